@@ -1,0 +1,34 @@
+// Account: packets and bytes by port and direction, and packets dropped by reason.
+//
+// Reads:  the port numbers, meta.drop_reason.
+// Writes: the counters; a packet with a drop reason is marked to drop.
+
+#ifndef ACCOUNT_P4
+#define ACCOUNT_P4
+
+#include "headers.p4"
+#include "sizes.p4"
+
+control account_received(in standard_metadata_t standard_metadata) {
+    counter(PORTS, CounterType.packets_and_bytes) received;
+    apply {
+        received.count((bit<32>)standard_metadata.ingress_port);
+    }
+}
+
+control account_sent(in standard_metadata_t standard_metadata) {
+    counter(PORTS, CounterType.packets_and_bytes) sent;
+    apply {
+        sent.count((bit<32>)standard_metadata.egress_port);
+    }
+}
+
+control account_dropped(in metadata_t meta, inout standard_metadata_t standard_metadata) {
+    counter(DROP_REASONS, CounterType.packets) dropped;
+    apply {
+        dropped.count((bit<32>)(bit<8>)meta.drop_reason);
+        mark_to_drop(standard_metadata);
+    }
+}
+
+#endif

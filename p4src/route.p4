@@ -1,0 +1,42 @@
+// Route: the longest prefix decides whether the packet leaves by one port or by any of a group.
+//
+// Reads:  hdr.ipv4.dst_addr.
+// Writes: meta.out_port and meta.next_mac (one port), or meta.group and meta.group_size (a group),
+//         or meta.drop_reason.
+
+#ifndef ROUTE_P4
+#define ROUTE_P4
+
+#include "headers.p4"
+#include "sizes.p4"
+
+control route(in headers_t hdr, inout metadata_t meta) {
+    // The destination is a host on this port, or there is only one way towards it.
+    action to_port(port_t port, mac_t next_mac) {
+        meta.out_port = port;
+        meta.next_mac = next_mac;
+    }
+
+    // Any of the group's `size` next hops will do; path.p4 picks one.
+    action to_group(group_t group, member_t size) {
+        meta.group = group;
+        meta.group_size = size;
+    }
+
+    action no_route() {
+        meta.drop_reason = drop_reason_t.NO_ROUTE;
+    }
+
+    table ipv4_routes {
+        key = { hdr.ipv4.dst_addr : lpm; }
+        actions = { to_port; to_group; no_route; }
+        default_action = no_route();
+        size = ROUTES;
+    }
+
+    apply {
+        ipv4_routes.apply();
+    }
+}
+
+#endif
