@@ -1,0 +1,168 @@
+"""A fabric as a graph: hosts and switches, links between numbered ports.
+
+Everything a user may want to type is computable from a node's name and place:
+
+- switches are ``leaf1``, ``spine2``; hosts are ``h1`` to ``hN``, counted leaf by leaf;
+- a node's port *p* is the interface ``<node>-eth<p>``; a switch counts its ports from 1, hosts
+  first; a host's one port is 0;
+- the host in slot *s* of leaf *l* has the address 10.<l as 16 bits>.<s> and a MAC of 02:00 and the
+  same four bytes, and all hosts of the leaf share the /24;
+- a switch has one MAC, 02:01, its kind and its number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property
+from ipaddress import IPv4Address, IPv4Network
+
+import networkx as nx
+
+MAX_LEAVES = 0xFFFF
+MAX_HOSTS_PER_LEAF = 253  # .0 is the prefix itself, .254 the leaf, .255 the broadcast address
+
+
+class TopologyError(ValueError):
+    """A fabric that cannot be built as asked."""
+
+
+class NodeKind(IntEnum):
+    """What a node is; the number is part of a switch's MAC."""
+
+    HOST = 0
+    LEAF = 1
+    SPINE = 2
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Node:
+    """A host or a switch."""
+
+    kind: NodeKind
+    number: int
+
+    @property
+    def name(self) -> str:
+        """``h3``, ``leaf1``, ``spine2``."""
+        prefix = "h" if self.kind is NodeKind.HOST else self.kind.name.lower()
+        return f"{prefix}{self.number}"
+
+    def interface(self, port: int) -> str:
+        """The name of the network interface at one of this node's ports."""
+        return f"{self.name}-eth{port}"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A cable between two ports."""
+
+    a: Node
+    a_port: int
+    b: Node
+    b_port: int
+
+    @property
+    def name(self) -> str:
+        """``leaf1-spine2``: the two ends, the one nearer to the hosts first."""
+        return f"{self.a}-{self.b}"
+
+
+class Fabric:
+    """A connected graph of nodes, built link by link and read by everyone else."""
+
+    def __init__(self) -> None:
+        self.graph: nx.Graph[Node] = nx.Graph()
+        self._links: list[Link] = []
+        self._slots: dict[Node, tuple[Node, int]] = {}
+
+    # --- building -------------------------------------------------------------------------
+
+    def add_host(self, host: Node, leaf: Node) -> None:
+        """Cable a host to the next free slot of a leaf."""
+        slot = sum(1 for attached, _ in self._slots.values() if attached == leaf) + 1
+        if slot > MAX_HOSTS_PER_LEAF:
+            raise TopologyError(f"{leaf} has more than {MAX_HOSTS_PER_LEAF} hosts")
+        self._slots[host] = (leaf, slot)
+        self.add_link(host, leaf)
+
+    def add_link(self, a: Node, b: Node) -> None:
+        """Cable two nodes, each at its lowest free port."""
+        link = Link(a, self._free_port(a), b, self._free_port(b))
+        self._links.append(link)
+        self.graph.add_edge(a, b, ports={a: link.a_port, b: link.b_port})
+
+    def _free_port(self, node: Node) -> int:
+        first = 0 if node.kind is NodeKind.HOST else 1
+        degree = int(self.graph.degree(node)) if node in self.graph else 0
+        return first + degree
+
+    # --- nodes and links ------------------------------------------------------------------
+
+    @cached_property
+    def hosts(self) -> tuple[Node, ...]:
+        """All hosts in order."""
+        return tuple(sorted(node for node in self.graph if node.kind is NodeKind.HOST))
+
+    @cached_property
+    def switches(self) -> tuple[Node, ...]:
+        """All switches, leaves first."""
+        return tuple(sorted(node for node in self.graph if node.kind is not NodeKind.HOST))
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        """All links in the order they were laid."""
+        return tuple(self._links)
+
+    def node(self, name: str) -> Node:
+        """The node of that name."""
+        for node in self.graph:
+            if node.name == name:
+                return node
+        known = ", ".join(node.name for node in (*self.switches, *self.hosts))
+        raise TopologyError(f"there is no node '{name}' in this fabric; there are {known}")
+
+    def port_towards(self, node: Node, neighbour: Node) -> int:
+        """The port of ``node`` at which ``neighbour`` hangs."""
+        ports: dict[Node, int] = self.graph.edges[node, neighbour]["ports"]
+        return ports[node]
+
+    def ports(self, node: Node) -> dict[int, Node]:
+        """What hangs at each port of a node."""
+        return dict(
+            sorted((self.port_towards(node, peer), peer) for peer in self.graph.neighbors(node))
+        )
+
+    # --- addresses ------------------------------------------------------------------------
+
+    def leaf_of(self, host: Node) -> Node:
+        """The leaf a host is cabled to."""
+        return self._slots[host][0]
+
+    def hosts_of(self, leaf: Node) -> tuple[Node, ...]:
+        """The hosts cabled to a leaf."""
+        return tuple(host for host in self.hosts if self.leaf_of(host) == leaf)
+
+    def prefix(self, leaf: Node) -> IPv4Network:
+        """The addresses behind a leaf."""
+        return IPv4Network((10 << 24 | leaf.number << 8, 24))
+
+    def gateway(self, leaf: Node) -> IPv4Address:
+        """The address hosts of a leaf send through."""
+        return self.prefix(leaf).broadcast_address - 1
+
+    def address(self, host: Node) -> IPv4Address:
+        """A host's address."""
+        leaf, slot = self._slots[host]
+        return self.prefix(leaf).network_address + slot
+
+    def mac(self, node: Node) -> str:
+        """A node's MAC address."""
+        if node.kind is NodeKind.HOST:
+            octets = b"\x02\x00" + self.address(node).packed
+        else:
+            octets = bytes((2, 1, node.kind, 0)) + node.number.to_bytes(2, "big")
+        return octets.hex(":")

@@ -1,0 +1,108 @@
+"""The same graph as a Mininet network.
+
+Switches do not run here: their interfaces lie in the network namespace Mininet itself runs in,
+and whoever runs the switches (one process for all of them) opens them there. Hosts are network
+namespaces of their own, with one fixed neighbour, their leaf: the fabric routes, it does not
+answer ARP.
+
+Mininet is a system package, so this module is imported only by what emulates.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from mininet.link import Intf, Link
+from mininet.net import Mininet
+from mininet.node import Host, Switch
+from mininet.topo import Topo
+
+from topologies.fabric import Fabric, Node, TopologyError
+from topologies.offload import switch_off_checksum_offload
+
+_NO_IPV6 = "echo 1 > /proc/sys/net/ipv6/conf/{scope}/disable_ipv6"
+
+
+class PassiveSwitch(Switch):  # type: ignore[misc]
+    """A switch's interfaces, without the switch."""
+
+    def start(self, controllers: object) -> None:
+        """Nothing to start: another process moves the packets."""
+
+
+class QuietHost(Host):  # type: ignore[misc]
+    """A host that says nothing unasked: neighbour discovery would show up in every count."""
+
+    def startShell(self, mnopts: str | None = None) -> None:  # noqa: N802  (Mininet's name)
+        """Start the host's shell; no interface has been given to it yet."""
+        super().startShell(mnopts)
+        self.cmd(_NO_IPV6.format(scope="all"), ";", _NO_IPV6.format(scope="default"))
+
+
+class PlainIntf(Intf):  # type: ignore[misc]
+    """An interface whose checksums are done before the frame leaves, not by absent hardware."""
+
+    def __init__(self, name: str, node: Any = None, **params: Any) -> None:
+        super().__init__(name, node=node, **params)
+        if isinstance(node, Switch):
+            switch_off_checksum_offload(name)
+        else:
+            switch_off_checksum_offload(name, node.pid)
+
+
+class FabricTopo(Topo):  # type: ignore[misc]
+    """Mininet's description of a fabric."""
+
+    def build(self, fabric: Fabric) -> None:
+        """Add the fabric's nodes and links, with its ports."""
+        for host in fabric.hosts:
+            self.addHost(host.name, ip=f"{fabric.address(host)}/24", mac=fabric.mac(host))
+        for switch in fabric.switches:
+            self.addSwitch(switch.name)
+        for link in fabric.links:
+            self.addLink(link.a.name, link.b.name, port1=link.a_port, port2=link.b_port)
+
+
+def build_network(fabric: Fabric, mtu: int) -> Mininet:
+    """Make the namespaces and cables of a fabric, every interface up; the caller stops it."""
+    for scope in ("all", "default"):
+        Path(f"/proc/sys/net/ipv6/conf/{scope}/disable_ipv6").write_text("1")
+    network = Mininet(
+        topo=FabricTopo(fabric),
+        switch=PassiveSwitch,
+        host=QuietHost,
+        link=Link,
+        intf=PlainIntf,
+        controller=None,
+        build=True,
+    )
+    for host in fabric.hosts:
+        complaint = network.get(host.name).cmd(_host_setup(fabric, host, mtu))
+        if complaint:
+            raise TopologyError(f"{host} could not be set up: {complaint.strip()}")
+    _run_ip_batch(
+        f"link set {switch.interface(port)} mtu {mtu} up"
+        for switch in fabric.switches
+        for port in fabric.ports(switch)
+    )
+    return network
+
+
+def _host_setup(fabric: Fabric, host: Node, mtu: int) -> str:
+    """The commands that leave a host with one route, through its leaf, even to its neighbours."""
+    leaf = fabric.leaf_of(host)
+    device, gateway = host.interface(0), fabric.gateway(leaf)
+    return " && ".join(
+        (
+            f"ip link set {device} mtu {mtu}",
+            f"ip route flush dev {device}",
+            f"ip neigh replace {gateway} lladdr {fabric.mac(leaf)} dev {device} nud permanent",
+            f"ip route replace default via {gateway} dev {device} onlink",
+        )
+    )
+
+
+def _run_ip_batch(commands: Any) -> None:
+    subprocess.run(["ip", "-batch", "-"], input="\n".join(commands), text=True, check=True)
