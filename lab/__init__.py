@@ -1,0 +1,1 @@
+"""The lab: scenarios, the capsule they run in, results, and the command line."""

@@ -1,0 +1,15 @@
+"""RoCEv2 traffic: frames, and hosts that exchange messages."""
+
+from traffic.frames import FrameError, RoceFrame, read_frame, write_frames
+from traffic.plan import HostPlan, HostReport, Message, MessageReport
+
+__all__ = [
+    "FrameError",
+    "HostPlan",
+    "HostReport",
+    "Message",
+    "MessageReport",
+    "RoceFrame",
+    "read_frame",
+    "write_frames",
+]

@@ -1,0 +1,151 @@
+"""The capsule: a private network, mount and PID namespace that a run lives and dies in.
+
+    closlab ── unshare ── fork ──► the run, as process 1 of its own PID namespace
+       │                              ├─ switches
+       └─ waits, passes the           ├─ Mininet hosts ...
+          exit code on                └─ everything else it starts
+
+When process 1 ends, however it ends, the kernel ends every process in its PID namespace, and with
+the last of them the network and mount namespaces go, and every interface and mount in them. When
+the waiting parent is killed, the kernel kills process 1 (its parent-death signal). So there is no
+clean-up to forget, and nothing to find from an earlier run.
+
+Without root a user namespace comes first, in which the caller is root.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import fcntl
+import os
+import signal
+import socket
+import struct
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+from lab.errors import CapsuleError
+
+_CLONE_NEWNS = 0x00020000
+_CLONE_NEWUSER = 0x10000000
+_CLONE_NEWPID = 0x20000000
+_CLONE_NEWNET = 0x40000000
+_MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REC, _MS_PRIVATE = 2, 4, 8, 16384, 1 << 18
+_PR_SET_PDEATHSIG = 1
+_SIOCSIFFLAGS = 0x8914
+_IFF_UP = 1
+_ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+
+_CURE = """\
+Any one of these will do:
+  - run it as root:  sudo ./closlab ...   (in a container: start that with --privileged)
+  - allow unprivileged user namespaces:
+      Ubuntu 23.10 or later:  sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0
+      Debian:                 sudo sysctl -w kernel.unprivileged_userns_clone=1
+      where they are counted: sudo sysctl -w user.max_user_namespaces=10000"""
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def run_in_capsule(run: Callable[[], int], announce: Callable[[int], None]) -> int:
+    """Run a function in a capsule of its own and return its exit code.
+
+    ``announce`` is called outside, with the PID of the capsule's first process, before the run.
+    """
+    _unshare()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    outside, inside = socket.socketpair()
+    child = os.fork()
+    if child == 0:
+        outside.close()
+        os._exit(_first_process(run, inside))
+    inside.close()
+    for number in _ENDING_SIGNALS:
+        signal.signal(number, lambda number, _frame: os.kill(child, number))
+    with outside:
+        if outside.recv(1):  # from here on the child dies when we do
+            announce(child)
+            outside.send(b"g")
+    return _wait(child)
+
+
+def _unshare() -> None:
+    uid, gid = os.geteuid(), os.getegid()
+    flags = _CLONE_NEWNS | _CLONE_NEWPID | _CLONE_NEWNET
+    if uid != 0:
+        flags |= _CLONE_NEWUSER
+    if _libc.unshare(flags) != 0:
+        raise _refusal(ctypes.get_errno())
+    if uid != 0:
+        try:
+            Path("/proc/self/setgroups").write_text("deny")
+            Path("/proc/self/uid_map").write_text(f"0 {uid} 1")
+            Path("/proc/self/gid_map").write_text(f"0 {gid} 1")
+        except OSError as error:
+            raise _refusal(error.errno or errno.EPERM) from None
+
+
+def _refusal(number: int) -> CapsuleError:
+    return CapsuleError(
+        "this machine does not let you make the private namespaces a run lives in "
+        f"({os.strerror(number)})",
+        _CURE,
+    )
+
+
+def _first_process(run: Callable[[], int], gate: socket.socket) -> int:
+    """What process 1 does. Nothing may escape from here: there is nobody to catch it."""
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    for number in _ENDING_SIGNALS:
+        signal.signal(number, signal.default_int_handler)
+    try:
+        with gate:
+            gate.send(b"r")
+            if not gate.recv(1):
+                return 1  # the parent died before it could make this run known
+        _furnish()
+        return run()
+    except CapsuleError as error:
+        error.show()
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    except Exception:
+        traceback.print_exc()  # a defect of ours: say all we know
+        return 70
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+
+
+def _furnish() -> None:
+    """Give the namespaces what programs expect: a /proc of their own and a loopback that is up."""
+    _mount("none", "/", None, _MS_REC | _MS_PRIVATE)
+    _mount("proc", "/proc", "proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        request = struct.pack("16sh22x", b"lo", _IFF_UP)
+        try:
+            fcntl.ioctl(control, _SIOCSIFFLAGS, request)
+        except OSError as error:
+            raise _refusal(error.errno or errno.EPERM) from None
+
+
+def _mount(source: str, target: str, kind: str | None, flags: int) -> None:
+    kind_bytes = kind.encode() if kind else None
+    if _libc.mount(source.encode(), target.encode(), kind_bytes, flags, None) != 0:
+        raise _refusal(ctypes.get_errno())
+
+
+def _wait(child: int) -> int:
+    """Wait for the capsule's first process; interrupts reach it by themselves."""
+    while True:
+        try:
+            _, status = os.waitpid(child, 0)
+        except KeyboardInterrupt:
+            continue
+        code = os.waitstatus_to_exitcode(status)
+        return code if code >= 0 else 128 - code

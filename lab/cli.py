@@ -1,0 +1,218 @@
+"""The command line: ``closlab CMD``.
+
+Commands are thin. Those that only pass their words on (``p4c``, ``switch``, ``stf``) are handled
+before typer looks at them, because they take other tools' flags. What a command needs is imported
+when it is called, so that ``closlab list`` does not wait for gRPC.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lab.errors import LabError, RunError
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="A lossless-Ethernet lab: a Clos of P4 switches under RoCEv2 traffic.",
+)
+
+Out = Annotated[Path | None, typer.Option("--out", help="Folder for the results.")]
+Seed = Annotated[int | None, typer.Option("--seed", help="Instead of the scenario's seed.")]
+
+
+@app.command()
+def demo(out: Out = None, seed: Seed = None) -> None:
+    """Bring up a fabric, send RoCEv2 through it, show what happened, take it down."""
+    _run("hello", (), seed, out, pcap=False, prompt=False)
+
+
+@app.command()
+def run(
+    scenario: Annotated[str, typer.Argument(help="A name from 'closlab list', or a .yaml file.")],
+    changes: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key.")
+    ] = None,
+    seed: Seed = None,
+    out: Out = None,
+    pcap: Annotated[bool, typer.Option("--pcap", help="Keep what crosses each link.")] = False,
+    prompt: Annotated[
+        bool, typer.Option("--cli", help="Stay at the mininet> prompt instead of measuring.")
+    ] = False,
+) -> None:
+    """Run a scenario."""
+    _run(scenario, tuple(changes or ()), seed, out, pcap=pcap, prompt=prompt)
+
+
+@app.command("list")
+def list_() -> None:
+    """List the scenarios that ship."""
+    from lab import scenario
+
+    for name in scenario.names():
+        about = scenario.load(name).about.strip()
+        print(f"{name:12} {about.partition('. ')[0].rstrip('.')}.")
+
+
+@app.command(context_settings={"ignore_unknown_options": True})
+def enter(
+    node: Annotated[str | None, typer.Argument(help="A host or switch; else the capsule.")] = None,
+    command: Annotated[list[str] | None, typer.Argument(help="Instead of a shell.")] = None,
+    lab: Annotated[str | None, typer.Option("--lab", help="Which, if several run.")] = None,
+) -> None:
+    """Step inside the running lab, or run a command there."""
+    from lab import running
+
+    words = command or [os.environ.get("SHELL", "/bin/sh")]
+    found = running.find(lab)
+    argv = found.node_command(node, words) if node else found.enter_command(words)
+    os.execvp(argv[0], argv)
+
+
+@app.command(context_settings={"ignore_unknown_options": True})
+def shell(
+    switch: Annotated[str, typer.Argument(help="Such as leaf1.")],
+    arguments: Annotated[list[str] | None, typer.Argument(help="For p4runtime-shell.")] = None,
+    lab: Annotated[str | None, typer.Option("--lab", help="Which, if several run.")] = None,
+) -> None:
+    """Open p4runtime-shell on a switch of the running lab."""
+    from lab import running
+    from lab.shell import shell_command
+
+    argv = shell_command(running.find(lab), switch, arguments or [])
+    os.execvp(argv[0], argv)
+
+
+@app.command(context_settings={"ignore_unknown_options": True})
+def test(
+    arguments: Annotated[list[str] | None, typer.Argument(help="For pytest.")] = None,
+    slow: Annotated[bool, typer.Option("--slow", help="Only the long sweeps.")] = False,
+) -> None:
+    """Run the tests."""
+    from lab.paths import ROOT
+
+    words = ["-m", "slow" if slow else "not slow", *(arguments or [])]
+    os.chdir(ROOT)
+    os.execv(sys.executable, [sys.executable, "-m", "pytest", *words])
+
+
+# Listed for --help only: _passed_on sees their words first.
+@app.command()
+def p4c() -> None:
+    """Compile P4_16 to BMv2 JSON and P4Info, with p4c-bm2-ss's flags."""
+
+
+@app.command()
+def switch() -> None:
+    """Run one switch, with simple_switch_grpc's flags."""
+
+
+@app.command()
+def stf() -> None:
+    """Run a packet test: closlab stf PROG.p4|PROG.json TEST.stf."""
+
+
+def _passed_on(name: str) -> Callable[[list[str]], int] | None:
+    """The function that takes a command's words as they are, if it is such a command."""
+    match name:
+        case "p4c":
+            from compiler.cli import main as compile_main
+
+            return compile_main
+        case "switch":
+            from switch.cli import main as switch_main
+
+            return switch_main
+        case "stf":
+            from lab.stf import main as stf_main
+
+            return stf_main
+        case _:
+            return None
+
+
+def _run(
+    name: str,
+    changes: tuple[str, ...],
+    seed: int | None,
+    out: Path | None,
+    *,
+    pcap: bool,
+    prompt: bool,
+) -> None:
+    """Check everything that can be checked, then run inside a capsule."""
+    from lab import scenario, tools
+    from lab.capsule import run_in_capsule
+    from lab.running import Registration
+
+    if seed is not None:
+        changes = (*changes, f"seed={seed}")
+    chosen = scenario.load(name, changes)
+    tools.require_compiler()
+    tools.require_emulation()
+    folder = _make_out(out, chosen.name)
+    registration = Registration(chosen.name)
+
+    def inside() -> int:
+        from lab.run import RunOptions, run_emulated
+
+        options = RunOptions(out=folder, pcap=pcap, prompt=prompt)
+        return run_emulated(chosen, options, registration)
+
+    try:
+        code = run_in_capsule(inside, registration.announce)
+    finally:
+        registration.withdraw()
+    if code == 137:
+        raise RunError("the run was killed; nothing of it is left behind")
+    raise typer.Exit(code)
+
+
+def _make_out(out: Path | None, name: str) -> Path:
+    """The run's folder; without a choice one of its own, made now so that no other run takes it."""
+    try:
+        if out is not None:
+            out.mkdir(parents=True, exist_ok=True)
+            if not os.access(out, os.W_OK):
+                raise PermissionError
+            return out
+        stamp = time.strftime("%Y%m%d-%H%M%S")
+        for suffix in ("", *(f"-{number}" for number in range(2, 100))):
+            own = Path("runs") / f"{name}-{stamp}{suffix}"
+            try:
+                own.mkdir(parents=True)
+            except FileExistsError:
+                continue
+            return own
+    except OSError as error:
+        raise RunError(
+            f"the results cannot be written to {out or 'runs/'}: {error.strerror or 'not allowed'}",
+            "Give a folder you may write to with --out DIR.",
+        ) from None
+    raise RunError("too many runs in the same second", "Give each its folder with --out DIR.")
+
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        handler = _passed_on(sys.argv[1]) if len(sys.argv) > 1 else None
+        if handler is not None:
+            sys.exit(handler(sys.argv[2:]))
+        app(prog_name="closlab")
+    except LabError as error:
+        error.show()
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)

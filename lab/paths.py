@@ -1,0 +1,17 @@
+"""Where things lie."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FABRIC_PROGRAM = ROOT / "p4src" / "fabric.p4"
+SCENARIOS = ROOT / "scenarios"
+SHELL_ENVIRONMENT = ROOT / ".venv-shell"
+
+
+def running_labs() -> Path:
+    """The folder in which running labs leave word of themselves."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "closlab" / "labs"

@@ -1,0 +1,31 @@
+"""p4runtime-shell on a switch of a running lab, in the Python environment of its own it needs."""
+
+from __future__ import annotations
+
+from lab.errors import LabError, MissingTool
+from lab.paths import SHELL_ENVIRONMENT
+from lab.running import RunningLab
+
+
+def shell_command(lab: RunningLab, switch: str, arguments: list[str]) -> list[str]:
+    """The command that opens the shell inside the lab's capsule."""
+    if switch not in lab.switches:
+        raise LabError(
+            f"there is no switch '{switch}' in the running lab",
+            f"It has {', '.join(lab.switches)}.",
+        )
+    python = SHELL_ENVIRONMENT / "bin" / "python"
+    if not python.exists():
+        raise MissingTool(
+            "p4runtime-shell is not installed",
+            "./closlab shell installs it; the console script inside the environment does not.",
+        )
+    address, device = lab.switches[switch]
+    return lab.enter_command(
+        [
+            *(str(python), "-m", "p4runtime_sh"),
+            *("--grpc-addr", address, "--device-id", str(device)),
+            *("--election-id", "0,1"),
+            *arguments,
+        ]
+    )

@@ -1,0 +1,109 @@
+"""What a run shows on the terminal: its stages as they pass, and its result as tables."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+from rich.table import Table
+
+from lab.emulation import PingResult
+from lab.result import LinkUse, Result
+from topologies import Fabric, Node, NodeKind
+
+_BAR_WIDTH = 20
+
+
+class Stages:
+    """The stages of a run: a moving line while one lasts, a plain line when it is over."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+
+    @contextmanager
+    def __call__(self, title: str, total: int | None = None) -> Iterator[Stage]:
+        """Show a stage for as long as the block lasts."""
+        started = time.monotonic()
+        columns = [SpinnerColumn(), TextColumn("{task.description}")]
+        if total is not None:
+            columns += [BarColumn(bar_width=_BAR_WIDTH), MofNCompleteColumn()]
+        with Progress(*columns, console=self.console, transient=True) as progress:
+            stage = Stage(progress, progress.add_task(title, total=total))
+            yield stage
+        took = time.monotonic() - started
+        note = f"  {stage.note}" if stage.note else ""
+        self.console.print(f"[green]✓[/] {title}{note} [dim]({took:.1f} s)[/]", highlight=False)
+
+
+class Stage:
+    """A stage under way."""
+
+    def __init__(self, progress: Progress, task: object) -> None:
+        self._progress = progress
+        self._task = task
+        self.note = ""
+
+    def advance(self, _name: str = "") -> None:
+        """One more of the stage's pieces is done."""
+        self._progress.advance(self._task)  # type: ignore[arg-type]
+
+
+def result_tables(console: Console, fabric: Fabric, result: Result, pings: PingResult) -> None:
+    """Print what a run found out."""
+    console.print()
+    console.print(_link_table(fabric, result))
+    if pings.silent:
+        silent = ", ".join(f"{src} to {dst}" for src, dst in sorted(pings.silent))
+        console.print(f"[red]No answer to a ping[/] from {silent}")
+    console.print(_summary(result), highlight=False)
+
+
+def _link_table(fabric: Fabric, result: Result) -> Table:
+    """Packets by link and direction; beside a leaf's uplinks, how they share its traffic."""
+    uses = {use.name: use for use in result.links}
+    table = Table(title="RoCEv2 packets by link", title_justify="left")
+    table.add_column("link")
+    table.add_column("up", justify="right")
+    table.add_column("down", justify="right")
+    table.add_column("share of the leaf's upward packets")
+    for link in fabric.links:
+        up, down = uses[f"{link.a}>{link.b}"], uses[f"{link.b}>{link.a}"]
+        share = ""
+        if link.b.kind is NodeKind.SPINE:
+            share = _share_bar(up.packets, _sent_up(fabric, link.a, uses))
+        table.add_row(link.name, str(up.packets), str(down.packets), share)
+    return table
+
+
+def _sent_up(fabric: Fabric, leaf: Node, uses: dict[str, LinkUse]) -> int:
+    return sum(
+        uses[f"{leaf}>{link.b}"].packets
+        for link in fabric.links
+        if link.a == leaf and link.b.kind is NodeKind.SPINE
+    )
+
+
+def _share_bar(packets: int, total: int) -> str:
+    if total == 0:
+        return ""
+    filled = round(_BAR_WIDTH * packets / total)
+    return f"{'█' * filled}{'░' * (_BAR_WIDTH - filled)} {100 * packets / total:3.0f} %"
+
+
+def _summary(result: Result) -> str:
+    flows, roce, drops = result.flows, result.roce, result.drops
+    whole = "[green]" if flows.failed == 0 else "[red]"
+    lines = [
+        f"{whole}{flows.completed} of {flows.count} messages arrived whole[/], every byte and ICRC "
+        f"right: {roce.data_packets} packets, {roce.data_bytes:,} bytes, "
+        f"{roce.out_of_order_packets} out of order"
+    ]
+    if drops.total:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in drops.by_reason.items())
+        lines.append(f"[red]{drops.total} packets dropped by switches[/]: {reasons}")
+    else:
+        lines.append("No switch dropped a packet.")
+    return "\n".join(lines)

@@ -1,0 +1,117 @@
+"""Capsules leave nothing behind, however they end, and do not see one another."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.mininet
+
+_RUN = """
+import sys
+from lab.capsule import run_in_capsule
+def inside():
+    {body}
+    return 0
+sys.exit(run_in_capsule(inside, lambda pid: print("capsule", pid, flush=True)))
+"""
+
+
+def start(body: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", _RUN.format(body=body)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_it_has_a_network_mounts_and_processes_of_its_own() -> None:
+    done = start(
+        "import os, socket; "
+        "print(os.getpid(), [name for _, name in socket.if_nameindex()], "
+        "sorted(int(p) for p in os.listdir('/proc') if p.isdigit()))"
+    )
+    out, err = done.communicate(timeout=20)
+    assert done.returncode == 0, err
+    assert out.splitlines()[1] == "1 ['lo'] [1]"
+
+
+def test_its_loopback_works() -> None:
+    done = start(
+        "import socket; s = socket.create_server(('127.0.0.1', 50051)); "
+        "socket.create_connection(('127.0.0.1', 50051), 2); print('connected')"
+    )
+    out, err = done.communicate(timeout=20)
+    assert "connected" in out, err
+
+
+@pytest.mark.parametrize(("body", "code"), [("return 7", 7), ("raise KeyboardInterrupt", 130)])
+def test_the_exit_code_comes_through(body: str, code: int) -> None:
+    done = start(body)
+    done.communicate(timeout=20)
+    assert done.returncode == code
+
+
+@pytest.mark.parametrize("victim", ["outside", "inside"])
+def test_a_kill_of_either_end_ends_everything_in_it(victim: str) -> None:
+    capsule = start(
+        "import subprocess, time; subprocess.Popen(['setsid', 'sleep', '600']); "
+        "subprocess.run(['mount', '-t', 'tmpfs', 'none', '/mnt']); "
+        "subprocess.run(['ip', 'link', 'add', 'v0', 'type', 'veth', 'peer', 'name', 'v1']); "
+        "print('up', flush=True); time.sleep(600)"
+    )
+    assert capsule.stdout is not None
+    first = int(capsule.stdout.readline().split()[1])
+    assert capsule.stdout.readline() == "up\n"
+    namespace = (Path("/proc") / str(first) / "ns" / "net").readlink()
+    mounts = Path("/proc/self/mounts").read_text()
+
+    os.kill(capsule.pid if victim == "outside" else first, signal.SIGKILL)
+    capsule.wait(20)
+
+    deadline = time.monotonic() + 10
+    while in_namespace(namespace) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert in_namespace(namespace) == []
+    assert Path("/proc/self/mounts").read_text() == mounts
+    assert capsule.returncode == (-9 if victim == "outside" else 137)
+
+
+def in_namespace(namespace: Path) -> list[str]:
+    """Every process whose network namespace is the given one."""
+    members = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if (process / "ns" / "net").readlink() == namespace:
+                members.append(process.name)
+        except OSError:
+            continue
+    return members
+
+
+def test_where_namespaces_are_forbidden_it_says_what_to_do() -> None:
+    """Inside a user namespace in which an ordinary user may make no other."""
+    program = (
+        "from lab.capsule import run_in_capsule; from lab.errors import CapsuleError\n"
+        "try: run_in_capsule(lambda: 0, print)\n"
+        "except CapsuleError as error: error.show()"
+    )
+    done = subprocess.run(
+        [
+            *("unshare", "--user", "--map-user=1000", "--keep-caps", "sh", "-c"),
+            "echo 0 > /proc/sys/user/max_user_namespaces && "
+            'exec setpriv --ambient-caps=-all --inh-caps=-all "$0" -c "$1"',
+            *(sys.executable, program),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "does not let you make the private namespaces" in done.stderr
+    assert "sudo sysctl" in done.stderr
+    assert "Traceback" not in done.stderr

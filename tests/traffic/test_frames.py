@@ -1,0 +1,109 @@
+"""RoCEv2 frames on literal bytes, against scapy, and against tshark's own dissector."""
+
+import contextlib
+import shutil
+import subprocess
+from ipaddress import IPv4Address
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scapy.contrib.roce import BTH
+from scapy.layers.l2 import Ether
+from scapy.utils import wrpcap
+
+from traffic.frames import RETH, FlowAddress, FrameError, Opcode, icrc, read_frame, write_frames
+
+FLOW = FlowAddress(
+    src_mac="02:00:0a:00:01:01",
+    dst_mac="02:01:01:00:00:01",
+    src=IPv4Address("10.0.1.1"),
+    dst=IPv4Address("10.0.2.1"),
+    src_port=0xC123,
+    queue_pair=0x101,
+)
+
+
+def test_a_message_of_one_frame_byte_by_byte() -> None:
+    (frame,) = write_frames(FLOW, b"hello", mtu=4096, va=0x1000, rkey=0xABCD, psn=7)
+    assert frame[:14].hex() == "02010100000102000a0001010800"
+    assert frame[14:16] == bytes((0x45, 26 << 2 | 0b10))
+    assert frame[16:18] == (20 + 8 + 12 + 16 + 8 + 4).to_bytes(2, "big")
+    assert frame[34:38].hex() == "c12312b7"  # ports
+    bth, reth = frame[42:54], frame[54:70]
+    assert bth.hex() == "0a30ffff0000010180000007"  # only, 3 bytes of padding, ack wanted
+    assert reth.hex() == "00000000000010000000abcd00000005"
+    assert frame[70:78] == b"hello\0\0\0"
+
+
+@given(size=st.integers(1, 20_000), mtu=st.sampled_from([256, 1024, 4096]))
+def test_what_is_written_is_read_back(size: int, mtu: int) -> None:
+    data = bytes(index * 7 & 0xFF for index in range(size))
+    frames = [read_frame(frame) for frame in write_frames(FLOW, data, mtu=mtu, psn=0xFFFFFE)]
+
+    assert b"".join(frame.payload for frame in frames if frame) == data
+    assert len(frames) == -(-size // mtu)
+    first, last = frames[0], frames[-1]
+    assert first is not None and last is not None
+    assert first.opcode.starts and last.opcode.ends
+    assert first.message_bytes == size
+    assert [frame.psn for frame in frames if frame] == [
+        (0xFFFFFE + index) & 0xFFFFFF for index in range(len(frames))
+    ]
+
+
+def test_switches_may_change_ttl_tos_and_checksums_and_nothing_else() -> None:
+    (frame,) = write_frames(FLOW, b"x" * 64, mtu=4096)
+    allowed = {15, 22, 24, 25, 40, 41, 46}  # TOS, TTL, two checksums, FECN and BECN
+    for place in range(14, len(frame)):
+        changed = bytearray(frame)
+        changed[place] ^= 0x04
+        try:
+            sound = read_frame(bytes(changed)) is not None
+        except FrameError:
+            sound = False
+        assert sound == (place in allowed), f"byte {place}"
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_read_without_a_crash(data: bytes) -> None:
+    with contextlib.suppress(FrameError):
+        read_frame(data)
+
+
+@given(st.data())
+def test_a_damaged_frame_is_never_taken_for_a_sound_one(data: st.DataObject) -> None:
+    (frame,) = write_frames(FLOW, b"payload!", mtu=4096)
+    cut = data.draw(st.integers(0, len(frame) - 1))
+    with contextlib.suppress(FrameError):
+        assert read_frame(frame[:cut]) is None
+
+
+def test_scapy_dissects_what_we_wrote_and_agrees_on_the_icrc() -> None:
+    (frame,) = write_frames(FLOW, b"abc", mtu=4096, va=0x42)
+    packet = Ether(frame)
+    assert packet[BTH].opcode == Opcode.WRITE_ONLY
+    assert packet[RETH].va == 0x42
+    assert packet[BTH].icrc == int.from_bytes(icrc(frame[14:-4]).to_bytes(4, "little"), "big")
+
+
+def test_an_empty_message_is_refused() -> None:
+    with pytest.raises(FrameError, match="no bytes"):
+        list(write_frames(FLOW, b"", mtu=4096))
+
+
+def test_tshark_finds_nothing_wrong(tmp_path: Path) -> None:
+    if shutil.which("tshark") is None:
+        pytest.skip("tshark is not installed")
+    capture = tmp_path / "write.pcap"
+    wrpcap(str(capture), [Ether(frame) for frame in write_frames(FLOW, bytes(9000), mtu=4096)])
+    fields = _tshark(capture, "-T", "fields", "-e", "infiniband.bth.opcode", "-e", "_ws.malformed")
+    assert fields.split("\n")[:3] == ["6\t", "7\t", "8\t"]
+    assert "RDMA Extended Transport Header" in _tshark(capture, "-V")
+
+
+def _tshark(capture: Path, *words: str) -> str:
+    return subprocess.run(
+        ["tshark", "-r", str(capture), *words], capture_output=True, text=True, check=True
+    ).stdout

@@ -1,0 +1,204 @@
+"""RoCEv2 frames: built by scapy, read and checked by hand.
+
+A message of an RDMA WRITE travels as one or more frames of at most the path MTU:
+
+    Ethernet | IPv4 | UDP 4791 | BTH | RETH (first or only) | payload, padded to words | ICRC
+
+The receiver deliberately does not use scapy: the ICRC it computes is another piece of code than
+the one that wrote it, so the two check each other.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from ipaddress import IPv4Address
+
+from scapy.contrib.roce import BTH
+from scapy.fields import IntField, XIntField, XLongField
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet, Raw, bind_layers
+
+ROCE_PORT = 4791
+DSCP_ROCE = 26
+ECN_CAPABLE = 0b10
+_PSN_MASK = 0xFFFFFF
+
+_ETHERNET = struct.Struct("!6s6sH")
+_IPV4 = struct.Struct("!BBHHHBBH4s4s")
+_UDP = struct.Struct("!HHHH")
+_BTH = struct.Struct("!BBHB3sB3s")
+_RETH = struct.Struct("!QII")
+_ICRC = struct.Struct("<I")
+
+
+class FrameError(ValueError):
+    """A frame that is not a sound RoCEv2 frame."""
+
+
+class Opcode(IntEnum):
+    """Opcodes of an RDMA WRITE on a reliable connection."""
+
+    WRITE_FIRST = 0x06
+    WRITE_MIDDLE = 0x07
+    WRITE_LAST = 0x08
+    WRITE_ONLY = 0x0A
+
+    @property
+    def starts(self) -> bool:
+        """Whether the frame opens a message and so carries a RETH."""
+        return self in (Opcode.WRITE_FIRST, Opcode.WRITE_ONLY)
+
+    @property
+    def ends(self) -> bool:
+        """Whether the frame closes a message."""
+        return self in (Opcode.WRITE_LAST, Opcode.WRITE_ONLY)
+
+
+class RETH(Packet):  # type: ignore[misc]
+    """The RDMA extended transport header: where the message goes in the receiver's memory."""
+
+    name = "RETH"
+    fields_desc = [XLongField("va", 0), XIntField("rkey", 0), IntField("dmalen", 0)]
+
+
+bind_layers(BTH, RETH, opcode=Opcode.WRITE_FIRST)
+bind_layers(BTH, RETH, opcode=Opcode.WRITE_ONLY)
+
+
+@dataclass(frozen=True, slots=True)
+class FlowAddress:
+    """Everything about a flow's frames that does not change from one to the next."""
+
+    src_mac: str
+    dst_mac: str
+    src: IPv4Address
+    dst: IPv4Address
+    src_port: int
+    queue_pair: int
+
+
+def write_frames(
+    flow: FlowAddress, data: bytes, *, mtu: int, va: int = 0, rkey: int = 0, psn: int = 0
+) -> Iterator[bytes]:
+    """The frames of one RDMA WRITE message, the ICRC in place."""
+    if not data:
+        raise FrameError("an RDMA WRITE message of no bytes has nothing to send")
+    chunks = [data[at : at + mtu] for at in range(0, len(data), mtu)]
+    headers = (
+        Ether(src=flow.src_mac, dst=flow.dst_mac)
+        / IP(
+            src=str(flow.src),
+            dst=str(flow.dst),
+            tos=DSCP_ROCE << 2 | ECN_CAPABLE,
+            flags="DF",
+            id=0,
+        )
+        / UDP(sport=flow.src_port, dport=ROCE_PORT, chksum=0)
+    )
+    for index, chunk in enumerate(chunks):
+        opcode = _opcode(index, len(chunks))
+        padding = -len(chunk) % 4
+        bth = BTH(
+            opcode=int(opcode),
+            padcount=padding,
+            dqpn=flow.queue_pair,
+            ackreq=int(opcode.ends),
+            psn=(psn + index) & _PSN_MASK,
+        )
+        reth = RETH(va=va, rkey=rkey, dmalen=len(data)) if opcode.starts else None
+        payload = Raw(chunk + bytes(padding))
+        yield bytes(headers / bth / reth / payload if reth else headers / bth / payload)
+
+
+def _opcode(index: int, count: int) -> Opcode:
+    if count == 1:
+        return Opcode.WRITE_ONLY
+    if index == 0:
+        return Opcode.WRITE_FIRST
+    return Opcode.WRITE_LAST if index == count - 1 else Opcode.WRITE_MIDDLE
+
+
+@dataclass(frozen=True, slots=True)
+class RoceFrame:
+    """What a receiver takes from a sound frame of an RDMA WRITE."""
+
+    src: IPv4Address
+    dst: IPv4Address
+    src_port: int
+    ttl: int
+    congestion_experienced: bool
+    opcode: Opcode
+    queue_pair: int
+    psn: int
+    va: int | None
+    message_bytes: int | None
+    payload: bytes
+
+
+def read_frame(frame: bytes) -> RoceFrame | None:
+    """Read a frame; None if it is no RoCEv2 at all, FrameError if it is a damaged one."""
+    if len(frame) < _ETHERNET.size + _IPV4.size + _UDP.size:
+        return None
+    if _ETHERNET.unpack_from(frame)[2] != 0x0800:
+        return None
+    ip_at = _ETHERNET.size
+    version, tos, total, _, fragment, ttl, protocol, _, src, dst = _IPV4.unpack_from(frame, ip_at)
+    if version != 0x45 or protocol != 17 or fragment & 0x3FFF:
+        return None
+    udp_at = ip_at + _IPV4.size
+    src_port, dst_port, _, _ = _UDP.unpack_from(frame, udp_at)
+    if dst_port != ROCE_PORT:
+        return None
+
+    bth_at = udp_at + _UDP.size
+    end = ip_at + total - _ICRC.size
+    if end < bth_at + _BTH.size or ip_at + total > len(frame):
+        raise FrameError(f"a RoCEv2 frame from {IPv4Address(src)} is cut short")
+    if _ICRC.unpack_from(frame, end)[0] != icrc(frame[ip_at:end]):
+        raise FrameError(f"a RoCEv2 frame from {IPv4Address(src)} has a wrong ICRC")
+    number, flags, _, _, queue_pair, _, psn = _BTH.unpack_from(frame, bth_at)
+    try:
+        opcode = Opcode(number)
+    except ValueError:
+        raise FrameError(f"opcode {number:#04x} is not of an RDMA WRITE") from None
+
+    data_at = bth_at + _BTH.size
+    va = message_bytes = None
+    if opcode.starts:
+        if end < data_at + _RETH.size:
+            raise FrameError(f"a RoCEv2 frame from {IPv4Address(src)} has no room for its RETH")
+        va, _, message_bytes = _RETH.unpack_from(frame, data_at)
+        data_at += _RETH.size
+    padding = flags >> 4 & 3
+    if end - padding < data_at:
+        raise FrameError(f"a RoCEv2 frame from {IPv4Address(src)} has more padding than payload")
+    return RoceFrame(
+        src=IPv4Address(src),
+        dst=IPv4Address(dst),
+        src_port=src_port,
+        ttl=ttl,
+        congestion_experienced=tos & 3 == 3,
+        opcode=opcode,
+        queue_pair=int.from_bytes(queue_pair, "big"),
+        psn=int.from_bytes(psn, "big"),
+        va=va,
+        message_bytes=message_bytes,
+        payload=frame[data_at : end - padding],
+    )
+
+
+def icrc(packet: bytes) -> int:
+    """The invariant CRC of an IPv4 RoCEv2 packet that starts at its IP header, ICRC left off.
+
+    What routers may change (TOS, TTL, checksums, the BTH's congestion bits) counts as ones.
+    """
+    masked = bytearray(packet)
+    masked[1] = masked[8] = 0xFF
+    masked[10:12] = masked[26:28] = b"\xff\xff"
+    masked[32] = 0xFF
+    return zlib.crc32(b"\xff" * 8 + masked)
