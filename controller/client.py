@@ -7,6 +7,7 @@ controller may come and go without a packet noticing.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,9 @@ from controller.routes import Route
 from controller.tables import DROP_REASONS, DROPPED, RECEIVED, SENT, entities
 
 _T = TypeVar("_T")
+# finsy tells of every switch that offers no gNMI; what matters is raised as an exception.
+logging.getLogger("finsy").setLevel(logging.ERROR)
+
 _ENTITIES_PER_WRITE = 512
 _CONNECT_TIMEOUT_S = 15.0
 

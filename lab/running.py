@@ -31,7 +31,7 @@ class RunningLab:
         user = [] if os.geteuid() == 0 else ["--user", "--preserve-credentials"]
         return [
             *("nsenter", f"--target={self.pid}", *user, "--net", "--mount", "--pid"),
-            *("--wd", str(Path.cwd()), "--", *command),
+            *(f"--wd={Path.cwd()}", "--", *command),
         ]
 
     def node_command(self, node: str, command: list[str]) -> list[str]:

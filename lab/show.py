@@ -30,12 +30,19 @@ class Stages:
         columns = [SpinnerColumn(), TextColumn("{task.description}")]
         if total is not None:
             columns += [BarColumn(bar_width=_BAR_WIDTH), MofNCompleteColumn()]
-        with Progress(*columns, console=self.console, transient=True) as progress:
+        with Progress(
+            *columns,
+            console=self.console,
+            transient=True,
+            disable=not self.console.is_terminal,
+        ) as progress:
             stage = Stage(progress, progress.add_task(title, total=total))
             yield stage
         took = time.monotonic() - started
         note = f"  {stage.note}" if stage.note else ""
-        self.console.print(f"[green]✓[/] {title}{note} [dim]({took:.1f} s)[/]", highlight=False)
+        self.console.print(
+            f"[green]✓[/] {title}{note} [dim]({took:.1f} s)[/]", highlight=False, soft_wrap=True
+        )
 
 
 class Stage:
@@ -58,7 +65,7 @@ def result_tables(console: Console, fabric: Fabric, result: Result, pings: PingR
     if pings.silent:
         silent = ", ".join(f"{src} to {dst}" for src, dst in sorted(pings.silent))
         console.print(f"[red]No answer to a ping[/] from {silent}")
-    console.print(_summary(result), highlight=False)
+    console.print(_summary(result), highlight=False, soft_wrap=True)
 
 
 def _link_table(fabric: Fabric, result: Result) -> Table:
@@ -69,7 +76,7 @@ def _link_table(fabric: Fabric, result: Result) -> Table:
     table.add_column("up", justify="right")
     table.add_column("down", justify="right")
     table.add_column("share of the leaf's upward packets")
-    for link in fabric.links:
+    for link in sorted(fabric.links, key=lambda link: (link.a, link.b)):
         up, down = uses[f"{link.a}>{link.b}"], uses[f"{link.b}>{link.a}"]
         share = ""
         if link.b.kind is NodeKind.SPINE:

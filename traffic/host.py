@@ -14,7 +14,7 @@ import time
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 
-from traffic.frames import FlowAddress, FrameError, RoceFrame, read_frame, write_frames
+from traffic.frames import ROCE_PORT, FlowAddress, FrameError, RoceFrame, read_frame, write_frames
 from traffic.plan import HostPlan, HostReport, Message, MessageReport
 
 _ETH_P_IP = 0x0800
@@ -80,6 +80,11 @@ class Host:
         self._socket.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _RECEIVE_BUFFER)
         self._socket.bind((plan.interface, _ETH_P_IP))
         self._socket.setblocking(False)
+        # An adapter takes RoCEv2 before the kernel sees it. Here the kernel would answer every
+        # frame with "port unreachable", so a socket nobody reads owns the port.
+        self._port_owner = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._port_owner.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+        self._port_owner.bind(("", ROCE_PORT))
 
     def exchange(self) -> HostReport:
         """Send everything, receive until all has come or time is up."""
