@@ -1,0 +1,152 @@
+"""A batch of updates on its way to the data plane.
+
+Each update is checked against the store as the updates before it left it, changes the store at
+once, and leaves operations for the data plane. The data plane carries them all out in one call and
+may refuse some (a table is full); what a refused update changed in the store is then taken back
+from the journal, latest first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from switch import dataplane as dp
+from switch.p4runtime.errors import RequestError, aborted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_ABSENT = object()
+
+
+class Plane(Protocol):
+    """What the entities ask of a data plane."""
+
+    def write(
+        self, ops: Sequence[dp.Op], *, all_or_nothing: bool = False
+    ) -> list[dp.OpError | None]:
+        """Carry out operations in order."""
+
+    def entries(self, table: int) -> list[dp.EntryState]:
+        """Return every entry of a table."""
+
+    def entry(self, key: dp.Entry) -> dp.EntryState | None:
+        """Return one entry."""
+
+    def default_entry(self, table: int) -> dp.EntryState:
+        """Return a table's default."""
+
+    def read_counter(self, counter: int, index: int | None = None) -> list[dp.CounterValue]:
+        """Return cells of a counter."""
+
+    def read_meter(self, meter: int, index: int | None = None) -> list[dp.MeterRates | None]:
+        """Return cells of a meter."""
+
+    def read_register(self, register: int, index: int | None = None) -> list[int]:
+        """Return cells of a register."""
+
+
+class Batch:
+    """The operations of a batch, and the way back."""
+
+    def __init__(self) -> None:
+        self.ops: list[dp.Op] = []
+        self._ends: list[int] = []
+        self._journal: list[tuple[int, dict[Any, Any], Any, Any]] = []
+
+    def put(self, container: dict[Any, Any], key: Any, value: Any) -> None:
+        """Set an item of the store."""
+        self._journal.append((len(self._ends), container, key, container.get(key, _ABSENT)))
+        container[key] = value
+
+    def drop(self, container: dict[Any, Any], key: Any) -> None:
+        """Remove an item of the store."""
+        self._journal.append((len(self._ends), container, key, container.pop(key)))
+
+    def close_update(self) -> None:
+        """End an update that passed its checks."""
+        self._ends.append(len(self.ops))
+
+    def fail_update(self) -> None:
+        """End an update that did not, and undo what it did."""
+        del self.ops[self._ends[-1] if self._ends else 0 :]
+        self._undo({len(self._ends)})
+        self._ends.append(len(self.ops))
+
+    def undo(self) -> None:
+        """Take back the whole batch from the store."""
+        self._undo(set(range(len(self._ends))))
+
+    def apply(self, plane: Plane) -> dict[int, RequestError]:
+        """Carry out each update on its own; return those the data plane refused."""
+        refused: dict[int, RequestError] = {}
+        for first, last in self._runs():
+            start = self._ends[first - 1] if first else 0
+            ops = self.ops[start : self._ends[last - 1]]
+            if not ops:
+                continue
+            whole = last - first == 1 and len(ops) > 1
+            answers = plane.write(ops, all_or_nothing=whole)
+            if whole:
+                error = _cause(answers)
+                if error is not None:
+                    refused[first] = error
+                continue
+            owners = (i for i in range(first, last) if self._length(i))
+            for owner, answer in zip(owners, answers, strict=True):
+                if answer is not None:
+                    refused[owner] = RequestError(answer.code, answer.message)
+        if refused:
+            self._undo(set(refused))
+        return refused
+
+    def apply_atomically(self, plane: Plane) -> dict[int, RequestError]:
+        """Carry out the batch whole or not at all; in the latter case every update has an error."""
+        answers = plane.write(self.ops, all_or_nothing=True) if self.ops else []
+        if all(answer is None for answer in answers):
+            return {}
+        self.undo()
+        errors = {}
+        for index in range(len(self._ends)):
+            start = self._ends[index - 1] if index else 0
+            cause = _cause(answers[start : self._ends[index]])
+            errors[index] = cause or aborted("undone: another update of this batch failed")
+        return errors
+
+    def _length(self, update: int) -> int:
+        return self._ends[update] - (self._ends[update - 1] if update else 0)
+
+    def _runs(self) -> list[tuple[int, int]]:
+        """Split the updates: those of several operations stand alone, the rest go together."""
+        runs = []
+        first = 0
+        for index in range(len(self._ends)):
+            if self._length(index) > 1:
+                if first < index:
+                    runs.append((first, index))
+                runs.append((index, index + 1))
+                first = index + 1
+        if first < len(self._ends):
+            runs.append((first, len(self._ends)))
+        return runs
+
+    def _undo(self, updates: set[int]) -> None:
+        kept = []
+        for item in reversed(self._journal):
+            update, container, key, old = item
+            if update not in updates:
+                kept.append(item)
+            elif old is _ABSENT:
+                container.pop(key, None)
+            else:
+                container[key] = old
+        self._journal = kept[::-1]
+
+
+def _cause(answers: Sequence[dp.OpError | None]) -> RequestError | None:
+    """Return the refusal that undid the others, if there is one."""
+    refusals = [answer for answer in answers if answer is not None]
+    for answer in refusals:
+        if answer.code != dp.Code.ABORTED:
+            return RequestError(answer.code, answer.message)
+    return RequestError(refusals[0].code, refusals[0].message) if refusals else None

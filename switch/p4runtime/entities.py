@@ -1,0 +1,192 @@
+"""All entities of a pipeline: one place that sends an update or a query to whom it concerns."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from finsy.proto import p4r
+
+from switch import dataplane as dp
+from switch.p4runtime.batch import Batch, Plane
+from switch.p4runtime.digests import Digests
+from switch.p4runtime.errors import RequestError, aborted, invalid, unimplemented
+from switch.p4runtime.externs import Externs
+from switch.p4runtime.packetio import PacketCodec
+from switch.p4runtime.profiles import Profiles
+from switch.p4runtime.replication import Replication
+from switch.p4runtime.tables import Tables
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from switch.p4runtime.pipeline import Pipeline
+
+_VERBS = {
+    p4r.Update.INSERT: dp.Verb.INSERT,
+    p4r.Update.MODIFY: dp.Verb.MODIFY,
+    p4r.Update.DELETE: dp.Verb.DELETE,
+}
+
+
+class Entities:
+    """The forwarding state of one pipeline, as its clients see it."""
+
+    def __init__(self, pipeline: Pipeline, plane: Plane) -> None:
+        self.pipeline = pipeline
+        self._plane = plane
+        self.profiles = Profiles(pipeline)
+        self.tables = Tables(pipeline, plane, self.profiles)
+        self.replication = Replication()
+        self.externs = Externs(pipeline, plane)
+        self.digests = Digests(pipeline)
+        self.packets = PacketCodec(pipeline.symbols)
+        self._writers: dict[str, Callable[[Batch, dp.Verb, Any], None]] = {
+            "table_entry": self.tables.write,
+            "direct_counter_entry": self.tables.write_direct_counter,
+            "direct_meter_entry": self.tables.write_direct_meter,
+            "action_profile_member": self.profiles.write_member,
+            "action_profile_group": self.profiles.write_group,
+            "packet_replication_engine_entry": self.replication.write,
+            "counter_entry": self.externs.write_counter,
+            "meter_entry": self.externs.write_meter,
+            "register_entry": self.externs.write_register,
+            "value_set_entry": self.externs.write_value_set,
+            "digest_entry": self.digests.write,
+        }
+        self._readers: dict[str, Callable[[Any], Iterable[p4r.Entity]]] = {
+            "table_entry": self.tables.read,
+            "direct_counter_entry": self.tables.read_direct_counter,
+            "direct_meter_entry": self.tables.read_direct_meter,
+            "action_profile_member": self.profiles.read_members,
+            "action_profile_group": self.profiles.read_groups,
+            "packet_replication_engine_entry": self.replication.read,
+            "counter_entry": self.externs.read_counters,
+            "meter_entry": self.externs.read_meters,
+            "register_entry": self.externs.read_registers,
+            "value_set_entry": self.externs.read_value_sets,
+            "digest_entry": self.digests.read,
+        }
+
+    def rebind(self, pipeline: Pipeline) -> None:
+        """Take another P4Info of the same program; the state stays."""
+        self.pipeline = pipeline
+        self.profiles.rebind(pipeline)
+        self.tables.rebind(pipeline)
+        self.externs.rebind(pipeline)
+        self.digests.rebind(pipeline)
+        self.packets = PacketCodec(pipeline.symbols)
+
+    def write(self, updates: Iterable[p4r.Update], *, atomic: bool) -> list[RequestError | None]:
+        """Carry out a batch; return an error or None per update."""
+        batch = Batch()
+        errors: list[RequestError | None] = []
+        failed = False
+        for update in updates:
+            try:
+                self._write_one(batch, update)
+            except RequestError as error:
+                batch.fail_update()
+                errors.append(error)
+                failed = True
+            else:
+                batch.close_update()
+                errors.append(None)
+        if atomic and failed:
+            batch.undo()
+            undone = aborted("not done: another update of this batch failed")
+            return [found or undone for found in errors]
+        carry_out = batch.apply_atomically if atomic else batch.apply
+        for index, refusal in carry_out(self._plane).items():
+            errors[index] = refusal
+        return errors
+
+    def read(
+        self, queries: Iterable[p4r.Entity]
+    ) -> tuple[Iterator[p4r.Entity], list[RequestError | None]]:
+        """Select what each query asks for; return the entities and an error or None per query."""
+        found: list[Iterable[p4r.Entity]] = []
+        errors: list[RequestError | None] = []
+        for query in queries:
+            try:
+                found.append(self._read_one(query))
+            except RequestError as error:
+                errors.append(error)
+            else:
+                errors.append(None)
+        return chain.from_iterable(found), errors
+
+    def _write_one(self, batch: Batch, update: p4r.Update) -> None:
+        verb = _VERBS.get(update.type)
+        if verb is None:
+            raise invalid("the update says neither INSERT, MODIFY nor DELETE")
+        entity = update.entity
+        # Nearly every update is a table entry; asking for it alone is cheaper than asking which.
+        if entity.HasField("table_entry"):
+            self.tables.write(batch, verb, entity.table_entry)
+            return
+        kind = entity.WhichOneof("entity")
+        if kind is None:
+            raise invalid("the update names no entity")
+        writer = self._writers.get(kind)
+        if writer is None:
+            raise unimplemented(f"{kind} is not supported")
+        writer(batch, verb, getattr(entity, kind))
+
+    def _read_one(self, query: p4r.Entity) -> Iterable[p4r.Entity]:
+        kind = query.WhichOneof("entity")
+        if kind is None:
+            raise invalid(
+                "the query names no entity; to read all tables, give an empty table_entry"
+            )
+        reader = self._readers.get(kind)
+        if reader is None:
+            raise unimplemented(f"{kind} is not supported")
+        found = reader(getattr(query, kind))
+        # Tables select at once and encode lazily; the others are small and must not fail later.
+        return found if kind == "table_entry" else list(found)
+
+
+class Rehearsal:
+    """A data plane that agrees to everything: what stands behind a pipeline not yet committed."""
+
+    def __init__(self, program: dp.Program) -> None:
+        self._program = program
+
+    def write(
+        self,
+        ops: Sequence[dp.Op],
+        *,
+        all_or_nothing: bool = False,  # noqa: ARG002
+    ) -> list[dp.OpError | None]:
+        """Accept."""
+        return [None] * len(ops)
+
+    def entries(self, table: int) -> list[dp.EntryState]:  # noqa: ARG002
+        """Nothing has been seen yet."""
+        return []
+
+    def entry(self, key: dp.Entry) -> dp.EntryState | None:
+        """Return an entry as one that has seen nothing."""
+        return dp.EntryState(key, dp.CounterValue(0, 0), None, 0, is_const=False)
+
+    def default_entry(self, table: int) -> dp.EntryState:
+        """Return the program's own default."""
+        info = self._program.tables[table]
+        entry = dp.Entry(table, action=info.default_action, params=info.default_params)
+        return dp.EntryState(entry, None, None, 0, is_const=info.default_is_const)
+
+    def read_counter(self, counter: int, index: int | None = None) -> list[dp.CounterValue]:
+        """Return zeros."""
+        size = self._program.counters[counter].size
+        return [dp.CounterValue(0, 0)] * (size if index is None else 1)
+
+    def read_meter(self, meter: int, index: int | None = None) -> list[dp.MeterRates | None]:
+        """Return meters that are not configured."""
+        size = self._program.meters[meter].size
+        return [None] * (size if index is None else 1)
+
+    def read_register(self, register: int, index: int | None = None) -> list[int]:
+        """Return zeros."""
+        size = self._program.registers[register].size
+        return [0] * (size if index is None else 1)

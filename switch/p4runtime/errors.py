@@ -1,0 +1,147 @@
+"""What a refused request tells its client.
+
+A request fails with one canonical code and one sentence. A `Write` carries many updates and fails
+with UNKNOWN plus one `p4.v1.Error` per update, in order, in the `grpc-status-details-bin` trailer.
+
+That trailer is an HTTP/2 header, and clients bound those: most accept 8 KiB. A status that would
+not fit is cut in two steps: the OK errors after the last failure go first (the others keep their
+place); if that is not enough the details go altogether, the code becomes the first failure's and
+the sentence lists the failures. A client is never left with a half-told status.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from finsy.proto import p4r, rpc_code, rpc_status
+from google.protobuf import any_pb2
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SPACE = "closlab"
+STATUS_DETAILS = "grpc-status-details-bin"
+MAX_STATUS_BYTES = 5_800
+"""What fits a client's 8 KiB of headers after base64."""
+
+_LISTED_FAILURES = 8
+_MAX_MESSAGE = 1_000
+
+
+class RequestError(Exception):
+    """A request that cannot be done: a canonical code, and a sentence naming place and cure."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+    @property
+    def code_name(self) -> str:
+        """The canonical code's name, for example `NOT_FOUND`."""
+        return rpc_code.Code.Name(rpc_code.Code.ValueType(self.code))
+
+
+def invalid(message: str) -> RequestError:
+    """The request is malformed whatever the switch's state."""
+    return RequestError(rpc_code.INVALID_ARGUMENT, message)
+
+
+def not_found(message: str) -> RequestError:
+    """The request names something that is not there."""
+    return RequestError(rpc_code.NOT_FOUND, message)
+
+
+def already_exists(message: str) -> RequestError:
+    """The request inserts something that is there."""
+    return RequestError(rpc_code.ALREADY_EXISTS, message)
+
+
+def denied(message: str) -> RequestError:
+    """The client may not do this (not primary, or the program forbids it)."""
+    return RequestError(rpc_code.PERMISSION_DENIED, message)
+
+
+def precondition(message: str) -> RequestError:
+    """The switch's state must change first."""
+    return RequestError(rpc_code.FAILED_PRECONDITION, message)
+
+
+def exhausted(message: str) -> RequestError:
+    """A declared size is used up."""
+    return RequestError(rpc_code.RESOURCE_EXHAUSTED, message)
+
+
+def out_of_range(message: str) -> RequestError:
+    """An index beyond the end of an array."""
+    return RequestError(rpc_code.OUT_OF_RANGE, message)
+
+
+def unimplemented(message: str) -> RequestError:
+    """Legal in P4Runtime, not done here."""
+    return RequestError(rpc_code.UNIMPLEMENTED, message)
+
+
+def aborted(message: str) -> RequestError:
+    """Undone because another update of the same batch failed."""
+    return RequestError(rpc_code.ABORTED, message)
+
+
+def internal(message: str) -> RequestError:
+    """The switch is at fault."""
+    return RequestError(rpc_code.INTERNAL, message)
+
+
+def no_pipeline() -> RequestError:
+    """The request needs a P4 program and none is loaded."""
+    return precondition(
+        "No forwarding pipeline config set for this device; send SetForwardingPipelineConfig first"
+    )
+
+
+def write_status(errors: Sequence[RequestError | None]) -> rpc_status.Status:
+    """Return the status of a batch with at least one failure; `errors` has an item per update."""
+    failed = [index for index, error in enumerate(errors) if error is not None]
+    assert failed
+    summary = _summary(errors, failed)
+    for length in (len(errors), failed[-1] + 1):
+        status = rpc_status.Status(code=rpc_code.UNKNOWN, message=summary)
+        status.details.extend(_detail(error) for error in errors[:length])
+        if status.ByteSize() <= MAX_STATUS_BYTES:
+            return status
+    first = next(
+        (e for e in errors if e is not None and e.code != rpc_code.NOT_FOUND), errors[failed[0]]
+    )
+    assert first is not None
+    return rpc_status.Status(
+        code=first.code,
+        message=f"{summary} (too many updates to report one by one: send smaller batches)",
+    )
+
+
+def _detail(error: RequestError | None) -> any_pb2.Any:
+    detail = any_pb2.Any()
+    if error is None:
+        detail.Pack(p4r.Error(canonical_code=rpc_code.OK))
+    else:
+        detail.Pack(
+            p4r.Error(
+                canonical_code=error.code,
+                message=error.message[:_MAX_MESSAGE],
+                space=SPACE,
+                code=error.code,
+            )
+        )
+    return detail
+
+
+def _summary(errors: Sequence[RequestError | None], failed: Sequence[int]) -> str:
+    lines = []
+    for index in failed[:_LISTED_FAILURES]:
+        error = errors[index]
+        assert error is not None
+        lines.append(f"update {index}: {error.code_name}: {error.message[:200]}")
+    more = len(failed) - len(lines)
+    if more:
+        lines.append(f"and {more} more")
+    return f"{len(failed)} of {len(errors)} updates failed: " + "; ".join(lines)

@@ -1,0 +1,200 @@
+"""Arrays and sets a program declares: counters, meters, registers and parser value sets.
+
+Counters, meters and registers live in the data plane alone and are asked of it each time. A value
+set is kept here as well, because the data plane knows it only as joined numbers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from finsy.proto import p4r
+
+from switch import dataplane as dp
+from switch.p4runtime import p4data
+from switch.p4runtime.errors import (
+    RequestError,
+    already_exists,
+    exhausted,
+    invalid,
+    out_of_range,
+    unimplemented,
+)
+from switch.p4runtime.meters import check_rates, config_of, rates_of
+from switch.p4runtime.symbols import Match
+from switch.p4runtime.values import all_ones, prefix_mask
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from switch.p4runtime.batch import Batch, Plane
+    from switch.p4runtime.keys import KeyCodec
+    from switch.p4runtime.pipeline import Pipeline
+    from switch.p4runtime.symbols import Array
+
+MemberKey = tuple[tuple[int, ...], tuple[int, ...]]
+
+
+class Externs:
+    """The counters, meters, registers and value sets of a switch."""
+
+    def __init__(self, pipeline: Pipeline, plane: Plane) -> None:
+        self._pipeline = pipeline
+        self._plane = plane
+        self._members: dict[int, tuple[MemberKey, ...]] = {}
+
+    def rebind(self, pipeline: Pipeline) -> None:
+        """Speak to clients in the terms of another P4Info of the same program."""
+        self._pipeline = pipeline
+
+    # Counters
+
+    def write_counter(self, batch: Batch, verb: dp.Verb, message: p4r.CounterEntry) -> None:
+        """Set one cell, or all of them."""
+        symbol = self._pipeline.symbols.counters[message.counter_id]
+        _require_modify(verb, "counter", symbol)
+        index = _index(message, symbol, "counter")
+        data = message.data
+        if data.packet_count < 0 or data.byte_count < 0:
+            raise invalid(f"counter {symbol.name}: a counter cannot be negative")
+        if message.HasField("data"):
+            info = self._pipeline.counters[symbol.id]
+            write = dp.CounterWrite(info.index, index, data.packet_count, data.byte_count)
+            batch.ops.append(write)
+
+    def read_counters(self, query: p4r.CounterEntry) -> Iterator[p4r.Entity]:
+        """Return one cell, one counter's or all."""
+        for symbol in self._pipeline.symbols.counters.select(query.counter_id):
+            index = _index(query, symbol, "counter") if query.counter_id else None
+            cells = self._plane.read_counter(self._pipeline.counters[symbol.id].index, index)
+            for position, cell in enumerate(cells, index or 0):
+                entry = p4r.CounterEntry(counter_id=symbol.id, index=p4r.Index(index=position))
+                entry.data.packet_count = cell.packets
+                entry.data.byte_count = cell.bytes
+                yield p4r.Entity(counter_entry=entry)
+
+    # Meters
+
+    def write_meter(self, batch: Batch, verb: dp.Verb, message: p4r.MeterEntry) -> None:
+        """Set the rates of one meter, or of the array."""
+        symbol = self._pipeline.symbols.meters[message.meter_id]
+        _require_modify(verb, "meter", symbol)
+        index = _index(message, symbol, "meter")
+        if message.HasField("counter_data"):
+            raise unimplemented(f"meter {symbol.name} does not count per colour")
+        config = message.config if message.HasField("config") else None
+        if config is not None:
+            check_rates(config, symbol.kind, f"meter {symbol.name}")
+        info = self._pipeline.meters[symbol.id]
+        batch.ops.append(dp.MeterWrite(info.index, index, rates_of(config)))
+
+    def read_meters(self, query: p4r.MeterEntry) -> Iterator[p4r.Entity]:
+        """Return one meter's config, one array's or all."""
+        if query.HasField("counter_data"):
+            raise unimplemented("meters do not count per colour here")
+        for symbol in self._pipeline.symbols.meters.select(query.meter_id):
+            index = _index(query, symbol, "meter") if query.meter_id else None
+            cells = self._plane.read_meter(self._pipeline.meters[symbol.id].index, index)
+            for position, rates in enumerate(cells, index or 0):
+                entry = p4r.MeterEntry(
+                    meter_id=symbol.id, index=p4r.Index(index=position), config=config_of(rates)
+                )
+                yield p4r.Entity(meter_entry=entry)
+
+    # Registers
+
+    def write_register(self, batch: Batch, verb: dp.Verb, message: p4r.RegisterEntry) -> None:
+        """Set one cell, or all of them."""
+        symbol = self._pipeline.symbols.registers[message.register_id]
+        _require_modify(verb, "register", symbol)
+        index = _index(message, symbol, "register")
+        where = f"register {symbol.name}"
+        types = self._pipeline.symbols.types
+        leaves = list(p4data.parse(symbol.type, types, message.data, where))
+        if len(leaves) != 1:
+            raise unimplemented(f"{where}: cells of more than one value are not supported")
+        info = self._pipeline.registers[symbol.id]
+        if leaves[0] >> info.width:
+            raise invalid(f"{where}: 0x{leaves[0]:x} does not fit in {info.width} bits")
+        batch.ops.append(dp.RegisterWrite(info.index, index, leaves[0]))
+
+    def read_registers(self, query: p4r.RegisterEntry) -> Iterator[p4r.Entity]:
+        """Return one cell, one register's or all."""
+        types = self._pipeline.symbols.types
+        for symbol in self._pipeline.symbols.registers.select(query.register_id):
+            index = _index(query, symbol, "register") if query.register_id else None
+            cells = self._plane.read_register(self._pipeline.registers[symbol.id].index, index)
+            for position, value in enumerate(cells, index or 0):
+                entry = p4r.RegisterEntry(
+                    register_id=symbol.id,
+                    index=p4r.Index(index=position),
+                    data=p4data.build(symbol.type, types, iter((value,))),
+                )
+                yield p4r.Entity(register_entry=entry)
+
+    # Value sets
+
+    def write_value_set(self, batch: Batch, verb: dp.Verb, message: p4r.ValueSetEntry) -> None:
+        """Replace a value set's members."""
+        symbol = self._pipeline.symbols.value_sets[message.value_set_id]
+        where = f"value set {symbol.name}"
+        if verb is not dp.Verb.MODIFY:
+            raise invalid(f"{where} can only be modified")
+        codec = self._pipeline.value_set_keys[symbol.id]
+        members: list[MemberKey] = []
+        for member in message.members:
+            key = codec.decode(member.match)
+            if key in members:
+                raise already_exists(f"{where}: member {len(members) + 1} is there already")
+            members.append(key)
+        if symbol.size and len(members) > symbol.size:
+            raise exhausted(f"{where} holds {symbol.size} members, {len(members)} were given")
+        info = self._pipeline.value_sets[symbol.id]
+        batch.put(self._members, info.index, tuple(members))
+        joined = tuple(_join(codec, *member) for member in members)
+        batch.ops.append(dp.ValueSetWrite(info.index, joined))
+
+    def read_value_sets(self, query: p4r.ValueSetEntry) -> Iterator[p4r.Entity]:
+        """Return one value set, or all."""
+        for symbol in self._pipeline.symbols.value_sets.select(query.value_set_id):
+            codec = self._pipeline.value_set_keys[symbol.id]
+            entry = p4r.ValueSetEntry(value_set_id=symbol.id)
+            for member in self._members.get(self._pipeline.value_sets[symbol.id].index, ()):
+                entry.members.add(match=codec.encode(*member))
+            yield p4r.Entity(value_set_entry=entry)
+
+
+def _require_modify(verb: dp.Verb, what: str, symbol: Array) -> None:
+    if verb is not dp.Verb.MODIFY:
+        raise invalid(f"{what} {symbol.name} can only be modified")
+
+
+def _index(
+    message: p4r.CounterEntry | p4r.MeterEntry | p4r.RegisterEntry, symbol: Array, what: str
+) -> int | None:
+    """Return the cell a message is about, None for all of them."""
+    if not message.HasField("index"):
+        return None
+    index = message.index.index
+    if index < 0:
+        raise invalid(f"{what} {symbol.name}: index {index} is negative")
+    if index >= symbol.size:
+        raise _beyond(what, symbol, index)
+    return index
+
+
+def _beyond(what: str, symbol: Array, index: int) -> RequestError:
+    return out_of_range(
+        f"{what} {symbol.name} has cells 0 to {symbol.size - 1}; there is no {index}"
+    )
+
+
+def _join(codec: KeyCodec, values: tuple[int, ...], masks: tuple[int, ...]) -> tuple[int, int]:
+    """Return a member as one number and one mask, its first field in the high bits."""
+    value = mask = 0
+    masks = masks or tuple(all_ones(field.bits) for field in codec.fields)
+    for field, part, part_mask in zip(codec.fields, values, masks, strict=True):
+        bits = prefix_mask(part_mask, field.bits) if field.match is Match.LPM else part_mask
+        value = value << field.bits | part
+        mask = mask << field.bits | bits
+    return value, mask

@@ -1,0 +1,256 @@
+"""A forwarding pipeline config: read, checked against the program it comes with, and bound to it.
+
+The P4Info says what clients call things, the BMv2 JSON says what the data plane calls them; names
+join the two. A `Pipeline` is the result: the config as it was sent (it must be read back the
+same), the compiled program, and a codec per table and profile, made once so that an update costs
+a few dictionary lookups.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from finsy.proto import p4i, p4r
+from google.protobuf.message import DecodeError
+
+from switch import dataplane as dp
+from switch.p4runtime.actions import ActionCodec
+from switch.p4runtime.errors import RequestError, invalid
+from switch.p4runtime.keys import KeyCodec
+from switch.p4runtime.symbols import (
+    Action,
+    Field,
+    KeyField,
+    Match,
+    Profile,
+    Symbols,
+    Table,
+    ValueSet,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from switch.p4runtime.symbols import Directory, T
+
+_KIND = {
+    Match.EXACT: dp.MatchKind.EXACT,
+    Match.LPM: dp.MatchKind.LPM,
+    Match.TERNARY: dp.MatchKind.TERNARY,
+    Match.OPTIONAL: dp.MatchKind.TERNARY,
+    Match.RANGE: dp.MatchKind.RANGE,
+}
+
+Named = TypeVar(
+    "Named",
+    dp.TableInfo,
+    dp.ProfileInfo,
+    dp.CounterInfo,
+    dp.MeterInfo,
+    dp.RegisterInfo,
+    dp.DigestInfo,
+    dp.ValueSetInfo,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TableBinding:
+    """A table as both sides know it, with its codecs."""
+
+    symbol: Table
+    info: dp.TableInfo
+    index: int
+    where: str
+    key: KeyCodec
+    actions: ActionCodec
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileBinding:
+    """An action profile as both sides know it."""
+
+    symbol: Profile
+    info: dp.ProfileInfo
+    index: int
+    where: str
+    actions: ActionCodec
+
+
+class Pipeline:
+    """A config and everything derived from it."""
+
+    def __init__(self, config: p4r.ForwardingPipelineConfig, program: dp.Program) -> None:
+        self.config = config
+        self.program = program
+        symbols = self.symbols = Symbols(config.p4info)
+        tables = _by_name(program.tables)
+        self.tables = {
+            table.id: self._bind_table(table, _find("table", tables, table.name))
+            for table in symbols.tables
+        }
+        self.tables_by_index = {table.index: table for table in self.tables.values()}
+        profiles = _by_name(program.profiles)
+        self.profiles = {
+            profile.id: self._bind_profile(profile, _find("action profile", profiles, profile.name))
+            for profile in symbols.profiles
+        }
+        self.profiles_by_index = {profile.index: profile for profile in self.profiles.values()}
+        self.counters = _bind("counter", symbols.counters, program.counters)
+        self.meters = _bind("meter", symbols.meters, program.meters)
+        self.registers = _bind("register", symbols.registers, program.registers)
+        self.digests = _bind("digest", symbols.digests, program.digests)
+        self.value_sets = _bind("value set", symbols.value_sets, program.value_sets)
+        self.value_set_keys = {
+            value_set.id: KeyCodec(f"value set {value_set.name}", _value_set_key(value_set))
+            for value_set in symbols.value_sets
+        }
+
+    @property
+    def cookie(self) -> int | None:
+        """The client's cookie, None if it gave none."""
+        return self.config.cookie.cookie if self.config.HasField("cookie") else None
+
+    def same_program(self, other: Pipeline) -> bool:
+        """Tell whether two configs run the same program, whatever their P4Infos say."""
+        return self.program.source == other.program.source
+
+    def _bind_table(self, symbol: Table, info: dp.TableInfo) -> TableBinding:
+        where = f"table {symbol.name}"
+        key = KeyCodec(where, _bound_key(where, symbol.key, info.keys))
+        actions = ActionCodec(where, self._bind_actions(where, symbol, info))
+        return TableBinding(symbol, info, info.index, where, key, actions)
+
+    def _bind_actions(
+        self, where: str, symbol: Table, info: dp.TableInfo
+    ) -> list[tuple[Action, int]]:
+        """Pair the table's actions with its own copies of them in the program."""
+        copies = {self.program.actions[index].name: index for index in info.actions}
+        pairs = []
+        for action in symbol.actions.values():
+            index = copies.get(action.name)
+            if index is None:
+                raise _mismatch(f"{where}: action {action.name} is not in the program")
+            params = self.program.actions[index].params
+            if len(params) != len(action.params):
+                raise _mismatch(f"{where}: action {action.name} takes {len(params)} parameters")
+            widths = zip(action.params, params, strict=True)
+            bound = tuple(Field(ours.id, ours.name, theirs.width) for ours, theirs in widths)
+            pairs.append((Action(action.id, action.name, bound), index))
+        return pairs
+
+    def _bind_profile(self, symbol: Profile, info: dp.ProfileInfo) -> ProfileBinding:
+        where = f"action profile {symbol.name}"
+        user = next((t for t in self.tables.values() if t.symbol.profile_id == symbol.id), None)
+        actions = self._bind_actions(where, user.symbol, user.info) if user else []
+        return ProfileBinding(symbol, info, info.index, where, ActionCodec(where, actions))
+
+
+def read_device_config(data: bytes) -> bytes:
+    """Return the BMv2 JSON in a `p4_device_config`: as it is, or inside a P4DeviceConfig.
+
+    A P4DeviceConfig is `{reassign=1: bool, extras=2: Any, device_data=3: bytes}`; it is the older
+    way to hand JSON to BMv2 and no JSON text begins like it.
+    """
+    if not data:
+        raise invalid("p4_device_config is empty; it must hold the program as BMv2 JSON")
+    if data.lstrip()[:1] == b"{":
+        return data
+    inner = _device_data(data)
+    if inner is None or inner.lstrip()[:1] != b"{":
+        raise invalid("p4_device_config is neither BMv2 JSON nor a P4DeviceConfig that holds it")
+    return inner
+
+
+def _device_data(data: bytes) -> bytes | None:
+    """Return field 3 of a serialized P4DeviceConfig."""
+    position = 0
+    found = None
+    while position < len(data):
+        tag, position = _varint(data, position)
+        if tag & 7 == 0:
+            _, position = _varint(data, position)
+        elif tag & 7 == 2:
+            length, position = _varint(data, position)
+            if position + length > len(data):
+                return None
+            if tag >> 3 == 3:
+                found = data[position : position + length]
+            position += length
+        else:
+            return None
+    return found
+
+
+def _varint(data: bytes, position: int) -> tuple[int, int]:
+    number = shift = 0
+    while position < len(data) and shift < 64:
+        byte = data[position]
+        position += 1
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return number, position
+        shift += 7
+    return 0, len(data)
+
+
+def parse_p4info(data: bytes, what: str) -> p4i.P4Info:
+    """Read a P4Info file: protobuf text, JSON or binary."""
+    from google.protobuf import json_format, text_format
+
+    head = data.lstrip()[:1]
+    info = p4i.P4Info()
+    try:
+        if head == b"{":
+            return json_format.Parse(data, info)
+        try:
+            return text_format.Parse(data, info, allow_unknown_field=True)
+        except (text_format.ParseError, UnicodeDecodeError) as error:
+            try:
+                return p4i.P4Info.FromString(data)
+            except DecodeError:
+                raise error from None
+    except (text_format.ParseError, json_format.ParseError, UnicodeDecodeError) as error:
+        raise invalid(f"{what} is not a P4Info: {error}") from None
+
+
+def _by_name(items: Iterable[Named]) -> dict[str, Named]:
+    return {item.name: item for item in items}
+
+
+def _find(kind: str, items: dict[str, Named], name: str) -> Named:
+    item = items.get(name)
+    if item is None:
+        raise _mismatch(f"{kind} {name} of the P4Info is not in the program")
+    return item
+
+
+def _mismatch(message: str) -> RequestError:
+    return invalid(f"{message}; are the P4Info and the JSON from one compilation?")
+
+
+def _bind(kind: str, symbols: Directory[T], infos: Iterable[Named]) -> dict[int, Named]:
+    by_name = _by_name(infos)
+    return {symbol.id: _find(kind, by_name, symbol.name) for symbol in symbols}
+
+
+def _bound_key(
+    where: str, fields: tuple[KeyField, ...], keys: tuple[dp.KeyInfo, ...]
+) -> tuple[KeyField, ...]:
+    """Return the key's fields with the data plane's widths: a translated type may be wider."""
+    if len(fields) != len(keys):
+        raise _mismatch(f"{where} has {len(fields)} fields in the P4Info, {len(keys)} in the JSON")
+    for field, key in zip(fields, keys, strict=True):
+        if _KIND[field.match] is not key.kind:
+            raise _mismatch(f"{where}: field {field.name} is {key.kind.value} in the JSON")
+    return tuple(
+        KeyField(field.id, field.name, key.width, field.match)
+        for field, key in zip(fields, keys, strict=True)
+    )
+
+
+def _value_set_key(value_set: ValueSet) -> tuple[KeyField, ...]:
+    for field in value_set.key:
+        if field.match is Match.RANGE:
+            raise invalid(f"value set {value_set.name}: range fields are not supported")
+    return value_set.key

@@ -1,0 +1,242 @@
+"""The P4Runtime service on gRPC: requests in, statuses out, and nothing else.
+
+Every method parses its own request, so that a malformed message is answered as such, and a fault
+in the switch itself ends the request it met and no other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import grpc  # type: ignore[import-untyped]
+from finsy.proto import p4r, rpc_code
+from google.protobuf.message import DecodeError
+
+from switch.p4runtime.arbitration import Stream
+from switch.p4runtime.errors import STATUS_DETAILS, RequestError, write_status
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from google.protobuf.message import Message
+
+    from switch.p4runtime.device import Device
+
+log = logging.getLogger(__name__)
+
+API_VERSION = "1.4.1"
+"""The version simple_switch_grpc reports; a later one would tell finsy to name ports as bytes."""
+
+MAX_MESSAGE_BYTES = 256 << 20
+ENTITIES_PER_RESPONSE = 1_000
+STREAM_BACKLOG = 8_192
+"""Notifications a slow controller may lag behind before some are dropped."""
+
+_STATUS = {code.value[0]: code for code in grpc.StatusCode}
+
+Request = TypeVar("Request", bound="Message")
+
+
+class ServeError(Exception):
+    """The server cannot listen; the text names the address and the cure."""
+
+
+@dataclass(frozen=True)
+class Tls:
+    """PEM files; with a client CA, clients must present a certificate it signed."""
+
+    certificate: Path
+    key: Path
+    client_ca: Path | None = None
+
+    def credentials(self) -> Any:
+        """Return gRPC's server credentials."""
+        pair = (_read(self.key), _read(self.certificate))
+        ca = None if self.client_ca is None else _read(self.client_ca)
+        return grpc.ssl_server_credentials(
+            [pair], root_certificates=ca, require_client_auth=ca is not None
+        )
+
+
+class Server:
+    """One device's P4Runtime server, listening on its own address."""
+
+    def __init__(self, device: Device, address: str, *, name: str, tls: Tls | None = None) -> None:
+        self._device = device
+        self._address = address
+        self._name = name
+        self._tls = tls
+        self._server: Any = None
+        self.port = 0
+
+    async def start(self) -> None:
+        """Listen."""
+        options = [
+            ("grpc.so_reuseport", 0),
+            ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+            ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
+            ("grpc.max_metadata_size", 64 << 10),
+        ]
+        server = grpc.aio.server(options=options)
+        server.add_generic_rpc_handlers((_Methods(self._device).handler(),))
+        try:
+            if self._tls is None:
+                self.port = server.add_insecure_port(self._address)
+            else:
+                self.port = server.add_secure_port(self._address, self._tls.credentials())
+        except RuntimeError:
+            self.port = 0
+        if not self.port:
+            raise ServeError(
+                f"switch {self._name} cannot listen on {self._address}: the port is in use or the"
+                " address is not this machine's; choose another with --grpc-server-addr"
+            )
+        await server.start()
+        self._server = server
+        self._device.watch_events()
+
+    async def stop(self, grace_s: float = 0.2) -> None:
+        """Stop listening and end all streams."""
+        if self._server is not None:
+            self._device.unwatch_events()
+            await self._server.stop(grace_s)
+            self._server = None
+
+
+class _Methods:
+    """The RPC methods of one device."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+
+    def handler(self) -> Any:
+        """Return what gRPC dispatches requests by."""
+        unary = grpc.unary_unary_rpc_method_handler
+        methods = {
+            "Write": unary(self._unary(p4r.WriteRequest, self._write)),
+            "SetForwardingPipelineConfig": unary(
+                self._unary(p4r.SetForwardingPipelineConfigRequest, self._set_pipeline)
+            ),
+            "GetForwardingPipelineConfig": unary(
+                self._unary(p4r.GetForwardingPipelineConfigRequest, self._get_pipeline)
+            ),
+            "Capabilities": unary(self._unary(p4r.CapabilitiesRequest, self._capabilities)),
+            "Read": grpc.unary_stream_rpc_method_handler(self._read),
+            "StreamChannel": grpc.stream_stream_rpc_method_handler(self._stream),
+        }
+        return grpc.method_handlers_generic_handler("p4.v1.P4Runtime", methods)
+
+    def _unary(
+        self, kind: type[Request], method: Callable[[Request, Any], Awaitable[Message]]
+    ) -> Callable[[bytes, Any], Awaitable[bytes]]:
+        async def serve(data: bytes, context: Any) -> bytes:
+            try:
+                return (await method(_parse(kind, data), context)).SerializeToString()
+            except RequestError as error:
+                await _abort(context, error)
+            except Exception as error:
+                await _abort_fault(context, error)
+            raise AssertionError("abort returns")
+
+        return serve
+
+    async def _write(self, request: p4r.WriteRequest, context: Any) -> Message:
+        errors = self._device.write(request)
+        if any(errors):
+            await _abort_batch(context, errors)
+        return p4r.WriteResponse()
+
+    async def _set_pipeline(
+        self, request: p4r.SetForwardingPipelineConfigRequest, _: Any
+    ) -> Message:
+        await self._device.set_pipeline(request)
+        return p4r.SetForwardingPipelineConfigResponse()
+
+    async def _get_pipeline(
+        self, request: p4r.GetForwardingPipelineConfigRequest, _: Any
+    ) -> Message:
+        return self._device.get_pipeline(request)
+
+    async def _capabilities(self, request: p4r.CapabilitiesRequest, _: Any) -> Message:
+        if request.device_id:
+            self._device.require_id(request.device_id)
+        return p4r.CapabilitiesResponse(p4runtime_api_version=API_VERSION)
+
+    async def _read(self, data: bytes, context: Any) -> None:
+        try:
+            found, errors = self._device.read(_parse(p4r.ReadRequest, data))
+            while chunk := list(islice(found, ENTITIES_PER_RESPONSE)):
+                await context.write(p4r.ReadResponse(entities=chunk).SerializeToString())
+            if any(errors):
+                await _abort_batch(context, errors)
+        except RequestError as error:
+            await _abort(context, error)
+        except Exception as error:
+            await _abort_fault(context, error)
+
+    async def _stream(self, requests: Any, context: Any) -> None:
+        """Serve a controller's stream until either side ends it."""
+        outbox: asyncio.Queue[p4r.StreamMessageResponse] = asyncio.Queue()
+
+        def send(message: p4r.StreamMessageResponse) -> None:
+            if outbox.qsize() < STREAM_BACKLOG or message.HasField("arbitration"):
+                outbox.put_nowait(message)
+
+        async def write() -> None:
+            while True:
+                await context.write((await outbox.get()).SerializeToString())
+
+        stream = Stream(send)
+        writer = asyncio.create_task(write())
+        try:
+            async for data in requests:
+                self._device.receive(stream, _parse(p4r.StreamMessageRequest, data))
+        except RequestError as error:
+            self._device.arbiter.leave(stream)
+            await _abort(context, error)
+        except Exception as error:
+            await _abort_fault(context, error)
+        finally:
+            self._device.arbiter.leave(stream)
+            writer.cancel()
+
+
+def _parse(kind: type[Request], data: bytes) -> Request:
+    try:
+        return kind.FromString(data)
+    except DecodeError:
+        raise RequestError(
+            rpc_code.INVALID_ARGUMENT, f"the request is not a well-formed {kind.__name__}"
+        ) from None
+
+
+async def _abort(context: Any, error: RequestError) -> None:
+    await context.abort(_STATUS[error.code], error.message)
+
+
+async def _abort_batch(context: Any, errors: list[RequestError | None]) -> None:
+    status = write_status(errors)
+    trailer = ((STATUS_DETAILS, status.SerializeToString()),) if status.details else ()
+    await context.abort(_STATUS[status.code], status.message, trailer)
+
+
+async def _abort_fault(context: Any, error: Exception) -> None:
+    """End a request the switch failed at; the log has the traceback, the client one line."""
+    if isinstance(error, grpc.aio.AbortError):
+        raise error
+    log.exception("a request failed")
+    await context.abort(
+        grpc.StatusCode.INTERNAL, f"the switch failed: {type(error).__name__}: {error}"
+    )
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ServeError(f"cannot read {path}: {error.strerror}") from None

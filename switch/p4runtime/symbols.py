@@ -1,0 +1,303 @@
+"""The P4Info of the loaded program, indexed the way requests ask for it.
+
+Built once per pipeline. Everything a request names by id is found here as a small frozen record
+that knows its own name, so that messages can say `table ingress.ipv4_lpm` and not 0x02a1b3c4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from finsy.proto import p4i, p4t
+
+from switch.p4runtime.errors import invalid, not_found
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+KIND_OF_PREFIX = {
+    0x01: "action",
+    0x02: "table",
+    0x03: "value set",
+    0x04: "controller header",
+    0x11: "action profile",
+    0x12: "counter",
+    0x13: "direct counter",
+    0x14: "meter",
+    0x15: "direct meter",
+    0x16: "register",
+    0x17: "digest",
+}
+
+
+class Match(Enum):
+    """How a field of a key is matched; the value is the protobuf field that carries it."""
+
+    EXACT = "exact"
+    LPM = "lpm"
+    TERNARY = "ternary"
+    RANGE = "range"
+    OPTIONAL = "optional"
+
+
+_MATCH = {
+    p4i.MatchField.EXACT: Match.EXACT,
+    p4i.MatchField.LPM: Match.LPM,
+    p4i.MatchField.TERNARY: Match.TERNARY,
+    p4i.MatchField.RANGE: Match.RANGE,
+    p4i.MatchField.OPTIONAL: Match.OPTIONAL,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a key, an action's parameter or a packet's metadata."""
+
+    id: int
+    name: str
+    bits: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeyField(Field):
+    """One field of a table's or value set's key."""
+
+    match: Match
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """An action and its parameters, in the program's order."""
+
+    id: int
+    name: str
+    params: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table: its key, its actions with their scope, what it is attached to."""
+
+    id: int
+    name: str
+    key: tuple[KeyField, ...]
+    actions: dict[int, Action]
+    scopes: dict[int, int]
+    has_const_default: bool
+    default_action: p4i.TableActionCall | None
+    profile_id: int
+    counter_id: int
+    meter_id: int
+    size: int
+    has_idle_timeout: bool
+    is_const: bool
+    needs_priority: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """An action profile, or an action selector."""
+
+    id: int
+    name: str
+    tables: tuple[int, ...]
+    is_selector: bool
+    size: int
+    max_group_size: int
+    counts_members: bool
+    max_member_weight: int
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """A counter, a meter or a register: `size` cells."""
+
+    id: int
+    name: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Meter(Array):
+    """A meter array; a direct meter has as many cells as its table has entries."""
+
+    counts_packets: bool
+    kind: int
+
+
+@dataclass(frozen=True, slots=True)
+class Register(Array):
+    """A register array and the type of a cell."""
+
+    type: p4t.P4DataTypeSpec
+
+
+@dataclass(frozen=True, slots=True)
+class ValueSet:
+    """A parser value set."""
+
+    id: int
+    name: str
+    key: tuple[KeyField, ...]
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """A digest and the type of what it reports."""
+
+    id: int
+    name: str
+    type: p4t.P4DataTypeSpec
+
+
+T = TypeVar("T", bound="Action | Table | Profile | Array | ValueSet | Digest")
+
+
+class Directory(Generic[T]):
+    """The objects of one kind by id; asking for an unknown id is the client's error."""
+
+    def __init__(self, kind: str, objects: Iterable[T]) -> None:
+        self._kind = kind
+        self._by_id = {item.id: item for item in objects}
+
+    def __getitem__(self, item_id: int) -> T:
+        item = self._by_id.get(item_id)
+        if item is None:
+            raise unknown_id(self._kind, item_id)
+        return item
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._by_id.values())
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def __contains__(self, item_id: int) -> bool:
+        return item_id in self._by_id
+
+    def select(self, item_id: int) -> list[T]:
+        """Return the object of that id, or all of them for the wildcard 0."""
+        return [self[item_id]] if item_id else list(self)
+
+    def named(self, name: str) -> T | None:
+        """Return the object of that full name."""
+        return next((item for item in self if item.name == name), None)
+
+
+def unknown_id(kind: str, item_id: int) -> Exception:
+    """Return the error for an id the P4Info does not have, saying what its prefix means."""
+    if item_id == 0:
+        return invalid(f"the {kind} id is missing")
+    found = KIND_OF_PREFIX.get(item_id >> 24, "nothing known")
+    hint = "" if found == kind else f" (its prefix means {found})"
+    return not_found(f"no {kind} has id 0x{item_id:08x}{hint} in the loaded P4Info")
+
+
+class Symbols:
+    """Everything a P4Info declares."""
+
+    def __init__(self, info: p4i.P4Info) -> None:
+        self.info = info
+        self.types = info.type_info
+        self.actions = Directory("action", map(_action, info.actions))
+        self.profiles = Directory("action profile", map(_profile, info.action_profiles))
+        self.counters = Directory("counter", (_array(c) for c in info.counters))
+        self.direct_counters = {c.direct_table_id: c for c in info.direct_counters}
+        self.meters = Directory("meter", (_meter(m) for m in info.meters))
+        self.direct_meters = {m.direct_table_id: _direct_meter(m) for m in info.direct_meters}
+        self.registers = Directory("register", map(_register, info.registers))
+        self.value_sets = Directory("value set", map(_value_set, info.value_sets))
+        self.digests = Directory("digest", map(_digest, info.digests))
+        self.tables = Directory("table", (self._table(t) for t in info.tables))
+        self.packet_in = _packet_metadata(info, "packet_in")
+        self.packet_out = _packet_metadata(info, "packet_out")
+
+    def _table(self, table: p4i.Table) -> Table:
+        name = table.preamble.name
+        key = tuple(_key_field(field, f"table {name}") for field in table.match_fields)
+        meter = self.direct_meters.get(table.preamble.id)
+        counter = self.direct_counters.get(table.preamble.id)
+        has_initial = table.HasField("initial_default_action")
+        return Table(
+            id=table.preamble.id,
+            name=name,
+            key=key,
+            actions={ref.id: self.actions[ref.id] for ref in table.action_refs},
+            scopes={ref.id: ref.scope for ref in table.action_refs},
+            has_const_default=table.const_default_action_id != 0,
+            default_action=table.initial_default_action if has_initial else None,
+            profile_id=table.implementation_id,
+            counter_id=counter.preamble.id if counter else 0,
+            meter_id=meter.id if meter else 0,
+            size=table.size,
+            has_idle_timeout=table.idle_timeout_behavior == p4i.Table.NOTIFY_CONTROL,
+            is_const=table.is_const_table,
+            needs_priority=any(
+                field.match in (Match.TERNARY, Match.RANGE, Match.OPTIONAL) for field in key
+            ),
+        )
+
+
+def _action(action: p4i.Action) -> Action:
+    params = tuple(Field(p.id, p.name, p.bitwidth) for p in action.params)
+    return Action(action.preamble.id, action.preamble.name, params)
+
+
+def _key_field(field: p4i.MatchField, where: str) -> KeyField:
+    match = _MATCH.get(field.match_type)
+    if match is None:
+        kind = field.other_match_type or "no"
+        raise invalid(f"{where}: field {field.name} has {kind} match kind, which is not supported")
+    return KeyField(field.id, field.name, field.bitwidth, match)
+
+
+def _profile(profile: p4i.ActionProfile) -> Profile:
+    return Profile(
+        id=profile.preamble.id,
+        name=profile.preamble.name,
+        tables=tuple(profile.table_ids),
+        is_selector=profile.with_selector,
+        size=profile.size,
+        max_group_size=profile.max_group_size,
+        counts_members=profile.HasField("sum_of_members"),
+        max_member_weight=profile.sum_of_members.max_member_weight,
+    )
+
+
+def _array(counter: p4i.Counter) -> Array:
+    return Array(counter.preamble.id, counter.preamble.name, counter.size)
+
+
+def _meter(meter: p4i.Meter) -> Meter:
+    packets = meter.spec.unit == p4i.MeterSpec.PACKETS
+    return Meter(meter.preamble.id, meter.preamble.name, meter.size, packets, meter.spec.type)
+
+
+def _direct_meter(meter: p4i.DirectMeter) -> Meter:
+    packets = meter.spec.unit == p4i.MeterSpec.PACKETS
+    return Meter(meter.preamble.id, meter.preamble.name, 0, packets, meter.spec.type)
+
+
+def _register(register: p4i.Register) -> Register:
+    preamble = register.preamble
+    return Register(preamble.id, preamble.name, register.size, register.type_spec)
+
+
+def _value_set(value_set: p4i.ValueSet) -> ValueSet:
+    where = f"value set {value_set.preamble.name}"
+    key = tuple(_key_field(field, where) for field in value_set.match)
+    return ValueSet(value_set.preamble.id, value_set.preamble.name, key, value_set.size)
+
+
+def _digest(digest: p4i.Digest) -> Digest:
+    return Digest(digest.preamble.id, digest.preamble.name, digest.type_spec)
+
+
+def _packet_metadata(info: p4i.P4Info, name: str) -> tuple[Field, ...]:
+    for header in info.controller_packet_metadata:
+        if header.preamble.name == name:
+            return tuple(Field(m.id, m.name, m.bitwidth) for m in header.metadata)
+    return ()
