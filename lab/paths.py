@@ -13,5 +13,7 @@ SHELL_ENVIRONMENT = ROOT / ".venv-shell"
 
 def running_labs() -> Path:
     """The folder in which running labs leave word of themselves."""
+    if chosen := os.environ.get("CLOSLAB_RUNNING"):
+        return Path(chosen)
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "closlab" / "labs"

@@ -20,14 +20,15 @@ _PROGRAMS = {
 def require_emulation() -> None:
     """Fail with all that is missing for an emulated run."""
     os.environ["PATH"] += ":/usr/sbin:/sbin"  # where Debian keeps ip and ifconfig from users
-    missing = {package for program, package in _PROGRAMS.items() if shutil.which(program) is None}
+    missing = {
+        program: package for program, package in _PROGRAMS.items() if not shutil.which(program)
+    }
     if missing:
-        what = ", ".join(program for program, package in _PROGRAMS.items() if package in missing)
+        packages = " ".join(sorted(set(missing.values())))
+        who = "Mininet is not installed" if "mnexec" in missing else "Mininet cannot run"
         raise MissingTool(
-            f"Mininet cannot run here: no {what} on this machine"
-            if "mininet" not in missing
-            else f"Mininet is not installed here (no {what})",
-            f"Install it:  sudo apt-get install --no-install-recommends {' '.join(sorted(missing))}",
+            f"{who} here: this machine has no {', '.join(missing)}",
+            f"Install it:  sudo apt-get install --no-install-recommends {packages}",
         )
     if importlib.util.find_spec("mininet") is None:
         raise MissingTool(

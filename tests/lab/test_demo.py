@@ -1,0 +1,249 @@
+"""The walking skeleton, as a user sees it: real namespaces, switches, P4Runtime and packets."""
+
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from lab.paths import ROOT, SHELL_ENVIRONMENT
+from tests.lab.conftest import CLOSLAB, closlab
+from tests.lab.test_capsule import in_namespace
+from traffic.frames import icrc
+
+pytestmark = pytest.mark.mininet
+
+
+def test_demo_delivers_everything_and_spreads_it(tmp_path: Path, own_cache: Path) -> None:
+    done = closlab("demo", "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert "56 of 56 answered" in done.stderr
+    assert "56 of 56 messages arrived whole" in done.stderr
+
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert result["schema"] == "closlab.result/1"
+    assert result["flows"]["completed"] == 56
+    assert result["drops"]["total"] == 0
+    assert result["roce"]["out_of_order_packets"] == 0
+    packets = {link["name"]: link["packets"] for link in result["links"]}
+    per_message = 4  # 16,000 bytes at a path MTU of 4096
+    for host in range(1, 9):
+        leaf = (host + 1) // 2
+        assert packets[f"h{host}>leaf{leaf}"] == 7 * per_message
+        assert packets[f"leaf{leaf}>h{host}"] == 7 * per_message
+    for leaf in range(1, 5):
+        up = [packets[f"leaf{leaf}>spine{spine}"] for spine in (1, 2)]
+        assert sum(up) == 2 * 6 * per_message  # two hosts, six hosts behind other leaves
+        assert min(up) > 0, "ECMP left a spine idle"
+    assert len((tmp_path / "flows.csv").read_text().splitlines()) == 57
+    assert list(own_cache.glob("*")) == []
+
+
+def test_two_demos_at_once_do_not_disturb_each_other(tmp_path: Path, own_cache: Path) -> None:
+    demos = [
+        subprocess.Popen(
+            [*CLOSLAB, "demo", "--out", str(tmp_path / name)],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for name in ("one", "other")
+    ]
+    for demo in demos:
+        _, err = demo.communicate(timeout=120)
+        assert demo.returncode == 0, err
+        assert "56 of 56 messages arrived whole" in err
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_kill_9_at_any_moment_leaves_nothing(tmp_path: Path, own_cache: Path, seed: int) -> None:
+    moment = random.Random(seed).uniform(0.1, 3.0)
+    mounts = Path("/proc/self/mounts").read_text()
+    interfaces = {name for _, name in socket.if_nameindex()}
+    ours = f"killed-at-{moment}-{os.getpid()}"
+    demo = subprocess.Popen(
+        [*CLOSLAB, "demo", "--out", str(tmp_path)],
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "CLOSLAB_TEST": ours},
+    )
+    time.sleep(moment)
+    spaces = {_network(pid) for pid in _marked(ours)} - {_network(os.getpid()), None}
+    os.kill(demo.pid, signal.SIGKILL)
+    demo.wait()
+
+    deadline = time.monotonic() + 10
+    while _marked(ours) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert _marked(ours) == []
+    for space in spaces:
+        assert space is None or in_namespace(space) == []
+    assert {name for _, name in socket.if_nameindex()} == interfaces
+    assert Path("/proc/self/mounts").read_text() == mounts
+
+
+def _marked(mark: str) -> list[int]:
+    """Every process that carries a mark in its environment."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if f"CLOSLAB_TEST={mark}".encode() in (process / "environ").read_bytes():
+                found.append(int(process.name))
+        except OSError:
+            continue
+    return found
+
+
+def _network(pid: int) -> Path | None:
+    try:
+        return (Path("/proc") / str(pid) / "ns" / "net").readlink()
+    except OSError:
+        return None
+
+
+def test_captured_frames_are_sound_to_tshark(tmp_path: Path, own_cache: Path) -> None:
+    if shutil.which("tshark") is None:
+        pytest.skip("tshark is not installed")
+    done = closlab("run", "hello", "--pcap", "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    captures = sorted((tmp_path / "pcaps").glob("*.pcap"))
+    assert len(captures) == 2 * 24  # both directions of every switch port
+    writes = 0
+    for capture in captures:
+        listing = _tshark(
+            capture,
+            *("-Y", "_ws.malformed || infiniband", "-T", "fields"),
+            *("-e", "_ws.malformed", "-e", "infiniband.invariant.crc", "-e", "frame.number"),
+        )
+        frames = _raw_frames(capture)
+        for line in listing.splitlines():
+            malformed, crc, number = line.split("\t")
+            assert malformed == ""
+            frame = frames[int(number) - 1]
+            ours = int.from_bytes(icrc(frame[14:-4]).to_bytes(4, "little"), "big")
+            assert int(crc, 16) == ours
+            writes += 1
+    # Each packet is seen at both ends of a switch: 2 switches' worth within a leaf, 6 across.
+    assert writes == 224 * 2 + 192 * 4
+
+
+def _tshark(capture: Path, *words: str) -> str:
+    return subprocess.run(
+        ["tshark", "-r", str(capture), *words], capture_output=True, text=True, check=True
+    ).stdout
+
+
+def _raw_frames(capture: Path) -> list[bytes]:
+    from scapy.utils import rdpcap
+
+    return [bytes(packet) for packet in rdpcap(str(capture))]
+
+
+def test_the_prompt_is_mininets(prompt: subprocess.Popen[str]) -> None:
+    out, _ = prompt.communicate("h1 ping -c 1 h8\nnet\nexit\n", timeout=60)
+    assert "1 packets transmitted, 1 received" in out
+    assert "leaf1-eth3:spine1-eth1" in out
+    assert prompt.returncode == 0
+
+
+def test_a_second_terminal_can_step_inside(prompt: subprocess.Popen[str]) -> None:
+    assert "10.0.1.1" in closlab("enter", "h1", "ip", "-brief", "address").stdout
+    assert "leaf1-eth1" in closlab("enter", "leaf1", "ip", "-brief", "link").stdout
+    wrong = closlab("enter", "h99", "true")
+    assert wrong.returncode == 1
+    assert "no node 'h99'" in wrong.stderr
+
+
+def test_p4runtime_shell_reads_the_routes(prompt: subprocess.Popen[str]) -> None:
+    if not SHELL_ENVIRONMENT.exists():
+        pytest.skip("p4runtime-shell is not installed: ./closlab shell installs it")
+    argv = [*CLOSLAB, "shell", "leaf1"]
+    script = "tables\nfor entry in table_entry['ipv4_routes'].read(): print(entry)\n\nexit\n"
+    done = subprocess.run(
+        argv, input=script, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert "ipv4_routes" in done.stdout, done.stderr
+    assert "next_hops" in done.stdout
+    prefixes = re.findall(r'value: "((?:\\.{1,3}|[^"])*)"\s+prefix_len: (\d+)', done.stdout)
+    assert len(prefixes) == 5  # two hosts of its own, three other leaves
+    assert sorted(int(length) for _, length in prefixes) == [24, 24, 24, 32, 32]
+
+
+def test_enter_without_a_lab_says_how_to_start_one(own_cache: Path) -> None:
+    done = closlab("enter", "h1")
+    assert done.returncode == 1
+    assert "no lab is running" in done.stderr
+    assert "closlab run hello --cli" in done.stderr
+
+
+@pytest.fixture
+def bare_path(tmp_path: Path) -> Path:
+    """A PATH with everything but what a test leaves out."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for directory in ("/usr/sbin", "/sbin", "/usr/bin", "/bin"):
+        for program in Path(directory).iterdir():
+            link = folder / program.name
+            if not link.is_symlink():
+                link.symlink_to(program)
+    return folder
+
+
+def _complains(done: subprocess.CompletedProcess[str], *words: str) -> None:
+    assert done.returncode != 0
+    for word in words:
+        assert word in done.stderr + done.stdout
+    assert "Traceback" not in done.stderr + done.stdout
+
+
+def test_an_unknown_scenario() -> None:
+    _complains(closlab("run", "helo"), "no scenario 'helo'", "did you mean 'hello'")
+
+
+def test_no_c_compiler(bare_path: Path) -> None:
+    for compiler in ("cc", "gcc", "clang"):
+        (bare_path / compiler).unlink(missing_ok=True)
+    _complains(closlab("demo", PATH=str(bare_path)), "no C compiler", "apt-get install gcc")
+
+
+def test_no_mininet(bare_path: Path) -> None:
+    (bare_path / "mnexec").unlink()
+    _complains(closlab("demo", PATH=str(bare_path)), "Mininet is not installed", "apt-get install")
+
+
+def test_a_syntax_error(tmp_path: Path) -> None:
+    program = tmp_path / "wrong.p4"
+    program.write_text("#include <core.p4>\nheader h_t { bit<8> a }\n")
+    done = closlab("p4c", str(program), "-o", str(tmp_path / "wrong.json"))
+    _complains(done, "wrong.p4:2:", "';'")
+    assert not (tmp_path / "wrong.json").exists()
+
+
+def test_a_port_that_is_taken(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        done = closlab("switch", "--no-p4", "--", "--grpc-server-addr", address)
+    _complains(done, address)
+
+
+def test_a_folder_that_cannot_be_written() -> None:
+    _complains(closlab("demo", "--out", "/proc/nowhere"), "cannot be written", "--out")
+
+
+def test_the_launcher_refuses_a_python_that_does_not_suit(tmp_path: Path) -> None:
+    for name in ("closlab", "requirements.lock", "requirements-dev.lock"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    done = subprocess.run(
+        ["bash", str(tmp_path / "closlab"), "list"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "CLOSLAB_PYTHON": "/bin/false"},
+    )
+    _complains(done, "CLOSLAB_PYTHON is '/bin/false', which is no Python 3.11, 3.12 or 3.13")
+    assert not (tmp_path / ".venv").exists()
