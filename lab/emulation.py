@@ -73,7 +73,12 @@ class Emulation:
         self._network = build_network(self.fabric, path_mtu + _HEADERS_BYTES)
 
     def start_switches(self, pcaps: Path | None = None) -> None:
-        """Start the process that hosts all switches, and wait until each of them listens."""
+        """Start the process that hosts all switches, and wait until each of them listens.
+
+        Given a folder, they record what each of their ports receives and sends.
+        """
+        if pcaps is not None:
+            pcaps.mkdir(exist_ok=True)
         config = self._out / "switches.json"
         config.write_text(
             json.dumps(
@@ -85,6 +90,7 @@ class Emulation:
                         "ports": {
                             port: switch.interface(port) for port in self.fabric.ports(switch)
                         },
+                        "pcap": str(pcaps) if pcaps else None,
                     }
                     for target, switch in zip(self.targets, self.fabric.switches, strict=True)
                 ],
