@@ -1,0 +1,294 @@
+"""Many switches in one process: one data-plane thread, one asyncio loop for their controllers.
+
+From Python:
+
+    host = Host([SwitchSettings(name="leaf1", device_id=1, grpc_address="127.0.0.1:50051",
+                                ports={1: "leaf1-eth1", 2: "leaf1-eth2"})])
+    await host.start()
+    ...
+    await host.stop()
+
+From a shell: `python -m switch.host CONFIG.json` with a JSON list of the same settings. It prints
+`ready` when every switch listens and every port is open, and ends on SIGTERM or SIGINT.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import logging
+import signal
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from finsy.proto import p4i, p4r
+
+from switch import dataplane as dp
+from switch.build import CompilerMissing
+from switch.p4runtime.device import Device
+from switch.p4runtime.errors import RequestError
+from switch.p4runtime.infer import infer_p4info
+from switch.p4runtime.pipeline import parse_p4info
+from switch.p4runtime.service import ServeError, Server, Tls
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from switch.shims.console import Console
+
+__all__ = ["Host", "HostError", "Link", "SwitchSettings", "Tls", "main"]
+
+log = logging.getLogger(__name__)
+
+
+class HostError(Exception):
+    """The switches cannot run as described; the text names the switch and the cure."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """What a port's link is like; zeros mean unlimited and immediate, as BMv2 has it."""
+
+    rate_bps: int = 0
+    delay_ns: int = 0
+    overhead_bytes: int = 24
+    queue_packets: int | None = None
+    queue_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class SwitchSettings:
+    """One switch. Without a program it waits for a controller to give it one."""
+
+    name: str
+    device_id: int
+    grpc_address: str
+    ports: Mapping[int, str] = field(default_factory=dict)
+    links: Mapping[int, Link] = field(default_factory=dict)
+    cpu_port: int | None = None
+    drop_port: int = 511
+    queues: int = 8
+    program: Path | None = None
+    p4info: Path | None = None
+    tls: Tls | None = None
+    pcap: Path | None = None
+    trace: Callable[[str], None] | None = None
+    console_port: int | None = None
+
+    @classmethod
+    def from_json(cls, data: object, place: str) -> SwitchSettings:
+        """Read one switch of a config file, refusing keys it does not know."""
+        given = _object(data, place, cls, {"trace"})
+        with _naming(place):
+            for key in ("program", "p4info", "pcap"):
+                if given.get(key) is not None:
+                    given[key] = Path(given[key])
+            given["ports"] = {int(k): str(v) for k, v in given.get("ports", {}).items()}
+            given["links"] = {
+                int(k): Link(**_object(v, f"{place}.links.{k}", Link))
+                for k, v in given.get("links", {}).items()
+            }
+            if given.get("tls") is not None:
+                tls = _object(given["tls"], f"{place}.tls", Tls)
+                given["tls"] = Tls(**{key: Path(value) for key, value in tls.items()})
+            return cls(**given)
+
+
+class Host:
+    """Switches that live and end together."""
+
+    def __init__(self, settings: Sequence[SwitchSettings], *, dilation: float = 1.0) -> None:
+        self._settings = tuple(settings)
+        self._loop = dp.Loop(dilation=dilation)
+        self._planes: list[dp.Dataplane] = []
+        self._servers: list[Server] = []
+        self._consoles: list[Console] = []
+        self.devices: dict[str, Device] = {}
+
+    async def start(self) -> None:
+        """Open all ports and listen on all addresses; on failure nothing is left open."""
+        try:
+            _check_names(self._settings)
+            for settings in self._settings:
+                await self._start_switch(settings)
+            self._loop.start()
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def stop(self) -> None:
+        """Stop listening, then forwarding; harmless when repeated."""
+        await asyncio.gather(*(server.stop() for server in self._servers))
+        self._servers.clear()
+        for console in self._consoles:
+            await console.stop()
+        self._consoles.clear()
+        self._loop.stop()
+        for plane in self._planes:
+            plane.close()
+        self._planes.clear()
+        self.devices.clear()
+
+    def grpc_port(self, name: str) -> int:
+        """Return the port a switch listens on, for those that asked for port 0."""
+        names = [settings.name for settings in self._settings]
+        return self._servers[names.index(name)].port
+
+    async def _start_switch(self, settings: SwitchSettings) -> None:
+        with _naming(f"switch {settings.name}"):
+            plane = dp.Dataplane(
+                settings.name,
+                loop=self._loop,
+                cpu_port=settings.cpu_port,
+                drop_port=settings.drop_port,
+                queues=settings.queues,
+            )
+            self._planes.append(plane)
+            device = Device(settings.device_id, plane, trace=settings.trace is not None)
+            plane.set_trace(settings.trace)
+            for number, interface in settings.ports.items():
+                _open_port(plane, settings, number, interface)
+            server = Server(device, settings.grpc_address, name=settings.name, tls=settings.tls)
+            await server.start()
+            self._servers.append(server)
+            self.devices[settings.name] = device
+            if settings.console_port is not None:
+                await self._start_console(settings, device)
+            if settings.program is not None:
+                await _preload(device, settings.program, settings.p4info)
+
+    async def _start_console(self, settings: SwitchSettings, device: Device) -> None:
+        from switch.shims.console import Console
+
+        assert settings.console_port is not None
+        console = Console(device)
+        try:
+            await console.start(settings.console_port)
+        except OSError as error:
+            raise HostError(
+                f"switch {settings.name} cannot serve commands on port {settings.console_port}:"
+                f" {error.strerror}; choose another with --thrift-port"
+            ) from None
+        self._consoles.append(console)
+
+
+async def _preload(device: Device, program: Path, p4info: Path | None) -> None:
+    """Give a switch its program before any controller does."""
+    source = _read(program)
+    info = parse_p4info(_read(p4info), str(p4info)) if p4info else p4i.P4Info()
+    config = p4r.ForwardingPipelineConfig(p4info=info, p4_device_config=source)
+    pipeline = await device.build(config)
+    if p4info is None:
+        config.p4info.CopyFrom(infer_p4info(pipeline.program))
+        pipeline = await device.build(config)
+    device.commit(pipeline)
+
+
+def _open_port(plane: dp.Dataplane, settings: SwitchSettings, number: int, interface: str) -> None:
+    try:
+        plane.add_port(number, interface)
+        link = settings.links.get(number)
+        if link is not None:
+            plane.configure_port(
+                number,
+                rate_bps=link.rate_bps,
+                delay_ns=link.delay_ns,
+                overhead_bytes=link.overhead_bytes,
+            )
+            plane.set_queue_limits(
+                number, None, packets=link.queue_packets, bytes_=link.queue_bytes
+            )
+        if settings.pcap is not None:
+            for direction in ("in", "out"):
+                plane.set_pcap(number, direction, settings.pcap / f"{interface}_{direction}.pcap")
+    except (dp.DataplaneError, OSError) as error:
+        raise HostError(f"switch {settings.name}: port {number}@{interface}: {error}") from None
+
+
+def _check_names(settings: Sequence[SwitchSettings]) -> None:
+    seen: set[str] = set()
+    for item in settings:
+        if item.name in seen:
+            raise HostError(f"two switches are named {item.name}")
+        seen.add(item.name)
+
+
+@contextmanager
+def _naming(place: str) -> Iterator[None]:
+    """Turn what can go wrong at a place into a HostError that names it."""
+    try:
+        yield
+    except (HostError, ServeError) as error:
+        raise HostError(str(error)) from None
+    except (dp.DataplaneError, RequestError, CompilerMissing) as error:
+        raise HostError(f"{place}: {error}") from None
+    except (TypeError, ValueError, AttributeError) as error:
+        raise HostError(f"{place}: {error}") from error
+
+
+def _object(
+    data: object, place: str, kind: type[Any], hidden: set[str] | None = None
+) -> dict[str, Any]:
+    if not isinstance(data, dict):
+        raise HostError(f"{place}: expected an object")
+    known = {item.name for item in fields(kind)} - (hidden or set())
+    unknown = sorted(set(data) - known)
+    if unknown:
+        raise HostError(f"{place}: unknown key {unknown[0]!r}; known: {', '.join(sorted(known))}")
+    return dict(data)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise HostError(f"cannot read {path}: {error.strerror}") from None
+
+
+def read_config(path: Path) -> list[SwitchSettings]:
+    """Read a config file: a JSON list of switches."""
+    try:
+        data = json.loads(_read(path))
+    except ValueError as error:
+        raise HostError(f"{path} is not JSON: {error}") from None
+    if not isinstance(data, list) or not data:
+        raise HostError(f"{path}: expected a list of switches")
+    return [SwitchSettings.from_json(item, f"{path}[{i}]") for i, item in enumerate(data)]
+
+
+async def run_until_signal(host: Host, *, ready: Callable[[], None]) -> None:
+    """Host switches until SIGTERM or SIGINT; `ready` is called once all of them listen."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    await host.start()
+    try:
+        ready()
+        await stop.wait()
+    finally:
+        await host.stop()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Host the switches a file describes."""
+    parser = argparse.ArgumentParser(prog="switch.host", description="Host switches.")
+    parser.add_argument("config", type=Path, help="a JSON list of switch settings")
+    parser.add_argument("--dilation", type=float, default=1.0, metavar="D")
+    arguments = parser.parse_args(argv)
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    try:
+        host = Host(read_config(arguments.config), dilation=arguments.dilation)
+        asyncio.run(run_until_signal(host, ready=lambda: print("ready", flush=True)))
+    except HostError as error:
+        print(f"closlab: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

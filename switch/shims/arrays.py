@@ -1,0 +1,161 @@
+"""Commands on counters, meters and registers."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from finsy.proto import p4r
+
+from switch import dataplane as dp
+from switch.shims.session import CommandError, Session, named, need, number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from switch.p4runtime.symbols import Array
+
+_MICROSECONDS = 1_000_000
+
+
+def do_register_read(session: Session, words: list[str]) -> Iterator[str]:
+    """Read a cell, or all of them: register_read <name> [index]."""
+    need(words, 1, 2)
+    info = named("register", words[0], session.pipeline.program.registers, lambda r: r.name)
+    if len(words) == 1:
+        cells = session.device.plane.read_register(info.index)
+        yield f"{words[0]}= {', '.join(map(str, cells))}"
+        return
+    index = _index(words[1], info.size, words[0])
+    (cell,) = session.device.plane.read_register(info.index, index)
+    yield f"{words[0]}[{index}]= {cell}"
+
+
+def do_register_write(session: Session, words: list[str]) -> Iterator[str]:
+    """Write a cell: register_write <name> <index> <value>."""
+    need(words, 3)
+    info = named("register", words[0], session.pipeline.program.registers, lambda r: r.name)
+    index = _index(words[1], info.size, words[0])
+    cell = number(words[2], "value")
+    if cell < 0 or cell >> info.width:
+        raise CommandError(f"{cell} does not fit in {info.width} bits")
+    session.do(dp.RegisterWrite(info.index, index, cell))
+    yield from ()
+
+
+def do_register_reset(session: Session, words: list[str]) -> Iterator[str]:
+    """Set all cells to 0: register_reset <name>."""
+    need(words, 1)
+    info = named("register", words[0], session.pipeline.program.registers, lambda r: r.name)
+    session.do(dp.RegisterWrite(info.index, None, 0))
+    yield from ()
+
+
+def do_counter_read(session: Session, words: list[str]) -> Iterator[str]:
+    """Read a counter: counter_read <name> <index, or entry handle if direct>."""
+    need(words, 2)
+    info = _counter(session, words[0])
+    if info.table is None:
+        index = _index(words[1], info.size, words[0])
+        (cell,) = session.device.plane.read_counter(info.index, index)
+        yield f"{words[0]}[{index}]= ({cell.bytes} bytes, {cell.packets} packets)"
+        return
+    table = session.pipeline.tables_by_index[info.table]
+    yield f"this is the direct counter for table {table.symbol.name}"
+    query = p4r.DirectCounterEntry(table_entry=session.entry(table, words[1]))
+    for found in session.read(p4r.Entity(direct_counter_entry=query)):
+        data = found.direct_counter_entry.data
+        yield f"{words[0]}[{words[1]}]= ({data.byte_count} bytes, {data.packet_count} packets)"
+
+
+def do_counter_write(session: Session, words: list[str]) -> Iterator[str]:
+    """Set a counter: counter_write <name> <index, or entry handle> <packets> <bytes>."""
+    need(words, 4)
+    info = _counter(session, words[0])
+    packets, bytes_ = number(words[2], "packets"), number(words[3], "bytes")
+    if info.table is None:
+        index = _index(words[1], info.size, words[0])
+        session.do(dp.CounterWrite(info.index, index, packets, bytes_))
+    else:
+        table = session.pipeline.tables_by_index[info.table]
+        write = p4r.DirectCounterEntry(
+            table_entry=session.entry(table, words[1]),
+            data=p4r.CounterData(byte_count=bytes_, packet_count=packets),
+        )
+        session.write(dp.Verb.MODIFY, p4r.Entity(direct_counter_entry=write))
+    yield f"{words[0]}[{words[1]}] has been updated"
+
+
+def do_counter_reset(session: Session, words: list[str]) -> Iterator[str]:
+    """Set all of a counter's cells to 0: counter_reset <name>."""
+    need(words, 1)
+    info = _counter(session, words[0])
+    if info.table is None:
+        session.do(dp.CounterWrite(info.index, None))
+    else:
+        table = session.pipeline.tables_by_index[info.table]
+        for entry in session.entries(table).values():
+            zero = p4r.DirectCounterEntry(table_entry=entry, data=p4r.CounterData())
+            session.write(dp.Verb.MODIFY, p4r.Entity(direct_counter_entry=zero))
+    yield from ()
+
+
+def do_meter_set_rates(session: Session, words: list[str]) -> Iterator[str]:
+    """Set one meter, per us: meter_set_rates <name> <index> <rate>:<burst> <rate>:<burst>."""
+    need(words, 4)
+    symbol = _meter(session, words[0])
+    index = p4r.Index(index=_index(words[1], symbol.size, words[0]))
+    entry = p4r.MeterEntry(meter_id=symbol.id, index=index, config=_rates(words[2:]))
+    session.write(dp.Verb.MODIFY, p4r.Entity(meter_entry=entry))
+    yield from ()
+
+
+def do_meter_array_set_rates(session: Session, words: list[str]) -> Iterator[str]:
+    """Set all meters, per us: meter_array_set_rates <name> <rate>:<burst> <rate>:<burst>."""
+    need(words, 3)
+    symbol = _meter(session, words[0])
+    entry = p4r.MeterEntry(meter_id=symbol.id, config=_rates(words[1:]))
+    session.write(dp.Verb.MODIFY, p4r.Entity(meter_entry=entry))
+    yield from ()
+
+
+def do_meter_get_rates(session: Session, words: list[str]) -> Iterator[str]:
+    """Read a meter's rates: meter_get_rates <name> <index>."""
+    need(words, 2)
+    symbol = _meter(session, words[0])
+    index = p4r.Index(index=_index(words[1], symbol.size, words[0]))
+    query = p4r.MeterEntry(meter_id=symbol.id, index=index)
+    for found in session.read(p4r.Entity(meter_entry=query)):
+        config = found.meter_entry.config
+        rates = ((config.cir, config.cburst), (config.pir, config.pburst))
+        for order, (rate, burst) in enumerate(rates):
+            yield f"{order}: info rate = {rate / _MICROSECONDS}, burst size = {burst}"
+
+
+def _counter(session: Session, name: str) -> dp.CounterInfo:
+    return named("counter", name, session.pipeline.program.counters, lambda c: c.name)
+
+
+def _meter(session: Session, name: str) -> Array:
+    return named("meter", name, session.pipeline.symbols.meters, lambda m: m.name)
+
+
+def _index(word: str, size: int, name: str) -> int:
+    index = number(word, "index")
+    if not 0 <= index < size:
+        raise CommandError(f"{name} has cells 0 to {size - 1}; there is no {index}")
+    return index
+
+
+def _rates(words: list[str]) -> p4r.MeterConfig:
+    numbers: list[float] = []
+    for word in words:
+        parts = re.fullmatch(r"([0-9.eE+-]+):(\d+)", word)
+        if parts is None:
+            raise CommandError(f"{word!r} is not a rate and a burst, such as 0.5:1000")
+        try:
+            numbers += [float(parts[1]) * _MICROSECONDS, int(parts[2])]
+        except ValueError:
+            raise CommandError(f"{parts[1]!r} is not a rate") from None
+    cir, cburst, pir, pburst = (round(item) for item in numbers)
+    return p4r.MeterConfig(cir=cir, cburst=cburst, pir=pir, pburst=pburst)
