@@ -1,0 +1,68 @@
+"""Collectives as schedules: frozen graphs of transfers that every engine can run.
+
+`collective` says what is to be done, `plan` writes it as a `Schedule`, `prove` shows the schedule
+right, `AlphaBeta` runs it on an ideal fabric and `bound_ns` says how long that should take.
+"""
+
+from traffic.collectives.algorithms import (
+    ALGORITHMS,
+    add_collective,
+    bound_ns,
+    collective,
+    plan,
+)
+from traffic.collectives.alphabeta import AlphaBeta
+from traffic.collectives.collective import Collective
+from traffic.collectives.errors import (
+    AlgorithmError,
+    PlacementError,
+    RankError,
+    ScheduleError,
+    SizeError,
+    SpecError,
+    TrafficError,
+)
+from traffic.collectives.groups import ParallelGroups, check_partition
+from traffic.collectives.schedule import (
+    Activity,
+    Mode,
+    Schedule,
+    ScheduleBuilder,
+    Transfer,
+    merge,
+)
+from traffic.collectives.spec import CollectiveOptions, CollectiveSpec, Site, Spec
+from traffic.collectives.symbolic import prove
+from traffic.collectives.timeline import NEVER, Timeline
+
+__all__ = [
+    "ALGORITHMS",
+    "NEVER",
+    "Activity",
+    "AlgorithmError",
+    "AlphaBeta",
+    "Collective",
+    "CollectiveOptions",
+    "CollectiveSpec",
+    "Mode",
+    "ParallelGroups",
+    "PlacementError",
+    "RankError",
+    "Schedule",
+    "ScheduleBuilder",
+    "ScheduleError",
+    "Site",
+    "SizeError",
+    "Spec",
+    "SpecError",
+    "Timeline",
+    "TrafficError",
+    "Transfer",
+    "add_collective",
+    "bound_ns",
+    "check_partition",
+    "collective",
+    "merge",
+    "plan",
+    "prove",
+]

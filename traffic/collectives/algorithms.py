@@ -1,0 +1,138 @@
+"""Which operations there are, and the algorithms that carry them out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from traffic.collectives import (
+    barrier,
+    bounds,
+    broadcast,
+    exchange,
+    halving,
+    hierarchical,
+    ring,
+    tree,
+)
+from traffic.collectives.collective import Collective, Layout, check_amounts, check_members
+from traffic.collectives.draft import Draft
+from traffic.collectives.errors import AlgorithmError, SizeError, nearest
+from traffic.collectives.schedule import Activity, Schedule, ScheduleBuilder
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """How an operation is carried out."""
+
+    layout: Callable[[Collective], Layout]
+    write: Callable[[Draft], None]
+    bound: Callable[[Collective, float, float], float]
+
+
+# The first algorithm of an operation is its default.
+ALGORITHMS: dict[str, dict[str, Algorithm]] = {
+    "all-reduce": {
+        "ring": Algorithm(ring.layout, ring.all_reduce, bounds.ring_all_reduce),
+        "double-binary-tree": Algorithm(tree.layout, tree.all_reduce, bounds.double_binary_tree),
+        "halving-doubling": Algorithm(
+            halving.reduce_layout, halving.all_reduce, bounds.halving_all_reduce
+        ),
+        "hierarchical": Algorithm(ring.layout, hierarchical.all_reduce, bounds.hierarchical),
+    },
+    "reduce-scatter": {
+        "ring": Algorithm(ring.layout, ring.reduce_scatter, bounds.ring_pass),
+        "halving": Algorithm(ring.layout, halving.reduce_scatter, bounds.halving_reduce_scatter),
+    },
+    "all-gather": {
+        "ring": Algorithm(ring.layout, ring.all_gather, bounds.ring_pass),
+        "doubling": Algorithm(ring.layout, halving.all_gather, bounds.doubling_all_gather),
+    },
+    "all-to-all": {
+        "pairwise": Algorithm(exchange.layout, exchange.pairwise, bounds.ring_pass),
+        "staggered": Algorithm(exchange.layout, exchange.staggered, bounds.staggered),
+    },
+    "broadcast": {
+        "ring": Algorithm(broadcast.ring_layout, broadcast.ring, bounds.ring_broadcast),
+        "binomial": Algorithm(
+            broadcast.binomial_layout, broadcast.binomial, bounds.binomial_broadcast
+        ),
+    },
+    "barrier": {
+        "dissemination": Algorithm(barrier.layout, barrier.dissemination, bounds.dissemination)
+    },
+}
+
+
+def find_algorithm(op: str, name: str) -> Algorithm:
+    """The algorithm of this name for this operation."""
+    if op not in ALGORITHMS:
+        raise AlgorithmError(f"there is no operation '{op}'", nearest(op, ALGORITHMS))
+    if name not in ALGORITHMS[op]:
+        raise AlgorithmError(f"{op} has no algorithm '{name}'", nearest(name, ALGORITHMS[op]))
+    return ALGORITHMS[op][name]
+
+
+def collective(
+    op: str,
+    ranks: int | Sequence[int],
+    size: int = 0,
+    algorithm: str | None = None,
+    *,
+    world: int | None = None,
+    channels: int = 1,
+    root: int = 0,
+    node_size: int | None = None,
+    pieces: int | None = None,
+) -> Collective:
+    """A collective that makes sense: among the ranks 0 to n - 1, or any of a world."""
+    members = tuple(range(ranks)) if isinstance(ranks, int) else tuple(ranks)
+    check_members(members, world)
+    if algorithm is None:
+        algorithm = next(iter(ALGORITHMS.get(op, {"": None})))
+    made = Collective(op, algorithm, size, members, channels, root, node_size, pieces)
+    found = find_algorithm(op, algorithm)
+    check_amounts(made)
+    found.layout(made)  # refuses what cannot be cut
+    return made
+
+
+def add_collective(
+    builder: ScheduleBuilder,
+    what: Collective,
+    *,
+    gates: Sequence[Sequence[int]] | None = None,
+    first_channel: int = 0,
+    job: str = "",
+    step: int = 0,
+) -> list[list[int]]:
+    """Write a collective; by member, what to wait for to know that it is over.
+
+    ``gates`` holds, by member, what it waits for before it takes part. Collectives that run at the
+    same time keep apart by ``first_channel``.
+    """
+    algorithm = find_algorithm(what.op, what.algorithm)
+    name = f"{what.op} {what.algorithm}"
+    activity = builder.activity(Activity("collective", name, job=job, step=step, collective=what))
+    since = len(builder)
+    algorithm.write(Draft(builder, what, algorithm.layout(what), activity, first_channel, gates))
+    ends = builder.open_ends(since)
+    return [ends[rank] for rank in what.ranks]
+
+
+def plan(what: Collective, *, world: int | None = None) -> Schedule:
+    """The schedule of one collective alone."""
+    builder = ScheduleBuilder(max(what.ranks) + 1 if world is None else world)
+    algorithm = find_algorithm(what.op, what.algorithm)
+    activity = builder.activity(
+        Activity("collective", f"{what.op} {what.algorithm}", collective=what)
+    )
+    algorithm.write(Draft(builder, what, algorithm.layout(what), activity))
+    return builder.build()
+
+
+def bound_ns(what: Collective, *, alpha_ns: float, rate_gbps: float) -> float:
+    """What the collective should take on a fabric that never blocks."""
+    if alpha_ns < 0 or not rate_gbps > 0:
+        raise SizeError(f"a latency of {alpha_ns} ns at {rate_gbps} Gb/s")
+    return find_algorithm(what.op, what.algorithm).bound(what, alpha_ns, 8 / rate_gbps)

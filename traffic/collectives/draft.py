@@ -1,0 +1,57 @@
+"""A collective while it is written into a schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from traffic.collectives.collective import Collective, Layout
+from traffic.collectives.schedule import Mode, ScheduleBuilder
+
+
+@dataclass(frozen=True)
+class Draft:
+    """Where an algorithm adds its transfers, speaking of members and chunks.
+
+    A member's gate holds back everything it sends, for it may send on what others gave it only
+    once it has something of its own to add.
+    """
+
+    builder: ScheduleBuilder
+    collective: Collective
+    layout: Layout
+    activity: int
+    first_channel: int = 0
+    gates: Sequence[Sequence[int]] | None = None
+
+    @property
+    def size(self) -> int:
+        """How many members there are."""
+        return self.collective.size
+
+    def send(
+        self,
+        src: int,
+        dst: int,
+        chunk: int,
+        count: int = 1,
+        *,
+        mode: Mode = Mode.COPY,
+        channel: int = 0,
+        after: Sequence[int] = (),
+    ) -> int:
+        """Send a run of chunks from a member to another; the transfer's id."""
+        ranks = self.collective.ranks
+        if self.gates is not None:
+            after = (*self.gates[src], *after)
+        return self.builder.transfer(
+            ranks[src],
+            ranks[dst],
+            self.layout.bytes(chunk, count),
+            activity=self.activity,
+            channel=self.first_channel + channel,
+            after=after,
+            first_chunk=chunk,
+            chunks=count,
+            mode=mode,
+        )

@@ -1,0 +1,453 @@
+"""Schedules: traffic as a frozen graph of transfers that every engine can run.
+
+A *transfer* carries bytes from one rank to another. It may start once everything it *waits* for
+has ended and then ``delay_ns`` have passed. Two rules keep a schedule executable by endpoints that
+share no memory, and `Schedule.check` proves both:
+
+- *local*: a transfer waits only for transfers its source received or sent itself, so a rank needs
+  to know nothing but its own completions;
+- *forward*: it waits only for transfers with smaller ids, so a schedule cannot be a circle.
+
+A transfer from a rank to itself is *work*: it carries nothing, and ends ``delay_ns`` after what it
+waits for has. Compute is work; so is a bare meeting point of several completions.
+
+Transfers of one (src, dst, channel) share a queue pair and are posted in the order they become
+ready, ids breaking ties. A million transfers are common (an all-to-all among 1,024 ranks), so
+they are columns of machine integers and not objects: some 45 bytes each.
+
+`Schedule.dump` writes this, little-endian, for engines that are not Python::
+
+    "closched"  u32 version = 1  u32 ranks  u64 transfers  u64 waits  u64 bytes of JSON
+    i64 size[transfers]          i64 delay_ns[transfers]
+    i32 src[transfers]           i32 dst[transfers]        i32 channel[transfers]
+    i32 activity[transfers]      i32 first_chunk[transfers] i32 chunks[transfers]
+    i32 wait_start[transfers+1]  i32 wait[waits]           u8 mode[transfers]
+    JSON: the activities
+
+What transfer t waits for is ``wait[wait_start[t]:wait_start[t+1]]``: w was received by t's source
+if ``dst[w] == src[t]``, else sent by it.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import sys
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from enum import IntEnum
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+from traffic.collectives.collective import Collective
+from traffic.collectives.errors import PlacementError, RankError, ScheduleError, SizeError
+
+MAX_RANKS = 1 << 16
+MAX_TRANSFER_BYTES = 1 << 31  # what one RDMA message may carry
+LOSSLESS = 3  # the priority of RoCEv2 data
+_MAGIC = b"closched"
+_VERSION = 1
+_HEADER = struct.Struct("<8sIIQQQ")
+_MAX_TRANSFERS = (1 << 31) - 1
+_COLUMNS = {
+    "size": "q",
+    "delay_ns": "q",
+    "src": "i",
+    "dst": "i",
+    "channel": "i",
+    "activity": "i",
+    "first_chunk": "i",
+    "chunks": "i",
+    "wait_start": "i",
+    "wait": "i",
+    "mode": "B",
+}
+
+
+class Mode(IntEnum):
+    """What the receiver does with a transfer's chunks."""
+
+    OPAQUE = 0  # bytes without a meaning here
+    COPY = 1
+    REDUCE = 2
+
+
+class Transfer(NamedTuple):
+    """One transfer, taken out of its schedule to be looked at."""
+
+    id: int
+    src: int
+    dst: int
+    size: int
+    channel: int
+    delay_ns: int
+    waits: tuple[int, ...]
+    activity: int
+    first_chunk: int
+    chunks: int
+    mode: Mode
+
+    @property
+    def is_work(self) -> bool:
+        """Whether this is local work, not a message."""
+        return self.src == self.dst
+
+
+@dataclass(frozen=True)
+class Activity:
+    """What a set of transfers is for."""
+
+    kind: Literal["collective", "flows", "compute"]
+    name: str
+    job: str = ""
+    step: int = 0
+    priority: int = LOSSLESS
+    source_ports: int | None = None  # UDP source ports its queue pairs share; None: one each
+    collective: Collective | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """A frozen graph of transfers; every column is a read-only array indexed by transfer id."""
+
+    ranks: int
+    activities: tuple[Activity, ...]
+    size: memoryview[int]
+    delay_ns: memoryview[int]
+    src: memoryview[int]
+    dst: memoryview[int]
+    channel: memoryview[int]
+    activity: memoryview[int]
+    first_chunk: memoryview[int]
+    chunks: memoryview[int]
+    wait_start: memoryview[int]
+    wait: memoryview[int]
+    mode: memoryview[int]
+
+    def __len__(self) -> int:
+        return len(self.src)
+
+    def __iter__(self) -> Iterator[Transfer]:
+        return map(self.transfer, range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Schedule):
+            return NotImplemented
+        return (self.ranks, self.activities) == (other.ranks, other.activities) and all(
+            getattr(self, name) == getattr(other, name) for name in _COLUMNS
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def transfer(self, number: int) -> Transfer:
+        """The transfer of this id."""
+        return Transfer(
+            number,
+            self.src[number],
+            self.dst[number],
+            self.size[number],
+            self.channel[number],
+            self.delay_ns[number],
+            tuple(self.waits(number)),
+            self.activity[number],
+            self.first_chunk[number],
+            self.chunks[number],
+            Mode(self.mode[number]),
+        )
+
+    def waits(self, number: int) -> memoryview[int]:
+        """The ids a transfer waits for."""
+        return self.wait[self.wait_start[number] : self.wait_start[number + 1]]
+
+    def starts(self, rank: int) -> memoryview[int]:
+        """The ids a rank starts, its work included."""
+        return _row(self._by_src, rank)
+
+    def arrivals(self, rank: int) -> memoryview[int]:
+        """The ids a rank receives or works off."""
+        return _row(self._by_dst, rank)
+
+    def sent_bytes(self) -> list[int]:
+        """The bytes each rank sends."""
+        totals = [0] * self.ranks
+        for src, size in zip(self.src, self.size, strict=True):
+            totals[src] += size
+        return totals
+
+    def received_bytes(self) -> list[int]:
+        """The bytes each rank receives."""
+        totals = [0] * self.ranks
+        for dst, size in zip(self.dst, self.size, strict=True):
+            totals[dst] += size
+        return totals
+
+    def queue_pairs(self) -> list[tuple[int, int, int]]:
+        """Every (src, dst, channel) that carries something."""
+        keys = zip(self.src, self.dst, self.channel, strict=True)
+        return sorted({key for key in keys if key[0] != key[1]})
+
+    def of_activity(self, number: int) -> list[int]:
+        """The ids of an activity."""
+        return [at for at, activity in enumerate(self.activity) if activity == number]
+
+    def check(self) -> None:
+        """Prove the rules this module states, or name the first transfer that breaks one."""
+        src, dst = self.src, self.dst
+        for number in range(len(self)):
+            self._check_one(number)
+            here = src[number]
+            for wait in self.waits(number):
+                if not 0 <= wait < number:
+                    raise ScheduleError(
+                        f"transfer {number} waits for transfer {wait}, which does not precede it"
+                    )
+                if here not in (src[wait], dst[wait]):
+                    raise ScheduleError(
+                        f"transfer {number} starts at rank {here} but waits for transfer {wait}"
+                        f" ({src[wait]} to {dst[wait]}), of which rank {here} knows nothing"
+                    )
+
+    def _check_one(self, number: int) -> None:
+        src, dst, size = self.src[number], self.dst[number], self.size[number]
+        if not (0 <= src < self.ranks and 0 <= dst < self.ranks):
+            raise ScheduleError(
+                f"transfer {number} goes from rank {src} to rank {dst};"
+                f" the ranks are 0 to {self.ranks - 1}"
+            )
+        if not 0 <= self.activity[number] < len(self.activities):
+            raise ScheduleError(f"transfer {number} belongs to no activity")
+        if self.delay_ns[number] < 0 or self.channel[number] < 0:
+            raise ScheduleError(f"transfer {number} has a negative delay or channel")
+        if src == dst and size:
+            raise ScheduleError(f"transfer {number} is work of rank {src}, yet carries bytes")
+        if src != dst and not 1 <= size <= MAX_TRANSFER_BYTES:
+            raise ScheduleError(f"transfer {number} carries {size} bytes")
+
+    def place(self, hosts: Sequence[int], world: int) -> Schedule:
+        """The same schedule with rank r as endpoint ``hosts[r]`` of a world of endpoints."""
+        if len(hosts) != self.ranks:
+            raise PlacementError(f"{self.ranks} ranks need {self.ranks} hosts, not {len(hosts)}")
+        if len(set(hosts)) != len(hosts):
+            raise PlacementError("two ranks of a job were placed on one host")
+        if hosts and not 0 <= min(hosts) <= max(hosts) < world:
+            raise PlacementError(f"hosts are numbered 0 to {world - 1}")
+        return replace(
+            self,
+            ranks=world,
+            activities=tuple(_placed(activity, hosts) for activity in self.activities),
+            src=_freeze(array("i", (hosts[rank] for rank in self.src))),
+            dst=_freeze(array("i", (hosts[rank] for rank in self.dst))),
+        )
+
+    def dump(self) -> bytes:
+        """The schedule in the layout this module describes."""
+        notes = json.dumps([asdict(activity) for activity in self.activities]).encode()
+        header = _HEADER.pack(_MAGIC, _VERSION, self.ranks, len(self), len(self.wait), len(notes))
+        return b"".join([header, *map(self._column_bytes, _COLUMNS), notes])
+
+    def _column_bytes(self, name: str) -> bytes:
+        column: memoryview[int] = getattr(self, name)
+        if sys.byteorder == "little":
+            return column.tobytes()
+        swapped = array(_COLUMNS[name], column)
+        swapped.byteswap()
+        return swapped.tobytes()
+
+    @classmethod
+    def load(cls, data: bytes) -> Schedule:
+        """Read back what `dump` wrote."""
+        try:
+            magic, version, ranks, transfers, waits, notes_size = _HEADER.unpack_from(data)
+        except struct.error:
+            raise ScheduleError("these bytes are too few for a schedule") from None
+        if (magic, version) != (_MAGIC, _VERSION):
+            raise ScheduleError("these bytes are no schedule of this version")
+        lengths = {"wait_start": transfers + 1, "wait": waits}
+        columns, at = {}, _HEADER.size
+        for name, code in _COLUMNS.items():
+            column = array(code)
+            end = at + column.itemsize * lengths.get(name, transfers)
+            if end > len(data):
+                raise ScheduleError(f"the schedule is cut off within its column '{name}'")
+            column.frombytes(data[at:end])
+            if sys.byteorder == "big":
+                column.byteswap()
+            columns[name], at = _freeze(column), end
+        if at + notes_size != len(data):
+            raise ScheduleError("the schedule's activities are cut off, or something follows them")
+        try:
+            activities = tuple(_activity(note) for note in json.loads(data[at:]))
+        except (ValueError, TypeError, KeyError, AttributeError):
+            raise ScheduleError("the schedule's activities are damaged") from None
+        return cls(ranks, activities, **columns)
+
+    @cached_property
+    def _by_src(self) -> tuple[memoryview[int], memoryview[int]]:
+        return _rows(self.src, self.ranks)
+
+    @cached_property
+    def _by_dst(self) -> tuple[memoryview[int], memoryview[int]]:
+        return _rows(self.dst, self.ranks)
+
+
+class ScheduleBuilder:
+    """Writes a schedule, transfer by transfer."""
+
+    def __init__(self, ranks: int) -> None:
+        if not 1 <= ranks <= MAX_RANKS:
+            raise RankError(f"{ranks} ranks", f"a schedule has between 1 and {MAX_RANKS}")
+        self.ranks = ranks
+        self._activities: list[Activity] = []
+        self._columns = {name: array(code) for name, code in _COLUMNS.items()}
+        self._columns["wait_start"].append(0)
+        # Bound once: all-to-alls call them millions of times.
+        self._appends = tuple(
+            self._columns[name].append
+            for name in (
+                "src", "dst", "size", "channel", "delay_ns",
+                "activity", "first_chunk", "chunks", "mode", "wait_start",
+            )
+        )  # fmt: skip
+        self._wait = self._columns["wait"]
+        self._src = self._columns["src"]
+
+    def __len__(self) -> int:
+        return len(self._src)
+
+    def activity(self, activity: Activity) -> int:
+        """Name what the next transfers are for."""
+        self._activities.append(activity)
+        return len(self._activities) - 1
+
+    def transfer(
+        self,
+        src: int,
+        dst: int,
+        size: int,
+        *,
+        activity: int,
+        channel: int = 0,
+        delay_ns: int = 0,
+        after: Sequence[int] = (),
+        first_chunk: int = 0,
+        chunks: int = 0,
+        mode: Mode = Mode.OPAQUE,
+    ) -> int:
+        """Add a transfer; its id."""
+        if not 1 <= size <= MAX_TRANSFER_BYTES:
+            raise SizeError(
+                f"a transfer of {size} bytes",
+                f"one RDMA message carries 1 to {MAX_TRANSFER_BYTES}; use more channels or pieces",
+            )
+        return self._append(
+            after, src, dst, size, channel, delay_ns, activity, first_chunk, chunks, mode
+        )
+
+    def work(
+        self, rank: int, duration_ns: int = 0, *, activity: int, after: Sequence[int] = ()
+    ) -> int:
+        """Add local work, such as compute; its id."""
+        return self._append(after, rank, rank, 0, 0, duration_ns, activity, 0, 0, Mode.OPAQUE)
+
+    def _append(self, after: Sequence[int], *values: int) -> int:
+        if after:
+            self._wait.extend(after)
+        for append, value in zip(self._appends, (*values, len(self._wait)), strict=True):
+            append(value)
+        return len(self._src) - 1
+
+    def open_ends(self, since: int) -> dict[int, list[int]]:
+        """By rank: those of its transfers from this id on that none of its own waits for.
+
+        A rank that has seen them end has seen all of its part end.
+        """
+        src, dst = self._src, self._columns["dst"]
+        starts = self._columns["wait_start"]
+        ends: dict[int, dict[int, None]] = {}
+        for number in range(since, len(self)):
+            mine = ends.setdefault(src[number], {})
+            for wait in self._wait[starts[number] : starts[number + 1]]:
+                mine.pop(wait, None)
+            mine[number] = None
+            ends.setdefault(dst[number], {})[number] = None
+        return {rank: list(numbers) for rank, numbers in ends.items()}
+
+    def build(self) -> Schedule:
+        """The finished schedule, checked."""
+        if len(self) > _MAX_TRANSFERS:
+            raise SizeError(f"{len(self)} transfers", "use fewer channels, pieces or steps")
+        columns = {name: _freeze(column) for name, column in self._columns.items()}
+        schedule = Schedule(self.ranks, tuple(self._activities), **columns)
+        schedule.check()
+        return schedule
+
+
+def merge(*schedules: Schedule) -> Schedule:
+    """Several schedules of one world at once; no two of them share a queue pair."""
+    worlds = {schedule.ranks for schedule in schedules}
+    if len(worlds) != 1:
+        raise RankError(
+            f"schedules of {sorted(worlds)} ranks cannot run together", "place them on one world"
+        )
+    columns = {name: array(code) for name, code in _COLUMNS.items()}
+    columns["wait_start"].append(0)
+    activities: list[Activity] = []
+    first_channel = 0
+    for schedule in schedules:
+        offsets = {
+            "channel": first_channel,
+            "activity": len(activities),
+            "wait_start": len(columns["wait"]),
+            "wait": len(columns["src"]),
+        }
+        for name, column in columns.items():
+            added: memoryview[int] = getattr(schedule, name)
+            if name == "wait_start":
+                added = added[1:]
+            offset = offsets.get(name, 0)
+            column.extend(value + offset for value in added)
+        activities += schedule.activities
+        first_channel += max(schedule.channel, default=-1) + 1
+    frozen = {name: _freeze(column) for name, column in columns.items()}
+    return Schedule(worlds.pop(), tuple(activities), **frozen)
+
+
+def _placed(activity: Activity, hosts: Sequence[int]) -> Activity:
+    """The activity with its members renamed to where they run."""
+    if activity.collective is None:
+        return activity
+    members = tuple(hosts[rank] for rank in activity.collective.ranks)
+    return replace(activity, collective=replace(activity.collective, ranks=members))
+
+
+def _activity(note: dict[str, object]) -> Activity:
+    collective = note.pop("collective")
+    if isinstance(collective, dict):
+        collective["ranks"] = tuple(collective["ranks"])
+        collective = Collective(**collective)
+    return Activity(**note, collective=collective)  # type: ignore[arg-type]
+
+
+def _freeze(column: array[int]) -> memoryview[int]:
+    return memoryview(column).toreadonly()
+
+
+def _row(rows: tuple[memoryview[int], memoryview[int]], rank: int) -> memoryview[int]:
+    starts, numbers = rows
+    return numbers[starts[rank] : starts[rank + 1]]
+
+
+def _rows(keys: memoryview[int], count: int) -> tuple[memoryview[int], memoryview[int]]:
+    """The positions of each key, in order: a counting sort into one flat array."""
+    starts = array("i", bytes(4 * (count + 1)))
+    for key in keys:
+        starts[key + 1] += 1
+    for key in range(count):
+        starts[key + 1] += starts[key]
+    free = starts[:]
+    numbers = array("i", bytes(4 * len(keys)))
+    for number, key in enumerate(keys):
+        numbers[free[key]] = number
+        free[key] += 1
+    return _freeze(starts), _freeze(numbers)

@@ -1,0 +1,110 @@
+"""Traffic as YAML describes it: every spec turns into a schedule once it knows the site."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from traffic.collectives.algorithms import add_collective, collective
+from traffic.collectives.collective import Collective
+from traffic.collectives.errors import SpecError, nearest
+from traffic.collectives.schedule import Schedule, ScheduleBuilder
+from traffic.collectives.units import Size
+
+
+@dataclass(frozen=True)
+class Site:
+    """What traffic has to know of the fabric it is for."""
+
+    hosts: int
+    rate_gbps: float = 100.0
+    racks: tuple[tuple[int, ...], ...] = ()  # the hosts below each leaf; none: one rack
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if self.hosts < 1 or not self.rate_gbps > 0:
+            raise SpecError(f"a site of {self.hosts} hosts at {self.rate_gbps} Gb/s")
+
+
+class Spec(BaseModel):
+    """A piece of YAML that refuses what it does not know."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    @classmethod
+    def read(cls, data: object, what: str = "traffic") -> Self:
+        """Check what a YAML file holds."""
+        try:
+            return cls.model_validate(data)
+        except ValidationError as error:
+            raise SpecError(explain(error, cls, what)) from None
+
+
+def explain(error: ValidationError, model: type[BaseModel], what: str) -> str:
+    """All that is wrong, with the place of each and the key that may have been meant."""
+    lines = []
+    for problem in error.errors():
+        place = ".".join([what, *map(str, problem["loc"])])
+        if problem["type"] == "extra_forbidden":
+            known = _keys_beside(model, problem["loc"])
+            lines.append(f"unknown key '{place}'; {nearest(str(problem['loc'][-1]), known)}")
+        else:
+            lines.append(f"{place}: {problem['msg']} (got {problem['input']!r})")
+    return "; ".join(lines)
+
+
+class CollectiveOptions(Spec):
+    """Which collective, without saying among whom."""
+
+    op: str
+    algorithm: str | None = None
+    bytes: Size = 0
+    channels: int = 1
+    root: int = 0
+    node_size: int | None = None
+    pieces: int | None = None
+
+    def among(self, ranks: Sequence[int], world: int, size: int | None = None) -> Collective:
+        """The collective of these ranks; of another size than its own if one is given."""
+        return collective(
+            self.op,
+            ranks,
+            self.bytes if size is None else size,
+            self.algorithm,
+            world=world,
+            channels=self.channels,
+            root=self.root,
+            node_size=self.node_size,
+            pieces=self.pieces,
+        )
+
+
+class CollectiveSpec(CollectiveOptions):
+    """A collective, once or several times in a row."""
+
+    kind: Literal["collective"] = "collective"
+    ranks: tuple[int, ...] | None = None  # none: all hosts
+    repeat: int = Field(default=1, ge=1, le=10_000)
+
+    def schedule(self, site: Site) -> Schedule:
+        """Each repetition begins, for a rank, when the one before is over for it."""
+        what = self.among(range(site.hosts) if self.ranks is None else self.ranks, site.hosts)
+        builder = ScheduleBuilder(site.hosts)
+        gates: list[list[int]] | None = None
+        for step in range(self.repeat):
+            gates = add_collective(builder, what, gates=gates, step=step)
+        return builder.build()
+
+
+def _keys_beside(model: type[BaseModel], path: tuple[int | str, ...]) -> list[str]:
+    """The keys known where an unknown one was found, as far as the types tell."""
+    here: object = model
+    for part in path[:-1]:
+        if isinstance(here, type) and issubclass(here, BaseModel) and part in here.model_fields:
+            here = here.model_fields[str(part)].annotation
+    if not (isinstance(here, type) and issubclass(here, BaseModel)):
+        here = model
+    return list(here.model_fields)

@@ -1,0 +1,38 @@
+"""Sizes and times as people write them."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from pydantic import BeforeValidator
+
+_SIZES = {
+    "": 1, "b": 1,
+    "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
+    "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40,
+}  # fmt: skip
+_TIMES = {"": 1, "ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
+_COUNTS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
+_QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?(?:e\d+)?)\s*([A-Za-z]*)\s*")
+
+
+def _reader(units: dict[str, int], example: str) -> BeforeValidator:
+    """Turn text with a unit into a whole number; leave anything else to the type check."""
+
+    def read(value: object) -> object:
+        if isinstance(value, float) and value.is_integer():
+            return int(value)
+        if not isinstance(value, str):
+            return value
+        found = _QUANTITY.fullmatch(value)
+        if found is None or found[2].lower() not in units:
+            raise ValueError(f"'{value}' is not understood; write {example}")
+        return round(float(found[1]) * units[found[2].lower()])
+
+    return BeforeValidator(read)
+
+
+Size = Annotated[int, _reader(_SIZES, "a number of bytes, 16KB, 4MB or 1MiB")]
+DurationNs = Annotated[int, _reader(_TIMES, "a number of nanoseconds, 50us or 3ms")]
+Count = Annotated[int, _reader(_COUNTS, "a number, 70B or 1.5T")]
