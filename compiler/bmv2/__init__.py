@@ -1,0 +1,61 @@
+"""The back end: the low-level program as BMv2's JSON.
+
+The sections come in the order BMv2's loader reads about them in its format document; ids count
+from 0 within each kind, except field lists and learn lists, whose 0 means "none".
+"""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from compiler.bmv2.control import Controls
+from compiler.bmv2.externs import externs
+from compiler.bmv2.header import headers
+from compiler.bmv2.parser import parsers
+from compiler.bmv2.position import Positions
+
+if TYPE_CHECKING:
+    from compiler import core as c
+    from compiler import ir
+    from compiler import types as t
+    from compiler.diagnostics import Diagnostics
+    from compiler.source import Text
+
+__all__ = ["write"]
+
+FORMAT_VERSION = [2, 23]
+
+
+def write(program: ir.Program, source: c.Program, text: Text, name: str,
+          diagnostics: Diagnostics) -> dict[str, Any]:
+    """The program as a JSON object."""
+    positions = Positions(text)
+    controls = Controls(program, positions, diagnostics, PurePath(name).stem)
+    pipelines = [controls.pipeline(p, i) for i, p in enumerate(program.pipelines)]
+    outside = externs(program, positions)
+    json: dict[str, Any] = headers(program)
+    json["field_lists"] = outside["field_lists"]
+    json["errors"] = [[each, index] for index, each in enumerate(source.errors)]
+    json["enums"] = _enums(source)
+    json.update(parsers(program, positions))
+    for section in ("meter_arrays", "counter_arrays", "register_arrays", "calculations",
+                    "learn_lists"):
+        json[section] = outside[section]
+    json["actions"] = controls.actions
+    json["pipelines"] = pipelines
+    json["checksums"] = outside["checksums"]
+    json["force_arith"] = []
+    json["extern_instances"] = []
+    json["field_aliases"] = [[alias, [header, field]] for alias, header, field in program.aliases]
+    json["program"] = name
+    json["__meta__"] = {"version": FORMAT_VERSION, "compiler": "closlab"}
+    return json
+
+
+def _enums(source: c.Program) -> list[dict[str, Any]]:
+    from compiler import types as types  # noqa: PLC0414, PLC0415
+
+    found: list[t.Enum] = [e for e in source.types if isinstance(e, types.Enum)]
+    return [{"name": e.name, "entries": [[m, i] for i, m in enumerate(e.members)]}
+            for e in found]

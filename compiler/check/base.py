@@ -1,0 +1,165 @@
+"""What all parts of the checker share: scopes, the entries in them, and the current place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from compiler import core as c
+from compiler import syntax as s
+from compiler import types as t
+
+if TYPE_CHECKING:
+    from compiler.diagnostics import Diagnostics, Span
+
+
+@dataclass(slots=True, eq=False)
+class Constant:
+    """A declared constant."""
+
+    name: str
+    value: c.Expr
+    span: Span
+    used: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class GenericStruct:
+    """A struct-like declaration that waits for type arguments."""
+
+    decl: s.StructDecl
+    made: dict[tuple[str, ...], t.Struct] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class Overloads:
+    """Functions of one name: extern signatures, and declarations with bodies."""
+
+    methods: list[t.Method] = field(default_factory=list)
+    functions: list[FunctionEntry] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class FunctionEntry:
+    """A function with a body; one typed version for each choice of type arguments."""
+
+    decl: s.Function
+    signature: t.Method
+    versions: dict[tuple[str, ...], c.Function] = field(default_factory=dict)
+    used: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class BlockEntry:
+    """A parser or control with a body; generic ones are typed anew for each choice."""
+
+    decl: s.ParserDecl | s.ControlDecl
+    type: t.BlockType
+    block: c.Parser | c.Control | None
+    versions: dict[tuple[str, ...], c.Parser | c.Control] = field(default_factory=dict)
+    used: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A type's entry in a scope."""
+
+    type: t.Type
+
+
+Entry = (Declared | GenericStruct | Constant | Overloads | BlockEntry | c.Variable | c.Instance
+         | c.Table | c.Action | c.ValueSet)
+
+
+@dataclass(slots=True)
+class Place:
+    """Where in the program checking is: what may stand here depends on it."""
+
+    kind: str = "top"
+    returns: t.Type | None = None
+    loops: int = 0
+    in_action: bool = False
+
+
+class Base:
+    """Scopes and reporting."""
+
+    def __init__(self, diagnostics: Diagnostics) -> None:
+        self.diagnostics = diagnostics
+        self.scopes: list[dict[str, Entry]] = [{}]
+        self.program = c.Program()
+        self.error_names: dict[str, int] = {}
+        self.match_kinds: dict[str, int] = {}
+        self.place = Place()
+        self.variables: list[c.Variable] = []
+        self.lvalue_depth = 0
+        self.system = False
+
+    def error(self, code: str, span: Span, message: str, cure: str = "") -> None:
+        """Report an error."""
+        self.diagnostics.error(code, span, message, cure)
+
+    def warning(self, code: str, span: Span, message: str, cure: str = "") -> None:
+        """Report a warning."""
+        self.diagnostics.warning(code, span, message, cure)
+
+    def lookup(self, name: str, absolute: bool = False) -> Entry | None:
+        """The innermost entry of a name."""
+        if absolute:
+            return self.scopes[0].get(name)
+        for scope in reversed(self.scopes):
+            entry = scope.get(name)
+            if entry is not None:
+                return entry
+        return None
+
+    def declare(self, name: str, entry: Entry, span: Span) -> None:
+        """Enter a name into the current scope."""
+        scope = self.scopes[-1]
+        if name in scope and not self._may_redeclare(scope[name], entry):
+            self.error("duplicate", span, f"'{name}' is already declared here",
+                       "rename one of the two")
+            return
+        if len(self.scopes) > 1 and isinstance(entry, c.Variable) and name not in scope:
+            self._warn_shadow(name, span)
+        scope[name] = entry
+
+    def _may_redeclare(self, old: Entry, new: Entry) -> bool:
+        return isinstance(old, Overloads) and isinstance(new, Overloads)
+
+    def _warn_shadow(self, name: str, span: Span) -> None:
+        for scope in reversed(self.scopes[1:-1]):
+            outer = scope.get(name)
+            if isinstance(outer, c.Variable | c.Table | c.Action | c.Instance | Constant):
+                self.warning("shadow", span, f"'{name}' hides another '{name}' declared outside",
+                             "rename it; a use inside means this one")
+                return
+
+    def similar(self, name: str, candidates: object) -> str:
+        """A cure naming the closest known name, if one is close."""
+        best, best_distance = "", 3
+        for candidate in candidates:  # type: ignore[attr-defined]
+            distance = _distance(name, candidate, best_distance)
+            if distance < best_distance:
+                best, best_distance = candidate, distance
+        return f"did you mean '{best}'?" if best else ""
+
+    def names(self) -> list[str]:
+        """All names in scope."""
+        return [name for scope in self.scopes for name in scope]
+
+
+def _distance(one: str, other: str, limit: int) -> int:
+    """Edit distance, given up at `limit`."""
+    if abs(len(one) - len(other)) >= limit or len(one) > 64:
+        return limit
+    if one.lower() == other.lower():
+        return 0
+    row = list(range(len(other) + 1))
+    for i, a in enumerate(one, 1):
+        previous, row[0] = row[0], i
+        for j, b in enumerate(other, 1):
+            previous, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, previous + (a != b))
+        if min(row) >= limit:
+            return limit
+    return row[-1] if row[-1] <= max(1, len(one) // 2) else limit

@@ -1,0 +1,398 @@
+"""Type expressions, inference of type arguments, and implicit conversion."""
+
+from __future__ import annotations
+
+from compiler import core as c
+from compiler import folding
+from compiler import syntax as s
+from compiler import types as t
+from compiler.check.base import Base, BlockEntry, Declared, GenericStruct
+from compiler.diagnostics import Span
+
+MAX_WIDTH = 1 << 14
+MAX_STACK = 4096
+
+Binding = dict[t.TypeVar, t.Type]
+
+
+class Typing(Base):
+    """Resolves types and converts between them."""
+
+    # Type expressions
+
+    def resolve(self, node: s.TypeExpr) -> t.Type:
+        """The type a type expression names."""
+        if isinstance(node, s.SizedType):
+            return self._sized(node)
+        if isinstance(node, s.BaseType):
+            return {"bool": t.BOOL, "error": t.ERROR, "string": t.STRING, "void": t.VOID,
+                    "match_kind": t.MATCH_KIND, "int": t.INT, "_": t.ANYTHING}[node.name]
+        if isinstance(node, s.NamedType):
+            return self._named(node)
+        if isinstance(node, s.StackType):
+            return self._stack(node)
+        if isinstance(node, s.TupleType):
+            return t.Tuple(tuple(self.resolve(e) for e in node.elements))
+        if isinstance(node, s.ListType):
+            return t.ListType(self.resolve(node.element))
+        raise AssertionError(node)
+
+    def _sized(self, node: s.SizedType) -> t.Type:
+        if node.width is None:
+            return t.Bits(1)
+        width = self.constant_int(node.width, "a width")
+        if width is None:
+            return t.ANYTHING
+        minimum = 0
+        if width < minimum or width > MAX_WIDTH:
+            self.error("bad-width", node.span, f"{node.name}<{width}> is not a possible width",
+                       f"widths go from {minimum} to {MAX_WIDTH}")
+            return t.ANYTHING
+        if node.name == "varbit":
+            return t.Varbit(width)
+        if node.name == "int" and width < 1:
+            self.error("bad-width", node.span, "int<0> is not a possible width", "use at least 1")
+            return t.ANYTHING
+        return t.Bits(width, node.name == "int")
+
+    def _named(self, node: s.NamedType) -> t.Type:
+        entry = self.lookup(node.name)
+        args = tuple(self.resolve(a) for a in node.args)
+        if isinstance(entry, Declared):
+            type_ = entry.type
+            if isinstance(type_, t.Extern | t.BlockType) and type_.type_params:
+                return self._specialise(node, type_, args)
+            if args:
+                self.error("not-generic", node.span, f"type '{node.name}' takes no type arguments",
+                           f"write just '{node.name}'")
+            return type_
+        if isinstance(entry, GenericStruct):
+            return self.instantiate_struct(entry, args, node.span)
+        if isinstance(entry, BlockEntry):
+            return entry.type
+        if entry is None:
+            types = [n for scope in self.scopes for n, e in scope.items()
+                     if isinstance(e, Declared | GenericStruct | BlockEntry)]
+            self.error("unknown-type", node.span, f"there is no type named '{node.name}'",
+                       self.similar(node.name, types) or "declare it before this line, or include "
+                       "the file that does")
+        else:
+            self.error("not-a-type", node.span, f"'{node.name}' is not a type")
+        return t.ANYTHING
+
+    def _specialise(self, node: s.NamedType, type_: t.Extern | t.BlockType,
+                    args: tuple[t.Type, ...]) -> t.Type:
+        if not args:
+            return type_
+        if len(args) != len(type_.type_params):
+            self.error("type-arguments", node.span,
+                       f"'{node.name}' takes {len(type_.type_params)} type argument(s), "
+                       f"not {len(args)}",
+                       "the generations of v1model differ here; see V1MODEL_VERSION"
+                       if node.name in ("register", "counter", "meter") else "")
+            return t.ANYTHING
+        if isinstance(type_, t.Extern):
+            return t.specialise_extern(type_, args)
+        binding = dict(zip(type_.type_params, args, strict=True))
+        params = tuple(t.Param(p.name, p.direction, t.substitute(p.type, binding), p.optional,
+                               p.default, p.span) for p in type_.params)
+        return t.BlockType(type_.name, type_.kind, (), params, type_.constructor_params, args)
+
+    def instantiate_struct(self, generic: GenericStruct, args: tuple[t.Type, ...],
+                           span: Span) -> t.Type:
+        """A generic struct with its type arguments."""
+        decl = generic.decl
+        if len(args) != len(decl.type_params):
+            self.error("type-arguments", span, f"'{decl.name}' takes {len(decl.type_params)} type "
+                       f"argument(s), not {len(args)}")
+            return t.ANYTHING
+        key = tuple(_key(a) for a in args)
+        made = generic.made.get(key)
+        if made is None:
+            kept = self.scopes
+            self.scopes = [self.scopes[0], {
+                name: Declared(arg) for name, arg in zip(decl.type_params, args, strict=True)}]
+            made = t.Struct(decl.name, decl.kind, self.struct_fields(decl), decl.annotations,
+                            args, decl)
+            self.scopes = kept
+            generic.made[key] = made
+            if not t.has_variables(made):
+                self.program.types.append(made)
+        return made
+
+    def struct_fields(self, decl: s.StructDecl) -> tuple[t.Field, ...]:
+        """The fields of a struct-like declaration, each checked for what may stand there."""
+        fields: list[t.Field] = []
+        seen: set[str] = set()
+        for each in decl.fields:
+            type_ = self.resolve(each.type)
+            if each.name in seen:
+                self.error("duplicate", each.span, f"field '{each.name}' is declared twice",
+                           "rename one of the two")
+                continue
+            seen.add(each.name)
+            problem = _field_problem(decl.kind, type_)
+            if problem:
+                self.error("bad-field", each.span, f"a {decl.kind} cannot have a field of type "
+                           f"{type_}", problem)
+                type_ = t.ANYTHING
+            fields.append(t.Field(each.name, type_, each.annotations, each.span))
+        return tuple(fields)
+
+    def _stack(self, node: s.StackType) -> t.Type:
+        element = self.resolve(node.element)
+        size = self.constant_int(node.size, "a stack's size")
+        if size is None or element is t.ANYTHING:
+            return t.ANYTHING
+        if not (t.is_header(element) or t.is_union(element) or isinstance(element, t.TypeVar)):
+            self.error("bad-stack", node.span, f"a stack of {element} cannot be",
+                       "only headers and header unions can be stacked")
+            return t.ANYTHING
+        if not 0 < size <= MAX_STACK:
+            self.error("bad-stack", node.span, f"a stack of {size} elements cannot be",
+                       f"sizes go from 1 to {MAX_STACK}")
+            return t.ANYTHING
+        return t.Stack(element, size)
+
+    def constant_int(self, node: s.Expr, what: str) -> int | None:
+        """The value of an expression that must be an integer known at compile time."""
+        value = self.expr(node)
+        if isinstance(value, c.Cast) and isinstance(value.operand, c.Const):
+            value = value.operand
+        if isinstance(value, c.Const) and isinstance(value.value, int):
+            return int(value.value)
+        if value.type is not t.ANYTHING:
+            self.error("not-constant", node.span, f"{what} must be an integer known at compile "
+                       "time", "use a number or a 'const'")
+        return None
+
+    def expr(self, node: s.Expr, expected: t.Type | None = None) -> c.Expr:
+        """Type an expression (implemented with the expressions)."""
+        raise NotImplementedError
+
+    # Inference
+
+    def unify(self, param: t.Type, arg: t.Type, binding: Binding) -> None:
+        """Learn type variables from an argument; mismatches are left to `coerce`."""
+        if isinstance(param, t.TypeVar):
+            known = binding.get(param)
+            if known is None and param in binding or known is t.INT or known is t.ANYTHING:
+                if arg is not t.ANYTHING:
+                    binding[param] = arg
+            elif isinstance(known, t.Tuple | t.StructLiteral) and isinstance(arg, t.Struct):
+                binding[param] = arg
+            return
+        if isinstance(param, t.Tuple) and isinstance(arg, t.Tuple):
+            for one, other in zip(param.elements, arg.elements, strict=False):
+                self.unify(one, other, binding)
+        elif isinstance(param, t.ListType) and isinstance(arg, t.Tuple):
+            for each in arg.elements:
+                self.unify(param.element, each, binding)
+        elif isinstance(param, t.Stack | t.ListType | t.SetType) and isinstance(arg, type(param)):
+            self.unify(param.element, arg.element, binding)
+        elif isinstance(param, t.Struct | t.Extern) and isinstance(arg, type(param)):
+            for one, other in zip(param.args, arg.args, strict=False):
+                self.unify(one, other, binding)
+            if isinstance(param, t.Extern) and param.type_params and arg.args:
+                return
+        elif isinstance(param, t.Struct) and isinstance(arg, t.Tuple | t.StructLiteral):
+            given = arg.elements if isinstance(arg, t.Tuple) else [x for _, x in arg.fields]
+            for own, each in zip(param.fields, given, strict=False):
+                self.unify(own.type, each, binding)
+        elif isinstance(param, t.BlockType) and isinstance(arg, t.BlockType):
+            for own, its in zip(param.params, arg.params, strict=False):
+                self.unify(own.type, its.type, binding)
+
+    # Conversion
+
+    def coerce(self, value: c.Expr, want: t.Type, what: str = "") -> c.Expr:
+        """Convert implicitly, or report that it cannot be."""
+        have = value.type
+        if have is want or want is t.ANYTHING or have is t.ANYTHING or t.same(have, want):
+            return value
+        done = self._try_coerce(value, want)
+        if done is not None:
+            return done
+        self.mismatch(value, want, what)
+        return c.Cast(value.span, want, value)
+
+    def _try_coerce(self, value: c.Expr, want: t.Type) -> c.Expr | None:
+        have = value.type
+        if isinstance(have, t.InfInt) and isinstance(want, t.Bits):
+            return self.fit(value, want)
+        if isinstance(have, t.SerializableEnum) and (
+                t.same(have.underlying, want) or isinstance(want, t.InfInt)):
+            if isinstance(value, c.Const):
+                return c.Const(value.span, want, value.value)
+            return c.Cast(value.span, want, value)
+        if isinstance(value, c.Aggregate):
+            return self._coerce_aggregate(value, want)
+        if isinstance(value, c.Invalid) and (t.is_header(want) or t.is_union(want)):
+            return c.Invalid(value.span, want)
+        if isinstance(value, c.DefaultValue):
+            return c.DefaultValue(value.span, want)
+        if isinstance(have, t.Tuple) and isinstance(want, t.Struct) and want.kind == "struct":
+            return None
+        if isinstance(want, t.SetType):
+            inner = self._try_coerce(value, want.element)
+            return inner if inner is not None else (
+                value if t.same(have, want.element) else None)
+        if isinstance(have, t.SetType) and isinstance(value, c.Mask | c.Range):
+            return None
+        if isinstance(value, c.Ternary):
+            yes = self._try(value.yes, want)
+            no = self._try(value.no, want)
+            if yes is not None and no is not None:
+                return c.Ternary(value.span, want, value.condition, yes, no)
+        if isinstance(have, t.BlockType) and isinstance(want, t.BlockType):
+            return value if self._block_fits(have, want) else None
+        if isinstance(have, t.Extern) and isinstance(want, t.Extern) and (
+                (have.origin or have) is (want.origin or want)) and not want.args:
+            return value
+        return None
+
+    def _try(self, value: c.Expr, want: t.Type) -> c.Expr | None:
+        return value if t.same(value.type, want) else self._try_coerce(value, want)
+
+    def _block_fits(self, have: t.BlockType, want: t.BlockType) -> bool:
+        if have.kind != want.kind or len(have.params) != len(want.params):
+            return False
+        return all(
+            own.direction == its.direction
+            and (t.same(own.type, its.type) or t.has_variables(its.type)
+                 or its.type is t.ANYTHING or own.type is t.ANYTHING)
+            for own, its in zip(have.params, want.params, strict=True))
+
+    def _coerce_aggregate(self, value: c.Aggregate, want: t.Type) -> c.Expr | None:
+        parts = list(value.parts)
+        rest = bool(parts) and parts[-1][0] == "..."
+        if rest:
+            parts.pop()
+        named = isinstance(value.type, t.StructLiteral)
+        if isinstance(want, t.Struct):
+            return self._coerce_struct(value, want, parts, rest, named)
+        if named:
+            return None
+        elements: list[t.Type]
+        if isinstance(want, t.Tuple):
+            elements = list(want.elements)
+        elif isinstance(want, t.Stack):
+            elements = [want.element] * want.size
+            if len(parts) < want.size:
+                parts += [(f"f{i}", c.Invalid(value.span, want.element))
+                          for i in range(len(parts), want.size)]
+        elif isinstance(want, t.ListType):
+            elements = [want.element] * len(parts)
+        else:
+            return None
+        if rest:
+            parts += [(f"f{i}", c.DefaultValue(value.span, elements[i]))
+                      for i in range(len(parts), len(elements))]
+        if len(parts) != len(elements):
+            return None
+        return c.Aggregate(value.span, want, tuple(
+            (f"f{i}", self.coerce(part, element))
+            for i, ((_, part), element) in enumerate(zip(parts, elements, strict=True))))
+
+    def _coerce_struct(self, value: c.Aggregate, want: t.Struct,
+                       parts: list[tuple[str, c.Expr]], rest: bool, named: bool) -> c.Expr | None:
+        if want.kind == "header_union":
+            return None
+        if not named:
+            if len(parts) > len(want.fields) or (len(parts) < len(want.fields) and not rest):
+                self.error("field-count", value.span,
+                           f"{want} has {len(want.fields)} field(s), the list has {len(parts)}",
+                           "give one value for each field, in order")
+                return c.Cast(value.span, want, value)
+            given = {f.name: part for f, (_, part) in zip(want.fields, parts, strict=False)}
+        else:
+            given = dict(parts)
+            for name, part in parts:
+                if name not in want.by_name:
+                    self.error("unknown-field", part.span, f"{want} has no field '{name}'",
+                               self.similar(name, want.by_name))
+            missing = [f.name for f in want.fields if f.name not in given]
+            if missing and not rest:
+                self.error("field-count", value.span,
+                           f"field '{missing[0]}' of {want} is not given a value",
+                           "add it, or end the list with '...'")
+        return c.Aggregate(value.span, want, tuple(
+            (f.name, self.coerce(given[f.name], f.type) if f.name in given
+             else c.DefaultValue(value.span, f.type)) for f in want.fields))
+
+    def fit(self, value: c.Expr, want: t.Bits) -> c.Expr:
+        """Give an integer of arbitrary precision a width."""
+        if not isinstance(value, c.Const):
+            return c.Cast(value.span, want, value)
+        number = int(value.value)
+        wrapped = folding.wrap(number, want)
+        if wrapped != number and not self.system:
+            if number < 0 and not want.signed:
+                if number < -(1 << max(0, want.width - 1)):
+                    self.warning("overflow", value.span, f"{number} does not fit in {want}; "
+                                 f"it becomes {wrapped}", "use a wider type")
+            else:
+                self.warning("overflow", value.span, f"{number} does not fit in {want}; "
+                             f"it becomes {wrapped}", "use a wider type or a smaller number")
+        return c.Const(value.span, want, wrapped)
+
+    def mismatch(self, value: c.Expr, want: t.Type, what: str = "") -> None:
+        """Report that a value has the wrong type."""
+        have = value.type
+        where = f" for {what}" if what else ""
+        cure = ""
+        base, target = t.strip(have), t.strip(want)
+        code = "type-mismatch"
+        if isinstance(base, t.Bits) and isinstance(target, t.Bits):
+            code = "width-mismatch"
+            if base.signed == target.signed:
+                cure = f"cast it: ({want}) ..." + (
+                    f", or take a slice [{target.width - 1}:0]"
+                    if base.width > target.width > 0 and not base.signed else "")
+            elif base.width == target.width:
+                cure = f"cast it: ({want}) ..."
+            else:
+                cure = f"cast in two steps: ({want}) ({t.Bits(base.width, target.signed)}) ..."
+        elif isinstance(target, t.BoolType) and isinstance(base, t.Bits | t.InfInt):
+            cure = "compare it with 0: ... != 0"
+        elif isinstance(base, t.BoolType) and isinstance(target, t.Bits):
+            cure = (f"cast it: ({want}) ..." if target.width == 1
+                    else f"choose: (... ? {target.width}w1 : {target.width}w0)")
+        elif isinstance(want, t.NewType) and t.same(t.strip(have), target):
+            cure = f"'{want}' is a type of its own: cast with ({want}) ..."
+        elif isinstance(have, t.NewType):
+            cure = f"'{have}' is a type of its own: cast with ({want}) ..."
+        elif isinstance(have, t.InfInt) and isinstance(want, t.SerializableEnum | t.NewType):
+            cure = f"cast it: ({want}) ..."
+        self.error(code, value.span, f"expected {want}{where}, found {have}", cure)
+
+
+def _key(type_: t.Type) -> str:
+    """A text that is equal for equal types."""
+    if isinstance(type_, t.Named):
+        return f"{type_}@{id(getattr(type_, 'decl', None) or getattr(type_, 'origin', None) or type_)}"
+    return f"{type(type_).__name__}:{type_}"
+
+
+def type_key(args: tuple[t.Type, ...]) -> tuple[str, ...]:
+    """A dictionary key for type arguments."""
+    return tuple(_key(a) for a in args)
+
+
+def _field_problem(kind: str, type_: t.Type) -> str:
+    base = t.strip(type_)
+    if type_ is t.ANYTHING or isinstance(base, t.TypeVar):
+        return ""
+    if kind == "header_union":
+        return "" if t.is_header(base) else "a header_union holds headers only"
+    if isinstance(base, t.InfInt | t.Void | t.StringType | t.Extern | t.BlockType
+                  | t.MatchKindType | t.ListType | t.SetType):
+        return "it has no representation at run time"
+    if kind == "header":
+        if isinstance(base, t.Bits | t.BoolType | t.Varbit | t.SerializableEnum):
+            return ""
+        if t.is_struct(base) and isinstance(base, t.Struct):
+            bad = [f for f in base.fields if _field_problem("header", f.type)]
+            return "" if not bad else f"its field '{bad[0].name}' has no fixed layout"
+        return "headers hold bit<>, int<>, varbit<>, bool and serializable enums"
+    return ""

@@ -1,0 +1,424 @@
+"""The low-level program: what BMv2 can run, not yet written as JSON.
+
+Code is a graph of blocks. A block holds straight-line operations and ends in one terminator.
+Data lives in fields of header instances; every value is an expression over such fields. Structs,
+tuples, functions, sub-controls, loops and early exits are gone: they became fields and edges.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from compiler import types as t
+
+if TYPE_CHECKING:
+    from compiler import core as c
+    from compiler import syntax as s
+    from compiler.diagnostics import Span
+
+# Values
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A scalar known at run time."""
+
+    type: t.Type
+
+
+@dataclass(frozen=True, slots=True)
+class Lit(Value):
+    """A number; booleans are 0 and 1."""
+
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class FieldRef(Value):
+    """A field of a header instance; `$valid$` is its validity."""
+
+    header: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ParamRef(Value):
+    """A parameter of an action, by its position in the entry's data."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Op(Value):
+    """An operator; `args` are one, two, or three for `?` (condition, yes, no)."""
+
+    op: str
+    args: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LastField(Value):
+    """A field of a stack's last element, for parsers; `member` in a stack of unions."""
+
+    stack: str
+    name: str
+    member: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LastIndex(Value):
+    """The index of a stack's last element."""
+
+    stack: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lookahead(Value):
+    """Bits of the packet not yet parsed; only as the whole source of a `set`."""
+
+    offset: int
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class ElementField(Value):
+    """A field of a stack's element chosen at run time; index -1 is its validity."""
+
+    stack: str
+    index: Value
+    field_index: int
+
+
+@dataclass(frozen=True, slots=True)
+class UnionValid(Value):
+    """Whether a header union holds a valid header."""
+
+    union: str
+
+
+# Operations
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A named object as an argument: kind is header, header_stack, header_union, counter_array,
+    meter_array, register_array, calculation, stack or union_stack."""
+
+    kind: str
+    name: str
+    member: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """A stack's element chosen at run time, as a header."""
+
+    stack: str
+    index: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A string argument."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """A vector of values, for log messages."""
+
+    values: tuple[Value, ...]
+
+
+Arg = Value | Name | Element | Text | Values
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A primitive with its arguments, named as BMv2 names it."""
+
+    op: str
+    args: tuple[Arg, ...]
+    span: Span
+
+
+# Control flow
+
+
+@dataclass(slots=True, eq=False)
+class Block:
+    """Straight-line operations and a terminator."""
+
+    ops: list[Operation] = field(default_factory=list)
+    end: Terminator | None = None
+    span: Span | None = None
+    name: str = ""
+
+
+@dataclass(slots=True)
+class Jump:
+    """Go on there; None is the end."""
+
+    target: Block | None
+
+
+@dataclass(slots=True)
+class Branch:
+    """Two ways."""
+
+    condition: Value
+    yes: Block | None
+    no: Block | None
+    span: Span
+
+
+@dataclass(slots=True)
+class Apply:
+    """Apply a table, then go on by hit or miss, by action, or one way for all."""
+
+    table: Table
+    after: Block | None
+    hit: Block | None = None
+    miss: Block | None = None
+    by_hit: bool = False
+    by_action: dict[str, Block | None] = field(default_factory=dict)
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One case of a select: a value and mask per key (None: any), or a value set."""
+
+    values: tuple[tuple[int, int] | None, ...]
+    value_set: str | None
+    target: Block | None
+
+
+@dataclass(slots=True)
+class Select:
+    """A parser's many-way branch."""
+
+    keys: tuple[Value, ...]
+    cases: list[Case]
+
+
+Terminator = Jump | Branch | Apply | Select
+
+
+# Objects
+
+
+@dataclass(slots=True, eq=False)
+class Action:
+    """An action with its run-time parameters."""
+
+    name: str
+    params: tuple[tuple[str, t.Type], ...]
+    entry: Block
+    span: Span
+    hidden: bool = False
+    origin: c.Action | None = None
+    annotations: s.Annotations = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key field: what is matched, how, and what the control plane calls it."""
+
+    value: Value
+    match: str
+    name: str
+    width: int
+    core: c.KeyElement
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry written in the program; values per key as the match kind has them."""
+
+    keys: tuple[tuple[int, ...], ...]
+    action: int
+    data: tuple[int, ...]
+    priority: int | None
+    span: Span
+
+
+@dataclass(slots=True, eq=False)
+class Table:
+    """A table."""
+
+    name: str
+    span: Span
+    keys: tuple[Key, ...] = ()
+    selector: tuple[Value, ...] = ()
+    actions: list[Action] = field(default_factory=list)
+    default: tuple[int, tuple[int, ...]] | None = None
+    default_const: bool = False
+    entries: tuple[Entry, ...] | None = None
+    size: int = 1024
+    declared_size: int = 1024
+    implementation: Object | None = None
+    counter: Object | None = None
+    meter: Object | None = None
+    timeout: bool = False
+    core: c.Table | None = None
+    refs: tuple[c.ActionRef, ...] = ()
+    prefix: str = ""
+    applied: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Object:
+    """An extern instance; `args` are its constructor's values by parameter name."""
+
+    name: str
+    kind: str
+    type: t.Extern
+    args: dict[str, int | str]
+    span: Span
+    annotations: s.Annotations = ()
+    table: Table | None = None
+    meter_target: Value | None = None
+    selector: tuple[Value, ...] = ()
+    used: bool = False
+    in_place: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """A header, or a metadata instance."""
+
+    name: str
+    type: str
+    metadata: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderType:
+    """A layout: (name, width or '*', signed); `max_width` in bits when varbit is within."""
+
+    name: str
+    fields: tuple[tuple[str, int | str, bool], ...]
+    max_width: int | None = None
+
+
+@dataclass(slots=True)
+class Stack:
+    """A header stack, or a stack of unions."""
+
+    name: str
+    type: str
+    size: int
+    union: bool
+
+
+@dataclass(slots=True)
+class Union:
+    """A header union instance; members are header names."""
+
+    name: str
+    type: str
+    members: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldList:
+    """A list of fields kept over clone, resubmit or recirculate."""
+
+    name: str
+    index: int
+    fields: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LearnList:
+    """A digest's fields."""
+
+    name: str
+    fields: tuple[Value, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Calculation:
+    """A hash or checksum over values; `payload` adds the rest of the packet."""
+
+    name: str
+    algorithm: str
+    inputs: tuple[Value, ...]
+    payload: bool
+    span: Span | None
+
+
+@dataclass(frozen=True, slots=True)
+class Checksum:
+    """A checksum to verify or update."""
+
+    target: Value
+    calculation: str
+    condition: Value
+    verify: bool
+    span: Span
+
+
+@dataclass(slots=True)
+class Pipeline:
+    """Ingress or egress."""
+
+    name: str
+    entry: Block
+    span: Span
+    prefix: str = ""
+
+
+@dataclass(slots=True)
+class ValueSet:
+    """A parser value set."""
+
+    name: str
+    width: int
+    size: int
+    core: c.ValueSet
+    prefix: str = ""
+
+
+@dataclass(slots=True)
+class Digest:
+    """A digest's name and payload type, for P4Info."""
+
+    name: str
+    type: t.Type
+
+
+@dataclass(slots=True)
+class Program:
+    """Everything the JSON is written from."""
+
+    header_types: dict[str, HeaderType] = field(default_factory=dict)
+    union_types: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    headers: list[Header] = field(default_factory=list)
+    stacks: list[Stack] = field(default_factory=list)
+    unions: list[Union] = field(default_factory=list)
+    scalars: list[tuple[str, int, bool]] = field(default_factory=list)
+    aliases: list[tuple[str, str, str]] = field(default_factory=list)
+    field_lists: list[FieldList] = field(default_factory=list)
+    learn_lists: list[LearnList] = field(default_factory=list)
+    calculations: list[Calculation] = field(default_factory=list)
+    checksums: list[Checksum] = field(default_factory=list)
+    parser: Block | None = None
+    states: list[Block] = field(default_factory=list)
+    value_sets: list[ValueSet] = field(default_factory=list)
+    pipelines: list[Pipeline] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    actions: list[Action] = field(default_factory=list)
+    objects: list[Object] = field(default_factory=list)
+    deparser: list[str] = field(default_factory=list)
+    deparser_span: Span | None = None
+    digests: list[Digest] = field(default_factory=list)
+
+
+def boolean(value: bool) -> Lit:
+    """A boolean literal."""
+    return Lit(t.BOOL, int(value))

@@ -1,0 +1,98 @@
+"""The lexer: one regular expression over the whole text.
+
+Tokens live in three parallel lists (kind, text, start) rather than in objects: the parser looks
+at kinds alone nearly always, and a list of short interned strings is the fastest thing to look at.
+Keywords and punctuation are their own kind; the others are `name`, `number`, `string`, `end`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from compiler.diagnostics import Diagnostics, Span
+
+KEYWORDS = frozenset(
+    """abstract action actions apply bit bool break const continue control default else entries
+    enum error exit extern false for header header_union if in inout int key match_kind type out
+    parser package pragma priority return select state string struct switch table this transition
+    true tuple typedef list value_set varbit void _""".split()
+)
+
+# Several end tokens, so that looking ahead never runs off the lists.
+_PADDING = 4
+
+# Words the grammar gives a meaning in one place only; everywhere else they are plain names.
+SOFT_KEYWORDS = frozenset(
+    {"apply", "actions", "key", "entries", "state", "type", "list", "priority", "this", "pragma",
+     "match_kind"}
+)
+
+_SCAN = re.compile(
+    r"""
+    (?P<space>\s+)
+  | (?P<name>[A-Za-z_]\w*)
+  | (?P<number>\d+[ws](?:0[xX][0-9A-Fa-f_]+|0[bB][01_]+|0[oO][0-7_]+|0[dD][0-9_]+|[0-9][0-9_]*)
+      | 0[xX][0-9A-Fa-f_]+ | 0[bB][01_]+ | 0[oO][0-7_]+ | 0[dD][0-9_]+ | [0-9][0-9_]*)
+  | (?P<string>"(?:\\.|[^"\\\n])*")
+  | (?P<op>\|\+\|=|\|-\|=|<<=|&&&|\|\+\||\|-\||\.\.\.|\.\.|\+\+|<<|&&|\|\||==|!=|<=|>=
+      | \+=|-=|\*=|/=|%=|&=|\|=|\^=|[-+*/%&|^~!<>=(){}\[\];:,.?@\#])
+  | (?P<bad>.)
+    """,
+    re.VERBOSE | re.DOTALL | re.ASCII,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """The tokens of a program, as parallel lists."""
+
+    kinds: list[str]
+    texts: list[str]
+    starts: list[int]
+
+    def span(self, index: int) -> Span:
+        """Where a token stands."""
+        start = self.starts[index]
+        return Span(start, start + len(self.texts[index]))
+
+
+def tokenize(text: str, diagnostics: Diagnostics) -> Tokens:
+    """Split preprocessed text into tokens."""
+    kinds: list[str] = []
+    texts: list[str] = []
+    starts: list[int] = []
+    keywords = KEYWORDS
+    for match in _SCAN.finditer(text):
+        group = match.lastgroup
+        if group == "space":
+            continue
+        token = match[0]
+        if group == "name":
+            kinds.append(token if token in keywords else "name")
+        elif group == "op":
+            kinds.append(token)
+        elif group == "bad":
+            _bad(token, match.start(), diagnostics)
+            continue
+        else:
+            assert group
+            kinds.append(group)
+        texts.append(token)
+        starts.append(match.start())
+    end = len(text.rstrip())
+    for _ in range(_PADDING):
+        kinds.append("end")
+        texts.append("")
+        starts.append(end)
+    return Tokens(kinds, texts, starts)
+
+
+def _bad(token: str, start: int, diagnostics: Diagnostics) -> None:
+    span = Span(start, start + 1)
+    if token == '"':
+        diagnostics.error("unterminated-string", span, "this string is not closed on its line",
+                          'close it with a "')
+    else:
+        diagnostics.error("bad-character", span, f"character {token!r} has no meaning in P4",
+                          "remove it; is it a typographic quote or dash from a web page?")

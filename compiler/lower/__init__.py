@@ -1,0 +1,225 @@
+"""Lowering: from the typed tree of `main` to the low-level program."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from compiler import core as c
+from compiler import ir
+from compiler import syntax as s
+from compiler import types as t
+from compiler.instances import BlockInstance, Instances, annotation
+from compiler.lower.base import Frame, LoweringError
+from compiler.lower.graph import reachable, simplify
+from compiler.lower.parsers import Parsers
+from compiler.lower.storage import Storage
+from compiler.lower.values import Record, Val, scalar_type
+
+if TYPE_CHECKING:
+    from compiler.diagnostics import Diagnostics, Span
+
+__all__ = ["lower"]
+
+_STAGES = ("parser", "verify", "ingress", "egress", "update", "deparser")
+
+
+class Switch(Parsers):
+    """Lowers the six programmable parts of a V1Switch."""
+
+    def run(self, main: c.Instance) -> None:
+        """Lower `main`."""
+        blocks = self._stages(main)
+        if blocks is None:
+            return
+        self.guards = []
+        headers, metadata, standard = self._parameters(blocks["parser"].decl, main.span)
+        self._field_lists(blocks["parser"].decl, metadata)
+        self._parser(blocks["parser"], [headers, metadata, standard])
+        self._pipeline("ingress", blocks["ingress"], [headers, metadata, standard])
+        self._pipeline("egress", blocks["egress"], [headers, metadata, standard])
+        self._deparser(blocks["deparser"], [headers])
+        self._checksums("update", blocks["update"], [headers, metadata])
+        self._checksums("verify", blocks["verify"], [headers, metadata])
+
+    def _stages(self, main: c.Instance) -> dict[str, BlockInstance] | None:
+        if main.type.name != "V1Switch" if isinstance(main.type, t.Named) else True:  # noqa: SIM211
+            self.diagnostics.error(
+                "unknown-architecture", main.span, f"package '{main.type}' is not known here",
+                "the architecture supported is v1model: write V1Switch(...) main;")
+            return None
+        found: dict[str, BlockInstance] = {}
+        for stage, arg in zip(_STAGES, main.args, strict=False):
+            block = self._stage(arg)
+            if block is None:
+                if arg is not None:
+                    self.diagnostics.error("package-argument", arg.span, "this is not a parser or "
+                                           "control with a body")
+                return None
+            found[stage] = block
+            self.instances.stages.append(block)
+        return found if len(found) == len(_STAGES) else None
+
+    def _stage(self, arg: c.Expr | None) -> BlockInstance | None:
+        instance = None
+        if isinstance(arg, c.New | c.InstanceRef):
+            instance = arg.instance
+        if instance is None or instance.block is None:
+            return None
+        from compiler.instances import given_name  # noqa: PLC0415
+
+        name = given_name(instance.block.decl.annotations, instance.block.name)
+        return self.instances.block(instance, name.lstrip("."), None)
+
+    def _parameters(self, decl: c.Parser | c.Control,
+                    span: Span) -> tuple[Val, Val, Val]:
+        types = [t.strip(v.type) for v in decl.params]
+        if len(types) != 4 or not isinstance(types[3], t.Struct):
+            self.diagnostics.error("package-argument", span, "the parser does not take "
+                                   "(packet_in, out H, inout M, inout standard_metadata_t)")
+            raise LoweringError
+        headers_type, metadata_type = types[1], types[2]
+        standard = self.storage.standard_metadata(types[3])
+        if not isinstance(headers_type, t.Struct) or headers_type.kind != "struct":
+            raise self.fail(decl.params[1].span, f"the headers parameter is {headers_type}, not a "
+                            "struct", "declare a struct of headers", "bad-parameter")
+        if not isinstance(metadata_type, t.Struct) or metadata_type.kind != "struct":
+            raise self.fail(decl.params[2].span, f"the metadata parameter is {metadata_type}, not "
+                            "a struct", "declare a struct", "bad-parameter")
+        for each in headers_type.fields:
+            if scalar_type(each.type) is not None or isinstance(t.strip(each.type), t.Tuple):
+                raise self.fail(each.span or decl.params[1].span, f"field '{each.name}' of the "
+                                f"headers struct is {each.type}",
+                                "it may hold headers, stacks and unions; keep scalars in metadata",
+                                "bad-parameter")
+        headers = self.storage.headers(headers_type)
+        return headers, self.storage.user_metadata(metadata_type), standard
+
+    def _field_lists(self, decl: c.Parser | c.Control, metadata: Val) -> None:
+        lists: dict[int, list[ir.Value]] = {}
+        self._collect_lists(t.strip(decl.params[2].type), metadata, lists, ())
+        for index, fields in lists.items():
+            self.program.field_lists.append(
+                ir.FieldList(f"field_list{index}", index, tuple(fields)))
+
+    def _collect_lists(self, type_: t.Type, place: Val, lists: dict[int, list[ir.Value]],
+                       outer: tuple[int, ...]) -> None:
+        if not isinstance(type_, t.Struct) or not isinstance(place, Record):
+            return
+        for each in type_.fields:
+            found = annotation(each.annotations, "field_list")
+            indices = outer
+            if found is not None:
+                indices += tuple(a.value for a in found.args if isinstance(a, s.Number))
+            part = place.fields[each.name]
+            if isinstance(part, ir.Value):
+                for index in indices:
+                    lists.setdefault(index, []).append(part)
+            elif isinstance(part, Record):
+                self._collect_lists(t.strip(each.type), part, lists, indices)
+            elif indices:
+                for leaf in self.flatten(part, each.span or decl_span(type_)):
+                    for index in indices:
+                        lists.setdefault(index, []).append(leaf)
+
+    def _bind(self, instance: BlockInstance, places: list[Val]) -> None:
+        params = [p for p in instance.decl.params if not isinstance(p.type, t.Extern)]
+        for variable, place in zip(params, places, strict=False):
+            self.env[variable] = place
+
+    def _start(self, mode: str, pipeline: str, instance: BlockInstance) -> None:
+        self.mode, self.pipeline, self.current = mode, pipeline, instance
+        self.block = ir.Block()
+        self.frames, self.loops, self.in_loop = [], [], 0
+
+    def _parser(self, instance: BlockInstance, places: list[Val]) -> None:
+        self._start("parser", "parser", instance)
+        self._bind(instance, places)
+        entry = self.block
+        assert isinstance(instance.decl, c.Parser)
+        try:
+            self.locals(instance)
+            self.run_states(instance.decl, instance, None, "")
+        except LoweringError:
+            return
+        first = simplify(entry, merge_named=False)
+        self.program.parser = first
+        self.program.states = reachable(first)
+
+    def _pipeline(self, name: str, instance: BlockInstance, places: list[Val]) -> None:
+        self._start("control", name, instance)
+        self._bind(instance, places)
+        entry = self.block
+        try:
+            frame = Frame(ir.Block())
+            self.frames.append(frame)
+            self.run_block(instance, frame)
+            self.jump(None, ir.Block())
+        except LoweringError:
+            return
+        first = simplify(entry) or ir.Block(end=ir.Jump(None))
+        self.program.pipelines.append(
+            ir.Pipeline(name, first, instance.decl.decl.span, instance.path))
+
+    def _deparser(self, instance: BlockInstance, places: list[Val]) -> None:
+        self._start("deparser", "deparser", instance)
+        self._bind(instance, places)
+        entry = self.block
+        self.program.deparser_span = instance.decl.decl.span
+        try:
+            frame = Frame(ir.Block())
+            self.frames.append(frame)
+            self.run_block(instance, frame)
+            self.jump(None, ir.Block())
+        except LoweringError:
+            return
+        first = simplify(entry)
+        for block in reachable(first):
+            for op in block.ops:
+                if op.op != "emit":
+                    self.error("bad-deparser", op.span, "a deparser can do nothing but emit",
+                               "compute it in egress or in the checksum control")
+                else:
+                    assert isinstance(op.args[0], ir.Name)
+                    self.program.deparser.append(op.args[0].name)
+            if not isinstance(block.end, ir.Jump):
+                span = getattr(block.end, "span", None) or instance.decl.decl.span
+                self.error("bad-deparser", span, "a deparser cannot branch",
+                           "emit every header: those that are not valid are left out anyway")
+                return
+
+    def _checksums(self, name: str, instance: BlockInstance, places: list[Val]) -> None:
+        self._start("checksum", name, instance)
+        self._bind(instance, places)
+        entry = self.block
+        try:
+            frame = Frame(ir.Block())
+            self.frames.append(frame)
+            self.run_block(instance, frame)
+        except LoweringError:
+            return
+        for block in reachable(simplify(entry)):
+            for op in block.ops:
+                self.error("bad-checksum", op.span, "only checksum calls can stand here",
+                           "compute it in ingress or egress")
+                return
+
+
+def decl_span(type_: t.Struct) -> Span:
+    """Where a struct is declared."""
+    assert type_.decl is not None
+    return type_.decl.span
+
+
+def lower(program: c.Program, diagnostics: Diagnostics) -> tuple[ir.Program, Instances]:
+    """Lower a checked program."""
+    lowered = ir.Program()
+    instances = Instances(lowered, diagnostics)
+    instances.top_level = program.instances
+    storage = Storage(lowered, diagnostics)
+    switch = Switch(lowered, storage, instances, program, diagnostics)
+    if program.main is not None:
+        try:
+            switch.run(program.main)
+        except LoweringError:
+            diagnostics.check()
+    return lowered, instances

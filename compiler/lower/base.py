@@ -1,0 +1,134 @@
+"""The builder all lowering shares: the block being filled, the bindings, the frames."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from compiler import core as c
+from compiler import ir
+from compiler import types as t
+from compiler.lower.values import (
+    ElementPlace,
+    EndPlace,
+    HeaderPlace,
+    HeaderValue,
+    InvalidValue,
+    ListValue,
+    Record,
+    StackPlace,
+    UnionPlace,
+    Val,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from compiler.diagnostics import Diagnostics, Span
+    from compiler.instances import BlockInstance, Instances
+    from compiler.lower.storage import Storage
+
+MAX_OPERATIONS = 200_000
+
+
+@dataclass(slots=True)
+class Frame:
+    """One inlined call: where `return` goes, and what must be copied back on the way out."""
+
+    after: ir.Block
+    result: Val | None = None
+    copy_out: list[Callable[[], None]] = field(default_factory=list)
+
+
+class LoweringError(Exception):
+    """The program cannot be lowered further here; already reported."""
+
+
+class Builder:
+    """Fills blocks with operations."""
+
+    def __init__(self, program: ir.Program, storage: Storage, instances: Instances,
+                 source: c.Program, diagnostics: Diagnostics) -> None:
+        self.program = program
+        self.storage = storage
+        self.instances = instances
+        self.source = source
+        self.diagnostics = diagnostics
+        self.env: dict[c.Variable, Val] = {}
+        self.current: BlockInstance = None  # type: ignore[assignment]
+        self.block = ir.Block()
+        self.frames: list[Frame] = []
+        self.loops: list[tuple[ir.Block, ir.Block, int]] = []
+        self.mode = "control"
+        self.pipeline = ""
+        self.in_loop = 0
+        self.span: Span | None = None
+        self._budget = MAX_OPERATIONS
+
+    def error(self, code: str, span: Span, message: str, cure: str = "") -> None:
+        """Report an error."""
+        self.diagnostics.error(code, span, message, cure)
+
+    def fail(self, span: Span, message: str, cure: str = "", code: str = "unsupported") -> (
+            LoweringError):
+        """Report something BMv2 cannot do; the caller raises the result."""
+        self.diagnostics.error(code, span, message, cure)
+        return LoweringError()
+
+    def emit(self, op: str, args: tuple[ir.Arg, ...], span: Span) -> None:
+        """Append an operation."""
+        self._budget -= 1
+        if self._budget <= 0:
+            raise self.fail(span, "the program becomes too large when its calls are expanded",
+                            "call fewer functions inside each other", "too-large")
+        self.block.ops.append(ir.Operation(op, args, span))
+
+    def end(self, terminator: ir.Terminator, following: ir.Block) -> None:
+        """Finish the current block and go on in another."""
+        if self.block.end is None:
+            self.block.end = terminator
+        self.block = following
+
+    def jump(self, target: ir.Block | None, following: ir.Block) -> None:
+        """Finish the current block with a jump."""
+        self.end(ir.Jump(target), following)
+
+    def temporary(self, type_: t.Type, name: str = "tmp") -> Val:
+        """Fresh storage."""
+        return self.storage.allocate(name, type_)
+
+    # Assignment
+
+    def spill(self, value: Val, span: Span) -> Val:
+        """Copy a value to fresh storage, so that later changes do not reach it."""
+        if isinstance(value, ir.Lit | ir.ParamRef | InvalidValue):
+            return value
+        if isinstance(value, Record):
+            return Record(value.type, {n: self.spill(v, span) for n, v in value.fields.items()})
+        if isinstance(value, HeaderValue):
+            return HeaderValue(value.type, {n: self.spill(v, span)
+                                            for n, v in value.fields.items()})
+        if isinstance(value, ListValue):
+            return ListValue(value.type, tuple(self.spill(v, span) for v in value.elements))
+        place = self.temporary(value.type)
+        self.assign(place, value, span)
+        return place
+
+    def assign(self, target: Val, value: Val, span: Span) -> None:
+        """Store a value of any type."""
+        raise NotImplementedError
+
+    def copy_name(self, place: Val) -> ir.Name | ir.Element | None:
+        """How an operation names a whole header, union or stack."""
+        if isinstance(place, HeaderPlace):
+            return ir.Name("header", place.name)
+        if isinstance(place, ElementPlace):
+            return ir.Element(place.stack, place.index)
+        if isinstance(place, UnionPlace):
+            return ir.Name("header_union", place.name)
+        if isinstance(place, StackPlace):
+            union = t.is_union(place.type.element)
+            return ir.Name("header_union_stack" if union else "header_stack", place.name)
+        if isinstance(place, EndPlace):
+            return ir.Name("stack", place.stack)
+        return None

@@ -1,0 +1,111 @@
+"""Tidying the graph of blocks: empty blocks vanish, chains become one block.
+
+Fewer blocks mean fewer actions and conditions in BMv2, and straight-line code that stays in one
+action stays atomic there.
+"""
+
+from __future__ import annotations
+
+from compiler import ir
+
+
+def successors(block: ir.Block) -> list[ir.Block | None]:
+    """Where a block may go."""
+    end = block.end
+    if isinstance(end, ir.Jump):
+        return [end.target]
+    if isinstance(end, ir.Branch):
+        return [end.yes, end.no]
+    if isinstance(end, ir.Apply):
+        if end.by_hit:
+            return [end.hit, end.miss]
+        if end.by_action:
+            return list(end.by_action.values())
+        return [end.after]
+    if isinstance(end, ir.Select):
+        return [case.target for case in end.cases]
+    return []
+
+
+def reachable(entry: ir.Block | None) -> list[ir.Block]:
+    """All blocks that can be reached, in the order a reader would expect."""
+    found: list[ir.Block] = []
+    seen: set[int] = set()
+    work = [entry]
+    while work:
+        block = work.pop()
+        if block is None or id(block) in seen:
+            continue
+        seen.add(id(block))
+        found.append(block)
+        work.extend(reversed(successors(block)))
+    return found
+
+
+def _thread(block: ir.Block | None) -> ir.Block | None:
+    """Skip blocks that do nothing but jump."""
+    seen: set[int] = set()
+    while block is not None and not block.ops and id(block) not in seen:
+        seen.add(id(block))
+        end = block.end
+        if end is None:
+            return None
+        if not isinstance(end, ir.Jump):
+            return block
+        block = end.target
+    if block is not None and id(block) in seen:
+        return None
+    return block
+
+
+def _retarget(block: ir.Block) -> None:
+    end = block.end
+    if end is None:
+        block.end = ir.Jump(None)
+    elif isinstance(end, ir.Jump):
+        end.target = _thread(end.target)
+    elif isinstance(end, ir.Branch):
+        end.yes, end.no = _thread(end.yes), _thread(end.no)
+        if end.yes is end.no:
+            block.end = ir.Jump(end.yes)
+    elif isinstance(end, ir.Apply):
+        end.after, end.hit, end.miss = _thread(end.after), _thread(end.hit), _thread(end.miss)
+        end.by_action = {name: _thread(target) for name, target in end.by_action.items()}
+        _simplify_apply(end)
+    elif isinstance(end, ir.Select):
+        end.cases = [ir.Case(case.values, case.value_set, _thread(case.target))
+                     for case in end.cases]
+
+
+def _simplify_apply(end: ir.Apply) -> None:
+    """An apply whose ways all lead to one place needs no ways."""
+    if end.by_hit and end.hit is end.miss:
+        end.by_hit, end.after = False, end.hit
+        end.hit = end.miss = None
+    if end.by_action:
+        targets = list(end.by_action.values())
+        if all(target is targets[0] for target in targets):
+            end.after, end.by_action = targets[0], {}
+
+
+def simplify(entry: ir.Block, *, merge_named: bool = True) -> ir.Block | None:
+    """Tidy the graph from `entry`; the new entry."""
+    first = _thread(entry) if merge_named or not entry.name else entry
+    for block in reachable(first):
+        _retarget(block)
+    blocks = reachable(first)
+    counts: dict[int, int] = {}
+    for block in blocks:
+        for target in successors(block):
+            if target is not None:
+                counts[id(target)] = counts.get(id(target), 0) + 1
+    for block in blocks:
+        while isinstance(block.end, ir.Jump):
+            target = block.end.target
+            if target is None or counts.get(id(target)) != 1 or target is block or (
+                    target is first or (target.name and not merge_named)):
+                break
+            block.ops.extend(target.ops)
+            block.end = target.end
+            counts[id(target)] = 0
+    return first

@@ -1,0 +1,168 @@
+"""Lowering of parsers: states become blocks, sub-parsers are expanded in place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from compiler import core as c
+from compiler import ir
+from compiler import types as t
+from compiler.instances import given_name, join
+from compiler.lower.base import Frame
+from compiler.lower.tables import Tables
+
+if TYPE_CHECKING:
+    from compiler.diagnostics import Span
+    from compiler.instances import BlockInstance
+
+MAX_MASKS = 512
+
+
+class Parsers(Tables):
+    """Lowers parsers and controls as a whole."""
+
+    def run_block(self, instance: BlockInstance, frame: Frame) -> None:
+        """Expand a control or parser in place; the current block goes on after it."""
+        decl = instance.decl
+        if isinstance(decl, c.Control):
+            self.locals(instance)
+            assert decl.body is not None
+            self.statement(decl.body)
+            self.jump(frame.after, frame.after)
+            return
+        self.locals(instance)
+        self.run_states(decl, instance, frame.after, decl.name)
+        self.block = frame.after
+
+    def run_states(self, decl: c.Parser, instance: BlockInstance, accept: ir.Block | None,
+                   prefix: str) -> None:
+        """Lower all states reachable from start; the current block flows into start."""
+        self._declare_value_sets(decl, instance)
+        blocks: dict[str, ir.Block] = {}
+        names = {name: name if not prefix else f"{prefix}_{name}" for name in decl.states}
+
+        def target(name: str) -> ir.Block | None:
+            if name == "accept":
+                return accept
+            if name == "reject":
+                return None
+            if name not in blocks:
+                state = decl.states[name]
+                given = given_name(state.decl.annotations, names[name])
+                blocks[name] = ir.Block(span=state.decl.span,
+                                        name=given if not prefix else names[name])
+                work.append(name)
+            return blocks[name]
+
+        work: list[str] = []
+        if "start" not in decl.states:
+            return
+        self.jump(target("start"), ir.Block())
+        kept = dict(self.env)
+        while work:
+            name = work.pop(0)
+            state = decl.states[name]
+            self.block = blocks[name]
+            self.in_loop += 1
+            self.statements(state.body)
+            self._transition(state, target)
+            self.in_loop -= 1
+        self.env.update({k: v for k, v in kept.items() if k not in self.env})
+
+    def _declare_value_sets(self, decl: c.Parser, instance: BlockInstance) -> None:
+        for local in decl.locals:
+            if isinstance(local, c.ValueSet):
+                name = join(instance.path, given_name(local.decl.annotations, local.name))
+                made = ir.ValueSet(name, t.width_of(local.type) or 0, local.size, local,
+                                   instance.path)
+                instance.value_sets[local] = made
+                self.program.value_sets.append(made)
+
+    def _transition(self, state: c.State, target: object) -> None:
+        assert callable(target)
+        if state.next is not None:
+            self.jump(target(state.next), ir.Block())
+            return
+        keys: list[ir.Value] = []
+        for expr, value in zip(state.keys, self.values(list(state.keys)), strict=True):
+            for leaf in self.flatten(value, expr.span):
+                keys.append(self._select_key(leaf, expr.span))
+        cases: list[ir.Case] = []
+        for case in state.cases:
+            cases += self._cases(case, keys, target(case.state))
+        self.end(ir.Select(tuple(keys), cases), ir.Block())
+
+    def _select_key(self, value: ir.Value, span: Span) -> ir.Value:
+        if isinstance(value, ir.FieldRef | ir.LastField):
+            return value
+        place = self.temporary(value.type, "select")
+        self.assign(place, value, span)
+        assert isinstance(place, ir.Value)
+        return place
+
+    def _cases(self, case: c.SelectCase, keys: list[ir.Value],
+               target: ir.Block | None) -> list[ir.Case]:
+        if len(case.keys) == 1 and isinstance(case.keys[0], c.ValueSetRef):
+            made = self.current.value_sets.get(case.keys[0].value_set)
+            if made is None:
+                raise self.fail(case.span, "this value set is not known here")
+            return [ir.Case((), made.name, target)]
+        alternatives: list[list[tuple[int, int] | None]] = [[]]
+        flat = [k for keyset in case.keys for k in self._flat_keyset(keyset)]
+        for keyset, key in zip(flat, keys, strict=False):
+            width = t.width_of(key.type) or 1
+            options = self._masks(keyset, width)
+            alternatives = [[*a, o] for a in alternatives for o in options]
+            if len(alternatives) > MAX_MASKS:
+                raise self.fail(case.span, f"the ranges here need more than {MAX_MASKS} masks",
+                                "use smaller ranges, or ranges that are powers of two")
+        return [ir.Case(tuple(a), None, target) for a in alternatives]
+
+    def _flat_keyset(self, keyset: c.Expr) -> list[c.Expr]:
+        if isinstance(keyset, c.Aggregate):
+            return [leaf for _, p in keyset.parts for leaf in self._flat_keyset(p)]
+        if isinstance(keyset, c.Any):
+            base = t.strip(keyset.type)
+            if isinstance(base, t.Struct | t.Tuple):
+                parts = ([f.type for f in base.fields] if isinstance(base, t.Struct)
+                         else list(base.elements))
+                return [leaf for p in parts
+                        for leaf in self._flat_keyset(c.Any(keyset.span, p))]
+        return [keyset]
+
+    def _masks(self, keyset: c.Expr, width: int) -> list[tuple[int, int] | None]:
+        full = (1 << width) - 1
+        if isinstance(keyset, c.Any):
+            return [None]
+        if isinstance(keyset, c.Mask):
+            mask = self._literal(keyset.mask) & full
+            return [(self._literal(keyset.value) & mask, mask)]
+        if isinstance(keyset, c.Range):
+            signed = isinstance(keyset.low.type, t.Bits) and keyset.low.type.signed
+            low, high = self._literal(keyset.low), self._literal(keyset.high)
+            if low > high:
+                self.diagnostics.warning("empty-range", keyset.span,
+                                         f"the range {low}..{high} is empty",
+                                         "write the smaller number first")
+                return []
+            if signed and low < 0 <= high:
+                return [*range_masks(low & full, full, width), *range_masks(0, high, width)]
+            return list(range_masks(low & full, high & full, width))
+        if isinstance(keyset, c.ValueSetRef):
+            raise self.fail(keyset.span, "a value set must be a case's only value")
+        return [(self._literal(keyset) & full, full)]
+
+
+def range_masks(low: int, high: int, width: int) -> list[tuple[int, int]]:
+    """The fewest masks that together cover low..high: aligned blocks, greedily."""
+    found: list[tuple[int, int]] = []
+    full = (1 << width) - 1
+    while low <= high:
+        size = low & -low if low else 1 << width
+        while size > high - low + 1:
+            size >>= 1
+        found.append((low, full ^ (size - 1)))
+        low += size
+        if len(found) > MAX_MASKS:
+            break
+    return found

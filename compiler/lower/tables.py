@@ -1,0 +1,327 @@
+"""Lowering of tables and of the actions they run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from compiler import core as c
+from compiler import ir
+from compiler import types as t
+from compiler.instances import given_name, join, reduce
+from compiler.lower.base import Frame, LoweringError
+from compiler.lower.statements import Statements
+from compiler.lower.values import scalar_type
+
+if TYPE_CHECKING:
+    from compiler.diagnostics import Span
+    from compiler.instances import BlockInstance
+
+_WIDER = {"exact": 0, "lpm": 1, "ternary": 2, "optional": 2, "range": 3}
+
+
+class Tables(Statements):
+    """Lowers tables."""
+
+    def apply(self, table: c.Table, span: Span, after: ir.Block | None) -> ir.Apply:
+        """The terminator that applies a table, its keys computed before."""
+        known = self.current.tables.get(table)
+        if known is not None:
+            raise self.fail(span, f"table '{known.name}' is applied more than once",
+                            "BMv2 gives a table one place in the pipeline: apply it once and keep "
+                            "what it found in metadata", "applied-twice")
+        if self.mode in ("checksum", "deparser"):
+            raise self.fail(span, f"a table cannot be applied in a {self.mode} control", "",
+                            "misplaced")
+        made = ir.Table(join(self.current.path, given_name(table.decl.annotations, table.name)),
+                        table.decl.span, core=table, prefix=self.current.path)
+        self.current.tables[table] = made
+        self.program.tables.append(made)
+        self._keys(made, table)
+        self._properties(made, table)
+        self._actions(made, table)
+        self._default(made, table)
+        self._entries(made, table)
+        return ir.Apply(made, after, span=span)
+
+    # Keys
+
+    def _keys(self, made: ir.Table, table: c.Table) -> None:
+        keys: list[ir.Key] = []
+        selector: list[ir.Value] = []
+        lpm = 0
+        exprs = [k.expr for k in table.key]
+        for element, value in zip(table.key, self.values(exprs), strict=True):
+            if not isinstance(value, ir.Value):
+                raise self.fail(element.span, "this cannot be a key field")
+            if element.match_kind not in _WIDER and element.match_kind != "selector":
+                raise self.fail(element.span, f"match kind '{element.match_kind}' is not supported "
+                                "by BMv2", "use exact, lpm, ternary, range or optional")
+            field = self._key_field(value, element.expr.span)
+            if element.match_kind == "selector":
+                selector.append(field)
+                continue
+            lpm += element.match_kind == "lpm"
+            name = given_name(element.annotations, key_name(element.expr) or "")
+            if not name:
+                self.error("key-name", element.span, "this key needs a name for the control plane",
+                           'add @name("...") after the match kind')
+            width = t.width_of(scalar_type(element.expr.type) or t.BIT32) or 1
+            keys.append(ir.Key(field, element.match_kind, name, width, element))
+        if lpm > 1:
+            self.error("bad-key", table.decl.span, f"table '{made.name}' has {lpm} lpm keys",
+                       "BMv2 allows one; declare the others ternary")
+        made.keys = tuple(keys)
+        made.selector = tuple(selector)
+
+    def _key_field(self, value: ir.Value, span: Span) -> ir.Value:
+        """A key is a field; anything else is computed into one first."""
+        if isinstance(value, ir.FieldRef):
+            return value
+        place = self.temporary(value.type, "key")
+        self.assign(place, value, span)
+        assert isinstance(place, ir.Value)
+        return place
+
+    # Properties
+
+    def _properties(self, made: ir.Table, table: c.Table) -> None:
+        size = table.properties.get("size")
+        if size is not None:
+            value = reduce(size.value, self.current.values)
+            if isinstance(value, c.Const) and not isinstance(value.value, str):
+                made.size = int(value.value)
+            else:
+                self.error("not-constant", size.span, "a table's size must be known at compile "
+                           "time", "use a number or a 'const'")
+        made.declared_size = made.size = made.size or 1024
+        if table.entries is not None and table.const_entries:
+            made.size = len(table.entries) or 1024
+        timeout = table.properties.get("support_timeout")
+        if timeout is not None and isinstance(timeout.value, c.Const):
+            made.timeout = bool(timeout.value.value)
+        made.implementation = self._object(table, "implementation", made)
+        made.counter = self._object(table, "counters", made)
+        made.meter = self._object(table, "meters", made)
+        if made.implementation is not None:
+            if made.implementation.kind == "action_selector":
+                made.implementation.selector = made.selector
+                if not made.selector:
+                    self.error("bad-key", table.decl.span, "a table with an action selector needs "
+                               "a key field of match kind 'selector'", "add 'field : selector;'")
+        elif made.selector:
+            self.error("bad-key", table.decl.span, "'selector' keys need an action selector",
+                       "add: implementation = action_selector(...)")
+        for extern in (made.counter, made.meter):
+            if extern is None:
+                continue
+            if extern.table is not None and extern.table is not made:
+                self.error("bad-property", table.decl.span, f"'{extern.name}' is already attached "
+                           f"to table '{extern.table.name}'", "declare one for each table")
+            extern.table = made
+
+    def _object(self, table: c.Table, name: str, made: ir.Table) -> ir.Object | None:
+        found = table.properties.get(name)
+        if found is None:
+            return None
+        value = found.value
+        target: object = None
+        if isinstance(value, c.InstanceRef):
+            target = self.instances.find(value.instance, self.current)
+        elif isinstance(value, c.Ref):
+            target = self.current.values.get(value.symbol)
+        elif isinstance(value, c.New):
+            default = {"implementation": "action_profile", "counters": "counter",
+                       "meters": "meter"}[name]
+            if found.annotations:
+                path = join(self.current.path, given_name(found.annotations, default))
+            else:
+                path = self.storage.unique(default, self._anonymous)
+            target = self.instances.object(value.instance, path, self.current)
+            target.annotations = found.annotations
+            target.in_place = True
+        if not isinstance(target, ir.Object):
+            self.error("bad-property", found.span, f"'{name}' is not known at compile time")
+            return None
+        target.used = True
+        return target
+
+    _anonymous: set[str] = set()
+
+    # Actions
+
+    def _actions(self, made: ir.Table, table: c.Table) -> None:
+        made.refs = table.actions
+        for ref in table.actions:
+            made.actions.append(self.table_action(ref))
+
+    def table_action(self, ref: c.ActionRef) -> ir.Action:
+        """An action as one table runs it, with the arguments bound in its action list."""
+        action = ref.action
+        name = given_name(action.decl.annotations, action.name)
+        full = name.lstrip(".") if action.top_level else join(self.current.path, name)
+        params: list[tuple[str, t.Type]] = []
+        saved = (self.block, self.frames, self.loops, self.mode, self.in_loop)
+        self.block, self.frames, self.loops, self.in_loop = ir.Block(), [], [], 0
+        self.mode = "action"
+        made = ir.Action(full, (), self.block, action.decl.span, origin=action,
+                         annotations=action.decl.annotations)
+        frame = Frame(ir.Block())
+        directed = tuple(v for v in action.params if v.direction)
+        try:
+            self.bind(directed, ref.args, frame, ref.span, isolated=False,
+                      mentions=_mentions(action))
+            for variable in action.params:
+                if not variable.direction:
+                    low = scalar_type(variable.type) or t.BIT32
+                    value: ir.Value = ir.ParamRef(low, len(params))
+                    if isinstance(low, t.BoolType):
+                        value = ir.Op(t.BOOL, "d2b", (ir.ParamRef(t.BIT1, len(params)),))
+                    self.env[variable] = value
+                    params.append((given_name(variable.annotations, variable.name), low))
+            self.frames.append(frame)
+            self.statement(action.body)
+            self.jump(frame.after, frame.after)
+            for copy in frame.copy_out:
+                copy()
+            self.jump(None, ir.Block())
+        except LoweringError:
+            pass
+        made.params = tuple(params)
+        self.block, self.frames, self.loops, self.mode, self.in_loop = saved
+        self.program.actions.append(made)
+        return made
+
+    def _default(self, made: ir.Table, table: c.Table) -> None:
+        if table.default is None:
+            return
+        made.default = self._action_data(made, table.default)
+        made.default_const = table.default_const
+
+    def _action_data(self, made: ir.Table, call: c.ActionCall) -> tuple[int, tuple[int, ...]]:
+        index = next(i for i, ref in enumerate(made.refs) if ref is call.ref)
+        return index, tuple(self._literal(a) for a in call.args)
+
+    def _literal(self, expr: c.Expr) -> int:
+        value = self.value(expr)
+        if isinstance(value, ir.Lit):
+            return value.value
+        self.error("not-constant", expr.span, "this must be known at compile time",
+                   "use a number or a 'const'")
+        return 0
+
+    # Entries
+
+    def _entries(self, made: ir.Table, table: c.Table) -> None:
+        if table.entries is None:
+            return
+        entries: list[ir.Entry] = []
+        elements = [k for k in table.key if k.match_kind != "selector"]
+        priorities = self._priorities(table)
+        for entry, priority in zip(table.entries, priorities, strict=True):
+            keys = tuple(self._entry_key(value, element)
+                         for value, element in zip(entry.keys, elements, strict=False))
+            index, data = self._action_data(made, entry.action)
+            entries.append(ir.Entry(keys, index, data, priority, entry.span))
+        made.entries = tuple(entries)
+
+    def _priorities(self, table: c.Table) -> list[int | None]:
+        """BMv2 prefers the smaller number; so do entries without `priority =`, by position."""
+        assert table.entries is not None
+        explicit = any(e.priority is not None and not any(
+            a.name == "priority" for a in e.annotations) for e in table.entries)
+        if not explicit:
+            return [e.priority for e in table.entries]
+        largest = True
+        wins = table.properties.get("largest_priority_wins")
+        if wins is not None and isinstance(wins.value, c.Const):
+            largest = bool(wins.value.value)
+        delta_property = table.properties.get("priority_delta")
+        delta = 1
+        if delta_property is not None and isinstance(delta_property.value, c.Const):
+            delta = int(delta_property.value.value)
+        given: list[int] = []
+        current = (len(table.entries) - 1) * delta + 1 if largest else 1
+        for index, entry in enumerate(table.entries):
+            if entry.priority is not None:
+                current = entry.priority
+            elif index:
+                current += -delta if largest else delta
+            given.append(current)
+        if not largest:
+            return list(given)
+        ranks = {value: rank for rank, value in enumerate(sorted(set(given), reverse=True), 1)}
+        return [ranks[value] for value in given]
+
+    def _entry_key(self, value: c.Expr, element: c.KeyElement) -> tuple[int, ...]:
+        width = t.width_of(scalar_type(element.expr.type) or t.BIT32) or 1
+        mask = (1 << width) - 1
+        kind = element.match_kind
+        if isinstance(value, c.Any):
+            low, high = 0, 0
+            if kind == "range":
+                return (0, mask)
+        elif isinstance(value, c.Mask):
+            low, high = self._literal(value.value) & mask, self._literal(value.mask) & mask
+        elif isinstance(value, c.Range):
+            low, high = self._literal(value.low) & mask, self._literal(value.high) & mask
+            if low > high:
+                self.error("bad-entry", value.span, f"the range {low}..{high} is empty",
+                           "write the smaller number first")
+            return (low, high)
+        else:
+            low, high = self._literal(value) & mask, mask
+            if kind == "range":
+                return (low, low)
+        if kind == "exact":
+            return (low,)
+        if kind == "lpm":
+            ones = high.bit_count()
+            if high != mask ^ (mask >> ones):
+                self.error("bad-entry", value.span, "this mask is not a prefix",
+                           "lpm keys need a mask of ones followed by zeros")
+            return (low, ones)
+        return (low, high)
+
+
+def key_name(expr: c.Expr) -> str | None:
+    """What the control plane calls a key field that has no @name; None if it has none."""
+    if isinstance(expr, c.Ref):
+        return given_name(expr.symbol.annotations, expr.symbol.name)
+    if isinstance(expr, c.Const):
+        return str(int(expr.value)) if not isinstance(expr.value, str) else None
+    if isinstance(expr, c.Cast):
+        return None
+    if isinstance(expr, c.Call) and isinstance(expr.callee, c.Builtin) and expr.base is not None:
+        return _suffixed(expr.base, ".$valid$")
+    if isinstance(expr, c.Field):
+        type_ = t.strip(expr.base.type)
+        name = expr.name
+        if isinstance(type_, t.Struct) and name in type_.by_name:
+            name = given_name(type_.by_name[name].annotations, name)
+        return name[1:] if name.startswith(".") else _suffixed(expr.base, f".{name}")
+    if isinstance(expr, c.StackPart):
+        return _suffixed(expr.base, f".{expr.part}")
+    if isinstance(expr, c.Index):
+        return _suffixed(expr.base, f"[{key_name(expr.index)}]")
+    if isinstance(expr, c.Slice):
+        return _suffixed(expr.base, f"[{expr.high}:{expr.low}]")
+    if isinstance(expr, c.Binary) and expr.op == "&":
+        right = key_name(expr.right)
+        return None if right is None else _suffixed(expr.left, f" & {right}")
+    return None
+
+
+def _suffixed(base: c.Expr, suffix: str) -> str | None:
+    name = key_name(base)
+    return None if name is None else name + suffix
+
+
+def _mentions(action: c.Action) -> set[c.Variable]:
+    from compiler.lower.statements import mentioned  # noqa: PLC0415
+
+    return mentioned(action.body)
+
+
+def block_tables(instance: BlockInstance) -> list[ir.Table]:
+    """The tables of a block that are applied."""
+    return list(instance.tables.values())

@@ -1,0 +1,434 @@
+"""The preprocessor: the part of C's that P4 programs use.
+
+Works line by line: directives are obeyed, macros in the remaining lines expanded, comments
+blanked so that columns stay true. Macros inside strings and comments are left alone. A macro is
+never expanded inside its own expansion, and total growth is bounded, so no input can make it run
+away.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from compiler.diagnostics import Diagnostic, Diagnostics
+from compiler.source import Line, Position, Text
+
+INCLUDE_DIR = Path(__file__).parent / "p4include"
+MAX_INCLUDE_DEPTH = 64
+MAX_EXPANSION = 1 << 20
+MAX_OUTPUT = 1 << 25
+
+_TOKEN = re.compile(
+    r'"(?:\\.|[^"\\\n])*"?|[A-Za-z_]\w*|\d[\w]*|\s+|##|&&|\|\||==|!=|<=|>=|<<|>>|.', re.DOTALL
+)
+_COMMENT_OR_STRING = re.compile(r'"(?:\\.|[^"\\\n])*"?|//[^\n]*|/\*', re.DOTALL)
+_DIRECTIVE = re.compile(r"\s*#\s*(\w*)\s*(.*)", re.DOTALL)
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class Macro:
+    """A #define: `params` is None for an object-like macro."""
+
+    name: str
+    params: tuple[str, ...] | None
+    body: str
+
+
+@dataclass(slots=True)
+class _Branch:
+    """One level of #if: whether its lines count, and whether some branch was taken."""
+
+    active: bool
+    taken: bool
+    outer: bool
+    line: int
+    seen_else: bool = False
+
+
+@dataclass
+class Preprocessor:
+    """Turns a file into one `Text`, following includes and macros."""
+
+    diagnostics: Diagnostics
+    include_dirs: tuple[Path, ...] = ()
+    macros: dict[str, Macro] = field(default_factory=dict)
+    _out: list[str] = field(default_factory=list)
+    _lines: list[Line] = field(default_factory=list)
+    _size: int = 0
+
+    def define(self, definition: str) -> None:
+        """Take a `-D NAME[=VALUE]`."""
+        name, eq, value = definition.partition("=")
+        self.macros[name.strip()] = Macro(name.strip(), None, value if eq else "1")
+
+    def run(self, path: Path, name: str | None = None) -> Text:
+        """Preprocess a file."""
+        try:
+            content = path.read_bytes().decode("utf-8", "replace")
+        except OSError as error:
+            self._error("cannot-read", None, f"cannot read {path}: {error.strerror}",
+                        "check the path")
+            content = ""
+        self._file(content, name or str(path), path, 0)
+        text = Text("".join(self._out), self._lines)
+        self.diagnostics.text = text
+        return text
+
+    def _error(self, code: str, position: Position | None, message: str, cure: str) -> None:
+        self.diagnostics.add(Diagnostic("error", code, message, cure, position))
+
+    def _emit(self, text: str, line: Line) -> None:
+        self._size += len(text) + 1
+        if self._size > MAX_OUTPUT:
+            return
+        self._out.append(text + "\n")
+        self._lines.append(line)
+
+    def _file(self, content: str, name: str, path: Path, depth: int) -> None:
+        stack: list[_Branch] = []
+        lines = content.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        blank = _blank_comments("\n".join(lines)).split("\n")
+        index = 0
+        while index < len(lines):
+            original, text, number = lines[index], blank[index], index + 1
+            joined = 1
+            if text.lstrip().startswith("#"):
+                while text.endswith("\\") and index + joined < len(lines):
+                    text = text[:-1] + " " + blank[index + joined]
+                    joined += 1
+                here = Position(name, number, len(original) - len(original.lstrip()) + 1,
+                                original, len(original.strip()))
+                self._directive(text, here, stack, path, depth)
+                for extra in range(joined):
+                    self._emit("", Line(name, number + extra, lines[index + extra]))
+            elif not stack or stack[-1].active:
+                index_after, text = self._gather_call(text, blank, index)
+                expanded, shifts = self._expand_line(text)
+                self._emit(expanded, Line(name, number, original, shifts))
+                for extra in range(index + 1, index_after):
+                    self._emit("", Line(name, extra + 1, lines[extra]))
+                joined = index_after - index
+            else:
+                self._emit("", Line(name, number, original))
+            index += joined
+        for branch in stack:
+            self._error("unterminated-if", Position(name, branch.line, 1, lines[branch.line - 1], 1),
+                        "#if without #endif", "add the missing #endif")
+
+    def _gather_call(self, text: str, blank: list[str], index: int) -> tuple[int, str]:
+        """Join following lines while a function-like macro's arguments are still open."""
+        after = index + 1
+        if not any(m.params is not None for m in self.macros.values()):
+            return after, text
+        names = {n for n, m in self.macros.items() if m.params is not None}
+        if not any(word in names for word in _NAME.findall(text)):
+            return after, text
+        while text.count("(") > text.count(")") and after < len(blank) and after - index < 200:
+            if blank[after].lstrip().startswith("#"):
+                break
+            text += " " + blank[after]
+            after += 1
+        return after, text
+
+    # Directives
+
+    def _directive(self, text: str, here: Position, stack: list[_Branch], path: Path,
+                   depth: int) -> None:
+        match = _DIRECTIVE.match(text)
+        word, rest = (match[1], match[2].strip()) if match else ("", "")
+        active = not stack or stack[-1].active
+        if word in ("if", "ifdef", "ifndef"):
+            value = active and self._condition(word, rest, here)
+            stack.append(_Branch(value, value, active, here.line))
+        elif word in ("elif", "else", "endif"):
+            self._close(word, rest, here, stack)
+        elif not active or not word:
+            return
+        elif word == "define":
+            self._define(rest, here)
+        elif word == "undef":
+            self.macros.pop(rest.split()[0] if rest else "", None)
+        elif word == "include":
+            self._include(rest, here, path, depth)
+        elif word == "error":
+            self._error("error-directive", here, f"#error {rest}", "")
+        elif word not in ("pragma", "line", "warning", "ident"):
+            self._error("unknown-directive", here, f"unknown preprocessor directive #{word}",
+                        "the directives are #include, #define, #undef, #if, #ifdef, #ifndef, "
+                        "#elif, #else, #endif and #error")
+
+    def _close(self, word: str, rest: str, here: Position, stack: list[_Branch]) -> None:
+        if not stack:
+            self._error("unmatched-directive", here, f"#{word} without #if",
+                        "remove it or add the #if it belongs to")
+            return
+        branch = stack[-1]
+        if word == "endif":
+            stack.pop()
+            return
+        if branch.seen_else:
+            self._error("unmatched-directive", here, f"#{word} after #else", "remove it")
+        if word == "else":
+            branch.active = branch.outer and not branch.taken
+            branch.seen_else = True
+        else:
+            branch.active = (branch.outer and not branch.taken
+                             and self._condition("if", rest, here))
+        branch.taken = branch.taken or branch.active
+
+    def _condition(self, word: str, rest: str, here: Position) -> bool:
+        if word != "if":
+            match = _NAME.match(rest)
+            if not match:
+                self._error("bad-directive", here, f"#{word} needs a macro name", "")
+                return False
+            return (match[0] in self.macros) == (word == "ifdef")
+        text = re.sub(
+            r"\bdefined\s*(?:\(\s*(\w+)\s*\)|(\w+))",
+            lambda m: "1" if (m[1] or m[2]) in self.macros else "0", rest)
+        try:
+            return _Condition(self._expand(text, frozenset())).value() != 0
+        except (ValueError, ZeroDivisionError, OverflowError, RecursionError):
+            self._error("bad-directive", here, f"cannot evaluate '#if {rest}'",
+                        "use integers, defined(X), comparisons, &&, ||, ! and parentheses")
+            return False
+
+    def _define(self, rest: str, here: Position) -> None:
+        match = _NAME.match(rest)
+        if not match:
+            self._error("bad-directive", here, "#define needs a name", "")
+            return
+        name, after = match[0], rest[match.end():]
+        params: tuple[str, ...] | None = None
+        if after.startswith("("):
+            inside, close, after = after[1:].partition(")")
+            if not close:
+                self._error("bad-directive", here, "#define has an unclosed parameter list", "")
+                return
+            params = tuple(p.strip() for p in inside.split(",")) if inside.strip() else ()
+        self.macros[name] = Macro(name, params, after.strip())
+
+    def _include(self, rest: str, here: Position, path: Path, depth: int) -> None:
+        rest = rest if rest[:1] in ('"', "<") else self._expand(rest, frozenset()).strip()
+        match = re.match(r'"([^"]+)"|<([^>]+)>', rest)
+        if not match:
+            self._error("bad-directive", here, "#include needs \"file\" or <file>", "")
+            return
+        if depth >= MAX_INCLUDE_DEPTH:
+            self._error("include-loop", here, "includes nest too deeply",
+                        "guard the file with #ifndef / #define / #endif")
+            return
+        wanted = match[1] or match[2]
+        places = [*self.include_dirs, INCLUDE_DIR]
+        if match[1]:
+            places.insert(0, path.parent)
+        for place in places:
+            target = place / wanted
+            try:
+                if target.is_file():
+                    content = target.read_bytes().decode("utf-8", "replace")
+                    self._file(content, str(target), target, depth + 1)
+                    return
+            except (OSError, ValueError):
+                continue
+        self._error("include-not-found", here, f"cannot find include file {wanted}",
+                    "add its directory with -I, or correct the name")
+
+    # Macro expansion
+
+    def _expand_line(self, text: str) -> tuple[str, tuple[tuple[int, int], ...]]:
+        macros = self.macros
+        for match in _NAME.finditer(text):
+            if match[0] in macros:
+                break
+        else:
+            return text, ()
+        out: list[str] = []
+        shifts: list[tuple[int, int]] = []
+        size = at = 0
+        tokens = [m[0] for m in _TOKEN.finditer(text)]
+        index = 0
+        while index < len(tokens):
+            token = tokens[index]
+            macro = macros.get(token)
+            replaced, used = (None, 1) if macro is None else self._apply(
+                macro, tokens, index, frozenset())
+            if replaced is not None:
+                shifts.append((size, at))
+                out.append(replaced)
+                size += len(replaced)
+                at += sum(len(t) for t in tokens[index : index + used])
+                shifts.append((size, at))
+            else:
+                out.append(token)
+                size += len(token)
+                at += len(token)
+            index += used
+        return "".join(out), tuple(shifts)
+
+    def _expand(self, text: str, hidden: frozenset[str]) -> str:
+        out: list[str] = []
+        tokens = [m[0] for m in _TOKEN.finditer(text)]
+        index = size = 0
+        while index < len(tokens):
+            token = tokens[index]
+            macro = self.macros.get(token) if token not in hidden else None
+            replaced, used = (None, 1) if macro is None else self._apply(
+                macro, tokens, index, hidden)
+            out.append(token if replaced is None else replaced)
+            size += len(out[-1])
+            if size > MAX_EXPANSION:
+                break
+            index += used
+        return "".join(out)
+
+    def _apply(self, macro: Macro, tokens: list[str], index: int,
+               hidden: frozenset[str]) -> tuple[str | None, int]:
+        """The expansion of a macro used at `index`, and how many tokens that use took."""
+        inner = hidden | {macro.name}
+        if len(inner) > MAX_INCLUDE_DEPTH:
+            return None, 1
+        if macro.params is None:
+            return self._expand(_paste(macro.body), inner), 1
+        at = index + 1
+        while at < len(tokens) and tokens[at].isspace():
+            at += 1
+        if at >= len(tokens) or tokens[at] != "(":
+            return None, 1
+        arguments: list[str] = [""]
+        level = 1
+        at += 1
+        while at < len(tokens):
+            token = tokens[at]
+            level += (token == "(") - (token == ")")
+            if level == 0:
+                break
+            if token == "," and level == 1:
+                arguments.append("")
+            else:
+                arguments[-1] += token
+            at += 1
+        else:
+            return None, 1
+        values = dict(zip(macro.params, (a.strip() for a in arguments), strict=False))
+        body = _substitute(macro.body, values, lambda t: self._expand(t, hidden))
+        return self._expand(_paste(body), inner), at + 1 - index
+
+
+def _paste(body: str) -> str:
+    return re.sub(r"\s*##\s*", "", body) if "##" in body else body
+
+
+def _substitute(body: str, values: dict[str, str], expand: object) -> str:
+    """Put arguments in place of parameters, honouring # and ##."""
+    assert callable(expand)
+    out: list[str] = []
+    tokens = [m[0] for m in _TOKEN.finditer(body)]
+    for index, token in enumerate(tokens):
+        if token not in values:
+            if token == "#" and index + 1 < len(tokens) and tokens[index + 1] in values:
+                continue
+            out.append(token)
+            continue
+        around = "".join(tokens[:index]).rstrip()[-2:], "".join(tokens[index + 1 :]).lstrip()[:2]
+        if index and tokens[index - 1] == "#":
+            out.append('"' + values[token].replace("\\", "\\\\").replace('"', '\\"') + '"')
+        elif "##" in around:
+            out.append(values[token])
+        else:
+            out.append(str(expand(values[token])))
+    return "".join(out)
+
+
+def _blank_comments(text: str) -> str:
+    """Replace comments by spaces, keeping line breaks and columns."""
+    out: list[str] = []
+    at = 0
+    while match := _COMMENT_OR_STRING.search(text, at):
+        out.append(text[at : match.start()])
+        token = match[0]
+        end = match.end()
+        if token == "/*":
+            close = text.find("*/", end)
+            end = len(text) if close < 0 else close + 2
+            out.append(re.sub(r"[^\n]", " ", text[match.start() : end]))
+        elif token.startswith("//"):
+            out.append(" " * len(token))
+        else:
+            out.append(token)
+        at = end
+    out.append(text[at:])
+    return "".join(out)
+
+
+class _Condition:
+    """The value of an #if expression, by precedence climbing over its tokens."""
+
+    _LEVELS = (("||",), ("&&",), ("|",), ("^",), ("&",), ("==", "!="), ("<", "<=", ">", ">="),
+               ("<<", ">>"), ("+", "-"), ("*", "/", "%"))
+
+    def __init__(self, text: str) -> None:
+        self._tokens = [m[0] for m in _TOKEN.finditer(text) if not m[0].isspace()]
+        self._at = 0
+        if len(self._tokens) > 1000:
+            raise ValueError
+
+    def value(self) -> int:
+        """Evaluate all of it."""
+        result = self._level(0)
+        if self._at != len(self._tokens):
+            raise ValueError
+        return result
+
+    def _level(self, level: int) -> int:
+        if level == len(self._LEVELS):
+            return self._unary()
+        left = self._level(level + 1)
+        while self._at < len(self._tokens) and self._tokens[self._at] in self._LEVELS[level]:
+            op = self._tokens[self._at]
+            self._at += 1
+            left = _binary(op, left, self._level(level + 1))
+        return left
+
+    def _unary(self) -> int:
+        if self._at >= len(self._tokens):
+            raise ValueError
+        token = self._tokens[self._at]
+        self._at += 1
+        if token == "!":
+            return int(not self._unary())
+        if token == "-":
+            return -self._unary()
+        if token == "~":
+            return ~self._unary()
+        if token == "+":
+            return self._unary()
+        if token == "(":
+            value = self._level(0)
+            if self._at >= len(self._tokens) or self._tokens[self._at] != ")":
+                raise ValueError
+            self._at += 1
+            return value
+        if token[0].isdigit():
+            return int(token.rstrip("uUlL").replace("_", ""), 0)
+        return int(token == "true")
+
+
+def _binary(op: str, left: int, right: int) -> int:
+    if op in ("<<", ">>"):
+        if not 0 <= right < 4096:
+            raise ValueError
+        return left << right if op == "<<" else left >> right
+    table = {
+        "||": lambda: int(bool(left or right)), "&&": lambda: int(bool(left and right)),
+        "|": lambda: left | right, "^": lambda: left ^ right, "&": lambda: left & right,
+        "==": lambda: int(left == right), "!=": lambda: int(left != right),
+        "<": lambda: int(left < right), "<=": lambda: int(left <= right),
+        ">": lambda: int(left > right), ">=": lambda: int(left >= right),
+        "+": lambda: left + right, "-": lambda: left - right, "*": lambda: left * right,
+        "/": lambda: left // right, "%": lambda: left % right,
+    }
+    return table[op]()

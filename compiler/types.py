@@ -1,0 +1,450 @@
+"""Types, after names have been resolved.
+
+Types built from parts compare by their parts; declared types compare by identity, each
+declaration (and each choice of type arguments) making exactly one object.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from compiler import syntax as s
+    from compiler.diagnostics import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """Any type."""
+
+    def __str__(self) -> str:
+        return type(self).__name__.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Bits(Type):
+    """`bit<W>` or `int<W>`."""
+
+    width: int
+    signed: bool = False
+
+    def __str__(self) -> str:
+        return f"{'int' if self.signed else 'bit'}<{self.width}>"
+
+
+@dataclass(frozen=True, slots=True)
+class InfInt(Type):
+    """`int`: integers of arbitrary precision, known at compile time."""
+
+    def __str__(self) -> str:
+        return "int"
+
+
+@dataclass(frozen=True, slots=True)
+class BoolType(Type):
+    """`bool`."""
+
+    def __str__(self) -> str:
+        return "bool"
+
+
+@dataclass(frozen=True, slots=True)
+class Void(Type):
+    """The result of a function that returns nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class StringType(Type):
+    """`string`."""
+
+    def __str__(self) -> str:
+        return "string"
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorType(Type):
+    """`error`."""
+
+    def __str__(self) -> str:
+        return "error"
+
+
+@dataclass(frozen=True, slots=True)
+class MatchKindType(Type):
+    """`match_kind`."""
+
+    def __str__(self) -> str:
+        return "match_kind"
+
+
+@dataclass(frozen=True, slots=True)
+class Varbit(Type):
+    """`varbit<W>`."""
+
+    width: int
+
+    def __str__(self) -> str:
+        return f"varbit<{self.width}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Tuple(Type):
+    """`tuple<...>`, also the type of a list expression before it is given a better one."""
+
+    elements: tuple[Type, ...]
+
+    def __str__(self) -> str:
+        return f"tuple<{', '.join(map(str, self.elements))}>"
+
+
+@dataclass(frozen=True, slots=True)
+class ListType(Type):
+    """`list<T>`."""
+
+    element: Type
+
+    def __str__(self) -> str:
+        return f"list<{self.element}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Stack(Type):
+    """`H[n]`."""
+
+    element: Type
+    size: int
+
+    def __str__(self) -> str:
+        return f"{self.element}[{self.size}]"
+
+
+@dataclass(frozen=True, slots=True)
+class SetType(Type):
+    """The type of `a &&& b`, `a .. b` and value sets."""
+
+    element: Type
+
+    def __str__(self) -> str:
+        return f"set<{self.element}>"
+
+
+@dataclass(frozen=True, slots=True)
+class StructLiteral(Type):
+    """The type of `{x = a}` before it is given a declared one."""
+
+    fields: tuple[tuple[str, Type], ...]
+
+    def __str__(self) -> str:
+        return "{" + ", ".join(f"{n} = {t}" for n, t in self.fields) + "}"
+
+
+@dataclass(frozen=True, slots=True)
+class InvalidLiteral(Type):
+    """The type of `{#}`."""
+
+    def __str__(self) -> str:
+        return "{#}"
+
+
+@dataclass(frozen=True, slots=True)
+class Anything(Type):
+    """The type of `_`, of `...`, and of expressions already found wrong."""
+
+    def __str__(self) -> str:
+        return "_"
+
+
+@dataclass(frozen=True, slots=True)
+class TypeVar(Type):
+    """A type parameter; `owner` tells parameters of different declarations apart."""
+
+    name: str
+    owner: int
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Named(Type):
+    """A declared type."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of a struct, header or union."""
+
+    name: str
+    type: Type
+    annotations: s.Annotations = ()
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Struct(Named):
+    """`struct`, `header` or `header_union`, told apart by `kind`."""
+
+    kind: str
+    fields: tuple[Field, ...]
+    annotations: s.Annotations = ()
+    args: tuple[Type, ...] = ()
+    decl: s.StructDecl | None = None
+    by_name: dict[str, Field] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        for each in self.fields:
+            self.by_name.setdefault(each.name, each)
+
+    def __str__(self) -> str:
+        return f"{self.name}<{', '.join(map(str, self.args))}>" if self.args else self.name
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Enum(Named):
+    """`enum E {a, b}`."""
+
+    members: tuple[str, ...]
+    decl: s.EnumDecl | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SerializableEnum(Named):
+    """`enum bit<8> E {a = 1}`."""
+
+    underlying: Type
+    members: dict[str, int]
+    annotations: s.Annotations = ()
+    decl: s.EnumDecl | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NewType(Named):
+    """`type T x;`."""
+
+    base: Type
+    annotations: s.Annotations = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """A parameter's type, for types of things that are called."""
+
+    name: str
+    direction: str
+    type: Type
+    optional: bool = False
+    default: s.Expr | None = None
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Method(Named):
+    """A function signature: an extern function, a method, a constructor."""
+
+    type_params: tuple[TypeVar, ...]
+    params: tuple[Param, ...]
+    returns: Type
+    annotations: s.Annotations = ()
+    abstract: bool = False
+    decl: s.Function | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Extern(Named):
+    """An extern object type, perhaps generic; `args` are set in a specialised one."""
+
+    type_params: tuple[TypeVar, ...]
+    constructors: tuple[Method, ...]
+    methods: tuple[Method, ...]
+    args: tuple[Type, ...] = ()
+    origin: Extern | None = None
+
+    def __str__(self) -> str:
+        return f"{self.name}<{', '.join(map(str, self.args))}>" if self.args else self.name
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockType(Named):
+    """The type of a parser, control or package, by its parameters."""
+
+    kind: str
+    type_params: tuple[TypeVar, ...]
+    params: tuple[Param, ...]
+    constructor_params: tuple[Param, ...] = ()
+    args: tuple[Type, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.name}<{', '.join(map(str, self.args))}>" if self.args else self.name
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableResult(Named):
+    """What `t.apply()` returns."""
+
+    table: object
+
+
+INT = InfInt()
+BOOL = BoolType()
+VOID = Void()
+STRING = StringType()
+ERROR = ErrorType()
+MATCH_KIND = MatchKindType()
+ANYTHING = Anything()
+INVALID = InvalidLiteral()
+BIT1 = Bits(1)
+BIT32 = Bits(32)
+
+
+def strip(type_: Type) -> Type:
+    """The type underneath `type` declarations."""
+    while isinstance(type_, NewType):
+        type_ = type_.base
+    return type_
+
+
+def underlying(type_: Type) -> Type:
+    """The type a value has at run time: newtypes and serializable enums removed."""
+    while True:
+        if isinstance(type_, NewType):
+            type_ = type_.base
+        elif isinstance(type_, SerializableEnum):
+            type_ = type_.underlying
+        else:
+            return type_
+
+
+def is_header(type_: Type) -> bool:
+    """Whether this is a header type."""
+    return isinstance(type_, Struct) and type_.kind == "header"
+
+
+def is_union(type_: Type) -> bool:
+    """Whether this is a header union type."""
+    return isinstance(type_, Struct) and type_.kind == "header_union"
+
+
+def is_struct(type_: Type) -> bool:
+    """Whether this is a plain struct type."""
+    return isinstance(type_, Struct) and type_.kind == "struct"
+
+
+def width_of(type_: Type) -> int | None:
+    """Width in bits, the maximum one for varbits; None where there is none."""
+    type_ = underlying(type_)
+    if isinstance(type_, Bits):
+        return type_.width
+    if isinstance(type_, BoolType):
+        return 1
+    if isinstance(type_, Varbit):
+        return type_.width
+    if isinstance(type_, ErrorType | Enum):
+        return 32
+    if isinstance(type_, Tuple):
+        return _total(type_.elements)
+    if isinstance(type_, Stack):
+        one = width_of(type_.element)
+        return None if one is None else one * type_.size
+    if isinstance(type_, Struct):
+        widths = [width_of(f.type) for f in type_.fields]
+        if type_.kind == "header_union":
+            return max((w for w in widths if w is not None), default=0)
+        return _total(f.type for f in type_.fields)
+    return None
+
+
+def _total(parts: object) -> int | None:
+    total = 0
+    for part in parts:  # type: ignore[attr-defined]
+        width = width_of(part)
+        if width is None:
+            return None
+        total += width
+    return total
+
+
+def substitute(type_: Type, binding: dict[TypeVar, Type]) -> Type:
+    """Replace type variables."""
+    if not binding:
+        return type_
+    if isinstance(type_, TypeVar):
+        return binding.get(type_, type_)
+    if isinstance(type_, Tuple):
+        return Tuple(tuple(substitute(e, binding) for e in type_.elements))
+    if isinstance(type_, ListType):
+        return ListType(substitute(type_.element, binding))
+    if isinstance(type_, SetType):
+        return SetType(substitute(type_.element, binding))
+    if isinstance(type_, Stack):
+        return Stack(substitute(type_.element, binding), type_.size)
+    if isinstance(type_, Extern) and type_.args:
+        return specialise_extern(type_.origin or type_,
+                                 tuple(substitute(a, binding) for a in type_.args))
+    if isinstance(type_, BlockType) and type_.args:
+        return BlockType(type_.name, type_.kind, (), tuple(
+            Param(p.name, p.direction, substitute(p.type, binding), p.optional, p.default, p.span)
+            for p in type_.params), type_.constructor_params,
+            tuple(substitute(a, binding) for a in type_.args))
+    if isinstance(type_, Struct) and type_.args and has_variables(type_):
+        return Struct(type_.name, type_.kind, tuple(
+            Field(f.name, substitute(f.type, binding), f.annotations, f.span)
+            for f in type_.fields), type_.annotations,
+            tuple(substitute(a, binding) for a in type_.args), type_.decl)
+    return type_
+
+
+def substitute_method(method: Method, binding: dict[TypeVar, Type]) -> Method:
+    """Replace type variables in a signature."""
+    return Method(method.name, method.type_params, tuple(
+        Param(p.name, p.direction, substitute(p.type, binding), p.optional, p.default, p.span)
+        for p in method.params), substitute(method.returns, binding), method.annotations,
+        method.abstract, method.decl)
+
+
+def specialise_extern(extern: Extern, args: tuple[Type, ...]) -> Extern:
+    """An extern type with its type parameters chosen."""
+    binding = dict(zip(extern.type_params, args, strict=False))
+    return Extern(extern.name, (), tuple(
+        substitute_method(c, binding) for c in extern.constructors), tuple(
+        substitute_method(m, binding) for m in extern.methods), args, extern)
+
+
+def has_variables(type_: Type) -> bool:
+    """Whether any type variable is left in a type."""
+    if isinstance(type_, TypeVar):
+        return True
+    if isinstance(type_, Tuple):
+        return any(map(has_variables, type_.elements))
+    if isinstance(type_, ListType | SetType | Stack):
+        return has_variables(type_.element)
+    if isinstance(type_, Extern | BlockType | Struct):
+        return any(map(has_variables, type_.args))
+    return False
+
+
+def same(one: Type, other: Type) -> bool:
+    """Type equality; specialisations of one generic type are equal when their arguments are."""
+    if one is other or one == other:
+        return True
+    if isinstance(one, Extern) and isinstance(other, Extern):
+        return (one.origin or one) is (other.origin or other) and len(one.args) == len(
+            other.args) and all(map(same, one.args, other.args))
+    if isinstance(one, Struct) and isinstance(other, Struct):
+        return one.decl is not None and one.decl is other.decl and len(one.args) == len(
+            other.args) and all(map(same, one.args, other.args))
+    if isinstance(one, Tuple) and isinstance(other, Tuple):
+        return len(one.elements) == len(other.elements) and all(
+            map(same, one.elements, other.elements))
+    if isinstance(one, Stack) and isinstance(other, Stack):
+        return one.size == other.size and same(one.element, other.element)
+    if isinstance(one, ListType) and isinstance(other, ListType):
+        return same(one.element, other.element)
+    if isinstance(one, SetType) and isinstance(other, SetType):
+        return same(one.element, other.element)
+    return False
