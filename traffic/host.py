@@ -77,7 +77,7 @@ class Host:
         self._sent_bytes = 0
         self._start_ns: dict[int, int] = {}
         self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_IP))
-        self._socket.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _RECEIVE_BUFFER)
+        _enlarge_receive_buffer(self._socket)
         self._socket.bind((plan.interface, _ETH_P_IP))
         self._socket.setblocking(False)
         # An adapter takes RoCEv2 before the kernel sees it. Here the kernel would answer every
@@ -170,6 +170,14 @@ class Host:
             damaged=tuple(self._damaged),
             stray_packets=self._stray,
         )
+
+
+def _enlarge_receive_buffer(receiver: socket.socket) -> None:
+    """Make room for a burst: beyond the machine's limit if we may, else up to it."""
+    try:
+        receiver.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _RECEIVE_BUFFER)
+    except PermissionError:  # root in a user namespace may not
+        receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
 
 
 def main() -> int:
