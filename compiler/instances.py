@@ -51,6 +51,7 @@ class BlockInstance:
     children: dict[c.Instance, BlockInstance | ir.Object] = field(default_factory=dict)
     tables: dict[c.Table, ir.Table] = field(default_factory=dict)
     value_sets: dict[c.ValueSet, ir.ValueSet] = field(default_factory=dict)
+    called: dict[c.Action, ir.Action] = field(default_factory=dict)
 
 
 Bound = c.Expr | BlockInstance | ir.Object

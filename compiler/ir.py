@@ -417,6 +417,7 @@ class Program:
     deparser: list[str] = field(default_factory=list)
     deparser_span: Span | None = None
     digests: list[Digest] = field(default_factory=list)
+    calls_externs: bool = False
 
 
 def boolean(value: bool) -> Lit:

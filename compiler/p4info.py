@@ -383,7 +383,9 @@ class Builder:
         for value_set in self.program.value_sets:
             self._value_set(value_set)
         self._digests()
-        self.info.type_info.SetInParent()
+        if self.tables or self.objects or self.headers or self.program.digests or (
+                any(a.params for a in self.actions) or self.program.calls_externs):
+            self.info.type_info.SetInParent()
         return self.info
 
     def _collect(self) -> None:
@@ -680,55 +682,61 @@ def _in_order(program: ir.Program, instances: Instances) -> Iterator[
         ir.Table | ir.Object | ir.Action]:
     """Objects in the order the source declares them, sub-controls in their instance's place."""
     seen: set[int] = set()
-    for each in instances.globals.values():
-        if isinstance(each, ir.Object):
-            seen.add(id(each))
-            yield each
+    for known in instances.globals.values():
+        if isinstance(known, ir.Object):
+            seen.add(id(known))
+            yield known
     for block in instances.stages:
-        yield from _block(block, seen, top=True)
+        for each in _block(block, top=True):
+            if id(each) not in seen:
+                seen.add(id(each))
+                yield each
     for rest in program.objects:
         if id(rest) not in seen:
             seen.add(id(rest))
             yield rest
 
 
-def _block(block: BlockInstance, seen: set[int], *, top: bool = False) -> Iterator[
+def _block(block: BlockInstance, *, top: bool = False) -> Iterator[
         ir.Table | ir.Object | ir.Action]:
     actions: dict[c.Action, ir.Action] = {}
-    for table in _all_tables(block) if top else block.tables.values():
-        for action in table.actions:
-            assert action.origin is not None
-            actions.setdefault(action.origin, action)
+    for each in [block, *_descendants(block)] if top else [block]:
+        for table in each.tables.values():
+            for action in table.actions:
+                assert action.origin is not None
+                actions.setdefault(action.origin, action)
+        for origin, action in each.called.items():
+            actions.setdefault(origin, action)
     if top:
         yield from (a for o, a in actions.items() if o.top_level)
-    own: list[ir.Table | ir.Object | ir.Action] = []
     for local in block.decl.locals:
         if isinstance(local, c.Action) and local in actions:
-            own.append(actions[local])
+            yield actions[local]
         elif isinstance(local, c.Table) and local in block.tables:
-            own.append(block.tables[local])
-            own += [x for x in (block.tables[local].implementation, block.tables[local].counter,
-                                block.tables[local].meter) if x is not None and x.in_place]
+            table = block.tables[local]
+            yield table
+            for each in (table.implementation, table.counter, table.meter):
+                if each is not None and each.in_place:
+                    yield each
         elif isinstance(local, c.Instance):
-            child = block.children[local]
-            if isinstance(child, BlockInstance):
-                own += _block(child, seen)
-            else:
-                own.append(child)
+            yield from _child(block.children[local])
     for instance, child in block.children.items():
-        if isinstance(child, BlockInstance) and instance not in block.decl.locals:
-            own += _block(child, seen)
-    for each in own:
-        if id(each) not in seen:
-            seen.add(id(each))
-            yield each
+        if instance not in block.decl.locals:
+            yield from _child(child)
 
 
-def _all_tables(block: BlockInstance) -> list[ir.Table]:
-    found = list(block.tables.values())
+def _child(child: BlockInstance | ir.Object) -> Iterator[ir.Table | ir.Object | ir.Action]:
+    if isinstance(child, BlockInstance):
+        yield from _block(child)
+    else:
+        yield child
+
+
+def _descendants(block: BlockInstance) -> list[BlockInstance]:
+    found: list[BlockInstance] = []
     for child in block.children.values():
         if isinstance(child, BlockInstance):
-            found += _all_tables(child)
+            found += [child, *_descendants(child)]
     return found
 
 

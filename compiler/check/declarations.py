@@ -388,8 +388,9 @@ class Declarations(Tables, Statements):
         made = c.State(node.name, node, self.statements(node.body))
         transition = node.transition
         if transition is None:
-            self.error("missing-transition", node.span, f"state '{node.name}' has no transition",
-                       "end it with 'transition accept;', or name the next state")
+            self.warning("missing-transition", node.span,
+                         f"state '{node.name}' has no transition, so it rejects the packet",
+                         "end it with 'transition accept;', or name the next state")
             made.next = "reject"
         elif transition.state is not None:
             made.next = self._target(transition.state, transition.span, names)

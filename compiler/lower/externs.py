@@ -42,6 +42,8 @@ class Externs(Expressions):
         name = callee.method.name
         key = (callee.extern.name, name) if callee.extern is not None else name
         rule = _RULES.get(key)
+        if callee.extern is None and self.mode != "parser":
+            self.program.calls_externs = True
         if rule is None:
             what = f"'{callee.extern.name}.{name}'" if callee.extern else f"extern '{name}'"
             raise self.fail(expr.span, f"{what} is not supported by BMv2", _CURES.get(key, ""))

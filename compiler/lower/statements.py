@@ -90,6 +90,13 @@ class Statements(Externs):
         if self.mode == "checksum":
             self._guarded(node)
             return
+        if not self.effectful(node.condition):
+            known = self.scalar(node.condition)
+            if isinstance(known, ir.Lit):
+                chosen = node.yes if known.value else node.no
+                if chosen is not None:
+                    self.statement(chosen)
+                return
         yes, after = ir.Block(), ir.Block()
         no = ir.Block() if node.no is not None else after
         self.condition(node.condition, yes, no)
@@ -343,6 +350,8 @@ class Statements(Externs):
 
     def _call_action(self, expr: c.Call, action: c.Action) -> None:
         self._enter(expr.span)
+        if self.mode == "control" and action not in self.current.called:
+            self.current.called[action] = self.action_header(action)
         frame = Frame(ir.Block())
         self.bind(action.params, expr.args, frame, expr.span, isolated=action.top_level,
                   mentions=mentioned(action.body))
@@ -448,6 +457,10 @@ class Statements(Externs):
                 self.statement(local)
 
     # Tables
+
+    def action_header(self, action: c.Action) -> ir.Action:
+        """An action's name and place (implemented with the tables)."""
+        raise NotImplementedError
 
     def apply(self, table: c.Table, span: Span, after: ir.Block | None) -> ir.Apply:
         """The terminator that applies a table (implemented with the tables)."""

@@ -154,17 +154,22 @@ class Tables(Statements):
         for ref in table.actions:
             made.actions.append(self.table_action(ref))
 
+    def action_header(self, action: c.Action) -> ir.Action:
+        """An action's name and place, its body still to come."""
+        name = given_name(action.decl.annotations, action.name)
+        full = name.lstrip(".") if action.top_level else join(self.current.path, name)
+        return ir.Action(full, (), ir.Block(), action.decl.span, origin=action,
+                         annotations=action.decl.annotations)
+
     def table_action(self, ref: c.ActionRef) -> ir.Action:
         """An action as one table runs it, with the arguments bound in its action list."""
         action = ref.action
-        name = given_name(action.decl.annotations, action.name)
-        full = name.lstrip(".") if action.top_level else join(self.current.path, name)
         params: list[tuple[str, t.Type]] = []
         saved = (self.block, self.frames, self.loops, self.mode, self.in_loop)
         self.block, self.frames, self.loops, self.in_loop = ir.Block(), [], [], 0
         self.mode = "action"
-        made = ir.Action(full, (), self.block, action.decl.span, origin=action,
-                         annotations=action.decl.annotations)
+        made = self.action_header(action)
+        made.entry = self.block
         frame = Frame(ir.Block())
         directed = tuple(v for v in action.params if v.direction)
         try:

@@ -1,6 +1,6 @@
 /* The P4_16 core library: what every architecture relies on (P4_16 specification, annex D). */
-#ifndef CLOSLAB_CORE_P4
-#define CLOSLAB_CORE_P4
+#ifndef _CORE_P4_
+#define _CORE_P4_
 
 error {
     NoError,              // all is well

@@ -4,8 +4,8 @@
  * file to get the one in which the index of counters, meters and registers is a type parameter;
  * without it, 20180101 is meant.
  */
-#ifndef CLOSLAB_V1MODEL_P4
-#define CLOSLAB_V1MODEL_P4
+#ifndef _V1_MODEL_P4_
+#define _V1_MODEL_P4_
 
 #include "core.p4"
 
