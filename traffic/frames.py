@@ -17,14 +17,15 @@ from dataclasses import dataclass
 from enum import IntEnum
 from ipaddress import IPv4Address
 
-from scapy.contrib.roce import BTH
-from scapy.fields import IntField, XIntField, XLongField
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
-from scapy.packet import Packet, Raw, bind_layers
+from scapy.packet import Packet, Raw
 
-ROCE_PORT = 4791
+from traffic.layers import BTH, INT_PORT, RETH, ROCE_PORT, IntHeader, IntShim
+
 DSCP_ROCE = 26
+DSCP_CONTROL = 48  # CNPs, ACKs and NAKs
+INT_QUEUE, INT_UTILISATION = 0x8000 >> 3, 0x8000 >> 7  # instruction bits that HPCC reads
 ECN_CAPABLE = 0b10
 _PSN_MASK = 0xFFFFFF
 
@@ -57,17 +58,6 @@ class Opcode(IntEnum):
     def ends(self) -> bool:
         """Whether the frame closes a message."""
         return self in (Opcode.WRITE_LAST, Opcode.WRITE_ONLY)
-
-
-class RETH(Packet):  # type: ignore[misc]
-    """The RDMA extended transport header: where the message goes in the receiver's memory."""
-
-    name = "RETH"
-    fields_desc = [XLongField("va", 0), XIntField("rkey", 0), IntField("dmalen", 0)]
-
-
-bind_layers(BTH, RETH, opcode=Opcode.WRITE_FIRST)
-bind_layers(BTH, RETH, opcode=Opcode.WRITE_ONLY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +103,51 @@ def write_frames(
         reth = RETH(va=va, rkey=rkey, dmalen=len(data)) if opcode.starts else None
         payload = Raw(chunk + bytes(padding))
         yield bytes(headers / bth / reth / payload if reth else headers / bth / payload)
+
+
+def data_template(
+    flow: FlowAddress, *, dscp: int = DSCP_ROCE, telemetry: int = 0, domain: int = 0
+) -> bytes:
+    """The headers of a flow's data packets, Ethernet to BTH, for an endpoint to stamp.
+
+    `telemetry`, a bitmap of INT instructions, puts an INT shim and header on board.
+    """
+    transport = UDP(sport=flow.src_port, dport=ROCE_PORT, chksum=0)
+    if telemetry:
+        transport = (
+            UDP(sport=flow.src_port, dport=INT_PORT, chksum=0)
+            / IntShim()
+            / IntHeader(
+                hop_words=_int_words(telemetry),
+                remaining_hops=_INT_HOPS,
+                instructions=telemetry,
+                domain=domain,
+            )
+        )
+    return _template(flow, dscp, transport)
+
+
+def control_template(flow: FlowAddress, *, dscp: int = DSCP_CONTROL) -> bytes:
+    """The headers of a flow's ACKs, NAKs and CNPs."""
+    return _template(flow, dscp, UDP(sport=flow.src_port, dport=ROCE_PORT, chksum=0))
+
+
+_INT_HOPS = 8
+_INT_WORDS = (1, 1, 1, 1, 2, 2, 2, 1, 1, 0, 0, 0, 0, 0, 0, 1)  # per instruction and hop
+
+
+def _int_words(instructions: int) -> int:
+    return sum(words for bit, words in enumerate(_INT_WORDS) if instructions & 0x8000 >> bit)
+
+
+def _template(flow: FlowAddress, dscp: int, transport: Packet) -> bytes:
+    packet = (
+        Ether(src=flow.src_mac, dst=flow.dst_mac)
+        / IP(src=str(flow.src), dst=str(flow.dst), tos=dscp << 2 | ECN_CAPABLE, flags="DF", id=0)
+        / transport
+        / BTH(dqpn=flow.queue_pair, icrc=0)
+    )
+    return bytes(packet)[: -_ICRC.size]
 
 
 def _opcode(index: int, count: int) -> Opcode:

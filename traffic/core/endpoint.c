@@ -1,0 +1,386 @@
+/* Making an endpoint, taking frames apart, and telling the host what ended. */
+#include "endpoint.h"
+
+#include <stdlib.h>
+
+#include "icrc.h"
+#include "qp.h"
+
+void ep_config_default(struct ep_config *config, bps_t link_bps)
+{
+    *config = (struct ep_config){
+        .link_bps = link_bps,
+        .overhead_bytes = 24,
+        .mtu = 4096,
+        .payload = EP_PAYLOAD_PATTERN,
+        .recovery = EP_GO_BACK_N,
+        .window = 512,
+        .ack_every = 16,
+        .rto = 4194304, /* 4.096 us x 2^10, an ACK time-out that adapters can be set to */
+        .retry_limit = 7,
+        .cnp_interval = 50000,
+        .catch_up = 1,
+        .int_port = 4790,
+        .control_priority = 6,
+        .hpcc = {.base_rtt = 12000,
+                 .eta = 0.95,
+                 .max_stage = 5,
+                 .additive = 80,
+                 .utilisation_full = 1000000,
+                 .fabric_bps = link_bps},
+    };
+    dcqcn_profile_named(&config->dcqcn, "paper", link_bps ? link_bps : 1);
+}
+
+const char *ep_config_problem(const struct ep_config *config)
+{
+    const struct dcqcn_profile *dcqcn = &config->dcqcn;
+    const struct hpcc_profile *hpcc = &config->hpcc;
+
+    if (config->link_bps < 1000 || config->link_bps > 10000000000000u)
+        return "a link's rate is between 1 kb/s and 10 Tb/s";
+    if (config->mtu < 64 || config->mtu > 9216 || config->mtu % 8)
+        return "the path MTU is a multiple of 8 between 64 and 9216 bytes";
+    if (config->overhead_bytes > 1000)
+        return "a frame's overhead is at most 1000 bytes";
+    if (config->window < 1 || config->window > 1 << 20)
+        return "the window is between 1 packet and 2^20";
+    if (config->ack_every < 1)
+        return "an ACK is asked for every 1 packet or more";
+    if (config->reorder >= config->window)
+        return "a window holds more packets than may be reordered";
+    if (config->rto < 1 || config->retry_limit > 250)
+        return "the time-out is at least 1 ns and the retry limit at most 250";
+    if (config->control_priority > 7)
+        return "priorities are 0 to 7";
+    if (!dcqcn->alpha_interval || !dcqcn->cut_interval || !dcqcn->increase_interval || !dcqcn->minimum ||
+        !(dcqcn->g > 0 && dcqcn->g <= 1))
+        return "DCQCN's intervals and least rate are above zero, its g is above 0 and at most 1";
+    if (!hpcc->base_rtt || !hpcc->utilisation_full || !hpcc->fabric_bps || !(hpcc->eta > 0 && hpcc->eta <= 1))
+        return "HPCC's round trip, rate and utilisation unit are above zero, its eta above 0 and at most 1";
+    return NULL;
+}
+
+static uint32_t bits_for(uint32_t window)
+{
+    uint32_t bits = 64;
+    while (bits < window)
+        bits *= 2;
+    return bits;
+}
+
+struct ep *ep_new(const struct ep_config *config, const struct ep_port *port, uint32_t qps, uint32_t expected)
+{
+    if (ep_config_problem(config))
+        return NULL;
+    struct ep *ep = calloc(1, sizeof *ep);
+    if (!ep)
+        return NULL;
+    size_t words = config->recovery == EP_SELECTIVE ? (size_t)qps * 2 * bits_for(config->window) / 64 : 0;
+    ep->config = *config;
+    ep->port = *port;
+    ep->qp_room = qps;
+    ep->expected_room = expected;
+    for (int i = 0; i < 8; i++)
+        ep->paused_since[i] = NS_NEVER;
+    ep->qps = calloc(qps + 1, sizeof *ep->qps);
+    ep->pace.items = malloc((qps + 1) * sizeof *ep->pace.items);
+    ep->rto.items = malloc((qps + 1) * sizeof *ep->rto.items);
+    ep->expected = malloc((expected + 1) * sizeof(struct ep_message *));
+    ep->bitmaps = calloc(words + 1, sizeof *ep->bitmaps);
+    ep->frame = calloc(1, config->mtu + 512);
+    bool maps = idmap_init(&ep->qp_by_number, qps) & idmap_init(&ep->message_by_id, expected);
+    if (!ep->qps || !ep->pace.items || !ep->rto.items || !ep->expected || !ep->bitmaps || !ep->frame || !maps) {
+        ep_free(ep);
+        return NULL;
+    }
+    return ep;
+}
+
+void ep_free(struct ep *ep)
+{
+    if (!ep)
+        return;
+    for (uint32_t i = 0; i < ep->qp_count; i++) {
+        if (ep->qps[i].cc == EP_CC_HPCC)
+            free(ep->qps[i].control.hpcc);
+        free(ep->qps[i].echo);
+    }
+    free(ep->qps);
+    free(ep->pace.items);
+    free(ep->rto.items);
+    free(ep->expected);
+    free(ep->bitmaps);
+    free(ep->frame);
+    idmap_free(&ep->qp_by_number);
+    idmap_free(&ep->message_by_id);
+    free(ep);
+}
+
+static const char *qp_problem(const struct ep *ep, const struct ep_qp_config *config)
+{
+    bool with_int = config->data_bytes == EP_DATA_HEADER;
+    if (ep->qp_count == ep->qp_room)
+        return "there are more queue pairs than room was made for";
+    if (config->number > PSN_MASK || config->remote > PSN_MASK)
+        return "queue pair numbers have 24 bits";
+    if (config->first_psn > PSN_MASK || config->remote_first_psn > PSN_MASK)
+        return "packet sequence numbers have 24 bits";
+    if (config->priority > 7)
+        return "priorities are 0 to 7";
+    if (config->data_bytes != WIRE_HEADERS && !with_int)
+        return "a data template is Ethernet, IPv4, UDP, BTH, and between the last two an INT shim and header or nothing";
+    if (be16_load(config->data + 12) != ETHERTYPE_IPV4 || config->data[WIRE_IP_AT] != 0x45 ||
+        be16_load(config->control + 12) != ETHERTYPE_IPV4 || config->control[WIRE_IP_AT] != 0x45)
+        return "templates are of IPv4 without options";
+    if (be16_load(config->data + WIRE_UDP_AT + 2) != (with_int ? ep->config.int_port : ROCE_PORT))
+        return "a data template goes to RoCE's UDP port, with INT on board to INT's";
+    if (config->cc == EP_CC_HPCC && !with_int)
+        return "HPCC needs a data template with INT on board";
+    return NULL;
+}
+
+static struct seqset bitmap(struct ep *ep, uint32_t index)
+{
+    uint32_t bits = bits_for(ep->config.window);
+    return (struct seqset){ep->bitmaps + (size_t)index * bits / 64, bits - 1};
+}
+
+struct qp *ep_add_qp(struct ep *ep, const struct ep_qp_config *config, const char **problem)
+{
+    uint32_t index = ep->qp_count;
+    struct qp *qp = &ep->qps[index];
+
+    *problem = qp_problem(ep, config);
+    if (*problem)
+        return NULL;
+    if (!idmap_add(&ep->qp_by_number, config->number, index)) {
+        *problem = "a queue pair of that number is there already";
+        return NULL;
+    }
+    ep->qp_count++;
+    qp->number = config->number;
+    qp->remote = config->remote;
+    qp->priority = config->priority;
+    qp->rate = config->rate && config->rate < ep->config.link_bps ? config->rate : ep->config.link_bps;
+    qp->una = qp->acked = qp->next = qp->sent = qp->posted = SEQ_START + config->first_psn;
+    qp->expected = SEQ_START + config->remote_first_psn;
+    qp->rto_at = NS_NEVER;
+    qp->data_bytes = config->data_bytes;
+    memcpy(qp->data, config->data, config->data_bytes);
+    memcpy(qp->control_header, config->control, WIRE_HEADERS);
+    if (ep->config.recovery == EP_SELECTIVE) {
+        qp->sacked = bitmap(ep, 2 * index);
+        qp->early = bitmap(ep, 2 * index + 1);
+    }
+    if (config->cc == EP_CC_DCQCN) {
+        dcqcn_init(&qp->control.dcqcn, qp->rate);
+    } else if (config->cc == EP_CC_HPCC) {
+        qp->control.hpcc = malloc(sizeof *qp->control.hpcc);
+        qp->echo = calloc(1, sizeof *qp->echo);
+        if (!qp->control.hpcc || !qp->echo) {
+            *problem = "memory is short";
+            free(qp->control.hpcc);
+            return NULL;
+        }
+        hpcc_init(qp->control.hpcc, &ep->config.hpcc, qp->rate);
+    }
+    qp->cc = (uint8_t)config->cc;
+    return qp;
+}
+
+void ep_event(struct ep *ep, enum ep_event_kind kind, struct qp *qp, struct ep_message *message, ns_t now)
+{
+    struct ep_event event = {.kind = kind, .error = qp->error, .message = message, .qp = qp, .at = now};
+    ep->port.event(ep->port.ctx, &event);
+}
+
+void qp_fail(struct ep *ep, struct qp *qp, enum ep_error error, ns_t now)
+{
+    if (qp->error)
+        return;
+    struct ep_message *message = qp->head;
+    qp->error = (uint8_t)error;
+    qp->rto_at = NS_NEVER;
+    qp->head = qp->cursor = qp->tail = NULL;
+    ep->counters.qp_errors++;
+    ep_event(ep, EP_QP_ERROR, qp, NULL, now);
+    while (message) {
+        struct ep_message *next = message->next;
+        ep_event(ep, EP_FAILED, qp, message, now);
+        message = next;
+    }
+}
+
+void ep_post(struct ep *ep, struct ep_message *message, ns_t now)
+{
+    if (message->qp->error)
+        ep_event(ep, EP_FAILED, message->qp, message, now);
+    else
+        requester_post(ep, message->qp, message, now);
+}
+
+bool ep_expect(struct ep *ep, struct ep_message *message)
+{
+    if (ep->expected_count == ep->expected_room)
+        return false;
+    if (!idmap_add(&ep->message_by_id, message->id, ep->expected_count))
+        return false;
+    ep->expected[ep->expected_count++] = message;
+    return true;
+}
+
+/* What INT put between UDP and BTH. False if it makes no sense. */
+static bool take_int(struct packet *packet, const uint8_t *at, const uint8_t *end)
+{
+    enum { MD_TYPE = 1, NPT_PORT = 1 };
+    if (end - at < WIRE_INT_SHIM + WIRE_INT_MD || at[0] >> 4 != MD_TYPE || (at[0] >> 2 & 3) != NPT_PORT)
+        return false;
+    uint32_t words = at[1], hop_words = at[6] & 0x1F;
+    if (words < WIRE_INT_MD / 4 || end - at < (ptrdiff_t)(4 + 4 * words) || at[4] >> 4 != 2)
+        return false;
+    packet->int_header = at;
+    packet->int_bytes = WIRE_INT_SHIM + 4 * words;
+    packet->stack = (struct int_stack){
+        .words = at + WIRE_INT_SHIM + WIRE_INT_MD,
+        .hops = hop_words ? (words - WIRE_INT_MD / 4) / hop_words : 0,
+        .hop_words = hop_words,
+        .instructions = be16_load(at + WIRE_INT_SHIM + 4),
+    };
+    return true;
+}
+
+static void receive_ipv4(struct ep *ep, const uint8_t *frame, uint32_t stored, ns_t now)
+{
+    const uint8_t *ip = frame + WIRE_IP_AT, *udp = frame + WIRE_UDP_AT, *bth = frame + WIRE_BTH_AT;
+    const uint8_t *end = frame + stored;
+    uint32_t length = be16_load(ip + 2);
+    uint16_t port = be16_load(udp + 2);
+    struct packet packet = {0};
+    bool whole = ep->config.payload == EP_PAYLOAD_PATTERN;
+
+    if (ip[0] != 0x45 || ip[9] != 17 || be16_load(ip + 6) & 0x3FFF ||
+        (port != ROCE_PORT && port != ep->config.int_port)) {
+        ep->counters.rx_other++;
+        return;
+    }
+    if (whole && (ptrdiff_t)length > end - ip) {
+        ep->counters.rx_malformed++;
+        return;
+    }
+    if (whole)
+        end = ip + length;
+    if (port == ep->config.int_port) {
+        if (!take_int(&packet, bth, end)) {
+            ep->counters.rx_malformed++;
+            return;
+        }
+        port = be16_load(bth + 2);
+        bth += packet.int_bytes;
+    }
+    uint32_t before_body = (uint32_t)(bth - ip) + WIRE_BTH + WIRE_ICRC;
+    if (length < before_body || end - bth < WIRE_BTH + (whole ? WIRE_ICRC : 0)) {
+        ep->counters.rx_malformed++;
+        return;
+    }
+    packet.body_bytes = length - before_body;
+    packet.body = bth + WIRE_BTH;
+    if (whole) {
+        uint32_t icrc;
+        memcpy(&icrc, packet.body + packet.body_bytes, sizeof icrc);
+        if (port != ROCE_PORT || icrc != icrc_of(ip, bth, WIRE_BTH + packet.body_bytes,
+                                                 (uint16_t)(length - packet.int_bytes), port)) {
+            ep->counters.rx_icrc_errors++;
+            return;
+        }
+    }
+    packet.opcode = bth[0];
+    packet.pad = bth[1] >> 4 & 3;
+    packet.congested = (ip[1] & 3) == 3;
+    packet.remote = be24_load(bth + 5);
+    packet.ack_request = bth[8] & BTH_ACK_REQUEST;
+    packet.psn = be24_load(bth + 9);
+
+    uint32_t index = idmap_find(&ep->qp_by_number, packet.remote);
+    if (index == IDMAP_NONE || ep->qps[index].error) {
+        ep->counters.rx_no_queue_pair++;
+        return;
+    }
+    struct qp *qp = &ep->qps[index];
+    uint32_t there = (uint32_t)(end - packet.body); /* of what the responder and the requester look at */
+    if (opcode_is_write(packet.opcode) && there >= (opcode_starts(packet.opcode) ? WIRE_RETH : 0))
+        responder_data(ep, qp, &packet, now);
+    else if (packet.opcode == BTH_ACK && there >= WIRE_AETH)
+        requester_answer(ep, qp, &packet, now);
+    else if (packet.opcode == BTH_CNP)
+        requester_cnp(ep, qp, now);
+    else
+        ep->counters.rx_malformed++;
+}
+
+void ep_receive(struct ep *ep, const uint8_t *frame, uint32_t stored, uint32_t wire, ns_t now)
+{
+    uint16_t type = stored >= WIRE_ETHERNET ? be16_load(frame + 12) : 0;
+    ep->counters.rx_packets++;
+    ep->counters.rx_bytes += wire;
+    if (type == ETHERTYPE_IPV4 && stored >= WIRE_BTH_AT) {
+        receive_ipv4(ep, frame, stored, now);
+    } else if (type == ETHERTYPE_MAC_CONTROL && stored >= 34 && be16_load(frame + 14) == PFC_OPCODE) {
+        ep->counters.rx_pfc_frames++;
+        schedule_pause(ep, frame, now);
+    } else {
+        ep->counters.rx_other++;
+    }
+}
+
+const struct ep_counters *ep_counters(struct ep *ep, ns_t now)
+{
+    for (int i = 0; i < 8; i++) {
+        ns_t until = ep->paused_until[i] < now ? ep->paused_until[i] : now;
+        if (ep->paused_since[i] == NS_NEVER)
+            continue;
+        ep->counters.paused_ns[i] += until - ep->paused_since[i];
+        ep->paused_since[i] = until < now ? NS_NEVER : now;
+    }
+    return &ep->counters;
+}
+
+const struct ep_config *ep_get_config(const struct ep *ep) { return &ep->config; }
+
+uint32_t qp_number(const struct qp *qp) { return qp->number; }
+
+enum ep_error qp_error(const struct qp *qp) { return qp->error; }
+
+struct qp *ep_find_qp(const struct ep *ep, uint32_t number)
+{
+    uint32_t index = idmap_find(&ep->qp_by_number, number);
+    return index == IDMAP_NONE ? NULL : &ep->qps[index];
+}
+
+void qp_state(struct ep *ep, const struct qp *qp, ns_t now, struct qp_state *state)
+{
+    *state = (struct qp_state){.rate = qp->rate, .in_flight = qp->sent - qp->una, .waiting = qp->posted - qp->sent};
+    if (qp->cc == EP_CC_DCQCN) {
+        struct dcqcn cc = qp->control.dcqcn;
+        dcqcn_advance(&cc, &ep->config.dcqcn, now);
+        state->rate = cc.current;
+        state->alpha = cc.alpha;
+    } else if (qp->cc == EP_CC_HPCC) {
+        state->rate = hpcc_rate(qp->control.hpcc, &ep->config.hpcc);
+    }
+}
+
+const char *ep_error_name(enum ep_error error)
+{
+    static const char *const NAMES[] = {
+        [EP_OK] = "ok",
+        [EP_RETRY_EXCEEDED] = "retry-exceeded",
+        [EP_REMOTE_ACCESS] = "remote-access",
+        [EP_REMOTE_INVALID] = "remote-invalid-request",
+        [EP_REMOTE_OPERATION] = "remote-operation",
+        [EP_LOCAL_PROTECTION] = "local-protection",
+        [EP_LOCAL_INVALID] = "local-invalid-request",
+        [EP_LOCAL_DATA] = "local-data",
+    };
+    return (size_t)error < sizeof NAMES / sizeof *NAMES ? NAMES[error] : "unknown";
+}

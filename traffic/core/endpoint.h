@@ -1,0 +1,224 @@
+/* A RoCEv2 endpoint: the reliable-connected queue pairs of one host's adapter.
+ *
+ *        ep_post                                     transmit(frame, at)
+ *   plan ───────► queue pairs ──► per-priority rings ─────────────────────► the wire
+ *        ◄─────── requester, responder ◄──────────────────────────────────── ep_receive(frame, now)
+ *         event
+ *
+ * The endpoint is passive. It owns no clock, no socket and no thread: whoever hosts it hands in
+ * frames and the time, calls `ep_service` when the time that it asked for has come, and gets
+ * frames through a callback. So the same code runs on a socket under the real clock and, a
+ * thousand instances in a process, inside a simulator. After `ep_new` and the `ep_add_qp`s it
+ * allocates nothing.
+ *
+ * Time: `now` never goes back. Frames handed to `transmit` carry the time at which the first bit
+ * leaves, at or before `now` plus the length of one frame; one follows the other at the link's
+ * rate, overhead included, to the picosecond. A host that wakes late calls `ep_service` late and
+ * the endpoint makes up for it, up to `catch_up`.
+ *
+ * Memory: the endpoint owns its queue pairs; messages belong to the caller and must stay where
+ * they are until their event has come (or the endpoint is freed).
+ *
+ * Scheduling: control frames (ACK, NAK, CNP) before data, one queue pair after the other; data by
+ * priority in turn, within a priority by deficit round robin, so that queue pairs share by bytes
+ * in O(1). A queue pair that its rate holds back waits in a heap by time, O(log n).
+ *
+ * Not done here: IPv6, SEND and READ, receive buffers that run out (RNR), shared receive queues.
+ */
+#ifndef EP_ENDPOINT_H
+#define EP_ENDPOINT_H
+
+#include "dcqcn.h"
+#include "hpcc.h"
+#include "units.h"
+#include "wire.h"
+
+struct ep;
+struct qp;
+
+enum ep_payload {
+    EP_PAYLOAD_PATTERN, /* frames are whole; data and ICRC are written and checked */
+    EP_PAYLOAD_NONE,    /* frames end behind their headers, as if cut by a capture; no ICRC */
+};
+
+/* What a loss costs. Sender and receiver must agree. */
+enum ep_recovery {
+    EP_GO_BACK_0, /* the message starts again from its first packet */
+    EP_GO_BACK_N, /* everything from the lost packet on is sent again */
+    EP_SELECTIVE, /* the lost packets are; every packet carries its own RETH, and a NAK's MSN field
+                     names the packet that provoked it */
+};
+
+enum ep_cc { EP_CC_NONE, EP_CC_DCQCN, EP_CC_HPCC };
+
+struct ep_config {
+    bps_t link_bps;
+    uint32_t overhead_bytes; /* preamble, gap and FCS: what a frame costs on the wire beside itself */
+    uint32_t mtu;            /* payload bytes a packet, a multiple of 8 */
+    enum ep_payload payload;
+    enum ep_recovery recovery;
+    uint32_t window;       /* packets in flight a queue pair */
+    uint32_t ack_every;    /* packets between requests for an ACK, beside each message's last */
+    uint32_t reorder;      /* selective: packets that may overtake one before it counts as lost */
+    ns_t rto;              /* without progress for this long: send again */
+    uint32_t retry_limit;  /* time-outs in a row without progress before the queue pair errors */
+    ns_t cnp_interval;     /* at most one CNP a queue pair in this long */
+    ns_t catch_up;         /* how much lateness to make up for; 1 under a virtual clock */
+    uint16_t int_port;     /* UDP destination port of packets with INT on board */
+    uint8_t control_priority;
+    struct dcqcn_profile dcqcn;
+    struct hpcc_profile hpcc;
+};
+
+/* Sensible values for a link: see the source. */
+void ep_config_default(struct ep_config *config, bps_t link_bps);
+
+/* NULL, or what is wrong with it, in words. */
+const char *ep_config_problem(const struct ep_config *config);
+
+enum { EP_DATA_HEADER = WIRE_HEADERS + WIRE_INT_SHIM + WIRE_INT_MD };
+
+struct ep_qp_config {
+    uint32_t number, remote; /* 24 bits each; the local one unique in its endpoint */
+    uint32_t first_psn, remote_first_psn;
+    uint8_t priority;
+    enum ep_cc cc;
+    bps_t rate; /* a ceiling; 0: the link's rate */
+    /* Whole headers, Ethernet to BTH, as a template; `data` may hold an INT shim and MD header. */
+    uint8_t data[EP_DATA_HEADER], control[WIRE_HEADERS];
+    uint32_t data_bytes;
+};
+
+/* One RDMA WRITE, at either end. The caller fills in the first group and leaves the rest alone. */
+struct ep_message {
+    uint32_t id;   /* its rkey and its immediate, unique among its receiver's */
+    uint32_t size; /* 0 is fine: an immediate alone */
+    struct qp *qp; /* the queue pair it is sent on or expected on */
+
+    struct ep_message *next;
+    uint64_t first;    /* sequence number of its first packet */
+    uint32_t received; /* bytes in place */
+    uint32_t packets;
+    bool done;
+};
+
+#define EP_MESSAGE_MAX 0x80000000u /* bytes; and fewer than 2^23 packets */
+
+enum ep_event_kind {
+    EP_SENT,     /* every byte of a posted message was acknowledged */
+    EP_RECEIVED, /* every byte of an expected message is in its place */
+    EP_FAILED,   /* a posted message will not be sent: its queue pair is in error */
+    EP_QP_ERROR, /* a queue pair went to error; `message` is NULL */
+};
+
+enum ep_error {
+    EP_OK,
+    EP_RETRY_EXCEEDED,    /* the peer does not answer */
+    EP_REMOTE_ACCESS,     /* the peer knows no such message, or a smaller one */
+    EP_REMOTE_INVALID,    /* the peer saw opcodes out of order */
+    EP_REMOTE_OPERATION,  /* the peer is in error */
+    EP_LOCAL_PROTECTION,  /* as responder: the peer wrote where it may not */
+    EP_LOCAL_INVALID,     /* as responder: opcodes out of order */
+    EP_LOCAL_DATA,        /* as responder: right ICRC, wrong bytes */
+};
+
+const char *ep_error_name(enum ep_error error);
+
+struct ep_event {
+    enum ep_event_kind kind;
+    enum ep_error error;
+    struct ep_message *message;
+    struct qp *qp;
+    ns_t at;
+};
+
+struct ep_port {
+    void *ctx, *transmit_ctx; /* for `event`, for `transmit` */
+    /* A frame for the wire: `stored` bytes of the `wire` bytes it is long (all of them unless the
+     * payload mode is NONE), the first bit leaving at `at`. False: not now, the endpoint tries
+     * again on its next service. The bytes are the endpoint's and change after the return. */
+    bool (*transmit)(void *ctx, const uint8_t *frame, uint32_t stored, uint32_t wire, uint8_t priority, ns_t at);
+    /* Something ended. May post and expect messages, must not call receive or service. */
+    void (*event)(void *ctx, const struct ep_event *event);
+};
+
+/* The counters of the adapter, after what mlx5 and its like publish. */
+#define EP_COUNTERS(X)                                                                       \
+    X(tx_packets, "frames sent, control included")                                           \
+    X(tx_bytes, "bytes of those")                                                            \
+    X(tx_data_packets, "packets of messages sent, again and again")                          \
+    X(tx_data_bytes, "payload bytes of those")                                               \
+    X(tx_acks, "acknowledgements sent")                                                      \
+    X(tx_naks, "NAKs sent")                                                                  \
+    X(rx_packets, "frames received, of any kind")                                            \
+    X(rx_bytes, "bytes of those")                                                            \
+    X(rx_data_packets, "sound packets of messages received")                                 \
+    X(rx_data_bytes, "payload bytes put in place, once each")                                \
+    X(rx_acks, "acknowledgements received")                                                  \
+    X(rx_other, "frames that are neither RoCEv2 nor PFC")                                    \
+    X(rx_malformed, "RoCEv2 frames cut short or inconsistent")                               \
+    X(rx_icrc_errors, "frames whose ICRC is wrong")                                          \
+    X(rx_no_queue_pair, "packets for queue pairs that are not there or in error")            \
+    X(out_of_sequence, "packets that came before their turn")                                \
+    X(duplicate_request, "packets that had come before")                                     \
+    X(discarded_bytes, "payload bytes thrown away: out of order, or by a restart")           \
+    X(packet_seq_err, "NAKs received for a sequence error")                                  \
+    X(retransmitted_packets, "packets of messages sent again")                               \
+    X(retransmitted_bytes, "payload bytes of those")                                         \
+    X(local_ack_timeout_err, "time-outs")                                                    \
+    X(qp_errors, "queue pairs that went to error")                                           \
+    X(np_ecn_marked_packets, "packets received with congestion experienced")                 \
+    X(np_cnp_sent, "CNPs sent")                                                              \
+    X(rp_cnp_handled, "CNPs received and obeyed")                                            \
+    X(rp_cnp_ignored, "CNPs received on a queue pair without DCQCN")                         \
+    X(rx_pfc_frames, "pause frames received")                                                \
+    X(rx_pause_transitions, "priorities that went from sending to paused")                   \
+    X(messages_sent, "messages acknowledged whole")                                          \
+    X(messages_received, "messages received whole")
+
+struct ep_counters {
+#define EP_COUNTER(name, about) uint64_t name;
+    EP_COUNTERS(EP_COUNTER)
+#undef EP_COUNTER
+    ns_t paused_ns[8]; /* time each priority was paused */
+};
+
+/* An endpoint with room for `qps` queue pairs and, registered at once, `expected` messages. NULL
+ * when memory is short or the config has a problem. */
+struct ep *ep_new(const struct ep_config *config, const struct ep_port *port, uint32_t qps, uint32_t expected);
+void ep_free(struct ep *ep);
+
+/* NULL and `*problem` in words if it cannot be. */
+struct qp *ep_add_qp(struct ep *ep, const struct ep_qp_config *config, const char **problem);
+
+/* Send a message after those posted before on its queue pair. On a queue pair in error it fails at once. */
+void ep_post(struct ep *ep, struct ep_message *message, ns_t now);
+
+/* Let a message be written. False if there is no room, or its id is known already. */
+bool ep_expect(struct ep *ep, struct ep_message *message);
+
+/* A frame came in: `stored` bytes of `wire` (equal unless payload is NONE). Any bytes are fine. */
+void ep_receive(struct ep *ep, const uint8_t *frame, uint32_t stored, uint32_t wire, ns_t now);
+
+/* Send what may be sent, time out what is late. Returns when to call again at the latest, if
+ * neither frame nor message comes before: later than `now`, NS_NEVER if there is nothing to wait
+ * for. Call it after `ep_receive` and `ep_post` too. */
+ns_t ep_service(struct ep *ep, ns_t now);
+
+const struct ep_counters *ep_counters(struct ep *ep, ns_t now);
+const struct ep_config *ep_get_config(const struct ep *ep);
+
+/* About a queue pair. */
+uint32_t qp_number(const struct qp *qp);
+enum ep_error qp_error(const struct qp *qp);
+struct qp *ep_find_qp(const struct ep *ep, uint32_t number);
+
+struct qp_state {
+    bps_t rate;         /* what congestion control allows, the ceiling included */
+    uint64_t in_flight; /* packets */
+    uint64_t waiting;   /* packets posted and not yet sent for the first time */
+    double alpha;       /* DCQCN's; else 0 */
+};
+void qp_state(struct ep *ep, const struct qp *qp, ns_t now, struct qp_state *state);
+
+#endif

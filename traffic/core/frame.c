@@ -1,0 +1,98 @@
+/* From templates to frames: lengths, sequence numbers, opcodes, payload, checksums. */
+#include "pattern.h"
+#include "qp.h"
+
+#include "icrc.h"
+
+static void stamp_bth(uint8_t *bth, const struct qp *qp, uint8_t opcode, uint32_t pad, bool ack_request, uint64_t seq)
+{
+    bth[0] = opcode;
+    bth[1] = (uint8_t)((bth[1] & ~0x30) | pad << 4);
+    be24_store(bth + 5, qp->remote);
+    bth[8] = ack_request ? BTH_ACK_REQUEST : 0;
+    be24_store(bth + 9, (uint32_t)seq & PSN_MASK);
+}
+
+/* Close a frame whose last byte but the ICRC is before `end`, `behind` bytes of payload left out. */
+static uint32_t close_frame(struct ep *ep, uint8_t *bth, uint8_t *end, uint32_t behind, uint32_t *stored)
+{
+    uint8_t *ip = ep->frame + WIRE_IP_AT, *udp = ep->frame + WIRE_UDP_AT;
+    uint32_t length = (uint32_t)(end - ip) + behind + WIRE_ICRC;
+    uint32_t telemetry = (uint32_t)(bth - udp) - WIRE_UDP, sum = 0;
+
+    be16_store(ip + 2, (uint16_t)length);
+    be16_store(ip + 10, 0);
+    for (int i = 0; i < WIRE_IPV4; i += 2)
+        sum += be16_load(ip + i);
+    sum = (sum & 0xFFFF) + (sum >> 16);
+    be16_store(ip + 10, (uint16_t)~((sum & 0xFFFF) + (sum >> 16)));
+    be16_store(udp + 4, (uint16_t)(length - WIRE_IPV4));
+
+    *stored = (uint32_t)(end - ep->frame);
+    if (ep->config.payload == EP_PAYLOAD_PATTERN) {
+        uint16_t port = telemetry ? be16_load(udp + WIRE_UDP + 2) : be16_load(udp + 2);
+        uint32_t icrc = icrc_of(ip, bth, (size_t)(end - bth), (uint16_t)(length - telemetry), port);
+        memcpy(end, &icrc, sizeof icrc); /* little-endian, as the hosts we run on */
+        *stored += WIRE_ICRC;
+    }
+    return WIRE_ETHERNET + length;
+}
+
+uint32_t frame_data(struct ep *ep, const struct qp *qp, const struct segment *segment, uint32_t *stored)
+{
+    uint8_t *bth = ep->frame + qp->data_bytes - WIRE_BTH, *at = bth + WIRE_BTH;
+    uint32_t pad = -segment->bytes & 3;
+
+    memcpy(ep->frame, qp->data, qp->data_bytes);
+    stamp_bth(bth, qp, segment->opcode, pad, segment->ack_request, segment->seq);
+    if (opcode_starts(segment->opcode)) {
+        be64_store(at, segment->offset);
+        be32_store(at + 8, segment->message->id);
+        be32_store(at + 12, segment->length);
+        at += WIRE_RETH;
+    }
+    if (opcode_has_imm(segment->opcode)) {
+        be32_store(at, segment->message->id);
+        at += WIRE_IMMDT;
+    }
+    if (ep->config.payload == EP_PAYLOAD_NONE)
+        return close_frame(ep, bth, at, segment->bytes + pad, stored);
+    pattern_fill(at, segment->message->id, segment->offset, segment->bytes);
+    memset(at + segment->bytes, 0, pad);
+    return close_frame(ep, bth, at + segment->bytes + pad, 0, stored);
+}
+
+/* Start a control frame, with the INT header on board that is to be echoed; returns its BTH. */
+static uint8_t *control_frame(struct ep *ep, const struct qp *qp, struct echo *echo)
+{
+    uint8_t *bth = ep->frame + WIRE_BTH_AT;
+    memcpy(ep->frame, qp->control_header, WIRE_BTH_AT);
+    if (echo && echo->bytes) {
+        uint8_t *udp = ep->frame + WIRE_UDP_AT;
+        memcpy(bth, echo->header, echo->bytes);
+        memcpy(bth + 2, udp + 2, 2); /* the shim keeps the port that INT replaces */
+        be16_store(udp + 2, ep->config.int_port);
+        bth += echo->bytes;
+        echo->bytes = 0;
+    }
+    memcpy(bth, qp->control_header + WIRE_BTH_AT, WIRE_BTH);
+    return bth;
+}
+
+uint32_t frame_ack(struct ep *ep, const struct qp *qp, uint64_t seq, uint8_t syndrome, uint32_t msn,
+                   uint32_t *stored)
+{
+    uint8_t *bth = control_frame(ep, qp, qp->echo);
+    stamp_bth(bth, qp, BTH_ACK, 0, false, seq);
+    be32_store(bth + WIRE_BTH, (uint32_t)syndrome << 24 | (msn & PSN_MASK));
+    return close_frame(ep, bth, bth + WIRE_BTH + WIRE_AETH, 0, stored);
+}
+
+uint32_t frame_cnp(struct ep *ep, const struct qp *qp, uint32_t *stored)
+{
+    uint8_t *bth = control_frame(ep, qp, NULL);
+    stamp_bth(bth, qp, BTH_CNP, 0, false, 0);
+    bth[4] |= BTH_BECN;
+    memset(bth + WIRE_BTH, 0, WIRE_CNP_PAD);
+    return close_frame(ep, bth, bth + WIRE_BTH + WIRE_CNP_PAD, 0, stored);
+}

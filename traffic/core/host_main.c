@@ -1,0 +1,391 @@
+/* One host's endpoint as a program: a plan on standard input, frames on a packet socket, a report
+ * on standard output. No other program touches the data on its way.
+ *
+ * Input, a line each:
+ *
+ *   host interface=h1-eth0 dilation=250 timeout=2000000000
+ *   endpoint ... / qp ... / send ... / receive ... / compute ... / after ...     see script.h
+ *   ready                 open the socket
+ *   start NS              begin when CLOCK_MONOTONIC shows NS; that instant is fabric time 0
+ *   stop                  report and leave; the end of the input means the same
+ *
+ * Output:
+ *
+ *   refused N TEXT        line N is wrong; nothing was sent; exit status 2
+ *   ready
+ *   qp-error NUMBER REASON NS
+ *   done NS               every transfer has ended, well or not; it still answers its peers
+ *   transfer ID KIND STATE START END       the report: one per transfer, times or -
+ *   counter NAME VALUE
+ *   paused PRIORITY NS
+ *   late P50 P99 MAX      how much later than asked the program woke
+ *   end
+ *
+ * Times are fabric nanoseconds: one of them lasts `dilation` real ones. A timeout (0: none) ends
+ * the run with what there is. The kernel would answer RoCE packets with "port unreachable", so a
+ * socket nobody reads owns the ports, as an adapter would.
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "script.h"
+
+enum {
+    BATCH = 64,
+    SLOT = 16384,
+    SOCKET_BUFFER = 64 << 20,
+    ETH_P_EVERY = 0x0003,
+    LATE_STEPS = 8, /* of each power of two */
+    LATE_BUCKETS = 64 * LATE_STEPS,
+    EXIT_REFUSED = 2,
+};
+
+#define NS_PER_S 1000000000u
+#define LONGEST_NAP NS_PER_S
+
+/* Frames on their way to or from the socket. */
+struct batch {
+    struct mmsghdr headers[BATCH];
+    struct iovec vectors[BATCH];
+    uint8_t (*slots)[SLOT];
+    unsigned count, first; /* `first`: the next to be sent */
+};
+
+struct host {
+    struct script script;
+    char interface[IFNAMSIZ];
+    uint64_t dilation;
+    ns_t timeout;
+    uint64_t epoch; /* CLOCK_MONOTONIC at fabric time 0 */
+    int socket;
+    struct batch in, out;
+    uint64_t late[LATE_BUCKETS], late_count;
+    ns_t late_most;
+    uint64_t lost_on_send;
+    bool said_done;
+    unsigned turns;
+};
+
+static uint64_t real_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+static ns_t fabric_now(const struct host *host) { return (real_now() - host->epoch) / host->dilation; }
+
+/* Lateness, in buckets an eighth of a power of two wide. */
+static unsigned late_bucket(ns_t late)
+{
+    if (late < LATE_STEPS)
+        return (unsigned)late;
+    unsigned power = 63 - (unsigned)__builtin_clzll(late);
+    return (power - 2) * LATE_STEPS + (unsigned)(late >> (power - 3) & 7);
+}
+
+static ns_t late_floor(unsigned bucket)
+{
+    if (bucket < LATE_STEPS)
+        return bucket;
+    unsigned power = bucket / LATE_STEPS + 2;
+    return (ns_t)(8 + bucket % LATE_STEPS) << (power - 3);
+}
+
+static void note_late(struct host *host, ns_t late)
+{
+    host->late[late_bucket(late)]++;
+    host->late_count++;
+    if (late > host->late_most)
+        host->late_most = late;
+}
+
+static ns_t late_quantile(const struct host *host, double share)
+{
+    uint64_t left = (uint64_t)((double)host->late_count * share);
+    for (unsigned i = 0; i < LATE_BUCKETS; i++) {
+        if (host->late[i] > left)
+            return late_floor(i);
+        left -= host->late[i];
+    }
+    return host->late_most;
+}
+
+static bool batch_init(struct batch *batch)
+{
+    batch->slots = calloc(BATCH, SLOT);
+    for (unsigned i = 0; batch->slots && i < BATCH; i++) {
+        batch->vectors[i] = (struct iovec){batch->slots[i], SLOT};
+        batch->headers[i].msg_hdr.msg_iov = &batch->vectors[i];
+        batch->headers[i].msg_hdr.msg_iovlen = 1;
+    }
+    return batch->slots;
+}
+
+/* Send what waits. Frames that the interface refuses are lost, as on a wire that is unplugged. */
+static void flush(struct host *host)
+{
+    struct batch *out = &host->out;
+    while (out->first < out->count) {
+        int n = sendmmsg(host->socket, out->headers + out->first, out->count - out->first, MSG_DONTWAIT);
+        if (n > 0) {
+            out->first += (unsigned)n;
+        } else if (errno == EAGAIN || errno == ENOBUFS) {
+            return;
+        } else if (errno != EINTR) {
+            out->first++;
+            host->lost_on_send++;
+        }
+    }
+    out->first = out->count = 0;
+}
+
+static bool transmit(void *ctx, const uint8_t *frame, uint32_t stored, uint32_t wire, uint8_t priority, ns_t at)
+{
+    struct host *host = ctx;
+    struct batch *out = &host->out;
+    (void)wire, (void)priority, (void)at;
+    if (out->count == BATCH)
+        flush(host);
+    if (out->count == BATCH)
+        return false;
+    memcpy(out->slots[out->count], frame, stored);
+    out->vectors[out->count++].iov_len = stored;
+    return true;
+}
+
+static void qp_error_said(void *ctx, const struct qp *qp, enum ep_error error, ns_t at)
+{
+    (void)ctx;
+    printf("qp-error %u %s %llu\n", qp_number(qp), ep_error_name(error), (unsigned long long)at);
+    fflush(stdout);
+}
+
+static bool refuse(struct host *host, const char *text, const char *detail)
+{
+    snprintf(host->script.problem, sizeof host->script.problem, text, detail);
+    return false;
+}
+
+static bool own_port(uint16_t port)
+{
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), one = 1;
+    struct sockaddr_in any = {.sin_family = AF_INET, .sin_port = htons(port)};
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &one, sizeof one);
+    return fd >= 0 && !bind(fd, (struct sockaddr *)&any, sizeof any);
+}
+
+static bool fits_interface(struct host *host, const struct ep_config *config)
+{
+    struct ifreq request = {0};
+    uint32_t needed = config->mtu + WIRE_HEADERS - WIRE_ETHERNET + WIRE_INT_SHIM + WIRE_INT_MD + WIRE_RETH +
+                      WIRE_IMMDT + WIRE_ICRC;
+    memcpy(request.ifr_name, host->interface, sizeof request.ifr_name);
+    if (ioctl(host->socket, SIOCGIFMTU, &request))
+        return refuse(host, "interface %s does not tell its MTU", host->interface);
+    if ((uint32_t)request.ifr_mtu >= needed)
+        return true;
+    snprintf(host->script.problem, sizeof host->script.problem,
+             "interface %s has an MTU of %d; a path MTU of %u needs %u: ip link set %s mtu %u", host->interface,
+             request.ifr_mtu, config->mtu, needed, host->interface, needed);
+    return false;
+}
+
+static bool open_socket(struct host *host)
+{
+    int one = 1, buffer = SOCKET_BUFFER;
+    unsigned index = if_nametoindex(host->interface);
+    struct sockaddr_ll address = {
+        .sll_family = AF_PACKET,
+        .sll_protocol = htons(ETH_P_EVERY),
+        .sll_ifindex = (int)index,
+    };
+    if (!index)
+        return refuse(host, "there is no interface '%s'", host->interface);
+    host->socket = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+    if (host->socket < 0)
+        return refuse(host, "no packet socket: %s", strerror(errno));
+    setsockopt(host->socket, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof one);
+    setsockopt(host->socket, SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof buffer);
+    setsockopt(host->socket, SOL_SOCKET, SO_SNDBUFFORCE, &buffer, sizeof buffer);
+    if (bind(host->socket, (struct sockaddr *)&address, sizeof address))
+        return refuse(host, "cannot listen on the interface: %s", strerror(errno));
+    const struct ep_config *config = ep_get_config(plan_endpoint(host->script.plan));
+    if (!own_port(ROCE_PORT) || !own_port(config->int_port))
+        return refuse(host, "RoCE's UDP ports are taken: %s", strerror(errno));
+    return fits_interface(host, config) && batch_init(&host->in) && batch_init(&host->out);
+}
+
+static bool read_host(struct host *host, char *rest)
+{
+    unsigned long long dilation, timeout;
+    char extra;
+    if (sscanf(rest, " interface=%15s dilation=%llu timeout=%llu %c", host->interface, &dilation, &timeout, &extra) != 3 ||
+        !dilation)
+        return refuse(host, "a host line is: %s", "host interface=NAME dilation=D timeout=NS");
+    host->dilation = dilation;
+    host->timeout = timeout ? timeout : NS_NEVER;
+    return true;
+}
+
+/* Everything up to `start`. False if the input is wrong or ends before. */
+static bool set_up(struct host *host)
+{
+    char *line = NULL;
+    size_t room = 0;
+    unsigned long long epoch;
+
+    for (unsigned at = 1; getline(&line, &room, stdin) > 0; at++) {
+        bool right;
+        if (!strncmp(line, "host ", 5))
+            right = read_host(host, line + 5);
+        else if (!host->dilation)
+            right = refuse(host, "the first line is: %s", "host interface=NAME dilation=D timeout=NS");
+        else if (!strncmp(line, "ready", 5))
+            right = (host->script.plan || refuse(host, "%s", "there is no endpoint yet")) && open_socket(host);
+        else if (sscanf(line, "start %llu", &epoch) == 1)
+            right = host->socket >= 0 || refuse(host, "%s", "'ready' comes before 'start'");
+        else
+            right = script_line(&host->script, line);
+        if (!right) {
+            printf("refused %u %s\n", at, host->script.problem);
+            break;
+        }
+        if (!strncmp(line, "ready", 5)) {
+            printf("ready\n");
+            fflush(stdout);
+        }
+        if (!strncmp(line, "start ", 6)) {
+            host->epoch = epoch;
+            free(line);
+            return true;
+        }
+    }
+    free(line);
+    return false;
+}
+
+static bool receive_some(struct host *host)
+{
+    struct batch *in = &host->in;
+    int n = recvmmsg(host->socket, in->headers, BATCH, MSG_DONTWAIT, NULL);
+    ns_t now = fabric_now(host);
+    for (int i = 0; i < n; i++) {
+        uint32_t length = in->headers[i].msg_len;
+        plan_receive(host->script.plan, in->slots[i], length, length, now);
+    }
+    return n > 0;
+}
+
+/* Wait for a frame, a word, or `wake`. True: it is time to stop. */
+static bool wait(struct host *host, ns_t wake)
+{
+    bool blocked = host->out.count != 0;
+    struct pollfd files[2] = {
+        {.fd = host->socket, .events = (short)(POLLIN | (blocked ? POLLOUT : 0))},
+        {.fd = STDIN_FILENO, .events = POLLIN},
+    };
+    ns_t until = wake < host->timeout ? wake : host->timeout;
+    uint64_t left = LONGEST_NAP;
+    if (until != NS_NEVER) {
+        uint64_t due = host->epoch + until * host->dilation, now = real_now();
+        left = due <= now ? 0 : due - now < LONGEST_NAP ? due - now : LONGEST_NAP;
+    }
+    struct timespec limit = {(time_t)(left / NS_PER_S), (long)(left % NS_PER_S)};
+    return ppoll(files, 2, &limit, NULL) > 0 && files[1].revents;
+}
+
+static void run(struct host *host)
+{
+    struct plan *plan = host->script.plan;
+    ns_t wake = NS_NEVER, now;
+
+    struct timespec epoch = {(time_t)(host->epoch / NS_PER_S), (long)(host->epoch % NS_PER_S)};
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &epoch, NULL) == EINTR)
+        ;
+    plan_start(plan, 0);
+    for (bool stop = false; !stop;) {
+        bool busy = receive_some(host);
+        now = fabric_now(host);
+        if (wake <= now)
+            note_late(host, now - wake);
+        wake = plan_service(plan, now);
+        flush(host);
+        if (!plan_open(plan) && !host->said_done) {
+            host->said_done = true;
+            printf("done %llu\n", (unsigned long long)now);
+            fflush(stdout);
+        }
+        if (now >= host->timeout)
+            return;
+        if (!busy || !(++host->turns % 64))
+            stop = wait(host, busy ? 0 : wake);
+    }
+}
+
+static void print_time(ns_t t)
+{
+    if (t == NS_NEVER)
+        printf(" -");
+    else
+        printf(" %llu", (unsigned long long)t);
+}
+
+static void report(struct host *host)
+{
+    static const char *const KINDS[] = {"send", "receive", "compute"};
+    static const char *const STATES[] = {"waiting", "started", "done", "failed"};
+    struct tpacket_stats kernel = {0};
+    socklen_t size = sizeof kernel;
+    uint32_t count;
+    const struct transfer *transfers = plan_transfers(host->script.plan, &count);
+    const struct ep_counters *counters = ep_counters(plan_endpoint(host->script.plan), fabric_now(host));
+
+    for (uint32_t i = 0; i < count; i++) {
+        printf("transfer %u %s %s", transfers[i].message.id, KINDS[transfers[i].kind], STATES[transfers[i].state]);
+        print_time(transfers[i].start);
+        print_time(transfers[i].end);
+        printf("\n");
+    }
+#define COUNTER(name, about) printf("counter " #name " %llu\n", (unsigned long long)counters->name);
+    EP_COUNTERS(COUNTER)
+    getsockopt(host->socket, SOL_PACKET, PACKET_STATISTICS, &kernel, &size);
+    printf("counter socket_drops %u\n", kernel.tp_drops);
+    printf("counter interface_refused %llu\n", (unsigned long long)host->lost_on_send);
+    for (int i = 0; i < 8; i++)
+        if (counters->paused_ns[i])
+            printf("paused %d %llu\n", i, (unsigned long long)counters->paused_ns[i]);
+    printf("late %llu %llu %llu\n", (unsigned long long)late_quantile(host, 0.5),
+           (unsigned long long)late_quantile(host, 0.99), (unsigned long long)host->late_most);
+    printf("end\n");
+}
+
+int main(void)
+{
+    struct host host = {.socket = -1};
+    host.script.port = (struct plan_port){.ctx = &host, .transmit = transmit, .qp_error = qp_error_said};
+    setvbuf(stdin, NULL, _IOLBF, 0);
+    prctl(PR_SET_TIMERSLACK, 1);
+    bool fine = set_up(&host);
+    if (fine) {
+        run(&host);
+        report(&host);
+    }
+    plan_free(host.script.plan);
+    free(host.in.slots);
+    free(host.out.slots);
+    return fine ? 0 : EXIT_REFUSED;
+}

@@ -1,0 +1,248 @@
+/* Ending one transfer counts down those that wait for it; one that reaches zero starts, at once or
+ * through a heap of start times. Edges lie in one array, sorted by the transfer that they leave. */
+#include "plan.h"
+
+#include <stdlib.h>
+
+#include "idmap.h"
+
+struct edge {
+    uint32_t from, to;
+};
+
+struct start {
+    ns_t at;
+    uint32_t transfer;
+};
+
+struct plan {
+    struct ep *ep;
+    struct plan_port port;
+    struct transfer *transfers;
+    struct edge *edges;
+    struct start *starts; /* a heap */
+    struct idmap by_id;
+    uint32_t transfer_count, transfer_room, edge_count, edge_room, start_count, open, failed;
+};
+
+static bool before(const struct start *a, const struct start *b)
+{
+    return a->at != b->at ? a->at < b->at : a->transfer < b->transfer;
+}
+
+static void starts_push(struct plan *plan, ns_t when, uint32_t transfer)
+{
+    struct start start = {when, transfer};
+    uint32_t at = plan->start_count++;
+    for (; at && before(&start, &plan->starts[(at - 1) / 2]); at = (at - 1) / 2)
+        plan->starts[at] = plan->starts[(at - 1) / 2];
+    plan->starts[at] = start;
+}
+
+static uint32_t starts_pop(struct plan *plan)
+{
+    uint32_t top = plan->starts[0].transfer, at = 0;
+    struct start last = plan->starts[--plan->start_count];
+    for (uint32_t child; (child = 2 * at + 1) < plan->start_count; at = child) {
+        if (child + 1 < plan->start_count && before(&plan->starts[child + 1], &plan->starts[child]))
+            child++;
+        if (!before(&plan->starts[child], &last))
+            break;
+        plan->starts[at] = plan->starts[child];
+    }
+    plan->starts[at] = last;
+    return top;
+}
+
+static void ready(struct plan *plan, uint32_t index, ns_t now);
+
+static void ended(struct plan *plan, struct transfer *transfer, ns_t now)
+{
+    transfer->state = TRANSFER_DONE;
+    transfer->end = now;
+    plan->open--;
+    if (plan->port.ended)
+        plan->port.ended(plan->port.ctx, transfer);
+    for (uint32_t i = 0; i < transfer->edge_count; i++) {
+        uint32_t next = plan->edges[transfer->first_edge + i].to;
+        if (!--plan->transfers[next].waits_for)
+            ready(plan, next, now);
+    }
+}
+
+static void start(struct plan *plan, uint32_t index, ns_t now)
+{
+    struct transfer *transfer = &plan->transfers[index];
+    if (transfer->kind == TRANSFER_COMPUTE) {
+        ended(plan, transfer, now);
+        return;
+    }
+    transfer->state = TRANSFER_STARTED;
+    transfer->start = now;
+    ep_post(plan->ep, &transfer->message, now);
+}
+
+/* It waits for no other transfer any more. A computation goes through the heap even if it lasts no
+ * time, so that a long chain of them is a loop and not a recursion. */
+static void ready(struct plan *plan, uint32_t index, ns_t now)
+{
+    struct transfer *transfer = &plan->transfers[index];
+    if (transfer->kind == TRANSFER_RECEIVE)
+        return;
+    if (transfer->kind == TRANSFER_COMPUTE)
+        transfer->start = now;
+    if (transfer->delay || transfer->kind == TRANSFER_COMPUTE)
+        starts_push(plan, now + transfer->delay, index);
+    else
+        start(plan, index, now);
+}
+
+static void failed(struct plan *plan, struct transfer *transfer, ns_t now)
+{
+    transfer->state = TRANSFER_FAILED;
+    transfer->end = now;
+    plan->open--;
+    plan->failed++;
+    if (plan->port.ended)
+        plan->port.ended(plan->port.ctx, transfer);
+}
+
+static void on_event(void *ctx, const struct ep_event *event)
+{
+    struct plan *plan = ctx;
+    struct transfer *transfer = (struct transfer *)event->message;
+
+    if (event->kind == EP_QP_ERROR) {
+        if (plan->port.qp_error)
+            plan->port.qp_error(plan->port.ctx, event->qp, event->error, event->at);
+    } else if (event->kind == EP_FAILED) {
+        failed(plan, transfer, event->at);
+    } else {
+        ended(plan, transfer, event->at);
+    }
+}
+
+struct plan *plan_new(const struct ep_config *config, const struct plan_port *port, uint32_t qps, uint32_t transfers,
+                      uint32_t edges)
+{
+    struct plan *plan = calloc(1, sizeof *plan);
+    if (!plan)
+        return NULL;
+    struct ep_port ep_port = {
+        .ctx = plan,
+        .event = on_event,
+        .transmit = port->transmit,
+        .transmit_ctx = port->ctx,
+    };
+    plan->port = *port;
+    plan->transfer_room = transfers;
+    plan->edge_room = edges;
+    plan->ep = ep_new(config, &ep_port, qps, transfers);
+    plan->transfers = calloc(transfers + 1u, sizeof *plan->transfers);
+    plan->edges = calloc(edges + 1u, sizeof *plan->edges);
+    plan->starts = calloc(transfers + 1u, sizeof *plan->starts);
+    bool map = idmap_init(&plan->by_id, transfers);
+    if (!plan->ep || !plan->transfers || !plan->edges || !plan->starts || !map) {
+        plan_free(plan);
+        return NULL;
+    }
+    return plan;
+}
+
+void plan_free(struct plan *plan)
+{
+    if (!plan)
+        return;
+    ep_free(plan->ep);
+    free(plan->transfers);
+    free(plan->edges);
+    free(plan->starts);
+    idmap_free(&plan->by_id);
+    free(plan);
+}
+
+struct ep *plan_endpoint(struct plan *plan) { return plan->ep; }
+
+const char *plan_add(struct plan *plan, enum transfer_kind kind, uint32_t id, struct qp *qp, uint64_t size, ns_t delay)
+{
+    if (plan->transfer_count == plan->transfer_room)
+        return "there are more transfers than room was made for";
+    if (size > EP_MESSAGE_MAX || size / ep_get_config(plan->ep)->mtu >= PSN_HALF)
+        return "a message has at most 2^31 bytes and fewer than 2^23 packets";
+    if (!idmap_add(&plan->by_id, id, plan->transfer_count))
+        return "a transfer of that id is there already";
+    struct transfer *transfer = &plan->transfers[plan->transfer_count++];
+    *transfer = (struct transfer){
+        .message = {.id = id, .size = (uint32_t)size, .qp = qp},
+        .kind = (uint8_t)kind,
+        .delay = delay,
+        .start = NS_NEVER,
+        .end = NS_NEVER,
+    };
+    plan->open++;
+    if (kind == TRANSFER_RECEIVE)
+        ep_expect(plan->ep, &transfer->message);
+    return NULL;
+}
+
+const char *plan_after(struct plan *plan, uint32_t id, uint32_t earlier)
+{
+    uint32_t to = idmap_find(&plan->by_id, id), from = idmap_find(&plan->by_id, earlier);
+    if (to == IDMAP_NONE || from == IDMAP_NONE)
+        return "it names a transfer that this host has no part in";
+    if (plan->transfers[to].kind == TRANSFER_RECEIVE)
+        return "a receive waits for its peer and nothing else";
+    if (plan->edge_count == plan->edge_room)
+        return "there are more dependencies than room was made for";
+    plan->edges[plan->edge_count++] = (struct edge){from, to};
+    plan->transfers[from].edge_count++;
+    plan->transfers[to].waits_for++;
+    return NULL;
+}
+
+static int by_origin(const void *a, const void *b)
+{
+    const struct edge *x = a, *y = b;
+    if (x->from != y->from)
+        return x->from < y->from ? -1 : 1;
+    return x->to < y->to ? -1 : x->to > y->to;
+}
+
+void plan_start(struct plan *plan, ns_t now)
+{
+    uint32_t edge = 0;
+    qsort(plan->edges, plan->edge_count, sizeof *plan->edges, by_origin);
+    for (uint32_t i = 0; i < plan->transfer_count; i++) {
+        plan->transfers[i].first_edge = edge;
+        edge += plan->transfers[i].edge_count;
+    }
+    for (uint32_t i = 0; i < plan->transfer_count; i++)
+        if (!plan->transfers[i].waits_for)
+            ready(plan, i, now);
+}
+
+void plan_receive(struct plan *plan, const uint8_t *frame, uint32_t stored, uint32_t wire, ns_t now)
+{
+    ep_receive(plan->ep, frame, stored, wire, now);
+}
+
+ns_t plan_service(struct plan *plan, ns_t now)
+{
+    ns_t wake;
+    do {
+        while (plan->start_count && plan->starts[0].at <= now)
+            start(plan, starts_pop(plan), now);
+        wake = ep_service(plan->ep, now);
+    } while (plan->start_count && plan->starts[0].at <= now);
+    return plan->start_count && plan->starts[0].at < wake ? plan->starts[0].at : wake;
+}
+
+uint32_t plan_open(const struct plan *plan) { return plan->open; }
+
+uint32_t plan_failed(const struct plan *plan) { return plan->failed; }
+
+const struct transfer *plan_transfers(const struct plan *plan, uint32_t *count)
+{
+    *count = plan->transfer_count;
+    return plan->transfers;
+}

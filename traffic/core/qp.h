@@ -1,0 +1,184 @@
+/* The inside of an endpoint, shared by its files and by nobody else.
+ *
+ *   endpoint.c   making one, taking frames apart, events, counters
+ *   schedule.c   who sends next, and when to wake
+ *   requester.c  messages out: segments, windows, ACKs and NAKs, time-outs
+ *   responder.c  messages in: order, placement, what is owed in return
+ *   frame.c      templates to frames
+ *
+ * Sequence numbers are 64 bits inside and never wrap; the low 24 are the PSN. They start one wrap
+ * above zero so that an old PSN unwraps to a small number rather than to a negative one.
+ */
+#ifndef EP_QP_H
+#define EP_QP_H
+
+#include "endpoint.h"
+#include "idmap.h"
+
+#define SEQ_START (PSN_MASK + 1u)
+
+/* What a queue pair has to say to its peer. */
+enum { OWE_ACK = 1, OWE_NAK = 2, OWE_CNP = 4 };
+
+/* A set of sequence numbers within a window: one bit each, in a ring. */
+struct seqset {
+    uint64_t *words;
+    uint32_t mask;
+};
+
+static inline bool seqset_has(const struct seqset *set, uint64_t seq)
+{
+    uint32_t at = (uint32_t)seq & set->mask;
+    return set->words[at / 64] >> at % 64 & 1;
+}
+
+static inline void seqset_add(struct seqset *set, uint64_t seq)
+{
+    uint32_t at = (uint32_t)seq & set->mask;
+    set->words[at / 64] |= (uint64_t)1 << at % 64;
+}
+
+static inline void seqset_remove(struct seqset *set, uint64_t seq)
+{
+    uint32_t at = (uint32_t)seq & set->mask;
+    set->words[at / 64] &= ~((uint64_t)1 << at % 64);
+}
+
+/* The INT header, from shim to stack, of the last packet received: the next ACK carries it back. */
+struct echo {
+    uint32_t bytes; /* 0: none */
+    uint8_t header[WIRE_INT_SHIM + WIRE_INT_MD + WIRE_INT_STACK_MAX];
+};
+
+struct qp {
+    /* Scheduling. */
+    struct qp *ring_next, *control_next;
+    ps_t ready, control_ready; /* data, control: not before */
+    int32_t deficit;           /* bytes it may send before the next one's turn */
+    uint8_t priority, cc;
+    bool in_ring, in_control, in_pace, in_rto;
+
+    /* Requester: una <= acked <= next <= sent <= posted. */
+    uint8_t error, retries;
+    bool rewound; /* a time-out rewound it and nothing has left since */
+    uint32_t since_request;
+    struct ep_message *head, *cursor, *tail; /* oldest unacknowledged; the one `next` is in; newest */
+    uint64_t una;    /* everything before is acknowledged for good */
+    uint64_t acked;  /* everything before was acknowledged; a restart of the message revokes it */
+    uint64_t next;   /* the next to send */
+    uint64_t sent;   /* everything before was sent at least once */
+    uint64_t posted; /* everything before was asked for */
+    ns_t rto_at;
+    bps_t rate; /* the ceiling */
+
+    /* Requester, selective: `resend` walks the holes before the last packet known to have arrived
+     * (`sack_end`) and before `lost_before`, where a time-out found `sent`. */
+    struct seqset sacked;
+    uint64_t resend, sack_end, lost_before;
+    uint64_t resent_at; /* `sent` when `una` was last filled */
+    bool lost_again;
+
+    union {
+        struct dcqcn dcqcn;
+        struct hpcc *hpcc;
+    } control;
+
+    /* Responder. */
+    uint64_t expected;
+    uint64_t writing_first;      /* sequence number the message being written began with */
+    struct ep_message *writing;
+    uint32_t offset, msn;        /* bytes of it in place; messages completed */
+    uint64_t provoked_by;        /* selective: the packet that the NAK owed is about */
+    uint8_t owed, nak_syndrome;
+    bool nak_sent, cnp_sent;
+    ns_t cnp_at;
+    struct seqset early; /* selective: arrived before their turn */
+    struct echo *echo;
+
+    /* Identity and templates. */
+    uint32_t number, remote;
+    uint32_t data_bytes;
+    uint8_t data[EP_DATA_HEADER], control_header[WIRE_HEADERS];
+};
+
+struct ring {
+    struct qp *head, *tail;
+};
+
+struct heap {
+    struct heap_item {
+        uint64_t key;
+        struct qp *qp;
+    } *items;
+    uint32_t count;
+};
+
+struct ep {
+    struct ep_config config;
+    struct ep_port port;
+    struct ep_counters counters;
+
+    ps_t port_free; /* the wire is busy until */
+    bool stalled;   /* the host would not take the last frame */
+    uint8_t turn;   /* the priority whose turn it is */
+    struct ring rings[8], control;
+    struct heap pace, rto;
+    ns_t paused_until[8], paused_since[8]; /* since: NS_NEVER when not paused */
+
+    struct qp *qps;
+    uint32_t qp_count, qp_room, expected_count, expected_room;
+    struct idmap qp_by_number, message_by_id;
+    struct ep_message **expected;
+    uint64_t *bitmaps; /* two per queue pair when selective */
+    uint8_t *frame;
+};
+
+/* A RoCEv2 packet taken apart. */
+struct packet {
+    uint8_t opcode, pad;
+    bool ack_request, congested;
+    uint32_t psn, remote;
+    const uint8_t *body; /* behind the BTH */
+    uint32_t body_bytes; /* without the ICRC, with the pad */
+    const uint8_t *int_header;
+    uint32_t int_bytes; /* 0: none */
+    struct int_stack stack;
+};
+
+/* frame.c: build in ep->frame; `*stored` is how much of the returned length is there. */
+struct segment {
+    uint8_t opcode;
+    bool ack_request;
+    uint64_t seq;
+    uint32_t offset, bytes, length; /* within the message; the RETH's length */
+    const struct ep_message *message;
+};
+uint32_t frame_data(struct ep *ep, const struct qp *qp, const struct segment *segment, uint32_t *stored);
+uint32_t frame_ack(struct ep *ep, const struct qp *qp, uint64_t seq, uint8_t syndrome, uint32_t msn,
+                   uint32_t *stored);
+uint32_t frame_cnp(struct ep *ep, const struct qp *qp, uint32_t *stored);
+
+/* schedule.c */
+void schedule_data(struct ep *ep, struct qp *qp, ns_t now); /* it may have something to send now */
+void schedule_control(struct ep *ep, struct qp *qp, ns_t now);
+void schedule_rto(struct ep *ep, struct qp *qp); /* its time-out was set */
+void schedule_pause(struct ep *ep, const uint8_t *pfc, ns_t now);
+ps_t schedule_send(struct ep *ep, uint32_t stored, uint32_t wire, uint8_t priority, ps_t ready, ns_t now);
+
+/* requester.c */
+bool requester_can_send(const struct ep *ep, struct qp *qp);
+uint32_t requester_send(struct ep *ep, struct qp *qp, ns_t now); /* bytes sent; 0 if it could not */
+void requester_post(struct ep *ep, struct qp *qp, struct ep_message *message, ns_t now);
+void requester_answer(struct ep *ep, struct qp *qp, const struct packet *packet, ns_t now);
+void requester_cnp(struct ep *ep, struct qp *qp, ns_t now);
+void requester_timeout(struct ep *ep, struct qp *qp, ns_t now);
+
+/* responder.c */
+void responder_data(struct ep *ep, struct qp *qp, const struct packet *packet, ns_t now);
+bool responder_send(struct ep *ep, struct qp *qp, ns_t now); /* one frame of what it owes */
+
+/* endpoint.c */
+void ep_event(struct ep *ep, enum ep_event_kind kind, struct qp *qp, struct ep_message *message, ns_t now);
+void qp_fail(struct ep *ep, struct qp *qp, enum ep_error error, ns_t now);
+
+#endif

@@ -1,0 +1,290 @@
+/* Messages out: cut into packets, kept in flight within a window, sent again when lost.
+ *
+ *        una        acked      next       sent       posted
+ *   ──────┼──────────┼──────────┼──────────┼──────────┼──────►  sequence numbers
+ *    done │ revocable│ in flight│ to resend│ never out│
+ *
+ * Go-back-n moves `next` back to the packet that the NAK names, or to `una` on a time-out; `acked`
+ * equals `una`. Go-back-0 must send the whole message again, so `una` only ever rests on the first
+ * packet of a message and `acked` falls back to it. Selective leaves `next` alone and walks
+ * `resend` through the holes in what the peer says it has: a hole is lost when a packet more than
+ * `reorder` later has arrived, or when time is out. Each hole is filled once; that the filling was
+ * lost as well is noticed for the first hole, when a packet that left after it arrives before it.
+ *
+ * A time-out counts against the retry limit, and progress clears the count. A NAK is no silence:
+ * the peer lives, so NAKs alone never exhaust it (go-back-0 on a lossy path may restart for ever,
+ * which is what happens to adapters that work so).
+ */
+#include "qp.h"
+
+static uint64_t end_of(const struct ep_message *message) { return message->first + message->packets; }
+
+static uint32_t window_of(const struct ep *ep, const struct qp *qp)
+{
+    if (qp->cc != EP_CC_HPCC)
+        return ep->config.window;
+    double packets = qp->control.hpcc->window / ep->config.mtu;
+    return packets < 1 ? 1 : packets < ep->config.window ? (uint32_t)packets : ep->config.window;
+}
+
+/* The next hole to fill, UINT64_MAX if there is none. */
+static uint64_t next_hole(const struct ep *ep, struct qp *qp)
+{
+    if (qp->lost_again)
+        return qp->una;
+    uint64_t before = qp->sack_end > ep->config.reorder ? qp->sack_end - ep->config.reorder : 0;
+    if (before < qp->lost_before)
+        before = qp->lost_before;
+    if (qp->resend < qp->una)
+        qp->resend = qp->una;
+    while (qp->resend < before && seqset_has(&qp->sacked, qp->resend))
+        qp->resend++;
+    return qp->resend < before ? qp->resend : UINT64_MAX;
+}
+
+static bool has_hole(const struct ep *ep, struct qp *qp)
+{
+    return ep->config.recovery == EP_SELECTIVE && next_hole(ep, qp) != UINT64_MAX;
+}
+
+bool requester_can_send(const struct ep *ep, struct qp *qp)
+{
+    if (qp->error)
+        return false;
+    return has_hole(ep, qp) || (qp->next < qp->posted && qp->next - qp->acked < window_of(ep, qp));
+}
+
+static void move_cursor(struct qp *qp)
+{
+    while (qp->cursor && qp->next >= end_of(qp->cursor))
+        qp->cursor = qp->cursor->next;
+}
+
+static struct segment segment_at(const struct ep *ep, struct qp *qp, uint64_t seq, bool again)
+{
+    const struct ep_message *message = again ? qp->head : qp->cursor;
+    while (seq >= end_of(message))
+        message = message->next;
+    uint32_t index = (uint32_t)(seq - message->first), offset = index * ep->config.mtu;
+    uint32_t left = message->size - offset, bytes = left < ep->config.mtu ? left : ep->config.mtu;
+    bool first = index == 0, last = index + 1 == message->packets;
+    struct segment segment = {.seq = seq, .offset = offset, .bytes = bytes, .message = message};
+
+    if (ep->config.recovery == EP_SELECTIVE) {
+        segment.opcode = last ? BTH_WRITE_ONLY_IMM : BTH_WRITE_ONLY;
+        segment.length = bytes;
+    } else {
+        segment.opcode = first ? last ? BTH_WRITE_ONLY_IMM : BTH_WRITE_FIRST
+                               : last ? BTH_WRITE_LAST_IMM : BTH_WRITE_MIDDLE;
+        segment.length = message->size;
+    }
+    segment.ack_request = last || again || qp->since_request + 1 >= ep->config.ack_every ||
+                          seq + 1 - qp->acked >= window_of(ep, qp);
+    return segment;
+}
+
+static void pace(struct ep *ep, struct qp *qp, ps_t at, uint32_t wire, ns_t now)
+{
+    bps_t rate = qp->rate, allowed = rate;
+    if (qp->cc == EP_CC_DCQCN)
+        allowed = dcqcn_sent(&qp->control.dcqcn, &ep->config.dcqcn, now, wire);
+    else if (qp->cc == EP_CC_HPCC)
+        allowed = hpcc_rate(qp->control.hpcc, &ep->config.hpcc);
+    qp->ready = at + ps_for_bytes(wire, allowed < rate ? allowed : rate);
+}
+
+uint32_t requester_send(struct ep *ep, struct qp *qp, ns_t now)
+{
+    bool filling = has_hole(ep, qp);
+    uint64_t seq = filling ? next_hole(ep, qp) : qp->next;
+    struct segment segment = segment_at(ep, qp, seq, filling);
+    uint32_t stored, wire = frame_data(ep, qp, &segment, &stored);
+    ps_t at = schedule_send(ep, stored, wire, qp->priority, qp->ready, now);
+    if (at == PS_NEVER)
+        return 0;
+
+    pace(ep, qp, at, wire, now);
+    qp->rewound = false;
+    qp->since_request = segment.ack_request ? 0 : qp->since_request + 1;
+    ep->counters.tx_data_packets++;
+    ep->counters.tx_data_bytes += segment.bytes;
+    if (seq < qp->sent) {
+        ep->counters.retransmitted_packets++;
+        ep->counters.retransmitted_bytes += segment.bytes;
+    }
+    if (filling) {
+        if (seq == qp->una) {
+            qp->resent_at = qp->sent;
+            qp->lost_again = false;
+        }
+        if (qp->resend == seq)
+            qp->resend++;
+    } else {
+        qp->next++;
+        move_cursor(qp);
+    }
+    if (qp->sent < qp->next)
+        qp->sent = qp->next;
+    if (qp->rto_at == NS_NEVER) {
+        qp->rto_at = now + ep->config.rto;
+        schedule_rto(ep, qp);
+    }
+    return wire;
+}
+
+void requester_post(struct ep *ep, struct qp *qp, struct ep_message *message, ns_t now)
+{
+    message->qp = qp;
+    message->next = NULL;
+    message->packets = message->size ? (message->size + ep->config.mtu - 1) / ep->config.mtu : 1;
+    message->first = qp->posted;
+    qp->posted += message->packets;
+    if (qp->head)
+        qp->tail->next = message;
+    else
+        qp->head = message;
+    qp->tail = message;
+    if (!qp->cursor)
+        qp->cursor = message;
+    schedule_data(ep, qp, now);
+}
+
+/* Let go of the messages that end at or before `acked`, in order. */
+static void complete(struct ep *ep, struct qp *qp, uint64_t acked, ns_t now)
+{
+    while (qp->head && end_of(qp->head) <= acked) {
+        struct ep_message *message = qp->head;
+        qp->head = message->next;
+        message->done = true;
+        ep->counters.messages_sent++;
+        ep_event(ep, EP_SENT, qp, message, now);
+    }
+}
+
+/* Everything before `upto` has arrived. */
+static void acknowledge(struct ep *ep, struct qp *qp, uint64_t upto, ns_t now)
+{
+    if (upto <= qp->acked)
+        return;
+    uint64_t settled = upto;
+    if (ep->config.recovery == EP_GO_BACK_0)
+        for (const struct ep_message *m = qp->head; m && m->first <= upto; m = m->next)
+            settled = end_of(m) <= upto ? end_of(m) : m->first;
+    if (ep->config.recovery == EP_SELECTIVE)
+        for (uint64_t seq = qp->una; seq < settled; seq++)
+            seqset_remove(&qp->sacked, seq);
+    if (qp->una < settled)
+        qp->lost_again = false;
+    qp->una = settled;
+    if (qp->next < qp->una)
+        qp->next = qp->una;
+    move_cursor(qp);
+    qp->acked = upto < qp->next ? upto : qp->next;
+    qp->retries = 0;
+    qp->rto_at = qp->una < qp->sent ? now + ep->config.rto : NS_NEVER;
+    complete(ep, qp, settled, now);
+}
+
+static void go_back(struct qp *qp, uint64_t to)
+{
+    qp->next = qp->acked = to;
+    qp->cursor = qp->head;
+    move_cursor(qp);
+    qp->since_request = 0;
+}
+
+void requester_timeout(struct ep *ep, struct qp *qp, ns_t now)
+{
+    qp->rto_at = NS_NEVER;
+    if (qp->error || qp->una >= qp->sent)
+        return;
+    qp->rto_at = now + ep->config.rto;
+    if (qp->rewound)
+        return; /* what the last time-out asked for could not leave yet: a pause, not a silence */
+    ep->counters.local_ack_timeout_err++;
+    if (qp->retries++ >= ep->config.retry_limit) {
+        qp_fail(ep, qp, EP_RETRY_EXCEEDED, now);
+        return;
+    }
+    qp->rewound = true;
+    if (ep->config.recovery == EP_SELECTIVE) {
+        qp->resend = qp->una;
+        qp->lost_before = qp->sent;
+    } else {
+        go_back(qp, qp->una);
+    }
+    schedule_data(ep, qp, now);
+}
+
+/* Selective: the peer lacks `una` and has `arrived`. */
+static void arrived_early(const struct ep *ep, struct qp *qp, uint64_t arrived)
+{
+    if (arrived <= qp->una || arrived >= qp->sent)
+        return;
+    seqset_add(&qp->sacked, arrived);
+    if (qp->sack_end < arrived)
+        qp->sack_end = arrived;
+    /* `una` went out again, yet what first left after that has overtaken it: lost again. */
+    if (qp->resend > qp->una && arrived >= qp->resent_at + ep->config.reorder)
+        qp->lost_again = true;
+}
+
+/* A NAK for a sequence error: `expected` is what the peer waits for. */
+static void sequence_error(struct ep *ep, struct qp *qp, uint64_t expected, uint32_t msn, ns_t now)
+{
+    ep->counters.packet_seq_err++;
+    if (expected < qp->una || expected >= qp->sent)
+        return; /* old: it was answered, or overtaken by an ACK */
+    qp->retries = 0;
+    acknowledge(ep, qp, expected, now);
+    if (ep->config.recovery == EP_SELECTIVE)
+        arrived_early(ep, qp, psn_unwrap(qp->una, msn));
+    else
+        go_back(qp, qp->una);
+}
+
+void requester_answer(struct ep *ep, struct qp *qp, const struct packet *packet, ns_t now)
+{
+    if (packet->body_bytes < WIRE_AETH) {
+        ep->counters.rx_malformed++;
+        return;
+    }
+    uint32_t aeth = be32_load(packet->body);
+    uint64_t seq = psn_unwrap(qp->acked, packet->psn);
+
+    switch (aeth >> 24) {
+    case AETH_NAK_SEQUENCE:
+        sequence_error(ep, qp, seq, aeth & PSN_MASK, now);
+        break;
+    case AETH_NAK_INVALID_REQUEST:
+        qp_fail(ep, qp, EP_REMOTE_INVALID, now);
+        return;
+    case AETH_NAK_REMOTE_ACCESS:
+        qp_fail(ep, qp, EP_REMOTE_ACCESS, now);
+        return;
+    case AETH_NAK_REMOTE_OPERATION:
+        qp_fail(ep, qp, EP_REMOTE_OPERATION, now);
+        return;
+    default:
+        if (aeth >> 29) { /* neither an ACK nor a NAK that a WRITE can get */
+            ep->counters.rx_malformed++;
+            return;
+        }
+        ep->counters.rx_acks++;
+        if (seq < qp->sent)
+            acknowledge(ep, qp, seq + 1, now);
+    }
+    if (qp->cc == EP_CC_HPCC && packet->int_bytes)
+        hpcc_ack(qp->control.hpcc, &ep->config.hpcc, &packet->stack, qp->acked, qp->next, now);
+    schedule_data(ep, qp, now);
+}
+
+void requester_cnp(struct ep *ep, struct qp *qp, ns_t now)
+{
+    if (qp->cc != EP_CC_DCQCN) {
+        ep->counters.rp_cnp_ignored++;
+        return;
+    }
+    ep->counters.rp_cnp_handled++;
+    dcqcn_cnp(&qp->control.dcqcn, &ep->config.dcqcn, now);
+}

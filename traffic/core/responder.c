@@ -1,0 +1,275 @@
+/* Messages in: taken in order (or placed early, if recovery is selective), and answered.
+ *
+ * A message's id is its rkey and its memory starts at address 0, so a RETH says which bytes of
+ * which message a packet holds. In the ordered modes the packets behind the first follow by
+ * sequence number; in selective mode every packet has a RETH of its own and is put in its place
+ * whenever it comes, the set `early` remembering what came before its turn.
+ *
+ * Answers are owed, not sent: several packets may be answered by one ACK if the wire is busy. Only
+ * a selective NAK must not be merged with the next, since each names a packet that has arrived.
+ *
+ * In go-back-0 a gap throws away what the message has received so far; the receiver then waits for
+ * its first packet again.
+ */
+#include "pattern.h"
+#include "qp.h"
+
+static void owe(struct ep *ep, struct qp *qp, uint8_t what, ns_t now)
+{
+    qp->owed |= what;
+    schedule_control(ep, qp, now);
+}
+
+static void refuse(struct ep *ep, struct qp *qp, uint8_t syndrome, enum ep_error error, ns_t now)
+{
+    qp->nak_syndrome = syndrome;
+    owe(ep, qp, OWE_NAK, now);
+    qp_fail(ep, qp, error, now);
+}
+
+/* The message that a RETH names, if the peer may write it there; NULL if not. */
+static struct ep_message *target(const struct ep *ep, const struct qp *qp, const uint8_t *reth, bool whole)
+{
+    uint64_t va = be64_load(reth);
+    uint32_t length = be32_load(reth + 12), index = idmap_find(&ep->message_by_id, be32_load(reth + 8));
+    if (index == IDMAP_NONE)
+        return NULL;
+    struct ep_message *message = ep->expected[index];
+    bool fits = whole ? va == 0 && length == message->size : va <= message->size && length <= message->size - va;
+    return message->qp == qp && !message->done && fits ? message : NULL;
+}
+
+static void received(struct ep *ep, struct qp *qp, struct ep_message *message, ns_t now)
+{
+    message->done = true;
+    qp->msn++;
+    ep->counters.messages_received++;
+    ep_event(ep, EP_RECEIVED, qp, message, now);
+}
+
+/* Put bytes in their place. False if they are wrong. */
+static bool place(struct ep *ep, struct ep_message *message, uint64_t offset, const uint8_t *data, uint32_t n)
+{
+    if (ep->config.payload == EP_PAYLOAD_PATTERN && !pattern_matches(data, message->id, offset, n))
+        return false;
+    message->received += n;
+    ep->counters.rx_data_packets++;
+    ep->counters.rx_data_bytes += n;
+    return true;
+}
+
+struct content {
+    const uint8_t *reth, *data;
+    uint32_t bytes;
+};
+
+static bool content_of(const struct packet *packet, struct content *content)
+{
+    uint32_t headers = (opcode_starts(packet->opcode) ? WIRE_RETH : 0u) +
+                       (opcode_has_imm(packet->opcode) ? WIRE_IMMDT : 0u) + packet->pad;
+    if (packet->body_bytes < headers)
+        return false;
+    content->reth = packet->body;
+    content->data = packet->body + headers - packet->pad;
+    content->bytes = packet->body_bytes - headers;
+    return true;
+}
+
+/* Forget the message being written: its first packet is expected again. */
+static void restart(struct ep *ep, struct qp *qp)
+{
+    struct ep_message *message = qp->writing;
+    if (!message)
+        return;
+    ep->counters.discarded_bytes += message->received;
+    ep->counters.rx_data_bytes -= message->received;
+    message->received = 0;
+    qp->expected = qp->writing_first;
+    qp->writing = NULL;
+}
+
+static void in_order(struct ep *ep, struct qp *qp, const struct packet *packet, const struct content *content, ns_t now)
+{
+    if (opcode_starts(packet->opcode)) {
+        if (qp->writing) {
+            refuse(ep, qp, AETH_NAK_INVALID_REQUEST, EP_LOCAL_INVALID, now);
+            return;
+        }
+        qp->writing = target(ep, qp, content->reth, true);
+        if (!qp->writing) {
+            refuse(ep, qp, AETH_NAK_REMOTE_ACCESS, EP_LOCAL_PROTECTION, now);
+            return;
+        }
+        qp->writing_first = qp->expected;
+        qp->offset = 0;
+    }
+    struct ep_message *message = qp->writing;
+    bool ends = opcode_ends(packet->opcode);
+    if (!message || content->bytes > message->size - qp->offset ||
+        (ends ? qp->offset + content->bytes != message->size : content->bytes != ep->config.mtu)) {
+        refuse(ep, qp, AETH_NAK_INVALID_REQUEST, EP_LOCAL_INVALID, now);
+        return;
+    }
+    if (!place(ep, message, qp->offset, content->data, content->bytes)) {
+        refuse(ep, qp, AETH_NAK_REMOTE_OPERATION, EP_LOCAL_DATA, now);
+        return;
+    }
+    qp->offset += content->bytes;
+    qp->expected++;
+    qp->nak_sent = false;
+    qp->owed &= (uint8_t)~OWE_NAK;
+    if (packet->ack_request)
+        owe(ep, qp, OWE_ACK, now);
+    if (ends) {
+        qp->writing = NULL;
+        received(ep, qp, message, now);
+    }
+}
+
+static void ordered(struct ep *ep, struct qp *qp, const struct packet *packet, const struct content *content, ns_t now)
+{
+    uint64_t seq = psn_unwrap(qp->expected, packet->psn);
+    bool again = ep->config.recovery == EP_GO_BACK_0 && qp->writing && seq == qp->writing_first;
+
+    if (again)
+        restart(ep, qp);
+    if (seq == qp->expected) {
+        in_order(ep, qp, packet, content, now);
+        return;
+    }
+    ep->counters.discarded_bytes += content->bytes;
+    if (seq < qp->expected) {
+        ep->counters.duplicate_request++;
+        owe(ep, qp, OWE_ACK, now);
+        return;
+    }
+    ep->counters.out_of_sequence++;
+    if (qp->nak_sent)
+        return;
+    if (ep->config.recovery == EP_GO_BACK_0)
+        restart(ep, qp);
+    qp->nak_sent = true;
+    qp->nak_syndrome = AETH_NAK_SEQUENCE;
+    owe(ep, qp, OWE_NAK, now);
+}
+
+/* Step over what came early. */
+static void catch_up(struct qp *qp)
+{
+    qp->expected++;
+    for (; seqset_has(&qp->early, qp->expected); qp->expected++)
+        seqset_remove(&qp->early, qp->expected);
+}
+
+static void selective(struct ep *ep, struct qp *qp, const struct packet *packet, const struct content *content, ns_t now)
+{
+    uint64_t seq = psn_unwrap(qp->expected, packet->psn);
+    bool early = seq > qp->expected;
+
+    if (seq < qp->expected || (seq - qp->expected <= qp->early.mask && early && seqset_has(&qp->early, seq))) {
+        ep->counters.duplicate_request++;
+        ep->counters.discarded_bytes += content->bytes;
+        owe(ep, qp, OWE_ACK, now);
+        return;
+    }
+    if (early)
+        ep->counters.out_of_sequence++;
+    if (seq - qp->expected > qp->early.mask) {
+        ep->counters.discarded_bytes += content->bytes;
+        return;
+    }
+    if (!opcode_starts(packet->opcode) || be32_load(content->reth + 12) != content->bytes) {
+        refuse(ep, qp, AETH_NAK_INVALID_REQUEST, EP_LOCAL_INVALID, now);
+        return;
+    }
+    struct ep_message *message = target(ep, qp, content->reth, false);
+    if (!message) {
+        refuse(ep, qp, AETH_NAK_REMOTE_ACCESS, EP_LOCAL_PROTECTION, now);
+        return;
+    }
+    if (!place(ep, message, be64_load(content->reth), content->data, content->bytes)) {
+        refuse(ep, qp, AETH_NAK_REMOTE_OPERATION, EP_LOCAL_DATA, now);
+        return;
+    }
+    if (early) {
+        seqset_add(&qp->early, seq);
+        if (qp->owed & OWE_NAK)
+            responder_send(ep, qp, now);
+        qp->provoked_by = seq;
+        qp->nak_syndrome = AETH_NAK_SEQUENCE;
+        owe(ep, qp, OWE_NAK, now);
+    } else {
+        uint64_t was = qp->expected;
+        catch_up(qp);
+        if (packet->ack_request || qp->expected > was + 1)
+            owe(ep, qp, OWE_ACK, now);
+    }
+    if (message->received == message->size)
+        received(ep, qp, message, now);
+}
+
+static void notify_congestion(struct ep *ep, struct qp *qp, ns_t now)
+{
+    ep->counters.np_ecn_marked_packets++;
+    if (qp->cc != EP_CC_DCQCN || (qp->cnp_sent && now - qp->cnp_at < ep->config.cnp_interval))
+        return;
+    qp->cnp_sent = true;
+    qp->cnp_at = now;
+    owe(ep, qp, OWE_CNP, now);
+}
+
+void responder_data(struct ep *ep, struct qp *qp, const struct packet *packet, ns_t now)
+{
+    struct content content;
+    if (!content_of(packet, &content)) {
+        ep->counters.rx_malformed++;
+        return;
+    }
+    if (packet->congested)
+        notify_congestion(ep, qp, now);
+    if (qp->echo && packet->int_bytes && packet->int_bytes <= sizeof qp->echo->header) {
+        memcpy(qp->echo->header, packet->int_header, packet->int_bytes);
+        qp->echo->header[WIRE_INT_SHIM + 3] = 0; /* no hop may add to it on the way back */
+        qp->echo->bytes = packet->int_bytes;
+    }
+    if (ep->config.recovery == EP_SELECTIVE)
+        selective(ep, qp, packet, &content, now);
+    else
+        ordered(ep, qp, packet, &content, now);
+}
+
+static uint32_t answer_frame(struct ep *ep, const struct qp *qp, uint32_t *stored)
+{
+    if (!(qp->owed & OWE_NAK))
+        return frame_ack(ep, qp, qp->expected - 1, AETH_ACK, qp->msn, stored);
+    if (qp->nak_syndrome != AETH_NAK_SEQUENCE || ep->config.recovery != EP_SELECTIVE)
+        return frame_ack(ep, qp, qp->expected, qp->nak_syndrome, qp->msn, stored);
+    if (qp->provoked_by < qp->expected) /* the gap closed meanwhile */
+        return frame_ack(ep, qp, qp->expected - 1, AETH_ACK, qp->msn, stored);
+    return frame_ack(ep, qp, qp->expected, AETH_NAK_SEQUENCE, (uint32_t)qp->provoked_by, stored);
+}
+
+bool responder_send(struct ep *ep, struct qp *qp, ns_t now)
+{
+    uint8_t paid = OWE_ACK | OWE_NAK;
+    uint32_t stored, wire;
+
+    if (!qp->owed)
+        return true;
+    if (qp->owed & paid) {
+        wire = answer_frame(ep, qp, &stored);
+    } else {
+        paid = OWE_CNP;
+        wire = frame_cnp(ep, qp, &stored);
+    }
+    if (schedule_send(ep, stored, wire, ep->config.control_priority, qp->control_ready, now) == PS_NEVER)
+        return false;
+    if (paid == OWE_CNP)
+        ep->counters.np_cnp_sent++;
+    else if (qp->owed & OWE_NAK)
+        ep->counters.tx_naks++;
+    else
+        ep->counters.tx_acks++;
+    qp->owed &= (uint8_t)~paid;
+    return true;
+}

@@ -1,0 +1,251 @@
+/* Who sends next, and when to wake.
+ *
+ * A queue pair with data to send is in exactly one place: in the ring of its priority when it may
+ * send now, or in the pace heap when its rate makes it wait. One whose next packet is due before
+ * the wire is free stays in its ring, so that pacing costs nothing at the link's rate. Each queue
+ * pair with packets in flight is in the time-out heap as well, once, under a time that may be too
+ * early: acknowledgements move the time-out without touching the heap, and a queue pair that comes
+ * up too early goes back in.
+ *
+ * A frame is accounted at the instant it could have left, which is `now` unless the host is late.
+ */
+#include "qp.h"
+
+static void heap_push(struct heap *heap, uint64_t key, struct qp *qp)
+{
+    uint32_t at = heap->count++;
+    for (; at && heap->items[(at - 1) / 2].key > key; at = (at - 1) / 2)
+        heap->items[at] = heap->items[(at - 1) / 2];
+    heap->items[at] = (struct heap_item){key, qp};
+}
+
+static struct qp *heap_pop(struct heap *heap)
+{
+    struct qp *top = heap->items[0].qp;
+    struct heap_item last = heap->items[--heap->count];
+    uint32_t at = 0;
+    for (uint32_t child; (child = 2 * at + 1) < heap->count; at = child) {
+        if (child + 1 < heap->count && heap->items[child + 1].key < heap->items[child].key)
+            child++;
+        if (heap->items[child].key >= last.key)
+            break;
+        heap->items[at] = heap->items[child];
+    }
+    heap->items[at] = last;
+    return top;
+}
+
+static uint64_t heap_key(const struct heap *heap) { return heap->count ? heap->items[0].key : UINT64_MAX; }
+
+static void ring_join(struct ep *ep, struct qp *qp)
+{
+    struct ring *ring = &ep->rings[qp->priority];
+    qp->in_ring = true;
+    qp->ring_next = NULL;
+    if (ring->head)
+        ring->tail->ring_next = qp;
+    else
+        ring->head = qp;
+    ring->tail = qp;
+}
+
+static void ring_leave(struct ring *ring)
+{
+    ring->head->in_ring = false;
+    ring->head = ring->head->ring_next;
+}
+
+static void wait_or_join(struct ep *ep, struct qp *qp, ps_t now)
+{
+    if (qp->ready > now && qp->ready > ep->port_free) {
+        qp->in_pace = true;
+        heap_push(&ep->pace, qp->ready, qp);
+    } else {
+        qp->deficit = (int32_t)ep->config.mtu;
+        ring_join(ep, qp);
+    }
+}
+
+void schedule_data(struct ep *ep, struct qp *qp, ns_t now)
+{
+    if (qp->in_ring || qp->in_pace || !requester_can_send(ep, qp))
+        return;
+    if (qp->ready < ps_of_ns(now))
+        qp->ready = ps_of_ns(now);
+    wait_or_join(ep, qp, ps_of_ns(now));
+}
+
+void schedule_control(struct ep *ep, struct qp *qp, ns_t now)
+{
+    if (qp->in_control)
+        return;
+    qp->in_control = true;
+    qp->control_ready = ps_of_ns(now);
+    qp->control_next = NULL;
+    if (ep->control.head)
+        ep->control.tail->control_next = qp;
+    else
+        ep->control.head = qp;
+    ep->control.tail = qp;
+}
+
+void schedule_rto(struct ep *ep, struct qp *qp)
+{
+    if (qp->in_rto)
+        return;
+    qp->in_rto = true;
+    heap_push(&ep->rto, qp->rto_at, qp);
+}
+
+static bool paused(const struct ep *ep, uint8_t priority, ns_t now) { return ep->paused_until[priority] > now; }
+
+void schedule_pause(struct ep *ep, const uint8_t *pfc, ns_t now)
+{
+    uint32_t enabled = be16_load(pfc + 16);
+    for (uint8_t priority = 0; priority < 8; priority++) {
+        if (!(enabled >> priority & 1))
+            continue;
+        ns_t *until = &ep->paused_until[priority], *since = &ep->paused_since[priority];
+        ns_t quanta = be16_load(pfc + 18 + 2 * priority);
+        if (*since != NS_NEVER && *until <= now) { /* the last one ran out meanwhile */
+            ep->counters.paused_ns[priority] += *until - *since;
+            *since = NS_NEVER;
+        }
+        if (quanta && *since == NS_NEVER) {
+            *since = now;
+            ep->counters.rx_pause_transitions++;
+        } else if (!quanta && *since != NS_NEVER) {
+            ep->counters.paused_ns[priority] += now - *since;
+            *since = NS_NEVER;
+        }
+        *until = now + ns_after_ps(ps_for_bytes(quanta * 64, ep->config.link_bps));
+    }
+}
+
+/* Hand ep->frame to the wire. Returns when its first bit left, PS_NEVER if the host did not take it. */
+ps_t schedule_send(struct ep *ep, uint32_t stored, uint32_t wire, uint8_t priority, ps_t ready, ns_t now)
+{
+    ps_t at = ps_of_ns(now);
+    at = ep->config.catch_up < now ? at - ps_of_ns(ep->config.catch_up) : 0;
+    at = at > ready ? at : ready;
+    at = at > ep->port_free ? at : ep->port_free;
+    if (!ep->port.transmit(ep->port.transmit_ctx, ep->frame, stored, wire, priority, ns_after_ps(at))) {
+        ep->stalled = true;
+        return PS_NEVER;
+    }
+    ep->port_free = at + ps_for_bytes(wire + ep->config.overhead_bytes, ep->config.link_bps);
+    ep->counters.tx_packets++;
+    ep->counters.tx_bytes += wire;
+    return at;
+}
+
+static void release_paced(struct ep *ep, ps_t now)
+{
+    while (heap_key(&ep->pace) <= now) {
+        struct qp *qp = heap_pop(&ep->pace);
+        qp->in_pace = false;
+        if (!qp->in_ring && requester_can_send(ep, qp))
+            wait_or_join(ep, qp, now);
+    }
+}
+
+static void time_out(struct ep *ep, ns_t now)
+{
+    while (heap_key(&ep->rto) <= now) {
+        struct qp *qp = heap_pop(&ep->rto);
+        qp->in_rto = false;
+        if (qp->rto_at <= now)
+            requester_timeout(ep, qp, now);
+        if (qp->rto_at != NS_NEVER)
+            schedule_rto(ep, qp);
+    }
+}
+
+static bool send_control(struct ep *ep, ns_t now)
+{
+    struct qp *qp = ep->control.head;
+    if (!responder_send(ep, qp, now))
+        return false;
+    ep->control.head = qp->control_next;
+    qp->in_control = false;
+    if (qp->owed)
+        schedule_control(ep, qp, now);
+    return true;
+}
+
+/* The ring whose turn it is, heads that have nothing left to send dropped on the way; NULL if none. */
+static struct ring *next_ring(struct ep *ep, ns_t now)
+{
+    for (uint8_t i = 0; i < 8; i++) {
+        uint8_t priority = (ep->turn + i) & 7;
+        struct ring *ring = &ep->rings[priority];
+        while (ring->head && !requester_can_send(ep, ring->head))
+            ring_leave(ring);
+        if (ring->head && !paused(ep, priority, now)) {
+            ep->turn = (priority + 1) & 7;
+            return ring;
+        }
+    }
+    return NULL;
+}
+
+static bool send_data(struct ep *ep, struct ring *ring, ns_t now)
+{
+    struct qp *qp = ring->head;
+    uint32_t bytes = requester_send(ep, qp, now);
+    if (!bytes)
+        return false;
+    ring_leave(ring);
+    if (!requester_can_send(ep, qp))
+        return true;
+    qp->deficit -= (int32_t)bytes;
+    if (qp->ready > ps_of_ns(now) && qp->ready > ep->port_free) {
+        qp->in_pace = true;
+        heap_push(&ep->pace, qp->ready, qp);
+    } else if (qp->deficit > 0) {
+        qp->in_ring = true; /* still its turn */
+        qp->ring_next = ring->head;
+        if (!ring->head)
+            ring->tail = qp;
+        ring->head = qp;
+    } else {
+        qp->deficit += (int32_t)ep->config.mtu;
+        ring_join(ep, qp);
+    }
+    return true;
+}
+
+static bool send_one(struct ep *ep, ns_t now)
+{
+    if (ep->control.head && !paused(ep, ep->config.control_priority, now))
+        return send_control(ep, now);
+    struct ring *ring = next_ring(ep, now);
+    return ring && send_data(ep, ring, now);
+}
+
+static ns_t earlier(ns_t a, ns_t b) { return a < b ? a : b; }
+
+static ns_t wake(const struct ep *ep, ns_t now)
+{
+    ns_t at = earlier(ns_after_ps(heap_key(&ep->pace)), heap_key(&ep->rto)), free = ns_after_ps(ep->port_free);
+    uint8_t control = ep->config.control_priority;
+
+    if (ep->control.head)
+        at = earlier(at, paused(ep, control, now) ? ep->paused_until[control] : free);
+    for (uint8_t priority = 0; priority < 8; priority++)
+        if (ep->rings[priority].head)
+            at = earlier(at, paused(ep, priority, now) ? ep->paused_until[priority] : free);
+    if (ep->stalled)
+        at = earlier(at, now + 10000);
+    return at > now ? at : now + 1;
+}
+
+ns_t ep_service(struct ep *ep, ns_t now)
+{
+    ep->stalled = false;
+    do {
+        release_paced(ep, ps_of_ns(now));
+        time_out(ep, now);
+    } while (ep->port_free <= ps_of_ns(now) && send_one(ep, now));
+    return wake(ep, now);
+}

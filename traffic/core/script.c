@@ -1,0 +1,291 @@
+/* One table for the keys of `endpoint`, one for those of `qp`: name, kind, place. */
+#include "script.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum kind { U8, U16, U32, U64, REAL, PAYLOAD, RECOVERY, CC, PROFILE, HEX_DATA, HEX_CONTROL };
+
+struct key {
+    const char *name;
+    enum kind kind;
+    size_t place;
+};
+
+enum { MOST_RECORDS = 1 << 28 };
+
+struct head {
+    struct ep_config config;
+    uint32_t qps, transfers, edges;
+};
+
+struct transfer_line {
+    uint32_t id, qp;
+    uint64_t size, delay;
+};
+
+#define HEAD(name, kind, field) {name, kind, offsetof(struct head, field)}
+#define QP(name, kind, field) {name, kind, offsetof(struct ep_qp_config, field)}
+#define TRANSFER(name, kind, field) {name, kind, offsetof(struct transfer_line, field)}
+
+static const struct key HEAD_KEYS[] = {
+    HEAD("qps", U32, qps),
+    HEAD("transfers", U32, transfers),
+    HEAD("edges", U32, edges),
+    HEAD("link-bps", U64, config.link_bps),
+    HEAD("overhead-bytes", U32, config.overhead_bytes),
+    HEAD("mtu", U32, config.mtu),
+    HEAD("payload", PAYLOAD, config.payload),
+    HEAD("recovery", RECOVERY, config.recovery),
+    HEAD("window", U32, config.window),
+    HEAD("ack-every", U32, config.ack_every),
+    HEAD("reorder", U32, config.reorder),
+    HEAD("rto", U64, config.rto),
+    HEAD("retry-limit", U32, config.retry_limit),
+    HEAD("cnp-interval", U64, config.cnp_interval),
+    HEAD("catch-up", U64, config.catch_up),
+    HEAD("int-port", U16, config.int_port),
+    HEAD("control-priority", U8, config.control_priority),
+    HEAD("dcqcn", PROFILE, config.dcqcn),
+    HEAD("dcqcn-alpha-interval", U64, config.dcqcn.alpha_interval),
+    HEAD("dcqcn-cut-interval", U64, config.dcqcn.cut_interval),
+    HEAD("dcqcn-increase-interval", U64, config.dcqcn.increase_interval),
+    HEAD("dcqcn-byte-counter", U64, config.dcqcn.byte_counter),
+    HEAD("dcqcn-g", REAL, config.dcqcn.g),
+    HEAD("dcqcn-additive", U64, config.dcqcn.additive),
+    HEAD("dcqcn-hyper", U64, config.dcqcn.hyper),
+    HEAD("dcqcn-minimum", U64, config.dcqcn.minimum),
+    HEAD("dcqcn-fast-rounds", U32, config.dcqcn.fast_rounds),
+    HEAD("hpcc-base-rtt", U64, config.hpcc.base_rtt),
+    HEAD("hpcc-eta", REAL, config.hpcc.eta),
+    HEAD("hpcc-max-stage", U32, config.hpcc.max_stage),
+    HEAD("hpcc-additive", U64, config.hpcc.additive),
+    HEAD("hpcc-utilisation-full", U32, config.hpcc.utilisation_full),
+    HEAD("hpcc-fabric-bps", U64, config.hpcc.fabric_bps),
+    {0},
+};
+
+static const struct key QP_KEYS[] = {
+    QP("number", U32, number),
+    QP("remote", U32, remote),
+    QP("psn", U32, first_psn),
+    QP("remote-psn", U32, remote_first_psn),
+    QP("priority", U8, priority),
+    QP("cc", CC, cc),
+    QP("rate", U64, rate),
+    QP("data", HEX_DATA, data),
+    QP("control", HEX_CONTROL, control),
+    {0},
+};
+
+static const struct key TRANSFER_KEYS[] = {
+    TRANSFER("id", U32, id),
+    TRANSFER("qp", U32, qp),
+    TRANSFER("size", U64, size),
+    TRANSFER("delay", U64, delay),
+    {0},
+};
+
+__attribute__((format(printf, 2, 3))) static bool fail(struct script *script, const char *format, ...)
+{
+    va_list words;
+    va_start(words, format);
+    vsnprintf(script->problem, sizeof script->problem, format, words);
+    va_end(words);
+    return false;
+}
+
+static bool number(const char *text, uint64_t most, uint64_t *value)
+{
+    char *end;
+    errno = 0;
+    *value = strtoull(text, &end, 0);
+    return isdigit((unsigned char)*text) && !*end && !errno && *value <= most;
+}
+
+static bool word(const char *text, const char *const *words, unsigned *value)
+{
+    for (*value = 0; words[*value]; ++*value)
+        if (!strcmp(text, words[*value]))
+            return true;
+    return false;
+}
+
+static int nibble(char c) { return isdigit((unsigned char)c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; }
+
+/* The bytes written in hex, at most `room`; 0 if it is not hex. */
+static uint32_t hex(const char *text, uint8_t *bytes, size_t room)
+{
+    size_t n = strlen(text) / 2;
+    if (strlen(text) % 2 || n > room)
+        return 0;
+    for (size_t i = 0; i < n; i++) {
+        int high = nibble(text[2 * i]), low = nibble(text[2 * i + 1]);
+        if (high < 0 || low < 0)
+            return 0;
+        bytes[i] = (uint8_t)(high << 4 | low);
+    }
+    return (uint32_t)n;
+}
+
+static bool assign_number(enum kind kind, const char *text, void *place)
+{
+    static const uint64_t MOST[] = {[U8] = UINT8_MAX, [U16] = UINT16_MAX, [U32] = UINT32_MAX, [U64] = INT64_MAX};
+    static const size_t BYTES[] = {[U8] = 1, [U16] = 2, [U32] = 4, [U64] = 8};
+    uint64_t value;
+    if (!number(text, MOST[kind], &value))
+        return false;
+    memcpy(place, &value, BYTES[kind]); /* little-endian, as all of the core */
+    return true;
+}
+
+static bool assign_word(const char *text, const char *const *words, void *place)
+{
+    unsigned index;
+    if (!word(text, words, &index))
+        return false;
+    memcpy(place, &index, sizeof index);
+    return true;
+}
+
+static bool assign_real(const char *text, double *place)
+{
+    char *end;
+    *place = strtod(text, &end);
+    return end != text && !*end;
+}
+
+static bool assign(const struct key *key, const char *text, void *record)
+{
+    static const char *const PAYLOADS[] = {"pattern", "none", NULL};
+    static const char *const RECOVERIES[] = {"go-back-0", "go-back-n", "selective", NULL};
+    static const char *const CCS[] = {"none", "dcqcn", "hpcc", NULL};
+    void *place = (char *)record + key->place;
+
+    switch (key->kind) {
+    case U8:
+    case U16:
+    case U32:
+    case U64:
+        return assign_number(key->kind, text, place);
+    case REAL:
+        return assign_real(text, place);
+    case PAYLOAD:
+        return assign_word(text, PAYLOADS, place);
+    case RECOVERY:
+        return assign_word(text, RECOVERIES, place);
+    case CC:
+        return assign_word(text, CCS, place);
+    case PROFILE:
+        return dcqcn_profile_named(place, text, ((struct head *)record)->config.link_bps);
+    case HEX_DATA:
+        return (((struct ep_qp_config *)record)->data_bytes = hex(text, place, EP_DATA_HEADER)) != 0;
+    case HEX_CONTROL:
+        return hex(text, place, WIRE_HEADERS) == WIRE_HEADERS;
+    }
+    return false;
+}
+
+/* Read the `key=value` words that are left in `*rest` into a record. */
+static bool read_keys(struct script *script, char **rest, const struct key *keys, void *record)
+{
+    for (char *item; (item = strtok_r(NULL, " \n", rest));) {
+        char *value = strchr(item, '=');
+        if (!value)
+            return fail(script, "'%.60s' is not key=value", item);
+        *value++ = 0;
+        const struct key *key = keys;
+        while (key->name && strcmp(key->name, item))
+            key++;
+        if (!key->name)
+            return fail(script, "there is no key '%.60s'", item);
+        if (!assign(key, value, record))
+            return fail(script, "'%.60s' is no value for %s", value, key->name);
+    }
+    return true;
+}
+
+static bool read_endpoint(struct script *script, char **rest)
+{
+    struct head head = {0};
+    if (script->plan)
+        return fail(script, "there is an endpoint already");
+    char *link = strtok_r(NULL, " \n", rest);
+    uint64_t bps;
+    if (!link || strncmp(link, "link-bps=", 9) || !number(link + 9, UINT64_MAX / 2, &bps))
+        return fail(script, "an endpoint begins with link-bps=N");
+    ep_config_default(&head.config, bps);
+    if (!read_keys(script, rest, HEAD_KEYS, &head))
+        return false;
+    const char *problem = ep_config_problem(&head.config);
+    if (problem)
+        return fail(script, "%s", problem);
+    if (head.qps > PSN_MASK || head.transfers > MOST_RECORDS || head.edges > MOST_RECORDS)
+        return fail(script, "a host has at most 2^24 queue pairs and 2^28 transfers and dependencies");
+    script->plan = plan_new(&head.config, &script->port, head.qps, head.transfers, head.edges);
+    return script->plan || fail(script, "memory is short for %u queue pairs, %u transfers and %u dependencies",
+                                head.qps, head.transfers, head.edges);
+}
+
+static bool read_qp(struct script *script, char **rest)
+{
+    struct ep_qp_config config = {.priority = 3};
+    const char *problem;
+    if (!read_keys(script, rest, QP_KEYS, &config))
+        return false;
+    return ep_add_qp(plan_endpoint(script->plan), &config, &problem) ||
+           fail(script, "queue pair %u: %s", config.number, problem);
+}
+
+static bool read_transfer(struct script *script, char **rest, enum transfer_kind kind)
+{
+    struct transfer_line line = {0};
+    if (!read_keys(script, rest, TRANSFER_KEYS, &line))
+        return false;
+    struct qp *qp = ep_find_qp(plan_endpoint(script->plan), line.qp);
+    if (!qp && kind != TRANSFER_COMPUTE)
+        return fail(script, "transfer %u: there is no queue pair %u", line.id, line.qp);
+    const char *problem = plan_add(script->plan, kind, line.id, qp, line.size, line.delay);
+    return !problem || fail(script, "transfer %u: %s", line.id, problem);
+}
+
+static bool read_after(struct script *script, char **rest)
+{
+    char *first = strtok_r(NULL, " \n", rest);
+    uint64_t id, earlier;
+    if (!first || !number(first, UINT32_MAX, &id))
+        return fail(script, "'after' begins with a transfer's id");
+    for (char *item; (item = strtok_r(NULL, " \n", rest));) {
+        if (!number(item, UINT32_MAX, &earlier))
+            return fail(script, "'%.60s' is not a transfer's id", item);
+        const char *problem = plan_after(script->plan, (uint32_t)id, (uint32_t)earlier);
+        if (problem)
+            return fail(script, "%u after %u: %s", (unsigned)id, (unsigned)earlier, problem);
+    }
+    return true;
+}
+
+bool script_line(struct script *script, char *line)
+{
+    char *rest, *verb = strtok_r(line, " \n", &rest);
+    if (!verb)
+        return true;
+    if (!strcmp(verb, "endpoint"))
+        return read_endpoint(script, &rest);
+    if (!script->plan)
+        return fail(script, "the endpoint comes first, before '%.60s'", verb);
+    if (!strcmp(verb, "qp"))
+        return read_qp(script, &rest);
+    if (!strcmp(verb, "send"))
+        return read_transfer(script, &rest, TRANSFER_SEND);
+    if (!strcmp(verb, "receive"))
+        return read_transfer(script, &rest, TRANSFER_RECEIVE);
+    if (!strcmp(verb, "compute"))
+        return read_transfer(script, &rest, TRANSFER_COMPUTE);
+    if (!strcmp(verb, "after"))
+        return read_after(script, &rest);
+    return fail(script, "there is no line '%.60s'", verb);
+}

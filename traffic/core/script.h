@@ -1,0 +1,30 @@
+/* A host's part of a run as lines of text: what Python writes and C reads.
+ *
+ *   endpoint link-bps=100000000000 qps=2 transfers=3 edges=1 mtu=4096 recovery=go-back-n ...
+ *   qp number=17 remote=18 priority=3 cc=dcqcn data=HEX control=HEX [rate=BPS psn=N remote-psn=N]
+ *   send id=1 qp=17 size=1048576 [delay=NS]
+ *   receive id=2 qp=17 size=1048576
+ *   compute id=3 delay=1000
+ *   after 1 2        1 starts when 2 has ended
+ *
+ * The endpoint comes first, and says how many of the others there will be at most; queue pairs
+ * before the transfers on them. Keys of `endpoint` and their meaning are those of `struct
+ * ep_config`, with dashes. Unknown words and keys are errors: a line is taken whole or refused.
+ */
+#ifndef EP_SCRIPT_H
+#define EP_SCRIPT_H
+
+#include "plan.h"
+
+enum { SCRIPT_LINE_MAX = 2048, SCRIPT_PROBLEM_MAX = 320 };
+
+struct script {
+    struct plan_port port;
+    struct plan *plan; /* NULL before the `endpoint` line; the caller's to free */
+    char problem[SCRIPT_PROBLEM_MAX];
+};
+
+/* Take one line, which is changed on the way. False: `script->problem` says what is wrong with it. */
+bool script_line(struct script *script, char *line);
+
+#endif

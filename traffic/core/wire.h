@@ -1,0 +1,80 @@
+/* RoCEv2, PFC and INT-MD as bytes: offsets, opcodes, codes. Nothing here has state.
+ *
+ *   0         14     34    42               54            70
+ *   | Ethernet | IPv4 | UDP | BTH            | RETH (ImmDt) | payload, pad | ICRC |
+ *   | Ethernet | IPv4 | UDP | shim+MD+stack  | BTH | ...                         with INT on board
+ */
+#ifndef EP_WIRE_H
+#define EP_WIRE_H
+
+#include "units.h"
+
+enum {
+    WIRE_ETHERNET = 14,
+    WIRE_IPV4 = 20,
+    WIRE_UDP = 8,
+    WIRE_BTH = 12,
+    WIRE_RETH = 16,
+    WIRE_AETH = 4,
+    WIRE_IMMDT = 4,
+    WIRE_CNP_PAD = 16,
+    WIRE_ICRC = 4,
+    WIRE_IP_AT = WIRE_ETHERNET,
+    WIRE_UDP_AT = WIRE_IP_AT + WIRE_IPV4,
+    WIRE_BTH_AT = WIRE_UDP_AT + WIRE_UDP, /* without INT */
+    WIRE_HEADERS = WIRE_BTH_AT + WIRE_BTH,
+    WIRE_INT_SHIM = 4,
+    WIRE_INT_MD = 12,
+    WIRE_INT_STACK_MAX = 240, /* bytes of hop metadata that an endpoint looks at */
+    WIRE_PFC = 60,
+};
+
+enum { ETHERTYPE_IPV4 = 0x0800, ETHERTYPE_MAC_CONTROL = 0x8808, PFC_OPCODE = 0x0101 };
+
+enum { ROCE_PORT = 4791 };
+
+enum bth_opcode {
+    BTH_WRITE_FIRST = 0x06,
+    BTH_WRITE_MIDDLE = 0x07,
+    BTH_WRITE_LAST = 0x08,
+    BTH_WRITE_LAST_IMM = 0x09,
+    BTH_WRITE_ONLY = 0x0A,
+    BTH_WRITE_ONLY_IMM = 0x0B,
+    BTH_ACK = 0x11,
+    BTH_CNP = 0x81,
+};
+
+/* AETH syndromes: an ACK with the credit count "unlimited", and the NAK codes. */
+enum aeth_syndrome {
+    AETH_ACK = 0x1F,
+    AETH_NAK_SEQUENCE = 0x60,
+    AETH_NAK_INVALID_REQUEST = 0x61,
+    AETH_NAK_REMOTE_ACCESS = 0x62,
+    AETH_NAK_REMOTE_OPERATION = 0x63,
+};
+
+enum { BTH_BECN = 0x40, BTH_ACK_REQUEST = 0x80 };
+
+#define PSN_MASK 0xFFFFFFu
+#define PSN_HALF 0x800000u
+
+/* The sequence number nearest to `near` whose low 24 bits are `psn`. Numbers below zero do not
+ * exist; such a PSN comes back as a huge number, which no window holds. */
+static inline uint64_t psn_unwrap(uint64_t near, uint32_t psn)
+{
+    uint32_t ahead = (psn - (uint32_t)near) & PSN_MASK;
+    return ahead < PSN_HALF ? near + ahead : near + ahead - (PSN_MASK + 1u);
+}
+
+static inline bool opcode_is_write(uint8_t op) { return op >= BTH_WRITE_FIRST && op <= BTH_WRITE_ONLY_IMM; }
+static inline bool opcode_starts(uint8_t op)
+{
+    return op == BTH_WRITE_FIRST || op == BTH_WRITE_ONLY || op == BTH_WRITE_ONLY_IMM;
+}
+static inline bool opcode_ends(uint8_t op) { return op >= BTH_WRITE_LAST && op <= BTH_WRITE_ONLY_IMM; }
+static inline bool opcode_has_imm(uint8_t op)
+{
+    return op == BTH_WRITE_LAST_IMM || op == BTH_WRITE_ONLY_IMM;
+}
+
+#endif

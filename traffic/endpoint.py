@@ -1,0 +1,429 @@
+"""RoCEv2 endpoints from Python: plans as text, the native program as a process, its report.
+
+The endpoint itself is C (`traffic/core`). This module knows which files it is made of, writes the
+plan that a host is to carry out in the words of `script.h`, starts the program that carries it
+out under the real clock, and reads what it says. Whoever uses it brings the built program: see
+`PROGRAM_SOURCES` for what to compile.
+
+    plan = EndpointPlan(config=EndpointConfig(link_bps=100_000_000_000), queue_pairs=..., ...)
+    with EndpointProcess(program, HostSettings(interface="h1-eth0"), plan) as host:
+        host.wait_ready()
+        host.start(time.monotonic_ns() + 100_000_000)
+        host.wait_done()
+        report = host.stop()
+"""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
+from pathlib import Path
+from selectors import EVENT_READ, DefaultSelector
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from traffic.frames import (
+    INT_QUEUE,
+    INT_UTILISATION,
+    FlowAddress,
+    control_template,
+    data_template,
+)
+
+__all__ = [
+    "PROGRAM_SOURCES",
+    "SOURCES",
+    "CongestionControl",
+    "EndpointConfig",
+    "EndpointError",
+    "EndpointPlan",
+    "EndpointProcess",
+    "EndpointReport",
+    "HostSettings",
+    "Lateness",
+    "QpError",
+    "QueuePair",
+    "Recovery",
+    "Transfer",
+    "TransferKind",
+    "TransferReport",
+    "TransferState",
+    "read_report",
+]
+
+CORE = Path(__file__).parent / "core"
+_MODULES = (
+    *("dcqcn", "endpoint", "frame", "hpcc", "icrc"),
+    *("plan", "requester", "responder", "schedule", "script"),
+)
+SOURCES = tuple(CORE / f"{name}.c" for name in _MODULES)
+"""What an endpoint is made of; link these into anything that hosts endpoints."""
+
+PROGRAM_SOURCES = (*SOURCES, CORE / "host_main.c")
+"""The program that runs one endpoint on a packet socket. Flags: -std=gnu11 -O2."""
+
+_FOREVER_S = 1e9
+
+
+class EndpointError(Exception):
+    """An endpoint could not be set up, or its program went away; the text says why."""
+
+
+class Recovery(StrEnum):
+    """What a loss costs."""
+
+    GO_BACK_0 = "go-back-0"
+    GO_BACK_N = "go-back-n"
+    SELECTIVE = "selective"
+
+
+class CongestionControl(StrEnum):
+    """What a queue pair does about congestion."""
+
+    NONE = "none"
+    DCQCN = "dcqcn"
+    HPCC = "hpcc"
+
+
+class TransferKind(StrEnum):
+    """What a host does in a transfer."""
+
+    SEND = "send"
+    RECEIVE = "receive"
+    COMPUTE = "compute"
+
+
+class TransferState(StrEnum):
+    """How far a transfer came."""
+
+    WAITING = "waiting"
+    STARTED = "started"
+    DONE = "done"
+    FAILED = "failed"
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+_U24 = Annotated[int, Field(ge=0, lt=1 << 24)]
+_U32 = Annotated[int, Field(ge=0, lt=1 << 32)]
+_Positive = Annotated[int, Field(gt=0, lt=1 << 62)]
+_Natural = Annotated[int, Field(ge=0, lt=1 << 62)]
+
+
+class EndpointConfig(_Record):
+    """An adapter's settings; what is None has the core's default (`ep_config_default`)."""
+
+    link_bps: _Positive
+    overhead_bytes: _Natural | None = None
+    mtu: _Positive | None = None
+    payload: Annotated[str, Field(pattern="^(pattern|none)$")] | None = None
+    recovery: Recovery | None = None
+    window: _Positive | None = None
+    ack_every: _Positive | None = None
+    reorder: _Natural | None = None
+    rto: _Positive | None = None
+    retry_limit: _Natural | None = None
+    cnp_interval: _Natural | None = None
+    catch_up: _Natural | None = None
+    int_port: _Natural | None = None
+    control_priority: Annotated[int, Field(ge=0, le=7)] | None = None
+    dcqcn: Annotated[str, Field(pattern="^(paper|hpcc-paper|conweave)$")] | None = None
+    dcqcn_alpha_interval: _Positive | None = None
+    dcqcn_cut_interval: _Positive | None = None
+    dcqcn_increase_interval: _Positive | None = None
+    dcqcn_byte_counter: _Natural | None = None
+    dcqcn_g: float | None = None
+    dcqcn_additive: _Natural | None = None
+    dcqcn_hyper: _Natural | None = None
+    dcqcn_minimum: _Positive | None = None
+    dcqcn_fast_rounds: _Natural | None = None
+    hpcc_base_rtt: _Positive | None = None
+    hpcc_eta: float | None = None
+    hpcc_max_stage: _Natural | None = None
+    hpcc_additive: _Natural | None = None
+    hpcc_utilisation_full: _Positive | None = None
+    hpcc_fabric_bps: _Positive | None = None
+
+    def words(self) -> str:
+        """The settings in the words of an `endpoint` line."""
+        given = self.model_dump(exclude_none=True)
+        return " ".join(f"{name.replace('_', '-')}={value}" for name, value in given.items())
+
+
+class QueuePair(_Record):
+    """One end of a reliable connection. `flow.queue_pair` is the number at the other end."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    number: _U24
+    flow: FlowAddress
+    priority: Annotated[int, Field(ge=0, le=7)] = 3
+    cc: CongestionControl = CongestionControl.NONE
+    rate_bps: _Natural = 0  # 0: the link's
+    dscp: Annotated[int, Field(ge=0, lt=64)] | None = None  # None: that of RoCE
+    psn: _U24 = 0
+    remote_psn: _U24 = 0
+
+    def line(self) -> str:
+        """This queue pair in the words of `script.h`."""
+        dscp = {} if self.dscp is None else {"dscp": self.dscp}
+        telemetry = INT_QUEUE | INT_UTILISATION if self.cc is CongestionControl.HPCC else 0
+        data = data_template(self.flow, telemetry=telemetry, **dscp)
+        return (
+            f"qp number={self.number} remote={self.flow.queue_pair} priority={self.priority} "
+            f"cc={self.cc} rate={self.rate_bps} psn={self.psn} remote-psn={self.remote_psn} "
+            f"data={data.hex()} control={control_template(self.flow).hex()}"
+        )
+
+
+class Transfer(_Record):
+    """A host's part in a transfer; `after` names those of its transfers that must end before."""
+
+    id: _U32
+    kind: TransferKind
+    queue_pair: _U24 | None = None  # None only for a computation
+    size: Annotated[int, Field(ge=0, le=1 << 31)] = 0
+    delay_ns: _Natural = 0
+    after: tuple[int, ...] = ()
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        if (self.queue_pair is None) != (self.kind is TransferKind.COMPUTE):
+            raise ValueError(f"transfer {self.id}: messages have a queue pair, computations none")
+        if self.after and self.kind is TransferKind.RECEIVE:
+            raise ValueError(f"transfer {self.id}: a receive waits for its peer and nothing else")
+        return self
+
+    def line(self) -> str:
+        """This transfer in the words of `script.h`."""
+        if self.queue_pair is None:
+            return f"{self.kind} id={self.id} delay={self.delay_ns}"
+        delay = f" delay={self.delay_ns}" if self.delay_ns else ""
+        return f"{self.kind} id={self.id} qp={self.queue_pair} size={self.size}{delay}"
+
+
+class EndpointPlan(_Record):
+    """All that an endpoint has to do."""
+
+    config: EndpointConfig
+    queue_pairs: tuple[QueuePair, ...]
+    transfers: tuple[Transfer, ...]
+
+    def lines(self) -> Iterator[str]:
+        """The plan in the words of `script.h`."""
+        edges = sum(len(transfer.after) for transfer in self.transfers)
+        yield (
+            f"endpoint {self.config.words()} qps={len(self.queue_pairs)} "
+            f"transfers={len(self.transfers)} edges={edges}"
+        )
+        for queue_pair in self.queue_pairs:
+            yield queue_pair.line()
+        for transfer in self.transfers:
+            yield transfer.line()
+        for transfer in self.transfers:
+            # The program reads lines of limited length.
+            for at in range(0, len(transfer.after), 64):
+                yield f"after {transfer.id} {' '.join(map(str, transfer.after[at : at + 64]))}"
+
+
+class HostSettings(_Record):
+    """Where and how fast the native program runs."""
+
+    interface: Annotated[str, Field(pattern=r"^[^\s/]{1,15}$")]
+    dilation: _Positive = 1  # real ns that a fabric ns lasts
+    timeout_ns: _Natural = 0  # fabric time after which to give up; 0: never
+
+    def line(self) -> str:
+        """These settings in the words of the program."""
+        return f"host interface={self.interface} dilation={self.dilation} timeout={self.timeout_ns}"
+
+
+class TransferReport(_Record):
+    """What became of a transfer, seen from one host; times in fabric ns, None: it never did."""
+
+    id: int
+    kind: TransferKind
+    state: TransferState
+    start_ns: int | None
+    end_ns: int | None
+
+
+class QpError(_Record):
+    """A queue pair that went to error."""
+
+    number: int
+    reason: str
+    at_ns: int
+
+
+class Lateness(_Record):
+    """How much later than asked the program woke, in fabric ns."""
+
+    p50_ns: int = 0
+    p99_ns: int = 0
+    max_ns: int = 0
+
+
+class EndpointReport(_Record):
+    """What an endpoint did."""
+
+    transfers: dict[int, TransferReport]
+    counters: dict[str, int]
+    paused_ns: dict[int, int]  # by priority
+    qp_errors: tuple[QpError, ...]
+    lateness: Lateness
+
+    @property
+    def unfinished(self) -> tuple[TransferReport, ...]:
+        """The transfers that did not end well."""
+        return tuple(t for t in self.transfers.values() if t.state is not TransferState.DONE)
+
+
+def read_report(lines: Iterable[str]) -> EndpointReport:
+    """Read the lines of a report; those that are not of it are skipped."""
+    transfers: dict[int, TransferReport] = {}
+    counters: dict[str, int] = {}
+    paused: dict[int, int] = {}
+    errors: list[QpError] = []
+    lateness = Lateness()
+    for line in lines:
+        match line.split():
+            case ["transfer", number, kind, state, start, end]:
+                transfers[int(number)] = TransferReport(
+                    id=int(number),
+                    kind=TransferKind(kind),
+                    state=TransferState(state),
+                    start_ns=_time(start),
+                    end_ns=_time(end),
+                )
+            case ["counter", name, value]:
+                counters[name] = int(value)
+            case ["paused", priority, duration]:
+                paused[int(priority)] = int(duration)
+            case ["qp-error", number, reason, at]:
+                errors.append(QpError(number=int(number), reason=reason, at_ns=int(at)))
+            case ["late", p50, p99, most]:
+                lateness = Lateness(p50_ns=int(p50), p99_ns=int(p99), max_ns=int(most))
+    return EndpointReport(
+        transfers=transfers,
+        counters=counters,
+        paused_ns=paused,
+        qp_errors=tuple(errors),
+        lateness=lateness,
+    )
+
+
+def _time(word: str) -> int | None:
+    return None if word == "-" else int(word)
+
+
+class EndpointProcess:
+    """The native program at work; `prefix` is a command to run it by, such as `ip netns exec`."""
+
+    def __init__(
+        self,
+        program: Path,
+        settings: HostSettings,
+        plan: EndpointPlan,
+        *,
+        prefix: Sequence[str] = (),
+    ) -> None:
+        self._name = settings.interface
+        self._lines: list[str] = []
+        self._partial = b""
+        self._plan = "\n".join((settings.line(), *plan.lines(), "ready\n"))
+        try:
+            self._process = subprocess.Popen(
+                [*prefix, str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            )
+        except OSError as error:
+            raise EndpointError(f"cannot start the endpoint program: {error}") from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    def wait_ready(self, timeout_s: float = 30) -> None:
+        """Hand over the plan; return when the program listens on its interface."""
+        self._say(self._plan)
+        self._wait_for("ready", timeout_s)
+
+    def start(self, monotonic_ns: int) -> None:
+        """Let fabric time 0 be when the monotonic clock shows this."""
+        self._say(f"start {monotonic_ns}\n")
+
+    def wait_done(self, timeout_s: float = _FOREVER_S) -> int:
+        """Return when every transfer has ended, well or not: the fabric time of that."""
+        return int(self._wait_for("done", timeout_s).split()[1])
+
+    def stop(self, timeout_s: float = 30) -> EndpointReport:
+        """Stop the endpoint and read its report."""
+        self._say("stop\n")
+        self._wait_for("end", timeout_s)
+        self._process.wait(timeout_s)
+        return read_report(self._lines)
+
+    def kill(self) -> None:
+        """End the program whatever it does."""
+        self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None and not stream.closed:
+                stream.close()
+
+    @property
+    def qp_errors(self) -> tuple[QpError, ...]:
+        """The queue pairs known to have gone to error so far."""
+        return read_report(self._lines).qp_errors
+
+    def poll(self) -> bool:
+        """Read what the program has said meanwhile; True once every transfer has ended."""
+        self._read(0)
+        return any(line.startswith(("done", "end")) for line in self._lines)
+
+    def _say(self, text: str) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(text.encode())
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            pass  # it has said why, or it will be missed when it is waited for
+
+    def _wait_for(self, word: str, timeout_s: float) -> str:
+        deadline = time.monotonic() + timeout_s
+        at = 0
+        while True:
+            for line in self._lines[at:]:
+                if line.split()[0] == word:
+                    return line
+                if line.startswith("refused"):
+                    raise EndpointError(f"{self._name}: {line.split(' ', 2)[2]}")
+                if line == "end":
+                    raise EndpointError(f"{self._name}: time was up before all transfers ended")
+            at = len(self._lines)
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise EndpointError(f"{self._name}: no '{word}' within {timeout_s:g} s")
+            if not self._read(left):
+                code = self._process.wait()
+                raise EndpointError(f"{self._name}: the endpoint program ended with status {code}")
+
+    def _read(self, timeout_s: float) -> bool:
+        """Take in more output; False at its end."""
+        stdout = self._process.stdout
+        assert stdout is not None
+        with DefaultSelector() as selector:
+            selector.register(stdout, EVENT_READ)
+            if not selector.select(timeout_s):
+                return True
+        data = stdout.read1(65536)  # type: ignore[attr-defined]
+        *whole, self._partial = (self._partial + data).split(b"\n")
+        self._lines.extend(line.decode() for line in whole if line)
+        return bool(data)

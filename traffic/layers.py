@@ -1,0 +1,228 @@
+"""The layers that scapy lacks: what rides behind a BTH, and in-band telemetry.
+
+    Ether / IP / UDP(4791) / BTH / RETH / ImmDt / payload        an RDMA WRITE, one of its packets
+    Ether / IP / UDP(INT_PORT) / IntShim / IntHeader / BTH ...   the same with INT on board
+    Ether / IP / UDP(REPORT_PORT) / ReportGroup / Report ...     a telemetry report
+
+Importing this module teaches scapy to dissect them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from scapy.contrib.roce import AETH, BTH, CNPPadding, cnp
+from scapy.fields import (
+    BitEnumField,
+    BitField,
+    ByteField,
+    FieldListField,
+    IntField,
+    ShortField,
+    XIntField,
+    XLongField,
+    XShortField,
+)
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet, Raw, bind_layers
+
+__all__ = [
+    "AETH",
+    "BTH",
+    "INT_PORT",
+    "REPORT_PORT",
+    "RETH",
+    "ROCE_PORT",
+    "CNPPadding",
+    "ImmDt",
+    "IntHeader",
+    "IntShim",
+    "Report",
+    "ReportGroup",
+    "cnp",
+    "telemetry",
+]
+
+ROCE_PORT = 4791
+INT_PORT = 4790  # ours to choose: the UDP destination of packets that carry INT
+REPORT_PORT = 32766  # ours to choose: the UDP destination of telemetry reports
+
+_WRITE_FIRST, _WRITE_LAST_IMM, _WRITE_ONLY, _WRITE_ONLY_IMM = 0x06, 0x09, 0x0A, 0x0B
+
+# What each instruction bit, most significant first, makes a hop write: names and widths in bits.
+_INSTRUCTIONS: dict[int, tuple[tuple[str, int], ...]] = {
+    0: (("node", 32),),
+    1: (("ingress_port", 16), ("egress_port", 16)),
+    2: (("hop_latency", 32),),
+    3: (("queue", 8), ("queue_occupancy", 24)),
+    4: (("ingress_time", 64),),
+    5: (("egress_time", 64),),
+    6: (("ingress_port_2", 32), ("egress_port_2", 32)),
+    7: (("utilisation", 32),),
+    8: (("buffer", 8), ("buffer_occupancy", 24)),
+    15: (("complement", 32),),
+}
+_DROP = (("queue", 8), ("drop_reason", 8), ("pad", 16))  # bit 15 of a report
+
+
+class RETH(Packet):  # type: ignore[misc]
+    """The RDMA extended transport header: where the message goes in the receiver's memory."""
+
+    name = "RETH"
+    fields_desc = [XLongField("va", 0), XIntField("rkey", 0), IntField("dmalen", 0)]
+
+    def guess_payload_class(self, _: bytes) -> type[Packet]:
+        """An immediate follows if the opcode says so, else the message's bytes."""
+        bth = self.underlayer
+        return ImmDt if isinstance(bth, BTH) and bth.opcode == _WRITE_ONLY_IMM else Raw
+
+
+class ImmDt(Packet):  # type: ignore[misc]
+    """Immediate data: 32 bits handed to the receiver's program when the message is complete."""
+
+    name = "ImmDt"
+    fields_desc = [XIntField("data", 0)]
+
+
+class IntShim(Packet):  # type: ignore[misc]
+    """What tells a packet with INT-MD on board from one without, and keeps its UDP port."""
+
+    name = "INT shim"
+    fields_desc = [
+        BitEnumField("type", 1, 4, {1: "MD", 2: "destination", 3: "MX"}),
+        BitEnumField("npt", 1, 2, {0: "dscp", 1: "port", 2: "protocol"}),
+        BitField("rsvd", 0, 2),
+        ByteField("length", None),  # words behind the shim
+        ShortField("port", ROCE_PORT),
+    ]
+
+    def post_build(self, header: bytes, payload: bytes) -> bytes:
+        """Count the words that follow."""
+        if self.length is None:
+            words = len(self.payload.self_build()) // 4 if self.payload else 0
+            header = header[:1] + bytes((words,)) + header[2:]
+        return header + payload
+
+
+class IntHeader(Packet):  # type: ignore[misc]
+    """The INT-MD header and the stack of what the hops wrote, newest first."""
+
+    name = "INT-MD"
+    fields_desc = [
+        BitField("version", 2, 4),
+        BitField("discard", 0, 1),
+        BitField("exceeded", 0, 1),
+        BitField("mtu_exceeded", 0, 1),
+        BitField("rsvd", 0, 12),
+        BitField("hop_words", 0, 5),
+        ByteField("remaining_hops", 0),
+        XShortField("instructions", 0),
+        XShortField("domain", 0),
+        XShortField("domain_instructions", 0),
+        XShortField("domain_flags", 0),
+        FieldListField(
+            "stack",
+            [],
+            XIntField("", 0),
+            count_from=lambda header: max(0, (_shim_words(header) - 3)),
+        ),
+    ]
+
+    def hops(self) -> list[dict[str, int]]:
+        """What each hop wrote, newest first; what a hop could not tell is all ones."""
+        size = self.hop_words
+        return [
+            telemetry(self.instructions, self.stack[at : at + size])
+            for at in range(0, len(self.stack) - size + 1, size or 1)
+            if size
+        ]
+
+    def guess_payload_class(self, _: bytes) -> type[Packet]:
+        """What the shim remembers of the UDP port."""
+        shim = self.underlayer
+        is_roce = isinstance(shim, IntShim) and shim.port == ROCE_PORT
+        return BTH if is_roce else Raw  # type: ignore[no-any-return]
+
+
+def _shim_words(header: Packet) -> int:
+    shim = header.underlayer
+    return int(shim.length or 0) if isinstance(shim, IntShim) else 0
+
+
+class ReportGroup(Packet):  # type: ignore[misc]
+    """The header of a telemetry report packet, v2.0."""
+
+    name = "telemetry report group"
+    fields_desc = [
+        BitField("version", 2, 4),
+        BitField("hardware", 0, 6),
+        BitField("sequence", 0, 22),
+        IntField("node", 0),
+    ]
+
+
+class Report(Packet):  # type: ignore[misc]
+    """One report of a group: what happened to a packet, and the packet's beginning."""
+
+    name = "telemetry report"
+    fields_desc = [
+        BitEnumField("type", 1, 4, {1: "INT"}),
+        BitEnumField("inner", 3, 4, {3: "Ethernet", 4: "IPv4", 5: "IPv6"}),
+        ByteField("length", 0),
+        ByteField("metadata_words", None),
+        BitField("dropped", 0, 1),
+        BitField("congested_queue", 0, 1),
+        BitField("tracked_flow", 0, 1),
+        BitField("intermediate", 0, 1),
+        BitField("rsvd", 0, 4),
+        XShortField("bits", 0),
+        XShortField("domain", 0),
+        XShortField("domain_bits", 0),
+        XShortField("domain_status", 0),
+        FieldListField(
+            "metadata", [], XIntField("", 0), count_from=lambda report: report.metadata_words
+        ),
+    ]
+
+    def post_build(self, header: bytes, payload: bytes) -> bytes:
+        """Count the words of metadata."""
+        if self.metadata_words is None:
+            header = header[:2] + bytes((len(self.metadata),)) + header[3:]
+        return header + payload
+
+    def values(self) -> dict[str, int]:
+        """The metadata by name."""
+        return telemetry(self.bits, self.metadata, report=True)
+
+    def guess_payload_class(self, _: bytes) -> type[Packet]:
+        """The packet reported on."""
+        return {3: Ether, 4: IP}.get(self.inner, Raw)  # type: ignore[no-any-return]
+
+
+def telemetry(instructions: int, words: list[int], *, report: bool = False) -> dict[str, int]:
+    """Name the metadata that a bitmap of instructions put into `words`, as far as they go."""
+    data = b"".join(word.to_bytes(4, "big") for word in words)
+    values: dict[str, int] = {}
+    for name, bits in _fields(instructions, report=report):
+        if len(data) < bits // 8:
+            break
+        values[name] = int.from_bytes(data[: bits // 8], "big")
+        data = data[bits // 8 :]
+    return values
+
+
+def _fields(instructions: int, *, report: bool) -> Iterator[tuple[str, int]]:
+    for bit, fields in _INSTRUCTIONS.items():
+        if instructions & 0x8000 >> bit:
+            yield from _DROP if report and bit == 15 else fields
+
+
+bind_layers(BTH, RETH, opcode=_WRITE_FIRST)
+bind_layers(BTH, RETH, opcode=_WRITE_ONLY)
+bind_layers(BTH, RETH, opcode=_WRITE_ONLY_IMM)
+bind_layers(BTH, ImmDt, opcode=_WRITE_LAST_IMM)
+bind_layers(UDP, IntShim, dport=INT_PORT)
+bind_layers(IntShim, IntHeader, type=1)
+bind_layers(UDP, ReportGroup, dport=REPORT_PORT)
+bind_layers(ReportGroup, Report)
