@@ -62,6 +62,7 @@ class Const(Expr):
     """A literal: int for numbers, bool, str for strings, enum members, errors and match kinds."""
 
     value: int | bool | str
+    written: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,10 +248,11 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Assign(Statement):
-    """`target = value;`."""
+    """`target = value;`; in a compound one, `value` contains the target, to be found once."""
 
     target: Expr
     value: Expr
+    compound: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -218,7 +218,7 @@ class Action:
     params: tuple[tuple[str, t.Type], ...]
     entry: Block
     span: Span
-    hidden: bool = False
+    called_only: bool = False
     origin: c.Action | None = None
     annotations: s.Annotations = ()
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from finsy.proto import p4i, p4t
 
 from compiler import core as c
-from compiler import ir
+from compiler import folding, ir
 from compiler import syntax as s
 from compiler import types as t
 from compiler.instances import BlockInstance, annotation, given_name, join
@@ -28,6 +28,7 @@ PREFIXES = {"action": 0x01, "table": 0x02, "value_set": 0x03, "controller_header
 _KINDS = {"counter": "counter", "direct_counter": "direct_counter", "meter": "meter",
           "direct_meter": "direct_meter", "register": "register",
           "action_profile": "action_profile", "action_selector": "action_profile"}
+_PROFILE_ANNOTATIONS = ("max_group_size", "selector_size_semantics", "max_member_weight")
 _COUNTER_UNITS = {"packets": p4i.CounterSpec.PACKETS, "bytes": p4i.CounterSpec.BYTES,
                   "packets_and_bytes": p4i.CounterSpec.BOTH}
 _METER_UNITS = {"packets": p4i.MeterSpec.PACKETS, "bytes": p4i.MeterSpec.BYTES}
@@ -99,11 +100,20 @@ class Symbols:
 
 
 def literal(expr: s.Expr) -> int | bool | str | None:
-    """The value of a literal in an annotation."""
+    """The value of an expression of literals in an annotation."""
     if isinstance(expr, s.Number | s.Bool | s.String):
         return expr.value
-    if isinstance(expr, s.Unary) and expr.op == "-" and isinstance(expr.operand, s.Number):
-        return -expr.operand.value
+    if isinstance(expr, s.Unary):
+        inner = literal(expr.operand)
+        return None if inner is None else folding.unary(expr.op, inner, t.INT)
+    if isinstance(expr, s.Binary):
+        left, right = literal(expr.left), literal(expr.right)
+        if left is None or right is None:
+            return None
+        try:
+            return folding.binary(expr.op, left, right, t.INT)
+        except folding.FoldError:
+            return None
     return None
 
 
@@ -204,8 +214,6 @@ class Types:
         translated = translation(type_)
         if translated is not None:
             return translated if isinstance(translated, int) else 0
-        if isinstance(type_, t.NewType):
-            return self.width(type_.base)
         if isinstance(type_, t.ErrorType):
             return 0
         return t.width_of(type_) or 0
@@ -228,6 +236,7 @@ class Types:
             made.bool.SetInParent()
         elif isinstance(type_, t.ErrorType):
             made.error.SetInParent()
+            self.declare(type_)
         elif isinstance(type_, t.Tuple):
             for element in type_.elements:
                 made.tuple.members.add().CopyFrom(self.spec(element))
@@ -364,9 +373,10 @@ class Builder:
         self.types = Types(self.info)
         self.types.errors = tuple(source.errors)
         self.symbols = Symbols()
-        self.tables = [x for x in _in_order(program, instances) if isinstance(x, ir.Table)]
-        self.objects = [x for x in _in_order(program, instances) if isinstance(x, ir.Object)]
-        self.actions = [x for x in _in_order(program, instances) if isinstance(x, ir.Action)]
+        ordered = list(_in_order(source, program, instances))
+        self.tables = [x for x in ordered if isinstance(x, ir.Table)]
+        self.objects = [x for x in ordered if isinstance(x, ir.Object)]
+        self.actions = [x for x in ordered if isinstance(x, ir.Action)]
         self.headers = [x for x in source.types if isinstance(x, t.Struct) and x.kind == "header"
                         and annotation(x.annotations, "controller_header")]
 
@@ -427,7 +437,13 @@ class Builder:
                     if key in ("name", "version", "organization", "contact", "url", "arch") and (
                             isinstance(text, str)):
                         setattr(package, key, text)
-        annotate(package, tuple(a for a in main.annotations if a.name != "pkginfo"))
+            elif each.name == "platform_property":
+                for key, value in each.pairs:
+                    number = literal(value)
+                    if key in package.platform_properties.DESCRIPTOR.fields_by_name and (
+                            isinstance(number, int)):
+                        setattr(package.platform_properties, key, number)
+        annotate(package, main.annotations, ("pkginfo", "platform_property"))
 
     # Tables and actions
 
@@ -519,6 +535,8 @@ class Builder:
             self._preamble(made, "action", action.name, action.annotations)
             assert action.origin is not None
             params = [v for v in action.origin.params if not v.direction]
+            if action.called_only:
+                params = []
             ids = numbered(v.annotations for v in params)
             for variable, number in zip(params, ids, strict=True):
                 param = made.params.add()
@@ -544,14 +562,28 @@ class Builder:
 
     def _action_profile(self, each: ir.Object) -> None:
         made = self.info.action_profiles.add()
-        self._preamble(made, "action_profile", each.name, each.annotations, ("max_group_size",))
+        self._preamble(made, "action_profile", each.name, each.annotations, _PROFILE_ANNOTATIONS)
         made.with_selector = each.kind == "action_selector"
         made.size = int(each.args.get("size", 0))
-        group = int_annotation(each.annotations, "max_group_size")
-        if group is not None and made.with_selector:
-            made.max_group_size = group
+        if made.with_selector:
+            self._group_limits(made, each.annotations)
         users = sorted(table.name for table in self.tables if table.implementation is each)
         made.table_ids.extend(self.symbols.id("table", name) for name in users)
+
+    def _group_limits(self, made: Any, annotations: s.Annotations) -> None:
+        group = int_annotation(annotations, "max_group_size")
+        if group is not None:
+            made.max_group_size = group
+        semantics = annotation(annotations, "selector_size_semantics")
+        if semantics is None or not semantics.args:
+            return
+        if literal(semantics.args[0]) == "sum_of_members":
+            made.sum_of_members.SetInParent()
+            weight = int_annotation(annotations, "max_member_weight")
+            if weight is not None:
+                made.sum_of_members.max_member_weight = weight
+        else:
+            made.sum_of_weights.SetInParent()
 
     def _counter(self, each: ir.Object) -> None:
         unit = _COUNTER_UNITS.get(str(each.args.get("type")), p4i.CounterSpec.UNSPECIFIED)
@@ -678,11 +710,12 @@ def _declared_size(table: ir.Table) -> int:
     return table.declared_size
 
 
-def _in_order(program: ir.Program, instances: Instances) -> Iterator[
+def _in_order(source: c.Program, program: ir.Program, instances: Instances) -> Iterator[
         ir.Table | ir.Object | ir.Action]:
     """Objects in the order the source declares them, sub-controls in their instance's place."""
     seen: set[int] = set()
-    for known in instances.globals.values():
+    for declared in source.instances:
+        known = instances.globals.get(declared)
         if isinstance(known, ir.Object):
             seen.add(id(known))
             yield known

@@ -312,7 +312,7 @@ class Parser:
         return tuple(found)
 
     _EXPRESSION_ANNOTATIONS = {
-        "name", "id", "hidden", "field_list", "alias", "priority", "size", "length", "match",
+        "selector_size_semantics", "max_member_weight", "name", "id", "hidden", "field_list", "alias", "priority", "size", "length", "match",
         "optional", "defaultonly", "tableonly", "noWarn", "deprecated", "pkginfo", "atomic",
         "p4runtime_translation", "p4runtime_translation_mappings", "controller_header", "brief",
         "description", "pure", "noSideEffects", "metadata", "format", "max_group_size",
@@ -1498,7 +1498,7 @@ class Parser:
             self.diagnostics.error("bad-number", span, f"'{text}' is not a number",
                                    "digits must follow 0x, 0b or 0o")
             value = 0
-        return s.Number(span, value, width, signed)
+        return s.Number(span, value, width, signed, _base(text))
 
     def primary(self) -> s.Expr:
         """Literals, names, parentheses, braces."""
@@ -1590,9 +1590,13 @@ class _Silent(Diagnostics):
         """Do nothing."""
 
 
+def _base(text: str) -> int:
+    return {"x": 16, "b": 2, "o": 8, "d": 10}.get(text[1:2].lower(), 10)
+
+
 def _integer(text: str) -> int | None:
     digits = text.replace("_", "")
-    base = {"x": 16, "b": 2, "o": 8, "d": 10}.get(digits[1:2].lower(), 10)
+    base = _base(digits)
     body = digits[2:] if base != 10 or digits[1:2].lower() == "d" else digits
     if not body or len(body) > 4000:
         return None

@@ -104,6 +104,7 @@ class Number(Expr):
     value: int
     width: int | None
     signed: bool
+    base: int = 10
 
 
 @dataclass(frozen=True, slots=True)

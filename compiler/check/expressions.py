@@ -37,8 +37,9 @@ class Expressions(Typing):
     # Literals
 
     def _number(self, node: s.Number, _: t.Type | None) -> c.Expr:
+        written = "" if node.base == 10 else _written(node)
         if node.width is None:
-            return c.Const(node.span, t.INT, node.value)
+            return c.Const(node.span, t.INT, node.value, written)
         if node.width > 1 << 14 or (node.signed and node.width < 1):
             self.error("bad-width", node.span, f"a number cannot be {node.width} bits wide")
             return self.bad(node)
@@ -47,7 +48,7 @@ class Expressions(Typing):
         if value != node.value:
             self.warning("overflow", node.span, f"{node.value} does not fit in {type_}; it "
                          f"becomes {value}", "use a wider type or a smaller number")
-        return c.Const(node.span, type_, value)
+        return c.Const(node.span, type_, value, written)
 
     def _bool(self, node: s.Bool, _: t.Type | None) -> c.Expr:
         return c.Const(node.span, t.BOOL, node.value)
@@ -645,10 +646,15 @@ class Expressions(Typing):
                        "a variable, field, element or slice can")
 
 
+def _written(node: s.Number) -> str:
+    """A number in the base it was written in."""
+    return format(node.value, {16: "#x", 8: "#o", 2: "#b"}[node.base])
+
+
 def _moved(value: c.Expr, span: object) -> c.Expr:
     """A constant's value, as if written at the place of use."""
     if isinstance(value, c.Const):
-        return c.Const(span, value.type, value.value)  # type: ignore[arg-type]
+        return c.Const(span, value.type, value.value, value.written)  # type: ignore[arg-type]
     return value
 
 

@@ -61,7 +61,7 @@ class Statements(Calls):
         if isinstance(t.strip(target.type), t.Extern | t.BlockType):
             self.error("type-mismatch", node.span, f"values of type {target.type} cannot be "
                        "assigned")
-        return c.Assign(node.span, target, value)
+        return c.Assign(node.span, target, value, node.op != "=")
 
     def _use(self, value: c.Expr) -> None:
         while isinstance(value, c.Field | c.Index | c.Slice | c.StackPart):

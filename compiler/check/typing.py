@@ -334,7 +334,7 @@ class Typing(Base):
             else:
                 self.warning("overflow", value.span, f"{number} does not fit in {want}; "
                              f"it becomes {wrapped}", "use a wider type or a smaller number")
-        return c.Const(value.span, want, wrapped)
+        return c.Const(value.span, want, wrapped, value.written if wrapped == number else "")
 
     def mismatch(self, value: c.Expr, want: t.Type, what: str = "") -> None:
         """Report that a value has the wrong type."""

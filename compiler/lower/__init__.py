@@ -65,10 +65,7 @@ class Switch(Parsers):
             instance = arg.instance
         if instance is None or instance.block is None:
             return None
-        from compiler.instances import given_name  # noqa: PLC0415
-
-        name = given_name(instance.block.decl.annotations, instance.block.name)
-        return self.instances.block(instance, name.lstrip("."), None)
+        return self.instances.block(instance, instance.block.name, None)
 
     def _parameters(self, decl: c.Parser | c.Control,
                     span: Span) -> tuple[Val, Val, Val]:

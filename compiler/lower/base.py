@@ -61,7 +61,10 @@ class Builder:
         self.loops: list[tuple[ir.Block, ir.Block, int]] = []
         self.mode = "control"
         self.pipeline = ""
+        self.found: dict[int, Val] = {}
         self.in_loop = 0
+        self.in_action = 0
+        self.object_names: set[str] = set()
         self.span: Span | None = None
         self._budget = MAX_OPERATIONS
 

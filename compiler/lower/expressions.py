@@ -68,6 +68,8 @@ class Expressions(Builder):
 
     def value(self, expr: c.Expr) -> Val:
         """Lower an expression of any type."""
+        if self.found and id(expr) in self.found:
+            return self.found[id(expr)]
         rule = _RULES.get(type(expr))
         if rule is None:
             raise self.fail(expr.span, "this cannot be used as a value here")

@@ -60,8 +60,13 @@ class Externs(Expressions):
     def arguments(self, expr: c.Call, *indices: int) -> list[ir.Value]:
         """Several scalar arguments, left to right."""
         exprs = [a for a in (expr.args[i] for i in indices) if a is not None]
-        return [self.simple(v, e.span) for v, e in zip(self.values(exprs), exprs, strict=True)
-                if isinstance(v, ir.Value)]
+        found: list[ir.Value] = []
+        for value, arg in zip(self.values(exprs), exprs, strict=True):
+            if not isinstance(value, ir.Value):
+                raise self.fail(arg.span, f"a value of type {arg.type} cannot be used here",
+                                "use bit<> values")
+            found.append(self.simple(value, arg.span))
+        return found
 
     def destination(self, expr: c.Call, index: int) -> tuple[ir.Value, Val | None]:
         """A field an operation can write, and the place to copy it to afterwards, if any."""
@@ -370,9 +375,11 @@ class Externs(Expressions):
         data = expr.args[1]
         assert data is not None
         type_ = t.strip(expr.type_args[0]) if expr.type_args else data.type
-        name = "digest"
         if isinstance(type_, t.Struct):
             name = given_name(type_.annotations, type_.name)
+        else:
+            unnamed = sum(1 for d in self.program.digests if not isinstance(d.type, t.Struct))
+            name = f"digest_{unnamed}"
         values = tuple(self._stored(leaf, data.span)
                        for leaf in self.flatten(self.value(data), data.span))
         self.program.learn_lists.append(ir.LearnList(name, values, expr.span))

@@ -20,7 +20,7 @@ def successors(block: ir.Block) -> list[ir.Block | None]:
         if end.by_hit:
             return [end.hit, end.miss]
         if end.by_action:
-            return list(end.by_action.values())
+            return [*end.by_action.values(), end.after]
         return [end.after]
     if isinstance(end, ir.Select):
         return [case.target for case in end.cases]
@@ -84,7 +84,7 @@ def _simplify_apply(end: ir.Apply) -> None:
         end.hit = end.miss = None
     if end.by_action:
         targets = list(end.by_action.values())
-        if all(target is targets[0] for target in targets):
+        if all(target is end.after for target in targets):
             end.after, end.by_action = targets[0], {}
 
 

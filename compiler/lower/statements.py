@@ -74,7 +74,10 @@ class Statements(Externs):
 
     def _assign(self, node: c.Assign) -> None:
         target = self.place(node.target)
+        if node.compound:
+            self.found[id(node.target)] = _readable(target)
         value = self.value(node.value)
+        self.found.pop(id(node.target), None)
         self.assign(target, value, node.span)
 
     def _call_statement(self, node: c.CallStatement) -> None:
@@ -350,12 +353,15 @@ class Statements(Externs):
 
     def _call_action(self, expr: c.Call, action: c.Action) -> None:
         self._enter(expr.span)
-        if self.mode == "control" and action not in self.current.called:
+        if self.mode == "control" and not self.in_action and action not in self.current.called:
             self.current.called[action] = self.action_header(action)
+            self.current.called[action].called_only = True
+        self.in_action += 1
         frame = Frame(ir.Block())
         self.bind(action.params, expr.args, frame, expr.span, isolated=action.top_level,
                   mentions=mentioned(action.body))
         self._run(action.body, frame)
+        self.in_action -= 1
 
     def _run(self, body: c.Block, frame: Frame) -> None:
         loops, self.loops = self.loops, []

@@ -130,12 +130,9 @@ class Tables(Statements):
         elif isinstance(value, c.Ref):
             target = self.current.values.get(value.symbol)
         elif isinstance(value, c.New):
-            default = {"implementation": "action_profile", "counters": "counter",
-                       "meters": "meter"}[name]
-            if found.annotations:
-                path = join(self.current.path, given_name(found.annotations, default))
-            else:
-                path = self.storage.unique(default, self._anonymous)
+            # An object made in place has no block to prefix its name with.
+            path = given_name(found.annotations, name).lstrip(".")
+            path = self.storage.unique(path, self.object_names)
             target = self.instances.object(value.instance, path, self.current)
             target.annotations = found.annotations
             target.in_place = True
@@ -144,8 +141,6 @@ class Tables(Statements):
             return None
         target.used = True
         return target
-
-    _anonymous: set[str] = set()
 
     # Actions
 
@@ -293,7 +288,7 @@ def key_name(expr: c.Expr) -> str | None:
     if isinstance(expr, c.Ref):
         return given_name(expr.symbol.annotations, expr.symbol.name)
     if isinstance(expr, c.Const):
-        return str(int(expr.value)) if not isinstance(expr.value, str) else None
+        return expr.written or (str(int(expr.value)) if not isinstance(expr.value, str) else None)
     if isinstance(expr, c.Cast):
         return None
     if isinstance(expr, c.Call) and isinstance(expr.callee, c.Builtin) and expr.base is not None:
