@@ -103,7 +103,8 @@ class Host:
 
     def __init__(self, settings: Sequence[SwitchSettings], *, dilation: float = 1.0) -> None:
         self._settings = tuple(settings)
-        self._loop = dp.Loop(dilation=dilation)
+        self._dilation = dilation
+        self._loop: dp.Loop | None = None
         self._planes: list[dp.Dataplane] = []
         self._servers: list[Server] = []
         self._consoles: list[Console] = []
@@ -113,6 +114,8 @@ class Host:
         """Open all ports and listen on all addresses; on failure nothing is left open."""
         try:
             _check_names(self._settings)
+            with _naming("the switches"):
+                self._loop = dp.Loop(dilation=self._dilation)
             for settings in self._settings:
                 await self._start_switch(settings)
             self._loop.start()
@@ -127,7 +130,9 @@ class Host:
         for console in self._consoles:
             await console.stop()
         self._consoles.clear()
-        self._loop.stop()
+        if self._loop is not None:
+            self._loop.stop()
+            self._loop = None
         for plane in self._planes:
             plane.close()
         self._planes.clear()

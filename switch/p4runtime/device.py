@@ -19,6 +19,7 @@ from finsy.proto import p4r, rpc_code
 
 from switch import dataplane as dp
 from switch.bmv2 import JsonError
+from switch.build import BuildError, CompilerMissing
 from switch.p4runtime import idle, reconcile
 from switch.p4runtime.arbitration import Arbiter, Stream
 from switch.p4runtime.entities import Entities, Rehearsal
@@ -29,6 +30,7 @@ from switch.p4runtime.errors import (
     invalid,
     no_pipeline,
     not_found,
+    precondition,
 )
 from switch.p4runtime.pipeline import Pipeline, read_device_config
 
@@ -96,6 +98,8 @@ class Device:
                 raise invalid("the action is not one of those P4Runtime defines")
             if not request.HasField("config"):
                 raise invalid("the config is missing")
+            if not request.config.HasField("p4info"):
+                raise invalid("the config has no P4Info")
             pipeline = await self.build(request.config)
             # Compilation takes a while; somebody else may be primary by now.
             self.arbiter.require_primary(request.role, request.election_id)
@@ -108,8 +112,10 @@ class Device:
             program = await asyncio.to_thread(dp.Program.load, source, trace=self._trace)
         except JsonError as error:
             raise invalid(f"p4_device_config: {error}") from None
-        except dp.DataplaneError as error:
-            raise internal(str(error)) from None
+        except CompilerMissing as error:
+            raise precondition(str(error)) from None
+        except (BuildError, dp.DataplaneError) as error:
+            raise internal(f"the program could not be built: {error}") from None
         return Pipeline(config, program)
 
     def commit(self, pipeline: Pipeline) -> None:
@@ -118,6 +124,8 @@ class Device:
             self.plane.load(pipeline.program)
         except dp.DataplaneError as error:
             raise internal(f"the program could not be loaded: {error}") from None
+        self.plane.set_queue_gate(pipeline.gate_register)
+        self.plane.drain()  # the old program's packets and digests would be misread
         self._saved = None
         self._committed = Entities(pipeline, self.plane)
         log.info("device %d: pipeline committed", self.device_id)
@@ -168,6 +176,7 @@ class Device:
         reconcile.rehearse(pipeline, updates)
         self._saved = None
         if same:
+            self.plane.set_queue_gate(pipeline.gate_register)
             old.rebind(pipeline)
             return
         cells = reconcile.save_cells(old.pipeline.program, self.plane)
@@ -212,7 +221,7 @@ class Device:
         try:
             if kind == "packet":
                 self._require_primary(stream, "send packets")
-                self.plane.packet_out(self.entities.packets.packet_out(message.packet))
+                self.plane.packet_out(self._running().packets.packet_out(message.packet))
             elif kind == "digest_ack":
                 self._require_primary(stream, "acknowledge digests")
                 self._acknowledge(message.digest_ack)
@@ -262,10 +271,16 @@ class Device:
 
     def _acknowledge(self, message: p4r.DigestListAck) -> None:
         try:
-            ack = self.entities.digests.acknowledgement(message)
+            ack = self._running().digests.acknowledgement(message)
         except RequestError as error:
             raise invalid(error.message) from None
         self.plane.write([ack])
+
+    def _running(self) -> Entities:
+        """The state packets meet, whatever is saved beside it."""
+        if self._committed is None:
+            raise no_pipeline()
+        return self._committed
 
     def _require_primary(self, stream: Stream, what: str) -> None:
         if not self.arbiter.is_primary(stream):

@@ -111,6 +111,14 @@ class Pipeline:
         """The client's cookie, None if it gave none."""
         return self.config.cookie.cookie if self.config.HasField("cookie") else None
 
+    @property
+    def gate_register(self) -> int | None:
+        """The register whose cells hold queues back, if the program names one."""
+        for register in self.symbols.registers:
+            if register.is_queue_gate:
+                return self.registers[register.id].index
+        return None
+
     def same_program(self, other: Pipeline) -> bool:
         """Tell whether two configs run the same program, whatever their P4Infos say."""
         return self.program.source == other.program.source

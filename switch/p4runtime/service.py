@@ -186,6 +186,8 @@ class _Methods:
         def send(message: p4r.StreamMessageResponse) -> None:
             if outbox.qsize() < STREAM_BACKLOG or message.HasField("arbitration"):
                 outbox.put_nowait(message)
+            else:
+                log.warning("a controller reads too slowly: a notification is dropped")
 
         async def write() -> None:
             while True:

@@ -32,6 +32,9 @@ KIND_OF_PREFIX = {
 }
 
 
+QUEUE_GATE = "@queue_gate"
+
+
 class Match(Enum):
     """How a field of a key is matched; the value is the protobuf field that carries it."""
 
@@ -129,9 +132,10 @@ class Meter(Array):
 
 @dataclass(frozen=True, slots=True)
 class Register(Array):
-    """A register array and the type of a cell."""
+    """A register array and the type of a cell; with `@queue_gate` the queues obey it."""
 
     type: p4t.P4DataTypeSpec
+    is_queue_gate: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +287,8 @@ def _direct_meter(meter: p4i.DirectMeter) -> Meter:
 
 def _register(register: p4i.Register) -> Register:
     preamble = register.preamble
-    return Register(preamble.id, preamble.name, register.size, register.type_spec)
+    is_gate = any(note.partition("(")[0] == QUEUE_GATE for note in preamble.annotations)
+    return Register(preamble.id, preamble.name, register.size, register.type_spec, is_gate)
 
 
 def _value_set(value_set: p4i.ValueSet) -> ValueSet:
