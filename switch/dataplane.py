@@ -10,9 +10,15 @@ All calls are thread-safe once a switch is hosted; without a loop, one thread at
 
 from __future__ import annotations
 
+import ctypes
+import os
+import select
+import struct
+import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
+from . import layout, native
 from .events import DigestList, Event, IdleTimeout, PacketIn, PortState
 from .ops import (
     NO_ACTION,
@@ -53,6 +59,7 @@ from .program import (
     TableInfo,
     ValueSetInfo,
 )
+from .records import CTL_COUNTER, CTL_METER, CTL_REGISTER, METER, Records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -162,19 +169,34 @@ class Loop:
 
     def __init__(self, *, dilation: float = 1.0) -> None:
         """Prepare a loop whose switches see time pass `dilation` times slower."""
-        raise NotImplementedError
+        if dilation <= 0:
+            raise DataplaneError(f"the dilation must be positive, not {dilation}")
+        self._native = native.runtime()
+        self._handle = self._native.loop_new(dilation)
+        if not self._handle:
+            raise DataplaneError(f"cannot make a loop: {os.strerror(ctypes.get_errno())}")
+
+    @property
+    def handle(self) -> int:
+        """The run-time's `struct loop`."""
+        return int(self._handle)
 
     def start(self) -> None:
         """Start the thread; harmless when it runs."""
-        raise NotImplementedError
+        if not self._native.loop_start(self._handle):
+            raise DataplaneError("cannot start the data plane's thread")
 
     def stop(self) -> None:
         """Stop the thread; its switches keep their state and can be asked still."""
-        raise NotImplementedError
+        self._native.loop_stop(self._handle)
 
     def now_ns(self) -> int:
         """Read the clock its switches live by."""
-        raise NotImplementedError
+        return int(self._native.loop_now(self._handle))
+
+    def lateness_ns(self) -> int:
+        """How late something due was served, at worst, since this was last asked."""
+        return int(self._native.loop_lateness(self._handle))
 
     def __enter__(self) -> Self:
         self.start()
@@ -182,6 +204,12 @@ class Loop:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+
+EVENT = struct.Struct("<IIQIIII")
+EVENT_PACKET_IN, EVENT_DIGEST, EVENT_IDLE, EVENT_PORT = range(1, 5)
+FRAME = struct.Struct("<QII")
+READ_BYTES = 1 << 20
 
 
 class Dataplane:
@@ -203,36 +231,114 @@ class Dataplane:
         What leaves on `cpu_port` becomes `PacketIn`; a packet-out enters there. `queues` is the
         number of priorities per port: a packet of a higher one is dropped, as BMv2 does.
         """
-        raise NotImplementedError
+        self.name = name
+        self._native = native.runtime()
+        self._loop = loop
+        self._l = loop.handle if loop else None
+        self._cpu_port = cpu_port
+        self._now_ns = 0
+        self._program: Program | None = None
+        self._records: Records | None = None
+        self._lock = threading.Lock()  # for the buffers below
+        self._buffer = ctypes.create_string_buffer(READ_BYTES)
+        self._box = self._native.memory_box_new()
+        self._sinks: list[object] = []
+        cpu = -1 if cpu_port is None else cpu_port
+        self._sw = self._native.hosted_new(self._l, name.encode(), cpu, drop_port, queues, seed)
+        if not self._sw:
+            raise DataplaneError(f"{name}: memory is out")
+        if program is not None:
+            self.load(program)
 
     @property
     def program(self) -> Program | None:
         """The program that runs."""
-        raise NotImplementedError
+        return self._program
 
     def load(self, program: Program) -> None:
         """Swap the program between two packets; tables and all other state start afresh."""
-        raise NotImplementedError
+        library, address = native.program(program.library)
+        records = Records(program)
+        if not self._native.hosted_load(self._l, self._sw, address, self._now_ns):
+            raise DataplaneError(f"{self.name}: cannot load the program: memory is out")
+        self._library = library
+        self._program = program
+        self._records = records
+        consts = records.const_entries()
+        for number, reason in enumerate(self._carry_out(consts, whole=False)):
+            if reason:
+                text = native.reason(reason)[1]
+                raise DataplaneError(f"{self.name}: const entry {number}: {text}")
 
     def close(self) -> None:
         """Release the switch and its ports; harmless when repeated."""
-        raise NotImplementedError
+        if not self._sw:
+            return
+        self._native.hosted_free(self._l, self._sw)
+        self._native.memory_box_free(self._box)
+        self._sw = self._box = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     # Ports
 
-    def add_port(self, number: int, interface: str | None = None, *, fd: int | None = None) -> None:
-        """Attach an interface by name, an open AF_PACKET socket, or (neither) a port in memory."""
-        raise NotImplementedError
+    def add_port(
+        self,
+        number: int,
+        interface: str | None = None,
+        *,
+        fd: int | None = None,
+        netns: str | None = None,
+    ) -> None:
+        """Attach an interface by name, an open AF_PACKET socket, or (neither) a port in memory.
+
+        `netns` is the path of the network namespace that the interface is in, if it is another.
+        A socket belongs to the switch from then on.
+        """
+        if not 0 <= number < native.PORTS:
+            raise DataplaneError(f"{self.name}: port {number} is not 0 to {native.PORTS - 1}")
+        if interface is None and fd is None:
+            added = self._native.hosted_add_memory_port(self._l, self._sw, number, self._box)
+        else:
+            port = self._open_interface(interface, fd, netns)
+            added = self._native.hosted_add_packet_port(self._l, self._sw, number, port)
+        if not added:
+            raise DataplaneError(f"{self.name}: port {number} is in use: remove it first")
+
+    def _open_interface(self, interface: str | None, fd: int | None, netns: str | None) -> int:
+        if self._loop is None:
+            raise DataplaneError(f"{self.name}: an interface needs a Loop to listen to it")
+        what = ctypes.c_char_p()
+        port = self._native.packet_open(
+            interface.encode() if interface else None,
+            netns.encode() if netns else None,
+            -1 if fd is None else fd,
+            ctypes.byref(what),
+        )
+        if not port:
+            reason = os.strerror(ctypes.get_errno())
+            step = (what.value or b"").decode()
+            raise DataplaneError(f"{self.name}: {interface or fd}: cannot {step}: {reason}")
+        return int(port)
 
     def remove_port(self, number: int) -> None:
         """Detach a port; packets for it are dropped and counted from now on."""
-        raise NotImplementedError
+        self._native.hosted_remove_port(self._l, self._sw, number)
+
+    def set_port_up(self, number: int, is_up: bool) -> None:
+        """Let a port in memory be up or down; a real interface says so itself."""
+        self._native.hosted_set_up(self._l, self._sw, number, is_up, self._now_ns)
 
     def configure_port(
         self, number: int, *, rate_bps: int = 0, delay_ns: int = 0, overhead_bytes: int = 24
     ) -> None:
         """Give a port a link rate (0: unlimited), propagation delay and per-frame wire overhead."""
-        raise NotImplementedError
+        link = native.Link(rate_bps, delay_ns, overhead_bytes)
+        self._check_port(self._native.hosted_set_link(self._l, self._sw, number, link), number)
 
     def set_queue_limits(
         self,
@@ -243,23 +349,66 @@ class Dataplane:
         bytes_: int | None = None,
     ) -> None:
         """Bound one queue of a port, or each of them with `priority` None."""
-        raise NotImplementedError
+        self._set_queue(port, priority, packets=packets, bytes_=bytes_)
 
     def set_queue_rate(self, port: int, priority: int | None, packets_per_s: int) -> None:
         """Pace one queue (or each) as BMv2's `set_queue_rate` does; 0 is unlimited."""
-        raise NotImplementedError
+        self._set_queue(port, priority, packets_per_s=packets_per_s)
+
+    def _set_queue(
+        self,
+        port: int,
+        priority: int | None,
+        *,
+        packets: int | None = None,
+        bytes_: int | None = None,
+        packets_per_s: int | None = None,
+    ) -> None:
+        def given(value: int | None) -> int:
+            return -1 if value is None else value
+
+        queue = native.Queue(given(priority), given(packets), given(bytes_), given(packets_per_s))
+        done = self._native.hosted_set_queue(self._l, self._sw, port, ctypes.byref(queue))
+        self._check_port(done, port)
+
+    def _check_port(self, done: bool, number: int) -> None:
+        if not done:
+            raise DataplaneError(f"{self.name}: port {number} is not 0 to {native.PORTS - 1}")
 
     def set_queue_gate(self, register: int | None) -> None:
         """Let queues obey a register: [port * 8 + priority] holds a time until which one stands."""
-        raise NotImplementedError
+        number = native.NONE if register is None else register
+        if not self._native.hosted_set_gate(self._l, self._sw, number):
+            raise DataplaneError(
+                f"{self.name}: a queue gate must be a register of 17 to 64 bits: it holds times"
+            )
 
     def set_pcap(self, port: int, direction: str, path: Path | None) -> None:
         """Record what a port receives ("in") or sends ("out"); None stops it."""
-        raise NotImplementedError
+        if direction not in ("in", "out"):
+            raise DataplaneError(f'a direction is "in" or "out", not {direction!r}')
+        name = os.fsencode(path) if path else None
+        if not self._native.hosted_set_pcap(self._l, self._sw, port, direction == "out", name):
+            reason = os.strerror(ctypes.get_errno())
+            raise DataplaneError(f"{self.name}: {path}: cannot record: {reason}")
 
-    def set_trace(self, sink: Callable[[str], None] | None) -> None:
-        """Hear each packet's story, line by line (needs a program loaded with `trace=True`)."""
-        raise NotImplementedError
+    def set_trace(
+        self, sink: Callable[[str], None] | None, log: Callable[[str], None] | None = None
+    ) -> None:
+        """Hear each packet's story, line by line (needs a program loaded with `trace=True`).
+
+        `log` (or else `sink`) hears what the program says by log_msg, traced or not. Both are
+        called by the data plane's thread and must not call the switch.
+        """
+        log = log or sink
+        functions = [
+            native.TextFunction((lambda f: lambda _, text: f(text.decode(errors="replace")))(f))
+            if f
+            else native.TextFunction()
+            for f in (sink, log)
+        ]
+        self._native.hosted_set_trace(self._l, self._sw, *functions)
+        self._sinks = list(functions)
 
     # The control plane
 
@@ -269,65 +418,269 @@ class Dataplane:
         By default each operation stands alone. With `all_or_nothing` the first refusal undoes those
         before it; they and those after it answer ABORTED, and no packet sees a part of the batch.
         """
-        raise NotImplementedError
+        if self._records is None:
+            text = "the switch runs no program: load one first"
+            return [OpError(Code.FAILED_PRECONDITION, text) for _ in ops]
+        pack = self._records.pack
+        packed = [pack(op) for op in ops]
+        if all_or_nothing and any(isinstance(p, OpError) for p in packed):
+            aborted = OpError(Code.ABORTED, "another operation of the batch failed")
+            return [p if isinstance(p, OpError) else aborted for p in packed]
+        records = [p for p in packed if isinstance(p, bytes)]
+        reasons = iter(self._carry_out(records, whole=all_or_nothing))
+        results: list[OpError | None] = []
+        for op, item in zip(ops, packed, strict=True):
+            if isinstance(item, OpError):
+                results.append(item)
+                continue
+            reason = next(reasons)
+            results.append(self._explain(op, reason) if reason else None)
+        return results
+
+    def _explain(self, op: Op, reason: int) -> OpError:
+        code, text = native.reason(reason)
+        return OpError(Code(code), f"{self._describe(op)}: {text}")
+
+    def _describe(self, op: Op) -> str:
+        assert self._program is not None
+        match op:
+            case TableWrite(entry=e) | DirectCounterWrite(entry=e) | DirectMeterWrite(entry=e):
+                return f"table {self._program.tables[e.table].name}"
+            case DefaultWrite(table=table):
+                return f"default action of table {self._program.tables[table].name}"
+            case MemberWrite(profile=profile, member=member):
+                return f"member {member} of {self._name_of(self._program.profiles, profile)}"
+            case GroupWrite(profile=profile, group=group):
+                return f"group {group} of {self._name_of(self._program.profiles, profile)}"
+            case MulticastWrite(group=group):
+                return f"multicast group {group}"
+            case CloneWrite(session=session):
+                return f"clone session {session}"
+            case CounterWrite(counter=number):
+                return f"counter {self._name_of(self._program.counters, number)}"
+            case MeterWrite(meter=number):
+                return f"meter {self._name_of(self._program.meters, number)}"
+            case RegisterWrite(register=number):
+                return f"register {self._name_of(self._program.registers, number)}"
+        return type(op).__name__
+
+    def _name_of(self, among: Sequence[object], index: int) -> str:
+        return str(getattr(among[index], "name", index)) if 0 <= index < len(among) else str(index)
+
+    def _carry_out(self, records: list[bytes], *, whole: bool) -> list[int]:
+        """Have records carried out; returns a reason for each, 0 for done."""
+        if not records:
+            return []
+        padded = [r if len(r) % 8 == 0 else r + bytes(-len(r) % 8) for r in records]
+        data = b"".join(padded)
+        n = len(records)
+        results = (ctypes.c_uint64 * n)()
+        self._native.hosted_write(
+            self._l, self._sw, data, len(data), results, n, whole, self._now_ns
+        )
+        return [r & 0xFFFFFFFF for r in results]
+
+    def _need(self) -> Records:
+        if self._records is None:
+            raise DataplaneError(f"{self.name}: no program runs: load one first")
+        return self._records
+
+    def _state(self, record: bytes) -> EntryState:
+        records = self._need()
+        entry, rest = records.unpack_entry(record)
+        idle, is_const, has_rates, packets, octets, *rates = rest
+        info = records.program.tables[entry.table]
+        return EntryState(
+            entry=entry,
+            counter=CounterValue(packets, octets) if info.has_counters else None,
+            rates=MeterRates(*rates) if has_rates else None,
+            idle_ns=idle,
+            is_const=bool(is_const),
+        )
 
     def entries(self, table: int) -> list[EntryState]:
         """Every entry of a table, const ones too, the default excepted."""
-        raise NotImplementedError
+        size = self._need().entry_size(table)
+        position = ctypes.c_uint32(0)
+        found = []
+        with self._lock:
+            while position.value != native.NONE:
+                used = self._native.hosted_read_entries(
+                    self._l,
+                    self._sw,
+                    table,
+                    ctypes.byref(position),
+                    self._buffer,
+                    READ_BYTES,
+                    self._now_ns,
+                )
+                data = self._buffer.raw[:used]
+                found += [self._state(data[i : i + size]) for i in range(0, used, size)]
+        return found
 
     def entry(self, key: Entry) -> EntryState | None:
         """The entry with this match part (and priority), or None."""
-        raise NotImplementedError
+        records = self._need()
+        record = records.pack(TableWrite(Verb.DELETE, key))
+        if isinstance(record, OpError):
+            raise DataplaneError(record.message)
+        with self._lock:
+            used = self._native.hosted_read_entry(
+                self._l, self._sw, record, self._buffer, self._now_ns
+            )
+            data = self._buffer.raw[:used]
+        return self._state(data) if used else None
 
     def default_entry(self, table: int) -> EntryState:
         """A table's present default; its action is NO_ACTION where there is none."""
-        raise NotImplementedError
+        self._need().table(table)
+        with self._lock:
+            used = self._native.hosted_read_default(
+                self._l, self._sw, table, self._buffer, self._now_ns
+            )
+            data = self._buffer.raw[:used]
+        return self._state(data)
+
+    def _cells(self, kind: int, number: int, size: int, index: int | None, item: int) -> bytes:
+        """Cells of an array, `item` bytes each."""
+        first, count = (0, size) if index is None else (index, 1)
+        if not 0 <= first <= first + count <= size:
+            raise DataplaneError(f"{self.name}: index {index} is beyond the {size} cells there are")
+        out = ctypes.create_string_buffer(max(count * item, 1))
+        self._native.hosted_read_cells(self._l, self._sw, kind, number, first, count, out)
+        return out.raw[: count * item]
 
     def read_counter(self, counter: int, index: int | None = None) -> list[CounterValue]:
         """One cell of an indirect counter, or all."""
-        raise NotImplementedError
+        info = self._need().program.counters[counter]
+        data = self._cells(
+            CTL_COUNTER, counter, 0 if info.table is not None else info.size, index, 16
+        )
+        return [CounterValue(p, b) for p, b in struct.iter_unpack("<QQ", data)]
 
     def read_meter(self, meter: int, index: int | None = None) -> list[MeterRates | None]:
         """The rates of one cell of an indirect meter, or all; None where it is not configured."""
-        raise NotImplementedError
+        info = self._need().program.meters[meter]
+        size = 0 if info.table is not None else info.size
+        data = self._cells(CTL_METER, meter, size, index, METER.size)
+        return [MeterRates(*rates) if on else None for on, *rates in METER.iter_unpack(data)]
 
     def read_register(self, register: int, index: int | None = None) -> list[int]:
         """One cell of a register array, or all."""
-        raise NotImplementedError
+        info = self._need().program.registers[register]
+        size = layout.cell_bytes(info.width)
+        data = self._cells(CTL_REGISTER, register, info.size, index, size)
+        return [int.from_bytes(data[i : i + size], "little") for i in range(0, len(data), size)]
 
     def packet_out(self, data: bytes) -> None:
         """Let a packet enter at the CPU port, its controller header (if any) in front."""
-        raise NotImplementedError
+        if self._cpu_port is None:
+            raise DataplaneError(f"{self.name}: it has no CPU port: give it one")
+        self._native.hosted_receive(
+            self._l, self._sw, self._cpu_port, data, len(data), self._now_ns
+        )
 
     def stats(self) -> Stats:
         """Every packet accounted for."""
-        raise NotImplementedError
+        names = native.drop_names()
+        numbers = (ctypes.c_uint64 * (5 + len(names)))()
+        self._native.hosted_stats(self._l, self._sw, numbers)
+        received, copies, sent, held, _, *drops = numbers
+        return Stats(
+            received=received,
+            copies=copies,
+            sent=sent,
+            held=held,
+            drops={n: d for n, d in zip(names, drops, strict=True) if d},
+            ports=self._ports(),
+        )
+
+    def _ports(self) -> dict[int, PortStats]:
+        infos = (native.PortInfo * native.PORTS)()
+        count = self._native.hosted_ports(self._l, self._sw, infos, native.PORTS)
+        return {
+            p.number: PortStats(
+                rx_packets=p.rx_packets,
+                rx_bytes=p.rx_bytes,
+                tx_packets=p.tx_packets,
+                tx_bytes=p.tx_bytes,
+                is_up=bool(p.is_up),
+                queue_packets=tuple(p.queue_packets),
+                queue_bytes=tuple(p.queue_bytes),
+            )
+            for p in infos[:count]
+        }
 
     # What the switch tells
 
     @property
     def event_fd(self) -> int:
         """A file descriptor that is readable while events wait; for select or asyncio."""
-        raise NotImplementedError
+        return int(self._native.hosted_event_fd(self._sw))
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """Sleep until events wait (True) or the time is over."""
-        raise NotImplementedError
+        return bool(select.select([self.event_fd], [], [], timeout_s)[0])
 
     def drain(self) -> list[Event]:
         """Take all events that wait, oldest first."""
-        raise NotImplementedError
+        events: list[Event] = []
+        with self._lock:
+            while used := self._native.hosted_drain(self._sw, self._buffer, READ_BYTES):
+                events += self._unpack_events(self._buffer.raw[:used])
+        return events
+
+    def _unpack_events(self, data: bytes) -> list[Event]:
+        events: list[Event] = []
+        at = 0
+        while at < len(data):
+            kind, size, time_ns, a, b, count, _ = EVENT.unpack_from(data, at)
+            body = data[at + EVENT.size : at + EVENT.size + size]
+            at += EVENT.size + -(-size // 8) * 8
+            event = self._event(kind, body, time_ns, a, b, count)
+            if event is not None:
+                events.append(event)
+        return events
+
+    def _event(
+        self, kind: int, body: bytes, time_ns: int, a: int, b: int, count: int
+    ) -> Event | None:
+        if kind == EVENT_PACKET_IN:
+            return PacketIn(body, time_ns)
+        if kind == EVENT_PORT:
+            return PortState(a, bool(b), time_ns)
+        records = self._records
+        if records is None:
+            return None
+        if kind == EVENT_IDLE:
+            return IdleTimeout(records.unpack_entry(body)[0], time_ns)
+        size = records.sample_size(a)
+        samples = (body[i * size : (i + 1) * size] for i in range(count))
+        return DigestList(a, b, tuple(records.unpack_sample(a, s) for s in samples), time_ns)
 
     # In memory, without a loop: the caller is the clock
 
     def inject(self, port: int, data: bytes, now_ns: int) -> None:
         """Receive a packet at a port at a time, and send what may leave by then."""
-        raise NotImplementedError
+        self._now_ns = max(self._now_ns, now_ns)
+        self._native.hosted_receive(self._l, self._sw, port, data, len(data), now_ns)
 
     def service(self, now_ns: int) -> int | None:
         """Send what may leave by now; return when to call again, or None if nothing waits."""
-        raise NotImplementedError
+        self._now_ns = max(self._now_ns, now_ns)
+        wake = int(self._native.sw_service(self._sw, now_ns))
+        return None if wake == native.NEVER else wake
 
     def outputs(self) -> list[tuple[int, bytes, int]]:
         """Take what left through ports in memory: (port, frame, time of the last bit's arrival)."""
-        raise NotImplementedError
+        size = ctypes.c_size_t()
+        start = self._native.memory_box_take(self._box, ctypes.byref(size))
+        data = ctypes.string_at(start, size.value) if size.value else b""
+        frames = []
+        at = 0
+        while at < len(data):
+            when, port, length = FRAME.unpack_from(data, at)
+            at += FRAME.size
+            frames.append((port, data[at : at + length], when))
+            at += -(-length // 8) * 8
+        return frames

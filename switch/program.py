@@ -6,12 +6,14 @@ Names are the full control-plane names of the BMv2 JSON, which P4Info uses too.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-if TYPE_CHECKING:
-    from pathlib import Path
+from . import bmv2, build, codegen
+from .ops import NO_ACTION
 
 
 class MatchKind(Enum):
@@ -133,13 +135,14 @@ class ValueSetInfo:
     width: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Program:
     """A program, its symbols and its shared object."""
 
     name: str
     source: bytes = field(repr=False)  # the BMv2 JSON as given
     library: Path
+    parsed: bmv2.Program = field(repr=False)
     tables: tuple[TableInfo, ...] = ()
     actions: tuple[ActionInfo, ...] = ()
     profiles: tuple[ProfileInfo, ...] = ()
@@ -154,7 +157,7 @@ class Program:
         cls,
         source: Path | str | bytes | dict[str, Any],
         *,
-        name: str = "program",
+        name: str = "",
         trace: bool = False,
     ) -> Program:
         """Read BMv2 JSON (a path, bytes, or parsed), check it, build it or find it in the cache.
@@ -162,4 +165,99 @@ class Program:
         Raises `bmv2.JsonError` naming the place in the JSON, or `build.CompilerMissing`. With
         `trace` the program tells each packet's story to `Dataplane.set_trace`.
         """
-        raise NotImplementedError
+        text = read(source)
+        parsed = bmv2.parse(text)
+        if not name:
+            name = Path(source).stem if isinstance(source, str | Path) else "program"
+        library = build.program_library(codegen.generate(parsed, name), trace=trace)
+        return cls(
+            name=name,
+            source=text,
+            library=library,
+            parsed=parsed,
+            tables=tuple(table_info(parsed, i) for i in range(len(parsed.tables))),
+            actions=tuple(action_info(i, a) for i, a in enumerate(parsed.actions)),
+            profiles=tuple(
+                ProfileInfo(i, p.name, p.size, p.algo is not None)
+                for i, p in enumerate(parsed.profiles.values())
+            ),
+            counters=tuple(counter_info(parsed, i) for i in range(len(parsed.counters))),
+            meters=tuple(meter_info(parsed, i) for i in range(len(parsed.meters))),
+            registers=tuple(
+                RegisterInfo(i, r.name, r.size, r.width)
+                for i, r in enumerate(parsed.registers.values())
+            ),
+            digests=tuple(
+                DigestInfo(i, d.name, tuple(codegen.digest_widths(parsed, d)))
+                for i, d in enumerate(parsed.digests)
+            ),
+            value_sets=tuple(
+                ValueSetInfo(i, v.name, v.width) for i, v in enumerate(parsed.value_sets.values())
+            ),
+        )
+
+
+def read(source: Path | str | bytes | dict[str, Any]) -> bytes:
+    """The JSON's text."""
+    if isinstance(source, bytes):
+        return source
+    if isinstance(source, dict):
+        return json.dumps(source).encode()
+    try:
+        return Path(source).read_bytes()
+    except OSError as error:
+        raise bmv2.JsonError(f"{source}: cannot be read: {error.strerror}") from None
+
+
+def action_info(index: int, action: bmv2.Action) -> ActionInfo:
+    """An action's symbol."""
+    return ActionInfo(index, action.name, tuple(ParamInfo(p.name, p.width) for p in action.params))
+
+
+def table_info(program: bmv2.Program, index: int) -> TableInfo:
+    """A table's symbol."""
+    table = program.tables[index]
+    keys = tuple(
+        KeyInfo(k.name, program.field_of(k.target).width, MatchKind(k.match)) for k in table.keys
+    )
+    direct = [c.binding for c in program.counters.values() if c.binding == table.name]
+    default = table.default if table.profile is None else None
+    return TableInfo(
+        index=index,
+        name=table.name,
+        kind=MatchKind(table.match),
+        keys=keys,
+        actions=table.actions,
+        size=table.size,
+        profile=None if table.profile is None else list(program.profiles).index(table.profile),
+        has_counters=table.with_counters or bool(direct),
+        meter=None
+        if table.direct_meter is None
+        else list(program.meters).index(table.direct_meter),
+        has_timeout=table.support_timeout,
+        is_const=table.entries is not None,
+        default_action=default.action if default else NO_ACTION,
+        default_params=default.params if default else (),
+        default_is_const=default.is_const if default else False,
+    )
+
+
+def bound_table(program: bmv2.Program, name: str | None) -> int | None:
+    """The table that a direct counter or meter belongs to."""
+    if name is None:
+        return None
+    names = [t.name for t in program.tables]
+    return names.index(name) if name in names else None
+
+
+def counter_info(program: bmv2.Program, index: int) -> CounterInfo:
+    """A counter array's symbol."""
+    counter = list(program.counters.values())[index]
+    return CounterInfo(index, counter.name, counter.size, bound_table(program, counter.binding))
+
+
+def meter_info(program: bmv2.Program, index: int) -> MeterInfo:
+    """A meter array's symbol."""
+    meter = list(program.meters.values())[index]
+    table = bound_table(program, meter.binding)
+    return MeterInfo(index, meter.name, meter.size, table, meter.counts_bytes)

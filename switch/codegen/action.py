@@ -1,0 +1,526 @@
+"""Actions: each primitive becomes a statement or a few.
+
+A failing index (a register, counter or meter beyond its end) does nothing, as in BMv2.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from .. import bmv2
+from ..bmv2 import JsonError
+from .expression import Exprs, Rep, cast
+from .unit import c_type, indent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..bmv2 import Expr, Primitive
+    from .unit import Unit
+
+REWRITTEN = {  # primitives that are another way to say `assign(dst, a op b)`
+    "add": "+",
+    "subtract": "-",
+    "bit_xor": "^",
+    "bit_or": "|",
+    "bit_and": "&",
+    "shift_left": "<<",
+    "shift_right": ">>",
+}
+
+
+def c_string(text: str) -> str:
+    """A C string literal."""
+    out = []
+    for byte in text.encode():
+        char = chr(byte)
+        if char in '"\\':
+            out.append("\\" + char)
+        else:
+            out.append(char if 32 <= byte < 127 else f"\\{byte:03o}")
+    return '"' + "".join(out).replace("??", '?""?') + '"'
+
+
+class Actions:
+    """Writes primitives, with expressions of the surrounding action or parser state."""
+
+    def __init__(self, unit: Unit, exprs: Exprs) -> None:
+        self.unit = unit
+        self.exprs = exprs
+        known: dict[str, Callable[[Primitive], list[str]]] = {
+            "assign": self.assign,
+            "modify_field": self.assign,
+            "assign_VL": self.assign_varbit,
+            "assign_header": self.assign_header,
+            "copy_header": self.assign_header,
+            "assign_union": self.assign_union,
+            "assign_header_stack": self.assign_stack,
+            "assign_union_stack": self.assign_union_stack,
+            "push": lambda p: self.shift_stack(p, 1),
+            "pop": lambda p: self.shift_stack(p, -1),
+            "add_header": self.add_header,
+            "add_header_fast": self.add_header,
+            "remove_header": self.remove_header,
+            "drop": self.drop,
+            "mark_to_drop": self.drop,
+            "exit": lambda _: ["r->pkt->exited = true;", "return;"],
+            "no_op": lambda _: [],
+            "assert": self.assertion,
+            "assume": self.assertion,
+            "log_msg": self.log_message,
+            "generate_digest": self.digest,
+            "clone_ingress_pkt_to_egress": self.clone,
+            "clone_egress_pkt_to_egress": self.clone,
+            "resubmit": lambda p: self.request(p, "resubmit_list"),
+            "recirculate": lambda p: self.request(p, "recirculate_list"),
+            "truncate": self.truncate,
+            "modify_field_rng_uniform": self.random,
+            "modify_field_with_hash_based_offset": self.hash,
+            "count": self.count,
+            "execute_meter": self.meter,
+            "register_read": self.register_read,
+            "register_write": self.register_write,
+            "add_to_field": lambda p: self.in_place(p, "+"),
+            "subtract_from_field": lambda p: self.in_place(p, "-"),
+        }
+        known |= dict.fromkeys(REWRITTEN, self.operate)
+        self.known = known
+
+    def primitive(self, p: Primitive) -> list[str]:
+        """The statements of a primitive."""
+        if p.op not in self.known:
+            raise JsonError(f"{p.path}: primitive {p.op!r} is not part of v1model")
+        try:
+            return self.known[p.op](p)
+        except JsonError as error:
+            raise JsonError(f"{p.path}: {error}") from None
+        except (IndexError, ValueError, KeyError):
+            raise JsonError(f"{p.path}: wrong arguments for {p.op!r}") from None
+
+    # Assignments
+
+    def target(self, e: Expr) -> tuple[str, int, bool]:
+        """An lvalue, its width, and whether it is signed."""
+        if isinstance(e, bmv2.FieldRef):
+            field = self.unit.program.field_of(e)
+            return self.exprs.field_text(e.header, e.field), field.width, field.is_signed
+        if isinstance(e, bmv2.StackField):
+            stack = self.unit.program.stacks[e.stack]
+            found = next(f for f in stack.type.fields if f.name == e.field)
+            return self.exprs.last_field(e.stack, e.field), found.width, found.is_signed
+        if isinstance(e, bmv2.Op) and e.op == "access_field":
+            header_type, path = self.exprs.header(e.left)
+            found = header_type.fields[self.exprs.constant(e.right)]
+            name = self.unit.fields[header_type.name, found.name]
+            return f"{path}.{name}", found.width, found.is_signed
+        raise JsonError("the target of an assignment must be a field")
+
+    def store(self, target: Expr, value: Expr) -> list[str]:
+        """Assign a number to a field, or to a cell of a register array."""
+        if isinstance(target, bmv2.RegisterCell):
+            return self.write_register(target.register, target.index, value)
+        path, width, is_signed = self.target(target)
+        return [f"{path} = {bare(self.exprs.stored(value, width, is_signed))};"]
+
+    def assign(self, p: Primitive) -> list[str]:
+        """`dst = value`."""
+        target, value = p.args
+        if self.exprs.is_boolean(value):
+            value = bmv2.Op("b2d", None, value)
+        return self.store(target, value)
+
+    def operate(self, p: Primitive) -> list[str]:
+        """`dst = a op b`."""
+        target, left, right = p.args
+        return self.store(target, bmv2.Op(REWRITTEN[p.op], left, right))
+
+    def in_place(self, p: Primitive, op: str) -> list[str]:
+        """`dst = dst op b`."""
+        target, right = p.args
+        return self.store(target, bmv2.Op(op, target, right))
+
+    def varbit_path(self, e: Expr) -> tuple[str, bmv2.Field]:
+        """The lvalue of a varbit field."""
+        if isinstance(e, bmv2.FieldRef):
+            return self.exprs.field_text(e.header, e.field), self.unit.program.field_of(e)
+        if isinstance(e, bmv2.Op) and e.op == "access_field":
+            header_type, path = self.exprs.header(e.left)
+            found = header_type.fields[self.exprs.constant(e.right)]
+            return f"{path}.{self.unit.fields[header_type.name, found.name]}", found
+        raise JsonError("a field of variable length is expected")
+
+    def assign_varbit(self, p: Primitive) -> list[str]:
+        """Copy a field of variable length."""
+        (to, field), (source, other) = (self.varbit_path(a) for a in p.args)
+        if not field.is_varbit or not other.is_varbit:
+            raise JsonError("both fields must be of variable length")
+        return [
+            f"{to}_bits = {source}_bits;",
+            f"memcpy({to}, {source}, {min(field.width, other.width) // 8});",
+        ]
+
+    # Headers
+
+    def set_valid(self, e: Expr) -> list[str]:
+        """Statements for what else changes when a header becomes valid: a union has one member."""
+        if isinstance(e, bmv2.HeaderRef):
+            others = self.unit.siblings.get(e.name, [])
+            return [f"{self.unit.paths[o]}.is_valid = false;" for o in others]
+        if isinstance(e, bmv2.Op) and e.op == "access_union_header":
+            _, own = self.exprs.header(e)
+            if isinstance(e.left, bmv2.UnionRef):
+                members = [
+                    self.unit.paths[h] for _, h in self.unit.program.unions[e.left.name].members
+                ]
+            else:
+                stack, path = self.exprs.union_at(e.left)
+                names = [n for (s, _), n in self.unit.union_fields.items() if s == stack]
+                members = [f"{path}.{n}" for n in names]
+            return [f"{m}.is_valid = false;" for m in members if m != own]
+        return []
+
+    def size(self, header_type: bmv2.HeaderType, path: str) -> str:
+        """A header's bytes."""
+        varbit = header_type.varbit
+        fixed = str(header_type.fixed_bits // 8)
+        if varbit is None:
+            return fixed
+        return f"{fixed} + {path}.{self.unit.fields[header_type.name, varbit.name]}_bits / 8"
+
+    def add_header(self, p: Primitive) -> list[str]:
+        """setValid: a header that was not valid starts as zeros."""
+        header_type, path = self.exprs.header(p.args[0])
+        if p.op == "add_header_fast":
+            return [f"{path}.is_valid = true;", *self.set_valid(p.args[0])]
+        return [
+            f"if (!{path}.is_valid) {{",
+            f"    memset(&{path}, 0, sizeof {path});",
+            f"    {path}.is_valid = true;",
+            f"    r->pkt->length += {header_type.fixed_bits // 8};",
+            *(f"    {s}" for s in self.set_valid(p.args[0])),
+            "}",
+        ]
+
+    def remove_header(self, p: Primitive) -> list[str]:
+        """setInvalid."""
+        header_type, path = self.exprs.header(p.args[0])
+        return [
+            f"if ({path}.is_valid) {{",
+            f"    r->pkt->length -= {self.size(header_type, path)};",
+            f"    {path}.is_valid = false;",
+            "}",
+        ]
+
+    def assign_header(self, p: Primitive) -> list[str]:
+        """Copy a header; an invalid one only makes the target invalid."""
+        (to_type, to), (from_type, source) = (self.exprs.header(a) for a in p.args)
+        if to_type.name != from_type.name:
+            raise JsonError(f"a {from_type.name!r} cannot be assigned to a {to_type.name!r}")
+        return [
+            f"if ({source}.is_valid) {{",
+            f"    {to} = {source};",
+            *(f"    {s}" for s in self.set_valid(p.args[0])),
+            "} else {",
+            f"    {to}.is_valid = false;",
+            "}",
+        ]
+
+    def assign_union(self, p: Primitive) -> list[str]:
+        """Copy a union: its members one by one."""
+        if all(isinstance(a, bmv2.UnionRef) for a in p.args):
+            pairs = zip(*(self.union_members(a) for a in p.args), strict=True)
+        else:
+            pairs = zip(*(self.stack_members(a) for a in p.args), strict=True)
+        return [f"{to} = {source};" for to, source in pairs]
+
+    def union_members(self, e: Expr) -> list[str]:
+        """The lvalues of a union's members."""
+        assert isinstance(e, bmv2.UnionRef)
+        return [self.unit.paths[h] for _, h in self.unit.program.unions[e.name].members]
+
+    def stack_members(self, e: Expr) -> list[str]:
+        """The lvalues of the members of a union that may be in a stack."""
+        if isinstance(e, bmv2.UnionRef):
+            return self.union_members(e)
+        stack, path = self.exprs.union_at(e)
+        return [f"{path}.{n}" for (s, _), n in self.unit.union_fields.items() if s == stack]
+
+    def assign_stack(self, p: Primitive) -> list[str]:
+        """Copy a stack, invalid headers and the fill level with it."""
+        to, source = (self.unit.stacks[a.name] for a in p.args if isinstance(a, bmv2.StackRef))
+        return [
+            f"memcpy(h->{to}, h->{source}, sizeof h->{to});",
+            f"h->{to}_next = h->{source}_next;",
+        ]
+
+    def assign_union_stack(self, p: Primitive) -> list[str]:
+        """Copy a stack of unions."""
+        refs = [a for a in p.args if isinstance(a, bmv2.UnionStackRef)]
+        to, source = (self.unit.union_stacks[a.name] for a in refs)
+        return [
+            f"memcpy(h->{to}, h->{source}, sizeof h->{to});",
+            f"h->{to}_next = h->{source}_next;",
+        ]
+
+    def shift_stack(self, p: Primitive, direction: int) -> list[str]:
+        """push_front and pop_front: what enters is invalid."""
+        stack, amount = p.args
+        if isinstance(stack, bmv2.StackRef):
+            size = len(self.unit.program.stacks[stack.name].headers)
+        else:
+            assert isinstance(stack, bmv2.UnionStackRef)
+            size = len(self.unit.program.union_stacks[stack.name].unions)
+        name = self.exprs.stack_name(stack)
+        by = self.exprs.count(amount)
+        call = "sw_push" if direction > 0 else "sw_pop"
+        return [
+            f"{call}(h->{name}, sizeof h->{name}[0], {size}, &h->{name}_next, {by});",
+        ]
+
+    # Externs
+
+    def drop(self, _: Primitive) -> list[str]:
+        """mark_to_drop: also takes back a multicast."""
+        lines = []
+        spec = self.unit.standard("standard_metadata.egress_spec")
+        if spec is not None:
+            lines.append(f"{spec[0]} = r->state->drop_port;")
+        group = self.unit.standard("intrinsic_metadata.mcast_grp")
+        if group is not None:
+            lines.append(f"{group[0]} = 0;")
+        lines.append('SW_TRACE(r, "marked to be dropped");')
+        return lines
+
+    def condition(self, e: Expr) -> str:
+        """A condition given as a truth value or as a number."""
+        if self.exprs.is_boolean(e):
+            return self.exprs.boolean(e)
+        return self.exprs.compare("!=", e, bmv2.Const(0))
+
+    def assertion(self, p: Primitive) -> list[str]:
+        """The assert and assume externs: the packet is dropped, the switch goes on."""
+        where = p.op
+        if p.source is not None:
+            where = f"{p.source.file}:{p.source.line}: {p.source.text}"
+        return [
+            f"if (!{self.condition(p.args[0])}) {{",
+            f"    sw_assert_failed(r, {c_string(where)});",
+            "}",
+        ]
+
+    def log_message(self, p: Primitive) -> list[str]:
+        """log_msg: braces are filled in with numbers, in decimal."""
+        text, values = p.args[0], p.args[1] if len(p.args) > 1 else bmv2.Vector(())
+        if not isinstance(text, bmv2.StringConst) or not isinstance(values, bmv2.Vector):
+            raise JsonError("log_msg takes a text and a list of values")
+        pieces = re.split(r"(?<!\\)\{[^}]*\}", text.value)
+        if len(pieces) - 1 != len(values.items):
+            raise JsonError(
+                f"the text has {len(pieces) - 1} braces, for {len(values.items)} values"
+            )
+        pieces = [x.replace("\\{", "{").replace("\\}", "}").replace("%", "%%") for x in pieces]
+        formats, args = [], []
+        for item in values.items:
+            is_bool = self.exprs.is_boolean(item)
+            value = self.exprs.exact(bmv2.Op("b2d", None, item) if is_bool else item)
+            if value.rep is Rep.S64:
+                formats.append("%lld")
+                args.append(f"(long long){value.text}")
+            elif value.rep is Rep.U64:
+                formats.append("%llu")
+                args.append(f"(unsigned long long){value.text}")
+            else:
+                formats.append("0x%llx%016llx")
+                whole = cast(value, Rep.U128)
+                args.append(f"(unsigned long long)({whole} >> 64)")
+                args.append(f"(unsigned long long)({whole})")
+        text_out = pieces[0] + "".join(f + s for f, s in zip(formats, pieces[1:], strict=True))
+        return [f"sw_log(r, {', '.join([c_string(text_out), *args])});"]
+
+    def digest(self, p: Primitive) -> list[str]:
+        """digest: send the fields of a learn list."""
+        wanted = self.exprs.constant(p.args[1])
+        for i, digest in enumerate(self.unit.program.digests):
+            if digest.id == wanted:
+                return [f"r->pkt->digest_list = {i} + 1; /* {digest.name} */"]
+        raise JsonError(f"there is no learn list with id {wanted}")
+
+    def clone(self, p: Primitive) -> list[str]:
+        """clone: the last one of a pipeline wins."""
+        session, fields = p.args
+        return [
+            f"r->pkt->clone_session = (uint16_t)({self.exprs.stored(session, 16)}) | PKT_CLONE_REQUESTED;",
+            f"r->pkt->clone_list = {self.exprs.stored(fields, 16)};",
+        ]
+
+    def request(self, p: Primitive, member: str) -> list[str]:
+        """resubmit and recirculate."""
+        return [f"r->pkt->{member} = {self.exprs.stored(p.args[0], 16)};"]
+
+    def truncate(self, p: Primitive) -> list[str]:
+        """truncate: the smallest length asked for holds."""
+        return [
+            "{",
+            f"    uint64_t most = {self.exprs.count(p.args[0])};",
+            "    if (most < r->pkt->truncate_len)",
+            "        r->pkt->truncate_len = (uint32_t)most;",
+            "}",
+        ]
+
+    def random(self, p: Primitive) -> list[str]:
+        """random: nothing is written if the bounds are the wrong way round."""
+        path, width, _ = self.target(p.args[0])
+        low, high = (cast(self.exprs.exact(a), Rep.U64) for a in p.args[1:])
+        mask = "" if width >= 64 else f" & {(1 << width) - 1:#x}u"
+        return [f"if ({low} <= {high})", f"    {path} = sw_random(r->state, {low}, {high}){mask};"]
+
+    def hash(self, p: Primitive) -> list[str]:
+        """hash: `base + calculation % size`, where a size of 0 counts as 1."""
+        target, base, calculation, size = p.args
+        if not isinstance(calculation, bmv2.ObjectRef) or calculation.kind != "calculation":
+            raise JsonError("a calculation is expected")
+        path, width, _ = self.target(target)
+        name = self.unit.calculations[calculation.name]
+        value = f"calculate_{name}(r, h)"
+        if isinstance(size, bmv2.Const):
+            by = size.value & (2**64 - 1) or 1
+            value = f"{value} % {by}u"
+        else:
+            value = f"sw_modulo({value}, {cast(self.exprs.exact(size), Rep.U64)})"
+        if not (isinstance(base, bmv2.Const) and base.value == 0):
+            value = f"{value} + {cast(self.exprs.exact(base), Rep.U64)}"
+        if width not in (8, 16, 32) and width < 64:
+            value = f"({value}) & {(1 << width) - 1:#x}u"
+        if width > 128:
+            value = f"wide_from_u64({value})"
+        return [f"{path} = {value};"]
+
+    def array(self, e: Expr, kind: str) -> str:
+        """The name of a counter, meter or register array."""
+        if not isinstance(e, bmv2.ObjectRef) or e.kind != kind:
+            raise JsonError(f"a {kind.replace('_', ' ')} is expected")
+        return e.name
+
+    def count(self, p: Primitive) -> list[str]:
+        """count: one packet of the length received."""
+        name = self.array(p.args[0], "counter_array")
+        c_name = self.unit.counters[name]
+        size = self.unit.program.counters[name].size
+        return [
+            f"sw_count(r, r->state->counters[COUNTER_{c_name}], {size}, {self.exprs.count(p.args[1])});",
+        ]
+
+    def meter(self, p: Primitive) -> list[str]:
+        """execute_meter: 0 green, 1 yellow, 2 red."""
+        name = self.array(p.args[0], "meter_array")
+        meter = self.unit.program.meters[name]
+        path, _, _ = self.target(p.args[2])
+        amount = "r->pkt->ingress_len" if meter.counts_bytes else "1"
+        index = self.exprs.count(p.args[1])
+        array = f"r->state->meters[METER_{self.unit.meters[name]}]"
+        return [
+            f"if ({index} < {meter.size})",
+            f"    {path} = meter_run(&{array}[{index}], {amount}, r->now);",
+        ]
+
+    def register_read(self, p: Primitive) -> list[str]:
+        """register.read."""
+        target, array, index = p.args
+        name = self.array(array, "register_array")
+        register = self.unit.program.registers[name]
+        at = self.exprs.count(index)
+        path, width, is_signed = self.target(target)
+        value = bare(self.exprs.stored(bmv2.RegisterCell(name, index), width, is_signed))
+        return [f"if ({at} < {register.size})", f"    {path} = {value};"]
+
+    def register_write(self, p: Primitive) -> list[str]:
+        """register.write."""
+        array, index, value = p.args
+        return self.write_register(self.array(array, "register_array"), index, value)
+
+    def write_register(self, name: str, index: Expr, value: Expr) -> list[str]:
+        """Store in a cell; nothing happens beyond the end."""
+        register = self.unit.program.registers[name]
+        if self.exprs.is_boolean(value):
+            value = bmv2.Op("b2d", None, value)
+        stored = bare(self.exprs.stored(value, register.width))
+        return [f"write_{self.unit.registers[name]}(r, {self.exprs.count(index)}, {stored});"]
+
+
+def bare(text: str) -> str:
+    """Drop parentheses around a whole expression."""
+    if not (text.startswith("(") and text.endswith(")")):
+        return text
+    depth = 0
+    for i, char in enumerate(text):
+        depth += (char == "(") - (char == ")")
+        if depth == 0 and i < len(text) - 1:
+            return text
+    return text[1:-1]
+
+
+def emit_action(unit: Unit, index: int) -> str:
+    """The function of an action, and the struct of its parameters."""
+    action = unit.program.actions[index]
+    name = unit.actions[index]
+    params = tuple(zip(unit.params[index], (p.width for p in action.params), strict=True))
+    writer = Actions(unit, Exprs(unit, params))
+    jumps = jump_targets(action)
+    body: list[str] = []
+    for i, primitive in enumerate(action.body):
+        if i in jumps:
+            body.append(f"step_{i}:;")
+        body += (
+            jump(writer, primitive)
+            if primitive.op.startswith("_jump")
+            else writer.primitive(primitive)
+        )
+    if len(action.body) in jumps:
+        body.append(f"step_{len(action.body)}:;")
+    text = "\n".join(body)
+    parts = []
+    if params:
+        fields = "\n".join(f"    {declare(n, w)}" for n, w in params)
+        parts.append(f"struct {name}_params {{\n{fields}\n}};\n\n")
+    argument = f", const struct {name}_params *a" if params else ""
+    parts.append(f"/* {action.name} */\n" if name != action.name else "")
+    parts.append(f"static inline void do_{name}(struct sw_run *r, struct phv *h{argument})\n{{\n")
+    for used, what in (("r->", "r"), ("h->", "h"), ("a->", "a")):
+        needed = what != "a" or params
+        if needed and used not in text and f"({what}," not in text and f"({what})" not in text:
+            parts.append(f"    (void){what};\n")
+    body_text = indent(text).replace("    step_", "step_")
+    parts.append(f"{body_text}\n}}" if text else "}")
+    return "".join(parts)
+
+
+def declare(name: str, width: int) -> str:
+    """The declaration of a parameter."""
+    if width > 64:
+        return f"uint64_t {name}[{-(-width // 64)}]; /* {width} bits */"
+    bits = "" if width in (8, 16, 32, 64) else f" /* {width} bits */"
+    return f"{c_type(width)} {name};{bits}"
+
+
+def jump_targets(action: bmv2.Action) -> set[int]:
+    """The primitives that jumps lead to."""
+    found = set()
+    for primitive in action.body:
+        if primitive.op.startswith("_jump"):
+            target = primitive.args[-1]
+            while isinstance(target, bmv2.Op):
+                raise JsonError(f"{primitive.path}: a jump must lead to a constant place")
+            if not isinstance(target, bmv2.Const) or not 0 <= target.value <= len(action.body):
+                raise JsonError(f"{primitive.path}: a jump leads out of the action")
+            found.add(target.value)
+    return found
+
+
+def jump(writer: Actions, primitive: Primitive) -> list[str]:
+    """_jump and _jump_if_zero."""
+    target = primitive.args[-1]
+    assert isinstance(target, bmv2.Const)
+    if primitive.op == "_jump":
+        return [f"goto step_{target.value};"]
+    return [f"if (!{writer.condition(primitive.args[0])})", f"    goto step_{target.value};"]

@@ -1,0 +1,230 @@
+"""Tables: building the key, finding the entry, running its action."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .. import bmv2
+from ..layout import entry_layout, key_layout, member_stride, profile_actions, uses_trie
+from .expression import Exprs
+from .unit import Unit
+
+if TYPE_CHECKING:
+    from ..bmv2 import Table
+
+MATCHES = {"exact": "SW_EXACT", "lpm": "SW_LPM", "ternary": "SW_TERNARY", "range": "SW_RANGE"}
+
+
+def key_words(unit: Unit, table: Table) -> list[str]:
+    """The words of a table's key."""
+    exprs = Exprs(unit)
+    widths = [unit.program.field_of(k.target).width for k in table.keys]
+    layout = key_layout(widths)
+    words: list[list[str]] = [[] for _ in range(layout.words)]
+    for key, width, shift in zip(table.keys, widths, layout.shifts, strict=True):
+        field = unit.program.field_of(key.target)
+        text = exprs.field_text(key.target.header, key.target.field)
+        if width > 128:
+            for i in range(-(-width // 64)):
+                words[shift // 64 + i].append(
+                    part(f"{text}.word[{i}]", key.mask, i, width, field.is_signed)
+                )
+        elif width > 64:
+            words[shift // 64].append(
+                part(f"(uint64_t){text}", key.mask, 0, width, field.is_signed)
+            )
+            high = f"(uint64_t)((u128){text} >> 64)"
+            words[shift // 64 + 1].append(part(high, key.mask, 1, width, field.is_signed))
+        else:
+            value = part(f"(uint64_t){text}", key.mask, 0, width, field.is_signed)
+            at = shift % 64
+            words[shift // 64].append(f"{value} << {at}" if at else value)
+    return [" | ".join(w) or "0" for w in words]
+
+
+def part(text: str, mask: int | None, word: int, width: int, is_signed: bool) -> str:
+    """A word of a key field under its static mask."""
+    full = ((1 << width) - 1) >> (64 * word) & (2**64 - 1)
+    wanted = full if mask is None else mask >> (64 * word) & full
+    if wanted == full and not (is_signed and full != 2**64 - 1):
+        return text
+    return f"({text} & {wanted:#x}u)"
+
+
+def emit_apply(unit: Unit, table: Table) -> str:
+    """The function that applies a table; it returns what the control flow depends on."""
+    name = unit.tables[table.name]
+    layout = entry_layout(unit.program, table)
+    words = key_words(unit, table)
+    by_hit = "__HIT__" in table.next_tables or "__MISS__" in table.next_tables
+    out = [f"/* table {table.name}: {table.match}, {table.size} entries */"]
+    out.append(f"static inline uint32_t apply_{name}(struct sw_run *r, struct phv *h)")
+    out.append("{")
+    out.append(f"    const struct sw_table *t = &r->state->tables[TABLE_{name}];")
+    if words:
+        out.append(f"    const uint64_t key[{len(words)}] = {{{', '.join(words)}}};")
+        out.append(f"    struct sw_entry *e = {find(unit, table, len(words), layout.stride)};")
+        out += trace_key(unit, table)
+        out.append("    const bool hit = e != NULL;")
+        out.append("    if (hit) {")
+        out += [f"        {s}" for s in on_hit(unit, table)]
+        out.append(f'        SW_TRACE(r, "table {table.name}: hit");')
+        out.append("    } else {")
+        out.append("        e = t->fallback;")
+        out.append(f'        SW_TRACE(r, "table {table.name}: miss");')
+        out.append("    }")
+    else:
+        out.append("    struct sw_entry *e = t->fallback;")
+        if by_hit:
+            out.append("    const bool hit = false;")
+    out += dispatch(unit, table)
+    out.append("    return hit;" if by_hit else "    return action;")
+    if by_hit:
+        out.insert(len(out) - 1, "    (void)action;")
+    out.append("}")
+    return "\n".join(out)
+
+
+def trace_key(unit: Unit, table: Table) -> list[str]:
+    """Tell the key, field by field."""
+    exprs = Exprs(unit)
+    lines = []
+    for key in table.keys:
+        field = unit.program.field_of(key.target)
+        text = exprs.field_text(key.target.header, key.target.field)
+        if field.width <= 64:
+            value = f"(unsigned long long){text}"
+            lines.append(f'    SW_TRACE(r, "  key {key.name} = 0x%llx", {value});')
+        elif field.width <= 128:
+            value = f"(unsigned long long)((u128){text} >> 64), (unsigned long long){text}"
+            lines.append(f'    SW_TRACE(r, "  key {key.name} = 0x%llx%016llx", {value});')
+    return lines
+
+
+def find(unit: Unit, table: Table, words: int, stride: int) -> str:
+    """The lookup."""
+    widths = [unit.program.field_of(k.target).width for k in table.keys]
+    if table.match == "exact":
+        return f"table_find_exact(t, key, {words}, {stride})"
+    if uses_trie(table, widths):
+        shift = 64 - widths[0]
+        return f"table_find_lpm(t, key[0]{f' << {shift}' if shift else ''}, {stride})"
+    return f"table_find_ternary(t, key, {words}, {stride})"
+
+
+def on_hit(unit: Unit, table: Table) -> list[str]:
+    """What a table measures per entry."""
+    layout = entry_layout(unit.program, table)
+    lines = []
+    if layout.meter_at:
+        assert table.direct_meter is not None
+        meter = unit.program.meters[table.direct_meter]
+        amount = "r->pkt->ingress_len" if meter.counts_bytes else "1"
+        call = f"meter_run(entry_at(e, {layout.meter_at}), {amount}, r->now)"
+        if meter.result is not None:
+            path = Exprs(unit).field_text(meter.result.header, meter.result.field)
+            lines.append(f"{path} = {call};")
+    if layout.counter_at:
+        lines.append(f"sw_count_direct(r, entry_at(e, {layout.counter_at}));")
+    if layout.hit_at:
+        lines.append(f"*(ns_t *)entry_at(e, {layout.hit_at}) = r->now;")
+    return lines
+
+
+def dispatch(unit: Unit, table: Table) -> list[str]:
+    """Run the action of an entry `e`; sets `action`."""
+    layout = entry_layout(unit.program, table)
+    if table.profile is None:
+        lines = ["    const uint32_t action = e->action;"]
+        data = f"entry_at(e, {layout.data_at})"
+        offered = list(table.actions)
+        if table.default is not None and table.default.action not in offered:
+            offered.append(table.default.action)
+    else:
+        profile = unit.program.profiles[table.profile]
+        c_name = unit.profiles[table.profile]
+        stride = member_stride(unit.program, table.profile)
+        selector = f"select_{c_name}(r, h)" if profile.algo else "0"
+        lines = [
+            "    const struct sw_member *m = NULL;",
+            "    if (e->action != SW_NO_ACTION)",
+            f"        m = profile_choose(&r->state->profiles[PROFILE_{c_name}], e->action,",
+            f"                           e->action & SW_GROUP ? {selector} : 0, {stride});",
+            "    const uint32_t action = m ? m->action : SW_NO_ACTION;",
+        ]
+        data = "m->data"
+        offered = profile_actions(unit.program, table.profile)
+    lines.append("    switch (action) {")
+    for index in offered:
+        name = unit.actions[index]
+        argument = f", (const void *){data}" if unit.program.actions[index].params else ""
+        lines.append(f"    case ACTION_{name}:")
+        lines.append(f'        SW_TRACE(r, "action {unit.program.actions[index].name}");')
+        lines.append(f"        do_{name}(r, h{argument});")
+        lines.append("        break;")
+    lines.append("    }")
+    return lines
+
+
+def emit_descriptions(unit: Unit) -> str:
+    """Constant descriptions of all tables, for the run-time."""
+    parts = []
+    rows = []
+    for table in unit.program.tables:
+        name = unit.tables[table.name]
+        layout = entry_layout(unit.program, table)
+        widths = [unit.program.field_of(k.target).width for k in table.keys]
+        keys = key_layout(widths)
+        if table.keys:
+            items = ", ".join(
+                f"{{{MATCHES[k.match]}, {w}, {s}}}"
+                for k, w, s in zip(table.keys, widths, keys.shifts, strict=True)
+            )
+            parts.append(f"static const struct sw_key_desc {name}_keys[] = {{{items}}};")
+        actions = ", ".join(f"ACTION_{unit.actions[a]}" for a in table.actions)
+        if actions:
+            parts.append(f"static const uint32_t {name}_actions[] = {{{actions}}};")
+        default = table.default if table.profile is None else None
+        data = default_data(unit, default)
+        if data:
+            parts.append(f"static const uint64_t {name}_default[] = {{{data}}};")
+        profile = f"PROFILE_{unit.profiles[table.profile]}" if table.profile else "SW_NO_PROFILE"
+        default_name = f"ACTION_{unit.actions[default.action]}" if default else "SW_NO_ACTION"
+        rows.append(
+            f"""    {{
+        .name = "{table.name}",
+        .match = {MATCHES[table.match]},
+        .is_const = {str(table.entries is not None).lower()},
+        .default_is_const = {str(bool(default and default.is_const)).lower()},
+        .n_keys = {len(table.keys)},
+        .keys = {f"{name}_keys" if table.keys else "NULL"},
+        .key_words = {keys.words},
+        .max_size = {table.size},
+        .profile = {profile},
+        .n_actions = {len(table.actions)},
+        .actions = {f"{name}_actions" if actions else "NULL"},
+        .default_action = {default_name},
+        .default_data = {f"{name}_default" if data else "NULL"},
+        .order_at = {layout.order_at},
+        .counter_at = {layout.counter_at},
+        .hit_at = {layout.hit_at},
+        .meter_at = {layout.meter_at},
+        .data_at = {layout.data_at},
+        .stride = {layout.stride},
+    }},"""
+        )
+    if rows:
+        parts.append("static const struct sw_table_desc tables[] = {\n" + "\n".join(rows) + "\n};")
+    return "\n".join(parts)
+
+
+def default_data(unit: Unit, default: bmv2.Default | None) -> str:
+    """The words of a default action's parameters."""
+    if default is None or not default.params:
+        return ""
+    from ..layout import param_layout
+
+    action = unit.program.actions[default.action]
+    layout = param_layout([p.width for p in action.params])
+    whole = sum(v << (8 * at) for v, at in zip(default.params, layout.offsets, strict=True))
+    return ", ".join(f"{whole >> (64 * i) & (2**64 - 1):#x}u" for i in range(layout.size // 8))

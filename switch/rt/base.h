@@ -1,0 +1,140 @@
+/* Types and small tools that every part of the run-time uses.
+ *
+ * Units live in type names. Time is whatever the caller's clock counts, one tick a nanosecond: a
+ * wall clock, a slowed one, or a simulator's. Nothing in here reads a clock.
+ */
+#ifndef SW_BASE_H
+#define SW_BASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "the run-time keeps keys and action data in little-endian words; port be_load and be_store first"
+#endif
+
+typedef uint64_t ns_t;    /* a time or a duration */
+typedef uint64_t bytes_t; /* a size */
+typedef uint64_t bps_t;   /* bits a second */
+typedef unsigned __int128 u128;
+typedef __int128 s128;
+
+#define SW_NEVER ((ns_t)-1)
+#define SW_PORTS 512 /* port numbers are 9 bits in v1model */
+#define SW_QUEUES 8  /* priorities a port */
+
+#define SW_LIKELY(x) __builtin_expect(!!(x), 1)
+#define SW_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define SW_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Big-endian loads and stores of 1 to 8 bytes; `n` is a constant wherever speed matters. */
+static inline uint64_t be_load(const uint8_t *p, unsigned n)
+{
+    uint64_t value = 0;
+    if (n == 8) {
+        memcpy(&value, p, 8);
+        return __builtin_bswap64(value);
+    }
+    if (n == 4) {
+        uint32_t word;
+        memcpy(&word, p, 4);
+        return __builtin_bswap32(word);
+    }
+    if (n == 2) {
+        uint16_t half;
+        memcpy(&half, p, 2);
+        return __builtin_bswap16(half);
+    }
+    if (n == 6)
+        return be_load(p, 4) << 16 | be_load(p + 4, 2);
+    for (unsigned i = 0; i < n; i++)
+        value = value << 8 | p[i];
+    return value;
+}
+
+static inline void be_store(uint8_t *p, unsigned n, uint64_t value)
+{
+    if (n == 8) {
+        value = __builtin_bswap64(value);
+        memcpy(p, &value, 8);
+    } else if (n == 4) {
+        uint32_t word = __builtin_bswap32((uint32_t)value);
+        memcpy(p, &word, 4);
+    } else if (n == 2) {
+        uint16_t half = __builtin_bswap16((uint16_t)value);
+        memcpy(p, &half, 2);
+    } else if (n == 6) {
+        be_store(p, 4, value >> 16);
+        be_store(p + 4, 2, value);
+    } else {
+        for (unsigned i = 0; i < n; i++)
+            p[i] = (uint8_t)(value >> (8 * (n - 1 - i)));
+    }
+}
+
+/* Bits at any offset, most significant first; `bits` is at most 64. */
+static inline uint64_t sw_get_bits(const uint8_t *p, size_t at, unsigned bits)
+{
+    uint64_t value = 0;
+    while (bits) {
+        unsigned left = 8 - at % 8;
+        unsigned take = bits < left ? bits : left;
+        unsigned piece = p[at / 8] >> (left - take) & ((1u << take) - 1);
+        value = value << take | piece;
+        at += take;
+        bits -= take;
+    }
+    return value;
+}
+
+static inline void sw_put_bits(uint8_t *p, size_t at, unsigned bits, uint64_t value)
+{
+    while (bits) {
+        unsigned left = 8 - at % 8;
+        unsigned take = bits < left ? bits : left;
+        unsigned mask = ((1u << take) - 1) << (left - take);
+        unsigned piece = (unsigned)(value >> (bits - take)) << (left - take) & mask;
+        p[at / 8] = (uint8_t)((p[at / 8] & ~mask) | piece);
+        at += take;
+        bits -= take;
+    }
+}
+
+/* Shifts by any amount: C leaves those by the type's width or more undefined, P4 does not. */
+static inline uint64_t sw_shl64(uint64_t a, uint64_t n) { return n < 64 ? a << n : 0; }
+static inline uint64_t sw_shr64(uint64_t a, uint64_t n) { return n < 64 ? a >> n : 0; }
+static inline int64_t sw_sar64(int64_t a, uint64_t n) { return a >> (n < 64 ? n : 63); }
+static inline u128 sw_shl128(u128 a, uint64_t n) { return n < 128 ? a << n : 0; }
+static inline u128 sw_shr128(u128 a, uint64_t n) { return n < 128 ? a >> n : 0; }
+static inline s128 sw_sar128(s128 a, uint64_t n) { return a >> (n < 128 ? n : 127); }
+
+/* The low `bits` of a word as a two's complement number. */
+static inline int64_t sw_sext64(uint64_t a, unsigned bits)
+{
+    return (int64_t)(a << (64 - bits)) >> (64 - bits);
+}
+static inline s128 sw_sext128(u128 a, unsigned bits)
+{
+    return (s128)(a << (128 - bits)) >> (128 - bits);
+}
+
+/* Division as P4 programs can rely on it: by zero is zero, not a trap. */
+static inline uint64_t sw_div64(uint64_t a, uint64_t b) { return b ? a / b : 0; }
+static inline uint64_t sw_mod64(uint64_t a, uint64_t b) { return b ? a % b : 0; }
+static inline u128 sw_div128(u128 a, u128 b) { return b ? a / b : 0; }
+static inline u128 sw_mod128(u128 a, u128 b) { return b ? a % b : 0; }
+
+/* Mix key words into a hash; good enough for tables whose keys the operator chooses. */
+static inline uint64_t sw_mix(const uint64_t *words, unsigned n)
+{
+    uint64_t h = 0x9e3779b97f4a7c15u;
+    for (unsigned i = 0; i < n; i++) {
+        u128 product = (u128)(h ^ words[i]) * 0xd6e8feb86659fd93u;
+        h = (uint64_t)product ^ (uint64_t)(product >> 64);
+    }
+    return h;
+}
+
+#endif

@@ -1,0 +1,174 @@
+/* Digests: samples gathered into lists, and not said twice before they are acknowledged.
+ *
+ * As BMv2: a list goes out when it is full or its first sample has waited long enough; a sample
+ * equal to one in the list, or in a list neither acknowledged nor timed out, is dropped.
+ */
+#include <stdlib.h>
+
+#include "sw.h"
+
+#define SEEN_MOST 65536
+#define LIST_BYTES_MOST 65536
+#define NONE UINT32_MAX
+
+struct digest_seen {
+    uint64_t hash; /* of the sample; 64 bits are taken to be the sample */
+    ns_t until;
+    uint32_t list_id, next; /* free: the next */
+    bool is_used;
+};
+
+bool digest_init(struct sw *sw)
+{
+    uint32_t n = sw->program->n_digests;
+    sw->digests = calloc(n ? n : 1, sizeof *sw->digests);
+    for (uint32_t i = 0; sw->digests && i < n; i++)
+        sw->digests[i].sent_free = NONE;
+    return sw->digests != NULL;
+}
+
+static void forget_all(struct sw_digest *d)
+{
+    index_free(&d->seen);
+    free(d->sent);
+    free(d->samples);
+    d->sent = NULL;
+    d->samples = NULL;
+    d->sent_used = d->sent_room = d->n_samples = 0;
+    d->sent_free = NONE;
+}
+
+void digest_free(struct sw *sw)
+{
+    for (uint32_t i = 0; sw->program && sw->digests && i < sw->program->n_digests; i++)
+        forget_all(&sw->digests[i]);
+    free(sw->digests);
+    sw->digests = NULL;
+}
+
+static void forget(struct sw_digest *d, uint32_t at)
+{
+    index_remove(&d->seen, d->sent[at].hash, at);
+    d->sent[at] = (struct digest_seen){.next = d->sent_free};
+    d->sent_free = at;
+    d->sent_used--;
+}
+
+/* True if the sample is new, and remembered from now on. */
+static bool remember(struct sw_digest *d, uint64_t hash)
+{
+    uint64_t slot;
+    if (!index_reserve(&d->seen) || d->sent_used >= SEEN_MOST)
+        return false;
+    for (uint32_t i = index_home(&d->seen, hash); (slot = d->seen.slots[i]) != 0;
+         i = (i + 1) & d->seen.mask)
+        if (d->sent[index_position(slot)].hash == hash)
+            return false;
+    if (d->sent_free == NONE) {
+        uint32_t room = d->sent_room ? d->sent_room * 2 : 16;
+        struct digest_seen *sent = realloc(d->sent, room * sizeof *sent);
+        if (!sent)
+            return false;
+        d->sent = sent;
+        for (uint32_t i = room; i-- > d->sent_room;) {
+            sent[i] = (struct digest_seen){.next = d->sent_free};
+            d->sent_free = i;
+        }
+        d->sent_room = room;
+    }
+    uint32_t at = d->sent_free;
+    d->sent_free = d->sent[at].next;
+    d->sent[at] = (struct digest_seen){hash, SW_NEVER, d->list_id, NONE, true};
+    index_put(&d->seen, hash, at);
+    d->sent_used++;
+    return true;
+}
+
+static void send_list(struct sw *sw, uint32_t digest, ns_t now)
+{
+    struct sw_digest *d = &sw->digests[digest];
+    uint32_t size = sw->program->digests[digest].cell_bytes;
+    struct event_head head = {
+        .kind = EVENT_DIGEST,
+        .body = d->n_samples * size,
+        .time = now,
+        .a = digest,
+        .b = d->list_id,
+        .c = d->n_samples,
+    };
+    event_put(&sw->events, &head, d->samples);
+    for (uint32_t i = 0; i < d->sent_room; i++) {
+        struct digest_seen *s = &d->sent[i];
+        if (s->is_used && s->list_id == d->list_id)
+            s->until = d->ack_timeout ? now + d->ack_timeout : now;
+    }
+    d->n_samples = 0;
+    d->list_id++;
+}
+
+void digest_sample(struct sw *sw, uint32_t digest, const void *phv, ns_t now)
+{
+    if (digest >= sw->program->n_digests || !sw->digests[digest].enabled)
+        return;
+    struct sw_digest *d = &sw->digests[digest];
+    uint32_t size = sw->program->digests[digest].cell_bytes;
+    uint8_t *sample = d->samples + (size_t)d->n_samples * size;
+    sw->program->digest(digest, phv, sample);
+    uint64_t word, hash = 0;
+    for (uint32_t i = 0; i < size; i += 8) { /* samples are padded to eight bytes */
+        memcpy(&word, sample + i, 8);
+        uint64_t both[2] = {hash, word};
+        hash = sw_mix(both, 2);
+    }
+    if (!remember(d, hash))
+        return;
+    if (!d->n_samples++)
+        d->first_ns = now;
+    if (d->n_samples >= d->max_list)
+        send_list(sw, digest, now);
+}
+
+ns_t digest_service(struct sw *sw, ns_t now)
+{
+    ns_t wake = SW_NEVER;
+    for (uint32_t i = 0; sw->program && i < sw->program->n_digests; i++) {
+        struct sw_digest *d = &sw->digests[i];
+        if (d->n_samples && d->first_ns + d->max_timeout <= now)
+            send_list(sw, i, now);
+        else if (d->n_samples && d->first_ns + d->max_timeout < wake)
+            wake = d->first_ns + d->max_timeout;
+        for (uint32_t k = 0; d->sent_used && k < d->sent_room; k++) {
+            if (d->sent[k].is_used && d->sent[k].until <= now)
+                forget(d, k);
+            else if (d->sent[k].is_used && d->sent[k].until < wake)
+                wake = d->sent[k].until;
+        }
+    }
+    return wake;
+}
+
+bool digest_configure(struct sw *sw, uint32_t digest, bool enabled, ns_t max_timeout,
+                      uint32_t max_list, ns_t ack_timeout)
+{
+    struct sw_digest *d = &sw->digests[digest];
+    uint32_t size = sw->program->digests[digest].cell_bytes;
+    uint32_t most = LIST_BYTES_MOST / (size ? size : 1);
+    forget_all(d);
+    d->enabled = enabled;
+    d->max_timeout = max_timeout;
+    d->ack_timeout = ack_timeout;
+    d->max_list = max_list && max_list < most ? max_list : most;
+    if (!enabled)
+        return true;
+    d->samples = calloc(d->max_list, size);
+    d->enabled = d->samples != NULL;
+    return d->enabled;
+}
+
+void digest_ack(struct sw *sw, uint32_t digest, uint32_t list_id)
+{
+    struct sw_digest *d = &sw->digests[digest];
+    for (uint32_t i = 0; i < d->sent_room; i++)
+        if (d->sent[i].is_used && d->sent[i].list_id == list_id && list_id != d->list_id)
+            forget(d, i);
+}

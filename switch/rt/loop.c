@@ -1,0 +1,339 @@
+/* The worker thread. */
+#define _GNU_SOURCE
+#include "loop.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BURST 32
+#define EVENTS 64
+#define LINK_CHECK_NS 100000000 /* between two looks at the interfaces' state, wall clock */
+#define SLEEP_MOST_NS 1000000000
+
+struct hosted {
+    struct sw *sw;
+    ns_t wake;
+    bool touched;
+};
+
+struct loop_port {
+    struct packet_port *driver;
+    struct hosted *host;
+    uint32_t number;
+    bool hot; /* had frames when last looked at: look again without asking the kernel */
+};
+
+struct loop {
+    double dilation;
+    ns_t origin;
+    int epoll, knock;
+    struct pkt_pool pool;
+    pthread_mutex_t owner;
+    unsigned waiting, served; /* atomic: threads at the door, and visits so far */
+    bool stopping, running;
+    pthread_t thread;
+    struct hosted **hosts;
+    struct loop_port **ports;
+    uint32_t n_hosts, n_ports;
+    ns_t worst_late;
+    ns_t link_check; /* wall clock */
+};
+
+static ns_t wall(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (ns_t)t.tv_sec * 1000000000 + (ns_t)t.tv_nsec;
+}
+
+ns_t loop_now(const struct loop *loop)
+{
+    ns_t passed = wall() - loop->origin;
+    return loop->dilation == 1.0 ? passed : (ns_t)((double)passed / loop->dilation);
+}
+
+struct pkt_pool *loop_pool(struct loop *loop) { return &loop->pool; }
+
+struct loop *loop_new(double dilation)
+{
+    struct loop *loop = calloc(1, sizeof *loop);
+    if (!loop)
+        return NULL;
+    loop->dilation = dilation;
+    loop->origin = wall();
+    loop->epoll = epoll_create1(EPOLL_CLOEXEC);
+    loop->knock = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    pthread_mutex_init(&loop->owner, NULL);
+    pkt_pool_init(&loop->pool);
+    struct epoll_event event = {.events = EPOLLIN};
+    if (loop->epoll < 0 || loop->knock < 0 ||
+        epoll_ctl(loop->epoll, EPOLL_CTL_ADD, loop->knock, &event)) {
+        loop_free(loop);
+        return NULL;
+    }
+    return loop;
+}
+
+void loop_free(struct loop *loop)
+{
+    if (!loop)
+        return;
+    loop_stop(loop);
+    if (loop->epoll >= 0)
+        close(loop->epoll);
+    if (loop->knock >= 0)
+        close(loop->knock);
+    pkt_pool_free(&loop->pool);
+    pthread_mutex_destroy(&loop->owner);
+    free(loop->hosts);
+    free(loop->ports);
+    free(loop);
+}
+
+/* Visitors */
+
+static void knock(struct loop *loop)
+{
+    uint64_t one = 1;
+    if (write(loop->knock, &one, sizeof one) < 0)
+        return; /* full: it will wake anyway */
+}
+
+void loop_enter(struct loop *loop)
+{
+    __atomic_add_fetch(&loop->waiting, 1, __ATOMIC_SEQ_CST);
+    pthread_mutex_lock(&loop->owner);
+    __atomic_sub_fetch(&loop->waiting, 1, __ATOMIC_SEQ_CST);
+}
+
+void loop_leave(struct loop *loop, bool wake)
+{
+    for (uint32_t i = 0; wake && i < loop->n_hosts; i++)
+        loop->hosts[i]->touched = true;
+    __atomic_add_fetch(&loop->served, 1, __ATOMIC_SEQ_CST);
+    pthread_mutex_unlock(&loop->owner);
+    if (wake)
+        knock(loop);
+}
+
+/* Let one visitor in, if any is at the door. */
+static void open_door(struct loop *loop)
+{
+    if (!__atomic_load_n(&loop->waiting, __ATOMIC_SEQ_CST))
+        return;
+    unsigned before = __atomic_load_n(&loop->served, __ATOMIC_SEQ_CST);
+    pthread_mutex_unlock(&loop->owner);
+    while (__atomic_load_n(&loop->waiting, __ATOMIC_SEQ_CST) &&
+           __atomic_load_n(&loop->served, __ATOMIC_SEQ_CST) == before)
+        sched_yield();
+    pthread_mutex_lock(&loop->owner);
+}
+
+/* Switches and ports */
+
+static struct hosted *host_of(const struct loop *loop, const struct sw *sw)
+{
+    for (uint32_t i = 0; i < loop->n_hosts; i++)
+        if (loop->hosts[i]->sw == sw)
+            return loop->hosts[i];
+    return NULL;
+}
+
+bool loop_add(struct loop *loop, struct sw *sw)
+{
+    struct hosted **hosts = realloc(loop->hosts, (loop->n_hosts + 1) * sizeof(void *));
+    if (!hosts)
+        return false;
+    loop->hosts = hosts;
+    struct hosted *host = calloc(1, sizeof *host);
+    if (!host)
+        return false;
+    *host = (struct hosted){.sw = sw, .wake = SW_NEVER};
+    loop->hosts[loop->n_hosts++] = host;
+    return true;
+}
+
+bool loop_add_port(struct loop *loop, struct sw *sw, uint32_t number, struct packet_port *driver)
+{
+    struct loop_port **ports = realloc(loop->ports, (loop->n_ports + 1) * sizeof(void *));
+    if (!ports)
+        return false;
+    loop->ports = ports;
+    struct loop_port *port = calloc(1, sizeof *port);
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = port};
+    if (!port || epoll_ctl(loop->epoll, EPOLL_CTL_ADD, packet_fd(driver), &event)) {
+        free(port);
+        return false;
+    }
+    *port = (struct loop_port){driver, host_of(loop, sw), number, true};
+    loop->ports[loop->n_ports++] = port;
+    if (!packet_attach(sw, number, driver)) {
+        loop_remove_port(loop, sw, number);
+        return false;
+    }
+    sw_set_up(sw, number, packet_is_up(driver), loop_now(loop));
+    return true;
+}
+
+static void drop_port(struct loop *loop, uint32_t i)
+{
+    struct loop_port *port = loop->ports[i];
+    epoll_ctl(loop->epoll, EPOLL_CTL_DEL, packet_fd(port->driver), NULL);
+    loop->ports[i] = loop->ports[--loop->n_ports];
+    free(port);
+}
+
+void loop_remove_port(struct loop *loop, struct sw *sw, uint32_t number)
+{
+    for (uint32_t i = 0; i < loop->n_ports; i++)
+        if (loop->ports[i]->host->sw == sw && loop->ports[i]->number == number) {
+            drop_port(loop, i);
+            break;
+        }
+    sw_detach(sw, number);
+}
+
+void loop_remove(struct loop *loop, struct sw *sw)
+{
+    for (uint32_t i = loop->n_ports; i-- > 0;)
+        if (loop->ports[i]->host->sw == sw)
+            loop_remove_port(loop, sw, loop->ports[i]->number);
+    for (uint32_t i = 0; i < loop->n_hosts; i++)
+        if (loop->hosts[i]->sw == sw) {
+            free(loop->hosts[i]);
+            loop->hosts[i] = loop->hosts[--loop->n_hosts];
+            return;
+        }
+}
+
+/* The thread */
+
+static void check_links(struct loop *loop, ns_t now)
+{
+    for (uint32_t i = 0; i < loop->n_ports; i++) {
+        struct loop_port *port = loop->ports[i];
+        sw_set_up(port->host->sw, port->number, packet_is_up(port->driver), now);
+    }
+}
+
+/* True if there were frames. */
+static bool receive_all(struct loop *loop)
+{
+    bool any = false;
+    ns_t now = loop_now(loop);
+    for (uint32_t i = 0; i < loop->n_ports; i++) {
+        struct loop_port *port = loop->ports[i];
+        if (!port->hot)
+            continue;
+        unsigned n = packet_receive(port->driver, port->host->sw, port->number, BURST, now);
+        port->hot = n == BURST;
+        port->host->touched |= n != 0;
+        any |= n != 0;
+    }
+    return any;
+}
+
+/* Service what was touched or is due; returns when the next one is due. */
+static ns_t service_all(struct loop *loop)
+{
+    ns_t now = loop_now(loop), next = SW_NEVER;
+    for (uint32_t i = 0; i < loop->n_hosts; i++) {
+        struct hosted *host = loop->hosts[i];
+        if (host->wake <= now && now - host->wake > loop->worst_late)
+            loop->worst_late = now - host->wake;
+        if (host->touched || host->wake <= now) {
+            host->touched = false;
+            host->wake = sw_service(host->sw, now);
+        }
+        next = host->wake < next ? host->wake : next;
+    }
+    return next;
+}
+
+/* Sleep until `next` or an event, without owning the switches; then note which ports have frames. */
+static void wait_for_events(struct loop *loop, ns_t next, bool has_work)
+{
+    struct epoll_event events[EVENTS];
+    struct timespec timeout = {0, 0};
+    if (!has_work) {
+        ns_t now = loop_now(loop), left = next > now ? next - now : 0;
+        double real = next == SW_NEVER ? SLEEP_MOST_NS : (double)left * loop->dilation;
+        ns_t wanted = real < SLEEP_MOST_NS ? (ns_t)real : SLEEP_MOST_NS;
+        if (loop->n_ports && wanted > LINK_CHECK_NS)
+            wanted = LINK_CHECK_NS;
+        timeout = (struct timespec){(time_t)(wanted / 1000000000), (long)(wanted % 1000000000)};
+        pthread_mutex_unlock(&loop->owner);
+    }
+    int n = epoll_pwait2(loop->epoll, events, EVENTS, &timeout, NULL);
+    if (n < 0 && errno == ENOSYS)
+        n = epoll_wait(loop->epoll, events, EVENTS,
+                       (int)(timeout.tv_sec * 1000 + (timeout.tv_nsec + 999999) / 1000000));
+    if (!has_work)
+        pthread_mutex_lock(&loop->owner);
+    for (int i = 0; i < n; i++) {
+        uint64_t count;
+        struct loop_port *port = events[i].data.ptr;
+        if (!port) {
+            if (read(loop->knock, &count, sizeof count) < 0)
+                continue;
+        }
+        /* A port may have gone while we slept. */
+        for (uint32_t k = 0; port && k < loop->n_ports; k++)
+            if (loop->ports[k] == port)
+                port->hot = true;
+    }
+}
+
+static void *work(void *context)
+{
+    struct loop *loop = context;
+    prctl(PR_SET_TIMERSLACK, 1000UL);
+    prctl(PR_SET_NAME, "dataplane");
+    pthread_mutex_lock(&loop->owner);
+    while (!__atomic_load_n(&loop->stopping, __ATOMIC_ACQUIRE)) {
+        bool any = receive_all(loop);
+        ns_t next = service_all(loop);
+        ns_t real = wall();
+        if (real - loop->link_check >= LINK_CHECK_NS) {
+            loop->link_check = real;
+            check_links(loop, loop_now(loop));
+        }
+        open_door(loop);
+        wait_for_events(loop, next, any);
+    }
+    pthread_mutex_unlock(&loop->owner);
+    return NULL;
+}
+
+bool loop_start(struct loop *loop)
+{
+    if (loop->running)
+        return true;
+    loop->stopping = false;
+    loop->running = pthread_create(&loop->thread, NULL, work, loop) == 0;
+    return loop->running;
+}
+
+void loop_stop(struct loop *loop)
+{
+    if (!loop->running)
+        return;
+    __atomic_store_n(&loop->stopping, true, __ATOMIC_RELEASE);
+    knock(loop);
+    pthread_join(loop->thread, NULL);
+    loop->running = false;
+}
+
+ns_t loop_lateness(struct loop *loop)
+{
+    ns_t worst = loop->worst_late;
+    loop->worst_late = 0;
+    return worst;
+}

@@ -1,0 +1,38 @@
+/* The real-time worker: one thread that hosts any number of switches on real interfaces.
+ *
+ * It receives in bursts, services the switches that want it, and sleeps in epoll when there is
+ * nothing to do, until a frame arrives, a queue's time has come, or somebody knocks. Its clock
+ * starts at zero and may run slower than the wall's.
+ *
+ * Other threads get at a switch by loop_enter, which waits for the end of the burst; until
+ * loop_leave the switch is theirs alone. Held for a moment only, this costs packets no more than
+ * the work itself. Long work is cut in slices by whoever brings it.
+ */
+#ifndef SW_LOOP_H
+#define SW_LOOP_H
+
+#include "packet.h"
+
+struct loop;
+
+struct loop *loop_new(double dilation); /* NULL with errno */
+void loop_free(struct loop *loop);      /* stopped, and without switches */
+bool loop_start(struct loop *loop);
+void loop_stop(struct loop *loop);
+ns_t loop_now(const struct loop *loop);
+struct pkt_pool *loop_pool(struct loop *loop);
+
+void loop_enter(struct loop *loop);
+/* `wake`: something may be due, look at every switch. */
+void loop_leave(struct loop *loop, bool wake);
+
+/* Between enter and leave: */
+bool loop_add(struct loop *loop, struct sw *sw);
+void loop_remove(struct loop *loop, struct sw *sw); /* its ports too */
+bool loop_add_port(struct loop *loop, struct sw *sw, uint32_t number, struct packet_port *port);
+void loop_remove_port(struct loop *loop, struct sw *sw, uint32_t number);
+
+/* How late the loop served what was due: the worst since the last call, in its own clock. */
+ns_t loop_lateness(struct loop *loop);
+
+#endif

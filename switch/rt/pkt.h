@@ -1,0 +1,108 @@
+/* A packet: what the switch knows about it, its parsed headers, its bytes; one block of memory.
+ *
+ *   struct pkt | phv (the program's struct) | headroom | the frame as received
+ *
+ * Parsing copies header fields into the phv and leaves the frame as it is, so a clone or a
+ * resubmission finds the original bytes. `data` and `len` are the part no header covers; deparsing
+ * writes the headers in front of it, into parsed bytes and headroom.
+ *
+ * Blocks come from a pool of a few sizes, last in first out, so that an unloaded switch keeps
+ * using the same warm ones. A pool belongs to one thread; whoever holds a packet owns it.
+ */
+#ifndef SW_PKT_H
+#define SW_PKT_H
+
+#include "base.h"
+
+enum pkt_type { /* standard_metadata.instance_type, as BMv2 numbers them */
+    PKT_NORMAL = 0,
+    PKT_INGRESS_CLONE = 1,
+    PKT_EGRESS_CLONE = 2,
+    PKT_COALESCED = 3,
+    PKT_RECIRCULATED = 4,
+    PKT_REPLICA = 5,
+    PKT_RESUBMITTED = 6,
+};
+
+#define PKT_CLONE_REQUESTED 0x80000000u /* in clone_session: session 0 is a session too */
+#define PKT_WHOLE UINT32_MAX            /* in truncate_len: do not */
+
+struct pkt {
+    struct pkt *next; /* in a queue or the pool */
+    uint8_t *data;    /* bytes that no header covers */
+    uint8_t *frame;   /* the frame as received */
+    uint32_t len;
+    uint32_t frame_len;
+    uint32_t ingress_len; /* what counters and meters count */
+    uint32_t length;      /* BMv2's running packet length: follows setValid and setInvalid */
+    uint32_t truncate_len;
+    uint16_t ingress_port;
+    uint16_t egress_port;
+    uint8_t type;
+    uint8_t priority; /* its queue */
+    uint8_t class;    /* pool class */
+    bool has_rid;
+    uint16_t rid;
+    bool exited;         /* the program said exit */
+    bool checksum_error; /* found by the program's verification */
+    uint32_t parser_error;
+    ns_t ingress_ns;
+    ns_t enq_ns;
+    uint32_t enq_depth;
+    uint32_t queued_len; /* what the queue counted for it */
+
+    /* What the program asked for; zero is nothing. */
+    uint32_t egress_spec;
+    uint32_t mcast_group;
+    uint32_t clone_session;
+    uint32_t clone_list;
+    uint32_t resubmit_list;
+    uint32_t recirculate_list;
+    uint32_t digest_list;
+
+    _Alignas(16) uint8_t phv[];
+};
+
+#define PKT_CLASSES 5 /* blocks of 1, 2, 4, 8 and 16 KiB */
+
+struct pkt_pool {
+    struct pkt *free[PKT_CLASSES];
+    uint64_t in_use; /* blocks handed out and not returned */
+};
+
+void pkt_pool_init(struct pkt_pool *pool);
+void pkt_pool_free(struct pkt_pool *pool); /* the free blocks; every packet must be back */
+
+/* From the system when a class is empty. NULL when memory is out or the frame is larger than any
+ * class; `len` bytes are free at frame, with `headroom` before them. Fields are not set. */
+struct pkt *pkt_refill(struct pkt_pool *pool, unsigned class);
+
+static inline struct pkt *pkt_alloc(struct pkt_pool *pool, uint32_t phv_size, uint32_t headroom,
+                                    uint32_t len)
+{
+    size_t need = sizeof(struct pkt) + phv_size + headroom + len;
+    if (SW_UNLIKELY(need > (1024u << (PKT_CLASSES - 1))))
+        return NULL;
+    unsigned class = need <= 1024 ? 0 : 22 - (unsigned)__builtin_clz((unsigned)(need - 1));
+    struct pkt *p = pool->free[class];
+    if (SW_LIKELY(p != NULL))
+        pool->free[class] = p->next;
+    else if ((p = pkt_refill(pool, class)) == NULL)
+        return NULL;
+    pool->in_use++;
+    memset(p, 0, sizeof *p);
+    p->class = (uint8_t)class;
+    p->frame = p->data = p->phv + phv_size + headroom;
+    p->frame_len = p->len = len;
+    p->truncate_len = PKT_WHOLE;
+    return p;
+}
+
+static inline void pkt_release(struct pkt_pool *pool, struct pkt *p)
+{
+    p->next = pool->free[p->class];
+    pool->free[p->class] = p;
+    pool->in_use--;
+}
+
+#endif

@@ -1,0 +1,73 @@
+/* Making and freeing state. */
+#include "state.h"
+
+#include <stdlib.h>
+
+static void *zeroed(size_t n, size_t size) { return calloc(n ? n : 1, size ? size : 1); }
+
+static void set_default(struct sw_table *t, const struct sw_program *program)
+{
+    const struct sw_table_desc *desc = t->desc;
+    t->fallback->action = desc->default_action;
+    if (desc->default_action != SW_NO_ACTION && desc->default_data)
+        memcpy(entry_at(t->fallback, desc->data_at), desc->default_data,
+               program->actions[desc->default_action].size);
+}
+
+bool state_init(struct sw_state *state, const struct sw_program *program, ns_t now)
+{
+    (void)now;
+    memset(state, 0, sizeof *state);
+    state->program = program;
+    state->tables = zeroed(program->n_tables, sizeof *state->tables);
+    state->profiles = zeroed(program->n_profiles, sizeof *state->profiles);
+    state->counters = zeroed(program->n_counters, sizeof *state->counters);
+    state->meters = zeroed(program->n_meters, sizeof *state->meters);
+    state->registers = zeroed(program->n_registers, sizeof *state->registers);
+    state->value_sets = zeroed(program->n_value_sets, sizeof *state->value_sets);
+    bool ok = state->tables && state->profiles && state->counters && state->meters &&
+              state->registers && state->value_sets;
+    for (uint32_t i = 0; ok && i < program->n_tables; i++) {
+        ok = table_init(&state->tables[i], &program->tables[i]);
+        if (ok)
+            set_default(&state->tables[i], program);
+    }
+    for (uint32_t i = 0; ok && i < program->n_profiles; i++)
+        profile_init(&state->profiles[i], &program->profiles[i]);
+    for (uint32_t i = 0; ok && i < program->n_counters; i++)
+        ok = (state->counters[i] = zeroed(program->counters[i].size, sizeof **state->counters));
+    for (uint32_t i = 0; ok && i < program->n_meters; i++)
+        ok = (state->meters[i] = zeroed(program->meters[i].size, sizeof **state->meters));
+    for (uint32_t i = 0; ok && i < program->n_registers; i++)
+        ok = (state->registers[i] =
+                  zeroed(program->registers[i].size, program->registers[i].cell_bytes));
+    if (!ok)
+        state_free(state);
+    return ok;
+}
+
+void state_free(struct sw_state *state)
+{
+    const struct sw_program *program = state->program;
+    if (!program)
+        return;
+    for (uint32_t i = 0; state->tables && i < program->n_tables; i++)
+        table_free(&state->tables[i]);
+    for (uint32_t i = 0; state->profiles && i < program->n_profiles; i++)
+        profile_free(&state->profiles[i]);
+    for (uint32_t i = 0; state->counters && i < program->n_counters; i++)
+        free(state->counters[i]);
+    for (uint32_t i = 0; state->meters && i < program->n_meters; i++)
+        free(state->meters[i]);
+    for (uint32_t i = 0; state->registers && i < program->n_registers; i++)
+        free(state->registers[i]);
+    for (uint32_t i = 0; state->value_sets && i < program->n_value_sets; i++)
+        free(state->value_sets[i].members);
+    free(state->tables);
+    free(state->profiles);
+    free(state->counters);
+    free(state->meters);
+    free(state->registers);
+    free(state->value_sets);
+    memset(state, 0, sizeof *state);
+}

@@ -1,0 +1,29 @@
+/* A program's state in one switch: its tables, profiles and externs, as the program left them. */
+#ifndef SW_STATE_H
+#define SW_STATE_H
+
+#include "profile.h"
+
+struct sw_value_set {
+    uint32_t n, words;
+    uint64_t *members; /* value words, then mask words, each */
+};
+
+bool state_init(struct sw_state *state, const struct sw_program *program, ns_t now);
+void state_free(struct sw_state *state);
+
+/* Is the key a member? `words` is a constant in generated code. */
+static inline bool value_set_has(const struct sw_value_set *set, const uint64_t *key, unsigned words)
+{
+    const uint64_t *member = set->members;
+    for (uint32_t i = 0; i < set->n; i++, member += 2 * words) {
+        uint64_t differs = 0;
+        for (unsigned w = 0; w < words; w++)
+            differs |= (key[w] ^ member[w]) & member[words + w];
+        if (!differs)
+            return true;
+    }
+    return false;
+}
+
+#endif

@@ -1,0 +1,645 @@
+/* The life of a packet, in the order simple_switch gives it:
+ *
+ *   receive -> parse, ingress -> clone? digest? resubmit? multicast? drop? -> queue
+ *   queue -> egress -> clone? drop? -> deparse -> recirculate? -> port
+ *
+ * Resubmitted and recirculated packets are served before the next arrival, as BMv2's input buffer
+ * does, but no more than SW_TURNS_MOST in one call: a program that loops must not stop the clock.
+ */
+#include "sw.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "pcap.h"
+#include "state.h"
+
+const char *const sw_drop_names[DROP_REASONS] = {
+    [DROP_NO_PROGRAM] = "no_program",     [DROP_INGRESS] = "ingress",
+    [DROP_EGRESS] = "egress",             [DROP_QUEUE_FULL] = "queue_full",
+    [DROP_PRIORITY] = "no_such_priority", [DROP_NO_PORT] = "no_such_port",
+    [DROP_PORT_DOWN] = "port_down",       [DROP_SEND_FAILED] = "send_failed",
+    [DROP_OVERSIZE] = "oversize",         [DROP_NO_GROUP] = "no_multicast_group",
+    [DROP_EMPTY_GROUP] = "empty_multicast_group",
+    [DROP_ASSERT] = "assert",             [DROP_LOOPING] = "looping",
+    [DROP_NO_MEMORY] = "no_memory",       [DROP_CPU_BUSY] = "cpu_busy",
+    [DROP_REPLACED] = "program_replaced",
+};
+
+#define EVENT_RING (1u << 20)
+
+struct sw *sw_new(const struct sw_config *config)
+{
+    struct sw *sw = calloc(1, sizeof *sw);
+    if (!sw)
+        return NULL;
+    snprintf(sw->name, sizeof sw->name, "%s", config->name ? config->name : "switch");
+    sw->pool = config->pool;
+    sw->cpu_port = config->cpu_port;
+    sw->state.drop_port = config->drop_port;
+    sw->queues = config->queues < SW_QUEUES ? config->queues : SW_QUEUES;
+    sw->keep_on_wire = config->keep_on_wire;
+    sw->seed = config->seed;
+    sw->idle_check = SW_NEVER;
+    if (!event_init(&sw->events, EVENT_RING, config->wants_events)) {
+        sw_free(sw);
+        return NULL;
+    }
+    return sw;
+}
+
+/* Ports */
+
+struct sw_port *sw_port(struct sw *sw, uint32_t number)
+{
+    if (number >= SW_PORTS)
+        return NULL;
+    if (SW_LIKELY(sw->ports[number] != NULL))
+        return sw->ports[number];
+    struct sw_port *port = calloc(1, sizeof *port);
+    if (!port)
+        return NULL;
+    port->number = (uint16_t)number;
+    tm_init(&port->tm);
+    return sw->ports[number] = port;
+}
+
+static bool port_up(void *context, uint16_t number)
+{
+    const struct sw *sw = context;
+    return number < SW_PORTS && sw->ports[number] && sw->ports[number]->is_up;
+}
+
+static void watch_ports(struct sw *sw)
+{
+    for (uint32_t i = 0; sw->program && i < sw->program->n_profiles; i++)
+        profile_port_changed(&sw->state.profiles[i], port_up, sw);
+}
+
+bool sw_attach(struct sw *sw, uint32_t number, const struct port_ops *ops, void *driver)
+{
+    struct sw_port *port = sw_port(sw, number);
+    if (!port || port->ops)
+        return false;
+    port->ops = ops;
+    port->driver = driver;
+    port->is_up = true;
+    watch_ports(sw);
+    return true;
+}
+
+static void wire_clear(struct sw *sw, struct sw_port *port, enum sw_drop why)
+{
+    while (port->wire) {
+        struct pkt *p = port->wire;
+        port->wire = p->next;
+        sw->held--;
+        sw_drop(sw, p, why);
+    }
+}
+
+void sw_detach(struct sw *sw, uint32_t number)
+{
+    struct sw_port *port = number < SW_PORTS ? sw->ports[number] : NULL;
+    if (!port || !port->ops)
+        return;
+    wire_clear(sw, port, DROP_NO_PORT);
+    port->ops->close(port->driver);
+    port->ops = NULL;
+    port->driver = NULL;
+    port->is_up = false;
+    sw->to_flush[number / 64] &= ~((uint64_t)1 << number % 64);
+    watch_ports(sw);
+}
+
+void sw_set_up(struct sw *sw, uint32_t number, bool is_up, ns_t now)
+{
+    struct sw_port *port = sw_port(sw, number);
+    if (!port || port->is_up == is_up)
+        return;
+    port->is_up = is_up;
+    struct event_head head = {.kind = EVENT_PORT, .time = now, .a = number, .b = is_up};
+    event_put(&sw->events, &head, NULL);
+    watch_ports(sw);
+}
+
+/* Programs */
+
+static void drop_all(struct sw *sw)
+{
+    for (uint32_t n = 0; n < SW_PORTS; n++) {
+        struct sw_port *port = sw->ports[n];
+        if (!port)
+            continue;
+        for (unsigned q = 0; q < SW_QUEUES; q++) {
+            struct tm_queue *queue = &port->tm.queues[q];
+            while (queue->head) {
+                struct pkt *p = queue->head;
+                queue->head = p->next;
+                sw->held--;
+                sw_drop(sw, p, DROP_REPLACED);
+            }
+            queue->packets = 0;
+            queue->bytes = 0;
+        }
+        port->tm.backlog = 0;
+        wire_clear(sw, port, DROP_REPLACED);
+    }
+    while (sw->again) {
+        struct pkt *p = sw->again;
+        sw->again = p->next;
+        sw->held--;
+        sw_drop(sw, p, DROP_REPLACED);
+    }
+    sw->n_again = 0;
+    memset(sw->backlog, 0, sizeof sw->backlog);
+}
+
+void sw_free(struct sw *sw)
+{
+    if (!sw)
+        return;
+    drop_all(sw);
+    for (uint32_t n = 0; n < SW_PORTS; n++) {
+        if (!sw->ports[n])
+            continue;
+        sw_detach(sw, n);
+        pcap_close(sw->ports[n]->pcap_in);
+        pcap_close(sw->ports[n]->pcap_out);
+        free(sw->ports[n]);
+    }
+    digest_free(sw);
+    state_free(&sw->state);
+    pre_free(&sw->groups);
+    pre_free(&sw->sessions);
+    event_free(&sw->events);
+    free(sw);
+}
+
+bool sw_load(struct sw *sw, const struct sw_program *program, ns_t now)
+{
+    struct sw_state state;
+    if (program->abi != SW_PROGRAM_ABI || !state_init(&state, program, now))
+        return false;
+    state.drop_port = sw->state.drop_port;
+    state.random = sw->seed * 2 + 1;
+    drop_all(sw);
+    digest_free(sw);
+    state_free(&sw->state);
+    pre_free(&sw->groups);
+    pre_free(&sw->sessions);
+    memset(&sw->gate, 0, sizeof sw->gate);
+    sw->idle_check = SW_NEVER;
+    sw->state = state;
+    sw->program = program;
+    return digest_init(sw);
+}
+
+/* Tracing and logging */
+
+static void tell(sw_text_fn fn, void *context, const char *format, va_list args)
+{
+    char text[1024];
+    vsnprintf(text, sizeof text, format, args);
+    fn(context, text);
+}
+
+__attribute__((format(printf, 2, 3))) void sw_trace(struct sw_run *run, const char *format, ...)
+{
+    if (!run->sw->trace)
+        return;
+    va_list args;
+    va_start(args, format);
+    tell(run->sw->trace, run->sw->trace_context, format, args);
+    va_end(args);
+}
+
+void sw_log(struct sw_run *run, const char *format, ...)
+{
+    if (!run->sw->log)
+        return;
+    va_list args;
+    va_start(args, format);
+    tell(run->sw->log, run->sw->log_context, format, args);
+    va_end(args);
+}
+
+void sw_assert_failed(struct sw_run *run, const char *what)
+{
+    run->sw->assert_failed = true;
+    sw_log(run, "assertion failed: %s", what);
+}
+
+#define TRACE(sw, run, ...)                                                                        \
+    do {                                                                                           \
+        if (SW_UNLIKELY((sw)->trace != NULL))                                                      \
+            sw_trace(run, __VA_ARGS__);                                                            \
+    } while (0)
+
+static void mark(uint64_t *bitmap, uint32_t n) { bitmap[n / 64] |= (uint64_t)1 << n % 64; }
+
+/* The end of ingress */
+
+static void enqueue(struct sw *sw, struct pkt *p, uint32_t number, unsigned priority, ns_t now)
+{
+    struct sw_port *port = sw_port(sw, number);
+    if (SW_UNLIKELY(!port)) {
+        sw_drop(sw, p, DROP_NO_PORT);
+        return;
+    }
+    if (SW_UNLIKELY(priority >= sw->queues)) {
+        sw_drop(sw, p, DROP_PRIORITY);
+        return;
+    }
+    p->egress_port = (uint16_t)number;
+    if (SW_UNLIKELY(!tm_put(&port->tm, p, priority, p->length, now))) {
+        sw_drop(sw, p, DROP_QUEUE_FULL);
+        return;
+    }
+    sw->held++;
+    mark(sw->backlog, number);
+}
+
+static struct pkt *copy_whole(struct sw *sw, const struct pkt *from)
+{
+    const struct sw_program *program = sw->program;
+    struct pkt *p = pkt_alloc(sw->pool, program->phv_size, program->headroom, from->frame_len);
+    if (!p) {
+        sw->copies++;
+        sw->drops[DROP_NO_MEMORY]++;
+        return NULL;
+    }
+    uint8_t *frame = p->frame;
+    uint8_t class = p->class;
+    memcpy(p, from, sizeof *p + program->phv_size);
+    p->class = class;
+    p->frame = frame;
+    /* What lies before data was parsed; it is kept in case this copy is resubmitted. */
+    memcpy(frame, from->frame, from->frame_len);
+    p->data = frame + (from->data - from->frame);
+    sw->copies++;
+    return p;
+}
+
+static void clear_requests(struct pkt *p)
+{
+    p->clone_session = p->clone_list = p->resubmit_list = p->recirculate_list = 0;
+    p->digest_list = p->mcast_group = 0;
+    p->exited = false;
+}
+
+/* Copies of `p` to all replicas of a group; p itself is left alone. */
+static void replicate(struct sw *sw, const struct pkt *p, uint32_t group, int priority, ns_t now)
+{
+    const struct pre_set *set = pre_find(&sw->groups, group);
+    for (uint32_t i = 0; set && i < set->n; i++) {
+        struct pkt *copy = copy_whole(sw, p);
+        if (!copy)
+            continue;
+        copy->rid = set->replicas[i].rid;
+        copy->has_rid = true;
+        unsigned queue = priority >= 0 ? (unsigned)priority : sw->program->priority(copy->phv);
+        enqueue(sw, copy, set->replicas[i].port, queue, now);
+    }
+}
+
+/* Multicast: the packet becomes its last replica. */
+static void multicast(struct sw *sw, struct sw_run *run, struct pkt *p)
+{
+    const struct pre_set *set = pre_find(&sw->groups, p->mcast_group);
+    if (!set || !set->n) {
+        TRACE(sw, run, "multicast group %u has no replicas: dropped", p->mcast_group);
+        sw_drop(sw, p, set ? DROP_EMPTY_GROUP : DROP_NO_GROUP);
+        return;
+    }
+    p->type = PKT_REPLICA;
+    clear_requests(p);
+    for (uint32_t i = 0; i < set->n; i++) {
+        struct pkt *copy = i + 1 < set->n ? copy_whole(sw, p) : p;
+        if (!copy)
+            continue;
+        copy->rid = set->replicas[i].rid;
+        copy->has_rid = true;
+        TRACE(sw, run, "replica %u to port %u", copy->rid, set->replicas[i].port);
+        enqueue(sw, copy, set->replicas[i].port, sw->program->priority(copy->phv), run->now);
+    }
+}
+
+/* Hand a clone to all of its session's replicas; the clone itself is used up. */
+static void send_clone(struct sw *sw, struct sw_run *run, struct pkt *clone,
+                       const struct pre_set *session)
+{
+    clone->has_rid = false;
+    if (session->max_bytes)
+        clone->truncate_len = session->max_bytes;
+    /* A field list may have kept the priority; BMv2 then queues by it. */
+    uint8_t wanted = sw->program->priority(clone->phv);
+    unsigned priority = session->priority ? session->priority : wanted;
+    if (session->group)
+        replicate(sw, clone, session->group, (int)priority, run->now);
+    for (uint32_t i = 0; i < session->n; i++) {
+        struct pkt *copy = i + 1 < session->n ? copy_whole(sw, clone) : clone;
+        if (!copy)
+            continue;
+        copy->rid = session->replicas[i].rid;
+        copy->has_rid = copy->rid != 0;
+        TRACE(sw, run, "clone to port %u", session->replicas[i].port);
+        enqueue(sw, copy, session->replicas[i].port, priority, run->now);
+    }
+    if (!session->n) {
+        sw->copies--; /* it served to make the group's copies only */
+        pkt_release(sw->pool, clone);
+    }
+}
+
+static const struct pre_set *wanted_session(struct sw *sw, struct sw_run *run, uint32_t request)
+{
+    uint32_t id = request & ~PKT_CLONE_REQUESTED;
+    const struct pre_set *session = pre_find(&sw->sessions, id);
+    if (!session)
+        TRACE(sw, run, "clone session %u is not configured: no clone", id);
+    return session;
+}
+
+/* The original bytes, parsed again; only the listed fields of the packet's metadata survive. */
+static void clone_ingress(struct sw *sw, struct sw_run *run, const struct pkt *p)
+{
+    const struct sw_program *program = sw->program;
+    const struct pre_set *session = wanted_session(sw, run, p->clone_session);
+    if (!session)
+        return;
+    struct pkt *clone = pkt_alloc(sw->pool, program->phv_size, program->headroom, p->frame_len);
+    sw->copies++;
+    if (!clone) {
+        sw->drops[DROP_NO_MEMORY]++;
+        return;
+    }
+    memcpy(clone->frame, p->frame, p->frame_len);
+    memset(clone->phv, 0, program->phv_size);
+    clone->ingress_port = p->ingress_port;
+    clone->ingress_ns = p->ingress_ns;
+    clone->ingress_len = clone->length = p->frame_len;
+    clone->type = PKT_INGRESS_CLONE;
+    struct sw_run again = {.sw = sw, .state = &sw->state, .pkt = clone, .now = run->now};
+    program->parse(&again);
+    program->reset_metadata(clone->phv);
+    program->copy_list(p->clone_list, clone->phv, p->phv);
+    send_clone(sw, run, clone, session);
+}
+
+/* Headers as they are now; only the listed fields of the metadata survive. */
+static void clone_egress(struct sw *sw, struct sw_run *run, const struct pkt *p)
+{
+    const struct pre_set *session = wanted_session(sw, run, p->clone_session);
+    struct pkt *clone = session ? copy_whole(sw, p) : NULL;
+    if (!clone)
+        return;
+    clear_requests(clone);
+    clone->type = PKT_EGRESS_CLONE;
+    clone->truncate_len = PKT_WHOLE;
+    sw->program->reset_metadata(clone->phv);
+    sw->program->copy_list(p->clone_list, clone->phv, p->phv);
+    send_clone(sw, run, clone, session);
+}
+
+/* Let a packet go round again with `frame`, keeping only the listed fields of its metadata. */
+static void go_again(struct sw *sw, struct pkt *p, uint32_t list, enum pkt_type type,
+                     uint8_t *frame, uint32_t len)
+{
+    const struct sw_program *program = sw->program;
+    if (sw->n_again >= SW_LOOPING_MOST) {
+        sw_drop(sw, p, DROP_LOOPING);
+        return;
+    }
+    struct pkt *fresh = pkt_alloc(sw->pool, program->phv_size, program->headroom, len);
+    if (!fresh) {
+        sw_drop(sw, p, DROP_NO_MEMORY);
+        return;
+    }
+    memcpy(fresh->frame, frame, len);
+    memset(fresh->phv, 0, program->phv_size);
+    program->copy_list(list, fresh->phv, p->phv);
+    fresh->type = (uint8_t)type;
+    fresh->ingress_port = p->ingress_port;
+    fresh->ingress_len = fresh->length = len;
+    pkt_release(sw->pool, p);
+    if (sw->again)
+        sw->again_tail->next = fresh;
+    else
+        sw->again = fresh;
+    sw->again_tail = fresh;
+    sw->n_again++;
+    sw->held++;
+}
+
+static void run_ingress(struct sw *sw, struct pkt *p, ns_t now)
+{
+    struct sw_run run = {.sw = sw, .state = &sw->state, .pkt = p, .now = now};
+    sw->program->ingress(&run);
+
+    if (SW_UNLIKELY(p->clone_session))
+        clone_ingress(sw, &run, p);
+    if (SW_UNLIKELY(p->digest_list))
+        digest_sample(sw, p->digest_list - 1, p->phv, now);
+    if (SW_UNLIKELY(sw->assert_failed)) {
+        sw->assert_failed = false;
+        sw_drop(sw, p, DROP_ASSERT);
+    } else if (SW_UNLIKELY(p->resubmit_list)) {
+        TRACE(sw, &run, "resubmitted");
+        go_again(sw, p, p->resubmit_list, PKT_RESUBMITTED, p->frame, p->frame_len);
+    } else if (SW_UNLIKELY(p->mcast_group)) {
+        multicast(sw, &run, p);
+    } else if (p->egress_spec == sw->state.drop_port) {
+        TRACE(sw, &run, "dropped at the end of ingress");
+        sw_drop(sw, p, DROP_INGRESS);
+    } else {
+        TRACE(sw, &run, "to the queue of port %u", p->egress_spec);
+        p->type = PKT_NORMAL;
+        clear_requests(p);
+        enqueue(sw, p, p->egress_spec, sw->program->priority(p->phv), now);
+    }
+}
+
+/* Serve what goes round again, up to `most` packets; returns how many were served. */
+static unsigned run_again(struct sw *sw, ns_t now, unsigned most)
+{
+    unsigned turns = 0;
+    for (; sw->again && turns < most; turns++) {
+        struct pkt *p = sw->again;
+        sw->again = p->next;
+        sw->n_again--;
+        sw->held--;
+        run_ingress(sw, p, now);
+    }
+    return turns;
+}
+
+void sw_receive(struct sw *sw, uint32_t number, const void *frame, uint32_t len, ns_t now)
+{
+    struct sw_port *port = sw_port(sw, number);
+    sw->received++;
+    if (port) {
+        port->rx_packets++;
+        port->rx_bytes += len;
+        if (SW_UNLIKELY(port->pcap_in != NULL))
+            pcap_write(port->pcap_in, frame, len, now);
+    }
+    const struct sw_program *program = sw->program;
+    if (SW_UNLIKELY(!program || !port || len > SW_FRAME_MOST)) {
+        sw->drops[!program ? DROP_NO_PROGRAM : port ? DROP_OVERSIZE : DROP_NO_PORT]++;
+        return;
+    }
+    struct pkt *p = pkt_alloc(sw->pool, program->phv_size, program->headroom, len);
+    if (SW_UNLIKELY(!p)) {
+        sw->drops[DROP_NO_MEMORY]++;
+        return;
+    }
+    memcpy(p->frame, frame, len);
+    memset(p->phv, 0, program->phv_size);
+    p->ingress_port = (uint16_t)number;
+    p->ingress_ns = now;
+    p->ingress_len = p->length = len;
+    run_ingress(sw, p, now);
+    if (SW_UNLIKELY(sw->again != NULL))
+        run_again(sw, now, SW_TURNS_MOST);
+}
+
+/* The way out */
+
+static bool to_cpu(struct sw *sw, const struct pkt *p, ns_t now)
+{
+    struct event_head head = {.kind = EVENT_PACKET_IN, .body = p->len, .time = now};
+    return event_put(&sw->events, &head, p->data);
+}
+
+/* Hand a frame to its port; the packet is used up. */
+static void transmit(struct sw *sw, struct sw_port *port, struct pkt *p, ns_t when)
+{
+    enum sw_drop why = DROP_REASONS;
+    bool is_cpu = (int32_t)port->number == sw->cpu_port && !port->ops;
+    if (is_cpu)
+        why = to_cpu(sw, p, when) ? DROP_REASONS : DROP_CPU_BUSY;
+    else if (!port->ops)
+        why = DROP_NO_PORT;
+    else if (!port->is_up)
+        why = DROP_PORT_DOWN;
+    else if (!port->ops->send(port->driver, p->data, p->len, when))
+        why = DROP_SEND_FAILED;
+    if (SW_UNLIKELY(why != DROP_REASONS)) {
+        sw_drop(sw, p, why);
+        return;
+    }
+    if (SW_UNLIKELY(port->pcap_out != NULL))
+        pcap_write(port->pcap_out, p->data, p->len, when);
+    port->tx_packets++;
+    port->tx_bytes += p->len;
+    sw->sent++;
+    if (port->ops && port->ops->flush)
+        mark(sw->to_flush, port->number);
+    pkt_release(sw->pool, p);
+}
+
+/* From the queue to the port's wire; returns bytes for the link, 0 if none left. */
+static bytes_t depart(struct sw *sw, struct sw_port *port, struct pkt *p, ns_t start)
+{
+    uint32_t depth = port->tm.queues[p->priority].packets;
+    struct sw_run run = {
+        .sw = sw, .state = &sw->state, .pkt = p, .now = start, .deq_depth = depth};
+    sw->program->egress(&run);
+    if (SW_UNLIKELY(p->clone_session))
+        clone_egress(sw, &run, p);
+    if (SW_UNLIKELY(sw->assert_failed)) {
+        sw->assert_failed = false;
+        sw_drop(sw, p, DROP_ASSERT);
+        return 0;
+    }
+    if (p->egress_spec == sw->state.drop_port) {
+        TRACE(sw, &run, "dropped at the end of egress");
+        sw_drop(sw, p, DROP_EGRESS);
+        return 0;
+    }
+    sw->program->deparse(&run);
+    if (SW_UNLIKELY(p->recirculate_list)) {
+        TRACE(sw, &run, "recirculated");
+        go_again(sw, p, p->recirculate_list, PKT_RECIRCULATED, p->data, p->len);
+        return 0;
+    }
+    TRACE(sw, &run, "sent to port %u, %u bytes", port->number, p->len);
+    bytes_t size = p->len;
+    ns_t arrival = tm_sent(&port->tm, size, start);
+    if (sw->keep_on_wire && arrival > start) {
+        p->enq_ns = arrival; /* from here on, when it is due */
+        p->next = NULL;
+        if (port->wire)
+            port->wire_tail->next = p;
+        else
+            port->wire = p;
+        port->wire_tail = p;
+        sw->held++;
+    } else {
+        transmit(sw, port, p, arrival);
+    }
+    return size;
+}
+
+static ns_t earlier(ns_t a, ns_t b) { return a < b ? a : b; }
+
+static ns_t service_port(struct sw *sw, struct sw_port *port, ns_t now)
+{
+    ns_t start, wake;
+    struct pkt *p;
+    while ((p = tm_take(&port->tm, port->number, &sw->gate, now, &start, &wake)) != NULL) {
+        sw->held--;
+        depart(sw, port, p, start);
+    }
+    while (port->wire && port->wire->enq_ns <= now) {
+        p = port->wire;
+        port->wire = p->next;
+        sw->held--;
+        transmit(sw, port, p, p->enq_ns);
+    }
+    if (port->wire)
+        wake = earlier(wake, port->wire->enq_ns);
+    if (!port->tm.backlog && !port->wire)
+        sw->backlog[port->number / 64] &= ~((uint64_t)1 << port->number % 64);
+    return wake;
+}
+
+static void flush_ports(struct sw *sw)
+{
+    for (unsigned word = 0; word < SW_COUNT(sw->to_flush); word++) {
+        for (uint64_t left = sw->to_flush[word]; left; left &= left - 1) {
+            struct sw_port *port = sw->ports[word * 64 + (unsigned)__builtin_ctzll(left)];
+            port->ops->flush(port->driver);
+        }
+        sw->to_flush[word] = 0;
+    }
+}
+
+static ns_t service_ports(struct sw *sw, ns_t now)
+{
+    ns_t wake = SW_NEVER;
+    for (unsigned word = 0; word < SW_COUNT(sw->backlog); word++)
+        for (uint64_t left = sw->backlog[word]; left; left &= left - 1) {
+            uint32_t number = word * 64 + (unsigned)__builtin_ctzll(left);
+            wake = earlier(wake, service_port(sw, sw->ports[number], now));
+        }
+    return wake;
+}
+
+ns_t sw_service(struct sw *sw, ns_t now)
+{
+    ns_t wake = service_ports(sw, now);
+    /* What egress recirculated goes through ingress now, and may want to leave at once. */
+    for (unsigned turns = 0; sw->again; wake = service_ports(sw, now)) {
+        if (turns == SW_TURNS_MOST) {
+            wake = now + 1;
+            break;
+        }
+        turns += run_again(sw, now, SW_TURNS_MOST - turns);
+    }
+    flush_ports(sw);
+    wake = earlier(wake, idle_service(sw, now));
+    return earlier(wake, digest_service(sw, now));
+}

@@ -1,0 +1,154 @@
+/* A switch: ports, a program with its state, the traffic manager, and an account of every packet.
+ *
+ * A switch is passive. It is handed frames and the time (sw_receive), and is asked to send what
+ * may leave by then (sw_service), which answers when it wants to be asked again. Whoever does
+ * that owns the switch for the moment: a real-time loop (loop.h), a simulator, or a test. All
+ * switches that share a packet pool belong to the same thread.
+ *
+ * The account: received + copies = sent + dropped (by reason) + held, at any moment between calls.
+ */
+#ifndef SW_SW_H
+#define SW_SW_H
+
+#include "event.h"
+#include "pre.h"
+#include "profile.h"
+#include "tm.h"
+
+enum sw_drop { /* why a packet went no further; keep in step with sw_drop_names */
+    DROP_NO_PROGRAM,
+    DROP_INGRESS,
+    DROP_EGRESS,
+    DROP_QUEUE_FULL,
+    DROP_PRIORITY,
+    DROP_NO_PORT,
+    DROP_PORT_DOWN,
+    DROP_SEND_FAILED,
+    DROP_OVERSIZE,
+    DROP_NO_GROUP,
+    DROP_EMPTY_GROUP,
+    DROP_ASSERT,
+    DROP_LOOPING,
+    DROP_NO_MEMORY,
+    DROP_CPU_BUSY,
+    DROP_REPLACED,
+    DROP_REASONS,
+};
+extern const char *const sw_drop_names[DROP_REASONS];
+
+#define SW_FRAME_MOST 9728    /* bytes of a frame: jumbo frames with room for tags */
+#define SW_TURNS_MOST 4096    /* resubmissions and recirculations served in one call */
+#define SW_LOOPING_MOST 65536 /* packets that may wait to go round again */
+
+/* What a port is to the switch. `send` copies the frame, or keeps nothing of it; `when` is when
+ * its last bit arrives at the other end. */
+struct port_ops {
+    bool (*send)(void *port, const uint8_t *frame, uint32_t len, ns_t when);
+    void (*flush)(void *port); /* after a burst of sends; may be NULL */
+    void (*close)(void *port);
+};
+
+struct pcap;
+
+struct sw_port {
+    uint16_t number;
+    bool is_up;
+    const struct port_ops *ops; /* NULL: packets for it are processed, then dropped */
+    void *driver;
+    struct tm_port tm;
+    struct pkt *wire, *wire_tail; /* deparsed and on their way, if the switch keeps them */
+    struct pcap *pcap_in, *pcap_out;
+    uint64_t rx_packets, tx_packets;
+    bytes_t rx_bytes, tx_bytes;
+};
+
+struct sw_digest { /* see digest.c */
+    bool enabled;
+    ns_t max_timeout, ack_timeout;
+    uint32_t max_list, list_id;
+    uint8_t *samples; /* of the list being filled */
+    uint32_t n_samples;
+    ns_t first_ns;
+    struct sw_index seen; /* sent and not acknowledged, or in the list */
+    struct digest_seen *sent;
+    uint32_t sent_used, sent_room, sent_free;
+};
+
+typedef void (*sw_text_fn)(void *context, const char *text);
+
+struct sw_config {
+    const char *name;
+    struct pkt_pool *pool;
+    int32_t cpu_port; /* -1: none */
+    uint16_t drop_port;
+    uint8_t queues;     /* priorities that exist; a packet of a higher one is dropped */
+    bool keep_on_wire;  /* hold frames until they arrive, else hand them over when they start */
+    bool wants_events;  /* make an event queue */
+    uint64_t seed;
+};
+
+struct sw {
+    char name[64];
+    struct pkt_pool *pool;
+    struct pkt_pool *own_pool; /* the same, if it is nobody else's */
+    const struct sw_program *program;
+    struct sw_state state;
+    struct sw_port *ports[SW_PORTS];
+    uint64_t backlog[SW_PORTS / 64]; /* ports with packets queued, or on the wire */
+    uint64_t to_flush[SW_PORTS / 64];
+    struct tm_gate gate;
+    struct pre_table groups, sessions;
+    struct pkt *again, *again_tail; /* resubmitted and recirculated */
+    uint32_t n_again;
+    int32_t cpu_port;
+    uint8_t queues;
+    bool keep_on_wire;
+    uint64_t seed;
+    struct sw_digest *digests;
+    struct event_queue events;
+    ns_t idle_check; /* when to look for idle entries next */
+    sw_text_fn trace, log;
+    void *trace_context, *log_context;
+    bool assert_failed; /* by the packet being processed */
+    uint64_t received, copies, sent, held;
+    uint64_t drops[DROP_REASONS];
+};
+
+struct sw *sw_new(const struct sw_config *config); /* NULL when memory is out */
+void sw_free(struct sw *sw);
+
+/* Run a program from now on, all its state fresh; packets inside are dropped as replaced. False,
+ * nothing changed, when memory is out. */
+bool sw_load(struct sw *sw, const struct sw_program *program, ns_t now);
+
+/* A port, made on first use: queues exist for numbers without an interface too. NULL when memory
+ * is out or the number is too large. */
+struct sw_port *sw_port(struct sw *sw, uint32_t number);
+bool sw_attach(struct sw *sw, uint32_t number, const struct port_ops *ops, void *driver);
+void sw_detach(struct sw *sw, uint32_t number); /* closes the driver */
+void sw_set_up(struct sw *sw, uint32_t number, bool is_up, ns_t now);
+
+/* A frame arrives; it is copied. */
+void sw_receive(struct sw *sw, uint32_t port, const void *frame, uint32_t len, ns_t now);
+/* Send what may leave by `now`; returns when to be called again, or SW_NEVER. */
+ns_t sw_service(struct sw *sw, ns_t now);
+
+static inline void sw_drop(struct sw *sw, struct pkt *p, enum sw_drop why)
+{
+    sw->drops[why]++;
+    pkt_release(sw->pool, p);
+}
+
+/* digest.c */
+bool digest_init(struct sw *sw);
+void digest_free(struct sw *sw);
+void digest_sample(struct sw *sw, uint32_t digest, const void *phv, ns_t now);
+ns_t digest_service(struct sw *sw, ns_t now);
+bool digest_configure(struct sw *sw, uint32_t digest, bool enabled, ns_t max_timeout,
+                      uint32_t max_list, ns_t ack_timeout);
+void digest_ack(struct sw *sw, uint32_t digest, uint32_t list_id);
+
+/* idle.c: entries that nobody hits */
+ns_t idle_service(struct sw *sw, ns_t now);
+
+#endif

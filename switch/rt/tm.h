@@ -1,0 +1,80 @@
+/* The traffic manager: eight queues a port, strict priority, 7 first.
+ *
+ * A queue is bounded in packets and in bytes. A port with a link rate sends one packet at a time
+ * and is busy for as long as it, and the wire's overhead, take on the link; one without sends
+ * whatever is queued as soon as it is serviced, which is how BMv2 behaves. A queue may also be
+ * paced in packets a second, as BMv2's set_queue_rate does, and may obey a gate: a register of
+ * the program in which cell [port * 8 + priority] is the time until which the queue stands still.
+ * The gate is read whenever the queue is looked at, so writing the register is all it takes to
+ * pause or to resume.
+ *
+ * The link is kept in picoseconds: a 64-byte frame lasts 1.28 ns at 400 Gb/s. When service comes
+ * late, a packet still starts where the last one ended, so a slow caller loses no rate.
+ */
+#ifndef SW_TM_H
+#define SW_TM_H
+
+#include "pkt.h"
+
+typedef uint64_t ps_t; /* picoseconds */
+
+#define TM_PACKETS_DEFAULT 1024
+#define TM_BYTES_DEFAULT (64u << 20)
+#define TM_OVERHEAD_DEFAULT 24 /* preamble and start 8, FCS 4, gap 12 */
+
+struct tm_queue {
+    struct pkt *head, *tail;
+    uint32_t packets, max_packets;
+    bytes_t bytes, max_bytes;
+    ps_t pace; /* between two departures; 0: none */
+    ps_t paced_until;
+};
+
+struct tm_port {
+    struct tm_queue queues[SW_QUEUES];
+    uint8_t backlog; /* bit q: queue q is not empty */
+    bps_t rate;      /* 0: unlimited */
+    ns_t delay;
+    uint32_t overhead;
+    ps_t busy_until;
+};
+
+struct tm_gate { /* where the deadlines are; cells NULL: no gate */
+    const void *cells;
+    uint32_t cell_bytes; /* 4 or 8 */
+    uint32_t count;
+};
+
+void tm_init(struct tm_port *port);
+
+/* Take the packet; false if the queue is full, and the packet stays the caller's. */
+static inline bool tm_put(struct tm_port *port, struct pkt *p, unsigned priority, bytes_t size, ns_t now)
+{
+    struct tm_queue *q = &port->queues[priority];
+    if (q->packets >= q->max_packets || q->bytes + size > q->max_bytes)
+        return false;
+    p->next = NULL;
+    p->priority = (uint8_t)priority;
+    p->enq_ns = now;
+    p->enq_depth = q->packets;
+    p->queued_len = (uint32_t)size;
+    if (q->head)
+        q->tail->next = p;
+    else
+        q->head = p;
+    q->tail = p;
+    q->packets++;
+    q->bytes += size;
+    port->backlog |= (uint8_t)(1u << priority);
+    return true;
+}
+
+/* The next packet to leave by `now`, or NULL: then *wake is when to ask again (SW_NEVER: not
+ * before something changes). *start is when it starts on the link. */
+struct pkt *tm_take(struct tm_port *port, unsigned number, const struct tm_gate *gate, ns_t now,
+                    ns_t *start, ns_t *wake);
+
+/* The packet took `size` bytes of the link from `start` on; returns when its last bit arrives. */
+ns_t tm_sent(struct tm_port *port, bytes_t size, ns_t start);
+
+#endif

@@ -1,0 +1,75 @@
+/* Longest prefix match on keys of up to 64 bits: a trie of 64-way nodes that fits in the cache.
+ *
+ * A node looks at six bits of the key. Bit i of `inner` says that slot i leads to another node;
+ * otherwise it ends in a leaf, the position of the best entry for everything below. A node's
+ * children lie side by side, as do its leaves, and neighbouring slots with the same leaf share
+ * one: bit i of `starts` says that slot i begins a new leaf. So a node takes 24 bytes whatever it
+ * holds, and finding a child or a leaf is counting bits. (The idea is Poptrie's, by Asai and
+ * Ohara, 2015.) A table of 100,000 routes takes a few megabytes; one of ten takes a few hundred
+ * bytes.
+ *
+ * Leaves are pushed down: each slot knows its best entry, so looking up never walks back. To
+ * change a prefix is to rewrite the slots it covers; who covered them before is told by
+ * `trie_length`, which the table provides.
+ */
+#ifndef SW_TRIE_H
+#define SW_TRIE_H
+
+#include "base.h"
+
+#define TRIE_STRIDE 6
+#define TRIE_NONE UINT32_MAX /* no entry */
+
+struct trie_node {
+    uint64_t inner;
+    uint64_t starts;
+    uint32_t children; /* position of the first in nodes */
+    uint32_t leaves;   /* position of the first in leaves */
+};
+
+struct trie_pool { /* runs of equal-sized items, by length of run */
+    uint32_t used, room;
+    uint32_t free[65];
+};
+
+struct trie {
+    struct trie_node *nodes; /* nodes[0] is the root */
+    uint32_t *leaves;
+    struct trie_pool node_pool, leaf_pool;
+};
+
+bool trie_init(struct trie *trie); /* everything leads to TRIE_NONE */
+void trie_free(struct trie *trie);
+
+/* How long the prefix of an entry is; -1 for TRIE_NONE. */
+typedef int (*trie_length)(void *table, uint32_t entry);
+
+/* Let `key` (left-aligned) with `length` bits lead to `entry` wherever nothing longer rules.
+ * False when memory is out: the trie then answers as before for some of the range, and as asked
+ * for the rest; the caller undoes with trie_remove. */
+bool trie_insert(struct trie *trie, uint64_t key, unsigned length, uint32_t entry,
+                 trie_length length_of, void *table);
+
+/* Where `entry` rules under `key`, let `heir` (the next shorter prefix) rule. */
+void trie_remove(struct trie *trie, uint64_t key, unsigned length, uint32_t entry, uint32_t heir);
+
+static inline unsigned trie_slot(uint64_t key, unsigned depth)
+{
+    /* The last node of a 64-bit key sees four bits of key and two of nothing. */
+    return (unsigned)(key << depth >> (64 - TRIE_STRIDE));
+}
+
+static inline uint32_t trie_find(const struct trie *trie, uint64_t key)
+{
+    const struct trie_node *node = trie->nodes;
+    for (unsigned depth = 0;; depth += TRIE_STRIDE) {
+        uint64_t bit = (uint64_t)1 << trie_slot(key, depth);
+        if (!(node->inner & bit)) {
+            uint64_t upto = bit | (bit - 1);
+            return trie->leaves[node->leaves + (unsigned)__builtin_popcountll(node->starts & upto) - 1];
+        }
+        node = trie->nodes + node->children + __builtin_popcountll(node->inner & (bit - 1));
+    }
+}
+
+#endif
