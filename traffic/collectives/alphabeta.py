@@ -25,11 +25,12 @@ _READY, _HEAD, _END = range(3)
 
 @dataclass(frozen=True)
 class AlphaBeta:
-    """The fabric: latency and rate, and the share of it that slow ports have."""
+    """The fabric: latency and rate, and what is wrong with the ports of some ranks."""
 
     alpha_ns: int = 1000
     rate_gbps: float = 100.0
-    port_share: Mapping[int, float] = field(default_factory=dict)
+    port_share: Mapping[int, float] = field(default_factory=dict)  # of the rate, if not all
+    dead_at_ns: Mapping[int, int] = field(default_factory=dict)  # ports that fall silent
 
     def run(self, schedule: Schedule) -> Timeline:
         """Carry out a schedule."""
@@ -50,6 +51,7 @@ class _Run:
             8000 / (fabric.rate_gbps * fabric.port_share.get(rank, 1.0))
             for rank in range(schedule.ranks)
         ]
+        self._dead_at_ps = {rank: at * 1000 for rank, at in fabric.dead_at_ns.items()}
         self._send_free = [0] * schedule.ranks
         self._receive_free = [0] * schedule.ranks
         self._start_ns = array("q", [NEVER]) * len(schedule)
@@ -71,7 +73,7 @@ class _Run:
                 self._receive(now, number)
             else:
                 self._end(now, number)
-        if NEVER in self._end_ns:
+        if NEVER in self._end_ns and not self._dead_at_ps:
             raise ScheduleError("the schedule waits for itself and never ends")
         return Timeline(
             memoryview(self._start_ns).toreadonly(), memoryview(self._end_ns).toreadonly()
@@ -86,10 +88,10 @@ class _Run:
         schedule = self._schedule
         then = now + schedule.delay_ns[number] * 1000
         if schedule.src[number] == schedule.dst[number]:
-            self._start_ns[number] = now // 1000
+            self._start_ns[number] = _nanoseconds(now)
             self._at(then, _END, number)
         else:
-            self._start_ns[number] = then // 1000
+            self._start_ns[number] = _nanoseconds(then)
             self._at(then, _READY, number)
 
     def _post(self, now: int, number: int) -> None:
@@ -103,10 +105,11 @@ class _Run:
         busy = max(self._busy_ps(src, number), self._busy_ps(dst, number))
         end = max(now, self._receive_free[dst]) + busy
         self._receive_free[dst] = end
-        self._at(end, _END, number)
+        if all(end < self._dead_at_ps.get(rank, end + 1) for rank in (src, dst)):
+            self._at(end, _END, number)
 
     def _end(self, now: int, number: int) -> None:
-        self._end_ns[number] = -(-now // 1000)
+        self._end_ns[number] = _nanoseconds(now)
         first, last = self._waiters_at[number], self._waiters_at[number + 1]
         for waiter in self._waiters[first:last]:
             self._missing[waiter] -= 1
@@ -115,6 +118,11 @@ class _Run:
 
     def _busy_ps(self, rank: int, number: int) -> int:
         return round(self._schedule.size[number] * self._ps_per_byte[rank])
+
+
+def _nanoseconds(time_ps: int) -> int:
+    """Rounded up, starts like ends, so that work lasts what it should."""
+    return -(-time_ps // 1000)
 
 
 def _waiters(schedule: Schedule) -> tuple[array[int], array[int], array[int]]:

@@ -98,7 +98,7 @@ class Transfer(NamedTuple):
 class Activity:
     """What a set of transfers is for."""
 
-    kind: Literal["collective", "flows", "compute"]
+    kind: Literal["collective", "flows", "compute", "node"]
     name: str
     job: str = ""
     step: int = 0
@@ -338,7 +338,8 @@ class ScheduleBuilder:
         if not 1 <= size <= MAX_TRANSFER_BYTES:
             raise SizeError(
                 f"a transfer of {size} bytes",
-                f"one RDMA message carries 1 to {MAX_TRANSFER_BYTES}; use more channels or pieces",
+                f"one RDMA message carries 1 to {MAX_TRANSFER_BYTES};"
+                " use more channels, pieces or buckets",
             )
         return self._append(
             after, src, dst, size, channel, delay_ns, activity, first_chunk, chunks, mode

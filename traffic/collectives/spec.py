@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Annotated, Literal, Self, TypeGuard, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -52,7 +52,8 @@ def explain(error: ValidationError, model: type[BaseModel], what: str) -> str:
             known = _keys_beside(model, problem["loc"])
             lines.append(f"unknown key '{place}'; {nearest(str(problem['loc'][-1]), known)}")
         else:
-            lines.append(f"{place}: {problem['msg']} (got {problem['input']!r})")
+            said = problem["msg"].removeprefix("Value error, ")
+            lines.append(f"{place}: {said} (got {_shortened(problem['input'])})")
     return "; ".join(lines)
 
 
@@ -95,16 +96,41 @@ class CollectiveSpec(CollectiveOptions):
         builder = ScheduleBuilder(site.hosts)
         gates: list[list[int]] | None = None
         for step in range(self.repeat):
-            gates = add_collective(builder, what, gates=gates, step=step)
+            gates = add_collective(builder, what, gates=gates, job="collective", step=step)
         return builder.build()
 
 
+def _shortened(value: object, most: int = 60) -> str:
+    text = repr(value)
+    return text if len(text) <= most else text[:most] + "..."
+
+
 def _keys_beside(model: type[BaseModel], path: tuple[int | str, ...]) -> list[str]:
-    """The keys known where an unknown one was found, as far as the types tell."""
+    """The keys known where an unknown one was found."""
     here: object = model
     for part in path[:-1]:
-        if isinstance(here, type) and issubclass(here, BaseModel) and part in here.model_fields:
-            here = here.model_fields[str(part)].annotation
-    if not (isinstance(here, type) and issubclass(here, BaseModel)):
-        here = model
-    return list(here.model_fields)
+        here = _within(here, part)
+    return list(here.model_fields) if _is_model(here) else []
+
+
+def _within(kind: object, part: int | str) -> object:
+    """The type of a part of a value: a field, an element, or the union's member of a ``kind``."""
+    if _is_model(kind):
+        return kind.model_fields[part].annotation if part in kind.model_fields else kind
+    members = [_within_annotated(member) for member in get_args(kind)]
+    if isinstance(part, int):
+        return members[0] if members else kind
+    models = [member for member in members if _is_model(member)]
+    for member in models:
+        if "kind" in member.model_fields and member.model_fields["kind"].default == part:
+            return member
+    # An optional section: look inside without using up the part.
+    return _within(models[0], part) if models else kind
+
+
+def _within_annotated(kind: object) -> object:
+    return get_args(kind)[0] if get_origin(kind) is Annotated else kind
+
+
+def _is_model(kind: object) -> TypeGuard[type[BaseModel]]:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)

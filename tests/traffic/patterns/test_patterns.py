@@ -1,0 +1,175 @@
+"""Patterns send what they say, to whom they say, when they say, and the same every time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from traffic.collectives import AlphaBeta, RankError, Schedule, Site, SizeError, SpecError
+from traffic.patterns import (
+    SIZES,
+    ElephantsSpec,
+    IncastSpec,
+    NorthSouthSpec,
+    PoissonSpec,
+    SizeDistribution,
+    elephants,
+    incast,
+    north_south,
+    permutation,
+    poisson,
+    size_distribution,
+    udp_source_port,
+)
+
+WEB = size_distribution("websearch")
+
+
+def pairs(schedule: Schedule) -> list[tuple[int, int]]:
+    return [(t.src, t.dst) for t in schedule]
+
+
+def test_incast_is_many_to_one() -> None:
+    schedule = incast(8, 1000, receiver=2, senders=5)
+    assert pairs(schedule) == [(0, 2), (1, 2), (3, 2), (4, 2), (5, 2)]
+    assert set(schedule.size) == {1000}
+    # Their port is the bottleneck: five times 80 ns.
+    assert AlphaBeta(1000, 100).run(schedule).finish_ns == 1000 + 5 * 80
+
+
+def test_messages_of_a_flow_follow_one_another() -> None:
+    schedule = incast(3, 1000, messages=3)
+    assert [t.waits for t in schedule] == [(), (0,), (1,), (), (3,), (4,)]
+
+
+@given(hosts=st.integers(2, 200), seed=st.integers(0, 2**32))
+def test_a_permutation_loads_every_port_once(hosts: int, seed: int) -> None:
+    schedule = permutation(hosts, 10, seed=seed)
+    assert sorted(schedule.src) == sorted(schedule.dst) == list(range(hosts))
+    assert all(src != dst for src, dst in pairs(schedule))
+    assert schedule == permutation(hosts, 10, seed=seed)
+
+
+def test_seeds_matter() -> None:
+    assert permutation(64, 10, seed=1) != permutation(64, 10, seed=2)
+    assert udp_source_port((0, 1, 0), seed=1) != udp_source_port((0, 1, 0), seed=2)
+
+
+def test_elephants_have_few_source_ports() -> None:
+    schedule = elephants(16, 10**9, seed=3, flows=4, source_ports=2)
+    assert len(schedule) == len(set(schedule.src)) == 4
+    assert schedule.activities[0].source_ports == 2
+    ports = {udp_source_port(pair, 2) for pair in schedule.queue_pairs()}
+    assert len(ports) <= 2
+    many = elephants(4, 10**6, seed=3, flows=10)
+    assert len(many.queue_pairs()) == 10
+    free = {udp_source_port((0, 1, channel)) for channel in range(1000)}
+    assert len(free) > 900
+    assert all(0xC000 <= port <= 0xFFFF for port in free)
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_sizes_drawn_have_the_distribution(name: str) -> None:
+    sizes = SIZES[name]
+    chance = Random(1)
+    drawn = [sizes.draw(chance) for _ in range(40_000)]
+    assert sum(drawn) / len(drawn) == pytest.approx(sizes.mean, rel=0.05)
+    for size, share in sizes.points[1:]:
+        assert sum(each <= size for each in drawn) / len(drawn) == pytest.approx(share, abs=0.01)
+
+
+def test_sizes_at_the_points_published() -> None:
+    assert WEB.at(0.15) == 10_000
+    assert WEB.at(0.80) == 2_000_000
+    assert WEB.at(1.0) == 30_000_000
+    assert WEB.at(0.0) == 1
+    assert WEB.at(0.35) == 40_000
+    assert SizeDistribution("even", ((0, 0.0), (100, 1.0))).mean == 50
+
+
+def test_poisson_fills_ports_to_the_load() -> None:
+    hosts, load, rate, duration = 32, 0.4, 100.0, 20_000_000
+    schedule = poisson(hosts, WEB, load=load, rate_gbps=rate, duration_ns=duration, seed=5)
+    assert sum(schedule.size) * 8 / (duration * rate * hosts) == pytest.approx(load, rel=0.1)
+    starts = list(schedule.delay_ns)
+    assert starts == sorted(starts)
+    assert 0 <= starts[0] < starts[-1] < duration
+    gaps = [b - a for a, b in pairwise(starts)]
+    mean = sum(gaps) / len(gaps)
+    variance = sum((gap - mean) ** 2 for gap in gaps) / len(gaps)
+    assert variance == pytest.approx(mean**2, rel=0.2)  # as exponential gaps have it
+    assert set(schedule.src) == set(schedule.dst) == set(range(hosts))
+    assert len(schedule.queue_pairs()) == len(schedule)
+
+
+def test_north_south_goes_through_gateways_both_ways_unprotected() -> None:
+    schedule = north_south(
+        16, WEB, gateways=[0, 5], load=0.5, rate_gbps=100, duration_ns=50_000_000, seed=1
+    )
+    assert all((src in (0, 5)) != (dst in (0, 5)) for src, dst in pairs(schedule))
+    out = Counter(src in (0, 5) for src, _ in pairs(schedule))
+    assert out[True] == pytest.approx(out[False], rel=0.2)
+    assert sum(schedule.size) * 8 / (50_000_000 * 100 * 2 * 2) == pytest.approx(0.5, rel=0.15)
+    assert schedule.activities[0].priority == 0
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "complaint"),
+    [
+        (lambda: incast(1, 10), RankError, "at least 2"),
+        (lambda: incast(4, 10, senders=4), RankError, "4 hosts allow 1 to 3"),
+        (lambda: incast(4, 10, senders=0), RankError, "0 senders"),
+        (lambda: incast(4, 10, receiver=4), RankError, "they are 0 to 3"),
+        (lambda: incast(4, 0), SizeError, "transfer of 0 bytes"),
+        (lambda: incast(4, 10, messages=0), SizeError, "0 messages"),
+        (lambda: permutation(1, 10, seed=1), RankError, "at least 2"),
+        (lambda: elephants(4, 10, seed=1, flows=0), SizeError, "0 flows"),
+        (lambda: elephants(4, 10, seed=1, source_ports=0), SizeError, "0 UDP source ports"),
+        (lambda: size_distribution("webserch"), SizeError, "did you mean 'websearch'"),
+        (lambda: SizeDistribution("x", ((0, 0), (5, 0.5))), SizeError, "does not rise"),
+        (
+            lambda: poisson(4, WEB, load=0.5, rate_gbps=100, duration_ns=10**18, seed=1),
+            SizeError,
+            "shorten the duration",
+        ),
+        (
+            lambda: poisson(4, WEB, load=0.5, rate_gbps=100, duration_ns=10, seed=1),
+            SizeError,
+            "lengthen the duration",
+        ),
+        (
+            lambda: poisson(4, WEB, load=0, rate_gbps=100, duration_ns=10, seed=1),
+            SizeError,
+            "above 0",
+        ),
+        (
+            lambda: north_south(
+                2, WEB, gateways=[0, 1], load=0.5, rate_gbps=100, duration_ns=10**7, seed=1
+            ),
+            RankError,
+            "leave hosts",
+        ),
+    ],
+)
+def test_bad_input(make, error: type[Exception], complaint: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(error, match=complaint):
+        make()
+
+
+def test_yaml() -> None:
+    site = Site(8, rate_gbps=100, seed=7)
+    assert len(IncastSpec.read({"bytes": "4MB", "senders": 7}).schedule(site)) == 7
+    assert len(ElephantsSpec.read({"bytes": "1GB", "flows": 3}).schedule(site)) == 3
+    busy = PoissonSpec.read({"load": 0.3, "duration_ns": "5ms", "sizes": "hadoop"})
+    assert busy.duration_ns == 5_000_000
+    assert busy.schedule(site) == busy.schedule(site)
+    assert len(NorthSouthSpec.read({"load": 0.3, "duration_ns": "5ms"}).schedule(site)) > 10
+    with pytest.raises(SpecError, match=r"load: .*less than or equal to 1"):
+        PoissonSpec.read({"load": 1.5, "duration_ns": 10})
+    with pytest.raises(SpecError, match=r"unknown key 'traffic\.sender'; did you mean 'senders'"):
+        IncastSpec.read({"bytes": 10, "sender": 3})

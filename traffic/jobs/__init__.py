@@ -1,0 +1,39 @@
+"""Jobs: steps of compute and communication, models that ask for them, and where ranks run."""
+
+from traffic.jobs.job import Job, SlowLink, Straggler
+from traffic.jobs.model import Experts, Model, load_model, model_names
+from traffic.jobs.placement import Placer, Policy
+from traffic.jobs.simple import SimpleJob
+from traffic.jobs.specs import MixSpec, TrafficSpec, Workload, make_workload, read_traffic
+from traffic.jobs.training import (
+    Algorithms,
+    Batch,
+    Gpu,
+    NodeSpec,
+    Parallelism,
+    TrainingJob,
+)
+
+__all__ = [
+    "Algorithms",
+    "Batch",
+    "Experts",
+    "Gpu",
+    "Job",
+    "MixSpec",
+    "Model",
+    "NodeSpec",
+    "Parallelism",
+    "Placer",
+    "Policy",
+    "SimpleJob",
+    "SlowLink",
+    "Straggler",
+    "TrafficSpec",
+    "TrainingJob",
+    "Workload",
+    "load_model",
+    "make_workload",
+    "model_names",
+    "read_traffic",
+]

@@ -1,0 +1,102 @@
+"""Everything that ``traffic:`` can say, and how several of it run at once.
+
+Jobs get hosts of their own, one job after the other. Collectives and patterns number hosts
+themselves, so they run beside jobs on the same hosts, as background traffic does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from traffic.collectives import CollectiveSpec, Schedule, Site, Spec, SpecError, merge
+from traffic.collectives.errors import nearest
+from traffic.jobs.placement import Placer
+from traffic.jobs.simple import SimpleJob
+from traffic.jobs.training import TrainingJob
+from traffic.patterns import (
+    ElephantsSpec,
+    IncastSpec,
+    NorthSouthSpec,
+    PermutationSpec,
+    PoissonSpec,
+)
+
+Part = Annotated[
+    CollectiveSpec
+    | IncastSpec
+    | PermutationSpec
+    | ElephantsSpec
+    | PoissonSpec
+    | NorthSouthSpec
+    | SimpleJob
+    | TrainingJob,
+    Field(discriminator="kind"),
+]
+
+
+class MixSpec(Spec):
+    """Several at once."""
+
+    kind: Literal["mix"] = "mix"
+    parts: tuple[Part, ...]
+
+    @model_validator(mode="after")
+    def _check(self) -> MixSpec:
+        if not self.parts:
+            raise ValueError("a mix of nothing: name its parts")
+        return self
+
+
+TrafficSpec = Annotated[Part | MixSpec, Field(discriminator="kind")]
+
+_KINDS: dict[str, type[Spec]] = {
+    model.model_fields["kind"].default: model
+    for model in (
+        CollectiveSpec, IncastSpec, PermutationSpec, ElephantsSpec, PoissonSpec, NorthSouthSpec,
+        SimpleJob, TrainingJob, MixSpec,
+    )
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Traffic on a site: what to run, where jobs went, and which hosts' links are slow."""
+
+    schedule: Schedule
+    hosts: dict[str, tuple[int, ...]]  # by job: the host of each rank
+    port_shares: dict[int, float]  # by host: the share of its rate it has, where not all
+
+
+def read_traffic(data: object) -> TrafficSpec:
+    """Check what stands below ``traffic:``."""
+    if not isinstance(data, dict):
+        raise SpecError("traffic: a list of keys and values is missing", "begin with 'kind:'")
+    kind = data.get("kind")
+    if not isinstance(kind, str) or kind not in _KINDS:
+        raise SpecError(f"traffic.kind: there is no kind {kind!r}", nearest(str(kind), _KINDS))
+    return _KINDS[kind].read(data)  # type: ignore[return-value]  # one of the union by its kind
+
+
+def make_workload(spec: TrafficSpec, site: Site) -> Workload:
+    """The schedule of everything a spec asks for."""
+    parts = spec.parts if isinstance(spec, MixSpec) else (spec,)
+    placer = Placer(site)
+    schedules = []
+    hosts: dict[str, tuple[int, ...]] = {}
+    shares: dict[int, float] = {}
+    for part in parts:
+        if not isinstance(part, SimpleJob | TrainingJob):
+            schedules.append(part.schedule(site))
+            continue
+        if part.name in hosts:
+            raise SpecError(f"two jobs are named '{part.name}'", "give each a name of its own")
+        ranks = part.size(site)
+        node = part.node.gpus if isinstance(part, TrainingJob) and part.node.gpus > 1 else None
+        placed = placer.place(ranks, part.placement, node=node)
+        schedules.append(part.plan(ranks).place(placed, site.hosts))
+        hosts[part.name] = tuple(placed)
+        shares |= part.port_shares(placed)
+    return Workload(merge(*schedules), hosts, shares)

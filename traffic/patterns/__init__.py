@@ -1,0 +1,41 @@
+"""Patterns: flows that belong to no collective, as schedules."""
+
+from traffic.patterns.flows import (
+    BEST_EFFORT,
+    Flow,
+    FlowSet,
+    elephants,
+    incast,
+    north_south,
+    permutation,
+    poisson,
+    udp_source_port,
+)
+from traffic.patterns.sizes import SIZES, SizeDistribution, size_distribution
+from traffic.patterns.specs import (
+    ElephantsSpec,
+    IncastSpec,
+    NorthSouthSpec,
+    PermutationSpec,
+    PoissonSpec,
+)
+
+__all__ = [
+    "BEST_EFFORT",
+    "SIZES",
+    "ElephantsSpec",
+    "Flow",
+    "FlowSet",
+    "IncastSpec",
+    "NorthSouthSpec",
+    "PermutationSpec",
+    "PoissonSpec",
+    "SizeDistribution",
+    "elephants",
+    "incast",
+    "north_south",
+    "permutation",
+    "poisson",
+    "size_distribution",
+    "udp_source_port",
+]
