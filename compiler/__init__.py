@@ -3,5 +3,4 @@
 from compiler.diagnostics import CompileError, Diagnostic
 from compiler.driver import STAGES, Compiled, CompileOptions, compile_program
 
-__all__ = ["STAGES", "CompileError", "CompileOptions", "Compiled", "Diagnostic",
-           "compile_program"]
+__all__ = ["STAGES", "CompileError", "CompileOptions", "Compiled", "Diagnostic", "compile_program"]

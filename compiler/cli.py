@@ -30,12 +30,33 @@ USAGE = f"""usage: closlab p4c PROG.p4 [options]
 """
 
 # Flags of p4c that change nothing here, with the number of values they take.
-_IGNORED = {"--emit-externs": 0, "--ndebug": 0, "-g": 0, "-v": 0, "--testJson": 0,
-            "--parser-inline-opt": 0, "--toJSON": 1, "--pp": 1, "--top4": 1, "--Tlog": 1, "-T": 1,
-            "--nocpp": 0, "--loopsUnroll": 0, "--disable-annotations": 0, "--save-temps": 0,
-            "--maxErrorCount": 1, "--help-pragmas": 0}
-_FORMATS = {".txt": "text", ".txtpb": "text", ".pbtxt": "text", ".bin": "binary",
-            ".pb": "binary", ".json": "json"}
+_IGNORED = {
+    "--emit-externs": 0,
+    "--ndebug": 0,
+    "-g": 0,
+    "-v": 0,
+    "--testJson": 0,
+    "--parser-inline-opt": 0,
+    "--toJSON": 1,
+    "--pp": 1,
+    "--top4": 1,
+    "--Tlog": 1,
+    "-T": 1,
+    "--nocpp": 0,
+    "--loopsUnroll": 0,
+    "--disable-annotations": 0,
+    "--save-temps": 0,
+    "--maxErrorCount": 1,
+    "--help-pragmas": 0,
+}
+_FORMATS = {
+    ".txt": "text",
+    ".txtpb": "text",
+    ".pbtxt": "text",
+    ".bin": "binary",
+    ".pb": "binary",
+    ".json": "json",
+}
 
 
 class UsageError(Exception):
@@ -79,7 +100,7 @@ def _language(value: str) -> None:
     _version(value)
 
 
-def parse(argv: list[str]) -> Arguments:
+def parse(argv: list[str]) -> Arguments:  # noqa: PLR0912 - one branch per form of flag
     """Read the command line."""
     made = Arguments()
     valued: dict[str, Callable[[str], None]] = {
@@ -87,11 +108,17 @@ def parse(argv: list[str]) -> Arguments:
         "--p4runtime-files": lambda v: made.p4info.extend(Path(p) for p in v.split(",") if p),
         "--p4runtime-file": lambda v: made.p4info.append(Path(v)),
         "-I": lambda v: made.include_dirs.append(Path(v)),
-        "-D": made.defines.append, "-U": made.undefines.append,
+        "-D": made.defines.append,
+        "-U": made.undefines.append,
         "--dump": lambda v: made.dump.append(_stage(v)),
-        "--std": _version, "--p4v": _version, "-x": _language, "--arch": _arch, "-a": _arch,
-        "--target": _target, "-b": _target,
-        "--p4runtime-format": lambda v: None,
+        "--std": _version,
+        "--p4v": _version,
+        "-x": _language,
+        "--arch": _arch,
+        "-a": _arch,
+        "--target": _target,
+        "-b": _target,
+        "--p4runtime-format": lambda _: None,
     }
     words = iter(argv)
     for word in words:
@@ -143,8 +170,9 @@ def main(argv: list[str] | None = None) -> int:
         arguments = parse(sys.argv[1:] if argv is None else argv)
         for path in arguments.p4info:
             if path.suffix not in _FORMATS:
-                raise UsageError(f"{path}: the suffix of a P4Info file is one of "
-                                 + ", ".join(_FORMATS))
+                raise UsageError(
+                    f"{path}: the suffix of a P4Info file is one of " + ", ".join(_FORMATS)
+                )
         if arguments.show == "--version":
             print(VERSION)
             return 0
@@ -165,9 +193,14 @@ def _compile(arguments: Arguments, program: Path) -> int:
         last = max(STAGES.index(stage) for stage in arguments.dump)
         stop = "json" if STAGES[last] == "p4info" else STAGES[last]
     options = CompileOptions(
-        include_dirs=tuple(arguments.include_dirs), defines=tuple(arguments.defines),
-        undefines=tuple(arguments.undefines), disabled_warnings=frozenset(arguments.disabled),
-        no_warnings=arguments.no_warnings, werror=arguments.werror, stop_after=stop)
+        include_dirs=tuple(arguments.include_dirs),
+        defines=tuple(arguments.defines),
+        undefines=tuple(arguments.undefines),
+        disabled_warnings=frozenset(arguments.disabled),
+        no_warnings=arguments.no_warnings,
+        werror=arguments.werror,
+        stop_after=stop,
+    )
     try:
         compiled = compile_program(program, options)
     except CompileError as problem:
@@ -180,8 +213,7 @@ def _compile(arguments: Arguments, program: Path) -> int:
     try:
         return _write(arguments, compiled)
     except OSError as problem:
-        print(f"closlab p4c: cannot write {problem.filename}: {problem.strerror}",
-              file=sys.stderr)
+        print(f"closlab p4c: cannot write {problem.filename}: {problem.strerror}", file=sys.stderr)
         return 1
 
 
@@ -191,7 +223,7 @@ def _write(arguments: Arguments, compiled: Compiled) -> int:
         print(compiled.text.text, end="")
         return 0
     for stage in arguments.dump:
-        from compiler.dump import dump  # noqa: PLC0415
+        from compiler.dump import dump
 
         print(dump(compiled, stage))
     if arguments.output is not None:
@@ -203,7 +235,7 @@ def _write(arguments: Arguments, compiled: Compiled) -> int:
 
 def p4info_bytes(compiled: Compiled, form: str) -> bytes:
     """P4Info in one of its three forms."""
-    from google.protobuf import json_format, text_format  # noqa: PLC0415
+    from google.protobuf import json_format, text_format
 
     if form == "binary":
         return bytes(compiled.p4info.SerializeToString(deterministic=True))

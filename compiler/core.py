@@ -512,3 +512,4 @@ class Program:
     match_kinds: list[str] = field(default_factory=list)
     blocks: list[Parser | Control] = field(default_factory=list)
     actions: list[Action] = field(default_factory=list)
+    functions: list[Function] = field(default_factory=list)

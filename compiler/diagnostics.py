@@ -44,8 +44,11 @@ class Diagnostic:
 
     def render(self) -> str:
         """The message as shown to a person, with the source line and a caret."""
-        where = f"{self.position.file}:{self.position.line}:{self.position.column}: " if (
-            self.position) else ""
+        where = (
+            f"{self.position.file}:{self.position.line}:{self.position.column}: "
+            if (self.position)
+            else ""
+        )
         lines = [f"{where}{self.severity}[{self.code}]: {self.message}"]
         if self.position and self.position.line_text.strip():
             text = self.position.line_text.rstrip().replace("\t", " ")
@@ -74,8 +77,9 @@ class TooManyErrorsError(Exception):
 class Diagnostics:
     """The collector all stages of one run report into."""
 
-    def __init__(self, *, disabled: frozenset[str] = frozenset(), werror: bool = False,
-                 quiet: bool = False) -> None:
+    def __init__(
+        self, *, disabled: frozenset[str] = frozenset(), werror: bool = False, quiet: bool = False
+    ) -> None:
         self.text: Text | None = None
         self.found: list[Diagnostic] = []
         self.error_count = 0

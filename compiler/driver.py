@@ -77,7 +77,7 @@ class Compiled:
     @cached_property
     def p4info(self) -> p4i.P4Info:
         """The P4Info message."""
-        from compiler.p4info import build  # noqa: PLC0415
+        from compiler.p4info import build
 
         assert self.core is not None
         assert self.ir is not None
@@ -88,20 +88,26 @@ class Compiled:
 def compile_program(path: Path, options: CompileOptions | None = None) -> Compiled:
     """Compile a P4 program; `CompileError` tells what is wrong with it."""
     options = options or CompileOptions()
-    diagnostics = Diagnostics(disabled=options.disabled_warnings, werror=options.werror,
-                              quiet=options.no_warnings)
+    diagnostics = Diagnostics(
+        disabled=options.disabled_warnings, werror=options.werror, quiet=options.no_warnings
+    )
     result = Compiled()
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, _RECURSION_LIMIT))
     try:
         _run(path, options, diagnostics, result)
     except TooManyErrorsError:
-        diagnostics.add(Diagnostic("error", "too-many-errors", "too many errors, giving up", "",
-                                   None))
+        diagnostics.add(
+            Diagnostic("error", "too-many-errors", "too many errors, giving up", "", None)
+        )
         raise CompileError(diagnostics.found) from None
     except RecursionError:
-        diagnostics.error("too-deep", NOWHERE, "the program is nested too deeply",
-                          "use variables for parts of long expressions")
+        diagnostics.error(
+            "too-deep",
+            NOWHERE,
+            "the program is nested too deeply",
+            "use variables for parts of long expressions",
+        )
         raise CompileError(diagnostics.found) from None
     finally:
         sys.setrecursionlimit(limit)
@@ -109,8 +115,7 @@ def compile_program(path: Path, options: CompileOptions | None = None) -> Compil
     return result
 
 
-def _run(path: Path, options: CompileOptions, diagnostics: Diagnostics,
-         result: Compiled) -> None:
+def _run(path: Path, options: CompileOptions, diagnostics: Diagnostics, result: Compiled) -> None:
     def done(stage: str) -> bool:
         diagnostics.check()
         return options.stop_after == stage
@@ -122,7 +127,7 @@ def _run(path: Path, options: CompileOptions, diagnostics: Diagnostics,
         preprocessor.macros.pop(name, None)
     result.text = preprocessor.run(path)
     if done("preprocess"):
-        return
+        return None
     result.tokens = tokenize(result.text.text, diagnostics)
     if options.stop_after == "tokens":
         return diagnostics.check()
@@ -133,8 +138,12 @@ def _run(path: Path, options: CompileOptions, diagnostics: Diagnostics,
     if done("types"):
         return None
     if result.core.main is None:
-        diagnostics.error("no-main", NOWHERE, f"{path}: the program has no 'main'",
-                          "end it with: V1Switch(MyParser(), ...) main;")
+        diagnostics.error(
+            "no-main",
+            NOWHERE,
+            f"{path}: the program has no 'main'",
+            "end it with: V1Switch(MyParser(), ...) main;",
+        )
     diagnostics.check()
     result.ir, result.instances = lower(result.core, diagnostics)
     if done("lower"):

@@ -23,8 +23,11 @@ def dump(compiled: Compiled, stage: str) -> str:
         return compiled.text.text if compiled.text else ""
     if stage == "tokens":
         assert compiled.tokens is not None
-        return "\n".join(f"{k:8} {x}" for k, x in zip(
-            compiled.tokens.kinds, compiled.tokens.texts, strict=True) if k != "end")
+        return "\n".join(
+            f"{k:8} {x}"
+            for k, x in zip(compiled.tokens.kinds, compiled.tokens.texts, strict=True)
+            if k != "end"
+        )
     if stage == "syntax":
         return "\n".join(_tree(compiled.syntax, ""))
     if stage == "types":
@@ -36,12 +39,12 @@ def dump(compiled: Compiled, stage: str) -> str:
         return "\n".join(_program(compiled.ir))
     if stage == "json":
         return compiled.json_text
-    from google.protobuf import text_format  # noqa: PLC0415
+    from google.protobuf import text_format
 
     return str(text_format.MessageToString(compiled.p4info))
 
 
-def _tree(node: object, indent: str, label: str = "") -> Iterator[str]:
+def _tree(node: object, indent: str, label: str = "") -> Iterator[str]:  # noqa: PLR0912 - one branch per kind
     """A tree, one node a line; spans and declarations seen before are left out."""
     if isinstance(node, tuple | list):
         if not node:
@@ -59,8 +62,11 @@ def _tree(node: object, indent: str, label: str = "") -> Iterator[str]:
     if isinstance(node, t.Type):
         yield f"{indent}{label}{node}"
         return
-    if isinstance(node, c.Variable | c.Instance | c.Table | c.Action | c.Function) and indent and (
-            label):
+    if (
+        isinstance(node, c.Variable | c.Instance | c.Table | c.Action | c.Function)
+        and indent
+        and (label)
+    ):
         yield f"{indent}{label}{node.name}"
         return
     if is_dataclass(node) and not isinstance(node, type):
@@ -68,8 +74,12 @@ def _tree(node: object, indent: str, label: str = "") -> Iterator[str]:
         deep: list[tuple[str, object]] = []
         for each in fields(node):
             value = getattr(node, each.name)
-            if each.name in ("span", "name_span", "decl", "used", "written", "decl_span",
-                             "state_span") or isinstance(value, Span) or value in (None, (), ""):
+            if (
+                each.name
+                in ("span", "name_span", "decl", "used", "written", "decl_span", "state_span")
+                or isinstance(value, Span)
+                or value in (None, (), "")
+            ):
                 continue
             if isinstance(value, str | int | bool | t.Type):
                 simple.append(f"{each.name}={value}")
@@ -105,8 +115,9 @@ def _graph(entry: ir.Block | None, indent: str) -> Iterator[str]:
         yield f"{indent}{names[id(block)]}:"
         for op in block.ops:
             yield f"{indent}  {op.op} {', '.join(map(show, op.args))}"
-        targets = ", ".join("end" if s is None else names.get(id(s), "?")
-                            for s in successors(block))
+        targets = ", ".join(
+            "end" if s is None else names.get(id(s), "?") for s in successors(block)
+        )
         end = block.end
         if isinstance(end, ir.Branch):
             yield f"{indent}  if {show(end.condition)} -> {targets}"

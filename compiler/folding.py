@@ -47,8 +47,9 @@ def unary(op: str, value: int | bool | str, type_: t.Type) -> int | bool:
     return wrap(value, type_)
 
 
-def binary(op: str, left: int | bool | str, right: int | bool | str, type_: t.Type,
-           right_width: int = 0) -> int | bool | str:
+def binary(
+    op: str, left: int | bool | str, right: int | bool | str, type_: t.Type, right_width: int = 0
+) -> int | bool | str:
     """The value of an infix operator; `type_` is the left operand's type."""
     if op == "==":
         return left == right
@@ -61,8 +62,7 @@ def binary(op: str, left: int | bool | str, right: int | bool | str, type_: t.Ty
     if isinstance(left, str) or isinstance(right, str):
         return str(left) + str(right)
     if op in ("<", "<=", ">", ">="):
-        return {"<": left < right, "<=": left <= right, ">": left > right,
-                ">=": left >= right}[op]
+        return {"<": left < right, "<=": left <= right, ">": left > right, ">=": left >= right}[op]
     return _arithmetic(op, int(left), int(right), type_, right_width)
 
 
@@ -86,14 +86,20 @@ def _arithmetic(op: str, left: int, right: int, type_: t.Type, right_width: int)
     if op == "++":
         assert isinstance(type_, t.Bits)
         mask = (1 << right_width) - 1
-        return wrap((left << right_width) | (right & mask),
-                    t.Bits(type_.width + right_width, type_.signed))
+        return wrap(
+            (left << right_width) | (right & mask), t.Bits(type_.width + right_width, type_.signed)
+        )
     if op in ("|+|", "|-|"):
         value = left + right if op == "|+|" else left - right
         return saturate(value, type_)
-    value = {"+": lambda: left + right, "-": lambda: left - right, "*": lambda: left * right,
-             "&": lambda: left & right, "|": lambda: left | right,
-             "^": lambda: left ^ right}[op]()
+    value = {
+        "+": lambda: left + right,
+        "-": lambda: left - right,
+        "*": lambda: left * right,
+        "&": lambda: left & right,
+        "|": lambda: left | right,
+        "^": lambda: left ^ right,
+    }[op]()
     if value.bit_length() > MAX_CONSTANT_BITS:
         raise FoldError("the result is too large")
     return wrap(value, type_)

@@ -78,8 +78,9 @@ class Instances:
                 made.children[local] = self.create(local, made)
         return made
 
-    def create(self, instance: c.Instance, within: BlockInstance | None) -> (
-            BlockInstance | ir.Object):
+    def create(
+        self, instance: c.Instance, within: BlockInstance | None
+    ) -> BlockInstance | ir.Object:
         """Any instance declared inside a block, or at the top level."""
         name = given_name(instance.annotations, instance.name)
         path = join(within.path if within else "", name)
@@ -96,10 +97,10 @@ class Instances:
                 continue
             value = self.value(arg, within, path)
             if isinstance(value, c.Const):
-                args[param.name] = (
-                    value.value if isinstance(value.value, str) else int(value.value))
-        made = ir.Object(path, instance.type.name, instance.type, args, instance.decl_span,
-                         instance.annotations)
+                args[param.name] = value.value if isinstance(value.value, str) else int(value.value)
+        made = ir.Object(
+            path, instance.type.name, instance.type, args, instance.decl_span, instance.annotations
+        )
         self.program.objects.append(made)
         return made
 
@@ -151,15 +152,17 @@ def reduce(expr: c.Expr, values: dict[c.Variable, Bound]) -> c.Expr:
     if isinstance(expr, c.Unary):
         inner = reduce(expr.operand, values)
         if isinstance(inner, c.Const):
-            return c.Const(expr.span, expr.type,
-                           folding.unary(expr.op, inner.value, t.underlying(expr.type)))
+            return c.Const(
+                expr.span, expr.type, folding.unary(expr.op, inner.value, t.underlying(expr.type))
+            )
     if isinstance(expr, c.Binary):
         left, right = reduce(expr.left, values), reduce(expr.right, values)
         if isinstance(left, c.Const) and isinstance(right, c.Const):
             width = right.type.width if isinstance(right.type, t.Bits) else 0
             try:
-                value = folding.binary(expr.op, left.value, right.value,
-                                       t.underlying(left.type), width)
+                value = folding.binary(
+                    expr.op, left.value, right.value, t.underlying(left.type), width
+                )
             except folding.FoldError:
                 return expr
             return c.Const(expr.span, expr.type, value)

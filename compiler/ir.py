@@ -232,6 +232,7 @@ class Key:
     name: str
     width: int
     core: c.KeyElement
+    computed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

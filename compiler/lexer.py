@@ -13,10 +13,58 @@ from dataclasses import dataclass
 from compiler.diagnostics import Diagnostics, Span
 
 KEYWORDS = frozenset(
-    """abstract action actions apply bit bool break const continue control default else entries
-    enum error exit extern false for header header_union if in inout int key match_kind type out
-    parser package pragma priority return select state string struct switch table this transition
-    true tuple typedef list value_set varbit void _""".split()
+    {
+        "_",
+        "abstract",
+        "action",
+        "actions",
+        "apply",
+        "bit",
+        "bool",
+        "break",
+        "const",
+        "continue",
+        "control",
+        "default",
+        "else",
+        "entries",
+        "enum",
+        "error",
+        "exit",
+        "extern",
+        "false",
+        "for",
+        "header",
+        "header_union",
+        "if",
+        "in",
+        "inout",
+        "int",
+        "key",
+        "list",
+        "match_kind",
+        "out",
+        "package",
+        "parser",
+        "pragma",
+        "priority",
+        "return",
+        "select",
+        "state",
+        "string",
+        "struct",
+        "switch",
+        "table",
+        "this",
+        "transition",
+        "true",
+        "tuple",
+        "type",
+        "typedef",
+        "value_set",
+        "varbit",
+        "void",
+    }
 )
 
 # Several end tokens, so that looking ahead never runs off the lists.
@@ -24,8 +72,19 @@ _PADDING = 4
 
 # Words the grammar gives a meaning in one place only; everywhere else they are plain names.
 SOFT_KEYWORDS = frozenset(
-    {"apply", "actions", "key", "entries", "state", "type", "list", "priority", "this", "pragma",
-     "match_kind"}
+    {
+        "apply",
+        "actions",
+        "key",
+        "entries",
+        "state",
+        "type",
+        "list",
+        "priority",
+        "this",
+        "pragma",
+        "match_kind",
+    }
 )
 
 _SCAN = re.compile(
@@ -52,7 +111,7 @@ class Tokens:
     starts: list[int]
 
     def span(self, index: int) -> Span:
-        """Where a token stands."""
+        """Where a word stands."""
         start = self.starts[index]
         return Span(start, start + len(self.texts[index]))
 
@@ -67,18 +126,18 @@ def tokenize(text: str, diagnostics: Diagnostics) -> Tokens:
         group = match.lastgroup
         if group == "space":
             continue
-        token = match[0]
+        word = match[0]
         if group == "name":
-            kinds.append(token if token in keywords else "name")
+            kinds.append(word if word in keywords else "name")
         elif group == "op":
-            kinds.append(token)
+            kinds.append(word)
         elif group == "bad":
-            _bad(token, match.start(), diagnostics)
+            _bad(word, match.start(), diagnostics)
             continue
         else:
             assert group
             kinds.append(group)
-        texts.append(token)
+        texts.append(word)
         starts.append(match.start())
     end = len(text.rstrip())
     for _ in range(_PADDING):
@@ -88,11 +147,19 @@ def tokenize(text: str, diagnostics: Diagnostics) -> Tokens:
     return Tokens(kinds, texts, starts)
 
 
-def _bad(token: str, start: int, diagnostics: Diagnostics) -> None:
+def _bad(word: str, start: int, diagnostics: Diagnostics) -> None:
     span = Span(start, start + 1)
-    if token == '"':
-        diagnostics.error("unterminated-string", span, "this string is not closed on its line",
-                          'close it with a "')
+    if word == '"':
+        diagnostics.error(
+            "unterminated-string",
+            span,
+            "this string is not closed on its line",
+            'close it with a "',
+        )
     else:
-        diagnostics.error("bad-character", span, f"character {token!r} has no meaning in P4",
-                          "remove it; is it a typographic quote or dash from a web page?")
+        diagnostics.error(
+            "bad-character",
+            span,
+            f"character {word!r} has no meaning in P4",
+            "remove it; is it a typographic quote or dash from a web page?",
+        )

@@ -22,19 +22,42 @@ if TYPE_CHECKING:
 
     from compiler.instances import Instances
 
-PREFIXES = {"action": 0x01, "table": 0x02, "value_set": 0x03, "controller_header": 0x04,
-            "action_profile": 0x11, "counter": 0x12, "direct_counter": 0x13, "meter": 0x14,
-            "direct_meter": 0x15, "register": 0x16, "digest": 0x17}
-_KINDS = {"counter": "counter", "direct_counter": "direct_counter", "meter": "meter",
-          "direct_meter": "direct_meter", "register": "register",
-          "action_profile": "action_profile", "action_selector": "action_profile"}
+PREFIXES = {
+    "action": 0x01,
+    "table": 0x02,
+    "value_set": 0x03,
+    "controller_header": 0x04,
+    "action_profile": 0x11,
+    "counter": 0x12,
+    "direct_counter": 0x13,
+    "meter": 0x14,
+    "direct_meter": 0x15,
+    "register": 0x16,
+    "digest": 0x17,
+}
+_KINDS = {
+    "counter": "counter",
+    "direct_counter": "direct_counter",
+    "meter": "meter",
+    "direct_meter": "direct_meter",
+    "register": "register",
+    "action_profile": "action_profile",
+    "action_selector": "action_profile",
+}
 _PROFILE_ANNOTATIONS = ("max_group_size", "selector_size_semantics", "max_member_weight")
-_COUNTER_UNITS = {"packets": p4i.CounterSpec.PACKETS, "bytes": p4i.CounterSpec.BYTES,
-                  "packets_and_bytes": p4i.CounterSpec.BOTH}
+_COUNTER_UNITS = {
+    "packets": p4i.CounterSpec.PACKETS,
+    "bytes": p4i.CounterSpec.BYTES,
+    "packets_and_bytes": p4i.CounterSpec.BOTH,
+}
 _METER_UNITS = {"packets": p4i.MeterSpec.PACKETS, "bytes": p4i.MeterSpec.BYTES}
-_MATCH = {"exact": p4i.MatchField.EXACT, "lpm": p4i.MatchField.LPM,
-          "ternary": p4i.MatchField.TERNARY, "range": p4i.MatchField.RANGE,
-          "optional": p4i.MatchField.OPTIONAL}
+_MATCH = {
+    "exact": p4i.MatchField.EXACT,
+    "lpm": p4i.MatchField.LPM,
+    "ternary": p4i.MatchField.TERNARY,
+    "range": p4i.MatchField.RANGE,
+    "optional": p4i.MatchField.OPTIONAL,
+}
 
 
 def name_hash(name: str) -> int:
@@ -141,8 +164,10 @@ def annotate(message: Any, annotations: s.Annotations, skip: tuple[str, ...] = (
                 setattr(message.doc, each.name, each.args[0].value)
         elif each.name not in ("name", "id", *skip):
             message.annotations.append(
-                f"@{each.name}({annotation_text(each)})" if each.args or each.tokens
-                else f"@{each.name}")
+                f"@{each.name}({annotation_text(each)})"
+                if each.args or each.tokens
+                else f"@{each.name}"
+            )
 
 
 def annotation_text(each: s.Annotation) -> str:
@@ -261,8 +286,11 @@ class Types:
         annotations = getattr(type_, "annotations", ())
         name = given_name(annotations, type_.name)
         if isinstance(type_, t.Struct):
-            kind = {"struct": made.struct, "header": made.header,
-                    "header_union": made.header_union}[type_.kind]
+            kind = {
+                "struct": made.struct,
+                "header": made.header,
+                "header_union": made.header_union,
+            }[type_.kind]
             kind.name = name
         elif isinstance(type_, t.Enum):
             made.enum.name = name
@@ -300,25 +328,24 @@ class Types:
     def _struct(self, name: str, type_: t.Struct) -> None:
         into = self.info.type_info
         if type_.kind == "struct" and name not in into.structs:
-            members = [(given_name(f.annotations, f.name), self.spec(f.type))
-                       for f in type_.fields]
+            members = [(given_name(f.annotations, f.name), self.spec(f.type)) for f in type_.fields]
             made = into.structs[name]
             for member, spec in members:
                 entry = made.members.add()
                 entry.name = member
                 entry.type_spec.CopyFrom(spec)
         elif type_.kind == "header" and name not in into.headers:
-            made = into.headers[name]
+            header = into.headers[name]
             for member, each in flat_fields(type_):
-                entry = made.members.add()
-                entry.name = member
-                entry.type_spec.CopyFrom(self.spec(t.underlying(each.type)).bitstring)
+                part = header.members.add()
+                part.name = member
+                part.type_spec.CopyFrom(self.spec(t.underlying(each.type)).bitstring)
         elif type_.kind == "header_union" and name not in into.header_unions:
-            made = into.header_unions[name]
+            union = into.header_unions[name]
             for each in type_.fields:
-                entry = made.members.add()
-                entry.name = given_name(each.annotations, each.name)
-                entry.header.CopyFrom(self.spec(each.type).header)
+                choice = union.members.add()
+                choice.name = given_name(each.annotations, each.name)
+                choice.header.CopyFrom(self.spec(each.type).header)
 
     def _new_type(self, made: Any, type_: t.NewType) -> None:
         annotate(made, type_.annotations, ("p4runtime_translation",))
@@ -377,8 +404,13 @@ class Builder:
         self.tables = [x for x in ordered if isinstance(x, ir.Table)]
         self.objects = [x for x in ordered if isinstance(x, ir.Object)]
         self.actions = [x for x in ordered if isinstance(x, ir.Action)]
-        self.headers = [x for x in source.types if isinstance(x, t.Struct) and x.kind == "header"
-                        and annotation(x.annotations, "controller_header")]
+        self.headers = [
+            x
+            for x in source.types
+            if isinstance(x, t.Struct)
+            and x.kind == "header"
+            and annotation(x.annotations, "controller_header")
+        ]
 
     def build(self) -> p4i.P4Info:
         """The message."""
@@ -393,15 +425,21 @@ class Builder:
         for value_set in self.program.value_sets:
             self._value_set(value_set)
         self._digests()
-        if self.tables or self.objects or self.headers or self.program.digests or (
-                any(a.params for a in self.actions) or self.program.calls_externs):
+        if (
+            self.tables
+            or self.objects
+            or self.headers
+            or self.program.digests
+            or (any(a.params for a in self.actions) or self.program.calls_externs)
+        ):
             self.info.type_info.SetInParent()
         return self.info
 
     def _collect(self) -> None:
         for table in self.tables:
-            self.symbols.add("table", table.name, _id(table.core.decl.annotations
-                                                      if table.core else ()))
+            self.symbols.add(
+                "table", table.name, _id(table.core.decl.annotations if table.core else ())
+            )
         for action in self.actions:
             self.symbols.add("action", action.name, _id(action.annotations))
         for each in self.objects:
@@ -409,16 +447,24 @@ class Builder:
             if kind is not None:
                 self.symbols.add(kind, each.name, _id(each.annotations))
         for header in self.headers:
-            self.symbols.add("controller_header", given_name(header.annotations, header.name),
-                             _id(header.annotations))
+            self.symbols.add(
+                "controller_header",
+                given_name(header.annotations, header.name),
+                _id(header.annotations),
+            )
         for value_set in self.program.value_sets:
-            self.symbols.add("value_set", value_set.name,
-                             _id(value_set.core.decl.annotations))
+            self.symbols.add("value_set", value_set.name, _id(value_set.core.decl.annotations))
         for digest in self.program.digests:
             self.symbols.add("digest", digest.name)
 
-    def _preamble(self, message: Any, kind: str, name: str, annotations: s.Annotations,
-                  skip: tuple[str, ...] = ()) -> None:
+    def _preamble(
+        self,
+        message: Any,
+        kind: str,
+        name: str,
+        annotations: s.Annotations,
+        skip: tuple[str, ...] = (),
+    ) -> None:
         message.preamble.id = self.symbols.id(kind, name)
         message.preamble.name = name
         message.preamble.alias = self.symbols.alias(name)
@@ -435,13 +481,15 @@ class Builder:
                 for key, value in each.pairs:
                     text = literal(value)
                     if key in ("name", "version", "organization", "contact", "url", "arch") and (
-                            isinstance(text, str)):
+                        isinstance(text, str)
+                    ):
                         setattr(package, key, text)
             elif each.name == "platform_property":
                 for key, value in each.pairs:
                     number = literal(value)
                     if key in package.platform_properties.DESCRIPTOR.fields_by_name and (
-                            isinstance(number, int)):
+                        isinstance(number, int)
+                    ):
                         setattr(package.platform_properties, key, number)
         annotate(package, main.annotations, ("pkginfo", "platform_property"))
 
@@ -641,7 +689,8 @@ class Builder:
         label = literal(found.args[0]) if found is not None and found.args else header.name
         made = self.info.controller_packet_metadata.add()
         made.preamble.id = self.symbols.id(
-            "controller_header", given_name(header.annotations, header.name))
+            "controller_header", given_name(header.annotations, header.name)
+        )
         made.preamble.name = made.preamble.alias = str(label)
         annotate(made.preamble, header.annotations)
         fields = list(flat_fields(header))
@@ -710,8 +759,9 @@ def _declared_size(table: ir.Table) -> int:
     return table.declared_size
 
 
-def _in_order(source: c.Program, program: ir.Program, instances: Instances) -> Iterator[
-        ir.Table | ir.Object | ir.Action]:
+def _in_order(
+    source: c.Program, program: ir.Program, instances: Instances
+) -> Iterator[ir.Table | ir.Object | ir.Action]:
     """Objects in the order the source declares them, sub-controls in their instance's place."""
     seen: set[int] = set()
     for declared in source.instances:
@@ -730,16 +780,10 @@ def _in_order(source: c.Program, program: ir.Program, instances: Instances) -> I
             yield rest
 
 
-def _block(block: BlockInstance, *, top: bool = False) -> Iterator[
-        ir.Table | ir.Object | ir.Action]:
-    actions: dict[c.Action, ir.Action] = {}
-    for each in [block, *_descendants(block)] if top else [block]:
-        for table in each.tables.values():
-            for action in table.actions:
-                assert action.origin is not None
-                actions.setdefault(action.origin, action)
-        for origin, action in each.called.items():
-            actions.setdefault(origin, action)
+def _block(
+    block: BlockInstance, *, top: bool = False
+) -> Iterator[ir.Table | ir.Object | ir.Action]:
+    actions = _used_actions([block, *_descendants(block)] if top else [block])
     if top:
         yield from (a for o, a in actions.items() if o.top_level)
     for local in block.decl.locals:
@@ -748,14 +792,27 @@ def _block(block: BlockInstance, *, top: bool = False) -> Iterator[
         elif isinstance(local, c.Table) and local in block.tables:
             table = block.tables[local]
             yield table
-            for each in (table.implementation, table.counter, table.meter):
-                if each is not None and each.in_place:
-                    yield each
+            for extern in (table.implementation, table.counter, table.meter):
+                if extern is not None and extern.in_place:
+                    yield extern
         elif isinstance(local, c.Instance):
             yield from _child(block.children[local])
     for instance, child in block.children.items():
         if instance not in block.decl.locals:
             yield from _child(child)
+
+
+def _used_actions(blocks: list[BlockInstance]) -> dict[c.Action, ir.Action]:
+    """The actions tables list or controls call."""
+    actions: dict[c.Action, ir.Action] = {}
+    for block in blocks:
+        for table in block.tables.values():
+            for action in table.actions:
+                assert action.origin is not None
+                actions.setdefault(action.origin, action)
+        for origin, action in block.called.items():
+            actions.setdefault(origin, action)
+    return actions
 
 
 def _child(child: BlockInstance | ir.Object) -> Iterator[ir.Table | ir.Object | ir.Action]:

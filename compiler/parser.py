@@ -25,15 +25,60 @@ MAX_CHAIN = 1000
 _T = TypeVar("_T")
 
 _LEVELS: dict[str, int] = {
-    "||": 2, "&&": 3, "==": 4, "!=": 4, "<": 5, ">": 5, "<=": 5, ">=": 5, "|": 6, "^": 7, "&": 8,
-    "<<": 9, ">>": 9, "+": 10, "-": 10, "++": 10, "|+|": 10, "|-|": 10, "*": 11, "/": 11, "%": 11,
+    "||": 2,
+    "&&": 3,
+    "==": 4,
+    "!=": 4,
+    "<": 5,
+    ">": 5,
+    "<=": 5,
+    ">=": 5,
+    "|": 6,
+    "^": 7,
+    "&": 8,
+    "<<": 9,
+    ">>": 9,
+    "+": 10,
+    "-": 10,
+    "++": 10,
+    "|+|": 10,
+    "|-|": 10,
+    "*": 11,
+    "/": 11,
+    "%": 11,
 }
 _ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "%=", "<<=", "&=", "|=", "^=", "|+|=", "|-|="}
-_BASE_TYPES = {"bool", "error", "string", "match_kind", "void", "bit", "int", "varbit", "tuple",
-               "list"}
-_DECL_STARTS = {"action", "const", "control", "enum", "error", "extern", "header", "header_union",
-                "match_kind", "package", "parser", "struct", "typedef", "type", "state", "table",
-                "@"}
+_BASE_TYPES = {
+    "bool",
+    "error",
+    "string",
+    "match_kind",
+    "void",
+    "bit",
+    "int",
+    "varbit",
+    "tuple",
+    "list",
+}
+_DECL_STARTS = {
+    "action",
+    "const",
+    "control",
+    "enum",
+    "error",
+    "extern",
+    "header",
+    "header_union",
+    "match_kind",
+    "package",
+    "parser",
+    "struct",
+    "typedef",
+    "type",
+    "state",
+    "table",
+    "@",
+}
 
 
 class _SyntaxError(Exception):
@@ -87,9 +132,12 @@ class Parser:
             previous = self.at - 1
             end = self.starts[previous] + len(self.texts[previous])
             self.diagnostics.error(
-                "missing-semicolon", Span(end, end + 1),
+                "missing-semicolon",
+                Span(end, end + 1),
                 f"expected ';' {after.strip() or f'after {self.texts[previous]!r}'}, "
-                f"found {self._found()}", "put a ';' here")
+                f"found {self._found()}",
+                "put a ';' here",
+            )
             raise _SyntaxError
         self.fail(f"expected '{kind}'{after}, found {self._found()}")
 
@@ -164,9 +212,13 @@ class Parser:
             elif kind == ";" and level == 0:
                 self.at += 1
                 return
-            elif level == 0 and self.at > start and self._begins_line() and kind in (
-                    *_DECL_STARTS, "if", "transition", "apply", "return", "exit", "switch",
-                    "else"):
+            elif (
+                level == 0
+                and self.at > start
+                and self._begins_line()
+                and kind
+                in (*_DECL_STARTS, "if", "transition", "apply", "return", "exit", "switch", "else")
+            ):
                 return
             self.at += 1
 
@@ -206,8 +258,16 @@ class Parser:
         level = 0
         for index in range(start, self.at):
             level += (self.kinds[index] == "{") - (self.kinds[index] == "}")
-        starts = _DECL_STARTS - {"state", "table", "action", "@", "const", "error", "match_kind",
-                                 "type"}
+        starts = _DECL_STARTS - {
+            "state",
+            "table",
+            "action",
+            "@",
+            "const",
+            "error",
+            "match_kind",
+            "type",
+        }
         while self.kinds[self.at] != "end":
             kind = self.kinds[self.at]
             if kind in starts and self._column_zero():
@@ -229,7 +289,7 @@ class Parser:
         start = self.starts[self.at]
         return text is not None and (start == 0 or text.text[start - 1] == "\n")
 
-    def declaration(self) -> s.Decl | None:
+    def declaration(self) -> s.Decl | None:  # noqa: PLR0912 - one branch per kind
         """A top-level declaration."""
         annotations = self.annotations()
         kind = self.kinds[self.at]
@@ -254,10 +314,13 @@ class Parser:
         if kind == "package":
             return self.package(annotations)
         if kind in ("table", "state", "apply", "transition", "if", "switch", "return", "for"):
-            self.fail(f"'{kind}' cannot stand at the top level",
-                      "it belongs inside a " + ("parser" if kind in ("state", "transition") else
-                                                "control") +
-                      "; was a brace closed too early?", "misplaced")
+            self.fail(
+                f"'{kind}' cannot stand at the top level",
+                "it belongs inside a "
+                + ("parser" if kind in ("state", "transition") else "control")
+                + "; was a brace closed too early?",
+                "misplaced",
+            )
         if kind == "}":
             self.fail("this '}' closes nothing", "remove it, or find the '{' that is missing")
         if self._starts_type(self.at):
@@ -266,15 +329,18 @@ class Parser:
 
     def _starts_type(self, index: int) -> bool:
         kind = self.kinds[index]
-        return kind in _BASE_TYPES or kind == "name" or kind in SOFT_KEYWORDS or (
-            kind == "." and self.is_name(index + 1))
+        return (
+            kind in _BASE_TYPES
+            or kind == "name"
+            or kind in SOFT_KEYWORDS
+            or (kind == "." and self.is_name(index + 1))
+        )
 
     def function_or_instance(self, annotations: s.Annotations) -> s.Decl:
         """`T f(...) {...}` or `T(args) x;` at the top level."""
-        start = self.at
         returns = self.type()
         if self.kinds[self.at] == "(":
-            return self.instance(returns, annotations, start)
+            return self.instance(returns, annotations)
         return self.function(returns, annotations)
 
     def function(self, returns: s.TypeExpr, annotations: s.Annotations) -> s.Function:
@@ -282,8 +348,11 @@ class Parser:
         name, span = self.name("a function name")
         if self.kinds[self.at] in (";", "="):
             self.diagnostics.error(
-                "misplaced", span, f"variable '{name}' declared outside any parser or control",
-                "declare it inside a control, parser or action, or make it a 'const'")
+                "misplaced",
+                span,
+                f"variable '{name}' declared outside any parser or control",
+                "declare it inside a control, parser or action, or make it a 'const'",
+            )
             raise _SyntaxError
         self.declare(name)
 
@@ -312,12 +381,41 @@ class Parser:
         return tuple(found)
 
     _EXPRESSION_ANNOTATIONS = {
-        "selector_size_semantics", "max_member_weight", "name", "id", "hidden", "field_list", "alias", "priority", "size", "length", "match",
-        "optional", "defaultonly", "tableonly", "noWarn", "deprecated", "pkginfo", "atomic",
-        "p4runtime_translation", "p4runtime_translation_mappings", "controller_header", "brief",
-        "description", "pure", "noSideEffects", "metadata", "format", "max_group_size",
-        "selector_max_group_size_annotation", "fixed",
-        "optimize", "inline", "unroll", "nounroll", "platform_property",
+        "selector_size_semantics",
+        "max_member_weight",
+        "name",
+        "id",
+        "hidden",
+        "field_list",
+        "alias",
+        "priority",
+        "size",
+        "length",
+        "match",
+        "optional",
+        "defaultonly",
+        "tableonly",
+        "noWarn",
+        "deprecated",
+        "pkginfo",
+        "atomic",
+        "p4runtime_translation",
+        "p4runtime_translation_mappings",
+        "controller_header",
+        "brief",
+        "description",
+        "pure",
+        "noSideEffects",
+        "metadata",
+        "format",
+        "max_group_size",
+        "selector_max_group_size_annotation",
+        "fixed",
+        "optimize",
+        "inline",
+        "unroll",
+        "nounroll",
+        "platform_property",
     }
 
     def _annotation_body(self, name: str, start: int) -> s.Annotation:
@@ -340,11 +438,12 @@ class Parser:
         text = ""
         if self.diagnostics.text is not None and end > first:
             last = self.starts[end - 1] + len(self.texts[end - 1])
-            text = self.diagnostics.text.text[self.starts[first]:last]
+            text = self.diagnostics.text.text[self.starts[first] : last]
         return s.Annotation(self.since(start), name, args, pairs, tokens, kind == "[", text)
 
-    def _annotation_values(self, close: str) -> tuple[
-            tuple[s.Expr, ...], tuple[tuple[str, s.Expr], ...]]:
+    def _annotation_values(
+        self, close: str
+    ) -> tuple[tuple[s.Expr, ...], tuple[tuple[str, s.Expr], ...]]:
         args: list[s.Expr] = []
         pairs: list[tuple[str, s.Expr]] = []
         while self.kinds[self.at] != close:
@@ -433,8 +532,10 @@ class Parser:
             name, span = self.name()
             return s.Name(span, name)
         self.at = start
-        return self.fail(f"expected a width, found {self._found()}",
-                         "use a number, a constant, or an expression in parentheses")
+        return self.fail(
+            f"expected a width, found {self._found()}",
+            "use a number, a constant, or an expression in parentheses",
+        )
 
     def _type_list(self) -> tuple[s.TypeExpr, ...]:
         """Types up to the closing '>'."""
@@ -562,8 +663,11 @@ class Parser:
     def extern(self, annotations: s.Annotations) -> s.Decl:
         """An extern object or function."""
         self.at += 1
-        if self.is_name() and self.kinds[self.at + 1] in ("{", "<", ";") and (
-                self._extern_is_object()):
+        if (
+            self.is_name()
+            and self.kinds[self.at + 1] in ("{", "<", ";")
+            and (self._extern_is_object())
+        ):
             name, span = self.name()
             self.declare(name, True)
             return self._scoped(lambda: self._extern_object(name, span, annotations))
@@ -592,27 +696,36 @@ class Parser:
             depth = self.depth
             try:
                 own = self.annotations()
-                if self.kinds[self.at] == "name" and self.texts[self.at] == name and (
-                        self.kinds[self.at + 1] == "("):
+                if (
+                    self.kinds[self.at] == "name"
+                    and self.texts[self.at] == name
+                    and (self.kinds[self.at + 1] == "(")
+                ):
                     _, own_span = self.name()
                     params = self._scoped(self.params)
                     self.expect(";", "the constructor")
                     void = s.BaseType(own_span, "void")
-                    constructors.append(
-                        s.Function(own_span, name, own, void, (), params, None))
+                    constructors.append(s.Function(own_span, name, own, void, (), params, None))
                 else:
                     abstract = self.accept("abstract")
-                    methods.append(self._scoped(lambda own=own, abstract=abstract:  # type: ignore[misc]
-                                                self._prototype(own, abstract=abstract)))
+                    methods.append(
+                        self._scoped(
+                            lambda own=own, abstract=abstract: (  # type: ignore[misc]
+                                self._prototype(own, abstract=abstract)
+                            )
+                        )
+                    )
             except _SyntaxError:
                 self.depth = depth
                 self.recover_statement(start)
         self.expect("}")
-        return s.ExternDecl(span, name, annotations, type_params, tuple(constructors),
-                            tuple(methods))
+        return s.ExternDecl(
+            span, name, annotations, type_params, tuple(constructors), tuple(methods)
+        )
 
-    def _prototype(self, annotations: s.Annotations, *, extern: bool = False,
-                   abstract: bool = False) -> s.Function:
+    def _prototype(
+        self, annotations: s.Annotations, *, extern: bool = False, abstract: bool = False
+    ) -> s.Function:
         returns = self.type()
         name, span = self.name("a function name")
         if extern:
@@ -620,8 +733,9 @@ class Parser:
         type_params = self.type_params()
         params = self.params()
         self.expect(";", f"the declaration of '{name}'")
-        return s.Function(span, name, annotations, returns, type_params, params, None, abstract,
-                          extern)
+        return s.Function(
+            span, name, annotations, returns, type_params, params, None, abstract, extern
+        )
 
     def package(self, annotations: s.Annotations) -> s.PackageType:
         """`package P<T>(params);`."""
@@ -671,8 +785,9 @@ class Parser:
                 del self.scopes[scopes:]
                 self.recover_statement(start)
         self.expect("}")
-        return s.ParserDecl(span, name, annotations, type_params, params, constructor,
-                            tuple(body), tuple(states))
+        return s.ParserDecl(
+            span, name, annotations, type_params, params, constructor, tuple(body), tuple(states)
+        )
 
     def _local(self, annotations: s.Annotations, where: str) -> s.Statement:
         """A constant, variable or instance among a parser's or control's locals."""
@@ -680,11 +795,14 @@ class Parser:
         if kind == "const":
             return self.constant(annotations)
         if kind in ("if", "switch", "return", "exit", "for", "transition") or (
-                kind == "apply" and where == "parser"):
-            self.fail(f"'{kind}' cannot stand here",
-                      "statements belong inside " +
-                      ("'apply { }' or an action" if where == "control" else "a state"),
-                      "misplaced")
+            kind == "apply" and where == "parser"
+        ):
+            self.fail(
+                f"'{kind}' cannot stand here",
+                "statements belong inside "
+                + ("'apply { }' or an action" if where == "control" else "a state"),
+                "misplaced",
+            )
         if not self._starts_type(self.at):
             self.fail(f"expected a declaration in the {where}, found {self._found()}")
         return self.variable_or_instance(annotations)
@@ -717,8 +835,10 @@ class Parser:
                 if self.kinds[self.at] == "transition":
                     transition = self.transition()
                     if self.kinds[self.at] != "}":
-                        self.fail("nothing may follow a state's transition",
-                                  "move this before the transition")
+                        self.fail(
+                            "nothing may follow a state's transition",
+                            "move this before the transition",
+                        )
                 else:
                     body.append(self.statement())
             except _SyntaxError:
@@ -853,11 +973,16 @@ class Parser:
         self.expect("}")
         if apply is None:
             if not self.diagnostics.error_count:
-                self.diagnostics.error("missing-apply", span, f"control '{name}' has no apply block",
-                                       "add 'apply { }', even if it is empty")
+                self.diagnostics.error(
+                    "missing-apply",
+                    span,
+                    f"control '{name}' has no apply block",
+                    "add 'apply { }', even if it is empty",
+                )
             apply = s.Block(span, ())
-        return s.ControlDecl(span, name, annotations, type_params, params, constructor,
-                             tuple(body), apply)
+        return s.ControlDecl(
+            span, name, annotations, type_params, params, constructor, tuple(body), apply
+        )
 
     def action(self, annotations: s.Annotations) -> s.ActionDecl:
         """`action a(params) {...}`."""
@@ -908,8 +1033,9 @@ class Parser:
                 self.depth = depth
                 self.recover_statement(start)
         self.expect("}")
-        return s.TableDecl(span, name, annotations, key, actions, entries, const_entries,
-                           tuple(properties))
+        return s.TableDecl(
+            span, name, annotations, key, actions, entries, const_entries, tuple(properties)
+        )
 
     def _braced(self, rule: Callable[[], _T]) -> tuple[_T, ...]:
         self.expect("{")
@@ -1029,8 +1155,11 @@ class Parser:
             return True
         if following == "(":
             end = self._matching_or_none(self.at + 1)
-            return end is not None and self.is_name(end + 1) and (
-                self.kinds[end + 2] in (";", "=", "{"))
+            return (
+                end is not None
+                and self.is_name(end + 1)
+                and (self.kinds[end + 2] in (";", "=", "{"))
+            )
         if following in ("[", "<"):
             return self._type_then_name()
         return False
@@ -1075,10 +1204,24 @@ class Parser:
         kind = self.kinds[start]
         if kind == "else":
             self.fail("'else' without 'if'", "was a ';' put after the if's block?")
-        if kind in ("action", "table", "state", "control", "parser", "struct", "header", "enum",
-                    "extern", "typedef", "package"):
-            self.fail(f"'{kind}' cannot be declared here",
-                      "move it out of the block; was a brace left open above?", "misplaced")
+        if kind in (
+            "action",
+            "table",
+            "state",
+            "control",
+            "parser",
+            "struct",
+            "header",
+            "enum",
+            "extern",
+            "typedef",
+            "package",
+        ):
+            self.fail(
+                f"'{kind}' cannot be declared here",
+                "move it out of the block; was a brace left open above?",
+                "misplaced",
+            )
         target = self._postfix(self.primary())
         op = self.kinds[self.at]
         if op == ">" and self._adjacent(">", ">="):
@@ -1103,8 +1246,11 @@ class Parser:
 
     def _adjacent(self, first: str, second: str) -> bool:
         at = self.at
-        return (self.kinds[at] == first and self.kinds[at + 1] == second
-                and self.starts[at] + 1 == self.starts[at + 1])
+        return (
+            self.kinds[at] == first
+            and self.kinds[at + 1] == second
+            and self.starts[at] + 1 == self.starts[at + 1]
+        )
 
     def constant(self, annotations: s.Annotations) -> s.Constant:
         """`const T x = e;`."""
@@ -1122,17 +1268,20 @@ class Parser:
         start = self.at
         type_ = self.type()
         if self.kinds[self.at] == "(":
-            return self.instance(type_, annotations, start)
+            return self.instance(type_, annotations)
         name, span = self.name("a variable name")
         if self.kinds[self.at] == "(" and self.is_name(start):
-            self.fail("functions are declared at the top level only", "move it there, or use an "
-                      "action", "misplaced")
+            self.fail(
+                "functions are declared at the top level only",
+                "move it there, or use an action",
+                "misplaced",
+            )
         init = self.expression() if self.accept("=") else None
         self.declare(name)
         self.expect(";", f"variable '{name}'")
         return s.Variable(span, name, annotations, type_, init)
 
-    def instance(self, type_: s.TypeExpr, annotations: s.Annotations, start: int) -> s.Instance:
+    def instance(self, type_: s.TypeExpr, annotations: s.Annotations) -> s.Instance:
         """The rest of `T(args) x;`."""
         args = self.arguments()
         name, span = self.name("the instance's name")
@@ -1204,7 +1353,7 @@ class Parser:
         self.expect(";", "return")
         return s.Return(self.since(start), value)
 
-    def _keyword(self, node: type[s.Exit] | type[s.Break] | type[s.Continue]) -> s.Statement:
+    def _keyword(self, node: Callable[[Span], s.Statement]) -> s.Statement:
         start = self.at
         word = self.kinds[start]
         self.at += 1
@@ -1297,15 +1446,22 @@ class Parser:
         return s.Empty(self.span(self.at - 1))
 
     def _misplaced_transition(self) -> s.Statement:
-        return self.fail("'transition' can only end a parser state",
-                         "move it to the end of the state")
+        return self.fail(
+            "'transition' can only end a parser state", "move it to the end of the state"
+        )
 
     _STATEMENTS: dict[str, Callable[[Parser], s.Statement]] = {
-        "{": block, "if": _if, "switch": _switch, "return": _return, "for": _for, ";": _empty,
-        "exit": lambda p: p._keyword(s.Exit),  # noqa: SLF001
-        "break": lambda p: p._keyword(s.Break),  # noqa: SLF001
-        "continue": lambda p: p._keyword(s.Continue),  # noqa: SLF001
-        "const": lambda p: p.constant(()), "transition": _misplaced_transition,
+        "{": block,
+        "if": _if,
+        "switch": _switch,
+        "return": _return,
+        "for": _for,
+        ";": _empty,
+        "exit": lambda p: p._keyword(s.Exit),
+        "break": lambda p: p._keyword(s.Break),
+        "continue": lambda p: p._keyword(s.Continue),
+        "const": lambda p: p.constant(()),
+        "transition": _misplaced_transition,
     }
 
     # Expressions
@@ -1334,8 +1490,9 @@ class Parser:
                 break
             chain += 1
             if chain > MAX_CHAIN:
-                self.fail("this expression is too long", "use variables for parts of it",
-                          "too-deep")
+                self.fail(
+                    "this expression is too long", "use variables for parts of it", "too-deep"
+                )
             if op == ">>" and kinds[self.at + 2] == "=" and self._adjacent(">", ">"):
                 break
             self.at += 2 if op == ">>" else 1
@@ -1472,7 +1629,9 @@ class Parser:
                 found.append(s.Argument(self.since(start), name, None))
             elif self.kinds[self.at] == "...":
                 self.at += 1
-                found.append(s.Argument(self.since(start), name, s.Default(self.since(start), "...")))
+                found.append(
+                    s.Argument(self.since(start), name, s.Default(self.since(start), "..."))
+                )
             else:
                 value = self.expression()
                 found.append(s.Argument(self.since(start), name, value))
@@ -1495,8 +1654,9 @@ class Parser:
                 break
         value = _integer(text)
         if value is None:
-            self.diagnostics.error("bad-number", span, f"'{text}' is not a number",
-                                   "digits must follow 0x, 0b or 0o")
+            self.diagnostics.error(
+                "bad-number", span, f"'{text}' is not a number", "digits must follow 0x, 0b or 0o"
+            )
             value = 0
         return s.Number(span, value, width, signed, _base(text))
 

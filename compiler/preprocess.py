@@ -69,8 +69,9 @@ class Preprocessor:
         try:
             content = path.read_bytes().decode("utf-8", "replace")
         except OSError as error:
-            self._error("cannot-read", None, f"cannot read {path}: {error.strerror}",
-                        "check the path")
+            self._error(
+                "cannot-read", None, f"cannot read {path}: {error.strerror}", "check the path"
+            )
             content = ""
         self._file(content, name or str(path), path, 0)
         text = Text("".join(self._out), self._lines)
@@ -99,8 +100,13 @@ class Preprocessor:
                 while text.endswith("\\") and index + joined < len(lines):
                     text = text[:-1] + " " + blank[index + joined]
                     joined += 1
-                here = Position(name, number, len(original) - len(original.lstrip()) + 1,
-                                original, len(original.strip()))
+                here = Position(
+                    name,
+                    number,
+                    len(original) - len(original.lstrip()) + 1,
+                    original,
+                    len(original.strip()),
+                )
                 self._directive(text, here, stack, path, depth)
                 for extra in range(joined):
                     self._emit("", Line(name, number + extra, lines[index + extra]))
@@ -115,8 +121,12 @@ class Preprocessor:
                 self._emit("", Line(name, number, original))
             index += joined
         for branch in stack:
-            self._error("unterminated-if", Position(name, branch.line, 1, lines[branch.line - 1], 1),
-                        "#if without #endif", "add the missing #endif")
+            self._error(
+                "unterminated-if",
+                Position(name, branch.line, 1, lines[branch.line - 1], 1),
+                "#if without #endif",
+                "add the missing #endif",
+            )
 
     def _gather_call(self, text: str, blank: list[str], index: int) -> tuple[int, str]:
         """Join following lines while a function-like macro's arguments are still open."""
@@ -135,8 +145,9 @@ class Preprocessor:
 
     # Directives
 
-    def _directive(self, text: str, here: Position, stack: list[_Branch], path: Path,
-                   depth: int) -> None:
+    def _directive(
+        self, text: str, here: Position, stack: list[_Branch], path: Path, depth: int
+    ) -> None:
         match = _DIRECTIVE.match(text)
         word, rest = (match[1], match[2].strip()) if match else ("", "")
         active = not stack or stack[-1].active
@@ -156,14 +167,22 @@ class Preprocessor:
         elif word == "error":
             self._error("error-directive", here, f"#error {rest}", "")
         elif word not in ("pragma", "line", "warning", "ident"):
-            self._error("unknown-directive", here, f"unknown preprocessor directive #{word}",
-                        "the directives are #include, #define, #undef, #if, #ifdef, #ifndef, "
-                        "#elif, #else, #endif and #error")
+            self._error(
+                "unknown-directive",
+                here,
+                f"unknown preprocessor directive #{word}",
+                "the directives are #include, #define, #undef, #if, #ifdef, #ifndef, "
+                "#elif, #else, #endif and #error",
+            )
 
     def _close(self, word: str, rest: str, here: Position, stack: list[_Branch]) -> None:
         if not stack:
-            self._error("unmatched-directive", here, f"#{word} without #if",
-                        "remove it or add the #if it belongs to")
+            self._error(
+                "unmatched-directive",
+                here,
+                f"#{word} without #if",
+                "remove it or add the #if it belongs to",
+            )
             return
         branch = stack[-1]
         if word == "endif":
@@ -175,8 +194,7 @@ class Preprocessor:
             branch.active = branch.outer and not branch.taken
             branch.seen_else = True
         else:
-            branch.active = (branch.outer and not branch.taken
-                             and self._condition("if", rest, here))
+            branch.active = branch.outer and not branch.taken and self._condition("if", rest, here)
         branch.taken = branch.taken or branch.active
 
     def _condition(self, word: str, rest: str, here: Position) -> bool:
@@ -188,12 +206,18 @@ class Preprocessor:
             return (match[0] in self.macros) == (word == "ifdef")
         text = re.sub(
             r"\bdefined\s*(?:\(\s*(\w+)\s*\)|(\w+))",
-            lambda m: "1" if (m[1] or m[2]) in self.macros else "0", rest)
+            lambda m: "1" if (m[1] or m[2]) in self.macros else "0",
+            rest,
+        )
         try:
             return _Condition(self._expand(text, frozenset())).value() != 0
         except (ValueError, ZeroDivisionError, OverflowError, RecursionError):
-            self._error("bad-directive", here, f"cannot evaluate '#if {rest}'",
-                        "use integers, defined(X), comparisons, &&, ||, ! and parentheses")
+            self._error(
+                "bad-directive",
+                here,
+                f"cannot evaluate '#if {rest}'",
+                "use integers, defined(X), comparisons, &&, ||, ! and parentheses",
+            )
             return False
 
     def _define(self, rest: str, here: Position) -> None:
@@ -201,7 +225,7 @@ class Preprocessor:
         if not match:
             self._error("bad-directive", here, "#define needs a name", "")
             return
-        name, after = match[0], rest[match.end():]
+        name, after = match[0], rest[match.end() :]
         params: tuple[str, ...] | None = None
         if after.startswith("("):
             inside, close, after = after[1:].partition(")")
@@ -215,11 +239,15 @@ class Preprocessor:
         rest = rest if rest[:1] in ('"', "<") else self._expand(rest, frozenset()).strip()
         match = re.match(r'"([^"]+)"|<([^>]+)>', rest)
         if not match:
-            self._error("bad-directive", here, "#include needs \"file\" or <file>", "")
+            self._error("bad-directive", here, '#include needs "file" or <file>', "")
             return
         if depth >= MAX_INCLUDE_DEPTH:
-            self._error("include-loop", here, "includes nest too deeply",
-                        "guard the file with #ifndef / #define / #endif")
+            self._error(
+                "include-loop",
+                here,
+                "includes nest too deeply",
+                "guard the file with #ifndef / #define / #endif",
+            )
             return
         wanted = match[1] or match[2]
         places = [*self.include_dirs, INCLUDE_DIR]
@@ -234,8 +262,12 @@ class Preprocessor:
                     return
             except (OSError, ValueError):
                 continue
-        self._error("include-not-found", here, f"cannot find include file {wanted}",
-                    "add its directory with -I, or correct the name")
+        self._error(
+            "include-not-found",
+            here,
+            f"cannot find include file {wanted}",
+            "add its directory with -I, or correct the name",
+        )
 
     # Macro expansion
 
@@ -252,10 +284,11 @@ class Preprocessor:
         tokens = [m[0] for m in _TOKEN.finditer(text)]
         index = 0
         while index < len(tokens):
-            token = tokens[index]
-            macro = macros.get(token)
-            replaced, used = (None, 1) if macro is None else self._apply(
-                macro, tokens, index, frozenset())
+            word = tokens[index]
+            macro = macros.get(word)
+            replaced, used = (
+                (None, 1) if macro is None else self._apply(macro, tokens, index, frozenset())
+            )
             if replaced is not None:
                 shifts.append((size, at))
                 out.append(replaced)
@@ -263,9 +296,9 @@ class Preprocessor:
                 at += sum(len(t) for t in tokens[index : index + used])
                 shifts.append((size, at))
             else:
-                out.append(token)
-                size += len(token)
-                at += len(token)
+                out.append(word)
+                size += len(word)
+                at += len(word)
             index += used
         return "".join(out), tuple(shifts)
 
@@ -274,19 +307,21 @@ class Preprocessor:
         tokens = [m[0] for m in _TOKEN.finditer(text)]
         index = size = 0
         while index < len(tokens):
-            token = tokens[index]
-            macro = self.macros.get(token) if token not in hidden else None
-            replaced, used = (None, 1) if macro is None else self._apply(
-                macro, tokens, index, hidden)
-            out.append(token if replaced is None else replaced)
+            word = tokens[index]
+            macro = self.macros.get(word) if word not in hidden else None
+            replaced, used = (
+                (None, 1) if macro is None else self._apply(macro, tokens, index, hidden)
+            )
+            out.append(word if replaced is None else replaced)
             size += len(out[-1])
             if size > MAX_EXPANSION:
                 break
             index += used
         return "".join(out)
 
-    def _apply(self, macro: Macro, tokens: list[str], index: int,
-               hidden: frozenset[str]) -> tuple[str | None, int]:
+    def _apply(
+        self, macro: Macro, tokens: list[str], index: int, hidden: frozenset[str]
+    ) -> tuple[str | None, int]:
         """The expansion of a macro used at `index`, and how many tokens that use took."""
         inner = hidden | {macro.name}
         if len(inner) > MAX_INCLUDE_DEPTH:
@@ -302,14 +337,14 @@ class Preprocessor:
         level = 1
         at += 1
         while at < len(tokens):
-            token = tokens[at]
-            level += (token == "(") - (token == ")")
+            word = tokens[at]
+            level += (word == "(") - (word == ")")
             if level == 0:
                 break
-            if token == "," and level == 1:
+            if word == "," and level == 1:
                 arguments.append("")
             else:
-                arguments[-1] += token
+                arguments[-1] += word
             at += 1
         else:
             return None, 1
@@ -327,19 +362,19 @@ def _substitute(body: str, values: dict[str, str], expand: object) -> str:
     assert callable(expand)
     out: list[str] = []
     tokens = [m[0] for m in _TOKEN.finditer(body)]
-    for index, token in enumerate(tokens):
-        if token not in values:
-            if token == "#" and index + 1 < len(tokens) and tokens[index + 1] in values:
+    for index, word in enumerate(tokens):
+        if word not in values:
+            if word == "#" and index + 1 < len(tokens) and tokens[index + 1] in values:
                 continue
-            out.append(token)
+            out.append(word)
             continue
         around = "".join(tokens[:index]).rstrip()[-2:], "".join(tokens[index + 1 :]).lstrip()[:2]
         if index and tokens[index - 1] == "#":
-            out.append('"' + values[token].replace("\\", "\\\\").replace('"', '\\"') + '"')
+            out.append('"' + values[word].replace("\\", "\\\\").replace('"', '\\"') + '"')
         elif "##" in around:
-            out.append(values[token])
+            out.append(values[word])
         else:
-            out.append(str(expand(values[token])))
+            out.append(str(expand(values[word])))
     return "".join(out)
 
 
@@ -349,16 +384,16 @@ def _blank_comments(text: str) -> str:
     at = 0
     while match := _COMMENT_OR_STRING.search(text, at):
         out.append(text[at : match.start()])
-        token = match[0]
+        word = match[0]
         end = match.end()
-        if token == "/*":
+        if word == "/*":
             close = text.find("*/", end)
             end = len(text) if close < 0 else close + 2
             out.append(re.sub(r"[^\n]", " ", text[match.start() : end]))
-        elif token.startswith("//"):
-            out.append(" " * len(token))
+        elif word.startswith("//"):
+            out.append(" " * len(word))
         else:
-            out.append(token)
+            out.append(word)
         at = end
     out.append(text[at:])
     return "".join(out)
@@ -367,8 +402,18 @@ def _blank_comments(text: str) -> str:
 class _Condition:
     """The value of an #if expression, by precedence climbing over its tokens."""
 
-    _LEVELS = (("||",), ("&&",), ("|",), ("^",), ("&",), ("==", "!="), ("<", "<=", ">", ">="),
-               ("<<", ">>"), ("+", "-"), ("*", "/", "%"))
+    _LEVELS = (
+        ("||",),
+        ("&&",),
+        ("|",),
+        ("^",),
+        ("&",),
+        ("==", "!="),
+        ("<", "<=", ">", ">="),
+        ("<<", ">>"),
+        ("+", "-"),
+        ("*", "/", "%"),
+    )
 
     def __init__(self, text: str) -> None:
         self._tokens = [m[0] for m in _TOKEN.finditer(text) if not m[0].isspace()]
@@ -396,25 +441,25 @@ class _Condition:
     def _unary(self) -> int:
         if self._at >= len(self._tokens):
             raise ValueError
-        token = self._tokens[self._at]
+        word = self._tokens[self._at]
         self._at += 1
-        if token == "!":
+        if word == "!":
             return int(not self._unary())
-        if token == "-":
+        if word == "-":
             return -self._unary()
-        if token == "~":
+        if word == "~":
             return ~self._unary()
-        if token == "+":
+        if word == "+":
             return self._unary()
-        if token == "(":
+        if word == "(":
             value = self._level(0)
             if self._at >= len(self._tokens) or self._tokens[self._at] != ")":
                 raise ValueError
             self._at += 1
             return value
-        if token[0].isdigit():
-            return int(token.rstrip("uUlL").replace("_", ""), 0)
-        return int(token == "true")
+        if word[0].isdigit():
+            return int(word.rstrip("uUlL").replace("_", ""), 0)
+        return int(word == "true")
 
 
 def _binary(op: str, left: int, right: int) -> int:
@@ -423,12 +468,21 @@ def _binary(op: str, left: int, right: int) -> int:
             raise ValueError
         return left << right if op == "<<" else left >> right
     table = {
-        "||": lambda: int(bool(left or right)), "&&": lambda: int(bool(left and right)),
-        "|": lambda: left | right, "^": lambda: left ^ right, "&": lambda: left & right,
-        "==": lambda: int(left == right), "!=": lambda: int(left != right),
-        "<": lambda: int(left < right), "<=": lambda: int(left <= right),
-        ">": lambda: int(left > right), ">=": lambda: int(left >= right),
-        "+": lambda: left + right, "-": lambda: left - right, "*": lambda: left * right,
-        "/": lambda: left // right, "%": lambda: left % right,
+        "||": lambda: int(bool(left or right)),
+        "&&": lambda: int(bool(left and right)),
+        "|": lambda: left | right,
+        "^": lambda: left ^ right,
+        "&": lambda: left & right,
+        "==": lambda: int(left == right),
+        "!=": lambda: int(left != right),
+        "<": lambda: int(left < right),
+        "<=": lambda: int(left <= right),
+        ">": lambda: int(left > right),
+        ">=": lambda: int(left >= right),
+        "+": lambda: left + right,
+        "-": lambda: left - right,
+        "*": lambda: left * right,
+        "/": lambda: left // right,
+        "%": lambda: left % right,
     }
     return table[op]()

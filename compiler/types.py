@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from compiler import syntax as s
     from compiler.diagnostics import Span
 
@@ -359,9 +361,9 @@ def width_of(type_: Type) -> int | None:
     return None
 
 
-def _total(parts: object) -> int | None:
+def _total(parts: Iterable[Type]) -> int | None:
     total = 0
-    for part in parts:  # type: ignore[attr-defined]
+    for part in parts:
         width = width_of(part)
         if width is None:
             return None
@@ -369,12 +371,12 @@ def _total(parts: object) -> int | None:
     return total
 
 
-def substitute(type_: Type, binding: dict[TypeVar, Type]) -> Type:
+def substitute(type_: Type, binding: Mapping[TypeVar, Type | None]) -> Type:
     """Replace type variables."""
     if not binding:
         return type_
     if isinstance(type_, TypeVar):
-        return binding.get(type_, type_)
+        return binding.get(type_) or type_
     if isinstance(type_, Tuple):
         return Tuple(tuple(substitute(e, binding) for e in type_.elements))
     if isinstance(type_, ListType):
@@ -384,35 +386,65 @@ def substitute(type_: Type, binding: dict[TypeVar, Type]) -> Type:
     if isinstance(type_, Stack):
         return Stack(substitute(type_.element, binding), type_.size)
     if isinstance(type_, Extern) and type_.args:
-        return specialise_extern(type_.origin or type_,
-                                 tuple(substitute(a, binding) for a in type_.args))
+        return specialise_extern(
+            type_.origin or type_, tuple(substitute(a, binding) for a in type_.args)
+        )
     if isinstance(type_, BlockType) and type_.args:
-        return BlockType(type_.name, type_.kind, (), tuple(
-            Param(p.name, p.direction, substitute(p.type, binding), p.optional, p.default, p.span)
-            for p in type_.params), type_.constructor_params,
-            tuple(substitute(a, binding) for a in type_.args))
+        return BlockType(
+            type_.name,
+            type_.kind,
+            (),
+            tuple(
+                Param(
+                    p.name, p.direction, substitute(p.type, binding), p.optional, p.default, p.span
+                )
+                for p in type_.params
+            ),
+            type_.constructor_params,
+            tuple(substitute(a, binding) for a in type_.args),
+        )
     if isinstance(type_, Struct) and type_.args and has_variables(type_):
-        return Struct(type_.name, type_.kind, tuple(
-            Field(f.name, substitute(f.type, binding), f.annotations, f.span)
-            for f in type_.fields), type_.annotations,
-            tuple(substitute(a, binding) for a in type_.args), type_.decl)
+        return Struct(
+            type_.name,
+            type_.kind,
+            tuple(
+                Field(f.name, substitute(f.type, binding), f.annotations, f.span)
+                for f in type_.fields
+            ),
+            type_.annotations,
+            tuple(substitute(a, binding) for a in type_.args),
+            type_.decl,
+        )
     return type_
 
 
-def substitute_method(method: Method, binding: dict[TypeVar, Type]) -> Method:
+def substitute_method(method: Method, binding: Mapping[TypeVar, Type | None]) -> Method:
     """Replace type variables in a signature."""
-    return Method(method.name, method.type_params, tuple(
-        Param(p.name, p.direction, substitute(p.type, binding), p.optional, p.default, p.span)
-        for p in method.params), substitute(method.returns, binding), method.annotations,
-        method.abstract, method.decl)
+    return Method(
+        method.name,
+        method.type_params,
+        tuple(
+            Param(p.name, p.direction, substitute(p.type, binding), p.optional, p.default, p.span)
+            for p in method.params
+        ),
+        substitute(method.returns, binding),
+        method.annotations,
+        method.abstract,
+        method.decl,
+    )
 
 
 def specialise_extern(extern: Extern, args: tuple[Type, ...]) -> Extern:
     """An extern type with its type parameters chosen."""
     binding = dict(zip(extern.type_params, args, strict=False))
-    return Extern(extern.name, (), tuple(
-        substitute_method(c, binding) for c in extern.constructors), tuple(
-        substitute_method(m, binding) for m in extern.methods), args, extern)
+    return Extern(
+        extern.name,
+        (),
+        tuple(substitute_method(c, binding) for c in extern.constructors),
+        tuple(substitute_method(m, binding) for m in extern.methods),
+        args,
+        extern,
+    )
 
 
 def has_variables(type_: Type) -> bool:
@@ -433,14 +465,22 @@ def same(one: Type, other: Type) -> bool:
     if one is other or one == other:
         return True
     if isinstance(one, Extern) and isinstance(other, Extern):
-        return (one.origin or one) is (other.origin or other) and len(one.args) == len(
-            other.args) and all(map(same, one.args, other.args))
+        return (
+            (one.origin or one) is (other.origin or other)
+            and len(one.args) == len(other.args)
+            and all(map(same, one.args, other.args))
+        )
     if isinstance(one, Struct) and isinstance(other, Struct):
-        return one.decl is not None and one.decl is other.decl and len(one.args) == len(
-            other.args) and all(map(same, one.args, other.args))
+        return (
+            one.decl is not None
+            and one.decl is other.decl
+            and len(one.args) == len(other.args)
+            and all(map(same, one.args, other.args))
+        )
     if isinstance(one, Tuple) and isinstance(other, Tuple):
         return len(one.elements) == len(other.elements) and all(
-            map(same, one.elements, other.elements))
+            map(same, one.elements, other.elements)
+        )
     if isinstance(one, Stack) and isinstance(other, Stack):
         return one.size == other.size and same(one.element, other.element)
     if isinstance(one, ListType) and isinstance(other, ListType):

@@ -27,8 +27,9 @@ __all__ = ["write"]
 FORMAT_VERSION = [2, 23]
 
 
-def write(program: ir.Program, source: c.Program, text: Text, name: str,
-          diagnostics: Diagnostics) -> dict[str, Any]:
+def write(
+    program: ir.Program, source: c.Program, text: Text, name: str, diagnostics: Diagnostics
+) -> dict[str, Any]:
     """The program as a JSON object."""
     positions = Positions(text)
     controls = Controls(program, positions, diagnostics, PurePath(name).stem)
@@ -39,8 +40,13 @@ def write(program: ir.Program, source: c.Program, text: Text, name: str,
     json["errors"] = [[each, index] for index, each in enumerate(source.errors)]
     json["enums"] = _enums(source)
     json.update(parsers(program, positions))
-    for section in ("meter_arrays", "counter_arrays", "register_arrays", "calculations",
-                    "learn_lists"):
+    for section in (
+        "meter_arrays",
+        "counter_arrays",
+        "register_arrays",
+        "calculations",
+        "learn_lists",
+    ):
         json[section] = outside[section]
     json["actions"] = controls.actions
     json["pipelines"] = pipelines
@@ -54,8 +60,7 @@ def write(program: ir.Program, source: c.Program, text: Text, name: str,
 
 
 def _enums(source: c.Program) -> list[dict[str, Any]]:
-    from compiler import types as types  # noqa: PLC0414, PLC0415
+    from compiler import types as types
 
     found: list[t.Enum] = [e for e in source.types if isinstance(e, types.Enum)]
-    return [{"name": e.name, "entries": [[m, i] for i, m in enumerate(e.members)]}
-            for e in found]
+    return [{"name": e.name, "entries": [[m, i] for i, m in enumerate(e.members)]} for e in found]

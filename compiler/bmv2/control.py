@@ -18,15 +18,21 @@ if TYPE_CHECKING:
     from compiler.bmv2.position import Positions
     from compiler.diagnostics import Diagnostics
 
-_WRITES_FIRST = {"assign", "assign_VL", "register_read", "modify_field_rng_uniform",
-                 "modify_field_with_hash_based_offset"}
+_WRITES_FIRST = {
+    "assign",
+    "assign_VL",
+    "register_read",
+    "modify_field_rng_uniform",
+    "modify_field_with_hash_based_offset",
+}
 
 
 class Controls:
     """Writes pipelines and collects the actions they need."""
 
-    def __init__(self, program: ir.Program, positions: Positions, diagnostics: Diagnostics,
-                 stem: str) -> None:
+    def __init__(
+        self, program: ir.Program, positions: Positions, diagnostics: Diagnostics, stem: str
+    ) -> None:
         self.program = program
         self.positions = positions
         self.diagnostics = diagnostics
@@ -45,9 +51,11 @@ class Controls:
 
     def _action(self, action: ir.Action) -> dict[str, Any]:
         return {
-            "name": action.name, "id": len(self.actions),
-            "runtime_data": [{"name": name, "bitwidth": t.width_of(type_) or 1}
-                             for name, type_ in action.params],
+            "name": action.name,
+            "id": len(self.actions),
+            "runtime_data": [
+                {"name": name, "bitwidth": t.width_of(type_) or 1} for name, type_ in action.params
+            ],
             "primitives": self._linear(simplify(action.entry)),
         }
 
@@ -103,7 +111,9 @@ class Controls:
         for block in blocks:
             self._node(block, entries, tables, conditions)
         return {
-            "name": pipeline.name, "id": index, **self.positions.info(pipeline.span),
+            "name": pipeline.name,
+            "id": index,
+            **self.positions.info(pipeline.span),
             "init_table": entries[id(pipeline.entry)][0],
             "tables": tables,
             "action_profiles": list(self._profiles.values()),
@@ -131,8 +141,13 @@ class Controls:
             return f"tbl_{self._unique(f'{self.stem}l{line}')}", end_name
         return end_name, end_name
 
-    def _node(self, block: ir.Block, entries: dict[int, tuple[str | None, str | None]],
-              tables: list[dict[str, Any]], conditions: list[dict[str, Any]]) -> None:
+    def _node(
+        self,
+        block: ir.Block,
+        entries: dict[int, tuple[str | None, str | None]],
+        tables: list[dict[str, Any]],
+        conditions: list[dict[str, Any]],
+    ) -> None:
         first, last = entries[id(block)]
 
         def name(target: ir.Block | None) -> str | None:
@@ -144,28 +159,51 @@ class Controls:
             following = name(end.target) if isinstance(end, ir.Jump) else last
             tables.append(self._code_table(first, block, following))
         if isinstance(end, ir.Branch):
-            conditions.append({
-                "name": last, "id": len(conditions), **self.positions.info(end.span),
-                "expression": expression(end.condition),
-                "true_next": name(end.yes), "false_next": name(end.no)})
+            conditions.append(
+                {
+                    "name": last,
+                    "id": len(conditions),
+                    **self.positions.info(end.span),
+                    "expression": expression(end.condition),
+                    "true_next": name(end.yes),
+                    "false_next": name(end.no),
+                }
+            )
         elif isinstance(end, ir.Apply):
             tables.append(self._table(end, name))
 
     def _code_table(self, name: str, block: ir.Block, following: str | None) -> dict[str, Any]:
         action_name = name.removeprefix("tbl_")
         span = block.ops[0].span
-        action = {"name": action_name, "id": len(self.actions), "runtime_data": [],
-                  "primitives": [self.primitive(op) for op in block.ops]}
+        action = {
+            "name": action_name,
+            "id": len(self.actions),
+            "runtime_data": [],
+            "primitives": [self.primitive(op) for op in block.ops],
+        }
         self.actions.append(action)
         self._tables += 1
         return {
-            "name": name, "id": self._tables - 1, **self.positions.info(span), "key": [],
-            "match_type": "exact", "type": "simple", "max_size": 1024, "with_counters": False,
-            "support_timeout": False, "direct_meters": None, "action_ids": [action["id"]],
-            "actions": [action_name], "base_default_next": following,
+            "name": name,
+            "id": self._tables - 1,
+            **self.positions.info(span),
+            "key": [],
+            "match_type": "exact",
+            "type": "simple",
+            "max_size": 1024,
+            "with_counters": False,
+            "support_timeout": False,
+            "direct_meters": None,
+            "action_ids": [action["id"]],
+            "actions": [action_name],
+            "base_default_next": following,
             "next_tables": {action_name: following},
-            "default_entry": {"action_id": action["id"], "action_const": True, "action_data": [],
-                              "action_entry_const": True},
+            "default_entry": {
+                "action_id": action["id"],
+                "action_const": True,
+                "action_data": [],
+                "action_entry_const": True,
+            },
         }
 
     # Tables
@@ -174,7 +212,9 @@ class Controls:
         table = end.table
         self._tables += 1
         made: dict[str, Any] = {
-            "name": table.name, "id": self._tables - 1, **self.positions.info(table.span),
+            "name": table.name,
+            "id": self._tables - 1,
+            **self.positions.info(table.span),
             "key": [self._key(k) for k in table.keys],
             "match_type": match_type(table),
             "type": "simple",
@@ -195,11 +235,18 @@ class Controls:
                 "action_data": [hex_text(d) for d in data],
                 "action_entry_const": table.default_const,
             }
-        elif table.default is not None and table.core is not None and any(
-                p.name == "default_action" for p in table.core.decl.properties):
+        elif (
+            table.default is not None
+            and table.core is not None
+            and any(p.name == "default_action" for p in table.core.decl.properties)
+        ):
             self.diagnostics.warning(
-                "unsupported", table.span, f"BMv2 ignores the default action of '{table.name}', "
-                "which has an action profile or selector", "set it from the control plane")
+                "unsupported",
+                table.span,
+                f"BMv2 ignores the default action of '{table.name}', "
+                "which has an action profile or selector",
+                "set it from the control plane",
+            )
         if table.entries is not None:
             made["entries"] = [self._entry(e, table, i) for i, e in enumerate(table.entries)]
         return made
@@ -207,8 +254,12 @@ class Controls:
     def _key(self, key: ir.Key) -> dict[str, Any]:
         assert isinstance(key.value, ir.FieldRef)
         kind = "ternary" if key.match == "optional" else key.match
-        return {"match_type": kind, "name": key.name,
-                "target": [key.value.header, key.value.name], "mask": None}
+        return {
+            "match_type": kind,
+            "name": key.name,
+            "target": [key.value.header, key.value.name],
+            "mask": None,
+        }
 
     def _implementation(self, table: ir.Table, made: dict[str, Any]) -> None:
         profile = table.implementation
@@ -220,11 +271,16 @@ class Controls:
         if profile.name in self._profiles:
             return
         entry: dict[str, Any] = {
-            "name": profile.name, "id": len(self._profiles), **self.positions.info(profile.span),
-            "max_size": profile.args.get("size", 0)}
+            "name": profile.name,
+            "id": len(self._profiles),
+            **self.positions.info(profile.span),
+            "max_size": profile.args.get("size", 0),
+        }
         if selector:
-            entry["selector"] = {"algo": profile.args.get("algorithm", "crc16"),
-                                 "input": [argument(v) for v in profile.selector]}
+            entry["selector"] = {
+                "algo": profile.args.get("algorithm", "crc16"),
+                "input": [argument(v) for v in profile.selector],
+            }
         self._profiles[profile.name] = entry
 
     def _next(self, end: ir.Apply, name: Any, made: dict[str, Any]) -> None:
@@ -235,8 +291,7 @@ class Controls:
         following = name(end.after)
         by_action = {action: name(place) for action, place in end.by_action.items()}
         made["base_default_next"] = following
-        made["next_tables"] = {a.name: by_action.get(a.name, following)
-                               for a in end.table.actions}
+        made["next_tables"] = {a.name: by_action.get(a.name, following) for a in end.table.actions}
 
     def _entry(self, entry: ir.Entry, table: ir.Table, index: int) -> dict[str, Any]:
         keys: list[dict[str, Any]] = []
@@ -245,19 +300,37 @@ class Controls:
             if key.match == "exact":
                 keys.append({"match_type": "exact", "key": hex_text(values[0], size)})
             elif key.match == "lpm":
-                keys.append({"match_type": "lpm", "key": hex_text(values[0], size),
-                             "prefix_length": values[1]})
+                keys.append(
+                    {
+                        "match_type": "lpm",
+                        "key": hex_text(values[0], size),
+                        "prefix_length": values[1],
+                    }
+                )
             elif key.match == "range":
-                keys.append({"match_type": "range", "start": hex_text(values[0], size),
-                             "end": hex_text(values[1], size)})
+                keys.append(
+                    {
+                        "match_type": "range",
+                        "start": hex_text(values[0], size),
+                        "end": hex_text(values[1], size),
+                    }
+                )
             else:
-                keys.append({"match_type": "ternary", "key": hex_text(values[0], size),
-                             "mask": hex_text(values[1], size)})
+                keys.append(
+                    {
+                        "match_type": "ternary",
+                        "key": hex_text(values[0], size),
+                        "mask": hex_text(values[1], size),
+                    }
+                )
         priority = entry.priority if entry.priority is not None else index + 1
         return {
-            **self.positions.info(entry.span), "match_key": keys,
-            "action_entry": {"action_id": self.ids[id(table.actions[entry.action])],
-                             "action_data": [hex_text(d) for d in entry.data]},
+            **self.positions.info(entry.span),
+            "match_key": keys,
+            "action_entry": {
+                "action_id": self.ids[id(table.actions[entry.action])],
+                "action_data": [hex_text(d) for d in entry.data],
+            },
             "priority": priority,
         }
 

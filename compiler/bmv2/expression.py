@@ -50,8 +50,11 @@ def expression(value: ir.Value) -> Json:
     if isinstance(value, ir.Op):
         return _operation(value)
     raw = reference(value)
-    if isinstance(value.type, t.BoolType) and not isinstance(value, ir.UnionValid) and not (
-            isinstance(value, ir.ElementField) and value.field_index < 0):
+    if (
+        isinstance(value.type, t.BoolType)
+        and not isinstance(value, ir.UnionValid)
+        and not (isinstance(value, ir.ElementField) and value.field_index < 0)
+    ):
         return operator("d2b", None, raw)
     return raw
 
@@ -72,8 +75,10 @@ def reference(value: ir.Value) -> Json:
         header = element(value.stack, value.index)
         if value.field_index < 0:
             return operator("valid", None, header)
-        return {"type": "expression", "value": {
-            "op": "access_field", "left": header, "right": value.field_index}}
+        return {
+            "type": "expression",
+            "value": {"op": "access_field", "left": header, "right": value.field_index},
+        }
     if isinstance(value, ir.Lookahead):
         return {"type": "lookahead", "value": [value.offset, value.width]}
     raise AssertionError(value)
@@ -81,8 +86,9 @@ def reference(value: ir.Value) -> Json:
 
 def element(stack: str, index: ir.Value) -> Json:
     """A stack's element by a run-time index."""
-    return operator("dereference_header_stack", {"type": "header_stack", "value": stack},
-                    expression(index))
+    return operator(
+        "dereference_header_stack", {"type": "header_stack", "value": stack}, expression(index)
+    )
 
 
 def _wrapped(type_: t.Type, body: Json) -> Json:
@@ -143,19 +149,33 @@ def _ternary(value: ir.Op) -> Json:
         first = operator("and", expression(condition), expression(yes))
         second = operator("and", operator("not", None, expression(condition)), expression(no))
         return operator("or", first, second)
-    return {"type": "expression", "value": {
-        "op": "?", "left": expression(yes), "right": expression(no),
-        "cond": expression(condition)}}
+    return {
+        "type": "expression",
+        "value": {
+            "op": "?",
+            "left": expression(yes),
+            "right": expression(no),
+            "cond": expression(condition),
+        },
+    }
 
 
 def _cast(value: ir.Value, type_: t.Type) -> Json:
     have = value.type
     body = expression(value)
-    if isinstance(type_, t.Bits) and isinstance(have, t.Bits) and not type_.signed and (
-            not have.signed and type_.width >= have.width):
+    if (
+        isinstance(type_, t.Bits)
+        and isinstance(have, t.Bits)
+        and not type_.signed
+        and (not have.signed and type_.width >= have.width)
+    ):
         return body
-    if isinstance(type_, t.Bits) and isinstance(have, t.Bits) and type_.signed and (
-            have.signed and type_.width >= have.width):
+    if (
+        isinstance(type_, t.Bits)
+        and isinstance(have, t.Bits)
+        and type_.signed
+        and (have.signed and type_.width >= have.width)
+    ):
         return body
     return _wrapped(type_, body)
 

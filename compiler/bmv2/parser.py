@@ -17,19 +17,38 @@ _WHOLE = {"extract", "verify", "advance", "extract_VL"}
 def parsers(program: ir.Program, positions: Positions) -> dict[str, Any]:
     """The sections about parsing and deparsing."""
     names = _names(program)
-    states = [_state(block, i, names, positions, program) for i, block in enumerate(
-        program.states)]
+    states = [_state(block, i, names, positions, program) for i, block in enumerate(program.states)]
     if not states:
-        states = [{"name": "start", "id": 0, "parser_ops": [],
-                   "transitions": [_default(None)], "transition_key": []}]
+        states = [
+            {
+                "name": "start",
+                "id": 0,
+                "parser_ops": [],
+                "transitions": [_default(None)],
+                "transition_key": [],
+            }
+        ]
     init = names[id(program.parser)] if program.parser is not None else "start"
     return {
         "parsers": [{"name": "parser", "id": 0, "init_state": init, "parse_states": states}],
-        "parse_vsets": [{
-            "name": v.name, "id": i, "compressed_bitwidth": v.width, "max_size": v.size,
-        } for i, v in enumerate(program.value_sets)],
-        "deparsers": [{"name": "deparser", "id": 0, **positions.info(program.deparser_span),
-                       "order": program.deparser, "primitives": []}],
+        "parse_vsets": [
+            {
+                "name": v.name,
+                "id": i,
+                "compressed_bitwidth": v.width,
+                "max_size": v.size,
+            }
+            for i, v in enumerate(program.value_sets)
+        ],
+        "deparsers": [
+            {
+                "name": "deparser",
+                "id": 0,
+                **positions.info(program.deparser_span),
+                "order": program.deparser,
+                "primitives": [],
+            }
+        ],
     }
 
 
@@ -48,8 +67,9 @@ def _names(program: ir.Program) -> dict[int, str]:
     return names
 
 
-def _state(block: ir.Block, index: int, names: dict[int, str], positions: Positions,
-           program: ir.Program) -> dict[str, Any]:
+def _state(
+    block: ir.Block, index: int, names: dict[int, str], positions: Positions, program: ir.Program
+) -> dict[str, Any]:
     ops = [_op(op, positions) for op in block.ops]
     keys: list[dict[str, Any]] = []
     transitions: list[dict[str, Any]] = []
@@ -67,12 +87,18 @@ def _state(block: ir.Block, index: int, names: dict[int, str], positions: Positi
         keys = [reference(flag)]
         transitions = [
             {"type": "hexstr", "value": "0x01", "mask": None, "next_state": name(end.yes)},
-            _default(name(end.no))]
+            _default(name(end.no)),
+        ]
     else:
         after = end.target if isinstance(end, ir.Jump) else None
         transitions = [_default(name(after))]
-    return {"name": names[id(block)], "id": index, "parser_ops": ops, "transitions": transitions,
-            "transition_key": keys}
+    return {
+        "name": names[id(block)],
+        "id": index,
+        "parser_ops": ops,
+        "transitions": transitions,
+        "transition_key": keys,
+    }
 
 
 def _flag(program: ir.Program) -> str:
@@ -87,11 +113,16 @@ def _default(next_state: str | None) -> dict[str, Any]:
     return {"type": "default", "value": None, "mask": None, "next_state": next_state}
 
 
-def _transition(case: ir.Case, keys: tuple[ir.Value, ...], next_state: str | None) -> (
-        dict[str, Any]):
+def _transition(
+    case: ir.Case, keys: tuple[ir.Value, ...], next_state: str | None
+) -> dict[str, Any]:
     if case.value_set is not None:
-        return {"type": "parse_vset", "value": case.value_set, "mask": None,
-                "next_state": next_state}
+        return {
+            "type": "parse_vset",
+            "value": case.value_set,
+            "mask": None,
+            "next_state": next_state,
+        }
     if all(v is None for v in case.values):
         return _default(next_state)
     value = mask = size = 0
@@ -104,8 +135,12 @@ def _transition(case: ir.Case, keys: tuple[ir.Value, ...], next_state: str | Non
         value = (value << (8 * room)) | own
         mask = (mask << (8 * room)) | own_mask
         size += room
-    return {"type": "hexstr", "value": hex_text(value, size),
-            "mask": None if exact else hex_text(mask, size), "next_state": next_state}
+    return {
+        "type": "hexstr",
+        "value": hex_text(value, size),
+        "mask": None if exact else hex_text(mask, size),
+        "next_state": next_state,
+    }
 
 
 def _op(op: ir.Operation, positions: Positions) -> dict[str, Any]:
@@ -114,14 +149,19 @@ def _op(op: ir.Operation, positions: Positions) -> dict[str, Any]:
     if op.op == "extract_VL":
         length = op.args[1]
         assert isinstance(length, ir.Value)
-        return {"parameters": [argument(op.args[0]),
-                               {"type": "expression", "value": expression(length)}],
-                "op": "extract_VL"}
+        return {
+            "parameters": [
+                argument(op.args[0]),
+                {"type": "expression", "value": expression(length)},
+            ],
+            "op": "extract_VL",
+        }
     if op.op == "verify":
-        return {"parameters": [expression(a) for a in op.args if isinstance(a, ir.Value)],
-                "op": "verify"}
+        return {
+            "parameters": [expression(a) for a in op.args if isinstance(a, ir.Value)],
+            "op": "verify",
+        }
     if op.op in _WHOLE:
         return {"parameters": [argument(a) for a in op.args], "op": op.op}
-    inner = {"op": op.op, "parameters": [argument(a) for a in op.args],
-             **positions.info(op.span)}
+    inner = {"op": op.op, "parameters": [argument(a) for a in op.args], **positions.info(op.span)}
     return {"parameters": [inner], "op": "primitive"}

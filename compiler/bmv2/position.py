@@ -24,9 +24,14 @@ class Positions:
         first, newline, _ = fragment.partition("\n")
         if newline:
             fragment = first.rstrip() + " ..."
-        return {"source_info": {
-            "filename": position.file, "line": position.line, "column": position.column - 1,
-            "source_fragment": fragment}}
+        return {
+            "source_info": {
+                "filename": position.file,
+                "line": position.line,
+                "column": position.column - 1,
+                "source_fragment": fragment,
+            }
+        }
 
     def line(self, span: Span | None) -> int:
         """The line a span starts on."""

@@ -67,8 +67,18 @@ class Declared:
     type: t.Type
 
 
-Entry = (Declared | GenericStruct | Constant | Overloads | BlockEntry | c.Variable | c.Instance
-         | c.Table | c.Action | c.ValueSet)
+Entry = (
+    Declared
+    | GenericStruct
+    | Constant
+    | Overloads
+    | BlockEntry
+    | c.Variable
+    | c.Instance
+    | c.Table
+    | c.Action
+    | c.ValueSet
+)
 
 
 @dataclass(slots=True)
@@ -117,8 +127,9 @@ class Base:
         """Enter a name into the current scope."""
         scope = self.scopes[-1]
         if name in scope and not self._may_redeclare(scope[name], entry):
-            self.error("duplicate", span, f"'{name}' is already declared here",
-                       "rename one of the two")
+            self.error(
+                "duplicate", span, f"'{name}' is already declared here", "rename one of the two"
+            )
             return
         if len(self.scopes) > 1 and isinstance(entry, c.Variable) and name not in scope:
             self._warn_shadow(name, span)
@@ -131,8 +142,12 @@ class Base:
         for scope in reversed(self.scopes[1:-1]):
             outer = scope.get(name)
             if isinstance(outer, c.Variable | c.Table | c.Action | c.Instance | Constant):
-                self.warning("shadow", span, f"'{name}' hides another '{name}' declared outside",
-                             "rename it; a use inside means this one")
+                self.warning(
+                    "shadow",
+                    span,
+                    f"'{name}' hides another '{name}' declared outside",
+                    "rename it; a use inside means this one",
+                )
                 return
 
     def similar(self, name: str, candidates: object) -> str:

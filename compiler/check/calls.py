@@ -45,16 +45,27 @@ class Calls(Expressions):
         if isinstance(entry, BlockEntry | Declared | GenericStruct):
             return self._construct_expr(node, name)
         if isinstance(entry, c.Table):
-            self.error("not-callable", node.span, f"table '{name.name}' is applied, not called",
-                       f"write {name.name}.apply()")
+            self.error(
+                "not-callable",
+                node.span,
+                f"table '{name.name}' is applied, not called",
+                f"write {name.name}.apply()",
+            )
         elif entry is None:
-            self.error("unknown-name", name.span, f"'{name.name}' is not declared",
-                       self.similar(name.name, self.names())
-                       or "declare it before this line, or include the file that does")
+            self.error(
+                "unknown-name",
+                name.span,
+                f"'{name.name}' is not declared",
+                self.similar(name.name, self.names())
+                or "declare it before this line, or include the file that does",
+            )
         else:
-            self.error("not-callable", node.span, f"'{name.name}' cannot be called",
-                       f"write {name.name}.apply(...)"
-                       if isinstance(entry, c.Instance) else "")
+            self.error(
+                "not-callable",
+                node.span,
+                f"'{name.name}' cannot be called",
+                f"write {name.name}.apply(...)" if isinstance(entry, c.Instance) else "",
+            )
         for arg in node.args:
             if arg.value is not None:
                 self.expr(arg.value)
@@ -69,7 +80,7 @@ class Calls(Expressions):
 
     # Members
 
-    def _call_member(self, node: s.Call, member: s.Member, expected: t.Type | None) -> c.Expr:
+    def _call_member(self, node: s.Call, member: s.Member, expected: t.Type | None) -> c.Expr:  # noqa: PLR0912 - one branch per kind
         name = member.name
         if isinstance(member.base, s.Name):
             entry = self.lookup(member.base.name, member.base.absolute)
@@ -94,22 +105,41 @@ class Calls(Expressions):
             return self._size(node, name, type_)
         if name in _HEADER_METHODS and (t.is_header(type_) or t.is_union(type_)):
             if t.is_union(type_) and name == "setValid":
-                self.error("unknown-method", member.name_span,
-                           "a header union has no method 'setValid'",
-                           "call it on one of the union's headers")
+                self.error(
+                    "unknown-method",
+                    member.name_span,
+                    "a header union has no method 'setValid'",
+                    "call it on one of the union's headers",
+                )
             return self._builtin(node, base, name)
         if name in _STACK_METHODS and isinstance(type_, t.Stack):
             return self._stack_method(node, base, name)
         if name == "isValid" and isinstance(type_, t.Stack):
-            self.error("unknown-method", member.name_span, "a stack has no validity",
-                       "ask one element: stack[i].isValid()")
+            self.error(
+                "unknown-method",
+                member.name_span,
+                "a stack has no validity",
+                "ask one element: stack[i].isValid()",
+            )
             return self.bad(node)
-        known = sorted(_HEADER_METHODS) if t.is_header(type_) else (
-            sorted(_STACK_METHODS) if isinstance(type_, t.Stack) else [])
-        self.error("unknown-method", member.name_span, f"{type_} has no method '{name}'",
-                   self.similar(name, known) or (
-                       "only headers can be valid or not" if name in _HEADER_METHODS else
-                       f"its methods are: {', '.join(known)}" if known else ""))
+        known = (
+            sorted(_HEADER_METHODS)
+            if t.is_header(type_)
+            else (sorted(_STACK_METHODS) if isinstance(type_, t.Stack) else [])
+        )
+        self.error(
+            "unknown-method",
+            member.name_span,
+            f"{type_} has no method '{name}'",
+            self.similar(name, known)
+            or (
+                "only headers can be valid or not"
+                if name in _HEADER_METHODS
+                else f"its methods are: {', '.join(known)}"
+                if known
+                else ""
+            ),
+        )
         return self.bad(node)
 
     def _method_base(self, node: s.Expr, method: str) -> c.Expr:
@@ -135,8 +165,12 @@ class Calls(Expressions):
 
     def _stack_method(self, node: s.Call, base: c.Expr, name: str) -> c.Expr:
         if len(node.args) != 1 or node.args[0].value is None:
-            self.error("argument-count", node.span, f"'{name}' takes the number of elements",
-                       f"write {name}(1)")
+            self.error(
+                "argument-count",
+                node.span,
+                f"'{name}' takes the number of elements",
+                f"write {name}(1)",
+            )
             return self.bad(node)
         count = self.constant_int(node.args[0].value, "the number of elements")
         if count is not None and count < 0:
@@ -146,25 +180,42 @@ class Calls(Expressions):
 
     def _apply_table(self, node: s.Call, table: c.Table, member: s.Member) -> c.Expr:
         if member.name != "apply":
-            self.error("unknown-method", member.name_span,
-                       f"a table has no method '{member.name}'", "its one method is apply()")
+            self.error(
+                "unknown-method",
+                member.name_span,
+                f"a table has no method '{member.name}'",
+                "its one method is apply()",
+            )
             return self.bad(node)
         if self.place.kind != "control" or self.place.in_action:
             where = "an action" if self.place.in_action else f"a {self.place.kind}"
-            self.error("misplaced", node.span, f"a table cannot be applied in {where}",
-                       "apply tables in a control's apply block")
+            self.error(
+                "misplaced",
+                node.span,
+                f"a table cannot be applied in {where}",
+                "apply tables in a control's apply block",
+            )
         if node.args:
-            self.error("argument-count", node.span, "apply() of a table takes no arguments",
-                       "actions' parameters come from the entries")
+            self.error(
+                "argument-count",
+                node.span,
+                "apply() of a table takes no arguments",
+                "actions' parameters come from the entries",
+            )
         table.used = True
-        return c.Call(node.span, t.TableResult("apply_result", table), c.TableApply(table), None,
-                      (), ())
+        return c.Call(
+            node.span, t.TableResult("apply_result", table), c.TableApply(table), None, (), ()
+        )
 
     def _apply_type(self, node: s.Call, entry: BlockEntry, member: s.Member) -> c.Expr:
         assert isinstance(member.base, s.Name)
         if member.name != "apply":
-            self.error("unknown-method", member.name_span, f"'{entry.decl.name}' has no method "
-                       f"'{member.name}'", "its one method is apply(...)")
+            self.error(
+                "unknown-method",
+                member.name_span,
+                f"'{entry.decl.name}' has no method '{member.name}'",
+                "its one method is apply(...)",
+            )
             return self.bad(node)
         type_expr = s.NamedType(member.base.span, member.base.name, ())
         instance = self.construct(type_expr, (), member.base.name, member.base.span, ())
@@ -180,9 +231,12 @@ class Calls(Expressions):
         wanted = "parser" if type_.kind == "parser" else "control"
         if self.place.kind != wanted or self.place.in_action:
             where = "an action" if self.place.in_action else f"a {self.place.kind}"
-            self.error("misplaced", node.span, f"a {wanted} cannot be applied in {where}",
-                       f"apply it in a {wanted}'s " +
-                       ("state" if wanted == "parser" else "apply block"))
+            self.error(
+                "misplaced",
+                node.span,
+                f"a {wanted} cannot be applied in {where}",
+                f"apply it in a {wanted}'s " + ("state" if wanted == "parser" else "apply block"),
+            )
         if isinstance(base, c.InstanceRef):
             base.instance.used = True
         args = self.arguments(node, type_.params, {}, f"'{type_.name}'")
@@ -190,15 +244,19 @@ class Calls(Expressions):
         callee = c.BlockApply(target)  # type: ignore[arg-type]
         return c.Call(node.span, t.VOID, callee, base, (), args)
 
-    def _call_method(self, node: s.Call, base: c.Expr, type_: t.Extern, member: s.Member,
-                     expected: t.Type | None) -> c.Expr:
+    def _call_method(
+        self, node: s.Call, base: c.Expr, type_: t.Extern, member: s.Member, expected: t.Type | None
+    ) -> c.Expr:
         candidates = [m for m in type_.methods if m.name == member.name]
         if not candidates:
             names = [m.name for m in type_.methods]
-            self.error("unknown-method", member.name_span,
-                       f"{type_} has no method '{member.name}'",
-                       self.similar(member.name, names)
-                       or (f"its methods are: {', '.join(dict.fromkeys(names))}" if names else ""))
+            self.error(
+                "unknown-method",
+                member.name_span,
+                f"{type_} has no method '{member.name}'",
+                self.similar(member.name, names)
+                or (f"its methods are: {', '.join(dict.fromkeys(names))}" if names else ""),
+            )
             return self.bad(node)
         method = self._choose(node, candidates)
         if method is None:
@@ -216,8 +274,12 @@ class Calls(Expressions):
             if function.signature is method:
                 return self._call_with_body(node, function, expected)
         if method.name == "verify" and self.place.kind != "parser":
-            self.error("misplaced", node.span, "'verify' can be called in parsers only",
-                       "in a control, test the condition with 'if'")
+            self.error(
+                "misplaced",
+                node.span,
+                "'verify' can be called in parsers only",
+                "in a control, test the condition with 'if'",
+            )
         if method.name == "static_assert":
             return self._static_assert(node, method)
         return self._call_signature(node, method, c.ExternCall(method), None, expected)
@@ -225,8 +287,9 @@ class Calls(Expressions):
     def _static_assert(self, node: s.Call, method: t.Method) -> c.Expr:
         args = self.arguments(node, method.params, {}, "'static_assert'")
         if not args or not isinstance(args[0], c.Const):
-            self.error("not-constant", node.span, "static_assert needs a condition known at "
-                       "compile time")
+            self.error(
+                "not-constant", node.span, "static_assert needs a condition known at compile time"
+            )
         elif not args[0].value:
             text = args[1].value if len(args) > 1 and isinstance(args[1], c.Const) else ""
             self.error("static-assert", node.span, f"static assertion failed: {text}".rstrip(": "))
@@ -242,49 +305,74 @@ class Calls(Expressions):
         if len(candidates) == 1:
             return candidates[0]
         counts = sorted({len(m.params) for m in candidates})
-        self.error("argument-count", node.span,
-                   f"no form of '{candidates[0].name}' takes {len(node.args)} argument(s)",
-                   "it takes " + " or ".join(map(str, counts)) + ": " + "; ".join(
-                       signature(m) for m in candidates))
+        self.error(
+            "argument-count",
+            node.span,
+            f"no form of '{candidates[0].name}' takes {len(node.args)} argument(s)",
+            "it takes "
+            + " or ".join(map(str, counts))
+            + ": "
+            + "; ".join(signature(m) for m in candidates),
+        )
         for arg in node.args:
             if arg.value is not None:
                 self.expr(arg.value)
         return None
 
-    def _call_signature(self, node: s.Call, method: t.Method, callee: c.ExternCall,
-                        base: c.Expr | None, expected: t.Type | None) -> c.Expr:
+    def _call_signature(
+        self,
+        node: s.Call,
+        method: t.Method,
+        callee: c.ExternCall,
+        base: c.Expr | None,
+        expected: t.Type | None,
+    ) -> c.Expr:
         binding = self._bind(node, method)
         if binding is None:
             return self.bad(node)
         if expected is not None and expected is not t.ANYTHING and method.type_params:
             self.unify(method.returns, expected, binding)
-        args = self.arguments(node, method.params, binding, f"'{method.name}'",
-                              extern_name=method.name)
+        args = self.arguments(
+            node, method.params, binding, f"'{method.name}'", extern_name=method.name
+        )
         type_args = tuple(binding.get(v) or t.ANYTHING for v in method.type_params)
         returns = t.substitute(method.returns, binding)
-        if any(a is t.ANYTHING for a in type_args) and isinstance(method.returns, t.TypeVar) and (
-                binding.get(method.returns) in (None, t.ANYTHING)):
+        if (
+            any(a is t.ANYTHING for a in type_args)
+            and isinstance(method.returns, t.TypeVar)
+            and (binding.get(method.returns) in (None, t.ANYTHING))
+        ):
             if not any(a is None for a in args):
-                self.error("type-arguments", node.span, f"the type argument of '{method.name}' "
-                           "cannot be inferred", f"write it out: {method.name}<T>(...)")
+                self.error(
+                    "type-arguments",
+                    node.span,
+                    f"the type argument of '{method.name}' cannot be inferred",
+                    f"write it out: {method.name}<T>(...)",
+                )
             returns = t.ANYTHING
         return c.Call(node.span, returns, callee, base, type_args, args)
 
     def _bind(self, node: s.Call, method: t.Method) -> Binding | None:
-        binding: Binding = dict.fromkeys(method.type_params)  # type: ignore[arg-type]
+        binding: Binding = dict.fromkeys(method.type_params)
         if node.type_args:
             if len(node.type_args) != len(method.type_params):
-                self.error("type-arguments", node.span, f"'{method.name}' takes "
-                           f"{len(method.type_params)} type argument(s), "
-                           f"not {len(node.type_args)}", f"its form is: {signature(method)}")
+                self.error(
+                    "type-arguments",
+                    node.span,
+                    f"'{method.name}' takes "
+                    f"{len(method.type_params)} type argument(s), "
+                    f"not {len(node.type_args)}",
+                    f"its form is: {signature(method)}",
+                )
                 return None
             for variable, given in zip(method.type_params, node.type_args, strict=True):
                 type_ = self.resolve(given)
-                binding[variable] = None if type_ is t.ANYTHING else type_  # type: ignore[assignment]
+                binding[variable] = None if type_ is t.ANYTHING else type_
         return binding
 
-    def _call_with_body(self, node: s.Call, entry: FunctionEntry,
-                        expected: t.Type | None) -> c.Expr:
+    def _call_with_body(
+        self, node: s.Call, entry: FunctionEntry, expected: t.Type | None
+    ) -> c.Expr:
         entry.used = True
         method = entry.signature
         binding = self._bind(node, method)
@@ -303,8 +391,9 @@ class Calls(Expressions):
 
     def _call_action(self, node: s.Call, action: c.Action) -> c.Expr:
         if self.place.kind == "parser":
-            self.error("misplaced", node.span, "an action cannot be called in a parser",
-                       "use a function")
+            self.error(
+                "misplaced", node.span, "an action cannot be called in a parser", "use a function"
+            )
         action.used = True
         params = tuple(_param(v) for v in action.params)
         args = self.arguments(node, params, {}, f"action '{action.name}'")
@@ -312,8 +401,14 @@ class Calls(Expressions):
 
     # Arguments
 
-    def arguments(self, node: s.Call, params: tuple[t.Param, ...], binding: Binding, what: str,
-                  extern_name: str = "") -> tuple[c.Expr | None, ...]:
+    def arguments(
+        self,
+        node: s.Call,
+        params: tuple[t.Param, ...],
+        binding: Binding,
+        what: str,
+        extern_name: str = "",
+    ) -> tuple[c.Expr | None, ...]:
         """Match arguments to parameters, infer, convert."""
         matched = self.match(node.args, params, what, node.span)
         if matched is None:
@@ -322,8 +417,8 @@ class Calls(Expressions):
                     self.expr(arg.value)
             return ()
         values: list[c.Expr | None] = []
-        for param, arg in zip(params, matched, strict=True):
-            values.append(self._argument(param, arg, binding))
+        for param, given in zip(params, matched, strict=True):
+            values.append(self._argument(param, given, binding))
         for variable, bound in list(binding.items()):
             if bound is None:
                 binding[variable] = t.ANYTHING
@@ -331,7 +426,8 @@ class Calls(Expressions):
                 binding[variable] = t.BIT32
         return tuple(
             self._convert(value, t.substitute(param.type, binding), param, extern_name)
-            for param, value in zip(params, values, strict=True))
+            for param, value in zip(params, values, strict=True)
+        )
 
     def _argument(self, param: t.Param, arg: s.Argument | None, binding: Binding) -> c.Expr | None:
         if arg is None:
@@ -340,9 +436,12 @@ class Calls(Expressions):
             return None
         if arg.value is None:
             if param.direction != "out" and not param.optional:
-                self.error("argument-missing", arg.span,
-                           f"'_' can stand for an 'out' argument only, and '{param.name}' is not",
-                           "give a value")
+                self.error(
+                    "argument-missing",
+                    arg.span,
+                    f"'_' can stand for an 'out' argument only, and '{param.name}' is not",
+                    "give a value",
+                )
             return None
         if isinstance(arg.value, s.Default) and arg.value.word == "...":
             return c.DefaultValue(arg.span, t.ANYTHING)
@@ -361,8 +460,9 @@ class Calls(Expressions):
         self.unify(param.type, value.type, binding)
         return value
 
-    def _convert(self, value: c.Expr | None, want: t.Type, param: t.Param,
-                 extern_name: str) -> c.Expr | None:
+    def _convert(
+        self, value: c.Expr | None, want: t.Type, param: t.Param, extern_name: str
+    ) -> c.Expr | None:
         if value is None:
             return None
         if param.direction in ("out", "inout"):
@@ -393,17 +493,22 @@ class Calls(Expressions):
         if isinstance(one, t.Bits) and isinstance(other, t.Bits):
             code = "width-mismatch"
             cure = f"pass a variable of type {want} and cast it afterwards"
-        self.error(code, value.span,
-                   f"'{param.name}' is '{param.direction}' of type {want}, found {value.type}",
-                   cure)
+        self.error(
+            code,
+            value.span,
+            f"'{param.name}' is '{param.direction}' of type {want}, found {value.type}",
+            cure,
+        )
 
-    def match(self, args: tuple[s.Argument, ...], params: tuple[t.Param, ...], what: str,
-              span: Span) -> list[s.Argument | None] | None:
+    def match(
+        self, args: tuple[s.Argument, ...], params: tuple[t.Param, ...], what: str, span: Span
+    ) -> list[s.Argument | None] | None:
         """Arguments in parameter order; None where one is left out."""
         named = [a for a in args if a.name is not None]
         if named and len(named) != len(args):
-            self.error("argument-names", span, "arguments are either all named or none is",
-                       "name them all")
+            self.error(
+                "argument-names", span, "arguments are either all named or none is", "name them all"
+            )
             return None
         if not named:
             required = sum(1 for p in params if not p.optional and p.default is None)
@@ -417,32 +522,51 @@ class Calls(Expressions):
             return None
         for arg in args:
             if not any(p.name == arg.name for p in params):
-                self.error("argument-names", arg.span, f"{what} has no parameter '{arg.name}'",
-                           self.similar(arg.name or "", [p.name for p in params]))
+                self.error(
+                    "argument-names",
+                    arg.span,
+                    f"{what} has no parameter '{arg.name}'",
+                    self.similar(arg.name or "", [p.name for p in params]),
+                )
                 return None
         for param in params:
             if param.name not in by_name and not param.optional and param.default is None:
-                self.error("argument-count", span, f"argument '{param.name}' of {what} is missing",
-                           f"add {param.name} = ...")
+                self.error(
+                    "argument-count",
+                    span,
+                    f"argument '{param.name}' of {what} is missing",
+                    f"add {param.name} = ...",
+                )
                 return None
         return [by_name.get(p.name) for p in params]
 
-    def _wrong_count(self, args: tuple[s.Argument, ...], params: tuple[t.Param, ...], what: str,
-                     span: Span) -> None:
+    def _wrong_count(
+        self, args: tuple[s.Argument, ...], params: tuple[t.Param, ...], what: str, span: Span
+    ) -> None:
         form = ", ".join(f"{p.direction} {p.type} {p.name}".strip() for p in params)
-        self.error("argument-count", span,
-                   f"{what} takes {len(params)} argument(s), not {len(args)}",
-                   f"its parameters are: ({form})")
+        self.error(
+            "argument-count",
+            span,
+            f"{what} takes {len(params)} argument(s), not {len(args)}",
+            f"its parameters are: ({form})",
+        )
 
     # Constructors
 
-    def construct(self, type_expr: s.TypeExpr, args: tuple[s.Argument, ...], name: str,
-                  span: Span, annotations: s.Annotations) -> c.Instance | None:
+    def construct(
+        self,
+        type_expr: s.TypeExpr,
+        args: tuple[s.Argument, ...],
+        name: str,
+        span: Span,
+        annotations: s.Annotations,
+    ) -> c.Instance | None:
         """Instantiate an extern, parser, control or package."""
         raise NotImplementedError
 
-    def block_version(self, entry: BlockEntry, args: tuple[t.Type, ...]) -> (
-            c.Parser | c.Control | None):
+    def block_version(
+        self, entry: BlockEntry, args: tuple[t.Type, ...]
+    ) -> c.Parser | c.Control | None:
         """The typed parser or control for these type arguments."""
         raise NotImplementedError
 
@@ -451,7 +575,8 @@ def _accepts(params: tuple[t.Param, ...], args: tuple[s.Argument, ...]) -> bool:
     names = {a.name for a in args if a.name is not None}
     if names:
         return names <= {p.name for p in params} and all(
-            p.name in names or p.optional or p.default is not None for p in params)
+            p.name in names or p.optional or p.default is not None for p in params
+        )
     required = sum(1 for p in params if not p.optional and p.default is None)
     return required <= len(args) <= len(params)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from compiler import core as c
 from compiler import syntax as s
 from compiler import types as t
@@ -17,6 +19,10 @@ from compiler.check.statements import Statements
 from compiler.check.tables import Tables
 from compiler.check.typing import Binding, type_key
 from compiler.diagnostics import Span
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 _SPECIAL_STATES = {"accept", "reject"}
 
@@ -40,9 +46,14 @@ class Declarations(Tables, Statements):
         if node.fresh:
             base = t.strip(type_)
             if not isinstance(base, t.Bits | t.BoolType | t.Varbit | t.SerializableEnum) and (
-                    base is not t.ANYTHING):
-                self.error("bad-type", node.span, f"'type' cannot make a new type of {type_}",
-                           "it works on bit<>, int<> and bool; use 'typedef' for others")
+                base is not t.ANYTHING
+            ):
+                self.error(
+                    "bad-type",
+                    node.span,
+                    f"'type' cannot make a new type of {type_}",
+                    "it works on bit<>, int<> and bool; use 'typedef' for others",
+                )
             new = t.NewType(node.name, type_, node.annotations)
             self.program.types.append(new)
             type_ = new
@@ -66,17 +77,26 @@ class Declarations(Tables, Statements):
         if node.underlying is None:
             for name, value, span, _ in node.members:
                 if value is not None:
-                    self.error("bad-enum", span, f"member '{name}' has a value but the enum has "
-                               "no underlying type", f"write enum bit<8> {node.name}")
+                    self.error(
+                        "bad-enum",
+                        span,
+                        f"member '{name}' has a value but the enum has no underlying type",
+                        f"write enum bit<8> {node.name}",
+                    )
             type_ = t.Enum(node.name, tuple(names), node)
         else:
             base = self.resolve(node.underlying)
             if not isinstance(t.strip(base), t.Bits) and base is not t.ANYTHING:
-                self.error("bad-enum", node.span, f"an enum cannot be represented by {base}",
-                           "use bit<W> or int<W>")
+                self.error(
+                    "bad-enum",
+                    node.span,
+                    f"an enum cannot be represented by {base}",
+                    "use bit<W> or int<W>",
+                )
                 base = t.ANYTHING
-            type_ = t.SerializableEnum(node.name, base, self._enum_values(node, base),
-                                       node.annotations, node)
+            type_ = t.SerializableEnum(
+                node.name, base, self._enum_values(node, base), node.annotations, node
+            )
         self.program.types.append(type_)
         self.declare(node.name, Declared(type_), node.span)
 
@@ -86,15 +106,17 @@ class Declarations(Tables, Statements):
         self.scopes.append(local)  # type: ignore[arg-type]
         for name, value, span, _ in node.members:
             if value is None:
-                self.error("bad-enum", span, f"member '{name}' needs a value",
-                           f"write {name} = ...")
+                self.error(
+                    "bad-enum", span, f"member '{name}' needs a value", f"write {name} = ..."
+                )
                 continue
             number = self.expr(value, base)
             if isinstance(number, c.Const):
                 values[name] = int(number.value)
             elif number.type is not t.ANYTHING:
-                self.error("not-constant", span, f"the value of '{name}' is not known at compile "
-                           "time")
+                self.error(
+                    "not-constant", span, f"the value of '{name}' is not known at compile time"
+                )
         self.scopes.pop()
         return values
 
@@ -102,8 +124,12 @@ class Declarations(Tables, Statements):
         known = self.error_names if node.name == "error" else self.match_kinds
         for name, span in node.members:
             if name in known:
-                self.error("duplicate", span, f"{node.name} '{name}' is already declared",
-                           "remove it, or rename it")
+                self.error(
+                    "duplicate",
+                    span,
+                    f"{node.name} '{name}' is already declared",
+                    "remove it, or rename it",
+                )
             known.setdefault(name, len(known))
 
     def type_variables(self, names: tuple[str, ...]) -> tuple[t.TypeVar, ...]:
@@ -121,16 +147,28 @@ class Declarations(Tables, Statements):
             type_ = self.resolve(node.type)
             optional = any(a.name == "optional" for a in node.annotations)
             if node.direction and isinstance(type_, t.Extern | t.BlockType):
-                self.error("bad-parameter", node.span, f"a parameter of type {type_} cannot have "
-                           "a direction", f"remove '{node.direction}'")
+                self.error(
+                    "bad-parameter",
+                    node.span,
+                    f"a parameter of type {type_} cannot have a direction",
+                    f"remove '{node.direction}'",
+                )
             if node.direction in ("out", "inout") and isinstance(type_, t.InfInt | t.StringType):
-                self.error("bad-parameter", node.span, f"a parameter of type {type_} cannot be "
-                           f"'{node.direction}'", "give it a width")
+                self.error(
+                    "bad-parameter",
+                    node.span,
+                    f"a parameter of type {type_} cannot be '{node.direction}'",
+                    "give it a width",
+                )
             if node.direction in ("out", "inout") and node.default is not None:
-                self.error("bad-parameter", node.span,
-                           f"'{node.direction}' parameter '{node.name}' cannot have a default")
-            found.append(t.Param(node.name, node.direction, type_, optional, node.default,
-                                 node.span))
+                self.error(
+                    "bad-parameter",
+                    node.span,
+                    f"'{node.direction}' parameter '{node.name}' cannot have a default",
+                )
+            found.append(
+                t.Param(node.name, node.direction, type_, optional, node.default, node.span)
+            )
         return tuple(found)
 
     def method(self, node: s.Function) -> t.Method:
@@ -140,8 +178,9 @@ class Declarations(Tables, Statements):
         returns = self.resolve(node.returns)
         params = self.param_types(node.params)
         self.scopes.pop()
-        return t.Method(node.name, variables, params, returns, node.annotations, node.abstract,
-                        node)
+        return t.Method(
+            node.name, variables, params, returns, node.annotations, node.abstract, node
+        )
 
     def _extern(self, node: s.ExternDecl) -> None:
         self.scopes.append({})
@@ -161,16 +200,20 @@ class Declarations(Tables, Statements):
         variables = self.type_variables(node.type_params)
         params = self.param_types(node.params)
         self.scopes.pop()
-        self.declare(node.name, Declared(t.BlockType(node.name, node.kind, variables, params)),
-                     node.span)
+        self.declare(
+            node.name, Declared(t.BlockType(node.name, node.kind, variables, params)), node.span
+        )
 
     def _package(self, node: s.PackageType) -> None:
         self.scopes.append({})
         variables = self.type_variables(node.type_params)
         params = self.param_types(node.params)
         self.scopes.pop()
-        self.declare(node.name, Declared(
-            t.BlockType(node.name, "package", variables, params, params)), node.span)
+        self.declare(
+            node.name,
+            Declared(t.BlockType(node.name, "package", variables, params, params)),
+            node.span,
+        )
 
     # Functions
 
@@ -182,17 +225,24 @@ class Declarations(Tables, Statements):
             return
         overloads = entry or Overloads()
         self.scopes[-1][node.name] = overloads
-        if any(len(m.params) == len(signature.params) and [p.name for p in m.params] == [
-                p.name for p in signature.params]
-               for m in (*overloads.methods, *(f.signature for f in overloads.functions))):
-            self.error("duplicate", node.span, f"function '{node.name}' with these parameters is "
-                       "already declared", "rename one, or give it another number of parameters")
+        if any(
+            len(m.params) == len(signature.params)
+            and [p.name for p in m.params] == [p.name for p in signature.params]
+            for m in (*overloads.methods, *(f.signature for f in overloads.functions))
+        ):
+            self.error(
+                "duplicate",
+                node.span,
+                f"function '{node.name}' with these parameters is already declared",
+                "rename one, or give it another number of parameters",
+            )
         if node.body is None:
             overloads.methods.append(signature)
             return
         function = FunctionEntry(node, signature)
         overloads.functions.append(function)
-        self.function_version(function, tuple(signature.type_params))
+        made = self.function_version(function, tuple(signature.type_params))
+        self.program.functions.append(made)
 
     def function_version(self, entry: FunctionEntry, args: tuple[t.Type, ...]) -> c.Function:
         """The typed body of a function for these type arguments."""
@@ -202,28 +252,44 @@ class Declarations(Tables, Statements):
         node = entry.decl
         assert node.body is not None
         kept, place = self.scopes, self.place
-        self.scopes = [kept[0], {
-            name: Declared(arg) for name, arg in zip(node.type_params, args, strict=True)}]
+        self.scopes = [
+            kept[0],
+            {name: Declared(arg) for name, arg in zip(node.type_params, args, strict=True)},
+        ]
         returns = self.resolve(node.returns)
         self.place = Place("function", returns)
         params = self.declare_params(node.params)
         made = c.Function(node.name, params, returns, c.Block(node.span, ()), node)
         entry.versions[key] = made
         made.body = self.block(node.body)
-        if not isinstance(returns, t.Void) and returns is not t.ANYTHING and not _always_returns(
-                made.body):
-            self.error("missing-return", node.span, f"function '{node.name}' can end without "
-                       "returning a value", "add a return statement at its end")
+        if (
+            not isinstance(returns, t.Void)
+            and returns is not t.ANYTHING
+            and not _always_returns(made.body)
+        ):
+            self.error(
+                "missing-return",
+                node.span,
+                f"function '{node.name}' can end without returning a value",
+                "add a return statement at its end",
+            )
         self.scopes, self.place = kept, place
         return made
 
-    def declare_params(self, nodes: tuple[s.Parameter, ...],
-                       constructor: bool = False) -> tuple[c.Variable, ...]:
+    def declare_params(
+        self, nodes: tuple[s.Parameter, ...], constructor: bool = False
+    ) -> tuple[c.Variable, ...]:
         """Enter parameters into the current scope as variables."""
         found: list[c.Variable] = []
         for node, param in zip(nodes, self.param_types(nodes), strict=True):
-            variable = c.Variable(node.name, param.type, "ctor" if constructor else node.direction,
-                                  node.span, node.annotations, optional=param.optional)
+            variable = c.Variable(
+                node.name,
+                param.type,
+                "ctor" if constructor else node.direction,
+                node.span,
+                node.annotations,
+                optional=param.optional,
+            )
             self.declare(node.name, variable, node.span)
             found.append(variable)
         return tuple(found)
@@ -240,16 +306,27 @@ class Declarations(Tables, Statements):
         directionless = False
         for variable, param in zip(params, node.params, strict=True):
             if directionless and param.direction:
-                self.error("bad-parameter", param.span, f"'{param.name}' has a direction but "
-                           "follows one without", "parameters from the control plane (no "
-                           "direction) come last")
+                self.error(
+                    "bad-parameter",
+                    param.span,
+                    f"'{param.name}' has a direction but follows one without",
+                    "parameters from the control plane (no direction) come last",
+                )
             directionless = directionless or not param.direction
             base = t.strip(variable.type)
-            if not param.direction and not isinstance(
-                    base, t.Bits | t.BoolType | t.SerializableEnum | t.Enum | t.ErrorType) and (
-                        base is not t.ANYTHING):
-                self.error("bad-parameter", param.span, f"an action's parameter cannot be "
-                           f"{variable.type}", "the control plane can give bit<>, int<> and bool")
+            if (
+                not param.direction
+                and not isinstance(
+                    base, t.Bits | t.BoolType | t.SerializableEnum | t.Enum | t.ErrorType
+                )
+                and (base is not t.ANYTHING)
+            ):
+                self.error(
+                    "bad-parameter",
+                    param.span,
+                    f"an action's parameter cannot be {variable.type}",
+                    "the control plane can give bit<>, int<> and bool",
+                )
         body = self.block(node.body)
         self.scopes.pop()
         self.place = place
@@ -275,26 +352,52 @@ class Declarations(Tables, Statements):
         if entry.block is not None and not variables:
             self.program.blocks.append(entry.block)
 
-    def block_version(self, entry: BlockEntry,
-                      args: tuple[t.Type, ...]) -> c.Parser | c.Control | None:
+    def block_version(
+        self, entry: BlockEntry, args: tuple[t.Type, ...]
+    ) -> c.Parser | c.Control | None:
         """The typed parser or control for these type arguments."""
         key = type_key(args)
         if key in entry.versions:
             return entry.versions[key]
         node = entry.decl
         kept, place = self.scopes, self.place
-        self.scopes = [kept[0], {
-            name: Declared(arg) for name, arg in zip(node.type_params, args, strict=True)}]
+        self.scopes = [
+            kept[0],
+            {name: Declared(arg) for name, arg in zip(node.type_params, args, strict=True)},
+        ]
         params = self.declare_params(node.params)
         constructor = self.declare_params(node.constructor_params, constructor=True)
         binding: Binding = dict(zip(entry.type.type_params, args, strict=True))
         type_ = entry.type
         if binding and not all(isinstance(a, t.TypeVar) for a in args):
-            type_ = t.BlockType(node.name, type_.kind, (), tuple(
-                t.Param(p.name, p.direction, t.substitute(p.type, binding), p.optional, p.default,
-                        p.span) for p in type_.params), tuple(
-                t.Param(p.name, p.direction, t.substitute(p.type, binding), p.optional, p.default,
-                        p.span) for p in type_.constructor_params), args)
+            type_ = t.BlockType(
+                node.name,
+                type_.kind,
+                (),
+                tuple(
+                    t.Param(
+                        p.name,
+                        p.direction,
+                        t.substitute(p.type, binding),
+                        p.optional,
+                        p.default,
+                        p.span,
+                    )
+                    for p in type_.params
+                ),
+                tuple(
+                    t.Param(
+                        p.name,
+                        p.direction,
+                        t.substitute(p.type, binding),
+                        p.optional,
+                        p.default,
+                        p.span,
+                    )
+                    for p in type_.constructor_params
+                ),
+                args,
+            )
         made: c.Parser | c.Control
         if isinstance(node, s.ParserDecl):
             made = c.Parser(node.name, node, params, constructor, type_)
@@ -339,8 +442,12 @@ class Declarations(Tables, Statements):
         size = self.constant_int(node.size, "a value set's size")
         base = t.strip(type_)
         if t.width_of(base) is None and type_ is not t.ANYTHING:
-            self.error("bad-type", node.span, f"a value set of {type_} cannot be",
-                       "use bit<>, a tuple or a struct of them")
+            self.error(
+                "bad-type",
+                node.span,
+                f"a value set of {type_} cannot be",
+                "use bit<>, a tuple or a struct of them",
+            )
         made = c.ValueSet(node.name, type_, size or 1, node)
         self.declare(node.name, made, node.span)
         return made
@@ -352,15 +459,24 @@ class Declarations(Tables, Statements):
         names: dict[str, Span] = {}
         for state in node.states:
             if state.name in _SPECIAL_STATES:
-                self.error("bad-state", state.span, f"state '{state.name}' is built in",
-                           "name it something else")
+                self.error(
+                    "bad-state",
+                    state.span,
+                    f"state '{state.name}' is built in",
+                    "name it something else",
+                )
             elif state.name in names:
-                self.error("duplicate", state.span, f"state '{state.name}' is declared twice",
-                           "rename one")
+                self.error(
+                    "duplicate", state.span, f"state '{state.name}' is declared twice", "rename one"
+                )
             names[state.name] = state.span
         if "start" not in names:
-            self.error("missing-start", node.span, f"parser '{node.name}' has no state 'start'",
-                       "name the first state 'start'")
+            self.error(
+                "missing-start",
+                node.span,
+                f"parser '{node.name}' has no state 'start'",
+                "name the first state 'start'",
+            )
         for state in node.states:
             if state.name not in made.states:
                 made.states[state.name] = self._state(state, names)
@@ -380,17 +496,24 @@ class Declarations(Tables, Statements):
                     work.append(target)
         for name, state in made.states.items():
             if name not in reached:
-                self.warning("unreachable", state.decl.span, f"no transition leads to state "
-                             f"'{name}'", "add one, or remove the state")
+                self.warning(
+                    "unreachable",
+                    state.decl.span,
+                    f"no transition leads to state '{name}'",
+                    "add one, or remove the state",
+                )
 
     def _state(self, node: s.StateDecl, names: dict[str, Span]) -> c.State:
         self.scopes.append({})
         made = c.State(node.name, node, self.statements(node.body))
         transition = node.transition
         if transition is None:
-            self.warning("missing-transition", node.span,
-                         f"state '{node.name}' has no transition, so it rejects the packet",
-                         "end it with 'transition accept;', or name the next state")
+            self.warning(
+                "missing-transition",
+                node.span,
+                f"state '{node.name}' has no transition, so it rejects the packet",
+                "end it with 'transition accept;', or name the next state",
+            )
             made.next = "reject"
         elif transition.state is not None:
             made.next = self._target(transition.state, transition.span, names)
@@ -401,9 +524,13 @@ class Declarations(Tables, Statements):
 
     def _target(self, name: str, span: Span, names: dict[str, Span]) -> str:
         if name not in names and name not in _SPECIAL_STATES:
-            self.error("unknown-state", span, f"there is no state '{name}'",
-                       self.similar(name, [*names, *_SPECIAL_STATES])
-                       or f"declare it: state {name} {{ ... }}")
+            self.error(
+                "unknown-state",
+                span,
+                f"there is no state '{name}'",
+                self.similar(name, [*names, *_SPECIAL_STATES])
+                or f"declare it: state {name} {{ ... }}",
+            )
             return "reject"
         return name
 
@@ -414,18 +541,27 @@ class Declarations(Tables, Statements):
         for index, key in enumerate(keys):
             if isinstance(key.type, t.InfInt):
                 keys[index] = self.fit(key, t.BIT32)
-            elif not isinstance(t.underlying(key.type), t.Bits | t.BoolType | t.Enum
-                                | t.ErrorType | t.Struct | t.Tuple) and (
-                                    key.type is not t.ANYTHING):
-                self.error("type-mismatch", key.span, f"'select' cannot work on {key.type}",
-                           "it works on numbers, bools and enums")
+            elif not isinstance(
+                t.underlying(key.type),
+                t.Bits | t.BoolType | t.Enum | t.ErrorType | t.Struct | t.Tuple,
+            ) and (key.type is not t.ANYTHING):
+                self.error(
+                    "type-mismatch",
+                    key.span,
+                    f"'select' cannot work on {key.type}",
+                    "it works on numbers, bools and enums",
+                )
         made.keys = tuple(keys)
         cases: list[c.SelectCase] = []
         default_seen = False
         for case in node.cases:
             if default_seen:
-                self.warning("unreachable", case.span, "this case is never reached",
-                             "move it before the default")
+                self.warning(
+                    "unreachable",
+                    case.span,
+                    "this case is never reached",
+                    "move it before the default",
+                )
                 default_seen = False
             keysets = self._case_keys(case.keyset, keys)
             state = self._target(case.state, case.state_span, names)
@@ -434,14 +570,16 @@ class Declarations(Tables, Statements):
                 default_seen = all(isinstance(k, c.Any) for k in keysets)
         made.cases = tuple(cases)
         if not cases:
-            self.warning("empty-select", node.span, "'select' without cases rejects every packet",
-                         "add 'default: accept;'")
+            self.warning(
+                "empty-select",
+                node.span,
+                "'select' without cases rejects every packet",
+                "add 'default: accept;'",
+            )
 
     def _case_keys(self, node: s.Expr, keys: list[c.Expr]) -> tuple[c.Expr, ...] | None:
         elements: tuple[s.Expr, ...] = (node,)
-        if isinstance(node, s.TupleKeyset):
-            elements = node.elements
-        elif isinstance(node, s.ListExpr) and len(keys) != 1:
+        if isinstance(node, s.TupleKeyset) or (isinstance(node, s.ListExpr) and len(keys) != 1):
             elements = node.elements
         if len(elements) == 1 and isinstance(elements[0], s.Default):
             return tuple(c.Any(node.span, k.type) for k in keys)
@@ -451,9 +589,12 @@ class Declarations(Tables, Statements):
                 self._check_value_set(entry, keys, node.span)
                 return (c.ValueSetRef(node.span, t.SetType(entry.type), entry),)
         if len(elements) != len(keys):
-            self.error("field-count", node.span,
-                       f"the case has {len(elements)} value(s), 'select' has {len(keys)}",
-                       "give one value for each, '_' where any will do")
+            self.error(
+                "field-count",
+                node.span,
+                f"the case has {len(elements)} value(s), 'select' has {len(keys)}",
+                "give one value for each, '_' where any will do",
+            )
             return None
         return tuple(self.keyset(e, k.type) for e, k in zip(elements, keys, strict=True))
 
@@ -466,14 +607,24 @@ class Declarations(Tables, Statements):
         else:
             wanted = [entry.type]
         if len(wanted) != len(keys) or not all(
-                t.width_of(w) == t.width_of(k.type) for w, k in zip(wanted, keys, strict=True)):
-            self.error("type-mismatch", span, f"value set '{entry.name}' of {entry.type} does not "
-                       "match what 'select' works on")
+            t.width_of(w) == t.width_of(k.type) for w, k in zip(wanted, keys, strict=True)
+        ):
+            self.error(
+                "type-mismatch",
+                span,
+                f"value set '{entry.name}' of {entry.type} does not match what 'select' works on",
+            )
 
     # Instances
 
-    def construct(self, type_expr: s.TypeExpr, args: tuple[s.Argument, ...], name: str,
-                  span: Span, annotations: s.Annotations) -> c.Instance | None:
+    def construct(
+        self,
+        type_expr: s.TypeExpr,
+        args: tuple[s.Argument, ...],
+        name: str,
+        span: Span,
+        annotations: s.Annotations,
+    ) -> c.Instance | None:
         """Instantiate an extern, parser, control or package."""
         type_args: tuple[t.Type, ...] = ()
         entry = None
@@ -490,69 +641,119 @@ class Declarations(Tables, Statements):
             return self._construct_package(type_, call, name, type_expr, annotations, type_args)
         if type_ is not t.ANYTHING:
             if isinstance(type_, t.BlockType):
-                self.error("not-instantiable", type_expr.span,
-                           f"'{type_}' is a {type_.kind} type without a body",
-                           f"instantiate a {type_.kind} that has one")
+                self.error(
+                    "not-instantiable",
+                    type_expr.span,
+                    f"'{type_}' is a {type_.kind} type without a body",
+                    f"instantiate a {type_.kind} that has one",
+                )
             else:
-                self.error("not-instantiable", type_expr.span, f"'{type_}' cannot be instantiated",
-                           "to cast, write (T) value; to declare a variable, T x = value;")
+                self.error(
+                    "not-instantiable",
+                    type_expr.span,
+                    f"'{type_}' cannot be instantiated",
+                    "to cast, write (T) value; to declare a variable, T x = value;",
+                )
         for arg in args:
             if arg.value is not None:
                 self.expr(arg.value)
         return None
 
-    def _construct_block(self, entry: BlockEntry, call: s.Call, type_args: tuple[t.Type, ...],
-                         name: str, type_expr: s.TypeExpr,
-                         annotations: s.Annotations) -> c.Instance | None:
+    def _construct_block(
+        self,
+        entry: BlockEntry,
+        call: s.Call,
+        type_args: tuple[t.Type, ...],
+        name: str,
+        type_expr: s.TypeExpr,
+        annotations: s.Annotations,
+    ) -> c.Instance | None:
         entry.used = True
         type_ = entry.type
         block = entry.block
-        binding: Binding = dict.fromkeys(type_.type_params)  # type: ignore[arg-type]
+        binding: Binding = dict.fromkeys(type_.type_params)
         if type_args:
             if len(type_args) != len(type_.type_params):
-                self.error("type-arguments", type_expr.span, f"'{type_.name}' takes "
-                           f"{len(type_.type_params)} type argument(s), not {len(type_args)}")
+                self.error(
+                    "type-arguments",
+                    type_expr.span,
+                    f"'{type_.name}' takes "
+                    f"{len(type_.type_params)} type argument(s), not {len(type_args)}",
+                )
                 return None
             binding = dict(zip(type_.type_params, type_args, strict=True))
         args = self.arguments(call, type_.constructor_params, binding, f"'{type_.name}'")
-        if type_.type_params and all(binding[v] is not t.ANYTHING for v in type_.type_params):
-            block = self.block_version(entry, tuple(binding[v] for v in type_.type_params))
+        chosen = tuple(binding[v] or t.ANYTHING for v in type_.type_params)
+        if chosen and all(choice is not t.ANYTHING for choice in chosen):
+            block = self.block_version(entry, chosen)
             if block is not None:
                 type_ = block.type
-        return c.Instance(name, type_, block, args, entry.type.constructor_params, call.span,
-                          type_expr.span, annotations)
+        return c.Instance(
+            name,
+            type_,
+            block,
+            args,
+            entry.type.constructor_params,
+            call.span,
+            type_expr.span,
+            annotations,
+        )
 
-    def _construct_extern(self, type_: t.Extern, call: s.Call, name: str, type_expr: s.TypeExpr,
-                          annotations: s.Annotations) -> c.Instance | None:
+    def _construct_extern(
+        self,
+        type_: t.Extern,
+        call: s.Call,
+        name: str,
+        type_expr: s.TypeExpr,
+        annotations: s.Annotations,
+    ) -> c.Instance | None:
         if not type_.constructors:
-            self.error("not-instantiable", type_expr.span, f"extern '{type_}' has no constructor",
-                       "the architecture provides its instances as parameters")
+            self.error(
+                "not-instantiable",
+                type_expr.span,
+                f"extern '{type_}' has no constructor",
+                "the architecture provides its instances as parameters",
+            )
             return None
         constructor = self._choose(call, list(type_.constructors))
         if constructor is None:
             return None
-        binding: Binding = dict.fromkeys(type_.type_params)  # type: ignore[arg-type]
+        binding: Binding = dict.fromkeys(type_.type_params)
         args = self.arguments(call, constructor.params, binding, f"'{type_}'")
         for arg, param in zip(args, constructor.params, strict=False):
             if arg is not None and not _known(arg):
-                self.error("not-constant", arg.span, f"constructor argument '{param.name}' is not "
-                           "known at compile time", "use a number, a 'const' or a constructor "
-                           "parameter")
+                self.error(
+                    "not-constant",
+                    arg.span,
+                    f"constructor argument '{param.name}' is not known at compile time",
+                    "use a number, a 'const' or a constructor parameter",
+                )
         if type_.type_params:
             chosen = tuple(binding.get(v) or t.ANYTHING for v in type_.type_params)
             if any(a is t.ANYTHING for a in chosen):
-                self.error("type-arguments", type_expr.span, f"'{type_.name}' needs "
-                           f"{len(type_.type_params)} type argument(s)",
-                           f"write {type_.name}<" + ", ".join(
-                               "bit<32>" for _ in type_.type_params) + ">(...)")
+                self.error(
+                    "type-arguments",
+                    type_expr.span,
+                    f"'{type_.name}' needs {len(type_.type_params)} type argument(s)",
+                    f"write {type_.name}<"
+                    + ", ".join("bit<32>" for _ in type_.type_params)
+                    + ">(...)",
+                )
             type_ = t.specialise_extern(type_, chosen)
-        return c.Instance(name, type_, None, args, constructor.params, call.span, type_expr.span,
-                          annotations)
+        return c.Instance(
+            name, type_, None, args, constructor.params, call.span, type_expr.span, annotations
+        )
 
-    def _construct_package(self, type_: t.BlockType, call: s.Call, name: str,
-                           type_expr: s.TypeExpr, annotations: s.Annotations,
-                           type_args: tuple[t.Type, ...]) -> c.Instance | None:
-        binding: Binding = dict.fromkeys(type_.type_params)  # type: ignore[arg-type]
+    def _construct_package(
+        self,
+        type_: t.BlockType,
+        call: s.Call,
+        name: str,
+        type_expr: s.TypeExpr,
+        annotations: s.Annotations,
+        type_args: tuple[t.Type, ...],
+    ) -> c.Instance | None:
+        binding: Binding = dict.fromkeys(type_.type_params)
         params = type_.params
         matched = self.match(call.args, params, f"package '{type_.name}'", call.span)
         if matched is None:
@@ -569,12 +770,16 @@ class Declarations(Tables, Statements):
                 self._package_mismatch(value, param, want, params, index)
             args.append(value)
         del type_args
-        return c.Instance(name, type_, None, tuple(args), params, call.span, type_expr.span,
-                          annotations)
+        return c.Instance(
+            name, type_, None, tuple(args), params, call.span, type_expr.span, annotations
+        )
 
     def _package_fits(self, value: c.Expr, want: t.Type) -> bool:
-        if value.type is t.ANYTHING or want is t.ANYTHING or t.has_variables(want) and not (
-                isinstance(want, t.BlockType)):
+        if (
+            value.type is t.ANYTHING
+            or want is t.ANYTHING
+            or (t.has_variables(want) and not (isinstance(want, t.BlockType)))
+        ):
             return True
         if isinstance(want, t.BlockType) and isinstance(value.type, t.BlockType):
             if want.kind == "package":
@@ -582,8 +787,9 @@ class Declarations(Tables, Statements):
             return self._block_fits(value.type, want)
         return t.same(value.type, want) or self._try_coerce(value, want) is not None
 
-    def _package_mismatch(self, value: c.Expr, param: t.Param, want: t.Type,
-                          params: tuple[t.Param, ...], index: int) -> None:
+    def _package_mismatch(
+        self, value: c.Expr, param: t.Param, want: t.Type, params: tuple[t.Param, ...], index: int
+    ) -> None:
         if isinstance(want, t.BlockType) and isinstance(value.type, t.BlockType):
             order = ", ".join(str(p.type) for p in params)
             have_form = ", ".join(f"{p.direction} {p.type}".strip() for p in value.type.params)
@@ -592,9 +798,13 @@ class Declarations(Tables, Statements):
                 cure = f"the order of arguments is ({order})"
             else:
                 cure = f"it must take ({want_form}); the order of arguments is ({order})"
-            self.error("package-argument", value.span,
-                       f"argument {index + 1} ('{param.name}') must be a {want.kind} of type "
-                       f"{want}; {value.type.kind} '{value.type.name}' takes ({have_form})", cure)
+            self.error(
+                "package-argument",
+                value.span,
+                f"argument {index + 1} ('{param.name}') must be a {want.kind} of type "
+                f"{want}; {value.type.kind} '{value.type.name}' takes ({have_form})",
+                cure,
+            )
         else:
             self.mismatch(value, want, f"'{param.name}'")
 
@@ -607,8 +817,12 @@ class Declarations(Tables, Statements):
             if isinstance(found.type, t.BlockType) and found.type.kind == "package":
                 self.program.main = found
             else:
-                self.error("bad-main", node.span, "'main' must instantiate a package",
-                           "write V1Switch(...) main;")
+                self.error(
+                    "bad-main",
+                    node.span,
+                    "'main' must instantiate a package",
+                    "write V1Switch(...) main;",
+                )
 
     def _constant(self, node: s.Constant) -> None:
         self.constant(node)
@@ -639,16 +853,23 @@ def _always_returns(node: c.Statement) -> bool:
         return node.no is not None and _always_returns(node.yes) and _always_returns(node.no)
     if isinstance(node, c.Switch):
         return any(case.default for case in node.cases) and all(
-            _always_returns(case.body) for case in node.cases)
+            _always_returns(case.body) for case in node.cases
+        )
     return False
 
 
-_RULES = {
-    s.Typedef: Declarations._typedef, s.StructDecl: Declarations._struct_decl,
-    s.EnumDecl: Declarations._enum_decl, s.NameList: Declarations._name_list,
-    s.ExternDecl: Declarations._extern, s.ParserType: Declarations._block_type,
-    s.PackageType: Declarations._package, s.Function: Declarations._function,
-    s.ActionDecl: Declarations._top_action, s.ParserDecl: Declarations._block_decl,
-    s.ControlDecl: Declarations._block_decl, s.Instance: Declarations._top_instance,
+_RULES: dict[type, Callable[..., Any]] = {
+    s.Typedef: Declarations._typedef,
+    s.StructDecl: Declarations._struct_decl,
+    s.EnumDecl: Declarations._enum_decl,
+    s.NameList: Declarations._name_list,
+    s.ExternDecl: Declarations._extern,
+    s.ParserType: Declarations._block_type,
+    s.PackageType: Declarations._package,
+    s.Function: Declarations._function,
+    s.ActionDecl: Declarations._top_action,
+    s.ParserDecl: Declarations._block_decl,
+    s.ControlDecl: Declarations._block_decl,
+    s.Instance: Declarations._top_instance,
     s.Constant: Declarations._constant,
 }

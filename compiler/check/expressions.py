@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from compiler import core as c
 from compiler import folding
 from compiler import syntax as s
@@ -14,6 +16,10 @@ from compiler.check.base import (
     Overloads,
 )
 from compiler.check.typing import Typing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 _COMPARE = {"<", "<=", ">", ">="}
 _ARITHMETIC = {"+", "-", "*", "/", "%", "&", "|", "^", "|+|", "|-|"}
@@ -46,8 +52,12 @@ class Expressions(Typing):
         type_ = t.Bits(node.width, node.signed)
         value = folding.wrap(node.value, type_)
         if value != node.value:
-            self.warning("overflow", node.span, f"{node.value} does not fit in {type_}; it "
-                         f"becomes {value}", "use a wider type or a smaller number")
+            self.warning(
+                "overflow",
+                node.span,
+                f"{node.value} does not fit in {type_}; it becomes {value}",
+                "use a wider type or a smaller number",
+            )
         return c.Const(node.span, type_, value, written)
 
     def _bool(self, node: s.Bool, _: t.Type | None) -> c.Expr:
@@ -66,8 +76,10 @@ class Expressions(Typing):
 
     def _list(self, node: s.ListExpr, expected: t.Type | None) -> c.Expr:
         hints = self._element_types(expected, len(node.elements))
-        parts = [(f"f{i}", self._part(e, hint))
-                 for i, (e, hint) in enumerate(zip(node.elements, hints, strict=True))]
+        parts = [
+            (f"f{i}", self._part(e, hint))
+            for i, (e, hint) in enumerate(zip(node.elements, hints, strict=True))
+        ]
         type_ = t.Tuple(tuple(part.type for _, part in parts))
         if node.rest:
             parts.append(("...", c.DefaultValue(node.span, t.ANYTHING)))
@@ -125,23 +137,42 @@ class Expressions(Typing):
         if entry is None:
             if node.name in self.match_kinds:
                 return c.Const(node.span, t.MATCH_KIND, node.name)
-            self.error("unknown-name", node.span, f"'{node.name}' is not declared",
-                       self.similar(node.name, self.names())
-                       or "declare it before this line; is it a field that needs 'hdr.' or "
-                          "'meta.' in front?")
+            self.error(
+                "unknown-name",
+                node.span,
+                f"'{node.name}' is not declared",
+                self.similar(node.name, self.names())
+                or "declare it before this line; is it a field that needs 'hdr.' or "
+                "'meta.' in front?",
+            )
         elif isinstance(entry, Declared | GenericStruct | BlockEntry):
-            self.error("not-a-value", node.span, f"'{node.name}' is a type, not a value",
-                       "to cast, put it in parentheses: (T) value"
-                       if isinstance(entry, Declared) else "")
+            self.error(
+                "not-a-value",
+                node.span,
+                f"'{node.name}' is a type, not a value",
+                "to cast, put it in parentheses: (T) value" if isinstance(entry, Declared) else "",
+            )
         elif isinstance(entry, c.Table):
-            self.error("not-a-value", node.span, f"'{node.name}' is a table, not a value",
-                       f"write {node.name}.apply()")
+            self.error(
+                "not-a-value",
+                node.span,
+                f"'{node.name}' is a table, not a value",
+                f"write {node.name}.apply()",
+            )
         elif isinstance(entry, c.Action):
-            self.error("not-a-value", node.span, f"'{node.name}' is an action, not a value",
-                       f"call it: {node.name}(...)")
+            self.error(
+                "not-a-value",
+                node.span,
+                f"'{node.name}' is an action, not a value",
+                f"call it: {node.name}(...)",
+            )
         elif isinstance(entry, Overloads):
-            self.error("not-a-value", node.span, f"'{node.name}' is a function, not a value",
-                       f"call it: {node.name}(...)")
+            self.error(
+                "not-a-value",
+                node.span,
+                f"'{node.name}' is a function, not a value",
+                f"call it: {node.name}(...)",
+            )
         return self.bad(node)
 
     def _type_name(self, node: s.TypeName, _: t.Type | None) -> c.Expr:
@@ -169,24 +200,37 @@ class Expressions(Typing):
         if isinstance(type_, t.ErrorType):
             if node.name in self.error_names:
                 return c.Const(node.span, t.ERROR, node.name)
-            self.error("unknown-member", node.name_span, f"there is no error '{node.name}'",
-                       self.similar(node.name, self.error_names)
-                       or f"declare it: error {{ {node.name} }}")
+            self.error(
+                "unknown-member",
+                node.name_span,
+                f"there is no error '{node.name}'",
+                self.similar(node.name, self.error_names) or f"declare it: error {{ {node.name} }}",
+            )
         elif isinstance(type_, t.Enum):
             if node.name in type_.members:
                 return c.Const(node.span, type_, node.name)
-            self.error("unknown-member", node.name_span,
-                       f"enum {type_} has no member '{node.name}'",
-                       self.similar(node.name, type_.members))
+            self.error(
+                "unknown-member",
+                node.name_span,
+                f"enum {type_} has no member '{node.name}'",
+                self.similar(node.name, type_.members),
+            )
         elif isinstance(type_, t.SerializableEnum):
             if node.name in type_.members:
                 return c.Const(node.span, type_, type_.members[node.name])
-            self.error("unknown-member", node.name_span,
-                       f"enum {type_} has no member '{node.name}'",
-                       self.similar(node.name, type_.members))
+            self.error(
+                "unknown-member",
+                node.name_span,
+                f"enum {type_} has no member '{node.name}'",
+                self.similar(node.name, type_.members),
+            )
         elif type_ is not t.ANYTHING:
-            self.error("unknown-member", node.name_span, f"type {type_} has no members",
-                       "name a value of this type instead")
+            self.error(
+                "unknown-member",
+                node.name_span,
+                f"type {type_} has no members",
+                "name a value of this type instead",
+            )
         return self.bad(node)
 
     def field_of(self, base: c.Expr, node: s.Member) -> c.Expr:
@@ -202,15 +246,29 @@ class Expressions(Typing):
             found = type_.by_name.get(node.name)
             if found is not None:
                 return c.Field(node.span, found.type, base, node.name)
-            if node.name in ("isValid", "setValid", "setInvalid", "minSizeInBits",
-                             "minSizeInBytes", "maxSizeInBits", "maxSizeInBytes"):
-                self.error("method-not-called", node.name_span, f"'{node.name}' is a method",
-                           f"call it: {node.name}()")
+            if node.name in (
+                "isValid",
+                "setValid",
+                "setInvalid",
+                "minSizeInBits",
+                "minSizeInBytes",
+                "maxSizeInBits",
+                "maxSizeInBytes",
+            ):
+                self.error(
+                    "method-not-called",
+                    node.name_span,
+                    f"'{node.name}' is a method",
+                    f"call it: {node.name}()",
+                )
             else:
-                self.error("unknown-field", node.name_span,
-                           f"{type_.kind} {type_} has no field '{node.name}'",
-                           self.similar(node.name, type_.by_name)
-                           or "its fields are: " + ", ".join(type_.by_name))
+                self.error(
+                    "unknown-field",
+                    node.name_span,
+                    f"{type_.kind} {type_} has no field '{node.name}'",
+                    self.similar(node.name, type_.by_name)
+                    or "its fields are: " + ", ".join(type_.by_name),
+                )
             return self.bad(node)
         if isinstance(type_, t.Stack):
             return self._stack_part(base, node, type_)
@@ -219,8 +277,12 @@ class Expressions(Typing):
                 return c.Field(node.span, t.BOOL, base, node.name)
             if node.name == "action_run":
                 return c.Field(node.span, t.ANYTHING, base, node.name)
-            self.error("unknown-field", node.name_span, f"apply() has no result '{node.name}'",
-                       "the results are hit, miss and action_run")
+            self.error(
+                "unknown-field",
+                node.name_span,
+                f"apply() has no result '{node.name}'",
+                "the results are hit, miss and action_run",
+            )
             return self.bad(node)
         self.error("unknown-field", node.name_span, f"a value of type {type_} has no fields", "")
         return self.bad(node)
@@ -228,19 +290,29 @@ class Expressions(Typing):
     def _stack_part(self, base: c.Expr, node: s.Member, type_: t.Stack) -> c.Expr:
         if node.name in ("next", "last"):
             if self.place.kind != "parser":
-                self.error("misplaced", node.name_span,
-                           f"'{node.name}' of a stack can be used in parsers only",
-                           "use an index")
+                self.error(
+                    "misplaced",
+                    node.name_span,
+                    f"'{node.name}' of a stack can be used in parsers only",
+                    "use an index",
+                )
             return c.StackPart(node.span, type_.element, base, node.name)
         if node.name == "lastIndex":
             if self.place.kind != "parser":
-                self.error("misplaced", node.name_span,
-                           "'lastIndex' of a stack can be used in parsers only")
+                self.error(
+                    "misplaced",
+                    node.name_span,
+                    "'lastIndex' of a stack can be used in parsers only",
+                )
             return c.StackPart(node.span, t.BIT32, base, node.name)
         if node.name == "size":
             return c.Const(node.span, t.BIT32, type_.size)
-        self.error("unknown-field", node.name_span, f"a stack has no field '{node.name}'",
-                   f"its elements have: write [index].{node.name}")
+        self.error(
+            "unknown-field",
+            node.name_span,
+            f"a stack has no field '{node.name}'",
+            f"its elements have: write [index].{node.name}",
+        )
         return self.bad(node)
 
     def _index(self, node: s.Index, _: t.Type | None) -> c.Expr:
@@ -256,24 +328,34 @@ class Expressions(Typing):
                 self.error("not-constant", node.index.span, "a tuple's index must be a constant")
                 return self.bad(node)
             if not 0 <= index.value < len(type_.elements):
-                self.error("out-of-range", node.index.span,
-                           f"a tuple of {len(type_.elements)} has no element {index.value}")
+                self.error(
+                    "out-of-range",
+                    node.index.span,
+                    f"a tuple of {len(type_.elements)} has no element {index.value}",
+                )
                 return self.bad(node)
             if isinstance(base, c.Aggregate):
                 return _moved(base.parts[index.value][1], node.span)
             return c.Field(node.span, type_.elements[index.value], base, f"f{index.value}")
         if not isinstance(type_, t.Stack):
-            self.error("not-indexable", node.span, f"a value of type {type_} cannot be indexed",
-                       "for one bit, write a slice: [n:n]"
-                       if isinstance(type_, t.Bits) else "")
+            self.error(
+                "not-indexable",
+                node.span,
+                f"a value of type {type_} cannot be indexed",
+                "for one bit, write a slice: [n:n]" if isinstance(type_, t.Bits) else "",
+            )
             return self.bad(node)
         if not isinstance(t.underlying(index.type), t.Bits | t.InfInt):
             self.error("type-mismatch", node.index.span, f"an index cannot be {index.type}")
             return self.bad(node)
         if isinstance(index, c.Const):
             if not 0 <= int(index.value) < type_.size:
-                self.error("out-of-range", node.index.span, f"index {index.value} is outside the "
-                           f"stack of {type_.size}", f"indices go from 0 to {type_.size - 1}")
+                self.error(
+                    "out-of-range",
+                    node.index.span,
+                    f"index {index.value} is outside the stack of {type_.size}",
+                    f"indices go from 0 to {type_.size - 1}",
+                )
                 return self.bad(node)
             index = c.Const(index.span, t.BIT32, index.value)
         return c.Index(node.span, type_.element, base, index)
@@ -286,16 +368,27 @@ class Expressions(Typing):
             return self.bad(node)
         type_ = t.underlying(base.type)
         if not isinstance(type_, t.Bits | t.InfInt):
-            self.error("type-mismatch", node.span, f"a value of type {base.type} has no bits to "
-                       "take a slice of")
+            self.error(
+                "type-mismatch",
+                node.span,
+                f"a value of type {base.type} has no bits to take a slice of",
+            )
             return self.bad(node)
         if low < 0 or high < low:
-            self.error("bad-slice", node.span, f"[{high}:{low}] is not a slice",
-                       "write the high bit first: [high:low]")
+            self.error(
+                "bad-slice",
+                node.span,
+                f"[{high}:{low}] is not a slice",
+                "write the high bit first: [high:low]",
+            )
             return self.bad(node)
         if isinstance(type_, t.Bits) and high >= type_.width:
-            self.error("bad-slice", node.span, f"bit {high} is outside {type_}",
-                       f"the highest bit is {type_.width - 1}")
+            self.error(
+                "bad-slice",
+                node.span,
+                f"bit {high} is outside {type_}",
+                f"the highest bit is {type_.width - 1}",
+            )
             return self.bad(node)
         result = t.Bits(high - low + 1)
         if isinstance(base, c.Const):
@@ -316,14 +409,26 @@ class Expressions(Typing):
             type_ = operand.type
         if node.op == "!":
             if not isinstance(type_, t.BoolType):
-                self.error("type-mismatch", node.span, f"'!' needs a bool, not {type_}",
-                           "to invert bits write '~'" if isinstance(type_, t.Bits) else "")
+                self.error(
+                    "type-mismatch",
+                    node.span,
+                    f"'!' needs a bool, not {type_}",
+                    "to invert bits write '~'" if isinstance(type_, t.Bits) else "",
+                )
                 return c.Const(node.span, t.BOOL, True)
         elif not isinstance(type_, t.Bits) and not (
-                isinstance(type_, t.InfInt) and node.op in "-+"):
-            self.error("type-mismatch", node.span, f"'{node.op}' needs a number, not {type_}",
-                       "to negate a bool write '!'" if isinstance(type_, t.BoolType) else
-                       "give it a width: 8w..." if isinstance(type_, t.InfInt) else "")
+            isinstance(type_, t.InfInt) and node.op in "-+"
+        ):
+            self.error(
+                "type-mismatch",
+                node.span,
+                f"'{node.op}' needs a number, not {type_}",
+                "to negate a bool write '!'"
+                if isinstance(type_, t.BoolType)
+                else "give it a width: 8w..."
+                if isinstance(type_, t.InfInt)
+                else "",
+            )
             return self.bad(node)
         if isinstance(operand, c.Const):
             return c.Const(node.span, type_, folding.unary(node.op, operand.value, type_))
@@ -340,8 +445,10 @@ class Expressions(Typing):
         left = self.expr(node.left)
         right = self.expr(node.right)
         if left.type is t.ANYTHING or right.type is t.ANYTHING:
-            return c.Any(node.span, t.BOOL if op in ("==", "!=", "&&", "||") or op in _COMPARE
-                         else t.ANYTHING)
+            return c.Any(
+                node.span,
+                t.BOOL if op in ("==", "!=", "&&", "||") or op in _COMPARE else t.ANYTHING,
+            )
         return self.operate(node, op, left, right)
 
     def operate(self, node: s.Expr, op: str, left: c.Expr, right: c.Expr) -> c.Expr:
@@ -366,12 +473,20 @@ class Expressions(Typing):
             self._operand_mismatch(node, op, left, right)
             return c.Any(node.span, t.BOOL if op in _COMPARE else type_)
         if op in ("|+|", "|-|") and isinstance(type_, t.InfInt):
-            self.error("type-mismatch", node.span, f"'{op}' needs numbers with a width",
-                       "write one as 8w...")
+            self.error(
+                "type-mismatch",
+                node.span,
+                f"'{op}' needs numbers with a width",
+                "write one as 8w...",
+            )
             return self.bad(node)
         if op in ("/", "%") and isinstance(type_, t.Bits) and type_.signed:
-            self.error("type-mismatch", node.span, f"'{op}' is not defined for signed numbers",
-                       f"cast both to bit<{type_.width}>")
+            self.error(
+                "type-mismatch",
+                node.span,
+                f"'{op}' is not defined for signed numbers",
+                f"cast both to bit<{type_.width}>",
+            )
             return self.bad(node)
         return self.fold(node, op, left, right, t.BOOL if op in _COMPARE else type_)
 
@@ -385,8 +500,7 @@ class Expressions(Typing):
                 cure = f"cast the narrower one: ({wide}) ..."
             else:
                 cure = "cast one of them, so that both are signed or both unsigned"
-        self.error(code, node.span,
-                   f"'{op}' between {left.type} and {right.type}", cure)
+        self.error(code, node.span, f"'{op}' between {left.type} and {right.type}", cure)
 
     def _balance(self, left: c.Expr, right: c.Expr) -> tuple[c.Expr, c.Expr]:
         """Drop enums to numbers, and give a plain integer the other side's type."""
@@ -411,11 +525,11 @@ class Expressions(Typing):
         if not t.same(left.type, right.type):
             self._operand_mismatch(node, op, left, right)
             return c.Any(node.span, t.BOOL)
-        if isinstance(t.strip(left.type), t.Extern | t.BlockType | t.Varbit | t.TableResult):
-            if not isinstance(t.strip(left.type), t.Varbit):
-                self.error("type-mismatch", node.span, f"values of type {left.type} cannot be "
-                           "compared", "")
-                return c.Any(node.span, t.BOOL)
+        if isinstance(t.strip(left.type), t.Extern | t.BlockType | t.TableResult):
+            self.error(
+                "type-mismatch", node.span, f"values of type {left.type} cannot be compared", ""
+            )
+            return c.Any(node.span, t.BOOL)
         return self.fold(node, op, left, right, t.BOOL)
 
     def _shift(self, node: s.Expr, op: str, left: c.Expr, right: c.Expr) -> c.Expr:
@@ -430,17 +544,29 @@ class Expressions(Typing):
             self.error("type-mismatch", right.span, f"a shift amount cannot be {right.type}")
             return self.bad(node)
         if isinstance(right.type, t.Bits) and right.type.signed:
-            self.error("type-mismatch", right.span, "a shift amount must be unsigned",
-                       f"cast it: (bit<{right.type.width}>) ...")
+            self.error(
+                "type-mismatch",
+                right.span,
+                "a shift amount must be unsigned",
+                f"cast it: (bit<{right.type.width}>) ...",
+            )
             return self.bad(node)
         if isinstance(left.type, t.InfInt) and not isinstance(right, c.Const):
-            self.error("type-mismatch", left.span, "the number to shift has no width",
-                       "write it as 32w...")
+            self.error(
+                "type-mismatch", left.span, "the number to shift has no width", "write it as 32w..."
+            )
             return self.bad(node)
-        if isinstance(right, c.Const) and isinstance(left.type, t.Bits) and (
-                int(right.value) >= left.type.width):
-            self.warning("overflow", node.span, f"shifting {left.type} by {right.value} leaves "
-                         "nothing", "shift by less than the width")
+        if (
+            isinstance(right, c.Const)
+            and isinstance(left.type, t.Bits)
+            and (int(right.value) >= left.type.width)
+        ):
+            self.warning(
+                "overflow",
+                node.span,
+                f"shifting {left.type} by {right.value} leaves nothing",
+                "shift by less than the width",
+            )
         return self.fold(node, op, left, right, left.type)
 
     def _concat(self, node: s.Expr, left: c.Expr, right: c.Expr) -> c.Expr:
@@ -453,8 +579,12 @@ class Expressions(Typing):
             return self.fold(node, "++", left, right, t.STRING)
         if not isinstance(one, t.Bits) or not isinstance(other, t.Bits):
             bad = left if not isinstance(one, t.Bits) else right
-            self.error("type-mismatch", bad.span, f"'++' needs numbers with a width, not "
-                       f"{bad.type}", "write it as 8w..." if isinstance(bad.type, t.InfInt) else "")
+            self.error(
+                "type-mismatch",
+                bad.span,
+                f"'++' needs numbers with a width, not {bad.type}",
+                "write it as 8w..." if isinstance(bad.type, t.InfInt) else "",
+            )
             return self.bad(node)
         return self.fold(node, "++", left, right, t.Bits(one.width + other.width, one.signed))
 
@@ -482,7 +612,9 @@ class Expressions(Typing):
         if element is not None:
             base = t.strip(element)
             left = self.coerce(left, element) if left.type is t.INT and element is base else left
-            right = self.coerce(right, element) if right.type is t.INT and element is base else right
+            right = (
+                self.coerce(right, element) if right.type is t.INT and element is base else right
+            )
         return c.Mask(node.span, t.SetType(left.type), left, right)
 
     def _range(self, node: s.Binary, expected: t.Type | None) -> c.Expr:
@@ -512,14 +644,19 @@ class Expressions(Typing):
         if yes.type is t.ANYTHING or no.type is t.ANYTHING:
             return self.bad(node)
         if not t.same(yes.type, no.type):
-            self.error("type-mismatch", node.span,
-                       f"the branches of '?' are {yes.type} and {no.type}", "cast one of them")
+            self.error(
+                "type-mismatch",
+                node.span,
+                f"the branches of '?' are {yes.type} and {no.type}",
+                "cast one of them",
+            )
             return self.bad(node)
         if isinstance(condition, c.Const):
             return yes if condition.value else no
         if isinstance(yes.type, t.InfInt) and not isinstance(expected, t.Bits):
-            self.error("type-mismatch", node.span, "the numbers here have no width",
-                       "write one as 8w...")
+            self.error(
+                "type-mismatch", node.span, "the numbers here have no width", "write one as 8w..."
+            )
             return self.bad(node)
         return c.Ternary(node.span, yes.type, condition, yes, no)
 
@@ -543,8 +680,7 @@ class Expressions(Typing):
             cure = ""
             one, other = t.strip(have), t.strip(type_)
             if isinstance(one, t.Bits) and isinstance(other, t.Bits):
-                cure = (f"cast in two steps: ({type_}) "
-                        f"({t.Bits(one.width, other.signed)}) ...")
+                cure = f"cast in two steps: ({type_}) ({t.Bits(one.width, other.signed)}) ..."
             elif isinstance(one, t.Bits) and isinstance(other, t.BoolType):
                 cure = "compare it with 0: ... != 0"
             elif isinstance(one, t.BoolType) and isinstance(other, t.Bits):
@@ -569,7 +705,8 @@ class Expressions(Typing):
         one, other = t.underlying(have), t.underlying(want)
         if isinstance(have, t.NewType) or isinstance(want, t.NewType):
             return t.same(t.strip(have), t.strip(want)) or self._castable_base(
-                t.strip(have), t.strip(want))
+                t.strip(have), t.strip(want)
+            )
         if isinstance(want, t.SerializableEnum) or isinstance(have, t.SerializableEnum):
             return isinstance(one, t.Bits | t.InfInt) and isinstance(other, t.Bits | t.InfInt)
         return self._castable_base(one, other)
@@ -582,7 +719,7 @@ class Expressions(Typing):
         if t.same(one, other):
             return True
         if isinstance(one, t.InfInt):
-            return isinstance(other, t.Bits) or isinstance(other, t.BoolType)
+            return isinstance(other, t.Bits | t.BoolType)
         if isinstance(one, t.Bits) and isinstance(other, t.Bits):
             return one.signed == other.signed or one.width == other.width
         if isinstance(one, t.Bits) and isinstance(other, t.BoolType):
@@ -630,20 +767,33 @@ class Expressions(Typing):
             symbol = root.symbol
             symbol.written = True
             if symbol.direction == "in":
-                self.error("not-writable", value.span,
-                           f"'{symbol.name}' is an 'in' parameter and cannot be {what}",
-                           "declare it 'inout', or copy it to a variable")
+                self.error(
+                    "not-writable",
+                    value.span,
+                    f"'{symbol.name}' is an 'in' parameter and cannot be {what}",
+                    "declare it 'inout', or copy it to a variable",
+                )
             elif symbol.direction == "":
                 if not isinstance(symbol.type, t.Extern):
-                    self.error("not-writable", value.span,
-                               f"parameter '{symbol.name}' has no direction and cannot be {what}",
-                               "its value comes from the control plane; copy it to a variable")
+                    self.error(
+                        "not-writable",
+                        value.span,
+                        f"parameter '{symbol.name}' has no direction and cannot be {what}",
+                        "its value comes from the control plane; copy it to a variable",
+                    )
             elif symbol.direction == "ctor":
-                self.error("not-writable", value.span,
-                           f"constructor parameter '{symbol.name}' cannot be {what}")
+                self.error(
+                    "not-writable",
+                    value.span,
+                    f"constructor parameter '{symbol.name}' cannot be {what}",
+                )
         elif root.type is not t.ANYTHING:
-            self.error("not-writable", value.span, f"this cannot be {what}",
-                       "a variable, field, element or slice can")
+            self.error(
+                "not-writable",
+                value.span,
+                f"this cannot be {what}",
+                "a variable, field, element or slice can",
+            )
 
 
 def _written(node: s.Number) -> str:
@@ -658,12 +808,23 @@ def _moved(value: c.Expr, span: object) -> c.Expr:
     return value
 
 
-_RULES = {
-    s.Number: Expressions._number, s.Bool: Expressions._bool, s.String: Expressions._string,
-    s.Name: Expressions._name, s.TypeName: Expressions._type_name, s.Member: Expressions._member,
-    s.Index: Expressions._index, s.Slice: Expressions._slice, s.Unary: Expressions._unary,
-    s.Binary: Expressions._binary, s.Ternary: Expressions._ternary, s.Cast: Expressions._cast,
-    s.Call: Expressions._call, s.ListExpr: Expressions._list, s.StructExpr: Expressions._struct,
-    s.InvalidHeader: Expressions._invalid, s.Default: Expressions._default,
+_RULES: dict[type, Callable[..., Any]] = {
+    s.Number: Expressions._number,
+    s.Bool: Expressions._bool,
+    s.String: Expressions._string,
+    s.Name: Expressions._name,
+    s.TypeName: Expressions._type_name,
+    s.Member: Expressions._member,
+    s.Index: Expressions._index,
+    s.Slice: Expressions._slice,
+    s.Unary: Expressions._unary,
+    s.Binary: Expressions._binary,
+    s.Ternary: Expressions._ternary,
+    s.Cast: Expressions._cast,
+    s.Call: Expressions._call,
+    s.ListExpr: Expressions._list,
+    s.StructExpr: Expressions._struct,
+    s.InvalidHeader: Expressions._invalid,
+    s.Default: Expressions._default,
     s.TupleKeyset: Expressions._tuple_keyset,
 }

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from compiler import core as c
 from compiler import syntax as s
 from compiler import types as t
 from compiler.check.base import Constant
 from compiler.check.calls import Calls
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Statements(Calls):
@@ -25,8 +30,12 @@ class Statements(Calls):
         ended = False
         for node in nodes:
             if ended and not isinstance(node, s.Empty):
-                self.warning("unreachable", node.span, "this is never reached",
-                             "remove it, or what leaves the block before it")
+                self.warning(
+                    "unreachable",
+                    node.span,
+                    "this is never reached",
+                    "remove it, or what leaves the block before it",
+                )
                 ended = False
             statement = self.statement(node)
             if statement is not None:
@@ -38,8 +47,12 @@ class Statements(Calls):
         """One statement; None for those that leave nothing behind."""
         rule = _RULES.get(type(node))
         if rule is None:
-            self.error("misplaced", node.span, "this declaration cannot stand here",
-                       "move it to the control, parser or top level")
+            self.error(
+                "misplaced",
+                node.span,
+                "this declaration cannot stand here",
+                "move it to the control, parser or top level",
+            )
             return None
         return rule(self, node)  # type: ignore[no-any-return]
 
@@ -59,8 +72,9 @@ class Statements(Calls):
             value = self.operate(node.value, op, target, self.expr(node.value))
             value = self.coerce(value, target.type)
         if isinstance(t.strip(target.type), t.Extern | t.BlockType):
-            self.error("type-mismatch", node.span, f"values of type {target.type} cannot be "
-                       "assigned")
+            self.error(
+                "type-mismatch", node.span, f"values of type {target.type} cannot be assigned"
+            )
         return c.Assign(node.span, target, value, node.op != "=")
 
     def _use(self, value: c.Expr) -> None:
@@ -74,8 +88,12 @@ class Statements(Calls):
         if isinstance(call, c.Call):
             return c.CallStatement(node.span, call)
         if isinstance(call, c.New):
-            self.error("misplaced", node.span, "a constructor call is not a statement",
-                       f"name the instance: {call.type}(...) x; and apply it")
+            self.error(
+                "misplaced",
+                node.span,
+                "a constructor call is not a statement",
+                f"name the instance: {call.type}(...) x; and apply it",
+            )
         return None
 
     def condition(self, node: s.Expr, what: str) -> c.Expr:
@@ -83,8 +101,12 @@ class Statements(Calls):
         value = self.expr(node)
         if not isinstance(value.type, t.BoolType) and value.type is not t.ANYTHING:
             if isinstance(value.type, t.TableResult):
-                self.error("type-mismatch", node.span, "apply() is not a bool by itself",
-                           "write t.apply().hit or t.apply().miss")
+                self.error(
+                    "type-mismatch",
+                    node.span,
+                    "apply() is not a bool by itself",
+                    "write t.apply().hit or t.apply().miss",
+                )
             else:
                 self.mismatch(value, t.BOOL, what)
         return value
@@ -97,8 +119,12 @@ class Statements(Calls):
 
     def _branch(self, node: s.Statement) -> c.Statement:
         if isinstance(node, s.Variable | s.Constant):
-            self.error("misplaced", node.span, "a declaration cannot be a branch by itself",
-                       "put it in braces")
+            self.error(
+                "misplaced",
+                node.span,
+                "a declaration cannot be a branch by itself",
+                "put it in braces",
+            )
         self.scopes.append({})
         statement = self.statement(node)
         self.scopes.pop()
@@ -106,8 +132,12 @@ class Statements(Calls):
 
     def _switch(self, node: s.Switch) -> c.Statement | None:
         if self.place.kind == "parser":
-            self.error("misplaced", node.span, "a parser branches by 'transition select', not "
-                       "'switch'", "write transition select(...) { ... }")
+            self.error(
+                "misplaced",
+                node.span,
+                "a parser branches by 'transition select', not 'switch'",
+                "write transition select(...) { ... }",
+            )
         value = self.expr(node.value)
         if isinstance(value, c.Field) and value.name == "action_run":
             assert isinstance(value.base, c.Call)
@@ -116,10 +146,15 @@ class Statements(Calls):
         if isinstance(value.type, t.InfInt):
             value = self.fit(value, t.BIT32)
         base = t.strip(value.type)
-        if not isinstance(base, t.Bits | t.BoolType | t.Enum | t.SerializableEnum | t.ErrorType):
-            if value.type is not t.ANYTHING:
-                self.error("type-mismatch", node.value.span, f"'switch' cannot work on "
-                           f"{value.type}", "it works on numbers, enums and apply().action_run")
+        if base is not t.ANYTHING and not isinstance(
+            base, t.Bits | t.BoolType | t.Enum | t.SerializableEnum | t.ErrorType
+        ):
+            self.error(
+                "type-mismatch",
+                node.value.span,
+                f"'switch' cannot work on {value.type}",
+                "it works on numbers, enums and apply().action_run",
+            )
         return self._switch_value(node, value)
 
     def _switch_table(self, node: s.Switch, value: c.Expr, table: c.Table) -> c.Statement:
@@ -132,16 +167,28 @@ class Statements(Calls):
             if isinstance(case.label, s.Default):
                 default = True
                 if index != len(node.cases) - 1:
-                    self.error("misplaced", case.span, "'default' must be the last label",
-                               "move it to the end")
+                    self.error(
+                        "misplaced",
+                        case.span,
+                        "'default' must be the last label",
+                        "move it to the end",
+                    )
             elif isinstance(case.label, s.Name):
                 action = by_name.get(case.label.name)
                 if action is None:
-                    self.error("unknown-name", case.span, f"'{case.label.name}' is not an action "
-                               f"of table '{table.name}'", self.similar(case.label.name, by_name))
+                    self.error(
+                        "unknown-name",
+                        case.span,
+                        f"'{case.label.name}' is not an action of table '{table.name}'",
+                        self.similar(case.label.name, by_name),
+                    )
                 elif case.label.name in seen:
-                    self.error("duplicate", case.span, f"label '{case.label.name}' appears twice",
-                               "remove one")
+                    self.error(
+                        "duplicate",
+                        case.span,
+                        f"label '{case.label.name}' appears twice",
+                        "remove one",
+                    )
                 else:
                     labels.append(action)
                 seen.add(case.label.name)
@@ -155,8 +202,12 @@ class Statements(Calls):
 
     def _check_last(self, node: s.Switch) -> None:
         if node.cases and node.cases[-1].body is None:
-            self.warning("fall-through", node.cases[-1].span,
-                         "the last label has no body", "give it one: { }")
+            self.warning(
+                "fall-through",
+                node.cases[-1].span,
+                "the last label has no body",
+                "give it one: { }",
+            )
 
     def _switch_value(self, node: s.Switch, value: c.Expr) -> c.Statement:
         cases: list[c.SwitchCase] = []
@@ -167,8 +218,12 @@ class Statements(Calls):
             if isinstance(case.label, s.Default):
                 default = True
                 if index != len(node.cases) - 1:
-                    self.error("misplaced", case.span, "'default' must be the last label",
-                               "move it to the end")
+                    self.error(
+                        "misplaced",
+                        case.span,
+                        "'default' must be the last label",
+                        "move it to the end",
+                    )
             else:
                 label = self.expr(case.label, value.type)
                 if isinstance(label, c.Const):
@@ -187,25 +242,36 @@ class Statements(Calls):
     def _return(self, node: s.Return) -> c.Statement:
         wanted = self.place.returns
         if self.place.kind == "parser" and wanted is None:
-            self.error("misplaced", node.span, "'return' cannot be used in a parser state",
-                       "end the state with a transition")
+            self.error(
+                "misplaced",
+                node.span,
+                "'return' cannot be used in a parser state",
+                "end the state with a transition",
+            )
         if node.value is None:
             if wanted is not None and not isinstance(wanted, t.Void):
-                self.error("type-mismatch", node.span, f"this function returns {wanted}",
-                           "return a value")
+                self.error(
+                    "type-mismatch", node.span, f"this function returns {wanted}", "return a value"
+                )
             return c.Return(node.span, None)
         if wanted is None or isinstance(wanted, t.Void):
-            self.error("type-mismatch", node.span, "nothing can be returned here",
-                       "write 'return;'")
+            self.error(
+                "type-mismatch", node.span, "nothing can be returned here", "write 'return;'"
+            )
             self.expr(node.value)
             return c.Return(node.span, None)
         return c.Return(node.span, self.expr(node.value, wanted))
 
     def _exit(self, node: s.Exit) -> c.Statement:
         if self.place.kind != "control":
-            self.error("misplaced", node.span, f"'exit' cannot be used in a {self.place.kind}",
-                       "it belongs in controls and actions" if self.place.kind != "parser" else
-                       "write 'transition accept;' or 'transition reject;'")
+            self.error(
+                "misplaced",
+                node.span,
+                f"'exit' cannot be used in a {self.place.kind}",
+                "it belongs in controls and actions"
+                if self.place.kind != "parser"
+                else "write 'transition accept;' or 'transition reject;'",
+            )
         return c.Exit(node.span)
 
     def _break(self, node: s.Break) -> c.Statement:
@@ -243,16 +309,23 @@ class Statements(Calls):
         elif isinstance(collection, c.Aggregate) and isinstance(type_, t.Tuple):
             element = next((e for e in type_.elements if not isinstance(e, t.InfInt)), t.BIT32)
         elif type_ is not t.ANYTHING:
-            self.error("type-mismatch", node.collection.span, f"a loop cannot run over {type_}",
-                       "it runs over a range a..b, a stack or a list")
+            self.error(
+                "type-mismatch",
+                node.collection.span,
+                f"a loop cannot run over {type_}",
+                "it runs over a range a..b, a stack or a list",
+            )
         if node.type is not None:
             variable = c.Variable(node.name, self.resolve(node.type), "var", node.name_span)
             self.declare(node.name, variable, node.name_span)
             self.variables.append(variable)
         else:
             found = self.lvalue(s.Name(node.name_span, node.name))
-            variable = found.symbol if isinstance(found, c.Ref) else c.Variable(
-                node.name, t.ANYTHING, "var", node.name_span)
+            variable = (
+                found.symbol
+                if isinstance(found, c.Ref)
+                else c.Variable(node.name, t.ANYTHING, "var", node.name_span)
+            )
         variable.written = True
         if isinstance(element, t.InfInt) and isinstance(collection, c.Range):
             low = self.coerce(collection.low, variable.type)
@@ -260,12 +333,18 @@ class Statements(Calls):
             collection = c.Range(collection.span, t.SetType(variable.type), low, high)
             element = variable.type
         if isinstance(collection, c.Aggregate):
-            collection = c.Aggregate(collection.span, t.ListType(variable.type), tuple(
-                (n, self.coerce(p, variable.type)) for n, p in collection.parts))
+            collection = c.Aggregate(
+                collection.span,
+                t.ListType(variable.type),
+                tuple((n, self.coerce(p, variable.type)) for n, p in collection.parts),
+            )
         elif not t.same(element, variable.type) and t.ANYTHING not in (element, variable.type):
-            self.error("type-mismatch", node.name_span,
-                       f"the elements are {element}, the variable is {variable.type}",
-                       f"declare it {element}")
+            self.error(
+                "type-mismatch",
+                node.name_span,
+                f"the elements are {element}, the variable is {variable.type}",
+                f"declare it {element}",
+            )
         body = self._loop_body(node.body)
         self.scopes.pop()
         return c.ForIn(node.span, variable, node.type is not None, collection, body)
@@ -278,16 +357,24 @@ class Statements(Calls):
         init = None
         if node.init is not None:
             init = self.expr(node.init, type_ if type_ is not t.ANYTHING else None)
-        if isinstance(t.strip(type_), t.InfInt | t.Void | t.StringType | t.MatchKindType
-                      | t.ListType | t.SetType) or isinstance(
-                          type_, t.Extern | t.BlockType):
-            self.error("bad-variable", node.span, f"a variable cannot have type {type_}",
-                       "give it a width: bit<32>" if isinstance(type_, t.InfInt) else
-                       f"to instantiate, write {type_}(...) {node.name};"
-                       if isinstance(type_, t.Extern | t.BlockType) else "use a 'const'")
+        if isinstance(
+            t.strip(type_),
+            t.InfInt | t.Void | t.StringType | t.MatchKindType | t.ListType | t.SetType,
+        ) or isinstance(type_, t.Extern | t.BlockType):
+            self.error(
+                "bad-variable",
+                node.span,
+                f"a variable cannot have type {type_}",
+                "give it a width: bit<32>"
+                if isinstance(type_, t.InfInt)
+                else f"to instantiate, write {type_}(...) {node.name};"
+                if isinstance(type_, t.Extern | t.BlockType)
+                else "use a 'const'",
+            )
             type_ = t.ANYTHING
-        variable = c.Variable(node.name, type_, "var", node.span, node.annotations,
-                              written=init is not None)
+        variable = c.Variable(
+            node.name, type_, "var", node.span, node.annotations, written=init is not None
+        )
         self.declare(node.name, variable, node.span)
         self.variables.append(variable)
         return c.Declare(node.span, variable, init)
@@ -296,21 +383,27 @@ class Statements(Calls):
         """A constant: its value is put wherever it is named."""
         type_ = self.resolve(node.type)
         value = self.expr(node.value, type_)
-        if not _is_constant(value):
-            if value.type is not t.ANYTHING and not isinstance(value, c.Cast):
-                self.error("not-constant", node.value.span, f"the value of constant '{node.name}' "
-                           "is not known at compile time", "drop 'const' to make it a variable")
-            elif isinstance(value, c.Cast) and value.operand.type is not t.ANYTHING and (
-                    not self.diagnostics.error_count):
-                self.error("not-constant", node.value.span, f"the value of constant '{node.name}' "
-                           "is not known at compile time", "drop 'const' to make it a variable")
+        reported = value.type is t.ANYTHING or (
+            isinstance(value, c.Cast) and self.diagnostics.error_count
+        )
+        if not _is_constant(value) and not reported:
+            self.error(
+                "not-constant",
+                node.value.span,
+                f"the value of constant '{node.name}' is not known at compile time",
+                "drop 'const' to make it a variable",
+            )
         self.declare(node.name, Constant(node.name, value, node.span), node.span)
 
     def instance(self, node: s.Instance) -> c.Instance | None:
         """An instantiation."""
         if node.body is not None:
-            self.error("unsupported", node.span, "instances with abstract methods are not "
-                       "supported", "v1model has no extern with abstract methods")
+            self.error(
+                "unsupported",
+                node.span,
+                "instances with abstract methods are not supported",
+                "v1model has no extern with abstract methods",
+            )
             return None
         found = self.construct(node.type, node.args, node.name, node.span, node.annotations)
         if found is not None:
@@ -322,8 +415,12 @@ class Statements(Calls):
 
     def _local_instance(self, node: s.Instance) -> None:
         if self.place.in_action or self.place.kind == "function":
-            self.error("misplaced", node.span, "nothing can be instantiated here",
-                       "instantiate it in the control or parser, outside actions and functions")
+            self.error(
+                "misplaced",
+                node.span,
+                "nothing can be instantiated here",
+                "instantiate it in the control or parser, outside actions and functions",
+            )
         self.instance(node)
 
     def _variable(self, node: s.Variable) -> c.Statement:
@@ -344,11 +441,20 @@ def _is_constant(value: c.Expr) -> bool:
     return value.type is t.ANYTHING
 
 
-_RULES = {
-    s.Empty: Statements._empty, s.Block: Statements._block, s.Assign: Statements._assign,
-    s.CallStatement: Statements._call_statement, s.If: Statements._if,
-    s.Switch: Statements._switch, s.Return: Statements._return, s.Exit: Statements._exit,
-    s.Break: Statements._break, s.Continue: Statements._continue, s.For: Statements._for,
-    s.ForIn: Statements._for_in, s.Variable: Statements._variable,
-    s.Constant: Statements._local_constant, s.Instance: Statements._local_instance,
+_RULES: dict[type, Callable[..., Any]] = {
+    s.Empty: Statements._empty,
+    s.Block: Statements._block,
+    s.Assign: Statements._assign,
+    s.CallStatement: Statements._call_statement,
+    s.If: Statements._if,
+    s.Switch: Statements._switch,
+    s.Return: Statements._return,
+    s.Exit: Statements._exit,
+    s.Break: Statements._break,
+    s.Continue: Statements._continue,
+    s.For: Statements._for,
+    s.ForIn: Statements._for_in,
+    s.Variable: Statements._variable,
+    s.Constant: Statements._local_constant,
+    s.Instance: Statements._local_instance,
 }

@@ -9,10 +9,22 @@ from compiler import types as t
 from compiler.check.calls import Calls
 from compiler.check.calls import _param as param_of
 
-_PROPERTIES = {"size", "implementation", "counters", "meters", "support_timeout",
-               "default_action", "psa_implementation", "psa_direct_counter", "psa_direct_meter",
-               "psa_idle_timeout", "psa_empty_group_action", "largest_priority_wins",
-               "priority_delta", "junk"}
+_PROPERTIES = {
+    "size",
+    "implementation",
+    "counters",
+    "meters",
+    "support_timeout",
+    "default_action",
+    "psa_implementation",
+    "psa_direct_counter",
+    "psa_direct_meter",
+    "psa_idle_timeout",
+    "psa_empty_group_action",
+    "largest_priority_wins",
+    "priority_delta",
+    "junk",
+}
 
 
 class Tables(Calls):
@@ -24,15 +36,20 @@ class Tables(Calls):
         if node.key is not None:
             made.key = tuple(k for k in map(self._key, node.key) if k is not None)
         if node.actions is None:
-            self.error("missing-actions", node.span, f"table '{node.name}' has no actions",
-                       "add: actions = { ... }")
+            self.error(
+                "missing-actions",
+                node.span,
+                f"table '{node.name}' has no actions",
+                "add: actions = { ... }",
+            )
         made.actions = self._actions(node)
         self._properties(node, made)
         if made.default is None:
             self._implied_default(node, made)
         if node.entries is not None:
-            made.entries = tuple(e for e in (self._entry(x, made) for x in node.entries)
-                                 if e is not None)
+            made.entries = tuple(
+                e for e in (self._entry(x, made) for x in node.entries) if e is not None
+            )
             made.const_entries = node.const_entries
         self.declare(node.name, made, node.span)
         return made
@@ -40,16 +57,20 @@ class Tables(Calls):
     def _key(self, node: s.KeyElement) -> c.KeyElement | None:
         expr = self.expr(node.expr)
         if node.match_kind not in self.match_kinds:
-            self.error("unknown-match-kind", node.span,
-                       f"there is no match kind '{node.match_kind}'",
-                       self.similar(node.match_kind, self.match_kinds)
-                       or "the match kinds are: " + ", ".join(self.match_kinds))
+            self.error(
+                "unknown-match-kind",
+                node.span,
+                f"there is no match kind '{node.match_kind}'",
+                self.similar(node.match_kind, self.match_kinds)
+                or "the match kinds are: " + ", ".join(self.match_kinds),
+            )
             return None
         base = t.underlying(expr.type)
         if isinstance(base, t.InfInt):
             expr = self.fit(expr, t.BIT32)
         elif not isinstance(base, t.Bits | t.BoolType | t.Enum | t.ErrorType) and (
-                base is not t.ANYTHING):
+            base is not t.ANYTHING
+        ):
             cure = ""
             if isinstance(base, t.Struct | t.Stack):
                 cure = "name one of its fields, or ask isValid()"
@@ -58,8 +79,12 @@ class Tables(Calls):
             self.error("bad-key", node.span, f"a key field cannot be {expr.type}", cure)
             return None
         if isinstance(base, t.BoolType) and node.match_kind in ("lpm", "range"):
-            self.error("bad-key", node.span, f"a bool cannot be matched by {node.match_kind}",
-                       "use exact or ternary")
+            self.error(
+                "bad-key",
+                node.span,
+                f"a bool cannot be matched by {node.match_kind}",
+                "use exact or ternary",
+            )
         text = self.diagnostics.text.fragment(node.expr.span) if self.diagnostics.text else ""
         return c.KeyElement(node.span, expr, node.match_kind, node.annotations, text)
 
@@ -71,8 +96,12 @@ class Tables(Calls):
             if ref is None:
                 continue
             if ref.action in seen:
-                self.error("duplicate", each.span, f"action '{ref.action.name}' is listed twice",
-                           "remove one")
+                self.error(
+                    "duplicate",
+                    each.span,
+                    f"action '{ref.action.name}' is listed twice",
+                    "remove one",
+                )
                 continue
             seen.add(ref.action)
             found.append(ref)
@@ -87,13 +116,18 @@ class Tables(Calls):
             entry.used = True
             return entry
         if entry is None:
-            actions = [n for scope in self.scopes for n, e in scope.items()
-                       if isinstance(e, c.Action)]
+            actions = [
+                n for scope in self.scopes for n, e in scope.items() if isinstance(e, c.Action)
+            ]
             cure = self.similar(node.name, actions)
             if node.name == "NoAction":
                 cure = "#include <core.p4>, or <v1model.p4> which does"
-            self.error("unknown-name", node.span, f"action '{node.name}' is not declared",
-                       cure or "declare it before the table")
+            self.error(
+                "unknown-name",
+                node.span,
+                f"action '{node.name}' is not declared",
+                cure or "declare it before the table",
+            )
         else:
             self.error("not-an-action", node.span, f"'{node.name}' is not an action", "")
         return None
@@ -108,18 +142,24 @@ class Tables(Calls):
         if len(given) != len(directed):
             listing = ", ".join(f"{v.direction} {v.name}" for v in directed)
             if len(given) > len(directed):
-                cure = ("parameters without direction are given by entries, not here: write "
-                        f"just '{action.name}'" if not directed else
-                        f"give only those with a direction: {listing}")
+                cure = (
+                    "parameters without direction are given by entries, not here: write "
+                    f"just '{action.name}'"
+                    if not directed
+                    else f"give only those with a direction: {listing}"
+                )
             else:
                 cure = f"give the arguments for: {listing}"
-            self.error("action-arguments", node.span,
-                       f"action '{action.name}' has {len(directed)} parameter(s) with a "
-                       f"direction, {len(given)} argument(s) are given here", cure)
+            self.error(
+                "action-arguments",
+                node.span,
+                f"action '{action.name}' has {len(directed)} parameter(s) with a "
+                f"direction, {len(given)} argument(s) are given here",
+                cure,
+            )
             return c.ActionRef(node.span, action, (), node.annotations)
         call = s.Call(node.span, target, (), given)
-        args = self.arguments(call, tuple(map(param_of, directed)), {},
-                              f"action '{action.name}'")
+        args = self.arguments(call, tuple(map(param_of, directed)), {}, f"action '{action.name}'")
         return c.ActionRef(node.span, action, args, node.annotations)
 
     # Default action and entries
@@ -132,9 +172,12 @@ class Tables(Calls):
             return None
         ref = next((r for r in table.actions if r.action is action), None)
         if ref is None:
-            self.error("action-not-listed", node.span,
-                       f"{what} '{action.name}' is not among the actions of table "
-                       f"'{table.name}'", f"add '{action.name};' to its actions")
+            self.error(
+                "action-not-listed",
+                node.span,
+                f"{what} '{action.name}' is not among the actions of table '{table.name}'",
+                f"add '{action.name};' to its actions",
+            )
             return None
         params = tuple(v for v in action.params if not v.direction)
         bound = len(action.params) - len(params)
@@ -142,9 +185,12 @@ class Tables(Calls):
             given = given[bound:]
         if len(given) != len(params) and not any(a.name for a in given):
             listing = ", ".join(f"{v.type} {v.name}" for v in params)
-            self.error("action-arguments", node.span,
-                       f"action '{action.name}' takes {len(params)} argument(s) here, "
-                       f"not {len(given)}", f"give values for: ({listing})")
+            self.error(
+                "action-arguments",
+                node.span,
+                f"action '{action.name}' takes {len(params)} argument(s) here, not {len(given)}",
+                f"give values for: ({listing})",
+            )
             return None
         call = s.Call(node.span, target, (), given)
         args = self.arguments(call, tuple(map(param_of, params)), {}, f"action '{action.name}'")
@@ -153,8 +199,12 @@ class Tables(Calls):
             value = arg
             if value is None or not _constant(value):
                 if value is not None and value.type is not t.ANYTHING:
-                    self.error("not-constant", value.span, f"argument '{param.name}' must be "
-                               "known at compile time", "use a number or a 'const'")
+                    self.error(
+                        "not-constant",
+                        value.span,
+                        f"argument '{param.name}' must be known at compile time",
+                        "use a number or a 'const'",
+                    )
                 value = c.Const(node.span, param.type, 0)
             values.append(value)
         return c.ActionCall(node.span, ref, tuple(values))
@@ -177,56 +227,80 @@ class Tables(Calls):
     def _properties(self, node: s.TableDecl, made: c.Table) -> None:
         for each in node.properties:
             if each.name in made.properties or (
-                    each.name == "default_action" and made.default is not None):
-                self.error("duplicate", each.span, f"property '{each.name}' is given twice",
-                           "remove one")
+                each.name == "default_action" and made.default is not None
+            ):
+                self.error(
+                    "duplicate", each.span, f"property '{each.name}' is given twice", "remove one"
+                )
                 continue
             if each.name == "default_action":
                 made.default = self._action_call(each.value, made, "default action")
                 made.default_const = each.const
                 continue
             if each.name not in _PROPERTIES:
-                self.warning("unknown-property", each.span,
-                             f"property '{each.name}' means nothing here",
-                             self.similar(each.name, _PROPERTIES))
+                self.warning(
+                    "unknown-property",
+                    each.span,
+                    f"property '{each.name}' means nothing here",
+                    self.similar(each.name, _PROPERTIES),
+                )
             value = self.expr(each.value)
             self._check_property(each, value)
-            made.properties[each.name] = c.Property(each.span, each.name, value, each.const,
-                                                    each.annotations)
+            made.properties[each.name] = c.Property(
+                each.span, each.name, value, each.const, each.annotations
+            )
 
     def _check_property(self, node: s.Property, value: c.Expr) -> None:
         if value.type is t.ANYTHING:
             return
         if node.name == "size":
             if not isinstance(t.underlying(value.type), t.Bits | t.InfInt):
-                self.error("type-mismatch", value.span, f"a table's size cannot be {value.type}",
-                           "give a number")
+                self.error(
+                    "type-mismatch",
+                    value.span,
+                    f"a table's size cannot be {value.type}",
+                    "give a number",
+                )
             elif isinstance(value, c.Const) and int(value.value) < 0:
                 self.error("out-of-range", value.span, "a table's size cannot be negative")
         elif node.name == "support_timeout" and not isinstance(value.type, t.BoolType):
             self.error("type-mismatch", value.span, "support_timeout is true or false")
-        wanted = {"implementation": ("action_profile", "action_selector"),
-                  "counters": ("direct_counter", "counter"), "meters": ("direct_meter",)
-                  }.get(node.name)
+        wanted = {
+            "implementation": ("action_profile", "action_selector"),
+            "counters": ("direct_counter", "counter"),
+            "meters": ("direct_meter",),
+        }.get(node.name)
         if wanted is None:
             return
         name = value.type.name if isinstance(value.type, t.Extern) else str(value.type)
         if name not in wanted:
-            self.error("type-mismatch", value.span, f"'{node.name}' cannot be {value.type}",
-                       "it takes a " + " or ".join(wanted))
+            self.error(
+                "type-mismatch",
+                value.span,
+                f"'{node.name}' cannot be {value.type}",
+                "it takes a " + " or ".join(wanted),
+            )
 
     def _entry(self, node: s.Entry, table: c.Table) -> c.Entry | None:
         keys: list[c.Expr] = []
         elements = node.keys
         if len(elements) == 1 and isinstance(elements[0], s.Default) and len(table.key) > 1:
             keys = [c.Any(node.span, k.expr.type) for k in table.key]
-        elif len(elements) == 1 and isinstance(elements[0], s.ListExpr) and (
-                len(table.key) == len(elements[0].elements)):
+        elif (
+            len(elements) == 1
+            and isinstance(elements[0], s.ListExpr)
+            and (len(table.key) == len(elements[0].elements))
+        ):
             elements = elements[0].elements
         if not keys:
             if len(elements) != len(table.key):
-                self.error("field-count", node.span, f"the entry gives {len(elements)} value(s), "
-                           f"the key has {len(table.key)} field(s)", "give one value for each")
+                self.error(
+                    "field-count",
+                    node.span,
+                    f"the entry gives {len(elements)} value(s), "
+                    f"the key has {len(table.key)} field(s)",
+                    "give one value for each",
+                )
                 return None
             keys = [self._entry_key(e, k) for e, k in zip(elements, table.key, strict=True)]
         action = self._action_call(node.action, table, "action")
@@ -243,16 +317,32 @@ class Tables(Calls):
     def _entry_key(self, node: s.Expr, key: c.KeyElement) -> c.Expr:
         value = self.keyset(node, key.expr.type)
         kind = key.match_kind
-        if isinstance(value, c.Any) and kind == "exact" and value.type is not t.ANYTHING and (
-                isinstance(node, s.Default)):
-            self.error("bad-entry", node.span, "an exact key must have a value",
-                       "give one, or declare the key 'ternary' or 'optional'")
+        if (
+            isinstance(value, c.Any)
+            and kind == "exact"
+            and value.type is not t.ANYTHING
+            and (isinstance(node, s.Default))
+        ):
+            self.error(
+                "bad-entry",
+                node.span,
+                "an exact key must have a value",
+                "give one, or declare the key 'ternary' or 'optional'",
+            )
         elif isinstance(value, c.Mask) and kind not in ("ternary", "lpm"):
-            self.error("bad-entry", node.span, f"a mask cannot be given for a key matched by "
-                       f"{kind}", "declare the key 'ternary' or 'lpm'")
+            self.error(
+                "bad-entry",
+                node.span,
+                f"a mask cannot be given for a key matched by {kind}",
+                "declare the key 'ternary' or 'lpm'",
+            )
         elif isinstance(value, c.Range) and kind != "range":
-            self.error("bad-entry", node.span, f"a range cannot be given for a key matched by "
-                       f"{kind}", "declare the key 'range'")
+            self.error(
+                "bad-entry",
+                node.span,
+                f"a range cannot be given for a key matched by {kind}",
+                "declare the key 'range'",
+            )
         return value
 
     def keyset(self, node: s.Expr, type_: t.Type) -> c.Expr:
@@ -261,8 +351,9 @@ class Tables(Calls):
             return c.Any(node.span, type_)
         value = self.expr(node, None)
         if isinstance(value, c.Mask | c.Range):
-            left, right = (value.value, value.mask) if isinstance(value, c.Mask) else (
-                value.low, value.high)
+            left, right = (
+                (value.value, value.mask) if isinstance(value, c.Mask) else (value.low, value.high)
+            )
             base = t.underlying(type_)
             left = self._key_part(left, type_, base)
             right = self._key_part(right, type_, base)
@@ -282,8 +373,12 @@ class Tables(Calls):
 
     def _constant_key(self, value: c.Expr) -> c.Expr:
         if not _constant(value) and value.type is not t.ANYTHING:
-            self.error("not-constant", value.span, "a key's value must be known at compile time",
-                       "use a number, a mask, a range, or a value set")
+            self.error(
+                "not-constant",
+                value.span,
+                "a key's value must be known at compile time",
+                "use a number, a mask, a range, or a value set",
+            )
         return value
 
 

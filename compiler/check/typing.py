@@ -12,7 +12,7 @@ from compiler.diagnostics import Span
 MAX_WIDTH = 1 << 14
 MAX_STACK = 4096
 
-Binding = dict[t.TypeVar, t.Type]
+Binding = dict[t.TypeVar, t.Type | None]
 
 
 class Typing(Base):
@@ -25,8 +25,15 @@ class Typing(Base):
         if isinstance(node, s.SizedType):
             return self._sized(node)
         if isinstance(node, s.BaseType):
-            return {"bool": t.BOOL, "error": t.ERROR, "string": t.STRING, "void": t.VOID,
-                    "match_kind": t.MATCH_KIND, "int": t.INT, "_": t.ANYTHING}[node.name]
+            return {
+                "bool": t.BOOL,
+                "error": t.ERROR,
+                "string": t.STRING,
+                "void": t.VOID,
+                "match_kind": t.MATCH_KIND,
+                "int": t.INT,
+                "_": t.ANYTHING,
+            }[node.name]
         if isinstance(node, s.NamedType):
             return self._named(node)
         if isinstance(node, s.StackType):
@@ -45,8 +52,12 @@ class Typing(Base):
             return t.ANYTHING
         minimum = 0
         if width < minimum or width > MAX_WIDTH:
-            self.error("bad-width", node.span, f"{node.name}<{width}> is not a possible width",
-                       f"widths go from {minimum} to {MAX_WIDTH}")
+            self.error(
+                "bad-width",
+                node.span,
+                f"{node.name}<{width}> is not a possible width",
+                f"widths go from {minimum} to {MAX_WIDTH}",
+            )
             return t.ANYTHING
         if node.name == "varbit":
             return t.Varbit(width)
@@ -63,57 +74,84 @@ class Typing(Base):
             if isinstance(type_, t.Extern | t.BlockType) and type_.type_params:
                 return self._specialise(node, type_, args)
             if args:
-                self.error("not-generic", node.span, f"type '{node.name}' takes no type arguments",
-                           f"write just '{node.name}'")
+                self.error(
+                    "not-generic",
+                    node.span,
+                    f"type '{node.name}' takes no type arguments",
+                    f"write just '{node.name}'",
+                )
             return type_
         if isinstance(entry, GenericStruct):
             return self.instantiate_struct(entry, args, node.span)
         if isinstance(entry, BlockEntry):
             return entry.type
         if entry is None:
-            types = [n for scope in self.scopes for n, e in scope.items()
-                     if isinstance(e, Declared | GenericStruct | BlockEntry)]
-            self.error("unknown-type", node.span, f"there is no type named '{node.name}'",
-                       self.similar(node.name, types) or "declare it before this line, or include "
-                       "the file that does")
+            types = [
+                n
+                for scope in self.scopes
+                for n, e in scope.items()
+                if isinstance(e, Declared | GenericStruct | BlockEntry)
+            ]
+            self.error(
+                "unknown-type",
+                node.span,
+                f"there is no type named '{node.name}'",
+                self.similar(node.name, types)
+                or "declare it before this line, or include the file that does",
+            )
         else:
             self.error("not-a-type", node.span, f"'{node.name}' is not a type")
         return t.ANYTHING
 
-    def _specialise(self, node: s.NamedType, type_: t.Extern | t.BlockType,
-                    args: tuple[t.Type, ...]) -> t.Type:
+    def _specialise(
+        self, node: s.NamedType, type_: t.Extern | t.BlockType, args: tuple[t.Type, ...]
+    ) -> t.Type:
         if not args:
             return type_
         if len(args) != len(type_.type_params):
-            self.error("type-arguments", node.span,
-                       f"'{node.name}' takes {len(type_.type_params)} type argument(s), "
-                       f"not {len(args)}",
-                       "the generations of v1model differ here; see V1MODEL_VERSION"
-                       if node.name in ("register", "counter", "meter") else "")
+            self.error(
+                "type-arguments",
+                node.span,
+                f"'{node.name}' takes {len(type_.type_params)} type argument(s), not {len(args)}",
+                "the generations of v1model differ here; see V1MODEL_VERSION"
+                if node.name in ("register", "counter", "meter")
+                else "",
+            )
             return t.ANYTHING
         if isinstance(type_, t.Extern):
             return t.specialise_extern(type_, args)
         binding = dict(zip(type_.type_params, args, strict=True))
-        params = tuple(t.Param(p.name, p.direction, t.substitute(p.type, binding), p.optional,
-                               p.default, p.span) for p in type_.params)
+        params = tuple(
+            t.Param(
+                p.name, p.direction, t.substitute(p.type, binding), p.optional, p.default, p.span
+            )
+            for p in type_.params
+        )
         return t.BlockType(type_.name, type_.kind, (), params, type_.constructor_params, args)
 
-    def instantiate_struct(self, generic: GenericStruct, args: tuple[t.Type, ...],
-                           span: Span) -> t.Type:
+    def instantiate_struct(
+        self, generic: GenericStruct, args: tuple[t.Type, ...], span: Span
+    ) -> t.Type:
         """A generic struct with its type arguments."""
         decl = generic.decl
         if len(args) != len(decl.type_params):
-            self.error("type-arguments", span, f"'{decl.name}' takes {len(decl.type_params)} type "
-                       f"argument(s), not {len(args)}")
+            self.error(
+                "type-arguments",
+                span,
+                f"'{decl.name}' takes {len(decl.type_params)} type argument(s), not {len(args)}",
+            )
             return t.ANYTHING
         key = tuple(_key(a) for a in args)
         made = generic.made.get(key)
         if made is None:
             kept = self.scopes
-            self.scopes = [self.scopes[0], {
-                name: Declared(arg) for name, arg in zip(decl.type_params, args, strict=True)}]
-            made = t.Struct(decl.name, decl.kind, self.struct_fields(decl), decl.annotations,
-                            args, decl)
+            self.scopes = [
+                self.scopes[0],
+                {name: Declared(arg) for name, arg in zip(decl.type_params, args, strict=True)},
+            ]
+            made = t.Struct(
+                decl.name, decl.kind, self.struct_fields(decl), decl.annotations, args, decl
+            )
             self.scopes = kept
             generic.made[key] = made
             if not t.has_variables(made):
@@ -127,14 +165,22 @@ class Typing(Base):
         for each in decl.fields:
             type_ = self.resolve(each.type)
             if each.name in seen:
-                self.error("duplicate", each.span, f"field '{each.name}' is declared twice",
-                           "rename one of the two")
+                self.error(
+                    "duplicate",
+                    each.span,
+                    f"field '{each.name}' is declared twice",
+                    "rename one of the two",
+                )
                 continue
             seen.add(each.name)
             problem = _field_problem(decl.kind, type_)
             if problem:
-                self.error("bad-field", each.span, f"a {decl.kind} cannot have a field of type "
-                           f"{type_}", problem)
+                self.error(
+                    "bad-field",
+                    each.span,
+                    f"a {decl.kind} cannot have a field of type {type_}",
+                    problem,
+                )
                 type_ = t.ANYTHING
             fields.append(t.Field(each.name, type_, each.annotations, each.span))
         return tuple(fields)
@@ -145,12 +191,20 @@ class Typing(Base):
         if size is None or element is t.ANYTHING:
             return t.ANYTHING
         if not (t.is_header(element) or t.is_union(element) or isinstance(element, t.TypeVar)):
-            self.error("bad-stack", node.span, f"a stack of {element} cannot be",
-                       "only headers and header unions can be stacked")
+            self.error(
+                "bad-stack",
+                node.span,
+                f"a stack of {element} cannot be",
+                "only headers and header unions can be stacked",
+            )
             return t.ANYTHING
         if not 0 < size <= MAX_STACK:
-            self.error("bad-stack", node.span, f"a stack of {size} elements cannot be",
-                       f"sizes go from 1 to {MAX_STACK}")
+            self.error(
+                "bad-stack",
+                node.span,
+                f"a stack of {size} elements cannot be",
+                f"sizes go from 1 to {MAX_STACK}",
+            )
             return t.ANYTHING
         return t.Stack(element, size)
 
@@ -162,8 +216,12 @@ class Typing(Base):
         if isinstance(value, c.Const) and isinstance(value.value, int):
             return int(value.value)
         if value.type is not t.ANYTHING:
-            self.error("not-constant", node.span, f"{what} must be an integer known at compile "
-                       "time", "use a number or a 'const'")
+            self.error(
+                "not-constant",
+                node.span,
+                f"{what} must be an integer known at compile time",
+                "use a number or a 'const'",
+            )
         return None
 
     def expr(self, node: s.Expr, expected: t.Type | None = None) -> c.Expr:
@@ -172,11 +230,11 @@ class Typing(Base):
 
     # Inference
 
-    def unify(self, param: t.Type, arg: t.Type, binding: Binding) -> None:
+    def unify(self, param: t.Type, arg: t.Type, binding: Binding) -> None:  # noqa: PLR0912 - one branch per kind
         """Learn type variables from an argument; mismatches are left to `coerce`."""
         if isinstance(param, t.TypeVar):
             known = binding.get(param)
-            if known is None and param in binding or known is t.INT or known is t.ANYTHING:
+            if (known is None and param in binding) or known is t.INT or known is t.ANYTHING:
                 if arg is not t.ANYTHING:
                     binding[param] = arg
             elif isinstance(known, t.Tuple | t.StructLiteral) and isinstance(arg, t.Struct):
@@ -197,8 +255,8 @@ class Typing(Base):
                 return
         elif isinstance(param, t.Struct) and isinstance(arg, t.Tuple | t.StructLiteral):
             given = arg.elements if isinstance(arg, t.Tuple) else [x for _, x in arg.fields]
-            for own, each in zip(param.fields, given, strict=False):
-                self.unify(own.type, each, binding)
+            for field, each in zip(param.fields, given, strict=False):
+                self.unify(field.type, each, binding)
         elif isinstance(param, t.BlockType) and isinstance(arg, t.BlockType):
             for own, its in zip(param.params, arg.params, strict=False):
                 self.unify(own.type, its.type, binding)
@@ -216,12 +274,13 @@ class Typing(Base):
         self.mismatch(value, want, what)
         return c.Cast(value.span, want, value)
 
-    def _try_coerce(self, value: c.Expr, want: t.Type) -> c.Expr | None:
+    def _try_coerce(self, value: c.Expr, want: t.Type) -> c.Expr | None:  # noqa: PLR0912 - one branch per kind
         have = value.type
         if isinstance(have, t.InfInt) and isinstance(want, t.Bits):
             return self.fit(value, want)
         if isinstance(have, t.SerializableEnum) and (
-                t.same(have.underlying, want) or isinstance(want, t.InfInt)):
+            t.same(have.underlying, want) or isinstance(want, t.InfInt)
+        ):
             if isinstance(value, c.Const):
                 return c.Const(value.span, want, value.value)
             return c.Cast(value.span, want, value)
@@ -235,8 +294,7 @@ class Typing(Base):
             return None
         if isinstance(want, t.SetType):
             inner = self._try_coerce(value, want.element)
-            return inner if inner is not None else (
-                value if t.same(have, want.element) else None)
+            return inner if inner is not None else (value if t.same(have, want.element) else None)
         if isinstance(have, t.SetType) and isinstance(value, c.Mask | c.Range):
             return None
         if isinstance(value, c.Ternary):
@@ -246,8 +304,12 @@ class Typing(Base):
                 return c.Ternary(value.span, want, value.condition, yes, no)
         if isinstance(have, t.BlockType) and isinstance(want, t.BlockType):
             return value if self._block_fits(have, want) else None
-        if isinstance(have, t.Extern) and isinstance(want, t.Extern) and (
-                (have.origin or have) is (want.origin or want)) and not want.args:
+        if (
+            isinstance(have, t.Extern)
+            and isinstance(want, t.Extern)
+            and ((have.origin or have) is (want.origin or want))
+            and not want.args
+        ):
             return value
         return None
 
@@ -259,9 +321,14 @@ class Typing(Base):
             return False
         return all(
             own.direction == its.direction
-            and (t.same(own.type, its.type) or t.has_variables(its.type)
-                 or its.type is t.ANYTHING or own.type is t.ANYTHING)
-            for own, its in zip(have.params, want.params, strict=True))
+            and (
+                t.same(own.type, its.type)
+                or t.has_variables(its.type)
+                or its.type is t.ANYTHING
+                or own.type is t.ANYTHING
+            )
+            for own, its in zip(have.params, want.params, strict=True)
+        )
 
     def _coerce_aggregate(self, value: c.Aggregate, want: t.Type) -> c.Expr | None:
         parts = list(value.parts)
@@ -279,46 +346,81 @@ class Typing(Base):
         elif isinstance(want, t.Stack):
             elements = [want.element] * want.size
             if len(parts) < want.size:
-                parts += [(f"f{i}", c.Invalid(value.span, want.element))
-                          for i in range(len(parts), want.size)]
+                parts += [
+                    (f"f{i}", c.Invalid(value.span, want.element))
+                    for i in range(len(parts), want.size)
+                ]
         elif isinstance(want, t.ListType):
             elements = [want.element] * len(parts)
         else:
             return None
         if rest:
-            parts += [(f"f{i}", c.DefaultValue(value.span, elements[i]))
-                      for i in range(len(parts), len(elements))]
+            parts += [
+                (f"f{i}", c.DefaultValue(value.span, elements[i]))
+                for i in range(len(parts), len(elements))
+            ]
         if len(parts) != len(elements):
             return None
-        return c.Aggregate(value.span, want, tuple(
-            (f"f{i}", self.coerce(part, element))
-            for i, ((_, part), element) in enumerate(zip(parts, elements, strict=True))))
+        return c.Aggregate(
+            value.span,
+            want,
+            tuple(
+                (f"f{i}", self.coerce(part, element))
+                for i, ((_, part), element) in enumerate(zip(parts, elements, strict=True))
+            ),
+        )
 
-    def _coerce_struct(self, value: c.Aggregate, want: t.Struct,
-                       parts: list[tuple[str, c.Expr]], rest: bool, named: bool) -> c.Expr | None:
+    def _coerce_struct(
+        self,
+        value: c.Aggregate,
+        want: t.Struct,
+        parts: list[tuple[str, c.Expr]],
+        rest: bool,
+        named: bool,
+    ) -> c.Expr | None:
         if want.kind == "header_union":
             return None
         if not named:
             if len(parts) > len(want.fields) or (len(parts) < len(want.fields) and not rest):
-                self.error("field-count", value.span,
-                           f"{want} has {len(want.fields)} field(s), the list has {len(parts)}",
-                           "give one value for each field, in order")
+                self.error(
+                    "field-count",
+                    value.span,
+                    f"{want} has {len(want.fields)} field(s), the list has {len(parts)}",
+                    "give one value for each field, in order",
+                )
                 return c.Cast(value.span, want, value)
             given = {f.name: part for f, (_, part) in zip(want.fields, parts, strict=False)}
         else:
             given = dict(parts)
             for name, part in parts:
                 if name not in want.by_name:
-                    self.error("unknown-field", part.span, f"{want} has no field '{name}'",
-                               self.similar(name, want.by_name))
+                    self.error(
+                        "unknown-field",
+                        part.span,
+                        f"{want} has no field '{name}'",
+                        self.similar(name, want.by_name),
+                    )
             missing = [f.name for f in want.fields if f.name not in given]
             if missing and not rest:
-                self.error("field-count", value.span,
-                           f"field '{missing[0]}' of {want} is not given a value",
-                           "add it, or end the list with '...'")
-        return c.Aggregate(value.span, want, tuple(
-            (f.name, self.coerce(given[f.name], f.type) if f.name in given
-             else c.DefaultValue(value.span, f.type)) for f in want.fields))
+                self.error(
+                    "field-count",
+                    value.span,
+                    f"field '{missing[0]}' of {want} is not given a value",
+                    "add it, or end the list with '...'",
+                )
+        return c.Aggregate(
+            value.span,
+            want,
+            tuple(
+                (
+                    f.name,
+                    self.coerce(given[f.name], f.type)
+                    if f.name in given
+                    else c.DefaultValue(value.span, f.type),
+                )
+                for f in want.fields
+            ),
+        )
 
     def fit(self, value: c.Expr, want: t.Bits) -> c.Expr:
         """Give an integer of arbitrary precision a width."""
@@ -329,11 +431,19 @@ class Typing(Base):
         if wrapped != number and not self.system:
             if number < 0 and not want.signed:
                 if number < -(1 << max(0, want.width - 1)):
-                    self.warning("overflow", value.span, f"{number} does not fit in {want}; "
-                                 f"it becomes {wrapped}", "use a wider type")
+                    self.warning(
+                        "overflow",
+                        value.span,
+                        f"{number} does not fit in {want}; it becomes {wrapped}",
+                        "use a wider type",
+                    )
             else:
-                self.warning("overflow", value.span, f"{number} does not fit in {want}; "
-                             f"it becomes {wrapped}", "use a wider type or a smaller number")
+                self.warning(
+                    "overflow",
+                    value.span,
+                    f"{number} does not fit in {want}; it becomes {wrapped}",
+                    "use a wider type or a smaller number",
+                )
         return c.Const(value.span, want, wrapped, value.written if wrapped == number else "")
 
     def mismatch(self, value: c.Expr, want: t.Type, what: str = "") -> None:
@@ -348,7 +458,9 @@ class Typing(Base):
             if base.signed == target.signed:
                 cure = f"cast it: ({want}) ..." + (
                     f", or take a slice [{target.width - 1}:0]"
-                    if base.width > target.width > 0 and not base.signed else "")
+                    if base.width > target.width > 0 and not base.signed
+                    else ""
+                )
             elif base.width == target.width:
                 cure = f"cast it: ({want}) ..."
             else:
@@ -356,8 +468,11 @@ class Typing(Base):
         elif isinstance(target, t.BoolType) and isinstance(base, t.Bits | t.InfInt):
             cure = "compare it with 0: ... != 0"
         elif isinstance(base, t.BoolType) and isinstance(target, t.Bits):
-            cure = (f"cast it: ({want}) ..." if target.width == 1
-                    else f"choose: (... ? {target.width}w1 : {target.width}w0)")
+            cure = (
+                f"cast it: ({want}) ..."
+                if target.width == 1
+                else f"choose: (... ? {target.width}w1 : {target.width}w0)"
+            )
         elif isinstance(want, t.NewType) and t.same(t.strip(have), target):
             cure = f"'{want}' is a type of its own: cast with ({want}) ..."
         elif isinstance(have, t.NewType):
@@ -370,7 +485,9 @@ class Typing(Base):
 def _key(type_: t.Type) -> str:
     """A text that is equal for equal types."""
     if isinstance(type_, t.Named):
-        return f"{type_}@{id(getattr(type_, 'decl', None) or getattr(type_, 'origin', None) or type_)}"
+        return (
+            f"{type_}@{id(getattr(type_, 'decl', None) or getattr(type_, 'origin', None) or type_)}"
+        )
     return f"{type(type_).__name__}:{type_}"
 
 
@@ -385,8 +502,17 @@ def _field_problem(kind: str, type_: t.Type) -> str:
         return ""
     if kind == "header_union":
         return "" if t.is_header(base) else "a header_union holds headers only"
-    if isinstance(base, t.InfInt | t.Void | t.StringType | t.Extern | t.BlockType
-                  | t.MatchKindType | t.ListType | t.SetType):
+    if isinstance(
+        base,
+        t.InfInt
+        | t.Void
+        | t.StringType
+        | t.Extern
+        | t.BlockType
+        | t.MatchKindType
+        | t.ListType
+        | t.SetType,
+    ):
         return "it has no representation at run time"
     if kind == "header":
         if isinstance(base, t.Bits | t.BoolType | t.Varbit | t.SerializableEnum):

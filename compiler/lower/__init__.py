@@ -12,6 +12,7 @@ from compiler.instances import BlockInstance, Instances, annotation
 from compiler.lower.base import Frame, LoweringError
 from compiler.lower.graph import reachable, simplify
 from compiler.lower.parsers import Parsers
+from compiler.lower.shared import share
 from compiler.lower.storage import Storage
 from compiler.lower.values import Record, Val, scalar_type
 
@@ -20,6 +21,17 @@ if TYPE_CHECKING:
 
 __all__ = ["lower"]
 
+_MAKES_VALID = {
+    "extract",
+    "extract_VL",
+    "add_header",
+    "assign_header",
+    "assign_union",
+    "assign_header_stack",
+    "assign_union_stack",
+    "push",
+    "pop",
+}
 _STAGES = ("parser", "verify", "ingress", "egress", "update", "deparser")
 
 
@@ -42,18 +54,22 @@ class Switch(Parsers):
         self._checksums("verify", blocks["verify"], [headers, metadata])
 
     def _stages(self, main: c.Instance) -> dict[str, BlockInstance] | None:
-        if main.type.name != "V1Switch" if isinstance(main.type, t.Named) else True:  # noqa: SIM211
+        if main.type.name != "V1Switch" if isinstance(main.type, t.Named) else True:
             self.diagnostics.error(
-                "unknown-architecture", main.span, f"package '{main.type}' is not known here",
-                "the architecture supported is v1model: write V1Switch(...) main;")
+                "unknown-architecture",
+                main.span,
+                f"package '{main.type}' is not known here",
+                "the architecture supported is v1model: write V1Switch(...) main;",
+            )
             return None
         found: dict[str, BlockInstance] = {}
         for stage, arg in zip(_STAGES, main.args, strict=False):
             block = self._stage(arg)
             if block is None:
                 if arg is not None:
-                    self.diagnostics.error("package-argument", arg.span, "this is not a parser or "
-                                           "control with a body")
+                    self.diagnostics.error(
+                        "package-argument", arg.span, "this is not a parser or control with a body"
+                    )
                 return None
             found[stage] = block
             self.instances.stages.append(block)
@@ -67,27 +83,39 @@ class Switch(Parsers):
             return None
         return self.instances.block(instance, instance.block.name, None)
 
-    def _parameters(self, decl: c.Parser | c.Control,
-                    span: Span) -> tuple[Val, Val, Val]:
+    def _parameters(self, decl: c.Parser | c.Control, span: Span) -> tuple[Val, Val, Val]:
         types = [t.strip(v.type) for v in decl.params]
         if len(types) != 4 or not isinstance(types[3], t.Struct):
-            self.diagnostics.error("package-argument", span, "the parser does not take "
-                                   "(packet_in, out H, inout M, inout standard_metadata_t)")
+            self.diagnostics.error(
+                "package-argument",
+                span,
+                "the parser does not take (packet_in, out H, inout M, inout standard_metadata_t)",
+            )
             raise LoweringError
         headers_type, metadata_type = types[1], types[2]
         standard = self.storage.standard_metadata(types[3])
         if not isinstance(headers_type, t.Struct) or headers_type.kind != "struct":
-            raise self.fail(decl.params[1].span, f"the headers parameter is {headers_type}, not a "
-                            "struct", "declare a struct of headers", "bad-parameter")
+            raise self.fail(
+                decl.params[1].span,
+                f"the headers parameter is {headers_type}, not a struct",
+                "declare a struct of headers",
+                "bad-parameter",
+            )
         if not isinstance(metadata_type, t.Struct) or metadata_type.kind != "struct":
-            raise self.fail(decl.params[2].span, f"the metadata parameter is {metadata_type}, not "
-                            "a struct", "declare a struct", "bad-parameter")
+            raise self.fail(
+                decl.params[2].span,
+                f"the metadata parameter is {metadata_type}, not a struct",
+                "declare a struct",
+                "bad-parameter",
+            )
         for each in headers_type.fields:
             if scalar_type(each.type) is not None or isinstance(t.strip(each.type), t.Tuple):
-                raise self.fail(each.span or decl.params[1].span, f"field '{each.name}' of the "
-                                f"headers struct is {each.type}",
-                                "it may hold headers, stacks and unions; keep scalars in metadata",
-                                "bad-parameter")
+                raise self.fail(
+                    each.span or decl.params[1].span,
+                    f"field '{each.name}' of the headers struct is {each.type}",
+                    "it may hold headers, stacks and unions; keep scalars in metadata",
+                    "bad-parameter",
+                )
         headers = self.storage.headers(headers_type)
         return headers, self.storage.user_metadata(metadata_type), standard
 
@@ -96,10 +124,12 @@ class Switch(Parsers):
         self._collect_lists(t.strip(decl.params[2].type), metadata, lists, ())
         for index, fields in lists.items():
             self.program.field_lists.append(
-                ir.FieldList(f"field_list{index}", index, tuple(fields)))
+                ir.FieldList(f"field_list{index}", index, tuple(fields))
+            )
 
-    def _collect_lists(self, type_: t.Type, place: Val, lists: dict[int, list[ir.Value]],
-                       outer: tuple[int, ...]) -> None:
+    def _collect_lists(
+        self, type_: t.Type, place: Val, lists: dict[int, list[ir.Value]], outer: tuple[int, ...]
+    ) -> None:
         if not isinstance(type_, t.Struct) or not isinstance(place, Record):
             return
         for each in type_.fields:
@@ -153,9 +183,11 @@ class Switch(Parsers):
             self.jump(None, ir.Block())
         except LoweringError:
             return
+        share(entry, self.storage, self.diagnostics)
         first = simplify(entry) or ir.Block(end=ir.Jump(None))
         self.program.pipelines.append(
-            ir.Pipeline(name, first, instance.decl.decl.span, instance.path))
+            ir.Pipeline(name, first, instance.decl.decl.span, instance.path)
+        )
 
     def _deparser(self, instance: BlockInstance, places: list[Val]) -> None:
         self._start("deparser", "deparser", instance)
@@ -170,19 +202,56 @@ class Switch(Parsers):
         except LoweringError:
             return
         first = simplify(entry)
+        emitted: dict[str, Span] = {}
         for block in reachable(first):
             for op in block.ops:
                 if op.op != "emit":
-                    self.error("bad-deparser", op.span, "a deparser can do nothing but emit",
-                               "compute it in egress or in the checksum control")
+                    self.error(
+                        "bad-deparser",
+                        op.span,
+                        "a deparser can do nothing but emit",
+                        "compute it in egress or in the checksum control",
+                    )
                 else:
                     assert isinstance(op.args[0], ir.Name)
                     self.program.deparser.append(op.args[0].name)
+                    emitted.setdefault(op.args[0].name, op.span)
             if not isinstance(block.end, ir.Jump):
                 span = getattr(block.end, "span", None) or instance.decl.decl.span
-                self.error("bad-deparser", span, "a deparser cannot branch",
-                           "emit every header: those that are not valid are left out anyway")
+                self.error(
+                    "bad-deparser",
+                    span,
+                    "a deparser cannot branch",
+                    "emit every header: those that are not valid are left out anyway",
+                )
                 return
+        self._check_emitted(emitted)
+
+    def _check_emitted(self, emitted: dict[str, Span]) -> None:
+        """A header nothing ever makes valid is never sent."""
+        blocks = [*self.program.states]
+        for pipeline in self.program.pipelines:
+            blocks += reachable(pipeline.entry)
+        for action in self.program.actions:
+            blocks += reachable(action.entry)
+        made: set[str] = set()
+        for block in blocks:
+            for op in block.ops:
+                if op.op in _MAKES_VALID and isinstance(op.args[0], ir.Name | ir.Element):
+                    first = op.args[0]
+                    made.add(first.name if isinstance(first, ir.Name) else first.stack)
+        told: set[str] = set()
+        for name, span in emitted.items():
+            stem = name.partition("[")[0]
+            owners = {name, stem, name.rpartition(".")[0], stem.partition(".")[0]}
+            if not owners & made and stem not in told:
+                told.add(stem)
+                self.diagnostics.warning(
+                    "never-valid",
+                    span,
+                    f"header '{stem}' is emitted, but nothing makes it valid",
+                    "extract it in the parser, or call setValid() where it is filled in",
+                )
 
     def _checksums(self, name: str, instance: BlockInstance, places: list[Val]) -> None:
         self._start("checksum", name, instance)
@@ -196,8 +265,12 @@ class Switch(Parsers):
             return
         for block in reachable(simplify(entry)):
             for op in block.ops:
-                self.error("bad-checksum", op.span, "only checksum calls can stand here",
-                           "compute it in ingress or egress")
+                self.error(
+                    "bad-checksum",
+                    op.span,
+                    "only checksum calls can stand here",
+                    "compute it in ingress or egress",
+                )
                 return
 
 

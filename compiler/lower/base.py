@@ -47,8 +47,14 @@ class LoweringError(Exception):
 class Builder:
     """Fills blocks with operations."""
 
-    def __init__(self, program: ir.Program, storage: Storage, instances: Instances,
-                 source: c.Program, diagnostics: Diagnostics) -> None:
+    def __init__(
+        self,
+        program: ir.Program,
+        storage: Storage,
+        instances: Instances,
+        source: c.Program,
+        diagnostics: Diagnostics,
+    ) -> None:
         self.program = program
         self.storage = storage
         self.instances = instances
@@ -72,8 +78,9 @@ class Builder:
         """Report an error."""
         self.diagnostics.error(code, span, message, cure)
 
-    def fail(self, span: Span, message: str, cure: str = "", code: str = "unsupported") -> (
-            LoweringError):
+    def fail(
+        self, span: Span, message: str, cure: str = "", code: str = "unsupported"
+    ) -> LoweringError:
         """Report something BMv2 cannot do; the caller raises the result."""
         self.diagnostics.error(code, span, message, cure)
         return LoweringError()
@@ -82,8 +89,12 @@ class Builder:
         """Append an operation."""
         self._budget -= 1
         if self._budget <= 0:
-            raise self.fail(span, "the program becomes too large when its calls are expanded",
-                            "call fewer functions inside each other", "too-large")
+            raise self.fail(
+                span,
+                "the program becomes too large when its calls are expanded",
+                "call fewer functions inside each other",
+                "too-large",
+            )
         self.block.ops.append(ir.Operation(op, args, span))
 
     def end(self, terminator: ir.Terminator, following: ir.Block) -> None:
@@ -109,8 +120,9 @@ class Builder:
         if isinstance(value, Record):
             return Record(value.type, {n: self.spill(v, span) for n, v in value.fields.items()})
         if isinstance(value, HeaderValue):
-            return HeaderValue(value.type, {n: self.spill(v, span)
-                                            for n, v in value.fields.items()})
+            return HeaderValue(
+                value.type, {n: self.spill(v, span) for n, v in value.fields.items()}
+            )
         if isinstance(value, ListValue):
             return ListValue(value.type, tuple(self.spill(v, span) for v in value.elements))
         place = self.temporary(value.type)

@@ -7,7 +7,7 @@ left is copied away before, so that the order of evaluation stays the language's
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from compiler import core as c
 from compiler import ir
@@ -32,6 +32,8 @@ from compiler.lower.values import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from compiler.diagnostics import Span
 
 _PURE = {"isValid"}
@@ -155,7 +157,7 @@ class Expressions(Builder):
         if isinstance(base, UnionPlace):
             member = base.type.by_name[name]
             assert isinstance(member.type, t.Struct)
-            from compiler.instances import given_name  # noqa: PLC0415
+            from compiler.instances import given_name
 
             return HeaderPlace(member.type, f"{base.name}.{given_name(member.annotations, name)}")
         if isinstance(base, EndPlace) and t.is_union(base.type):
@@ -165,20 +167,25 @@ class Expressions(Builder):
         if isinstance(base, InvalidValue):
             return self.default(base.type.by_name[name].type, expr.span)  # type: ignore[attr-defined]
         if isinstance(base, HeaderPlace | ElementPlace | EndPlace):
-            from compiler.instances import given_name  # noqa: PLC0415
+            from compiler.instances import given_name
 
             member = base.type.by_name[name]
             return self.header_field(base, given_name(member.annotations, name), member.type, expr)
         raise self.fail(expr.span, f"field '{name}' cannot be reached here")
 
-    def header_field(self, base: HeaderPlace | ElementPlace | EndPlace, path: str, type_: t.Type,
-                     expr: c.Expr) -> Val:
+    def header_field(
+        self, base: HeaderPlace | ElementPlace | EndPlace, path: str, type_: t.Type, expr: c.Expr
+    ) -> Val:
         """A field of a header, or the record of fields of a struct inside it."""
         stripped = t.strip(type_)
         if isinstance(stripped, t.Struct):
-            return Record(stripped, {
-                f.name: self.header_field(base, f"{path}.{f.name}", f.type, expr)
-                for f in stripped.fields})
+            return Record(
+                stripped,
+                {
+                    f.name: self.header_field(base, f"{path}.{f.name}", f.type, expr)
+                    for f in stripped.fields
+                },
+            )
         low = scalar_type(type_)
         assert low is not None
         if isinstance(base, HeaderPlace):
@@ -187,8 +194,11 @@ class Expressions(Builder):
             names = [name for name, _ in leaves(base.type)]
             return ir.ElementField(low, base.stack, base.index, names.index(path))
         if base.part == "next":
-            raise self.fail(expr.span, "a field of 'next' cannot be read",
-                            "'next' can only be extracted into; read 'last' after that")
+            raise self.fail(
+                expr.span,
+                "a field of 'next' cannot be read",
+                "'next' can only be extracted into; read 'last' after that",
+            )
         return ir.LastField(low, base.stack, path, base.member)
 
     def _stack_part(self, expr: c.StackPart) -> Val:
@@ -222,15 +232,22 @@ class Expressions(Builder):
         assert isinstance(element, t.Struct)
         if isinstance(index, ir.Lit):
             if not 0 <= index.value < base.type.size:
-                raise self.fail(expr.span, f"index {index.value} is outside the stack",
-                                f"indices go from 0 to {base.type.size - 1}", "out-of-range")
+                raise self.fail(
+                    expr.span,
+                    f"index {index.value} is outside the stack",
+                    f"indices go from 0 to {base.type.size - 1}",
+                    "out-of-range",
+                )
             name = f"{base.name}[{index.value}]"
             if element.kind == "header_union":
                 return UnionPlace(element, name)
             return HeaderPlace(element, name)
         if element.kind == "header_union":
-            raise self.fail(expr.span, "a stack of unions needs an index known at compile time",
-                            "use 'if' or 'switch' to choose among constant indices")
+            raise self.fail(
+                expr.span,
+                "a stack of unions needs an index known at compile time",
+                "use 'if' or 'switch' to choose among constant indices",
+            )
         if not isinstance(index, ir.FieldRef | ir.ParamRef):
             index = self.simple(index, expr.span)
         return ElementPlace(element, base.name, index, base.type.size)
@@ -282,8 +299,12 @@ class Expressions(Builder):
 
     def _ternary(self, expr: c.Ternary) -> Val:
         type_ = scalar_type(expr.type)
-        if type_ is not None and not self.effectful(expr.yes) and not self.effectful(expr.no) and (
-                not isinstance(type_, t.Varbit)):
+        if (
+            type_ is not None
+            and not self.effectful(expr.yes)
+            and not self.effectful(expr.no)
+            and (not isinstance(type_, t.Varbit))
+        ):
             condition = self.scalar(expr.condition)
             return ir.Op(type_, "?", (condition, self.scalar(expr.yes), self.scalar(expr.no)))
         result = self.temporary(expr.type)
@@ -306,8 +327,10 @@ class Expressions(Builder):
         parts = [p for _, p in expr.parts if not isinstance(p, c.DefaultValue)]
         lowered = iter(self.values(parts))
         names = [n for n, _ in expr.parts]
-        values = [self.default(p.type, p.span) if isinstance(p, c.DefaultValue) else next(lowered)
-                  for _, p in expr.parts]
+        values = [
+            self.default(p.type, p.span) if isinstance(p, c.DefaultValue) else next(lowered)
+            for _, p in expr.parts
+        ]
         base = t.strip(expr.type)
         if t.is_header(base):
             assert isinstance(base, t.Struct)
@@ -330,8 +353,9 @@ class Expressions(Builder):
                 return InvalidValue(base)
             return Record(base, {f.name: self.default(f.type, span) for f in base.fields})
         if isinstance(base, t.Tuple):
-            return Record(base, {f"f{i}": self.default(e, span)
-                                 for i, e in enumerate(base.elements)})
+            return Record(
+                base, {f"f{i}": self.default(e, span) for i, e in enumerate(base.elements)}
+            )
         if isinstance(base, t.Stack):
             return ListValue(base, tuple(InvalidValue(base.element) for _ in range(base.size)))
         low = scalar_type(base)
@@ -372,11 +396,19 @@ class Expressions(Builder):
         if isinstance(left, ir.Value) and isinstance(right, ir.Value):
             return ir.Op(t.BOOL, "==", (left, right))
         if isinstance(left, Record) and isinstance(right, Record):
-            return conjunction([self.equal(a, b, span) for a, b in zip(
-                left.fields.values(), right.fields.values(), strict=True)])
+            return conjunction(
+                [
+                    self.equal(a, b, span)
+                    for a, b in zip(left.fields.values(), right.fields.values(), strict=True)
+                ]
+            )
         if isinstance(left, StackPlace | ListValue) and isinstance(right, StackPlace | ListValue):
-            return conjunction([self.equal(a, b, span) for a, b in zip(
-                self.elements(left), self.elements(right), strict=True)])
+            return conjunction(
+                [
+                    self.equal(a, b, span)
+                    for a, b in zip(self.elements(left), self.elements(right), strict=True)
+                ]
+            )
         one, other = self.valid(left, span), self.valid(right, span)
         if isinstance(left, InvalidValue) or isinstance(right, InvalidValue):
             return negate(other if isinstance(left, InvalidValue) else one)
@@ -387,9 +419,12 @@ class Expressions(Builder):
             assert isinstance(type_, t.Struct)
             members = type_.fields
         dummy = c.Any(span, t.ANYTHING)
-        fields = conjunction([
-            self.equal(self.field(left, f.name, dummy), self.field(right, f.name, dummy), span)
-            for f in members])
+        fields = conjunction(
+            [
+                self.equal(self.field(left, f.name, dummy), self.field(right, f.name, dummy), span)
+                for f in members
+            ]
+        )
         if isinstance(left, UnionPlace):
             return fields
         both = conjunction([one, other, fields])
@@ -410,8 +445,7 @@ class Expressions(Builder):
         if isinstance(expr, c.Slice):
             base = self.place(expr.base)
             if isinstance(base, SlicePlace):
-                return SlicePlace(expr.type, base.base, base.low + expr.high,
-                                  base.low + expr.low)
+                return SlicePlace(expr.type, base.base, base.low + expr.high, base.low + expr.low)
             assert isinstance(base, ir.Value)
             return SlicePlace(expr.type, base, expr.high, expr.low)
         if isinstance(expr, c.Cast):
@@ -454,8 +488,7 @@ class Expressions(Builder):
         if isinstance(value, ListValue):
             value = Record(target.type, dict(zip(target.fields, value.elements, strict=True)))
         assert isinstance(value, Record)
-        self.assign_all(list(zip(target.fields.values(), value.fields.values(), strict=True)),
-                        span)
+        self.assign_all(list(zip(target.fields.values(), value.fields.values(), strict=True)), span)
 
     def assign_all(self, pairs: list[tuple[Val, Val]], span: Span) -> None:
         """Assign as if at once: values that an earlier assignment would change go first."""
@@ -487,8 +520,9 @@ class Expressions(Builder):
     def _assign_header(self, target: Val, value: Val, span: Span) -> None:
         name = self.copy_name(target)
         if name is None or isinstance(target, EndPlace):
-            raise self.fail(span, "this header cannot be assigned here",
-                            "name the element by an index")
+            raise self.fail(
+                span, "this header cannot be assigned here", "name the element by an index"
+            )
         if isinstance(value, InvalidValue):
             self.invalidate(target, span)
         elif isinstance(value, HeaderValue):
@@ -514,8 +548,9 @@ class Expressions(Builder):
         self.emit("add_header", (name,), span)
         dummy = c.Any(span, t.ANYTHING)
         for each in value.type.fields:
-            self.assign(self.field(target, each.name, dummy), self.field(value, each.name, dummy),
-                        span)
+            self.assign(
+                self.field(target, each.name, dummy), self.field(value, each.name, dummy), span
+            )
 
     def invalidate(self, place: Val, span: Span) -> None:
         """Make a header or union invalid."""
@@ -577,7 +612,7 @@ def convert(value: ir.Value, type_: t.Type) -> ir.Value:
             return ir.Lit(type_, value.value)
         return ir.Op(type_, "b2d", (value,))
     if isinstance(value, ir.Lit):
-        from compiler import folding  # noqa: PLC0415
+        from compiler import folding
 
         return ir.Lit(type_, folding.wrap(value.value, type_))
     return ir.Op(type_, "cast", (value,))
@@ -616,11 +651,19 @@ def shift(op: str, left: ir.Value, right: ir.Value, type_: t.Type) -> ir.Value:
     return result
 
 
-_RULES = {
-    c.Const: Expressions._const, c.Ref: Expressions._ref, c.Field: Expressions._field,
-    c.StackPart: Expressions._stack_part, c.Index: Expressions._index,
-    c.Slice: Expressions._slice, c.Unary: Expressions._unary, c.Binary: Expressions._binary,
-    c.Ternary: Expressions._ternary, c.Cast: Expressions._cast,
-    c.Aggregate: Expressions._aggregate, c.Invalid: Expressions._invalid,
-    c.DefaultValue: Expressions._default, c.Call: Expressions._call,
+_RULES: dict[type, Callable[..., Any]] = {
+    c.Const: Expressions._const,
+    c.Ref: Expressions._ref,
+    c.Field: Expressions._field,
+    c.StackPart: Expressions._stack_part,
+    c.Index: Expressions._index,
+    c.Slice: Expressions._slice,
+    c.Unary: Expressions._unary,
+    c.Binary: Expressions._binary,
+    c.Ternary: Expressions._ternary,
+    c.Cast: Expressions._cast,
+    c.Aggregate: Expressions._aggregate,
+    c.Invalid: Expressions._invalid,
+    c.DefaultValue: Expressions._default,
+    c.Call: Expressions._call,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from compiler import core as c
 from compiler import ir
@@ -26,10 +26,20 @@ from compiler.lower.values import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from compiler.diagnostics import Span
 
-_ALGORITHMS = {"crc32", "crc32_custom", "crc16", "crc16_custom", "random", "identity", "csum16",
-               "xor16"}
+_ALGORITHMS = {
+    "crc32",
+    "crc32_custom",
+    "crc16",
+    "crc16_custom",
+    "random",
+    "identity",
+    "csum16",
+    "xor16",
+}
 
 
 class Externs(Expressions):
@@ -63,8 +73,9 @@ class Externs(Expressions):
         found: list[ir.Value] = []
         for value, arg in zip(self.values(exprs), exprs, strict=True):
             if not isinstance(value, ir.Value):
-                raise self.fail(arg.span, f"a value of type {arg.type} cannot be used here",
-                                "use bit<> values")
+                raise self.fail(
+                    arg.span, f"a value of type {arg.type} cannot be used here", "use bit<> values"
+                )
             found.append(self.simple(value, arg.span))
         return found
 
@@ -83,8 +94,9 @@ class Externs(Expressions):
         else:
             copy = self.temporary(arg.type)
         if not isinstance(copy, ir.Value):
-            raise self.fail(arg.span, f"a result of type {arg.type} cannot be had here",
-                            "use a bit<> variable")
+            raise self.fail(
+                arg.span, f"a result of type {arg.type} cannot be had here", "use a bit<> variable"
+            )
         return copy, target
 
     def finish(self, written: ir.Value, target: Val | None, span: Span) -> None:
@@ -100,8 +112,9 @@ class Externs(Expressions):
             arg = bound if isinstance(bound, c.Expr) else arg
         if isinstance(arg, c.Const):
             return str(arg.value)
-        raise self.fail(expr.span, "this argument must be known at compile time",
-                        "name a member of the enum")
+        raise self.fail(
+            expr.span, "this argument must be known at compile time", "name a member of the enum"
+        )
 
     def constant_argument(self, expr: c.Call, index: int) -> int:
         """An integer argument known at compile time."""
@@ -109,8 +122,9 @@ class Externs(Expressions):
         assert arg is not None
         value = self.scalar(arg)
         if not isinstance(value, ir.Lit):
-            raise self.fail(arg.span, "this argument must be known at compile time",
-                            "use a number or a 'const'")
+            raise self.fail(
+                arg.span, "this argument must be known at compile time", "use a number or a 'const'"
+            )
         return value.value
 
     def object_of(self, expr: c.Call) -> ir.Object:
@@ -134,18 +148,27 @@ class Externs(Expressions):
             return [leaf for part in value.fields.values() for leaf in self.flatten(part, span)]
         if isinstance(value, HeaderPlace | ElementPlace):
             dummy = c.Any(span, t.ANYTHING)
-            return [leaf for path, type_ in leaves(value.type)
-                    for leaf in self.flatten(self.header_field(value, path, type_, dummy), span)]
+            return [
+                leaf
+                for path, type_ in leaves(value.type)
+                for leaf in self.flatten(self.header_field(value, path, type_, dummy), span)
+            ]
         if isinstance(value, StackPlace | ListValue):
             return [leaf for e in self.elements(value) for leaf in self.flatten(e, span)]
         if isinstance(value, EndPlace):
             dummy = c.Any(span, t.ANYTHING)
-            return [leaf for f in value.type.fields
-                    for leaf in self.flatten(self.field(value, f.name, dummy), span)]
+            return [
+                leaf
+                for f in value.type.fields
+                for leaf in self.flatten(self.field(value, f.name, dummy), span)
+            ]
         if isinstance(value, UnionPlace):
             dummy = c.Any(span, t.ANYTHING)
-            return [leaf for f in value.type.fields
-                    for leaf in self.flatten(self.field(value, f.name, dummy), span)]
+            return [
+                leaf
+                for f in value.type.fields
+                for leaf in self.flatten(self.field(value, f.name, dummy), span)
+            ]
         raise self.fail(span, "this has no fields to list here")
 
     def inputs(self, expr: c.Expr | None, *, exact: bool = False) -> tuple[ir.Value, ...]:
@@ -158,19 +181,26 @@ class Externs(Expressions):
                     raise self.fail(expr.span, "a number here needs a width", "write it as 8w...")
                 found.append(leaf)
             elif exact:
-                raise self.fail(expr.span, "only fields and constants can enter a checksum",
-                                "compute the value in ingress or egress, keep it in metadata")
+                raise self.fail(
+                    expr.span,
+                    "only fields and constants can enter a checksum",
+                    "compute the value in ingress or egress, keep it in metadata",
+                )
             else:
                 found.append(self.simple(leaf, expr.span))
         return tuple(found)
 
-    def calculation(self, algorithm: str, inputs: tuple[ir.Value, ...], span: Span | None,
-                    payload: bool = False) -> str:
+    def calculation(
+        self, algorithm: str, inputs: tuple[ir.Value, ...], span: Span | None, payload: bool = False
+    ) -> str:
         """Register a calculation."""
         if algorithm not in _ALGORITHMS:
             raise self.fail(span or self.span, f"there is no algorithm '{algorithm}'")  # type: ignore[arg-type]
-        name = "calc" if not self.program.calculations else (
-            f"calc_{len(self.program.calculations) - 1}")
+        name = (
+            "calc"
+            if not self.program.calculations
+            else (f"calc_{len(self.program.calculations) - 1}")
+        )
         self.program.calculations.append(ir.Calculation(name, algorithm, inputs, payload, span))
         return name
 
@@ -181,8 +211,12 @@ class Externs(Expressions):
     def only_in(self, pipeline: str, expr: c.Call, what: str) -> None:
         """Report a call that means something in one pipeline only."""
         if self.pipeline != pipeline:
-            self.error("misplaced", expr.span, f"{what} can be called in {pipeline} only",
-                       f"move it to the {pipeline} control")
+            self.error(
+                "misplaced",
+                expr.span,
+                f"{what} can be called in {pipeline} only",
+                f"move it to the {pipeline} control",
+            )
 
     # Packets
 
@@ -193,8 +227,11 @@ class Externs(Expressions):
         name: ir.Name
         copy: Val | None = None
         if isinstance(target, EndPlace) and target.part == "next":
-            name = (ir.Name("union_stack", target.stack, target.member) if target.member
-                    else ir.Name("stack", target.stack))
+            name = (
+                ir.Name("union_stack", target.stack, target.member)
+                if target.member
+                else ir.Name("stack", target.stack)
+            )
         elif isinstance(target, HeaderPlace):
             name = ir.Name("regular", target.name)
         elif isinstance(target, ElementPlace):
@@ -204,23 +241,37 @@ class Externs(Expressions):
             name = ir.Name("regular", fresh.name)
         else:
             type_ = getattr(target, "type", None)
-            raise self.fail(expr.span, f"extract needs a header, not {type_}",
-                            "extract the headers inside it one by one")
+            raise self.fail(
+                expr.span,
+                f"extract needs a header, not {type_}",
+                "extract the headers inside it one by one",
+            )
         if isinstance(target, EndPlace) and t.is_union(target.type):
-            raise self.fail(expr.span, "a header union cannot be extracted as a whole",
-                            "choose one of its headers")
+            raise self.fail(
+                expr.span,
+                "a header union cannot be extracted as a whole",
+                "choose one of its headers",
+            )
         header = target.type
         assert isinstance(header, t.Struct)
         varies = any(isinstance(t.strip(f.type), t.Varbit) for f in header.fields)
         if len(expr.args) == 1:
             if varies:
-                raise self.fail(expr.span, f"header {header} has a varbit field",
-                                "call extract(header, length in bits)", "bad-extract")
+                raise self.fail(
+                    expr.span,
+                    f"header {header} has a varbit field",
+                    "call extract(header, length in bits)",
+                    "bad-extract",
+                )
             self.emit("extract", (name,), expr.span)
         else:
             if not varies:
-                raise self.fail(expr.span, f"header {header} has no varbit field",
-                                "call extract(header)", "bad-extract")
+                raise self.fail(
+                    expr.span,
+                    f"header {header} has no varbit field",
+                    "call extract(header)",
+                    "bad-extract",
+                )
             size = expr.args[1]
             assert size is not None
             self.emit("extract_VL", (name, self.scalar(size)), expr.span)
@@ -245,13 +296,15 @@ class Externs(Expressions):
                 return HeaderValue(base, fields)
             return Record(base, fields)
         if isinstance(base, t.Tuple):
-            return Record(base, {f"f{i}": self._look(e, offset, expr)
-                                 for i, e in enumerate(base.elements)})
+            return Record(
+                base, {f"f{i}": self._look(e, offset, expr) for i, e in enumerate(base.elements)}
+            )
         low = scalar_type(base)
         width = t.width_of(base)
         if low is None or width is None or isinstance(low, t.Varbit):
-            raise self.fail(expr.span, f"lookahead cannot read a {type_}",
-                            "its width must be fixed")
+            raise self.fail(
+                expr.span, f"lookahead cannot read a {type_}", "its width must be fixed"
+            )
         place = self.temporary(low)
         assert isinstance(place, ir.Value)
         raw: ir.Value = ir.Lookahead(t.Bits(width), offset[0], width)
@@ -266,8 +319,11 @@ class Externs(Expressions):
         self.emit("advance", (self.scalar(size),), expr.span)
 
     def _length(self, expr: c.Call) -> Val:
-        raise self.fail(expr.span, "BMv2 cannot tell the packet's length in the parser",
-                        "standard_metadata.packet_length has the length of the whole packet")
+        raise self.fail(
+            expr.span,
+            "BMv2 cannot tell the packet's length in the parser",
+            "standard_metadata.packet_length has the length of the whole packet",
+        )
 
     def _emit(self, expr: c.Call) -> None:
         if self.mode != "deparser":
@@ -290,8 +346,12 @@ class Externs(Expressions):
             for part in value.fields.values():
                 self._emit_value(part, span)
         elif not isinstance(value, InvalidValue):
-            raise self.fail(span, "only headers can be emitted",
-                            "emit a header, a stack, a union, or a struct of them", "bad-emit")
+            raise self.fail(
+                span,
+                "only headers can be emitted",
+                "emit a header, a stack, a union, or a struct of them",
+                "bad-emit",
+            )
 
     def _verify(self, expr: c.Call) -> None:
         self._in_parser(expr)
@@ -312,8 +372,12 @@ class Externs(Expressions):
     def _check_direct(self, expr: c.Call, kind: str) -> ir.Object:
         found = self.object_of(expr)
         if self.mode != "action":
-            self.error("misplaced", expr.span, f"a direct {kind} is used in actions of its table "
-                       "only", f"call it in an action, or use an indexed {kind}")
+            self.error(
+                "misplaced",
+                expr.span,
+                f"a direct {kind} is used in actions of its table only",
+                f"call it in an action, or use an indexed {kind}",
+            )
         return found
 
     def _execute_meter(self, expr: c.Call) -> None:
@@ -366,8 +430,11 @@ class Externs(Expressions):
         maximum = self.argument(expr, 4)
         written, target = self.destination(expr, 0)
         name = self.calculation(algorithm, inputs, None)
-        self.emit("modify_field_with_hash_based_offset",
-                  (written, base, ir.Name("calculation", name), maximum), expr.span)
+        self.emit(
+            "modify_field_with_hash_based_offset",
+            (written, base, ir.Name("calculation", name), maximum),
+            expr.span,
+        )
         self.finish(written, target, expr.span)
 
     def _digest(self, expr: c.Call) -> None:
@@ -380,8 +447,9 @@ class Externs(Expressions):
         else:
             unnamed = sum(1 for d in self.program.digests if not isinstance(d.type, t.Struct))
             name = f"digest_{unnamed}"
-        values = tuple(self._stored(leaf, data.span)
-                       for leaf in self.flatten(self.value(data), data.span))
+        values = tuple(
+            self._stored(leaf, data.span) for leaf in self.flatten(self.value(data), data.span)
+        )
         self.program.learn_lists.append(ir.LearnList(name, values, expr.span))
         self.program.digests.append(ir.Digest(name, type_))
         index = len(self.program.learn_lists)
@@ -400,17 +468,20 @@ class Externs(Expressions):
         for known in self.program.field_lists:
             if known.index == index:
                 return ir.Lit(t.BIT32, self.program.field_lists.index(known) + 1)
-        self.diagnostics.warning("empty-field-list", expr.span,
-                                 f"no field of the user metadata is annotated "
-                                 f"@field_list({index})",
-                                 f"annotate what shall be kept with @field_list({index})")
+        self.diagnostics.warning(
+            "empty-field-list",
+            expr.span,
+            f"no field of the user metadata is annotated @field_list({index})",
+            f"annotate what shall be kept with @field_list({index})",
+        )
         return self._empty_list(index)
 
     def _empty_list(self, index: int = -1) -> ir.Lit:
         name = "empty" if index >= 0 else "fl"
         taken = sum(1 for known in self.program.field_lists if known.name.startswith(name))
         self.program.field_lists.append(
-            ir.FieldList(name if not taken else f"{name}_{taken - 1}", index, ()))
+            ir.FieldList(name if not taken else f"{name}_{taken - 1}", index, ())
+        )
         return ir.Lit(t.BIT32, len(self.program.field_lists))
 
     def _clone(self, expr: c.Call) -> None:
@@ -453,8 +524,12 @@ class Externs(Expressions):
             values = self.flatten(self.value(expr.args[1]), expr.span)
             if isinstance(message.value, str) and message.value.count("{}") != len(values):
                 self.diagnostics.warning(
-                    "log-arguments", expr.span, f"the message has {message.value.count('{}')} "
-                    f"places for {len(values)} value(s)", "write one {} for each value")
+                    "log-arguments",
+                    expr.span,
+                    f"the message has {message.value.count('{}')} "
+                    f"places for {len(values)} value(s)",
+                    "write one {} for each value",
+                )
         self.emit("log_msg", (ir.Text(str(message.value)), ir.Values(tuple(values))), expr.span)
 
     # Checksums
@@ -465,9 +540,13 @@ class Externs(Expressions):
         verify = name.startswith("verify")
         wanted = "verify" if verify else "update"
         if self.mode != "checksum" or self.pipeline != wanted:
-            raise self.fail(expr.span, f"'{name}' can be called in the "
-                            f"{'VerifyChecksum' if verify else 'ComputeChecksum'} control only",
-                            "", "misplaced")
+            raise self.fail(
+                expr.span,
+                f"'{name}' can be called in the "
+                f"{'VerifyChecksum' if verify else 'ComputeChecksum'} control only",
+                "",
+                "misplaced",
+            )
         condition, data, target, _ = expr.args
         assert condition is not None
         assert target is not None
@@ -475,24 +554,31 @@ class Externs(Expressions):
         place = self.place(target)
         if not isinstance(place, ir.FieldRef):
             raise self.fail(expr.span, "the checksum must be a field", "", "bad-checksum")
-        calculation = self.calculation(self.enum(expr, 3), inputs, expr.span,
-                                       name.endswith("_with_payload"))
+        calculation = self.calculation(
+            self.enum(expr, 3), inputs, expr.span, name.endswith("_with_payload")
+        )
         guard = conjunction([*self.guards, self.scalar(condition)])
-        self.program.checksums.append(
-            ir.Checksum(place, calculation, guard, verify, expr.span))
+        self.program.checksums.append(ir.Checksum(place, calculation, guard, verify, expr.span))
 
     def _old_checksum(self, expr: c.Call) -> Val:
-        raise self.fail(expr.span, "Checksum16 is not supported by BMv2",
-                        "call verify_checksum or update_checksum in their controls")
+        raise self.fail(
+            expr.span,
+            "Checksum16 is not supported by BMv2",
+            "call verify_checksum or update_checksum in their controls",
+        )
 
     def _old_list(self, expr: c.Call) -> None:
         assert isinstance(expr.callee, c.ExternCall)
-        name = {"clone3": "clone_preserving_field_list",
-                "resubmit": "resubmit_preserving_field_list",
-                "recirculate": "recirculate_preserving_field_list"}[expr.callee.method.name]
-        raise self.fail(expr.span, f"'{expr.callee.method.name}' with a list of fields is no "
-                        "longer supported", f"annotate the metadata fields with @field_list(n) "
-                        f"and call {name}(..., n)")
+        name = {
+            "clone3": "clone_preserving_field_list",
+            "resubmit": "resubmit_preserving_field_list",
+            "recirculate": "recirculate_preserving_field_list",
+        }[expr.callee.method.name]
+        raise self.fail(
+            expr.span,
+            f"'{expr.callee.method.name}' with a list of fields is no longer supported",
+            f"annotate the metadata fields with @field_list(n) and call {name}(..., n)",
+        )
 
 
 def _out_type(expr: c.Call, index: int) -> t.Type:
@@ -505,25 +591,37 @@ def _out_type(expr: c.Call, index: int) -> t.Type:
 
 _CURES: dict[object, str] = {}
 
-_RULES = {
-    ("packet_in", "extract"): Externs._extract, ("packet_in", "lookahead"): Externs._lookahead,
-    ("packet_in", "advance"): Externs._advance, ("packet_in", "length"): Externs._length,
-    ("packet_out", "emit"): Externs._emit, "verify": Externs._verify,
-    ("counter", "count"): Externs._count, ("direct_counter", "count"): Externs._direct_count,
+_RULES: dict[object, Callable[..., Any]] = {
+    ("packet_in", "extract"): Externs._extract,
+    ("packet_in", "lookahead"): Externs._lookahead,
+    ("packet_in", "advance"): Externs._advance,
+    ("packet_in", "length"): Externs._length,
+    ("packet_out", "emit"): Externs._emit,
+    "verify": Externs._verify,
+    ("counter", "count"): Externs._count,
+    ("direct_counter", "count"): Externs._direct_count,
     ("meter", "execute_meter"): Externs._execute_meter,
     ("direct_meter", "read"): Externs._direct_read,
     ("register", "read"): Externs._register_read,
     ("register", "write"): Externs._register_write,
     ("Checksum16", "get"): Externs._old_checksum,
-    "mark_to_drop": Externs._mark_to_drop, "random": Externs._random, "hash": Externs._hash,
-    "digest": Externs._digest, "clone": Externs._clone,
+    "mark_to_drop": Externs._mark_to_drop,
+    "random": Externs._random,
+    "hash": Externs._hash,
+    "digest": Externs._digest,
+    "clone": Externs._clone,
     "clone_preserving_field_list": Externs._clone,
     "resubmit_preserving_field_list": Externs._resubmit,
     "recirculate_preserving_field_list": Externs._recirculate,
-    "clone3": Externs._old_list, "resubmit": Externs._old_list,
-    "recirculate": Externs._old_list, "truncate": Externs._truncate, "assert": Externs._assert,
-    "assume": Externs._assert, "log_msg": Externs._log,
-    "verify_checksum": Externs._checksum, "update_checksum": Externs._checksum,
+    "clone3": Externs._old_list,
+    "resubmit": Externs._old_list,
+    "recirculate": Externs._old_list,
+    "truncate": Externs._truncate,
+    "assert": Externs._assert,
+    "assume": Externs._assert,
+    "log_msg": Externs._log,
+    "verify_checksum": Externs._checksum,
+    "update_checksum": Externs._checksum,
     "verify_checksum_with_payload": Externs._checksum,
     "update_checksum_with_payload": Externs._checksum,
 }

@@ -73,8 +73,9 @@ def _retarget(block: ir.Block) -> None:
         end.by_action = {name: _thread(target) for name, target in end.by_action.items()}
         _simplify_apply(end)
     elif isinstance(end, ir.Select):
-        end.cases = [ir.Case(case.values, case.value_set, _thread(case.target))
-                     for case in end.cases]
+        end.cases = [
+            ir.Case(case.values, case.value_set, _thread(case.target)) for case in end.cases
+        ]
 
 
 def _simplify_apply(end: ir.Apply) -> None:
@@ -102,8 +103,12 @@ def simplify(entry: ir.Block, *, merge_named: bool = True) -> ir.Block | None:
     for block in blocks:
         while isinstance(block.end, ir.Jump):
             target = block.end.target
-            if target is None or counts.get(id(target)) != 1 or target is block or (
-                    target is first or (target.name and not merge_named)):
+            if (
+                target is None
+                or counts.get(id(target)) != 1
+                or target is block
+                or (target is first or (target.name and not merge_named))
+            ):
                 break
             block.ops.extend(target.ops)
             block.end = target.end

@@ -34,8 +34,9 @@ class Parsers(Tables):
         self.run_states(decl, instance, frame.after, decl.name)
         self.block = frame.after
 
-    def run_states(self, decl: c.Parser, instance: BlockInstance, accept: ir.Block | None,
-                   prefix: str) -> None:
+    def run_states(
+        self, decl: c.Parser, instance: BlockInstance, accept: ir.Block | None, prefix: str
+    ) -> None:
         """Lower all states reachable from start; the current block flows into start."""
         self._declare_value_sets(decl, instance)
         blocks: dict[str, ir.Block] = {}
@@ -49,8 +50,9 @@ class Parsers(Tables):
             if name not in blocks:
                 state = decl.states[name]
                 given = given_name(state.decl.annotations, names[name])
-                blocks[name] = ir.Block(span=state.decl.span,
-                                        name=given if not prefix else names[name])
+                blocks[name] = ir.Block(
+                    span=state.decl.span, name=given if not prefix else names[name]
+                )
                 work.append(name)
             return blocks[name]
 
@@ -73,8 +75,9 @@ class Parsers(Tables):
         for local in decl.locals:
             if isinstance(local, c.ValueSet):
                 name = join(instance.path, given_name(local.decl.annotations, local.name))
-                made = ir.ValueSet(name, t.width_of(local.type) or 0, local.size, local,
-                                   instance.path)
+                made = ir.ValueSet(
+                    name, t.width_of(local.type) or 0, local.size, local, instance.path
+                )
                 instance.value_sets[local] = made
                 self.program.value_sets.append(made)
 
@@ -85,8 +88,8 @@ class Parsers(Tables):
             return
         keys: list[ir.Value] = []
         for expr, value in zip(state.keys, self.values(list(state.keys)), strict=True):
-            for leaf in self.flatten(value, expr.span):
-                keys.append(self._select_key(leaf, expr.span))
+            leaves = self.flatten(value, expr.span)
+            keys += [self._select_key(leaf, expr.span) for leaf in leaves]
         cases: list[ir.Case] = []
         for case in state.cases:
             cases += self._cases(case, keys, target(case.state))
@@ -100,8 +103,9 @@ class Parsers(Tables):
         assert isinstance(place, ir.Value)
         return place
 
-    def _cases(self, case: c.SelectCase, keys: list[ir.Value],
-               target: ir.Block | None) -> list[ir.Case]:
+    def _cases(
+        self, case: c.SelectCase, keys: list[ir.Value], target: ir.Block | None
+    ) -> list[ir.Case]:
         if len(case.keys) == 1 and isinstance(case.keys[0], c.ValueSetRef):
             made = self.current.value_sets.get(case.keys[0].value_set)
             if made is None:
@@ -114,8 +118,11 @@ class Parsers(Tables):
             options = self._masks(keyset, width)
             alternatives = [[*a, o] for a in alternatives for o in options]
             if len(alternatives) > MAX_MASKS:
-                raise self.fail(case.span, f"the ranges here need more than {MAX_MASKS} masks",
-                                "use smaller ranges, or ranges that are powers of two")
+                raise self.fail(
+                    case.span,
+                    f"the ranges here need more than {MAX_MASKS} masks",
+                    "use smaller ranges, or ranges that are powers of two",
+                )
         return [ir.Case(tuple(a), None, target) for a in alternatives]
 
     def _flat_keyset(self, keyset: c.Expr) -> list[c.Expr]:
@@ -124,10 +131,12 @@ class Parsers(Tables):
         if isinstance(keyset, c.Any):
             base = t.strip(keyset.type)
             if isinstance(base, t.Struct | t.Tuple):
-                parts = ([f.type for f in base.fields] if isinstance(base, t.Struct)
-                         else list(base.elements))
-                return [leaf for p in parts
-                        for leaf in self._flat_keyset(c.Any(keyset.span, p))]
+                parts = (
+                    [f.type for f in base.fields]
+                    if isinstance(base, t.Struct)
+                    else list(base.elements)
+                )
+                return [leaf for p in parts for leaf in self._flat_keyset(c.Any(keyset.span, p))]
         return [keyset]
 
     def _masks(self, keyset: c.Expr, width: int) -> list[tuple[int, int] | None]:
@@ -141,9 +150,12 @@ class Parsers(Tables):
             signed = isinstance(keyset.low.type, t.Bits) and keyset.low.type.signed
             low, high = self._literal(keyset.low), self._literal(keyset.high)
             if low > high:
-                self.diagnostics.warning("empty-range", keyset.span,
-                                         f"the range {low}..{high} is empty",
-                                         "write the smaller number first")
+                self.diagnostics.warning(
+                    "empty-range",
+                    keyset.span,
+                    f"the range {low}..{high} is empty",
+                    "write the smaller number first",
+                )
                 return []
             if signed and low < 0 <= high:
                 return [*range_masks(low & full, full, width), *range_masks(0, high, width)]

@@ -8,7 +8,7 @@ and to copies otherwise.
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from compiler import core as c
 from compiler import ir
@@ -29,6 +29,8 @@ from compiler.lower.values import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from compiler.diagnostics import Span
 
 MAX_UNROLL = 1024
@@ -112,7 +114,7 @@ class Statements(Externs):
 
     def _guarded(self, node: c.If) -> None:
         """In checksum controls a condition becomes part of each checksum's own."""
-        from compiler.lower.expressions import negate  # noqa: PLC0415
+        from compiler.lower.expressions import negate
 
         condition = self.scalar(node.condition)
         self.guards.append(condition)
@@ -137,8 +139,11 @@ class Statements(Externs):
             self.block = middle
             self.condition(expr.right, yes, no)
             return
-        if isinstance(expr, c.Field) and isinstance(expr.base, c.Call) and isinstance(
-                expr.base.callee, c.TableApply):
+        if (
+            isinstance(expr, c.Field)
+            and isinstance(expr.base, c.Call)
+            and isinstance(expr.base.callee, c.TableApply)
+        ):
             hit, miss = (yes, no) if expr.name == "hit" else (no, yes)
             applied = self.apply(expr.base.callee.table, expr.span, None)
             applied.by_hit, applied.hit, applied.miss = True, hit, miss
@@ -257,14 +262,17 @@ class Statements(Externs):
     def _for_in(self, node: c.ForIn) -> None:
         if self.mode in ("checksum", "deparser"):
             raise self.fail(node.span, f"a loop cannot run in a {self.mode} control")
-        variable = (self.declare(node.variable) if node.declares or node.variable not in self.env
-                    else self.env[node.variable])
+        variable = (
+            self.declare(node.variable)
+            if node.declares or node.variable not in self.env
+            else self.env[node.variable]
+        )
         if isinstance(node.collection, c.Range):
             self._for_range(node, node.collection, variable)
             return
         collection = self.value(node.collection)
         after = ir.Block()
-        from compiler.lower.values import ListValue  # noqa: PLC0415
+        from compiler.lower.values import ListValue
 
         assert isinstance(collection, StackPlace | ListValue)
         self.in_loop += 1
@@ -294,8 +302,9 @@ class Statements(Externs):
         self._loop_body(node.body, after, step)
         self.jump(step, step)
         self.end(ir.Branch(ir.Op(t.BOOL, "<", (variable, high)), more, after, node.span), more)
-        self.assign(variable, ir.Op(variable.type, "+", (variable, ir.Lit(variable.type, 1))),
-                    node.span)
+        self.assign(
+            variable, ir.Op(variable.type, "+", (variable, ir.Lit(variable.type, 1))), node.span
+        )
         self.jump(body, after)
         self.in_loop -= 1
 
@@ -309,13 +318,18 @@ class Statements(Externs):
         if isinstance(callee, c.ExternCall):
             return self.extern_call(expr, callee)
         if isinstance(callee, c.BlockApply):
-            return self._apply_block(expr)
+            self._apply_block(expr)
+            return None
         if isinstance(callee, c.Function):
             return self._call_function(expr, callee)
         if isinstance(callee, c.Action):
-            return self._call_action(expr, callee)
-        raise self.fail(expr.span, "a table cannot be applied here",
-                        "apply it as a statement, or ask for .hit, .miss or .action_run")
+            self._call_action(expr, callee)
+            return None
+        raise self.fail(
+            expr.span,
+            "a table cannot be applied here",
+            "apply it as a statement, or ask for .hit, .miss or .action_run",
+        )
 
     def _builtin(self, expr: c.Call, callee: c.Builtin) -> Val | None:
         assert expr.base is not None
@@ -339,8 +353,9 @@ class Statements(Externs):
 
     def _enter(self, span: Span) -> None:
         if len(self.frames) > MAX_INLINE:
-            raise self.fail(span, "calls nest too deeply", "call fewer functions inside each other",
-                            "too-large")
+            raise self.fail(
+                span, "calls nest too deeply", "call fewer functions inside each other", "too-large"
+            )
 
     def _call_function(self, expr: c.Call, function: c.Function) -> Val | None:
         self._enter(expr.span)
@@ -358,8 +373,14 @@ class Statements(Externs):
             self.current.called[action].called_only = True
         self.in_action += 1
         frame = Frame(ir.Block())
-        self.bind(action.params, expr.args, frame, expr.span, isolated=action.top_level,
-                  mentions=mentioned(action.body))
+        self.bind(
+            action.params,
+            expr.args,
+            frame,
+            expr.span,
+            isolated=action.top_level,
+            mentions=mentioned(action.body),
+        )
         self._run(action.body, frame)
         self.in_action -= 1
 
@@ -373,8 +394,16 @@ class Statements(Externs):
         for copy in frame.copy_out:
             copy()
 
-    def bind(self, params: tuple[c.Variable, ...], args: tuple[c.Expr | None, ...], frame: Frame,
-             span: Span, *, isolated: bool, mentions: set[c.Variable] | None = None) -> None:
+    def bind(
+        self,
+        params: tuple[c.Variable, ...],
+        args: tuple[c.Expr | None, ...],
+        frame: Frame,
+        span: Span,
+        *,
+        isolated: bool,
+        mentions: set[c.Variable] | None = None,
+    ) -> None:
         """Bind parameters to arguments, by reference where it makes no difference."""
         places: list[Val | None] = []
         for index, (param, arg) in enumerate(zip(params, args, strict=True)):
@@ -390,14 +419,26 @@ class Statements(Externs):
             if place is None:
                 self.env[param] = self.temporary(param.type, param.name)
                 continue
-            others = [p for i, p in enumerate(places) if i != index and p is not None and (
-                params[i].direction in ("out", "inout") or param.direction in ("out", "inout"))]
-            shared = not isolated and mentions is not None and bool(
-                roots(args[index]) & mentions)
+            others = [
+                p
+                for i, p in enumerate(places)
+                if i != index
+                and p is not None
+                and (params[i].direction in ("out", "inout") or param.direction in ("out", "inout"))
+            ]
+            shared = not isolated and mentions is not None and bool(roots(args[index]) & mentions)
             self._bind_one(param, place, others, frame, span, shared=shared)
 
-    def _bind_one(self, param: c.Variable, place: Val, others: list[Val], frame: Frame, span: Span,
-                  *, shared: bool) -> None:
+    def _bind_one(
+        self,
+        param: c.Variable,
+        place: Val,
+        others: list[Val],
+        frame: Frame,
+        span: Span,
+        *,
+        shared: bool,
+    ) -> None:
         own = reads(place, set())
         touched = shared or any(overlap(own, reads(o, set())) for o in others)
         if param.direction in ("out", "inout"):
@@ -435,19 +476,22 @@ class Statements(Externs):
     def bind_block(self, instance: BlockInstance, expr: c.Call, frame: Frame) -> None:
         """Bind a block's parameters; packets and the like are bound to nothing."""
         params = instance.decl.params
-        pairs = [(p, a) for p, a in zip(params, expr.args, strict=True)
-                 if not isinstance(p.type, t.Extern)]
-        self.bind(tuple(p for p, _ in pairs), tuple(a for _, a in pairs), frame, expr.span,
-                  isolated=True)
+        pairs = [
+            (p, a)
+            for p, a in zip(params, expr.args, strict=True)
+            if not isinstance(p.type, t.Extern)
+        ]
+        self.bind(
+            tuple(p for p, _ in pairs), tuple(a for _, a in pairs), frame, expr.span, isolated=True
+        )
 
     def _block_instance(self, expr: c.Call) -> BlockInstance:
         base = expr.base
+        found: object = None
         if isinstance(base, c.InstanceRef):
             found = self.instances.find(base.instance, self.current)
         elif isinstance(base, c.Ref):
-            found = self.current.values.get(base.symbol)  # type: ignore[assignment]
-        else:
-            found = None  # type: ignore[assignment]
+            found = self.current.values.get(base.symbol)
         if not isinstance(found, BlockInstance):
             raise self.fail(expr.span, "what is applied here is not known at compile time")
         return found
@@ -475,7 +519,7 @@ class Statements(Externs):
 
 def _readable(place: Val) -> Val:
     if isinstance(place, SlicePlace):
-        from compiler.lower.expressions import slice_value  # noqa: PLC0415
+        from compiler.lower.expressions import slice_value
 
         return slice_value(place.base, place.high, place.low)
     return place
@@ -503,10 +547,17 @@ def mentioned(node: object) -> set[c.Variable]:
     return found
 
 
-_RULES = {
-    c.Block: Statements._block, c.Declare: Statements._declare, c.Assign: Statements._assign,
-    c.CallStatement: Statements._call_statement, c.If: Statements._if,
-    c.Switch: Statements._switch, c.Return: Statements._return, c.Exit: Statements._exit,
-    c.Break: Statements._break, c.Continue: Statements._continue, c.For: Statements._for,
+_RULES: dict[type, Callable[..., Any]] = {
+    c.Block: Statements._block,
+    c.Declare: Statements._declare,
+    c.Assign: Statements._assign,
+    c.CallStatement: Statements._call_statement,
+    c.If: Statements._if,
+    c.Switch: Statements._switch,
+    c.Return: Statements._return,
+    c.Exit: Statements._exit,
+    c.Break: Statements._break,
+    c.Continue: Statements._continue,
+    c.For: Statements._for,
     c.ForIn: Statements._for_in,
 }

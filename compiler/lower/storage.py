@@ -60,8 +60,9 @@ class Storage:
 
     def _varbit(self, name: str, type_: t.Varbit) -> ir.Value:
         header_type = f"$varbit{type_.width}"
-        self.program.header_types.setdefault(header_type, ir.HeaderType(
-            header_type, (("field", "*", False),), type_.width))
+        self.program.header_types.setdefault(
+            header_type, ir.HeaderType(header_type, (("field", "*", False),), type_.width)
+        )
         chosen = self.unique(name, self._names)
         self.program.headers.append(ir.Header(chosen, header_type, True))
         return ir.FieldRef(type_, chosen, "field")
@@ -71,14 +72,17 @@ class Storage:
         base = t.strip(type_)
         if isinstance(base, t.Struct):
             if base.kind == "struct":
-                return Record(base, {
-                    f.name: self.allocate(f"{name}.{f.name}", f.type) for f in base.fields})
+                return Record(
+                    base, {f.name: self.allocate(f"{name}.{f.name}", f.type) for f in base.fields}
+                )
             if base.kind == "header":
                 return self.header(name, base)
             return self.union(name, base)
         if isinstance(base, t.Tuple):
-            return Record(base, {
-                f"f{i}": self.allocate(f"{name}.f{i}", e) for i, e in enumerate(base.elements)})
+            return Record(
+                base,
+                {f"f{i}": self.allocate(f"{name}.f{i}", e) for i, e in enumerate(base.elements)},
+            )
         if isinstance(base, t.Stack):
             return self.stack(name, base)
         return self.scalar(name, type_)
@@ -129,7 +133,9 @@ class Storage:
             name += "_" + "_".join(str(a).replace("<", "").replace(">", "") for a in type_.args)
         chosen = name
         count = 0
-        while self._types.get(chosen, type_) is not type_ and not t.same(self._types[chosen], type_):
+        while self._types.get(chosen, type_) is not type_ and not t.same(
+            self._types[chosen], type_
+        ):
             chosen = f"{name}_{count}"
             count += 1
         self._types[chosen] = type_
@@ -140,8 +146,10 @@ class Storage:
         name = self._type_name(type_)
         if name not in self.program.union_types:
             self.program.union_types[name] = tuple(
-                (f.name, self.header_type(f.type)) for f in type_.fields
-                if isinstance(f.type, t.Struct))
+                (f.name, self.header_type(f.type))
+                for f in type_.fields
+                if isinstance(f.type, t.Struct)
+            )
         return name
 
     def header_type(self, type_: t.Struct) -> str:
@@ -154,19 +162,25 @@ class Storage:
             low = scalar_type(leaf)
             if isinstance(low, t.Varbit):
                 if any(w == "*" for _, w, _ in fields):
-                    self._error(type_, f"header {type_} has more than one varbit field",
-                                "split it into two headers")
+                    self._error(
+                        type_,
+                        f"header {type_} has more than one varbit field",
+                        "split it into two headers",
+                    )
                 fields.append((path, "*", False))
             elif low is not None:
-                fields.append((path, t.width_of(low) or 0,
-                               isinstance(low, t.Bits) and low.signed))
+                fields.append((path, t.width_of(low) or 0, isinstance(low, t.Bits) and low.signed))
         total = t.width_of(type_) or 0
         if total % 8 and type_.kind == "header":
-            self._error(type_, f"header {type_} is {total} bits long, which is not a multiple of 8",
-                        f"add a padding field of {8 - total % 8} bits")
+            self._error(
+                type_,
+                f"header {type_} is {total} bits long, which is not a multiple of 8",
+                f"add a padding field of {8 - total % 8} bits",
+            )
         varies = any(w == "*" for _, w, _ in fields)
         self.program.header_types[name] = ir.HeaderType(
-            name, tuple(fields), total if varies else None)
+            name, tuple(fields), total if varies else None
+        )
         return name
 
     def _error(self, type_: t.Struct, message: str, cure: str) -> None:
@@ -187,10 +201,10 @@ class Storage:
             places[each.name] = ir.FieldRef(low, "standard_metadata", each.name)
             alias = annotation(each.annotations, "alias")
             if alias is not None and alias.args and isinstance(alias.args[0], s.String):
-                self.program.aliases.append(
-                    (alias.args[0].value, "standard_metadata", each.name))
+                self.program.aliases.append((alias.args[0].value, "standard_metadata", each.name))
         self.program.header_types["standard_metadata"] = ir.HeaderType(
-            "standard_metadata", tuple(fields))
+            "standard_metadata", tuple(fields)
+        )
         return Record(type_, places)
 
     def headers(self, type_: t.Struct, prefix: str = "") -> Record:
@@ -207,13 +221,16 @@ class Storage:
 
     def user_metadata(self, type_: t.Struct, prefix: str = "userMetadata") -> Record:
         """The user's metadata, flattened into `scalars`."""
-        nested = any(isinstance(t.strip(f.type), t.Struct | t.Tuple) and not (
-            t.is_header(t.strip(f.type))) for f in type_.fields)
+        nested = any(
+            isinstance(t.strip(f.type), t.Struct | t.Tuple) and not (t.is_header(t.strip(f.type)))
+            for f in type_.fields
+        )
         counter = [0]
         return self._metadata(type_, prefix, "", counter, nested)
 
-    def _metadata(self, type_: t.Type, prefix: str, path: str, counter: list[int],
-                  nested: bool) -> Record:
+    def _metadata(
+        self, type_: t.Type, prefix: str, path: str, counter: list[int], nested: bool
+    ) -> Record:
         places: dict[str, Val] = {}
         if isinstance(type_, t.Struct):
             parts = [(f.name, f.type) for f in type_.fields]

@@ -26,22 +26,43 @@ class Tables(Statements):
         """The terminator that applies a table, its keys computed before."""
         known = self.current.tables.get(table)
         if known is not None:
-            raise self.fail(span, f"table '{known.name}' is applied more than once",
-                            "BMv2 gives a table one place in the pipeline: apply it once and keep "
-                            "what it found in metadata", "applied-twice")
+            return self._apply_again(known, table, span, after)
         if self.mode in ("checksum", "deparser"):
-            raise self.fail(span, f"a table cannot be applied in a {self.mode} control", "",
-                            "misplaced")
-        made = ir.Table(join(self.current.path, given_name(table.decl.annotations, table.name)),
-                        table.decl.span, core=table, prefix=self.current.path)
+            raise self.fail(
+                span, f"a table cannot be applied in a {self.mode} control", "", "misplaced"
+            )
+        made = ir.Table(
+            join(self.current.path, given_name(table.decl.annotations, table.name)),
+            table.decl.span,
+            core=table,
+            prefix=self.current.path,
+        )
         self.current.tables[table] = made
         self.program.tables.append(made)
         self._keys(made, table)
         self._properties(made, table)
         self._actions(made, table)
-        self._default(made, table)
+        self._default_action(made, table)
         self._entries(made, table)
         return ir.Apply(made, after, span=span)
+
+    def _apply_again(
+        self, known: ir.Table, table: c.Table, span: Span, after: ir.Block | None
+    ) -> ir.Apply:
+        """Another place where a table is applied: its key must come from the same fields."""
+        values = self.values([k.expr for k in table.key if k.match_kind != "selector"])
+        for key, value in zip(known.keys, values, strict=True):
+            if value == key.value:
+                continue
+            if not key.computed or not isinstance(value, ir.Value):
+                raise self.fail(
+                    span,
+                    f"table '{known.name}' is applied to different arguments",
+                    "BMv2 gives a table one key: apply it once, or instantiate the control twice",
+                    "applied-twice",
+                )
+            self.assign(key.value, value, span)
+        return ir.Apply(known, after, span=span)
 
     # Keys
 
@@ -54,8 +75,11 @@ class Tables(Statements):
             if not isinstance(value, ir.Value):
                 raise self.fail(element.span, "this cannot be a key field")
             if element.match_kind not in _WIDER and element.match_kind != "selector":
-                raise self.fail(element.span, f"match kind '{element.match_kind}' is not supported "
-                                "by BMv2", "use exact, lpm, ternary, range or optional")
+                raise self.fail(
+                    element.span,
+                    f"match kind '{element.match_kind}' is not supported by BMv2",
+                    "use exact, lpm, ternary, range or optional",
+                )
             field = self._key_field(value, element.expr.span)
             if element.match_kind == "selector":
                 selector.append(field)
@@ -63,13 +87,21 @@ class Tables(Statements):
             lpm += element.match_kind == "lpm"
             name = given_name(element.annotations, key_name(element.expr) or "")
             if not name:
-                self.error("key-name", element.span, "this key needs a name for the control plane",
-                           'add @name("...") after the match kind')
+                self.error(
+                    "key-name",
+                    element.span,
+                    "this key needs a name for the control plane",
+                    'add @name("...") after the match kind',
+                )
             width = t.width_of(scalar_type(element.expr.type) or t.BIT32) or 1
-            keys.append(ir.Key(field, element.match_kind, name, width, element))
+            keys.append(ir.Key(field, element.match_kind, name, width, element, field is not value))
         if lpm > 1:
-            self.error("bad-key", table.decl.span, f"table '{made.name}' has {lpm} lpm keys",
-                       "BMv2 allows one; declare the others ternary")
+            self.error(
+                "bad-key",
+                table.decl.span,
+                f"table '{made.name}' has {lpm} lpm keys",
+                "BMv2 allows one; declare the others ternary",
+            )
         made.keys = tuple(keys)
         made.selector = tuple(selector)
 
@@ -91,35 +123,52 @@ class Tables(Statements):
             if isinstance(value, c.Const) and not isinstance(value.value, str):
                 made.size = int(value.value)
             else:
-                self.error("not-constant", size.span, "a table's size must be known at compile "
-                           "time", "use a number or a 'const'")
+                self.error(
+                    "not-constant",
+                    size.span,
+                    "a table's size must be known at compile time",
+                    "use a number or a 'const'",
+                )
         made.declared_size = made.size = made.size or 1024
         if table.entries is not None and table.const_entries:
             made.size = len(table.entries) or 1024
         timeout = table.properties.get("support_timeout")
         if timeout is not None and isinstance(timeout.value, c.Const):
             made.timeout = bool(timeout.value.value)
-        made.implementation = self._object(table, "implementation", made)
-        made.counter = self._object(table, "counters", made)
-        made.meter = self._object(table, "meters", made)
+        made.implementation = self._object(table, "implementation")
+        made.counter = self._object(table, "counters")
+        made.meter = self._object(table, "meters")
         if made.implementation is not None:
             if made.implementation.kind == "action_selector":
                 made.implementation.selector = made.selector
                 if not made.selector:
-                    self.error("bad-key", table.decl.span, "a table with an action selector needs "
-                               "a key field of match kind 'selector'", "add 'field : selector;'")
+                    self.error(
+                        "bad-key",
+                        table.decl.span,
+                        "a table with an action selector needs "
+                        "a key field of match kind 'selector'",
+                        "add 'field : selector;'",
+                    )
         elif made.selector:
-            self.error("bad-key", table.decl.span, "'selector' keys need an action selector",
-                       "add: implementation = action_selector(...)")
+            self.error(
+                "bad-key",
+                table.decl.span,
+                "'selector' keys need an action selector",
+                "add: implementation = action_selector(...)",
+            )
         for extern in (made.counter, made.meter):
             if extern is None:
                 continue
             if extern.table is not None and extern.table is not made:
-                self.error("bad-property", table.decl.span, f"'{extern.name}' is already attached "
-                           f"to table '{extern.table.name}'", "declare one for each table")
+                self.error(
+                    "bad-property",
+                    table.decl.span,
+                    f"'{extern.name}' is already attached to table '{extern.table.name}'",
+                    "declare one for each table",
+                )
             extern.table = made
 
-    def _object(self, table: c.Table, name: str, made: ir.Table) -> ir.Object | None:
+    def _object(self, table: c.Table, name: str) -> ir.Object | None:
         found = table.properties.get(name)
         if found is None:
             return None
@@ -153,8 +202,14 @@ class Tables(Statements):
         """An action's name and place, its body still to come."""
         name = given_name(action.decl.annotations, action.name)
         full = name.lstrip(".") if action.top_level else join(self.current.path, name)
-        return ir.Action(full, (), ir.Block(), action.decl.span, origin=action,
-                         annotations=action.decl.annotations)
+        return ir.Action(
+            full,
+            (),
+            ir.Block(),
+            action.decl.span,
+            origin=action,
+            annotations=action.decl.annotations,
+        )
 
     def table_action(self, ref: c.ActionRef) -> ir.Action:
         """An action as one table runs it, with the arguments bound in its action list."""
@@ -168,8 +223,9 @@ class Tables(Statements):
         frame = Frame(ir.Block())
         directed = tuple(v for v in action.params if v.direction)
         try:
-            self.bind(directed, ref.args, frame, ref.span, isolated=False,
-                      mentions=_mentions(action))
+            self.bind(
+                directed, ref.args, frame, ref.span, isolated=False, mentions=_mentions(action)
+            )
             for variable in action.params:
                 if not variable.direction:
                     low = scalar_type(variable.type) or t.BIT32
@@ -191,7 +247,7 @@ class Tables(Statements):
         self.program.actions.append(made)
         return made
 
-    def _default(self, made: ir.Table, table: c.Table) -> None:
+    def _default_action(self, made: ir.Table, table: c.Table) -> None:
         if table.default is None:
             return
         made.default = self._action_data(made, table.default)
@@ -205,8 +261,12 @@ class Tables(Statements):
         value = self.value(expr)
         if isinstance(value, ir.Lit):
             return value.value
-        self.error("not-constant", expr.span, "this must be known at compile time",
-                   "use a number or a 'const'")
+        self.error(
+            "not-constant",
+            expr.span,
+            "this must be known at compile time",
+            "use a number or a 'const'",
+        )
         return 0
 
     # Entries
@@ -218,8 +278,10 @@ class Tables(Statements):
         elements = [k for k in table.key if k.match_kind != "selector"]
         priorities = self._priorities(table)
         for entry, priority in zip(table.entries, priorities, strict=True):
-            keys = tuple(self._entry_key(value, element)
-                         for value, element in zip(entry.keys, elements, strict=False))
+            keys = tuple(
+                self._entry_key(value, element)
+                for value, element in zip(entry.keys, elements, strict=False)
+            )
             index, data = self._action_data(made, entry.action)
             entries.append(ir.Entry(keys, index, data, priority, entry.span))
         made.entries = tuple(entries)
@@ -227,8 +289,10 @@ class Tables(Statements):
     def _priorities(self, table: c.Table) -> list[int | None]:
         """BMv2 prefers the smaller number; so do entries without `priority =`, by position."""
         assert table.entries is not None
-        explicit = any(e.priority is not None and not any(
-            a.name == "priority" for a in e.annotations) for e in table.entries)
+        explicit = any(
+            e.priority is not None and not any(a.name == "priority" for a in e.annotations)
+            for e in table.entries
+        )
         if not explicit:
             return [e.priority for e in table.entries]
         largest = True
@@ -265,8 +329,12 @@ class Tables(Statements):
         elif isinstance(value, c.Range):
             low, high = self._literal(value.low) & mask, self._literal(value.high) & mask
             if low > high:
-                self.error("bad-entry", value.span, f"the range {low}..{high} is empty",
-                           "write the smaller number first")
+                self.error(
+                    "bad-entry",
+                    value.span,
+                    f"the range {low}..{high} is empty",
+                    "write the smaller number first",
+                )
             return (low, high)
         else:
             low, high = self._literal(value) & mask, mask
@@ -277,8 +345,12 @@ class Tables(Statements):
         if kind == "lpm":
             ones = high.bit_count()
             if high != mask ^ (mask >> ones):
-                self.error("bad-entry", value.span, "this mask is not a prefix",
-                           "lpm keys need a mask of ones followed by zeros")
+                self.error(
+                    "bad-entry",
+                    value.span,
+                    "this mask is not a prefix",
+                    "lpm keys need a mask of ones followed by zeros",
+                )
             return (low, ones)
         return (low, high)
 
@@ -317,7 +389,7 @@ def _suffixed(base: c.Expr, suffix: str) -> str | None:
 
 
 def _mentions(action: c.Action) -> set[c.Variable]:
-    from compiler.lower.statements import mentioned  # noqa: PLC0415
+    from compiler.lower.statements import mentioned
 
     return mentioned(action.body)
 

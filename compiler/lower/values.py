@@ -98,8 +98,19 @@ class SlicePlace:
     low: int
 
 
-Val = (ir.Value | Record | HeaderPlace | ElementPlace | EndPlace | UnionPlace | StackPlace
-       | HeaderValue | InvalidValue | ListValue | SlicePlace)
+Val = (
+    ir.Value
+    | Record
+    | HeaderPlace
+    | ElementPlace
+    | EndPlace
+    | UnionPlace
+    | StackPlace
+    | HeaderValue
+    | InvalidValue
+    | ListValue
+    | SlicePlace
+)
 
 
 def scalar_type(type_: t.Type) -> t.Type | None:
@@ -148,7 +159,10 @@ def overlap(one: set[tuple[str, str]], other: set[tuple[str, str]]) -> bool:
             if field != "*":
                 continue
             for header, _ in theirs:
-                if header == name or header.startswith((name + "[", name + ".")) or (
-                        name.startswith((header + "[", header + "."))):
+                if (
+                    header == name
+                    or header.startswith((name + "[", name + "."))
+                    or (name.startswith((header + "[", header + ".")))
+                ):
                     return True
     return False
