@@ -4,6 +4,10 @@ Each update is checked against the store as the updates before it left it, chang
 once, and leaves operations for the data plane. The data plane carries them all out in one call and
 may refuse some (a table is full); what a refused update changed in the store is then taken back
 from the journal, latest first.
+
+The data plane can do entries, members, groups and replicas all or nothing, because it can undo
+them. Cells, rates and subscriptions it cannot undo, but neither can they fail once they passed the
+checks here. So what must be whole is done in two calls: first what may be refused, then the rest.
 """
 
 from __future__ import annotations
@@ -17,6 +21,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _ABSENT = object()
+
+_CANNOT_FAIL = (
+    dp.CounterWrite,
+    dp.DirectCounterWrite,
+    dp.MeterWrite,
+    dp.DirectMeterWrite,
+    dp.RegisterWrite,
+    dp.ValueSetWrite,
+    dp.DigestWrite,
+)
 
 
 class Plane(Protocol):
@@ -85,13 +99,12 @@ class Batch:
             ops = self.ops[start : self._ends[last - 1]]
             if not ops:
                 continue
-            whole = last - first == 1 and len(ops) > 1
-            answers = plane.write(ops, all_or_nothing=whole)
-            if whole:
-                error = _cause(answers)
+            if last - first == 1 and len(ops) > 1:
+                error = _cause(_write_whole(plane, ops))
                 if error is not None:
                     refused[first] = error
                 continue
+            answers = plane.write(ops)
             owners = (i for i in range(first, last) if self._length(i))
             for owner, answer in zip(owners, answers, strict=True):
                 if answer is not None:
@@ -102,7 +115,7 @@ class Batch:
 
     def apply_atomically(self, plane: Plane) -> dict[int, RequestError]:
         """Carry out the batch whole or not at all; in the latter case every update has an error."""
-        answers = plane.write(self.ops, all_or_nothing=True) if self.ops else []
+        answers = _write_whole(plane, self.ops)
         if all(answer is None for answer in answers):
             return {}
         self.undo()
@@ -112,6 +125,11 @@ class Batch:
             cause = _cause(answers[start : self._ends[index]])
             errors[index] = cause or aborted("undone: another update of this batch failed")
         return errors
+
+    @property
+    def is_one_step(self) -> bool:
+        """Tell whether the data plane can do the batch between two packets, whole or not at all."""
+        return len({isinstance(op, _CANNOT_FAIL) for op in self.ops}) <= 1
 
     def _length(self, update: int) -> int:
         return self._ends[update] - (self._ends[update - 1] if update else 0)
@@ -141,6 +159,26 @@ class Batch:
             else:
                 container[key] = old
         self._journal = kept[::-1]
+
+
+def _write_whole(plane: Plane, ops: Sequence[dp.Op]) -> list[dp.OpError | None]:
+    """Carry out operations whole or not at all; return an answer each."""
+    answers: list[dp.OpError | None] = [None] * len(ops)
+    may_fail = [i for i, op in enumerate(ops) if not isinstance(op, _CANNOT_FAIL)]
+    cannot = [i for i, op in enumerate(ops) if isinstance(op, _CANNOT_FAIL)]
+    if may_fail:
+        found = plane.write([ops[i] for i in may_fail], all_or_nothing=True)
+        if any(found):
+            aborted_too = dp.OpError(dp.Code.ABORTED, "another operation of the batch failed")
+            answers = [aborted_too] * len(ops)
+            for i, answer in zip(may_fail, found, strict=True):
+                answers[i] = answer or aborted_too
+            return answers
+    if cannot:
+        for answer in plane.write([ops[i] for i in cannot]):
+            # The batch itself may have deleted the entry whose counter it set before.
+            assert answer is None or answer.code == dp.Code.NOT_FOUND, answer
+    return answers
 
 
 def _cause(answers: Sequence[dp.OpError | None]) -> RequestError | None:

@@ -197,11 +197,13 @@ class Device:
         """Carry out a batch; return an error or None per update."""
         self.require_id(request.device_id)
         self.arbiter.require_primary(request.role, request.election_id)
-        atomic = request.atomicity != p4r.WriteRequest.CONTINUE_ON_ERROR
         if request.atomicity not in p4r.WriteRequest.Atomicity.values():
             raise invalid(f"atomicity {request.atomicity} is not one of those P4Runtime defines")
-        target = self._saved or self.entities
-        return target.write(request.updates, atomic=atomic)
+        atomic = request.atomicity != p4r.WriteRequest.CONTINUE_ON_ERROR
+        one_step = request.atomicity == p4r.WriteRequest.DATAPLANE_ATOMIC
+        if self._saved is not None:
+            return self._saved.write(request.updates, atomic=atomic)
+        return self.entities.write(request.updates, atomic=atomic, one_step=one_step)
 
     def read(
         self, request: p4r.ReadRequest

@@ -77,8 +77,13 @@ class Entities:
         self.digests.rebind(pipeline)
         self.packets = PacketCodec(pipeline.symbols)
 
-    def write(self, updates: Iterable[p4r.Update], *, atomic: bool) -> list[RequestError | None]:
-        """Carry out a batch; return an error or None per update."""
+    def write(
+        self, updates: Iterable[p4r.Update], *, atomic: bool, one_step: bool = False
+    ) -> list[RequestError | None]:
+        """Carry out a batch, `atomic` whole or not at all; return an error or None per update.
+
+        With `one_step` no packet may see a part of it either, or it is refused.
+        """
         batch = Batch()
         errors: list[RequestError | None] = []
         failed = False
@@ -96,6 +101,12 @@ class Entities:
             batch.undo()
             undone = aborted("not done: another update of this batch failed")
             return [found or undone for found in errors]
+        if one_step and not batch.is_one_step:
+            batch.undo()
+            raise unimplemented(
+                "a DATAPLANE_ATOMIC batch cannot mix entries, members, groups or replicas with"
+                " counters, meters, registers, value sets or digests"
+            )
         carry_out = batch.apply_atomically if atomic else batch.apply
         for index, refusal in carry_out(self._plane).items():
             errors[index] = refusal

@@ -13,7 +13,6 @@ from finsy.proto import p4r
 from switch import dataplane as dp
 from switch.p4runtime import p4data
 from switch.p4runtime.errors import (
-    RequestError,
     already_exists,
     exhausted,
     invalid,
@@ -53,20 +52,21 @@ class Externs:
         """Set one cell, or all of them."""
         symbol = self._pipeline.symbols.counters[message.counter_id]
         _require_modify(verb, "counter", symbol)
-        index = _index(message, symbol, "counter")
+        info = self._pipeline.counters[symbol.id]
+        index = _index(message, symbol, info.size, "counter")
         data = message.data
         if data.packet_count < 0 or data.byte_count < 0:
             raise invalid(f"counter {symbol.name}: a counter cannot be negative")
         if message.HasField("data"):
-            info = self._pipeline.counters[symbol.id]
             write = dp.CounterWrite(info.index, index, data.packet_count, data.byte_count)
             batch.ops.append(write)
 
     def read_counters(self, query: p4r.CounterEntry) -> Iterator[p4r.Entity]:
         """Return one cell, one counter's or all."""
         for symbol in self._pipeline.symbols.counters.select(query.counter_id):
-            index = _index(query, symbol, "counter") if query.counter_id else None
-            cells = self._plane.read_counter(self._pipeline.counters[symbol.id].index, index)
+            info = self._pipeline.counters[symbol.id]
+            index = _index(query, symbol, info.size, "counter") if query.counter_id else None
+            cells = self._plane.read_counter(info.index, index)
             for position, cell in enumerate(cells, index or 0):
                 entry = p4r.CounterEntry(counter_id=symbol.id, index=p4r.Index(index=position))
                 entry.data.packet_count = cell.packets
@@ -79,13 +79,13 @@ class Externs:
         """Set the rates of one meter, or of the array."""
         symbol = self._pipeline.symbols.meters[message.meter_id]
         _require_modify(verb, "meter", symbol)
-        index = _index(message, symbol, "meter")
+        info = self._pipeline.meters[symbol.id]
+        index = _index(message, symbol, info.size, "meter")
         if message.HasField("counter_data"):
             raise unimplemented(f"meter {symbol.name} does not count per colour")
         config = message.config if message.HasField("config") else None
         if config is not None:
             check_rates(config, symbol.kind, f"meter {symbol.name}")
-        info = self._pipeline.meters[symbol.id]
         batch.ops.append(dp.MeterWrite(info.index, index, rates_of(config)))
 
     def read_meters(self, query: p4r.MeterEntry) -> Iterator[p4r.Entity]:
@@ -93,8 +93,9 @@ class Externs:
         if query.HasField("counter_data"):
             raise unimplemented("meters do not count per colour here")
         for symbol in self._pipeline.symbols.meters.select(query.meter_id):
-            index = _index(query, symbol, "meter") if query.meter_id else None
-            cells = self._plane.read_meter(self._pipeline.meters[symbol.id].index, index)
+            info = self._pipeline.meters[symbol.id]
+            index = _index(query, symbol, info.size, "meter") if query.meter_id else None
+            cells = self._plane.read_meter(info.index, index)
             for position, rates in enumerate(cells, index or 0):
                 entry = p4r.MeterEntry(
                     meter_id=symbol.id, index=p4r.Index(index=position), config=config_of(rates)
@@ -107,13 +108,13 @@ class Externs:
         """Set one cell, or all of them."""
         symbol = self._pipeline.symbols.registers[message.register_id]
         _require_modify(verb, "register", symbol)
-        index = _index(message, symbol, "register")
+        info = self._pipeline.registers[symbol.id]
+        index = _index(message, symbol, info.size, "register")
         where = f"register {symbol.name}"
         types = self._pipeline.symbols.types
         leaves = list(p4data.parse(symbol.type, types, message.data, where))
         if len(leaves) != 1:
             raise unimplemented(f"{where}: cells of more than one value are not supported")
-        info = self._pipeline.registers[symbol.id]
         if leaves[0] >> info.width:
             raise invalid(f"{where}: 0x{leaves[0]:x} does not fit in {info.width} bits")
         batch.ops.append(dp.RegisterWrite(info.index, index, leaves[0]))
@@ -122,8 +123,9 @@ class Externs:
         """Return one cell, one register's or all."""
         types = self._pipeline.symbols.types
         for symbol in self._pipeline.symbols.registers.select(query.register_id):
-            index = _index(query, symbol, "register") if query.register_id else None
-            cells = self._plane.read_register(self._pipeline.registers[symbol.id].index, index)
+            info = self._pipeline.registers[symbol.id]
+            index = _index(query, symbol, info.size, "register") if query.register_id else None
+            cells = self._plane.read_register(info.index, index)
             for position, value in enumerate(cells, index or 0):
                 entry = p4r.RegisterEntry(
                     register_id=symbol.id,
@@ -170,7 +172,10 @@ def _require_modify(verb: dp.Verb, what: str, symbol: Array) -> None:
 
 
 def _index(
-    message: p4r.CounterEntry | p4r.MeterEntry | p4r.RegisterEntry, symbol: Array, what: str
+    message: p4r.CounterEntry | p4r.MeterEntry | p4r.RegisterEntry,
+    symbol: Array,
+    size: int,
+    what: str,
 ) -> int | None:
     """Return the cell a message is about, None for all of them."""
     if not message.HasField("index"):
@@ -178,15 +183,9 @@ def _index(
     index = message.index.index
     if index < 0:
         raise invalid(f"{what} {symbol.name}: index {index} is negative")
-    if index >= symbol.size:
-        raise _beyond(what, symbol, index)
+    if index >= size:
+        raise out_of_range(f"{what} {symbol.name} has cells 0 to {size - 1}; there is no {index}")
     return index
-
-
-def _beyond(what: str, symbol: Array, index: int) -> RequestError:
-    return out_of_range(
-        f"{what} {symbol.name} has cells 0 to {symbol.size - 1}; there is no {index}"
-    )
 
 
 def _join(codec: KeyCodec, values: tuple[int, ...], masks: tuple[int, ...]) -> tuple[int, int]:

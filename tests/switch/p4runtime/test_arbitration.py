@@ -1,0 +1,216 @@
+"""Who may write, message by message."""
+
+import asyncio
+
+import grpc
+import pytest
+from conftest import Client, asynchronous, fails, running
+from finsy.proto import p4r, rpc_code
+
+from switch.p4runtime.arbitration import Arbiter, Stream
+from switch.p4runtime.errors import RequestError
+
+
+class Controller:
+    """A stream that keeps what it is told."""
+
+    def __init__(self, arbiter: Arbiter, role: str = "") -> None:
+        self.told: list[p4r.MasterArbitrationUpdate] = []
+        self.stream = Stream(lambda message: self.told.append(message.arbitration))
+        self._arbiter = arbiter
+        self._role = role
+
+    def bid(self, election_id: int | None, device_id: int = 1) -> int:
+        update = p4r.MasterArbitrationUpdate(device_id=device_id)
+        if election_id is not None:
+            update.election_id.high = election_id >> 64
+            update.election_id.low = election_id & (1 << 64) - 1
+        if self._role:
+            update.role.name = self._role
+        self._arbiter.bid(self.stream, update)
+        return self.told[-1].status.code
+
+    def leave(self) -> None:
+        self._arbiter.leave(self.stream)
+
+
+def test_the_highest_bid_is_primary_and_all_are_told():
+    arbiter = Arbiter(1)
+    low, high = Controller(arbiter), Controller(arbiter)
+    assert low.bid(5) == rpc_code.OK
+    assert high.bid(9) == rpc_code.OK
+    assert low.told[-1].status.code == rpc_code.ALREADY_EXISTS
+    assert low.told[-1].election_id.low == 9
+    assert arbiter.is_primary(high.stream)
+    assert not arbiter.is_primary(low.stream)
+
+
+def test_a_bid_that_changes_nothing_is_answered_to_the_bidder_alone():
+    arbiter = Arbiter(1)
+    primary, backup = Controller(arbiter), Controller(arbiter)
+    primary.bid(9)
+    assert backup.bid(5) == rpc_code.ALREADY_EXISTS
+    assert len(primary.told) == 1
+
+
+def test_backups_do_not_slide_into_the_primarys_place():
+    arbiter = Arbiter(1)
+    primary, backup = Controller(arbiter), Controller(arbiter)
+    primary.bid(9)
+    backup.bid(5)
+    primary.leave()
+    assert backup.told[-1].status.code == rpc_code.NOT_FOUND
+    assert backup.told[-1].election_id.low == 9
+    assert backup.bid(8) == rpc_code.NOT_FOUND
+    assert backup.bid(9) == rpc_code.OK
+
+
+def test_a_primary_may_step_down():
+    arbiter = Arbiter(1)
+    primary, backup = Controller(arbiter), Controller(arbiter)
+    primary.bid(9)
+    backup.bid(5)
+    assert primary.bid(4) == rpc_code.NOT_FOUND
+    assert backup.told[-1].status.code == rpc_code.NOT_FOUND
+
+
+def test_the_highest_bid_is_forgotten_when_everybody_left():
+    arbiter = Arbiter(1)
+    first = Controller(arbiter)
+    first.bid(100)
+    first.leave()
+    assert Controller(arbiter).bid(1) == rpc_code.OK
+
+
+def test_a_used_election_id_ends_the_stream_in_words_clients_know():
+    arbiter = Arbiter(1)
+    Controller(arbiter).bid(9)
+    with pytest.raises(RequestError, match=r"[Ee]lection id .*\bused\b") as caught:
+        Controller(arbiter).bid(9)
+    assert caught.value.code == rpc_code.INVALID_ARGUMENT
+
+
+def test_who_bids_nothing_is_never_primary():
+    arbiter = Arbiter(1)
+    silent, other = Controller(arbiter), Controller(arbiter)
+    assert silent.bid(None) == rpc_code.NOT_FOUND
+    assert not silent.told[-1].HasField("election_id")
+    assert other.bid(None) == rpc_code.NOT_FOUND
+    assert other.bid(0) == rpc_code.OK
+
+
+def test_election_ids_have_128_bits():
+    arbiter = Arbiter(1)
+    small, big = Controller(arbiter), Controller(arbiter)
+    small.bid((1 << 64) - 1)
+    assert big.bid(1 << 64) == rpc_code.OK
+    assert small.told[-1].election_id.high == 1
+
+
+def test_each_role_has_a_primary():
+    arbiter = Arbiter(1)
+    plain, special = Controller(arbiter), Controller(arbiter, "special")
+    assert plain.bid(9) == rpc_code.OK
+    assert special.bid(9) == rpc_code.OK
+    assert special.told[-1].role.name == "special"
+    assert set(arbiter.primaries()) == {plain.stream, special.stream}
+
+
+@pytest.mark.parametrize(("device_id", "code"), [(2, rpc_code.NOT_FOUND), (0, rpc_code.NOT_FOUND)])
+def test_another_device_is_not_found(device_id: int, code: int):
+    with pytest.raises(RequestError) as caught:
+        Controller(Arbiter(1)).bid(1, device_id)
+    assert caught.value.code == code
+
+
+def test_a_stream_keeps_its_device_and_role():
+    arbiter = Arbiter(1)
+    controller = Controller(arbiter)
+    controller.bid(1)
+    with pytest.raises(RequestError) as caught:
+        controller.bid(1, device_id=2)
+    assert caught.value.code == rpc_code.FAILED_PRECONDITION
+    controller._role = "another"
+    with pytest.raises(RequestError) as caught:
+        controller.bid(1)
+    assert caught.value.code == rpc_code.FAILED_PRECONDITION
+
+
+async def quiet(clients: list[Client]) -> None:
+    """Forget what the controllers were told so far."""
+    await asyncio.sleep(0.1)
+    for client in clients:
+        while not client.inbox.empty():
+            client.inbox.get_nowait()
+
+
+@asynchronous
+async def test_ten_controllers_fight_and_one_of_them_wins():
+    async with running() as rig:
+        clients = [Client(rig.address, election_id=number) for number in range(1, 11)]
+        try:
+            for _ in range(3):
+                await asyncio.gather(*(client.bid() for client in clients))
+            last = clients[-1]
+            await quiet(clients)
+            assert (await last.bid()).status.code == rpc_code.OK
+            await quiet(clients)
+            for client in clients[:-1]:
+                answer = await client.bid()
+                assert answer.status.code == rpc_code.ALREADY_EXISTS
+                assert answer.election_id.low == 10
+        finally:
+            await asyncio.gather(*(client.close() for client in clients))
+
+        # The switch goes on: a new session begins from scratch.
+        async def settle() -> int:
+            client = Client(rig.address, election_id=1)
+            code = (await client.bid()).status.code
+            await client.close()
+            return code
+
+        for _ in range(50):
+            if await settle() == rpc_code.OK:
+                break
+            await asyncio.sleep(0.02)
+        else:
+            pytest.fail("the closed streams were never forgotten")
+
+
+@asynchronous
+async def test_a_duplicate_bid_ends_the_stream_with_invalid_argument():
+    async with running() as rig:
+        first, second = Client(rig.address, 5), Client(rig.address, 5)
+        await first.bid()
+        await second.stream.write(p4r.StreamMessageRequest(arbitration=second.arbitration()))
+        assert await second.stream.code() == grpc.StatusCode.INVALID_ARGUMENT
+        assert "used" in await second.stream.details()
+        await first.close()
+        await second.close()
+
+
+@asynchronous
+async def test_only_the_primary_writes():
+    async with running() as rig:
+        primary, backup = Client(rig.address, 9), Client(rig.address, 5)
+        await primary.bid()
+        await backup.bid()
+        error = await fails(backup.write())
+        assert error.code() == grpc.StatusCode.PERMISSION_DENIED
+        assert "9" in (error.details() or "")
+        error = await fails(backup.set_pipeline(None))
+        assert error.code() == grpc.StatusCode.PERMISSION_DENIED
+        await primary.close()
+        await backup.close()
+
+
+@asynchronous
+async def test_a_primary_that_vanishes_is_noticed():
+    async with running() as rig:
+        primary, backup = Client(rig.address, 9), Client(rig.address, 5)
+        await primary.bid()
+        await backup.bid()
+        await primary.close()
+        notice = (await backup.next("arbitration")).arbitration
+        assert notice.status.code == rpc_code.NOT_FOUND
+        await backup.close()

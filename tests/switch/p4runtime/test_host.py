@@ -1,0 +1,413 @@
+"""Switches as processes: `python -m switch.host`, `closlab switch`, TLS, the console, the shims."""
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from conftest import ROOT, Built, asynchronous
+from finsy.proto import p4r, p4r_grpc
+
+from switch.host import Host, HostError, SwitchSettings, Tls
+from switch.p4runtime.infer import infer_p4info
+from switch.shims import NAMES, write_shims
+from switch.shims.__main__ import driver_words
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def settings(number: int, **more: Any) -> dict[str, Any]:
+    address = f"127.0.0.1:{free_port()}"
+    return {"name": f"s{number}", "device_id": number, "grpc_address": address, **more}
+
+
+@contextmanager
+def process(*words: str, **more: Any) -> Iterator[subprocess.Popen[str]]:
+    """A Python process of ours, ended at the end."""
+    child = subprocess.Popen(
+        [sys.executable, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        **more,
+    )
+    try:
+        yield child
+    finally:
+        if child.poll() is None:
+            child.kill()
+        child.communicate()
+
+
+def host(config: Path, switches: Any) -> tuple[str, str]:
+    config.write_text(json.dumps(switches) if not isinstance(switches, str) else switches)
+    return "-m", "switch.host", str(config)  # type: ignore[return-value]
+
+
+def outcome_of(*words: str) -> tuple[int, str]:
+    """The exit code and the error text of a process that must end by itself."""
+    done = subprocess.run(
+        [sys.executable, *words], capture_output=True, text=True, timeout=30, cwd=ROOT, check=False
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.returncode, done.stderr
+
+
+def capabilities(address: str) -> str:
+    with grpc.insecure_channel(address) as channel:
+        stub = p4r_grpc.P4RuntimeStub(channel)
+        answer = stub.Capabilities(p4r.CapabilitiesRequest(), wait_for_ready=True, timeout=5)
+        return answer.p4runtime_api_version
+
+
+def test_six_switches_are_ready_soon_and_end_cleanly(tmp_path: Path):
+    switches = [settings(number, cpu_port=510) for number in range(1, 7)]
+    began = time.monotonic()
+    with process(*host(tmp_path / "c.json", switches)) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+        took = time.monotonic() - began
+        for switch in switches:
+            assert capabilities(switch["grpc_address"])
+        child.send_signal(signal.SIGTERM)
+        out, err = child.communicate(timeout=5)
+        assert child.returncode == 0
+        assert out == ""
+        assert "Traceback" not in err
+    assert took < 2, "loaded machines included; about 0.5 s on an idle one"
+
+
+def test_a_taken_address_is_named(tmp_path: Path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        switches = [settings(1), {**settings(2), "grpc_address": address}]
+        code, error = outcome_of(*host(tmp_path / "c.json", switches))
+    assert code == 1
+    assert "switch s2" in error
+    assert address in error
+
+
+def test_two_switches_cannot_share_an_address(tmp_path: Path):
+    first = settings(1)
+    second = {**settings(2), "grpc_address": first["grpc_address"]}
+    code, error = outcome_of(*host(tmp_path / "c.json", [first, second]))
+    assert code == 1
+    assert first["grpc_address"] in error
+
+
+def test_a_missing_interface_is_named(tmp_path: Path):
+    switches = [settings(1, ports={"4": "nothing-here0"})]
+    code, error = outcome_of(*host(tmp_path / "c.json", switches))
+    assert code == 1
+    assert "switch s1: port 4@nothing-here0" in error
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ("[", "is not JSON"),
+        ("{}", "expected a list of switches"),
+        ("[]", "expected a list of switches"),
+        ([{"name": "s"}], "device_id"),
+        ([settings(1, colour="red")], "unknown key 'colour'; known: console_port, cpu_port"),
+        ([settings(1, ports={"x": "eth0"})], "[0]"),
+        ([settings(1, ports=[1])], "[0]"),
+        ([settings(1), settings(1)], "two switches are named s1"),
+        ([settings(1, program="/nowhere.json")], "cannot read /nowhere.json"),
+        ([settings(1, tls={"certificate": "/no.pem", "key": "/no.pem"})], "cannot read /no.pem"),
+        ([settings(1, links={"1": {"speed": 5}})], "unknown key 'speed'"),
+    ],
+)
+def test_a_wrong_config_is_refused_in_one_line(tmp_path: Path, config: Any, message: str):
+    code, error = outcome_of(*host(tmp_path / "c.json", config))
+    assert code == 1
+    assert message in error
+    assert len(error.strip().splitlines()) == 1, error
+
+
+@asynchronous
+async def test_a_host_can_be_used_from_python(built: Built):
+    switches = [
+        SwitchSettings(
+            name=f"s{n}",
+            device_id=n,
+            grpc_address="127.0.0.1:0",
+            cpu_port=510,
+            program=built.json,
+            p4info=built.p4info,
+        )
+        for n in (1, 2)
+    ]
+    hosted = Host(switches)
+    await hosted.start()
+    try:
+        for item in switches:
+            async with grpc.aio.insecure_channel(f"127.0.0.1:{hosted.grpc_port(item.name)}") as ch:
+                request = p4r.GetForwardingPipelineConfigRequest(device_id=item.device_id)
+                answer = await p4r_grpc.P4RuntimeStub(ch).GetForwardingPipelineConfig(request)
+                assert answer.config.p4info == built.info
+    finally:
+        await hosted.stop()
+        await hosted.stop()
+    with pytest.raises(HostError, match="two switches"):
+        await Host([switches[0], switches[0]]).start()
+
+
+@asynchronous
+async def test_a_program_alone_gets_an_inferred_p4info(built: Built):
+    item = SwitchSettings(name="s", device_id=1, grpc_address="127.0.0.1:0", program=built.json)
+    hosted = Host([item])
+    await hosted.start()
+    try:
+        pipeline = hosted.devices["s"].entities.pipeline
+        inferred = infer_p4info(pipeline.program)
+        assert pipeline.symbols.info == inferred
+        for kind in ("tables", "actions", "counters", "registers", "meters", "action_profiles"):
+            ours = {item.preamble.id: item.preamble.alias for item in getattr(inferred, kind)}
+            theirs = {item.preamble.id: item.preamble.alias for item in getattr(built.info, kind)}
+            assert ours == theirs, kind
+    finally:
+        await hosted.stop()
+
+
+# TLS
+
+
+def openssl(*words: str) -> None:
+    subprocess.run(["openssl", *words], check=True, capture_output=True)
+
+
+@pytest.fixture(scope="module")
+def pki(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A CA, and a certificate of it for the server (at 127.0.0.1) and one for the client."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not there to make certificates")
+    folder = tmp_path_factory.mktemp("pki")
+    key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
+    ca = ("-keyout", f"{folder}/ca.key", "-out", f"{folder}/ca.pem")
+    openssl("req", "-x509", *key, "-subj", "/CN=ca", "-days", "2", *ca)
+    (folder / "san").write_text("subjectAltName=IP:127.0.0.1")
+    for name in ("server", "client"):
+        request = f"{folder}/{name}.csr"
+        openssl(
+            "req", *key, "-subj", f"/CN={name}", "-keyout", f"{folder}/{name}.key", "-out", request
+        )
+        signed = ("-CA", f"{folder}/ca.pem", "-CAkey", f"{folder}/ca.key", "-CAcreateserial")
+        more = ("-days", "2", "-extfile", f"{folder}/san", "-out", f"{folder}/{name}.pem")
+        openssl("x509", "-req", "-in", request, *signed, *more)
+    return folder
+
+
+async def ask(port: int, credentials: grpc.ChannelCredentials) -> str:
+    async with grpc.aio.secure_channel(f"127.0.0.1:{port}", credentials) as channel:
+        stub = p4r_grpc.P4RuntimeStub(channel)
+        return (await stub.Capabilities(p4r.CapabilitiesRequest(), timeout=3)).p4runtime_api_version
+
+
+@pytest.mark.parametrize("mutual", [False, True])
+def test_tls(pki: Path, mutual: bool):
+    ca = (pki / "ca.pem").read_bytes()
+    stranger = grpc.ssl_channel_credentials(ca)
+    known = grpc.ssl_channel_credentials(
+        ca, (pki / "client.key").read_bytes(), (pki / "client.pem").read_bytes()
+    )
+    tls = Tls(pki / "server.pem", pki / "server.key", pki / "ca.pem" if mutual else None)
+
+    @asynchronous
+    async def scenario():
+        hosted = Host([SwitchSettings(name="s", device_id=1, grpc_address="127.0.0.1:0", tls=tls)])
+        await hosted.start()
+        try:
+            port = hosted.grpc_port("s")
+            assert await ask(port, known)
+            if mutual:
+                with pytest.raises(grpc.aio.AioRpcError):
+                    await ask(port, stranger)
+            else:
+                assert await ask(port, stranger)
+            async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+                stub = p4r_grpc.P4RuntimeStub(channel)
+                with pytest.raises(grpc.aio.AioRpcError):
+                    await stub.Capabilities(p4r.CapabilitiesRequest(), timeout=3)
+        finally:
+            await hosted.stop()
+
+    scenario()
+
+
+# closlab switch
+
+CLI = ("-c", "import sys; from switch.cli import main; sys.exit(main(sys.argv[1:]))")
+
+
+@contextmanager
+def one_switch(*words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    address = f"127.0.0.1:{free_port()}"
+    with process(*CLI, *words, "--", "--grpc-server-addr", address) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == f"Server listening on {address}\n"
+        yield child, address
+
+
+def test_one_switch_with_simple_switch_grpcs_flags(built: Built, tmp_path: Path):
+    flags = ("--device-id", "3", "--nanolog", "ipc:///tmp/x", "-L", "warn", "--log-flush")
+    with one_switch(*flags, str(built.json)) as (child, address):
+        with grpc.insecure_channel(address) as channel:
+            stub = p4r_grpc.P4RuntimeStub(channel)
+            request = p4r.GetForwardingPipelineConfigRequest(device_id=3)
+            answer = stub.GetForwardingPipelineConfig(request, timeout=5)
+            assert len(answer.config.p4info.tables) == len(built.info.tables)
+        child.send_signal(signal.SIGINT)
+        _, err = child.communicate(timeout=5)
+        assert child.returncode == 0
+        assert "--nanolog is ignored" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        ([], 2, "give the program's JSON, or --no-p4"),
+        (["-i", "eth0", "x.json"], 2, "-i eth0: expected PORT@INTERFACE"),
+        (["-i", "1@a", "-i", "1@b", "x.json"], 2, "port 1 is taken by a"),
+        (["--colour", "x.json"], 2, "--colour"),
+        (["x.json", "--", "--priority-queues", "9"], 2, "from 1 to 8"),
+        (["x.json", "--", "--grpc-server-ssl"], 2, "needs --grpc-server-cert"),
+        (["/nowhere.json", "--", "--grpc-server-addr", "127.0.0.1:0"], 1, "cannot read"),
+        (["--no-p4", "--", "--grpc-server-addr", "300.0.0.1:1"], 1, "cannot listen on 300.0.0.1:1"),
+    ],
+)
+def test_mistakes_on_the_command_line(words: list[str], code: int, message: str):
+    found, error = outcome_of(*CLI, *words)
+    assert (found, message in error) == (code, True), error
+
+
+def test_help_names_both_groups_of_flags():
+    done = subprocess.run(
+        [sys.executable, *CLI, "--help"], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    assert done.returncode == 0
+    assert "--log-console" in done.stdout
+    assert "--grpc-server-addr" in done.stdout
+
+
+# The shims
+
+COMMANDS = """\
+show_tables
+table_add mac forward 00:11:22:33:44:55 => 3
+table_add acl drop 10.0.0.1&&&255.255.255.255 0&&&0 1->5 => 7
+table_dump acl
+table_modify mac forward 0 5
+table_dump mac
+table_delete mac 0
+table_num_entries mac
+register_write cells 3 77
+register_read cells 3
+counter_read port_counter 1
+mirroring_add 5 7
+mirroring_get 5
+mc_mgrp_create 1
+mc_node_create 5 0 3
+mc_node_associate 1 0
+mc_dump
+set_queue_depth 100
+table_add mac nothing 1 => 2
+nonsense
+"""
+
+ANSWERS = [
+    "Forward.ipv4_lpm",
+    "Entry has been added with handle 0",
+    "* hdr.ipv4.src        : TERNARY   0a000001 &&& ffffffff",
+    "* hdr.ipv4.len        : RANGE     0001 -> 0005",
+    "Priority: 7",
+    "Action entry: Forward.forward - 0005",
+    "RuntimeCmd: 0\n",
+    "cells[3]= 77",
+    "port_counter[1]= (0 bytes, 0 packets)",
+    "MirroringSessionConfig(mgid=None, port=7)",
+    "  -> (L1h=0, rid=5) -> (ports=[0, 3], lags=[])",
+    "Error: action nothing is unknown; there is: Forward.drop, Forward.forward, NoAction",
+    "*** Unknown syntax: nonsense",
+]
+
+
+def test_simple_switch_cli_talks_to_a_switch(built: Built, tmp_path: Path):
+    write_shims(tmp_path)
+    port = str(free_port())
+    with one_switch("--thrift-port", port, str(built.json)):
+        done = subprocess.run(
+            [str(tmp_path / "simple_switch_CLI"), "--thrift-port", port],
+            input=COMMANDS,
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    for answer in ANSWERS:
+        assert answer in done.stdout, answer
+
+
+def test_simple_switch_cli_says_when_nobody_answers(tmp_path: Path):
+    write_shims(tmp_path)
+    done = subprocess.run(
+        [str(tmp_path / "simple_switch_CLI"), "--thrift-port", str(free_port())],
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "Could not connect" in done.stderr
+
+
+def test_shims_are_executables_of_the_names_labs_call(tmp_path: Path):
+    written = write_shims(tmp_path / "bin")
+    assert {path.name for path in written} == set(NAMES)
+    assert all(os.access(path, os.X_OK) for path in written)
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        (
+            "--target bmv2 --arch v1model --std p4-16 -o build a/x.p4 --p4runtime-files y.txt",
+            "a/x.p4 --p4runtime-files y.txt -o build/x.json",
+        ),
+        ("-b bmv2 x.p4", "x.p4 -o x.json"),
+        ("--std=p4-16 -I inc x.p4", "-I inc x.p4 -o x.json"),
+        ("--help", "--help"),
+    ],
+)
+def test_p4cs_words_become_p4c_bm2_sss(
+    words: str, wanted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    assert driver_words(words.split()) == wanted.split()
+
+
+@asynchronous
+async def test_a_taken_console_port_is_named():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        item = SwitchSettings(name="s", device_id=1, grpc_address="127.0.0.1:0", console_port=port)
+        with pytest.raises(HostError, match=f"port {port}.*--thrift-port"):
+            await Host([item]).start()
+        await asyncio.sleep(0)

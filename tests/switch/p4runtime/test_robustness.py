@@ -1,0 +1,149 @@
+"""Whatever a client sends, the switch answers clearly and goes on."""
+
+import asyncio
+import random
+from typing import Any
+
+import grpc
+import pytest
+from conftest import Built, Client, Names, asynchronous, controlled, entity_of, exact, fails, update
+from finsy.proto import p4r
+
+METHODS = {
+    "Write": p4r.WriteRequest,
+    "SetForwardingPipelineConfig": p4r.SetForwardingPipelineConfigRequest,
+    "GetForwardingPipelineConfig": p4r.GetForwardingPipelineConfigRequest,
+    "Capabilities": p4r.CapabilitiesRequest,
+}
+
+
+async def alive(client: Client, names: Names) -> None:
+    """Write, read and delete an entry."""
+    entry = names.entry("mac", exact(1, 0xFEED), action=names.action("drop"))
+    await client.write(update("INSERT", entry))
+    assert await client.read(entity_of(names.entry("mac", exact(1, 0xFEED))))
+    await client.write(update("DELETE", entry))
+
+
+async def outcome(call: Any) -> grpc.StatusCode:
+    """How a call ends, its answers read."""
+    try:
+        if isinstance(call, grpc.aio.UnaryStreamCall):
+            async for _ in call:
+                pass
+        else:
+            await call
+    except grpc.aio.AioRpcError as error:
+        return error.code()
+    return grpc.StatusCode.OK
+
+
+@asynchronous
+async def test_truncated_requests_are_refused_as_such(built: Built, names: Names):
+    async with controlled(built) as (rig, client):
+        entry = names.entry("mac", exact(1, 5), action=names.action("drop"))
+        whole = client.request(p4r.WriteRequest, updates=[update("INSERT", entry)])
+        data = whole.SerializeToString()
+        async with grpc.aio.insecure_channel(rig.address) as channel:
+            for name in METHODS:
+                call = channel.unary_unary(f"/p4.v1.P4Runtime/{name}")
+                error = await fails(call(data[:-3]))
+                assert error.code() == grpc.StatusCode.INVALID_ARGUMENT
+                assert "not a well-formed" in error.details()
+            read = channel.unary_stream("/p4.v1.P4Runtime/Read")(data[:-3])
+            error = await fails(read.read())
+            assert error.code() == grpc.StatusCode.INVALID_ARGUMENT
+            stream = channel.stream_stream("/p4.v1.P4Runtime/StreamChannel")()
+            await stream.write(b"\x0a\xff")
+            assert await stream.code() == grpc.StatusCode.INVALID_ARGUMENT
+            error = await fails(channel.unary_unary("/p4.v1.P4Runtime/Nothing")(b""))
+            assert error.code() == grpc.StatusCode.UNIMPLEMENTED
+        await alive(client, names)
+
+
+@asynchronous
+async def test_mutated_requests_never_break_the_switch(built: Built, names: Names):
+    seed = 20
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    entry = names.entry("mac", exact(1, 5), action=names.action("forward", port=1))
+    async with controlled(built) as (rig, client):
+        data = client.request(
+            p4r.WriteRequest, updates=[update("INSERT", entry)] * 3
+        ).SerializeToString()
+        query = p4r.ReadRequest(device_id=7, entities=[entity_of(entry)]).SerializeToString()
+        allowed = {code for code in grpc.StatusCode if code is not grpc.StatusCode.INTERNAL}
+        async with grpc.aio.insecure_channel(rig.address) as channel:
+            write = channel.unary_unary("/p4.v1.P4Runtime/Write")
+            read = channel.unary_stream("/p4.v1.P4Runtime/Read")
+            for _ in range(1500):
+                for source, call in ((data, write), (query, read)):
+                    mutant = bytearray(source)
+                    for _ in range(chance.randint(1, 4)):
+                        mutant[chance.randrange(len(mutant))] = chance.randrange(256)
+                    assert await outcome(call(bytes(mutant))) in allowed, mutant.hex()
+        await alive(client, names)
+
+
+@asynchronous
+async def test_clients_that_vanish_leave_nothing_behind(built: Built, names: Names):
+    async with controlled(built) as (rig, client):
+        for number in range(20):
+            ghost = Client(rig.address, election_id=100 + number)
+            await ghost.bid()
+            call = ghost.stub.Read(p4r.ReadRequest(device_id=7, entities=[p4r.Entity()]))
+            call.cancel()
+            await ghost.close()
+        for _ in range(100):
+            if (await client.bid()).status.code == 0:
+                break
+            client.election_id = 1000
+            await asyncio.sleep(0.02)
+        await alive(client, names)
+
+
+@asynchronous
+async def test_a_controller_that_does_not_read_does_not_stop_the_others(built: Built, names: Names):
+    async with controlled(built) as (rig, client):
+        lazy = Client(rig.address, role="lazy", reads=False)
+        await lazy.stream.write(p4r.StreamMessageRequest(arbitration=lazy.arbitration()))
+        await asyncio.sleep(0.1)
+        frame = bytes.fromhex("000000000001 000000000002 88b8") + bytes(1400)
+        for _ in range(20):
+            for _ in range(1000):
+                rig.plane.inject(1, frame, 1_000)
+            await asyncio.sleep(0)
+        await client.next("packet")
+        await alive(client, names)
+        await lazy.close()
+
+
+@asynchronous
+async def test_huge_batches_with_one_error_reach_the_client(built: Built, names: Names):
+    drop = names.action("drop")
+    entries = [names.entry("mac", exact(1, n), action=drop) for n in range(5000)]
+    batch = [update("INSERT", entry) for entry in [*entries, entries[0]]]
+    async with controlled(built) as (_, client):
+        error = await fails(client.write(*batch))
+        assert error.code() == grpc.StatusCode.ALREADY_EXISTS
+        assert "update 5000" in error.details()
+        found = await client.read(entity_of(names.entry("mac")))
+        assert len(found) == 5000
+
+
+@pytest.mark.parametrize("length", [0, 1, 100, 100_000])
+def test_values_of_any_length_are_answered(built: Built, names: Names, length: int):
+    @asynchronous
+    async def scenario():
+        async with controlled(built) as (_, client):
+            match = p4r.FieldMatch(field_id=1, exact=p4r.FieldMatch.Exact(value=b"\xff" * length))
+            entry = names.entry("mac", match, action=names.action("drop"))
+            if length == 1:
+                await client.write(update("INSERT", entry))
+            else:
+                error = await fails(client.write(update("INSERT", entry)))
+                assert error.code() == grpc.StatusCode.UNKNOWN
+                assert len(error.details()) < 1000
+            await alive(client, names)
+
+    scenario()

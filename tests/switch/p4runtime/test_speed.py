@@ -1,0 +1,87 @@
+"""How fast entries go in over gRPC: a sweep of its own, with figures on stdout."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import grpc
+import pytest
+from conftest import ROOT, Built, Names, entity_of, exact, lpm, update
+from finsy.proto import p4r, p4r_grpc
+from test_host import settings
+
+ENTRIES = 100_000
+BATCH = 1_000
+WANTED_PER_S = 20_000
+
+pytestmark = pytest.mark.slow
+
+
+@contextmanager
+def hosted(folder: Path) -> Iterator[str]:
+    """A switch in a process of its own."""
+    switch = settings(7)
+    config = folder / "switch.json"
+    config.write_text(json.dumps([switch]))
+    words = [sys.executable, "-m", "switch.host", str(config)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, cwd=ROOT) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+        yield switch["grpc_address"]
+        child.send_signal(signal.SIGTERM)
+
+
+def batches(updates: list[p4r.Update]) -> list[p4r.WriteRequest]:
+    election = p4r.Uint128(low=1)
+    return [
+        p4r.WriteRequest(device_id=7, election_id=election, updates=updates[i : i + BATCH])
+        for i in range(0, len(updates), BATCH)
+    ]
+
+
+@pytest.mark.parametrize("table", ["mac", "ipv4_lpm"])
+def test_a_hundred_thousand_entries(built: Built, names: Names, tmp_path: Path, table: str):
+    if table == "mac":
+        action = names.action("forward", port=3)
+        entries = [names.entry(table, exact(1, n), action=action) for n in range(ENTRIES)]
+    else:
+        action = names.action("count_route", port=3, dst=5)
+        entries = [names.entry(table, lpm(1, n << 8, 24), action=action) for n in range(ENTRIES)]
+    with hosted(tmp_path) as address, grpc.insecure_channel(address) as channel:
+        stub = p4r_grpc.P4RuntimeStub(channel)
+        bid = p4r.MasterArbitrationUpdate(device_id=7, election_id=p4r.Uint128(low=1))
+        forever = stub.StreamChannel(iter_then_wait(p4r.StreamMessageRequest(arbitration=bid)))
+        next(forever)
+        action_of = p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT
+        stub.SetForwardingPipelineConfig(
+            p4r.SetForwardingPipelineConfigRequest(
+                device_id=7, election_id=bid.election_id, action=action_of, config=built.config
+            )
+        )
+        rates = {}
+        for verb in ("INSERT", "DELETE"):
+            requests = batches([update(verb, entry) for entry in entries])
+            began = time.monotonic()
+            for request in requests:
+                stub.Write(request)
+            rates[verb] = ENTRIES / (time.monotonic() - began)
+            if verb == "INSERT":
+                began = time.monotonic()
+                query = p4r.ReadRequest(device_id=7, entities=[entity_of(names.entry(table))])
+                found = sum(len(answer.entities) for answer in stub.Read(query))
+                rates["READ"] = ENTRIES / (time.monotonic() - began)
+                assert found == ENTRIES
+        forever.cancel()
+    print(f"{table}: " + ", ".join(f"{verb} {rate:,.0f}/s" for verb, rate in rates.items()))
+    assert rates["INSERT"] >= WANTED_PER_S
+
+
+def iter_then_wait(message: p4r.StreamMessageRequest) -> Iterator[p4r.StreamMessageRequest]:
+    """A request stream that stays open."""
+    yield message
+    time.sleep(600)
