@@ -1,4 +1,19 @@
-/* The worker thread. */
+/* The worker thread.
+ *
+ * A turn receives from the ports that may have frames, services switches, lets a visitor in, and
+ * then waits. How a port is watched depends on how busy it is:
+ *
+ *   quiet  in epoll, looked at when epoll says so
+ *   busy   had a full burst lately: out of epoll, which costs its sender something per frame, and
+ *          looked at every turn, which costs next to nothing, for the ring is memory
+ *
+ * With a busy port the loop does not sleep. When there is nothing to do it offers the core to
+ * others: on a core shared with the senders, they then fill the ring while we do not run, and we
+ * empty it in large bursts while they do not. A port quiet for QUIET_NS goes back into epoll.
+ *
+ * Sleeping costs: some ten microseconds of work, and about as many late. So a deadline nearer
+ * than that is awaited with open eyes.
+ */
 #define _GNU_SOURCE
 #include "loop.h"
 
@@ -12,8 +27,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BURST 32
+#define BURST 64
 #define EVENTS 64
+#define QUIET_NS 200000     /* without a frame, and a busy port is no longer busy; wall clock */
+#define GLANCE_NS 20000     /* between two looks at quiet ports while others are busy */
+#define NEAR_NS 20000       /* nearer deadlines are not slept for */
+#define BIG_RINGS 8         /* ports that get a large ring: a fabric has too many for that */
+#define BIG_RING (8u << 20)
+#define SMALL_RING (2u << 20)
 #define LINK_CHECK_NS 100000000 /* between two looks at the interfaces' state, wall clock */
 #define SLEEP_MOST_NS 1000000000
 
@@ -27,7 +48,9 @@ struct loop_port {
     struct packet_port *driver;
     struct hosted *host;
     uint32_t number;
-    bool hot; /* had frames when last looked at: look again without asking the kernel */
+    bool has_frames; /* epoll says so */
+    bool is_busy;
+    ns_t last; /* had frames; wall clock */
 };
 
 struct loop {
@@ -41,9 +64,9 @@ struct loop {
     pthread_t thread;
     struct hosted **hosts;
     struct loop_port **ports;
-    uint32_t n_hosts, n_ports;
+    uint32_t n_hosts, n_ports, n_busy;
     ns_t worst_late;
-    ns_t link_check; /* wall clock */
+    ns_t link_check, glanced; /* wall clock */
 };
 
 static ns_t wall(void)
@@ -53,11 +76,13 @@ static ns_t wall(void)
     return (ns_t)t.tv_sec * 1000000000 + (ns_t)t.tv_nsec;
 }
 
-ns_t loop_now(const struct loop *loop)
+static ns_t dilated(const struct loop *loop, ns_t real)
 {
-    ns_t passed = wall() - loop->origin;
+    ns_t passed = real - loop->origin;
     return loop->dilation == 1.0 ? passed : (ns_t)((double)passed / loop->dilation);
 }
+
+ns_t loop_now(const struct loop *loop) { return dilated(loop, wall()); }
 
 struct pkt_pool *loop_pool(struct loop *loop) { return &loop->pool; }
 
@@ -160,34 +185,61 @@ bool loop_add(struct loop *loop, struct sw *sw)
     return true;
 }
 
-bool loop_add_port(struct loop *loop, struct sw *sw, uint32_t number, struct packet_port *driver)
+static bool watch(struct loop *loop, struct loop_port *port)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = port};
+    return epoll_ctl(loop->epoll, EPOLL_CTL_ADD, packet_fd(port->driver), &event) == 0;
+}
+
+static void unwatch(struct loop *loop, const struct loop_port *port)
+{
+    epoll_ctl(loop->epoll, EPOLL_CTL_DEL, packet_fd(port->driver), NULL);
+}
+
+static void drop_port(struct loop *loop, uint32_t i)
+{
+    struct loop_port *port = loop->ports[i];
+    if (port->is_busy)
+        loop->n_busy--;
+    else
+        unwatch(loop, port);
+    loop->ports[i] = loop->ports[--loop->n_ports];
+    free(port);
+}
+
+static bool add_port(struct loop *loop, struct sw *sw, uint32_t number, struct packet_port *driver)
 {
     struct loop_port **ports = realloc(loop->ports, (loop->n_ports + 1) * sizeof(void *));
     if (!ports)
         return false;
     loop->ports = ports;
     struct loop_port *port = calloc(1, sizeof *port);
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = port};
-    if (!port || epoll_ctl(loop->epoll, EPOLL_CTL_ADD, packet_fd(driver), &event)) {
+    if (!port)
+        return false;
+    *port = (struct loop_port){.driver = driver, .host = host_of(loop, sw), .number = number};
+    if (!packet_start(driver, loop->n_ports < BIG_RINGS ? BIG_RING : SMALL_RING) ||
+        !watch(loop, port)) {
         free(port);
         return false;
     }
-    *port = (struct loop_port){driver, host_of(loop, sw), number, true};
     loop->ports[loop->n_ports++] = port;
-    if (!packet_attach(sw, number, driver)) {
-        loop_remove_port(loop, sw, number);
-        return false;
-    }
-    sw_set_up(sw, number, packet_is_up(driver), loop_now(loop));
-    return true;
+    if (packet_attach(sw, number, driver))
+        return true;
+    drop_port(loop, loop->n_ports - 1);
+    errno = EBUSY;
+    return false;
 }
 
-static void drop_port(struct loop *loop, uint32_t i)
+bool loop_add_port(struct loop *loop, struct sw *sw, uint32_t number, struct packet_port *driver)
 {
-    struct loop_port *port = loop->ports[i];
-    epoll_ctl(loop->epoll, EPOLL_CTL_DEL, packet_fd(port->driver), NULL);
-    loop->ports[i] = loop->ports[--loop->n_ports];
-    free(port);
+    if (add_port(loop, sw, number, driver)) {
+        sw_set_up(sw, number, packet_check(driver), loop_now(loop));
+        return true;
+    }
+    int saved = errno;
+    packet_close(driver);
+    errno = saved;
+    return false;
 }
 
 void loop_remove_port(struct loop *loop, struct sw *sw, uint32_t number)
@@ -215,27 +267,54 @@ void loop_remove(struct loop *loop, struct sw *sw)
 
 /* The thread */
 
-static void check_links(struct loop *loop, ns_t now)
+static void check_link(const struct loop *loop, struct loop_port *port)
 {
-    for (uint32_t i = 0; i < loop->n_ports; i++) {
-        struct loop_port *port = loop->ports[i];
-        sw_set_up(port->host->sw, port->number, packet_is_up(port->driver), now);
-    }
+    sw_set_up(port->host->sw, port->number, packet_check(port->driver), loop_now(loop));
 }
 
-/* True if there were frames. */
+static void check_links(const struct loop *loop)
+{
+    for (uint32_t i = 0; i < loop->n_ports; i++)
+        check_link(loop, loop->ports[i]);
+}
+
+static void set_busy(struct loop *loop, struct loop_port *port, bool is_busy)
+{
+    if (!is_busy && !watch(loop, port))
+        return; /* no memory: stay with it */
+    if (is_busy)
+        unwatch(loop, port);
+    port->is_busy = is_busy;
+    loop->n_busy += is_busy ? 1 : -1u;
+}
+
+static void service(struct loop *loop, struct hosted *host, ns_t now)
+{
+    if (host->wake <= now && now - host->wake > loop->worst_late)
+        loop->worst_late = now - host->wake;
+    host->touched = false;
+    host->wake = sw_service(host->sw, now);
+}
+
+/* A burst from each port that may have frames, served at once: many ports must not fill one
+ * queue before it is looked at. True if there were any. */
 static bool receive_all(struct loop *loop)
 {
     bool any = false;
-    ns_t now = loop_now(loop);
     for (uint32_t i = 0; i < loop->n_ports; i++) {
         struct loop_port *port = loop->ports[i];
-        if (!port->hot)
+        if (!port->has_frames && !port->is_busy)
             continue;
+        ns_t real = wall(), now = dilated(loop, real);
         unsigned n = packet_receive(port->driver, port->host->sw, port->number, BURST, now);
-        port->hot = n == BURST;
-        port->host->touched |= n != 0;
-        any |= n != 0;
+        port->has_frames = n == BURST;
+        if (n) {
+            port->last = real;
+            service(loop, port->host, now);
+            any = true;
+        }
+        if (port->is_busy ? real - port->last >= QUIET_NS : n == BURST)
+            set_busy(loop, port, !port->is_busy);
     }
     return any;
 }
@@ -246,36 +325,34 @@ static ns_t service_all(struct loop *loop)
     ns_t now = loop_now(loop), next = SW_NEVER;
     for (uint32_t i = 0; i < loop->n_hosts; i++) {
         struct hosted *host = loop->hosts[i];
-        if (host->wake <= now && now - host->wake > loop->worst_late)
-            loop->worst_late = now - host->wake;
-        if (host->touched || host->wake <= now) {
-            host->touched = false;
-            host->wake = sw_service(host->sw, now);
-        }
+        if (host->touched || host->wake <= now)
+            service(loop, host, now);
         next = host->wake < next ? host->wake : next;
     }
     return next;
 }
 
-/* Sleep until `next` or an event, without owning the switches; then note which ports have frames. */
-static void wait_for_events(struct loop *loop, ns_t next, bool has_work)
+/* How long to sleep, wall clock; 0: not at all. */
+static ns_t time_to_sleep(const struct loop *loop, ns_t next)
+{
+    ns_t now = loop_now(loop), left = next > now ? next - now : 0;
+    double real = next == SW_NEVER ? SLEEP_MOST_NS : (double)left * loop->dilation;
+    ns_t most = loop->n_ports ? LINK_CHECK_NS : SLEEP_MOST_NS;
+    ns_t wanted = real < (double)most ? (ns_t)real : most;
+    return wanted < NEAR_NS ? 0 : wanted;
+}
+
+/* Note which ports have frames, after `sleep` at most. */
+static void ask_epoll(struct loop *loop, ns_t sleep)
 {
     struct epoll_event events[EVENTS];
-    struct timespec timeout = {0, 0};
-    if (!has_work) {
-        ns_t now = loop_now(loop), left = next > now ? next - now : 0;
-        double real = next == SW_NEVER ? SLEEP_MOST_NS : (double)left * loop->dilation;
-        ns_t wanted = real < SLEEP_MOST_NS ? (ns_t)real : SLEEP_MOST_NS;
-        if (loop->n_ports && wanted > LINK_CHECK_NS)
-            wanted = LINK_CHECK_NS;
-        timeout = (struct timespec){(time_t)(wanted / 1000000000), (long)(wanted % 1000000000)};
+    struct timespec timeout = {(time_t)(sleep / 1000000000), (long)(sleep % 1000000000)};
+    if (sleep)
         pthread_mutex_unlock(&loop->owner);
-    }
     int n = epoll_pwait2(loop->epoll, events, EVENTS, &timeout, NULL);
     if (n < 0 && errno == ENOSYS)
-        n = epoll_wait(loop->epoll, events, EVENTS,
-                       (int)(timeout.tv_sec * 1000 + (timeout.tv_nsec + 999999) / 1000000));
-    if (!has_work)
+        n = epoll_wait(loop->epoll, events, EVENTS, (int)((sleep + 999999) / 1000000));
+    if (sleep)
         pthread_mutex_lock(&loop->owner);
     for (int i = 0; i < n; i++) {
         uint64_t count;
@@ -286,9 +363,27 @@ static void wait_for_events(struct loop *loop, ns_t next, bool has_work)
         }
         /* A port may have gone while we slept. */
         for (uint32_t k = 0; port && k < loop->n_ports; k++)
-            if (loop->ports[k] == port)
-                port->hot = true;
+            if (loop->ports[k] == port) {
+                port->has_frames = true;
+                if (events[i].events & EPOLLERR)
+                    check_link(loop, port);
+            }
     }
+}
+
+static void wait_for_work(struct loop *loop, ns_t next, bool had_frames)
+{
+    if (!had_frames && !loop->n_busy) {
+        ask_epoll(loop, time_to_sleep(loop, next));
+        return;
+    }
+    ns_t real = wall();
+    if (real - loop->glanced >= GLANCE_NS) {
+        loop->glanced = real;
+        ask_epoll(loop, 0);
+    }
+    if (!had_frames)
+        sched_yield();
 }
 
 static void *work(void *context)
@@ -303,10 +398,10 @@ static void *work(void *context)
         ns_t real = wall();
         if (real - loop->link_check >= LINK_CHECK_NS) {
             loop->link_check = real;
-            check_links(loop, loop_now(loop));
+            check_links(loop);
         }
         open_door(loop);
-        wait_for_events(loop, next, any);
+        wait_for_work(loop, next, any);
     }
     pthread_mutex_unlock(&loop->owner);
     return NULL;

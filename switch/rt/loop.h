@@ -29,6 +29,7 @@ void loop_leave(struct loop *loop, bool wake);
 /* Between enter and leave: */
 bool loop_add(struct loop *loop, struct sw *sw);
 void loop_remove(struct loop *loop, struct sw *sw); /* its ports too */
+/* Takes the port over, and closes it on failure: errno is EBUSY if the number is in use. */
 bool loop_add_port(struct loop *loop, struct sw *sw, uint32_t number, struct packet_port *port);
 void loop_remove_port(struct loop *loop, struct sw *sw, uint32_t number);
 

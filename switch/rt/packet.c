@@ -1,4 +1,4 @@
-/* AF_PACKET with a TPACKET_V2 ring for receiving and sendmmsg for sending. */
+/* AF_PACKET with a TPACKET_V2 ring for receiving; sendmmsg or AF_XDP for sending. */
 #define _GNU_SOURCE
 #include "packet.h"
 
@@ -14,37 +14,50 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "hash.h"
+#include "xdp.h"
 
-#define RING_BYTES (1u << 20)
+#define BLOCK_BYTES 65536u /* of the ring: the kernel allocates it in such pieces */
 #define SEND_BATCH 64
-#define SEND_BYTES (256u << 10) /* of frames gathered before they must go */
+#define CHUNKS 128     /* frames gathered, or with the kernel */
+#define BUSY_BATCH 8   /* frames in a batch that make a port a busy one */
+#define LOOK_NS 100000000 /* between two looks for whoever wants to see frames go by */
 #define VLAN_BYTES 4u
-#define SLOT_LEAST 2048u
+/* The kernel puts a frame's network header here, PACKET_RESERVE bytes added; two tags before it. */
+#define SLOT_HEAD (TPACKET_ALIGN(TPACKET2_HDRLEN + 16) + 2 * VLAN_BYTES)
 
 struct packet_port {
     int fd;
+    unsigned ifindex;
+    ino_t inode;
     char interface[IFNAMSIZ];
-    uint8_t *ring;
-    uint32_t slot, slots, next;
-    uint8_t *gathered; /* frames to send, one behind the other */
-    uint32_t used, n;
+
+    uint8_t *ring, *slot; /* the slot that is filled next */
+    size_t ring_bytes;
+    uint32_t slot_bytes, per_block, in_block;
+
+    uint8_t *frames; /* to be sent, in chunks */
+    uint32_t chunk;
+    uint32_t free[CHUNKS], n_free;
+    uint32_t gathered[SEND_BATCH], n;
     struct mmsghdr messages[SEND_BATCH];
     struct iovec parts[SEND_BATCH];
+
+    struct xdp_tx *xdp;
+    bool xdp_tried, unwatched;
+    ns_t looked; /* wall clock */
+    struct packet_stats stats;
 };
 
-static uint32_t slot_for(const struct packet_port *port)
+static uint32_t mtu_of(const struct packet_port *port)
 {
     struct ifreq request = {0};
     memcpy(request.ifr_name, port->interface, IFNAMSIZ);
-    uint32_t mtu = ioctl(port->fd, SIOCGIFMTU, &request) ? 1500 : (uint32_t)request.ifr_mtu;
-    uint32_t need = mtu + ETH_HLEN + 2 * VLAN_BYTES + TPACKET2_HDRLEN + 32;
-    uint32_t slot = SLOT_LEAST;
-    while (slot < need && slot < 65536)
-        slot *= 2;
-    return slot;
+    return ioctl(port->fd, SIOCGIFMTU, &request) ? 1500 : (uint32_t)request.ifr_mtu;
 }
 
 /* Frames that a peer's stack hands over unfinished cannot be sent on; best effort. */
@@ -97,67 +110,108 @@ out:;
     return fd;
 }
 
-static bool bind_to(struct packet_port *port, const char **what)
+static bool find_interface(struct packet_port *port, const char **what)
 {
     struct ifreq request = {0};
+    struct stat self;
     memcpy(request.ifr_name, port->interface, IFNAMSIZ);
     *what = "find the interface";
-    if (ioctl(port->fd, SIOCGIFINDEX, &request))
+    if (fstat(port->fd, &self) || ioctl(port->fd, SIOCGIFINDEX, &request))
         return false;
-    struct sockaddr_ll address = {
-        .sll_family = AF_PACKET,
-        .sll_protocol = __builtin_bswap16(ETH_P_ALL),
-        .sll_ifindex = request.ifr_ifindex,
-    };
-    *what = "bind to the interface";
-    if (bind(port->fd, (struct sockaddr *)&address, sizeof address))
-        return false;
-    struct packet_mreq promiscuous = {.mr_ifindex = request.ifr_ifindex,
-                                      .mr_type = PACKET_MR_PROMISC};
-    *what = "hear every frame of the interface";
-    return !setsockopt(port->fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &promiscuous,
-                       sizeof promiscuous);
+    port->inode = self.st_ino;
+    port->ifindex = (unsigned)request.ifr_ifindex;
+    return true;
 }
 
-static bool map_ring(struct packet_port *port, const char **what)
+static bool set_options(struct packet_port *port, const char **what)
 {
-    int version = TPACKET_V2, one = 1;
+    int version = TPACKET_V2, one = 1, buffer = 4 << 20;
     unsigned reserve = VLAN_BYTES;
     *what = "set up its receive ring";
     if (setsockopt(port->fd, SOL_PACKET, PACKET_VERSION, &version, sizeof version) ||
         setsockopt(port->fd, SOL_PACKET, PACKET_RESERVE, &reserve, sizeof reserve))
         return false;
-    /* Kernels without these show what others send on the interface; packet_receive skips it. */
+    /* Kernels without this show what others send on the interface; packet_receive skips it. */
     setsockopt(port->fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof one);
-    setsockopt(port->fd, SOL_PACKET, PACKET_QDISC_BYPASS, &one, sizeof one);
-    int buffer = 4 << 20;
     if (setsockopt(port->fd, SOL_SOCKET, SO_SNDBUFFORCE, &buffer, sizeof buffer))
         setsockopt(port->fd, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof buffer);
-    port->slot = slot_for(port);
-    port->slots = RING_BYTES / port->slot;
-    struct tpacket_req request = {
-        .tp_block_size = port->slot < 65536 ? 65536 : port->slot,
-        .tp_frame_size = port->slot,
-    };
-    request.tp_block_nr = RING_BYTES / request.tp_block_size;
-    request.tp_frame_nr = port->slots;
-    if (setsockopt(port->fd, SOL_PACKET, PACKET_RX_RING, &request, sizeof request))
-        return false;
-    *what = "map its receive ring";
-    port->ring = mmap(NULL, RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, port->fd, 0);
-    if (port->ring == MAP_FAILED)
-        port->ring = NULL;
-    return port->ring != NULL;
+    return true;
 }
 
-static void packet_close(void *driver)
+static void free_chunks(struct packet_port *port)
+{
+    for (port->n_free = 0; port->n_free < CHUNKS; port->n_free++)
+        port->free[port->n_free] = CHUNKS - 1 - port->n_free;
+    port->n = 0;
+}
+
+/* Memory for frames to send: pages of their own, for AF_XDP may share them with the kernel. */
+static bool map_frames(struct packet_port *port)
+{
+    port->chunk = mtu_of(port) + ETH_HLEN + 2 * VLAN_BYTES <= 2048 ? 2048 : 4096;
+    void *frames = mmap(NULL, (size_t)CHUNKS * port->chunk, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (frames == MAP_FAILED)
+        return false;
+    port->frames = frames;
+    free_chunks(port);
+    for (unsigned i = 0; i < SEND_BATCH; i++)
+        port->messages[i].msg_hdr =
+            (struct msghdr){.msg_iov = &port->parts[i], .msg_iovlen = 1};
+    return true;
+}
+
+static bool map_ring(struct packet_port *port, bytes_t bytes)
+{
+    uint32_t most = SW_FRAME_MOST, mtu = mtu_of(port);
+    port->slot_bytes = (SLOT_HEAD + (mtu < most ? mtu : most) + 63) / 64 * 64;
+    port->per_block = BLOCK_BYTES / port->slot_bytes;
+    struct tpacket_req request = {.tp_block_size = BLOCK_BYTES, .tp_frame_size = port->slot_bytes};
+    for (; bytes >= BLOCK_BYTES; bytes /= 2) {
+        request.tp_block_nr = (unsigned)(bytes / BLOCK_BYTES);
+        request.tp_frame_nr = request.tp_block_nr * port->per_block;
+        if (setsockopt(port->fd, SOL_PACKET, PACKET_RX_RING, &request, sizeof request) == 0)
+            break;
+        if (errno != ENOMEM)
+            return false;
+    }
+    port->ring_bytes = (size_t)request.tp_block_nr * BLOCK_BYTES;
+    void *ring = mmap(NULL, port->ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, port->fd, 0);
+    if (ring == MAP_FAILED)
+        return false;
+    port->ring = port->slot = ring;
+    return true;
+}
+
+static bool hear(const struct packet_port *port)
+{
+    struct sockaddr_ll address = {
+        .sll_family = AF_PACKET,
+        .sll_protocol = __builtin_bswap16(ETH_P_ALL),
+        .sll_ifindex = (int)port->ifindex,
+    };
+    struct packet_mreq promiscuous = {.mr_ifindex = (int)port->ifindex,
+                                      .mr_type = PACKET_MR_PROMISC};
+    return !bind(port->fd, (struct sockaddr *)&address, sizeof address) &&
+           !setsockopt(port->fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &promiscuous,
+                       sizeof promiscuous);
+}
+
+bool packet_start(struct packet_port *port, bytes_t ring_bytes)
+{
+    return map_ring(port, ring_bytes) && hear(port);
+}
+
+void packet_close(void *driver)
 {
     struct packet_port *port = driver;
+    xdp_close(port->xdp);
     if (port->ring)
-        munmap(port->ring, RING_BYTES);
+        munmap(port->ring, port->ring_bytes);
+    if (port->frames)
+        munmap(port->frames, (size_t)CHUNKS * port->chunk);
     if (port->fd >= 0)
         close(port->fd);
-    free(port->gathered);
     free(port);
 }
 
@@ -191,14 +245,9 @@ struct packet_port *packet_open(const char *interface, const char *netns, int fd
         *what = "find the interface of the socket: bind it first";
         ok = name_of(port->fd, port->interface);
     }
-    port->gathered = ok ? malloc(SEND_BYTES) : NULL;
-    ok = port->gathered && map_ring(port, what) && bind_to(port, what);
+    ok = ok && find_interface(port, what) && set_options(port, what) && map_frames(port);
     if (ok) {
         no_offloads(port);
-        for (unsigned i = 0; i < SEND_BATCH; i++) {
-            port->messages[i].msg_hdr.msg_iov = &port->parts[i];
-            port->messages[i].msg_hdr.msg_iovlen = 1;
-        }
         return port;
     }
     int saved = errno;
@@ -211,40 +260,121 @@ struct packet_port *packet_open(const char *interface, const char *netns, int fd
 
 int packet_fd(const struct packet_port *port) { return port->fd; }
 
-bool packet_is_up(const struct packet_port *port)
+/* Sending */
+
+/* Open the AF_XDP socket in the network namespace that the port's socket lives in. */
+static struct xdp_tx *open_xdp(const struct packet_port *port)
 {
-    struct ifreq request = {0};
-    memcpy(request.ifr_name, port->interface, IFNAMSIZ);
-    if (ioctl(port->fd, SIOCGIFFLAGS, &request))
-        return false;
-    return (request.ifr_flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
+    struct stat ours, theirs;
+    struct xdp_tx *xdp = NULL;
+    int there = ioctl(port->fd, SIOCGSKNS), home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+    if (there >= 0 && home >= 0 && fstat(there, &theirs) == 0 && fstat(home, &ours) == 0) {
+        bool is_home = ours.st_ino == theirs.st_ino;
+        if (is_home || setns(there, CLONE_NEWNET) == 0) {
+            xdp = xdp_open(port->ifindex, port->frames, port->chunk, CHUNKS);
+            if (!is_home && setns(home, CLONE_NEWNET))
+                abort(); /* the thread is stuck elsewhere: nothing it does from here on is right */
+        }
+    }
+    if (there >= 0)
+        close(there);
+    if (home >= 0)
+        close(home);
+    return xdp;
 }
 
-/* Sending */
+/* Whether a batch may take the quick way. Asked for busy ports only: others have no need of it,
+ * and no cost from it. */
+static bool is_quick(struct packet_port *port)
+{
+    if (!port->xdp_tried) {
+        port->xdp_tried = true;
+        port->xdp = open_xdp(port);
+    }
+    if (!port->xdp)
+        return false;
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+    ns_t now = (ns_t)t.tv_sec * 1000000000 + (ns_t)t.tv_nsec;
+    if (now - port->looked >= LOOK_NS) {
+        port->looked = now;
+        port->unwatched = xdp_is_unwatched(port->xdp, port->inode);
+    }
+    return port->unwatched;
+}
+
+static void flush_quickly(struct packet_port *port)
+{
+    for (uint32_t i = 0; i < port->n; i++)
+        xdp_put(port->xdp, port->gathered[i], (uint32_t)port->parts[i].iov_len);
+    port->n = 0;
+    port->stats.refused += xdp_kick(port->xdp);
+    port->n_free += xdp_reap(port->xdp, port->free + port->n_free, CHUNKS - port->n_free);
+}
 
 static void packet_flush(void *driver)
 {
     struct packet_port *port = driver;
+    if ((port->xdp && xdp_in_line(port->xdp)) || (port->n >= BUSY_BATCH && is_quick(port))) {
+        flush_quickly(port);
+        return;
+    }
     for (uint32_t at = 0; at < port->n;) {
-        int sent = sendmmsg(port->fd, port->messages + at, port->n - at, 0);
+        int sent = sendmmsg(port->fd, port->messages + at, port->n - at, MSG_DONTWAIT);
         if (sent < 0 && errno == EINTR)
             continue;
-        /* A frame the kernel refuses (queue full, interface down) is lost, as on a wire. */
+        /* A frame the kernel refuses (no peer, interface down) is lost, as on a wire. */
+        port->stats.refused += sent <= 0;
         at += sent > 0 ? (uint32_t)sent : 1;
     }
-    port->n = port->used = 0;
+    while (port->n)
+        port->free[port->n_free++] = port->gathered[--port->n];
 }
 
 static bool packet_send(void *driver, const uint8_t *frame, uint32_t len, ns_t when)
 {
     struct packet_port *port = driver;
     (void)when;
-    if (port->n == SEND_BATCH || port->used + len > SEND_BYTES)
+    if (SW_UNLIKELY(len > port->chunk)) {
         packet_flush(port);
-    memcpy(port->gathered + port->used, frame, len);
-    port->parts[port->n++] = (struct iovec){port->gathered + port->used, len};
-    port->used += (len + 63) / 64 * 64;
+        return send(port->fd, frame, len, MSG_DONTWAIT) >= 0;
+    }
+    if (port->n == SEND_BATCH || !port->n_free)
+        packet_flush(port);
+    if (SW_UNLIKELY(!port->n_free))
+        return false;
+    uint32_t chunk = port->free[--port->n_free];
+    uint8_t *to = port->frames + (size_t)chunk * port->chunk;
+    memcpy(to, frame, len);
+    port->parts[port->n] = (struct iovec){to, len};
+    port->gathered[port->n++] = chunk;
     return true;
+}
+
+bool packet_check(struct packet_port *port)
+{
+    struct ifreq request = {0};
+    memcpy(request.ifr_name, port->interface, IFNAMSIZ);
+    if (port->xdp && xdp_in_line(port->xdp))
+        packet_flush(port);
+    /* An interface that goes down leaves an error, and epoll reports it until it is fetched. */
+    int error;
+    socklen_t size = sizeof error;
+    getsockopt(port->fd, SOL_SOCKET, SO_ERROR, &error, &size);
+    if (ioctl(port->fd, SIOCGIFINDEX, &request))
+        return false;
+    if ((unsigned)request.ifr_ifindex != port->ifindex) {
+        xdp_close(port->xdp);
+        port->xdp = NULL;
+        port->xdp_tried = false;
+        free_chunks(port);
+        port->ifindex = (unsigned)request.ifr_ifindex;
+        if (!hear(port))
+            return false;
+    }
+    if (ioctl(port->fd, SIOCGIFFLAGS, &request))
+        return false;
+    return (request.ifr_flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
 }
 
 static const struct port_ops packet_ops = {
@@ -312,31 +442,59 @@ static void finish_checksum(uint8_t *frame, uint32_t len)
     be_store(l4 + place, 2, protocol == 17 && !value ? 0xffff : value);
 }
 
+static void next_slot(struct packet_port *port)
+{
+    port->slot += port->slot_bytes;
+    if (++port->in_block < port->per_block)
+        return;
+    port->in_block = 0;
+    port->slot += BLOCK_BYTES - port->per_block * port->slot_bytes;
+    if (port->slot == port->ring + port->ring_bytes)
+        port->slot = port->ring;
+}
+
+static void receive_one(struct sw *sw, uint32_t number, struct tpacket2_hdr *head, ns_t now)
+{
+    uint8_t *frame = (uint8_t *)head + head->tp_mac;
+    uint32_t len = head->tp_snaplen;
+    if (SW_UNLIKELY(len < head->tp_len)) { /* cut off by the ring */
+        sw->received++;
+        sw->drops[DROP_OVERSIZE]++;
+        return;
+    }
+    if (SW_UNLIKELY(head->tp_status & TP_STATUS_VLAN_VALID)) {
+        frame = restore_vlan(frame, head);
+        len += VLAN_BYTES;
+    }
+    if (SW_UNLIKELY(head->tp_status & TP_STATUS_CSUMNOTREADY))
+        finish_checksum(frame, len);
+    sw_receive(sw, number, frame, len, now);
+}
+
 unsigned packet_receive(struct packet_port *port, struct sw *sw, uint32_t number, unsigned most,
                         ns_t now)
 {
     unsigned n = 0;
     for (; n < most; n++) {
-        struct tpacket2_hdr *head = (void *)(port->ring + (size_t)port->next * port->slot);
-        uint32_t status = __atomic_load_n(&head->tp_status, __ATOMIC_ACQUIRE);
-        if (!(status & TP_STATUS_USER))
+        struct tpacket2_hdr *head = (void *)port->slot;
+        if (!(__atomic_load_n(&head->tp_status, __ATOMIC_ACQUIRE) & TP_STATUS_USER))
             break;
+        next_slot(port);
+        __builtin_prefetch(port->slot);
+        __builtin_prefetch(port->slot + SLOT_HEAD - ETH_HLEN);
         const struct sockaddr_ll *from = (void *)((uint8_t *)head + TPACKET_ALIGN(sizeof *head));
-        uint8_t *frame = (uint8_t *)head + head->tp_mac;
-        uint32_t len = head->tp_snaplen;
-        if (from->sll_pkttype != PACKET_OUTGOING) {
-            if (SW_UNLIKELY(status & TP_STATUS_VLAN_VALID)) {
-                frame = restore_vlan(frame, head);
-                len += VLAN_BYTES;
-            }
-            if (SW_UNLIKELY(status & TP_STATUS_CSUMNOTREADY))
-                finish_checksum(frame, len);
-            if (SW_UNLIKELY(head->tp_snaplen < head->tp_len))
-                len = SW_FRAME_MOST + 1; /* cut off by the ring: to be counted, not forwarded */
-            sw_receive(sw, number, frame, len, now);
-        }
+        if (SW_LIKELY(from->sll_pkttype != PACKET_OUTGOING))
+            receive_one(sw, number, head, now);
         __atomic_store_n(&head->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
-        port->next = port->next + 1 == port->slots ? 0 : port->next + 1;
     }
     return n;
+}
+
+struct packet_stats packet_stats(struct packet_port *port)
+{
+    struct tpacket_stats fresh; /* since the last call */
+    socklen_t size = sizeof fresh;
+    if (getsockopt(port->fd, SOL_PACKET, PACKET_STATISTICS, &fresh, &size) == 0)
+        port->stats.missed += fresh.tp_drops;
+    return port->stats;
 }
