@@ -29,6 +29,7 @@ class Variable:
     used: bool = False
     written: bool = False
     optional: bool = False
+    default: s.Expr | None = None
 
 
 @dataclass(slots=True, eq=False)

@@ -121,6 +121,7 @@ def tokenize(text: str, diagnostics: Diagnostics) -> Tokens:
     kinds: list[str] = []
     texts: list[str] = []
     starts: list[int] = []
+    suspects: list[tuple[int, int]] = []
     keywords = KEYWORDS
     for match in _SCAN.finditer(text):
         group = match.lastgroup
@@ -132,8 +133,8 @@ def tokenize(text: str, diagnostics: Diagnostics) -> Tokens:
         elif group == "op":
             kinds.append(word)
         elif group == "bad":
-            _bad(word, match.start(), diagnostics)
-            continue
+            kinds.append("bad")
+            suspects.append((len(texts), match.start()))
         else:
             assert group
             kinds.append(group)
@@ -144,7 +145,26 @@ def tokenize(text: str, diagnostics: Diagnostics) -> Tokens:
         kinds.append("end")
         texts.append("")
         starts.append(end)
+    for index, start in suspects:
+        if not _in_annotation(kinds, index):
+            _bad(texts[index], start, diagnostics)
     return Tokens(kinds, texts, starts)
+
+
+def _in_annotation(kinds: list[str], index: int) -> bool:
+    """Whether a token stands in an annotation's parentheses, where anything may."""
+    level = 0
+    for at in range(index - 1, max(0, index - 1000), -1):
+        kind = kinds[at]
+        if kind == ")":
+            level += 1
+        elif kind == "(":
+            if level == 0 and at >= 2 and kinds[at - 2] == "@":
+                return True
+            level = max(0, level - 1)
+        elif kind in ("{", "}", ";") and level == 0:
+            return False
+    return False
 
 
 def _bad(word: str, start: int, diagnostics: Diagnostics) -> None:

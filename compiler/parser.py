@@ -1722,7 +1722,11 @@ class Parser:
             if self.kinds[self.at] == "..." and self.kinds[self.at + 1] in ("}", ","):
                 self.at += 1
                 rest = True
-            elif self.is_name() and self.kinds[self.at + 1] == "=":
+                self.accept(",")
+                if self.kinds[self.at] != "}":
+                    self.fail("'...' must come last in a list", "move it to the end")
+                break
+            if self.is_name() and self.kinds[self.at + 1] == "=":
                 name, span = self.name()
                 self.at += 1
                 fields.append((name, self.expression(), span))

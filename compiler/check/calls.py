@@ -335,6 +335,8 @@ class Calls(Expressions):
         args = self.arguments(
             node, method.params, binding, f"'{method.name}'", extern_name=method.name
         )
+        if callee.extern is not None and callee.extern.name == "packet_in":
+            self._check_extract(method, args)
         type_args = tuple(binding.get(v) or t.ANYTHING for v in method.type_params)
         returns = t.substitute(method.returns, binding)
         if (
@@ -351,6 +353,37 @@ class Calls(Expressions):
                 )
             returns = t.ANYTHING
         return c.Call(node.span, returns, callee, base, type_args, args)
+
+    def _check_extract(self, method: t.Method, args: tuple[c.Expr | None, ...]) -> None:
+        if method.name != "extract" or not args or args[0] is None:
+            return
+        target = args[0]
+        type_ = t.strip(target.type)
+        if type_ is t.ANYTHING or isinstance(type_, t.TypeVar):
+            return
+        if not t.is_header(type_) or not isinstance(type_, t.Struct):
+            self.error(
+                "bad-extract",
+                target.span,
+                f"extract needs a header, not {type_}",
+                "extract the headers inside it one by one",
+            )
+            return
+        varies = any(isinstance(t.strip(f.type), t.Varbit) for f in type_.fields)
+        if varies and len(args) == 1:
+            self.error(
+                "bad-extract",
+                target.span,
+                f"header {type_} has a varbit field",
+                "call extract(header, length of the varbit field in bits)",
+            )
+        elif not varies and len(args) == 2:
+            self.error(
+                "bad-extract",
+                target.span,
+                f"header {type_} has no varbit field",
+                "call extract(header)",
+            )
 
     def _bind(self, node: s.Call, method: t.Method) -> Binding | None:
         binding: Binding = dict.fromkeys(method.type_params)
@@ -395,7 +428,7 @@ class Calls(Expressions):
                 "misplaced", node.span, "an action cannot be called in a parser", "use a function"
             )
         action.used = True
-        params = tuple(_param(v) for v in action.params)
+        params = tuple(param_of(v) for v in action.params)
         args = self.arguments(node, params, {}, f"action '{action.name}'")
         return c.Call(node.span, t.VOID, action, None, (), args)
 
@@ -581,8 +614,11 @@ def _accepts(params: tuple[t.Param, ...], args: tuple[s.Argument, ...]) -> bool:
     return required <= len(args) <= len(params)
 
 
-def _param(variable: c.Variable) -> t.Param:
-    return t.Param(variable.name, variable.direction, variable.type, variable.optional)
+def param_of(variable: c.Variable) -> t.Param:
+    """A parameter's type from its variable."""
+    return t.Param(
+        variable.name, variable.direction, variable.type, variable.optional, variable.default
+    )
 
 
 def _mark_used(value: c.Expr) -> None:

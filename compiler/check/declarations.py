@@ -145,6 +145,20 @@ class Declarations(Tables, Statements):
         found: list[t.Param] = []
         for node in nodes:
             type_ = self.resolve(node.type)
+            if any(known.name == node.name for known in found):
+                self.error(
+                    "duplicate",
+                    node.span,
+                    f"parameter '{node.name}' is declared twice",
+                    "rename one of the two",
+                )
+            if node.direction == "in" and isinstance(type_, t.InfInt | t.StringType):
+                self.error(
+                    "bad-parameter",
+                    node.span,
+                    f"a parameter of type {type_} cannot have a direction",
+                    "remove 'in': its value is known at compile time",
+                )
             optional = any(a.name == "optional" for a in node.annotations)
             if node.direction and isinstance(type_, t.Extern | t.BlockType):
                 self.error(
@@ -289,6 +303,7 @@ class Declarations(Tables, Statements):
                 node.span,
                 node.annotations,
                 optional=param.optional,
+                default=node.default,
             )
             self.declare(node.name, variable, node.span)
             found.append(variable)
@@ -494,6 +509,13 @@ class Declarations(Tables, Statements):
                 if target is not None and target not in reached:
                     reached.add(target)
                     work.append(target)
+        if made.states and not reached & _SPECIAL_STATES:
+            self.error(
+                "parser-loop",
+                made.decl.span,
+                f"parser '{made.name}' can never accept or reject a packet",
+                "let one of its states end with 'transition accept;'",
+            )
         for name, state in made.states.items():
             if name not in reached:
                 self.warning(
@@ -812,6 +834,14 @@ class Declarations(Tables, Statements):
         found = self.instance(node)
         if found is None:
             return
+        if found.block is not None:
+            self.error(
+                "not-instantiable",
+                node.span,
+                f"a {'parser' if isinstance(found.block, c.Parser) else 'control'} cannot be "
+                "instantiated at the top level",
+                "instantiate it inside another, or in the arguments of main",
+            )
         self.program.instances.append(found)
         if node.name == "main":
             if isinstance(found.type, t.BlockType) and found.type.kind == "package":

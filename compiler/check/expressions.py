@@ -72,6 +72,7 @@ class Expressions(Typing):
     def _default(self, node: s.Default, _: t.Type | None) -> c.Expr:
         if node.word == "...":
             return c.DefaultValue(node.span, t.ANYTHING)
+        self.error("syntax", node.span, f"'{node.word}' cannot stand in an expression")
         return c.Any(node.span, t.ANYTHING)
 
     def _list(self, node: s.ListExpr, expected: t.Type | None) -> c.Expr:

@@ -6,8 +6,7 @@ from compiler import core as c
 from compiler import folding
 from compiler import syntax as s
 from compiler import types as t
-from compiler.check.calls import Calls
-from compiler.check.calls import _param as param_of
+from compiler.check.calls import Calls, param_of
 
 _PROPERTIES = {
     "size",
@@ -236,6 +235,16 @@ class Tables(Calls):
             if each.name == "default_action":
                 made.default = self._action_call(each.value, made, "default action")
                 made.default_const = each.const
+                if made.default is not None and any(
+                    a.name == "tableonly" for a in made.default.ref.annotations
+                ):
+                    self.error(
+                        "bad-property",
+                        each.span,
+                        f"action '{made.default.ref.action.name}' is @tableonly and cannot be "
+                        "the default",
+                        "remove the annotation from the table's actions",
+                    )
                 continue
             if each.name not in _PROPERTIES:
                 self.warning(
@@ -306,6 +315,13 @@ class Tables(Calls):
         action = self._action_call(node.action, table, "action")
         if action is None:
             return None
+        if any(a.name == "defaultonly" for a in action.ref.annotations):
+            self.error(
+                "bad-entry",
+                node.span,
+                f"action '{action.ref.action.name}' is @defaultonly and cannot stand in an entry",
+                "remove the annotation from the table's actions",
+            )
         priority = None
         if node.priority is not None:
             priority = self.constant_int(node.priority, "a priority")

@@ -182,6 +182,17 @@ class Typing(Base):
                     problem,
                 )
                 type_ = t.ANYTHING
+            if (
+                isinstance(type_, t.Varbit)
+                and decl.kind == "header"
+                and any(isinstance(f.type, t.Varbit) for f in fields)
+            ):
+                self.error(
+                    "bad-field",
+                    each.span,
+                    "a header can have one varbit field only",
+                    "split it into two headers",
+                )
             fields.append(t.Field(each.name, type_, each.annotations, each.span))
         return tuple(fields)
 

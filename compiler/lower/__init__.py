@@ -52,6 +52,27 @@ class Switch(Parsers):
         self._deparser(blocks["deparser"], [headers])
         self._checksums("update", blocks["update"], [headers, metadata])
         self._checksums("verify", blocks["verify"], [headers, metadata])
+        self._check_names()
+
+    def _check_names(self) -> None:
+        """Names the control plane knows must be told apart."""
+        actions: dict[str, c.Action | None] = {}
+        for action in self.program.actions:
+            if actions.setdefault(action.name, action.origin) is not action.origin:
+                self._same_name("actions", action.name, action.span)
+        tables: set[str] = set()
+        for table in self.program.tables:
+            if table.name in tables:
+                self._same_name("tables", table.name, table.span)
+            tables.add(table.name)
+
+    def _same_name(self, what: str, name: str, span: Span) -> None:
+        self.error(
+            "duplicate-name",
+            span,
+            f"two {what} are both named '{name}' for the control plane",
+            'give one of them another name with @name("...")',
+        )
 
     def _stages(self, main: c.Instance) -> dict[str, BlockInstance] | None:
         if main.type.name != "V1Switch" if isinstance(main.type, t.Named) else True:

@@ -254,24 +254,9 @@ class Externs(Expressions):
             )
         header = target.type
         assert isinstance(header, t.Struct)
-        varies = any(isinstance(t.strip(f.type), t.Varbit) for f in header.fields)
         if len(expr.args) == 1:
-            if varies:
-                raise self.fail(
-                    expr.span,
-                    f"header {header} has a varbit field",
-                    "call extract(header, length in bits)",
-                    "bad-extract",
-                )
             self.emit("extract", (name,), expr.span)
         else:
-            if not varies:
-                raise self.fail(
-                    expr.span,
-                    f"header {header} has no varbit field",
-                    "call extract(header)",
-                    "bad-extract",
-                )
             size = expr.args[1]
             assert size is not None
             self.emit("extract_VL", (name, self.scalar(size)), expr.span)
@@ -298,6 +283,10 @@ class Externs(Expressions):
         if isinstance(base, t.Tuple):
             return Record(
                 base, {f"f{i}": self._look(e, offset, expr) for i, e in enumerate(base.elements)}
+            )
+        if isinstance(base, t.Stack):
+            return ListValue(
+                base, tuple(self._look(base.element, offset, expr) for _ in range(base.size))
             )
         low = scalar_type(base)
         width = t.width_of(base)

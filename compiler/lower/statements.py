@@ -476,6 +476,11 @@ class Statements(Externs):
     def bind_block(self, instance: BlockInstance, expr: c.Call, frame: Frame) -> None:
         """Bind a block's parameters; packets and the like are bound to nothing."""
         params = instance.decl.params
+        for param, arg in zip(params, expr.args, strict=True):
+            if isinstance(param.type, t.Extern):
+                found = self._object_argument(arg)
+                if found is not None:
+                    instance.values[param] = found
         pairs = [
             (p, a)
             for p, a in zip(params, expr.args, strict=True)
@@ -484,6 +489,15 @@ class Statements(Externs):
         self.bind(
             tuple(p for p, _ in pairs), tuple(a for _, a in pairs), frame, expr.span, isolated=True
         )
+
+    def _object_argument(self, arg: c.Expr | None) -> ir.Object | None:
+        """The extern object handed to a block, unless it is the packet."""
+        found: object = None
+        if isinstance(arg, c.InstanceRef):
+            found = self.instances.find(arg.instance, self.current)
+        elif isinstance(arg, c.Ref):
+            found = self.current.values.get(arg.symbol)
+        return found if isinstance(found, ir.Object) else None
 
     def _block_instance(self, expr: c.Call) -> BlockInstance:
         base = expr.base

@@ -150,10 +150,10 @@ class Tables(Statements):
                         "add 'field : selector;'",
                     )
         elif made.selector:
-            self.error(
+            self.diagnostics.warning(
                 "bad-key",
                 table.decl.span,
-                "'selector' keys need an action selector",
+                "'selector' keys mean nothing without an action selector",
                 "add: implementation = action_selector(...)",
             )
         for extern in (made.counter, made.meter):
@@ -289,32 +289,58 @@ class Tables(Statements):
     def _priorities(self, table: c.Table) -> list[int | None]:
         """BMv2 prefers the smaller number; so do entries without `priority =`, by position."""
         assert table.entries is not None
-        explicit = any(
-            e.priority is not None and not any(a.name == "priority" for a in e.annotations)
-            for e in table.entries
-        )
-        if not explicit:
+        annotated = [any(a.name == "priority" for a in e.annotations) for e in table.entries]
+        given = [
+            None if old else e.priority for e, old in zip(table.entries, annotated, strict=True)
+        ]
+        if all(g is None for g in given):
             return [e.priority for e in table.entries]
-        largest = True
-        wins = table.properties.get("largest_priority_wins")
-        if wins is not None and isinstance(wins.value, c.Const):
-            largest = bool(wins.value.value)
-        delta_property = table.properties.get("priority_delta")
-        delta = 1
-        if delta_property is not None and isinstance(delta_property.value, c.Const):
-            delta = int(delta_property.value.value)
-        given: list[int] = []
+        self._check_priorities(table, given)
+        largest = bool(self._setting(table, "largest_priority_wins", 1))
+        delta = self._setting(table, "priority_delta", 1)
+        values: list[int] = []
         current = (len(table.entries) - 1) * delta + 1 if largest else 1
-        for index, entry in enumerate(table.entries):
-            if entry.priority is not None:
-                current = entry.priority
+        for index, priority in enumerate(given):
+            if priority is not None:
+                current = priority
             elif index:
                 current += -delta if largest else delta
-            given.append(current)
+            values.append(current)
+        if any(v < 0 for v in values):
+            self.error(
+                "bad-entry",
+                table.decl.span,
+                f"the priorities of table '{table.name}' run below zero",
+                "start with a larger priority, or set priority_delta smaller",
+            )
         if not largest:
-            return list(given)
-        ranks = {value: rank for rank, value in enumerate(sorted(set(given), reverse=True), 1)}
-        return [ranks[value] for value in given]
+            return list(values)
+        ranks = {value: rank for rank, value in enumerate(sorted(set(values), reverse=True), 1)}
+        return [ranks[value] for value in values]
+
+    def _setting(self, table: c.Table, name: str, default: int) -> int:
+        found = table.properties.get(name)
+        if found is not None and isinstance(found.value, c.Const):
+            return int(found.value.value)
+        return default
+
+    def _check_priorities(self, table: c.Table, given: list[int | None]) -> None:
+        assert table.entries is not None
+        if not any(k.match_kind in ("ternary", "range", "optional") for k in table.key):
+            self.error(
+                "bad-entry",
+                table.decl.span,
+                f"the key of table '{table.name}' leaves no choice between entries, so they have "
+                "no priorities",
+                "remove 'priority = ...', or use a ternary, range or optional key",
+            )
+        elif table.const_entries is False and given[0] is None:
+            self.error(
+                "bad-entry",
+                table.entries[0].span,
+                "the first entry must have a priority when a later one has",
+                "write priority = ...: before it",
+            )
 
     def _entry_key(self, value: c.Expr, element: c.KeyElement) -> tuple[int, ...]:
         width = t.width_of(scalar_type(element.expr.type) or t.BIT32) or 1
