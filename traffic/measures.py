@@ -178,8 +178,9 @@ class Measures:
                 transfer
                 for transfer in self._by_activity[number]
                 if self.timeline.end_ns[transfer] == NEVER
+                and self.schedule.src[transfer] != self.schedule.dst[transfer]
             ]
-            if lost and activity.kind in ("collective", "flows"):
+            if lost:
                 src, dst = self.schedule.src[lost[0]], self.schedule.dst[lost[0]]
                 job = f"job {activity.job}, step {activity.step}: " if activity.job else ""
                 said.append(

@@ -23,6 +23,7 @@ from traffic.collectives.errors import (
     TrafficError,
 )
 from traffic.collectives.groups import ParallelGroups, check_partition
+from traffic.collectives.local import LocalTransfer, local_part
 from traffic.collectives.schedule import (
     Activity,
     Mode,
@@ -44,6 +45,7 @@ __all__ = [
     "Collective",
     "CollectiveOptions",
     "CollectiveSpec",
+    "LocalTransfer",
     "Mode",
     "ParallelGroups",
     "PlacementError",
@@ -62,6 +64,7 @@ __all__ = [
     "bound_ns",
     "check_partition",
     "collective",
+    "local_part",
     "merge",
     "plan",
     "prove",

@@ -108,12 +108,18 @@ def add_collective(
 ) -> list[list[int]]:
     """Write a collective; by member, what to wait for to know that it is over.
 
-    ``gates`` holds, by member, what it waits for before it takes part. Collectives that run at the
-    same time keep apart by ``first_channel``.
+    ``gates`` holds, by member, what it waits for before it takes part. Several are bundled into one
+    piece of work, or every send would wait for each of them. Collectives that run at the same time
+    keep apart by ``first_channel``.
     """
     algorithm = find_algorithm(what.op, what.algorithm)
     name = f"{what.op} {what.algorithm}"
     activity = builder.activity(Activity("collective", name, job=job, step=step, collective=what))
+    if gates is not None:
+        gates = [
+            [builder.work(rank, activity=activity, after=waits)] if len(waits) > 1 else waits
+            for rank, waits in zip(what.ranks, gates, strict=True)
+        ]
     since = len(builder)
     algorithm.write(Draft(builder, what, algorithm.layout(what), activity, first_channel, gates))
     ends = builder.open_ends(since)

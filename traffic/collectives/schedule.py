@@ -44,12 +44,12 @@ from traffic.collectives.collective import Collective
 from traffic.collectives.errors import PlacementError, RankError, ScheduleError, SizeError
 
 MAX_RANKS = 1 << 16
+MAX_TRANSFERS = 1 << 24  # some 800 MB; an all-to-all among 4,096 ranks just fits
 MAX_TRANSFER_BYTES = 1 << 31  # what one RDMA message may carry
 LOSSLESS = 3  # the priority of RoCEv2 data
 _MAGIC = b"closched"
 _VERSION = 1
 _HEADER = struct.Struct("<8sIIQQQ")
-_MAX_TRANSFERS = (1 << 31) - 1
 _COLUMNS = {
     "size": "q",
     "delay_ns": "q",
@@ -352,6 +352,11 @@ class ScheduleBuilder:
         return self._append(after, rank, rank, 0, 0, duration_ns, activity, 0, 0, Mode.OPAQUE)
 
     def _append(self, after: Sequence[int], *values: int) -> int:
+        if len(self._src) >= MAX_TRANSFERS:
+            raise SizeError(
+                f"more than {MAX_TRANSFERS} transfers",
+                "use fewer ranks, channels, pieces, messages or steps",
+            )
         if after:
             self._wait.extend(after)
         for append, value in zip(self._appends, (*values, len(self._wait)), strict=True):
@@ -376,8 +381,6 @@ class ScheduleBuilder:
 
     def build(self) -> Schedule:
         """The finished schedule, checked."""
-        if len(self) > _MAX_TRANSFERS:
-            raise SizeError(f"{len(self)} transfers", "use fewer channels, pieces or steps")
         columns = {name: _freeze(column) for name, column in self._columns.items()}
         schedule = Schedule(self.ranks, tuple(self._activities), **columns)
         schedule.check()

@@ -20,9 +20,10 @@ from dataclasses import dataclass, field
 
 from traffic.collectives.algorithms import find_algorithm
 from traffic.collectives.collective import Collective
-from traffic.collectives.errors import ScheduleError
+from traffic.collectives.errors import ScheduleError, SizeError
 from traffic.collectives.schedule import Mode, Schedule, Transfer
 
+MAX_TRANSFERS = 1 << 16  # half a gigabyte, if every one is ordered after all before it
 Place = tuple[int, int]  # member, chunk
 
 
@@ -30,7 +31,7 @@ def prove(schedule: Schedule) -> None:
     """Prove every collective of a schedule right, or say what is wrong with the first that is not.
 
     The schedule's own rules are proved first. Memory grows with the square of a collective's
-    transfers: meant for up to a few ten thousand of them.
+    transfers, so there is a limit to them.
     """
     schedule.check()
     parts: dict[int, list[Transfer]] = {}
@@ -39,7 +40,13 @@ def prove(schedule: Schedule) -> None:
             parts.setdefault(transfer.activity, []).append(transfer)
     for number, activity in enumerate(schedule.activities):
         if activity.collective is not None:
-            _Proof(activity.collective, parts.get(number, [])).run()
+            transfers = parts.get(number, [])
+            if len(transfers) > MAX_TRANSFERS:
+                raise SizeError(
+                    f"{activity.name} has {len(transfers)} transfers, too many to prove",
+                    f"prove one of at most {MAX_TRANSFERS}: fewer ranks, channels or pieces",
+                )
+            _Proof(activity.collective, transfers).run()
 
 
 @dataclass

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from traffic.collectives.errors import ScheduleError
@@ -26,6 +27,14 @@ class Timeline:
             raise ScheduleError(
                 f"a timeline of {len(self.start_ns)} starts and {len(self.end_ns)} ends"
             )
+
+    @classmethod
+    def gather(cls, count: int, starts: Mapping[int, int], ends: Mapping[int, int]) -> Timeline:
+        """From what hosts report: a sender knows when it posted, a receiver when it had all."""
+        return cls(
+            array("q", (starts.get(number, NEVER) for number in range(count))),
+            array("q", (ends.get(number, NEVER) for number in range(count))),
+        )
 
     @property
     def finish_ns(self) -> int:

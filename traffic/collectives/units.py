@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Annotated
 
@@ -28,7 +29,10 @@ def _reader(units: dict[str, int], example: str) -> BeforeValidator:
         found = _QUANTITY.fullmatch(value)
         if found is None or found[2].lower() not in units:
             raise ValueError(f"'{value}' is not understood; write {example}")
-        return round(float(found[1]) * units[found[2].lower()])
+        number = float(found[1]) * units[found[2].lower()]
+        if not math.isfinite(number):
+            raise ValueError(f"'{value}' is too large")
+        return round(number)
 
     return BeforeValidator(read)
 

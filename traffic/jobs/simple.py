@@ -21,7 +21,7 @@ class SimpleJob(Job):
     """Steps of compute, then a collective."""
 
     kind: Literal["job"] = "job"
-    ranks: int | None = None  # none: every host
+    ranks: Annotated[int, Field(ge=2)] | None = None  # none: every host
     compute_ns: Annotated[DurationNs, Field(ge=0, le=10**15)]
     collective: CollectiveOptions
     buckets: int = Field(default=1, ge=1, le=10_000)

@@ -1,0 +1,47 @@
+"""A rank's own part of a schedule: all that an endpoint has to be told.
+
+It starts its sends and its work when what they come after has ended, and learns of receives from
+the fabric. Nothing in it refers to anything another rank alone would know.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from traffic.collectives.schedule import Schedule
+
+
+class LocalTransfer(NamedTuple):
+    """A transfer as one of its ends sees it; the id is the same at both."""
+
+    id: int
+    kind: Literal["send", "receive", "work"]
+    peer: int  # the rank itself, for work
+    channel: int
+    size: int
+    delay_ns: int
+    after: tuple[int, ...]  # of this rank's own transfers; none for a receive
+    activity: int
+
+
+def local_part(schedule: Schedule, rank: int) -> Iterator[LocalTransfer]:
+    """What a rank has to do and to expect, in the order of ids."""
+    last = -1
+    for number in heapq.merge(schedule.starts(rank), schedule.arrivals(rank)):
+        if number == last:
+            continue  # work is at both of its ends here
+        last = number
+        src, dst = schedule.src[number], schedule.dst[number]
+        receives = src != rank
+        yield LocalTransfer(
+            number,
+            "receive" if receives else "work" if src == dst else "send",
+            src if receives else dst,
+            schedule.channel[number],
+            schedule.size[number],
+            0 if receives else schedule.delay_ns[number],
+            () if receives else tuple(schedule.waits(number)),
+            schedule.activity[number],
+        )
