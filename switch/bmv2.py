@@ -797,7 +797,7 @@ class _Loader:
         for parts in raw:
             if len(parts) not in (2, 3):
                 raise at["fields"].fail("a field is [name, width] or [name, width, is signed]")
-            signed = len(parts) == 3 and parts[2].flag()
+            signed = len(parts) == 3 and bool(parts[2].value)  # a truth value, or 0 or 1
             if parts[1].value == "*":
                 most = at["max_length"].size() * 8 - fixed
                 fields.append(Field(parts[0].text(), max(most, 0), signed, True))

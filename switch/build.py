@@ -34,7 +34,7 @@ CFLAGS = [
 EXTRA_VARIABLE = "CLOSLAB_CFLAGS"
 
 
-class CompilerMissing(Exception):
+class CompilerMissing(Exception):  # noqa: N818 - the name says it
     """There is no C compiler; the text says how to get one."""
 
 

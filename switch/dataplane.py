@@ -206,6 +206,13 @@ class Loop:
         self.stop()
 
 
+def text_function(sink: Callable[[str], None] | None) -> object:
+    """A function that C can call with a line of text; without a sink, C's NULL."""
+    if sink is None:
+        return native.TextFunction()
+    return native.TextFunction(lambda _, text: sink(text.decode(errors="replace")))
+
+
 EVENT = struct.Struct("<IIQIIII")
 EVENT_PACKET_IN, EVENT_DIGEST, EVENT_IDLE, EVENT_PORT = range(1, 5)
 FRAME = struct.Struct("<QII")
@@ -242,7 +249,7 @@ class Dataplane:
         self._lock = threading.Lock()  # for the buffers below
         self._buffer = ctypes.create_string_buffer(READ_BYTES)
         self._box = self._native.memory_box_new()
-        self._sinks: list[object] = []
+        self._sinks: Sequence[object] = ()
         cpu = -1 if cpu_port is None else cpu_port
         self._sw = self._native.hosted_new(self._l, name.encode(), cpu, drop_port, queues, seed)
         if not self._sw:
@@ -400,15 +407,9 @@ class Dataplane:
         `log` (or else `sink`) hears what the program says by log_msg, traced or not. Both are
         called by the data plane's thread and must not call the switch.
         """
-        log = log or sink
-        functions = [
-            native.TextFunction((lambda f: lambda _, text: f(text.decode(errors="replace")))(f))
-            if f
-            else native.TextFunction()
-            for f in (sink, log)
-        ]
+        functions = [text_function(sink), text_function(log or sink)]
         self._native.hosted_set_trace(self._l, self._sw, *functions)
-        self._sinks = list(functions)
+        self._sinks = functions  # they must live as long as they may be called
 
     # The control plane
 

@@ -125,7 +125,7 @@ def program(path: Path) -> tuple[c.CDLL, int]:
 @cache
 def drop_names() -> tuple[str, ...]:
     """Why packets are dropped, by number."""
-    names = []
+    names: list[str] = []
     while (name := runtime().hosted_drop_name(len(names))) is not None:
         names.append(name.decode())
     return tuple(names)

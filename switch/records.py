@@ -74,7 +74,7 @@ ENTRY = struct.Struct("<IIiIQQIIIIQQ4Q")
 METER = struct.Struct("<5Q")
 
 
-class Refused(Exception):
+class Refused(Exception):  # noqa: N818 - an answer, not a fault
     """An operation that is wrong on its face; it never reaches the data plane."""
 
     def __init__(self, code: Code, message: str) -> None:
@@ -159,44 +159,41 @@ class Records:
     def match(self, e: Entry) -> tuple[TableFormat, bytes, int]:
         """An entry's key and mask words, and its prefix length."""
         table = self.table(e.table)
-        values, masks = e.values, e.masks
-        if len(values) != len(table.fields):
+        if len(e.values) != len(table.fields):
             raise Refused(
                 Code.INVALID_ARGUMENT,
-                f"table {table.info.name} has {len(table.fields)} keys, found {len(values)}",
+                f"table {table.info.name} has {len(table.fields)} keys, found {len(e.values)}",
             )
-        key = mask = prefix = 0
-        if not table.has_masks and not table.is_lpm:
-            for field, value in zip(table.fields, values, strict=True):
-                if value >> field.width:
-                    raise too_wide(table, field, value)
-                key |= value << field.shift
-            return table, key.to_bytes(table.key_bytes, "little"), 0
-        if len(masks) != len(values):
-            raise Refused(Code.INVALID_ARGUMENT, f"table {table.info.name} needs a mask per key")
-        for field, value, other in zip(table.fields, values, masks, strict=True):
+        key = 0
+        for field, value in zip(table.fields, e.values, strict=True):
             if value >> field.width:
                 raise too_wide(table, field, value)
             key |= value << field.shift
-            if field.kind is MatchKind.LPM:
-                if not 0 <= other <= field.width:
-                    raise Refused(
-                        Code.INVALID_ARGUMENT,
-                        f"table {table.info.name}: key {field.name} has {field.width} bits, "
-                        f"the prefix length is {other}",
-                    )
-                prefix = other
-                mask |= field.full >> (field.width - other) << (field.width - other) << field.shift
-            elif field.kind is MatchKind.EXACT:
+        words = key.to_bytes(table.key_bytes, "little")
+        if not table.has_masks and not table.is_lpm:
+            return table, words, 0
+        mask, prefix = self.mask(table, e.masks)
+        if table.has_masks:
+            words += mask.to_bytes(table.key_bytes, "little")
+        return table, words, prefix
+
+    def mask(self, table: TableFormat, masks: tuple[int, ...]) -> tuple[int, int]:
+        """An entry's mask, with high ends in place of ranges, and its prefix length."""
+        if len(masks) != len(table.fields):
+            raise Refused(Code.INVALID_ARGUMENT, f"table {table.info.name} needs a mask per key")
+        mask = prefix = 0
+        for field, other in zip(table.fields, masks, strict=True):
+            if field.kind is MatchKind.EXACT:
                 mask |= field.full << field.shift
+            elif field.kind is MatchKind.LPM:
+                prefix = check_prefix(table, field, other)
+                spare = field.width - prefix
+                mask |= field.full >> spare << spare << field.shift
             elif other >> field.width:
                 raise too_wide(table, field, other)
             else:
                 mask |= other << field.shift
-        words = key.to_bytes(table.key_bytes, "little")
-        if table.has_masks:
-            words += mask.to_bytes(table.key_bytes, "little")
-        return table, words, prefix
+        return mask, prefix
 
     def params(self, action: int, values: Sequence[int]) -> bytes:
         """An action's parameters."""
@@ -440,7 +437,7 @@ class Records:
         return layout.param_layout(self.program.digests[digest].widths).size
 
     def const_entries(self) -> list[bytes]:
-        """The program's own entries. Of two the one with the smaller number wins there, as in BMv2."""
+        """The program's own entries; among those the smaller number wins, as in BMv2."""
         records = []
         for index, table in enumerate(self.program.parsed.tables):
             for const in table.entries or ():
@@ -491,9 +488,21 @@ def meter_words(rates: MeterRates | None) -> bytes:
     return METER.pack(1, rates.cir, rates.cburst, rates.pir, rates.pburst)
 
 
+def check_prefix(table: TableFormat, field: KeyField, length: int) -> int:
+    """A prefix length that fits its key."""
+    if 0 <= length <= field.width:
+        return length
+    raise Refused(
+        Code.INVALID_ARGUMENT,
+        f"table {table.info.name}: key {field.name} has {field.width} bits, "
+        f"the prefix length is {length}",
+    )
+
+
 def too_wide(table: TableFormat, field: KeyField, value: int) -> Refused:
     """A value that its field cannot hold."""
     return Refused(
         Code.INVALID_ARGUMENT,
-        f"table {table.info.name}: {value:#x} does not fit in the {field.width} bits of {field.name}",
+        f"table {table.info.name}: {value:#x} does not fit "
+        f"in the {field.width} bits of {field.name}",
     )

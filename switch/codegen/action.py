@@ -349,8 +349,9 @@ class Actions:
     def clone(self, p: Primitive) -> list[str]:
         """clone: the last one of a pipeline wins."""
         session, fields = p.args
+        number = f"(uint16_t)({self.exprs.stored(session, 16)})"
         return [
-            f"r->pkt->clone_session = (uint16_t)({self.exprs.stored(session, 16)}) | PKT_CLONE_REQUESTED;",
+            f"r->pkt->clone_session = {number} | PKT_CLONE_REQUESTED;",
             f"r->pkt->clone_list = {self.exprs.stored(fields, 16)};",
         ]
 
@@ -407,9 +408,8 @@ class Actions:
         name = self.array(p.args[0], "counter_array")
         c_name = self.unit.counters[name]
         size = self.unit.program.counters[name].size
-        return [
-            f"sw_count(r, r->state->counters[COUNTER_{c_name}], {size}, {self.exprs.count(p.args[1])});",
-        ]
+        cells = f"r->state->counters[COUNTER_{c_name}]"
+        return [f"sw_count(r, {cells}, {size}, {self.exprs.count(p.args[1])});"]
 
     def meter(self, p: Primitive) -> list[str]:
         """execute_meter: 0 green, 1 yellow, 2 red."""

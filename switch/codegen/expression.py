@@ -1,15 +1,16 @@
 """Expressions: from BMv2's unbounded integers to the smallest C type that gives the same answer.
 
-BMv2 computes with integers of any size, and compilers write `(a - b) & 0xffff` where they mean 16-bit
-arithmetic. Two questions keep the C small:
+BMv2 computes with integers of any size, and compilers write `(a - b) & 0xffff` where they mean
+16-bit arithmetic. Two questions keep the C small:
 
 - *What can the value be?* `Exprs.interval` bounds every expression, from the widths of fields and
   the operations on them. It decides which C type holds the exact value, and shows that a mask is
   not needed.
 - *How much of it is wanted?* Where only the low w bits matter (under a mask, or assigned to a field
-  of w bits) `modulo` computes just those: the low bits of + - * & | ^ ~ << depend on the low bits of
-  their operands alone, so machine arithmetic that wraps is right. Where all matters (comparisons,
-  division, shifts to the right) `exact` picks 64 or 128 bits, signed or not, or `wide_t`.
+  of w bits) `modulo` computes just those: the low bits of + - * & | ^ ~ << depend on the low bits
+  of their operands alone, so machine arithmetic that wraps is right. Where all matters
+  (comparisons, division, shifts to the right) `exact` picks 64 or 128 bits, signed or not, or
+  `wide_t`.
 """
 
 from __future__ import annotations
@@ -54,8 +55,8 @@ class Rep(Enum):
 class Value:
     """A C expression, its representation, and whether C sees a type other than that.
 
-    A bare value (a narrow field, a small literal) is fine in comparisons and assignments; arithmetic
-    casts it first.
+    A bare value (a narrow field, a small literal) is fine in comparisons and assignments;
+    arithmetic casts it first.
     """
 
     text: str
@@ -94,11 +95,9 @@ def width_interval(width: int, is_signed: bool) -> Interval:
 def literal(value: int, rep: Rep) -> str:
     """A C literal with a representation's type, or one that C converts to it."""
     if rep is Rep.WIDE:
-        words = [
-            value >> (64 * i) & (2**64 - 1) for i in range(max(1, value.bit_length() // 64 + 1))
-        ]
-        sign = ", .rest = -1" if value < 0 else ""
-        return f"wide_from_words((uint64_t[]){{{', '.join(hex(w) + 'u' for w in words)}}}, {len(words)}, {int(bool(sign))})"
+        count = max(1, value.bit_length() // 64 + 1)
+        words = ", ".join(f"{value >> (64 * i) & (2**64 - 1):#x}u" for i in range(count))
+        return f"wide_from_words((uint64_t[]){{{words}}}, {count}, {int(value < 0)})"
     if rep in (Rep.U128, Rep.S128):
         word = value & (2**128 - 1)
         return f"(({rep.value})((u128){word >> 64:#x}u << 64 | {word & (2**64 - 1):#x}u))"
@@ -546,6 +545,8 @@ class Exprs:
         if self.is_header(e.left):
             (header_type, left), (_, right) = self.header(e.left), self.header(e.right)
             return f"{sign}equal_{self.unit.types[header_type.name]}(&{left}, &{right})"
+        if self.is_varbit(e.left) and self.is_varbit(e.right):
+            return sign + self.varbit_equal(e.left, e.right)
         if isinstance(e.left, bmv2.UnionRef) and isinstance(e.right, bmv2.UnionRef):
             return sign + self.union_equal(e.left.name, e.right.name)
         return self.compare(e.op, e.left, e.right)
@@ -560,8 +561,20 @@ class Exprs:
     def is_header(self, e: Expr) -> bool:
         """Whether an expression is a header."""
         if isinstance(e, Op):
+            if e.op == "?":
+                return e.left is not None and self.is_header(e.left)
             return e.op in STACK_ACCESS | {"access_union_header"}
         return isinstance(e, bmv2.HeaderRef)
+
+    def is_varbit(self, e: Expr) -> bool:
+        """Whether an expression is a field of variable length."""
+        return isinstance(e, bmv2.FieldRef) and self.unit.program.field_of(e).is_varbit
+
+    def varbit_equal(self, left: Expr, right: Expr) -> str:
+        """Whether two fields of variable length are as long, and hold the same."""
+        assert isinstance(left, bmv2.FieldRef) and isinstance(right, bmv2.FieldRef)
+        x, y = self.field_text(left.header, left.field), self.field_text(right.header, right.field)
+        return f"({x}_bits == {y}_bits && !memcmp({x}, {y}, {x}_bits / 8))"
 
     def union_equal(self, left: str, right: str) -> str:
         """Whether two unions hold the same."""
@@ -598,6 +611,10 @@ class Exprs:
             stack = program.stacks[e.left.name]
             index = f"sw_index({self.count(e.right)}, {len(stack.headers)})"
             return stack.type, f"h->{unit.stacks[stack.name]}[{index}]"
+        if isinstance(e, Op) and e.op == "?":
+            assert e.cond is not None
+            (header_type, left), (_, right) = self.header(e.left), self.header(e.right)
+            return header_type, f"(*({self.boolean(e.cond)} ? &{left} : &{right}))"
         if isinstance(e, Op) and e.op == "access_union_header":
             if isinstance(e.left, bmv2.UnionRef):
                 member = program.unions[e.left.name].members[self.constant(e.right)]

@@ -9,6 +9,7 @@ from .unit import WIDE_BITS, Unit, c_type
 
 if TYPE_CHECKING:
     from ..bmv2 import Field, HeaderType
+    from .bits import Piece
 
 
 def emit_structs(unit: Unit) -> str:
@@ -104,7 +105,7 @@ def emit_put(unit: Unit, header_type: HeaderType) -> str:
     return "\n".join(lines)
 
 
-def field_pieces(unit: Unit, header_type: HeaderType, field: Field) -> list:
+def field_pieces(unit: Unit, header_type: HeaderType, field: Field) -> list[Piece]:
     """A field of `x`, in words."""
     name = unit.fields[header_type.name, field.name]
     return pieces(f"x->{name}", field.width, field.is_signed)

@@ -376,16 +376,18 @@ def descriptions(unit: Unit, name: str) -> str:
             for d in program.digests
         ],
         "value_sets": [
-            f'    {{.name = "{v.name}", .cell_bytes = {-(-v.width // 64) * 8}, .width = {v.width}}},'
+            f'    {{.name = "{v.name}", '
+            f".cell_bytes = {-(-v.width // 64) * 8}, .width = {v.width}}},"
             for v in program.value_sets.values()
         ],
     }
     kinds = {"profiles": "sw_profile_desc"}
-    for kind, items in arrays.items():
-        if items:
+    for kind, described in arrays.items():
+        if described:
             tag = kinds.get(kind, "sw_array_desc")
-            parts.append(f"static const struct {tag} {kind}[] = {{\n" + "\n".join(items) + "\n};")
-    counts = {kind: len(items) for kind, items in arrays.items()}
+            text = "\n".join(described)
+            parts.append(f"static const struct {tag} {kind}[] = {{\n{text}\n}};")
+    counts = {kind: len(described) for kind, described in arrays.items()}
     counts |= {"tables": len(program.tables), "actions": len(program.actions)}
     most = sum(program.headers[h].type.max_bytes for h in program.deparser.order)
     lines = [

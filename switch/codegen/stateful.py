@@ -10,7 +10,7 @@ from .expression import Exprs, literal, unsigned_for
 from .unit import WIDE_BITS, Unit, c_type
 
 if TYPE_CHECKING:
-    from ..bmv2 import CalcInput, Calculation
+    from ..bmv2 import CalcInput
 
 ALGORITHMS = {
     "crc8_custom": "hash_crc8(b, n)",
@@ -54,9 +54,10 @@ def emit_register(unit: Unit, name: str) -> str:
             "(uint64_t)(value >> 64)}, 16);"
         )
     else:
+        found = f"wide_from_words(cell, {words}, 0)"
         load = (
             f"const uint64_t *cell = (const uint64_t *){array} + i * {words};\n"
-            f"    return i < {register.size} ? wide_from_words(cell, {words}, 0) : wide_from_u64(0);"
+            f"    return i < {register.size} ? {found} : wide_from_u64(0);"
         )
         save = f"memcpy((uint64_t *){array} + i * {words}, value.word, {words * 8});"
     return (
@@ -273,8 +274,3 @@ def emit_checksums(unit: Unit) -> str:
             "}",
         ]
     )
-
-
-def used_calculation(calculation: Calculation) -> str:
-    """A calculation's name, for sorting."""
-    return calculation.name

@@ -84,12 +84,12 @@ class Unit:
             for i, header in enumerate(stack.headers):
                 self.paths[header] = f"h->{name}[{i}]"
                 placed.add(header)
-        for header in self.program.headers.values():
-            if header.name in placed:
+        for instance in self.program.headers.values():
+            if instance.name in placed:
                 continue
-            name = names.new(header.name)
-            self.paths[header.name] = f"h->{name}"
-            self.members.append(f"struct {self.types[header.type.name]} {name};")
+            name = names.new(instance.name)
+            self.paths[instance.name] = f"h->{name}"
+            self.members.append(f"struct {self.types[instance.type.name]} {name};")
         for union in self.program.unions.values():
             in_union = [h for _, h in union.members]
             for h in in_union:
