@@ -99,11 +99,11 @@ def no_pipeline() -> RequestError:
     )
 
 
-def write_status(errors: Sequence[RequestError | None]) -> rpc_status.Status:
-    """Return the status of a batch with at least one failure; `errors` has an item per update."""
+def batch_status(errors: Sequence[RequestError | None], noun: str) -> rpc_status.Status:
+    """Return the status of a batch with at least one failure; `errors` has an item per `noun`."""
     failed = [index for index, error in enumerate(errors) if error is not None]
     assert failed
-    summary = _summary(errors, failed)
+    summary = _summary(errors, failed, noun)
     for length in (len(errors), failed[-1] + 1):
         status = rpc_status.Status(code=rpc_code.UNKNOWN, message=summary)
         status.details.extend(_detail(error) for error in errors[:length])
@@ -115,7 +115,7 @@ def write_status(errors: Sequence[RequestError | None]) -> rpc_status.Status:
     assert first is not None
     return rpc_status.Status(
         code=first.code,
-        message=f"{summary} (too many updates to report one by one: send smaller batches)",
+        message=f"{summary} (too many to report one by one: send smaller batches)",
     )
 
 
@@ -135,13 +135,13 @@ def _detail(error: RequestError | None) -> any_pb2.Any:
     return detail
 
 
-def _summary(errors: Sequence[RequestError | None], failed: Sequence[int]) -> str:
+def _summary(errors: Sequence[RequestError | None], failed: Sequence[int], noun: str) -> str:
     lines = []
     for index in failed[:_LISTED_FAILURES]:
         error = errors[index]
         assert error is not None
-        lines.append(f"update {index}: {error.code_name}: {error.message[:200]}")
+        lines.append(f"{noun} {index}: {error.code_name}: {error.message[:200]}")
     more = len(failed) - len(lines)
     if more:
         lines.append(f"and {more} more")
-    return f"{len(failed)} of {len(errors)} updates failed: " + "; ".join(lines)
+    return f"{len(failed)} of {len(errors)} failed: " + "; ".join(lines)

@@ -18,7 +18,7 @@ from finsy.proto import p4r, rpc_code
 from google.protobuf.message import DecodeError
 
 from switch.p4runtime.arbitration import Stream
-from switch.p4runtime.errors import STATUS_DETAILS, RequestError, write_status
+from switch.p4runtime.errors import STATUS_DETAILS, RequestError, batch_status
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -148,7 +148,7 @@ class _Methods:
     async def _write(self, request: p4r.WriteRequest, context: Any) -> Message:
         errors = self._device.write(request)
         if any(errors):
-            await _abort_batch(context, errors)
+            await _abort_batch(context, errors, "update")
         return p4r.WriteResponse()
 
     async def _set_pipeline(
@@ -173,7 +173,7 @@ class _Methods:
             while chunk := list(islice(found, ENTITIES_PER_RESPONSE)):
                 await context.write(p4r.ReadResponse(entities=chunk).SerializeToString())
             if any(errors):
-                await _abort_batch(context, errors)
+                await _abort_batch(context, errors, "query")
         except RequestError as error:
             await _abort(context, error)
         except Exception as error:
@@ -221,8 +221,8 @@ async def _abort(context: Any, error: RequestError) -> None:
     await context.abort(_STATUS[error.code], error.message)
 
 
-async def _abort_batch(context: Any, errors: list[RequestError | None]) -> None:
-    status = write_status(errors)
+async def _abort_batch(context: Any, errors: list[RequestError | None], noun: str) -> None:
+    status = batch_status(errors, noun)
     trailer = ((STATUS_DETAILS, status.SerializeToString()),) if status.details else ()
     await context.abort(_STATUS[status.code], status.message, trailer)
 

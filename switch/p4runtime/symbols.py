@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from finsy.proto import p4i, p4t
 
-from switch.p4runtime.errors import invalid, not_found
+from switch.p4runtime.errors import invalid
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -197,7 +197,7 @@ def unknown_id(kind: str, item_id: int) -> Exception:
         return invalid(f"the {kind} id is missing")
     found = KIND_OF_PREFIX.get(item_id >> 24, "nothing known")
     hint = "" if found == kind else f" (its prefix means {found})"
-    return not_found(f"no {kind} has id 0x{item_id:08x}{hint} in the loaded P4Info")
+    return invalid(f"no {kind} has id 0x{item_id:08x}{hint} in the loaded P4Info")
 
 
 class Symbols:

@@ -396,10 +396,6 @@ class Tables:
     def _select_tables(self, query: p4r.TableEntry) -> list[TableBinding]:
         if query.table_id:
             table = self._table(query.table_id)
-            if query.HasField("counter_data") and not table.info.has_counters:
-                raise invalid(f"{table.where} has no direct counter")
-            if query.HasField("meter_config") and table.info.meter is None:
-                raise invalid(f"{table.where} has no direct meter")
             if query.HasField("time_since_last_hit") and not table.symbol.has_idle_timeout:
                 raise invalid(f"{table.where} does not support idle timeouts")
             if query.HasField("meter_counter_data"):

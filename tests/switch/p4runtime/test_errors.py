@@ -5,9 +5,9 @@ from finsy.proto import p4r, rpc_code
 from switch.p4runtime.errors import (
     MAX_STATUS_BYTES,
     already_exists,
+    batch_status,
     invalid,
     not_found,
-    write_status,
 )
 
 
@@ -21,22 +21,22 @@ def codes(status):
 
 
 def test_there_is_an_error_per_update_in_order():
-    status = write_status([None, invalid("bad"), None, not_found("gone")])
+    status = batch_status([None, invalid("bad"), None, not_found("gone")], "update")
     assert status.code == rpc_code.UNKNOWN
     assert codes(status) == [0, rpc_code.INVALID_ARGUMENT, 0, rpc_code.NOT_FOUND]
-    assert "2 of 4 updates failed" in status.message
+    assert "2 of 4 failed" in status.message
     assert "update 1: INVALID_ARGUMENT: bad" in status.message
 
 
 def test_a_long_batch_drops_the_successes_after_its_last_failure():
-    status = write_status([None, already_exists("x"), *[None] * 1000])
+    status = batch_status([None, already_exists("x"), *[None] * 1000], "update")
     assert status.code == rpc_code.UNKNOWN
     assert codes(status) == [0, rpc_code.ALREADY_EXISTS]
 
 
 def test_a_status_no_client_could_receive_becomes_a_sentence():
     errors = [not_found("gone")] + [None] * 998 + [invalid("bad")]
-    status = write_status(errors)
+    status = batch_status(errors, "update")
     assert status.ByteSize() <= MAX_STATUS_BYTES
     assert status.code == rpc_code.INVALID_ARGUMENT, "NOT_FOUND would be taken for harmless"
     assert "update 999: INVALID_ARGUMENT: bad" in status.message

@@ -184,7 +184,7 @@ def test_wrong_members_and_groups_are_refused(built: Built, names: Names, verb: 
     seat = {"member_id": 1, "weight": 1}
     cases: dict[str, list[tuple[Any, int]]] = {
         "INSERT": [
-            (unknown, missing),
+            (unknown, invalid),
             (ways.member(0, port=1), invalid),
             (ways.member(1, port=1), rpc_code.ALREADY_EXISTS),
             (ways.member(2), invalid),

@@ -11,6 +11,7 @@ from conftest import (
     between,
     controlled,
     entity_of,
+    errors_of,
     exact,
     fails,
     lpm,
@@ -208,10 +209,10 @@ def wrong_updates(names: Names) -> list[tuple[p4r.Update, int, str]]:
         (p4r.Update(), invalid, "neither INSERT, MODIFY nor DELETE"),
         (p4r.Update(type=p4r.Update.INSERT), invalid, "names no entity"),
         (update("INSERT", p4r.TableEntry()), invalid, "table id is missing"),
-        (update("INSERT", p4r.TableEntry(table_id=0x02FFFFFF)), rpc_code.NOT_FOUND, "0x02ffffff"),
+        (update("INSERT", p4r.TableEntry(table_id=0x02FFFFFF)), invalid, "0x02ffffff"),
         (
             update("INSERT", p4r.TableEntry(table_id=names.id("drop"))),
-            rpc_code.NOT_FOUND,
+            invalid,
             "its prefix means action",
         ),
         (update("INSERT", names.entry("mac", exact(1, 1))), invalid, "the action is missing"),
@@ -359,13 +360,19 @@ async def test_a_bad_query_is_told_apart_from_the_good_ones(built: Built, names:
     async with controlled(built) as (_, client):
         bad = p4r.TableEntry(table_id=0x02FFFFFF)
         error = await fails(client.read(entity_of(ALL), entity_of(bad), p4r.Entity()))
-        assert error.details().startswith("2 of 3")
-        for query, message in (
-            (p4r.TableEntry(match=[exact(1, 1)]), "cannot be filtered"),
-            (names.entry("mac", counter_data=p4r.CounterData()), "no direct counter"),
-        ):
-            error = await fails(client.read(entity_of(query)))
-            assert message in error.details()
+        assert error.details().startswith("2 of 3 failed: query 1: INVALID_ARGUMENT")
+        assert [e.canonical_code == 0 for e in errors_of(error)] == [True, False, False]
+        error = await fails(client.read(entity_of(p4r.TableEntry(match=[exact(1, 1)]))))
+        assert "cannot be filtered" in error.details()
+
+
+@asynchronous
+async def test_asking_for_counters_a_table_does_not_have_is_harmless(built: Built, names: Names):
+    entry = names.entry("mac", exact(1, 5), action=names.action("drop"))
+    query = names.entry("mac", counter_data=p4r.CounterData(), meter_config=p4r.MeterConfig())
+    async with controlled(built) as (_, client):
+        await client.write(update("INSERT", entry))
+        assert await read(client, query) == [entry]
 
 
 @asynchronous
