@@ -1,0 +1,1 @@
+"""Benchmarks: each module is one, and `closlab bench NAME` runs its `main`."""

@@ -1,0 +1,370 @@
+"""`closlab bench switch`: packets a second through two veths, next to the kernel's bridge and BMv2.
+
+    generator ──► gen=a ~~ b=in ──► bridge | switch | BMv2 ──► out=c ~~ d=count
+
+A generator overloads the first veth; what arrives behind the second, per second, is the result. The
+three forward the same frames in turn, round after round, and medians are compared, so that a change
+of the machine's mood hurts all alike. Two ways to share two cores:
+
+- *one core*: generator, switch and the receiving kernel share one. This measures work: whoever
+  needs less of it per packet forwards more. The bridge needs no process of its own.
+- *two cores*: the generator has one, the switch another. The bridge works in the generator's system
+  calls, so it gains nothing from the second core.
+
+All of it happens in private namespaces that end with the benchmark.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import os
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from compiler import compile_program
+from lab.capsule import run_in_capsule
+from lab.errors import LabError
+from switch import build
+from switch.dataplane import Dataplane, Loop
+from switch.program import Program
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
+
+    Rival = Callable[["Cores"], AbstractContextManager[None]]
+
+HERE = Path(__file__).parent
+SIZES = (64, 1088)
+ROUTES = 1000
+IN, OUT = 1, 2  # ports
+WARM_S = 0.3
+PIPELINE_PACKETS = 1 << 20
+
+
+@dataclass(frozen=True)
+class Cores:
+    """Who runs where."""
+
+    title: str
+    generator: int
+    switch: int
+
+
+def build_load() -> Path:
+    """The benchmark's own C, built if need be."""
+    source = HERE / "load.c"
+    runtime = build.runtime_library()
+    output = build.cache_dir() / f"load-{build.digest(source.read_bytes(), runtime.name)}.so"
+    if not output.exists():
+        build.run_compiler([f"-I{build.RUNTIME}", str(source), str(runtime)], output)
+    return output
+
+
+def open_load(path: Path) -> ctypes.CDLL:
+    """What of it this process calls."""
+    library = ctypes.CDLL(str(path))
+    library.load_frame.restype = None
+    library.load_frame.argtypes = [ctypes.c_char_p, ctypes.c_uint32, ctypes.c_uint32]
+    library.load_pipeline.restype = ctypes.c_uint64
+    library.load_pipeline.argtypes = [ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64]
+    return library
+
+
+def router() -> dict[str, Any]:
+    """The program's BMv2 JSON, its routes in it as const entries: no controller is needed."""
+    program: dict[str, Any] = json.loads(compile_program(HERE / "l3.p4").json_text)
+    tables = [table for pipe in program["pipelines"] for table in pipe["tables"]]
+    route = next(table for table in tables if table["name"].endswith(".route"))
+    forward = next(i for i, name in zip(route["action_ids"], route["actions"], strict=True)
+                   if name.endswith(".forward"))  # fmt: skip
+    route["entries"] = [
+        {
+            "match_key": [
+                {"match_type": "lpm", "key": f"0x{10 << 24 | i << 8:08x}", "prefix_length": 24}
+            ],
+            "action_entry": {"action_id": forward, "action_data": ["0x020000000003", f"0x{OUT:x}"]},
+            "priority": i + 1,
+        }
+        for i in range(ROUTES)
+    ]
+    return program
+
+
+# Without I/O
+
+
+def pipeline_ns(library: ctypes.CDLL, program: Program, size: int, rounds: int) -> float:
+    """Nanoseconds per packet: receive, parse, ingress, queue, egress, deparse."""
+    took: list[float] = []
+    for _ in range(max(rounds, 3)):
+        with Dataplane("bench", program) as plane:
+            ns = library.load_pipeline(plane._sw, size, PIPELINE_PACKETS)
+        if not ns:
+            raise BenchError("the switch lost frames without any load: this is a defect")
+        took.append(ns / PIPELINE_PACKETS)
+    return min(took)
+
+
+# With veths
+
+
+class BenchError(LabError):
+    """The benchmark cannot go on."""
+
+
+def ip(words: str) -> None:
+    """Run one `ip` command."""
+    done = subprocess.run(["ip", *words.split()], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise BenchError(f"ip {words}: {done.stderr.strip()}")
+
+
+def make_veths() -> None:
+    """Two veths; nothing of IPv6 shall talk on them."""
+    for ends in (("gen", "in"), ("out", "count")):
+        ip(f"link add {ends[0]} type veth peer name {ends[1]}")
+        for end in ends:
+            Path(f"/proc/sys/net/ipv6/conf/{end}/disable_ipv6").write_text("1")
+            ip(f"link set {end} up")
+
+
+def counted() -> int:
+    """Frames that arrived behind the second veth so far."""
+    for line in Path("/proc/net/dev").read_text().splitlines():
+        name, _, numbers = line.partition(":")
+        if name.strip() == "count":
+            return int(numbers.split()[1])
+    raise BenchError("the counting interface is gone")
+
+
+@contextmanager
+def pinned(core: int) -> Iterator[None]:
+    """Let what is started here run on one core: threads and processes inherit it."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {core})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def packets_per_second(load: Path, cores: Cores, size: int, seconds: float) -> float:
+    """Overload the first veth and count behind the second."""
+    words = [str(load), "gen", str(size), str(seconds + 2 * WARM_S)]
+    with pinned(cores.generator):
+        generator = subprocess.Popen(
+            [sys.executable, "-m", "bench.blast", *words], cwd=HERE.parent, stdout=subprocess.PIPE
+        )
+    with generator:
+        assert generator.stdout is not None
+        generator.stdout.readline()
+        time.sleep(WARM_S)
+        began, before = time.monotonic(), counted()
+        time.sleep(seconds)
+        after, ended = counted(), time.monotonic()
+    if generator.returncode:
+        raise BenchError("the generator failed")
+    return (after - before) / (ended - began)
+
+
+def wait_for_forwarding(library: ctypes.CDLL, name: str, *, routed: bool) -> None:
+    """Send a frame until it comes out, and look whether it came out right."""
+    buffer = ctypes.create_string_buffer(64)
+    library.load_frame(buffer, 64, 0)
+    with raw_socket("gen") as source, raw_socket("count") as sink:
+        for _ in range(100):
+            source.send(buffer.raw)
+            with suppress(TimeoutError):
+                got = sink.recv(2048)
+                break
+        else:
+            raise BenchError(f"{name} does not forward")
+    words = struct.unpack(">10H", got[14:34])
+    total = sum(words)
+    is_right = (total & 0xFFFF) + (total >> 16) == 0xFFFF and got[22] == (63 if routed else 64)
+    if not is_right:
+        raise BenchError(f"{name} forwards wrongly: {got[:34].hex(' ')}")
+
+
+def raw_socket(interface: str) -> socket.socket:
+    """A socket that sends frames as they are and hears all."""
+    opened = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+    opened.bind((interface, 0))
+    opened.settimeout(0.1)
+    return opened
+
+
+@contextmanager
+def bridge(_cores: Cores) -> Iterator[None]:
+    """The kernel's bridge, learning and flooding as it does; it needs no core of its own."""
+    ip("link add br0 type bridge")
+    try:
+        ip("link set br0 up")
+        for end in ("in", "out"):
+            ip(f"link set {end} master br0")
+        yield
+    finally:
+        ip("link del br0")
+
+
+def closlab(program: Program) -> Rival:
+    """Our switch, its thread on its core."""
+
+    @contextmanager
+    def run(cores: Cores) -> Iterator[None]:
+        loop = Loop()
+        with Dataplane("bench", program, loop=loop) as plane:
+            with pinned(cores.switch):
+                loop.start()
+            plane.add_port(IN, "in")
+            plane.add_port(OUT, "out")
+            yield
+        loop.stop()
+
+    return run
+
+
+def bmv2(program: dict[str, Any], command: str) -> Rival:
+    """BMv2's simple_switch, all its threads on the switch's core."""
+
+    @contextmanager
+    def run(cores: Cores) -> Iterator[None]:
+        with tempfile.TemporaryDirectory() as folder:
+            source = Path(folder) / "l3.json"
+            source.write_text(json.dumps(program))
+            words = [command, str(source), "-i", f"{IN}@in", "-i", f"{OUT}@out", "-L", "off"]
+            with pinned(cores.switch):
+                process = subprocess.Popen(
+                    words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+                )
+            try:
+                yield
+            finally:
+                process.terminate()
+                process.wait()
+
+    return run
+
+
+# The report
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What is measured, and how long."""
+
+    load: Path
+    program: Program
+    rivals: dict[str, Rival]
+    seconds: float
+    rounds: int
+
+
+def show_pipeline(bench: Bench) -> None:
+    """Print what a packet costs without I/O."""
+    print("pipeline without I/O")
+    library = open_load(bench.load)
+    for size in SIZES:
+        ns = pipeline_ns(library, bench.program, size, bench.rounds)
+        print(f"  {size:5} bytes  {ns:7.1f} ns/packet  {1e3 / ns:8.2f} Mpps", flush=True)
+
+
+def rates(bench: Bench, cores: Cores, size: int) -> dict[str, float]:
+    """Median packets a second of each rival, measured in turns."""
+    library = open_load(bench.load)
+    found: dict[str, list[float]] = {name: [] for name in bench.rivals}
+    for turn in range(bench.rounds):
+        for name, run in bench.rivals.items():
+            if name == "BMv2" and turn:
+                continue  # a factor of several needs no median, and it starts slowly
+            with run(cores):
+                wait_for_forwarding(library, name, routed=name != "bridge")
+                found[name].append(packets_per_second(bench.load, cores, size, bench.seconds))
+    return {name: median(values) for name, values in found.items()}
+
+
+def show_veths(bench: Bench, cores: Cores) -> None:
+    """Print one arrangement's results: bridge first, then each against it."""
+    print(f"\n{cores.title}")
+    for size in SIZES:
+        found = rates(bench, cores, size)
+        for name, pps in found.items():
+            ratio = pps / found["bridge"]
+            print(f"  {size:5} bytes  {name:8} {pps:10,.0f} packets/s  {ratio:6.2f}", flush=True)
+        if "BMv2" in found:
+            print(f"  {size:5} bytes  closlab is {found['closlab'] / found['BMv2']:.1f} times BMv2")
+
+
+def describe_bridge() -> str:
+    """Whether the bridge asks netfilter, which costs it."""
+    try:
+        asks = Path("/proc/sys/net/bridge/bridge-nf-call-iptables").read_text().strip() == "1"
+    except OSError:
+        asks = False
+    return "with netfilter's hooks, this kernel's default" if asks else "without netfilter's hooks"
+
+
+def run_all(seconds: float, rounds: int) -> int:
+    """Inside the capsule: everything, in order."""
+    json_program = router()
+    rivals: dict[str, Rival] = {"bridge": bridge}
+    program = Program.load(json_program, name="l3")
+    rivals["closlab"] = closlab(program)
+    simple_switch = shutil.which("simple_switch")
+    if simple_switch:
+        rivals["BMv2"] = bmv2(json_program, simple_switch)
+    bench = Bench(build_load(), program, rivals, seconds, rounds)
+    print(
+        f"an IPv4 router: longest prefix match over {ROUTES:,} routes, TTL, checksum verified and"
+        f" updated\nrates are medians of {rounds} rounds of {seconds:g} s; ratios are to the"
+        f" kernel's bridge\n({describe_bridge()})\n"
+    )
+    show_pipeline(bench)
+    make_veths()
+    cores = sorted(os.sched_getaffinity(0))
+    show_veths(bench, Cores("one core for generator and switch", cores[-1], cores[-1]))
+    if len(cores) > 1:
+        show_veths(bench, Cores("a core each", cores[0], cores[-1]))
+    if not simple_switch:
+        print("\nBMv2 is not compared: simple_switch is not on PATH")
+    return 0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure and print; the exit code is 0 unless something could not be measured."""
+    parser = argparse.ArgumentParser(
+        prog="closlab bench switch",
+        description="Packets a second through two veths, next to the kernel's bridge and BMv2.",
+    )
+    parser.add_argument("--seconds", type=float, default=1.0, help="per measurement (1)")
+    parser.add_argument("--rounds", type=int, default=5, help="measurements of each (5)")
+    arguments = parser.parse_args(argv)
+    seconds, rounds = arguments.seconds, arguments.rounds
+    if seconds <= 0 or rounds < 1:
+        parser.error("--seconds and --rounds must be positive")
+
+    def inside() -> int:
+        try:
+            return run_all(seconds, rounds)
+        except LabError as error:
+            error.show()
+            return 1
+
+    return run_in_capsule(inside, lambda _pid: None)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
