@@ -129,7 +129,7 @@ class EndpointConfig(_Record):
     rto: _Positive | None = None
     retry_limit: _Natural | None = None
     cnp_interval: _Natural | None = None
-    catch_up: _Natural | None = None
+    catch_up: _Positive | None = None
     int_port: _Natural | None = None
     control_priority: Annotated[int, Field(ge=0, le=7)] | None = None
     dcqcn: Annotated[str, Field(pattern="^(paper|hpcc-paper|conweave)$")] | None = None

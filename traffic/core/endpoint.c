@@ -37,8 +37,8 @@ const char *ep_config_problem(const struct ep_config *config)
     const struct dcqcn_profile *dcqcn = &config->dcqcn;
     const struct hpcc_profile *hpcc = &config->hpcc;
 
-    if (config->link_bps < 1000 || config->link_bps > 10000000000000u)
-        return "a link's rate is between 1 kb/s and 10 Tb/s";
+    if (config->link_bps < 1000000 || config->link_bps > 10000000000000u)
+        return "a link's rate is between 1 Mb/s and 10 Tb/s";
     if (config->mtu < 64 || config->mtu > 9216 || config->mtu % 8)
         return "the path MTU is a multiple of 8 between 64 and 9216 bytes";
     if (config->overhead_bytes > 1000)
@@ -51,6 +51,8 @@ const char *ep_config_problem(const struct ep_config *config)
         return "a window holds more packets than may be reordered";
     if (config->rto < 1 || config->retry_limit > 250)
         return "the time-out is at least 1 ns and the retry limit at most 250";
+    if (config->catch_up < 1 || config->catch_up > 10000000000u)
+        return "the lateness to make up for is between 1 ns and 10 s";
     if (config->control_priority > 7)
         return "priorities are 0 to 7";
     if (!dcqcn->alpha_interval || !dcqcn->cut_interval || !dcqcn->increase_interval || !dcqcn->minimum ||

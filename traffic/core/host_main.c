@@ -15,9 +15,7 @@
  *   ready
  *   qp-error NUMBER REASON NS
  *   done NS               every transfer has ended, well or not; it still answers its peers
- *   transfer ID KIND STATE START END       the report: one per transfer, times or -
- *   counter NAME VALUE
- *   paused PRIORITY NS
+ *   transfer ... / counter ... / paused ...                the report, see script.h
  *   late P50 P99 MAX      how much later than asked the program woke
  *   end
  *
@@ -336,38 +334,14 @@ static void run(struct host *host)
     }
 }
 
-static void print_time(ns_t t)
-{
-    if (t == NS_NEVER)
-        printf(" -");
-    else
-        printf(" %llu", (unsigned long long)t);
-}
-
 static void report(struct host *host)
 {
-    static const char *const KINDS[] = {"send", "receive", "compute"};
-    static const char *const STATES[] = {"waiting", "started", "done", "failed"};
     struct tpacket_stats kernel = {0};
     socklen_t size = sizeof kernel;
-    uint32_t count;
-    const struct transfer *transfers = plan_transfers(host->script.plan, &count);
-    const struct ep_counters *counters = ep_counters(plan_endpoint(host->script.plan), fabric_now(host));
-
-    for (uint32_t i = 0; i < count; i++) {
-        printf("transfer %u %s %s", transfers[i].message.id, KINDS[transfers[i].kind], STATES[transfers[i].state]);
-        print_time(transfers[i].start);
-        print_time(transfers[i].end);
-        printf("\n");
-    }
-#define COUNTER(name, about) printf("counter " #name " %llu\n", (unsigned long long)counters->name);
-    EP_COUNTERS(COUNTER)
+    script_report(host->script.plan, stdout, fabric_now(host));
     getsockopt(host->socket, SOL_PACKET, PACKET_STATISTICS, &kernel, &size);
     printf("counter socket_drops %u\n", kernel.tp_drops);
     printf("counter interface_refused %llu\n", (unsigned long long)host->lost_on_send);
-    for (int i = 0; i < 8; i++)
-        if (counters->paused_ns[i])
-            printf("paused %d %llu\n", i, (unsigned long long)counters->paused_ns[i]);
     printf("late %llu %llu %llu\n", (unsigned long long)late_quantile(host, 0.5),
            (unsigned long long)late_quantile(host, 0.99), (unsigned long long)host->late_most);
     printf("end\n");

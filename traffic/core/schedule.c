@@ -8,6 +8,7 @@
  * up too early goes back in.
  *
  * A frame is accounted at the instant it could have left, which is `now` unless the host is late.
+ * Only lateness is made up for: time that was spent idle, paused or behind a closed window is gone.
  */
 #include "qp.h"
 
@@ -118,17 +119,20 @@ void schedule_pause(struct ep *ep, const uint8_t *pfc, ns_t now)
             ep->counters.paused_ns[priority] += now - *since;
             *since = NS_NEVER;
         }
-        *until = now + ns_after_ps(ps_for_bytes(quanta * 64, ep->config.link_bps));
+        *until = now + ns_after_ps(quanta * ps_for_bytes(PFC_QUANTUM_BYTES, ep->config.link_bps));
     }
 }
+
+static ps_t later(ps_t a, ps_t b) { return a > b ? a : b; }
 
 /* Hand ep->frame to the wire. Returns when its first bit left, PS_NEVER if the host did not take it. */
 ps_t schedule_send(struct ep *ep, uint32_t stored, uint32_t wire, uint8_t priority, ps_t ready, ns_t now)
 {
-    ps_t at = ps_of_ns(now);
-    at = ep->config.catch_up < now ? at - ps_of_ns(ep->config.catch_up) : 0;
-    at = at > ready ? at : ready;
-    at = at > ep->port_free ? at : ep->port_free;
+    ps_t late = ps_of_ns(ep->config.catch_up) - 1, at = ps_of_ns(now);
+    at = at > late ? at - late : 0;
+    at = later(at, ready);
+    at = later(at, ep->port_free);
+    at = later(at, ps_of_ns(ep->paused_until[priority]));
     if (!ep->port.transmit(ep->port.transmit_ctx, ep->frame, stored, wire, priority, ns_after_ps(at))) {
         ep->stalled = true;
         return PS_NEVER;

@@ -4,7 +4,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 enum kind { U8, U16, U32, U64, REAL, PAYLOAD, RECOVERY, CC, PROFILE, HEX_DATA, HEX_CONTROL };
@@ -288,4 +287,34 @@ bool script_line(struct script *script, char *line)
     if (!strcmp(verb, "after"))
         return read_after(script, &rest);
     return fail(script, "there is no line '%.60s'", verb);
+}
+
+static void print_time(FILE *file, ns_t t)
+{
+    if (t == NS_NEVER)
+        fprintf(file, " -");
+    else
+        fprintf(file, " %llu", (unsigned long long)t);
+}
+
+void script_report(struct plan *plan, FILE *file, ns_t now)
+{
+    static const char *const KINDS[] = {"send", "receive", "compute"};
+    static const char *const STATES[] = {"waiting", "started", "done", "failed"};
+    const struct ep_counters *counters = ep_counters(plan_endpoint(plan), now);
+    uint32_t count;
+    const struct transfer *transfer = plan_transfers(plan, &count);
+
+    for (const struct transfer *end = transfer + count; transfer < end; transfer++) {
+        fprintf(file, "transfer %u %s %s", transfer->message.id, KINDS[transfer->kind], STATES[transfer->state]);
+        print_time(file, transfer->start);
+        print_time(file, transfer->end);
+        fprintf(file, "\n");
+    }
+#define COUNTER(name, about) fprintf(file, "counter " #name " %llu\n", (unsigned long long)counters->name);
+    EP_COUNTERS(COUNTER)
+#undef COUNTER
+    for (int priority = 0; priority < 8; priority++)
+        if (counters->paused_ns[priority])
+            fprintf(file, "paused %d %llu\n", priority, (unsigned long long)counters->paused_ns[priority]);
 }

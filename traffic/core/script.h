@@ -10,9 +10,17 @@
  * The endpoint comes first, and says how many of the others there will be at most; queue pairs
  * before the transfers on them. Keys of `endpoint` and their meaning are those of `struct
  * ep_config`, with dashes. Unknown words and keys are errors: a line is taken whole or refused.
+ *
+ * And what became of it, as lines for Python to read:
+ *
+ *   transfer ID KIND STATE START END       times in ns, or -
+ *   counter NAME VALUE
+ *   paused PRIORITY NS
  */
 #ifndef EP_SCRIPT_H
 #define EP_SCRIPT_H
+
+#include <stdio.h>
 
 #include "plan.h"
 
@@ -26,5 +34,7 @@ struct script {
 
 /* Take one line, which is changed on the way. False: `script->problem` says what is wrong with it. */
 bool script_line(struct script *script, char *line);
+
+void script_report(struct plan *plan, FILE *file, ns_t now);
 
 #endif

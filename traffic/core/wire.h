@@ -27,6 +27,7 @@ enum {
     WIRE_INT_MD = 12,
     WIRE_INT_STACK_MAX = 240, /* bytes of hop metadata that an endpoint looks at */
     WIRE_PFC = 60,
+    PFC_QUANTUM_BYTES = 64, /* 512 bit times */
 };
 
 enum { ETHERTYPE_IPV4 = 0x0800, ETHERTYPE_MAC_CONTROL = 0x8808, PFC_OPCODE = 0x0101 };

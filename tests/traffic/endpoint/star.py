@@ -1,0 +1,197 @@
+"""The test fabric from Python: build it, describe hosts around a switch, run, read the outcome."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address
+from pathlib import Path
+from typing import NamedTuple
+
+from traffic.endpoint import (
+    CORE,
+    SOURCES,
+    EndpointConfig,
+    EndpointPlan,
+    EndpointReport,
+    QueuePair,
+    Transfer,
+    TransferKind,
+    read_report,
+)
+from traffic.frames import FlowAddress
+
+FLAGS = ("-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Werror")
+SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+GBPS = 1_000_000_000
+A, B, C = "10.0.0.1", "10.0.0.2", "10.0.0.3"
+
+
+def compile_c(output: Path, sources: Iterable[Path], *flags: str) -> Path:
+    """Compile with the repository's flags; what the compiler says against it fails the test."""
+    command = ["gcc", *FLAGS, *flags, f"-I{CORE}", *map(str, sources), "-o", str(output)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return output
+
+
+def compile_star(output: Path, *flags: str) -> Path:
+    return compile_c(output, (Path(__file__).with_name("star.c"), *SOURCES), *flags)
+
+
+class Sample(NamedTuple):
+    """The state of a queue pair at a time."""
+
+    host: str
+    queue_pair: int
+    at_ns: int
+    rate: int
+    alpha: float
+    in_flight: int
+    waiting: int
+
+
+class Sent(NamedTuple):
+    """A frame that a watched host sent."""
+
+    host: str
+    at_ns: int
+    priority: int
+    opcode: int
+    psn: int
+    wire: int
+
+
+@dataclass
+class Outcome:
+    """What a run led to."""
+
+    hosts: dict[str, EndpointReport]
+    samples: list[Sample] = field(default_factory=list)
+    frames: list[Sent] = field(default_factory=list)
+    captured: list[bytes] = field(default_factory=list)
+    marked: int = 0
+    dropped: int = 0
+    longest_queue: int = 0
+    end_ns: int = 0
+    text: str = ""
+
+    def counters(self, host: str) -> dict[str, int]:
+        return self.hosts[host].counters
+
+
+def run(
+    program: Path,
+    plans: Mapping[str, EndpointPlan],
+    *,
+    extra: Sequence[str] = (),
+    wall_s: float = 120,
+    **fabric: float,
+) -> Outcome:
+    """Run hosts by address; `fabric` and `extra` lines are those of star.c."""
+    lines = ["fabric " + " ".join(f"{key}={value:.17g}" for key, value in fabric.items())]
+    for address, plan in plans.items():
+        lines += [f"host {address}", *plan.lines()]
+    text = "\n".join([*lines, *extra, "run", ""])
+    done = subprocess.run(
+        [str(program)], input=text, capture_output=True, text=True, timeout=wall_s, check=False
+    )
+    assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+    return _read(done.stdout)
+
+
+def _read(text: str) -> Outcome:
+    outcome = Outcome(hosts={}, text=text)
+    report: dict[str, list[str]] = {}
+    early: list[str] = []
+    current = early
+    for line in text.splitlines():
+        match line.split():
+            case ["host", address]:
+                current = report.setdefault(address, [])
+            case ["sample", host, number, at, *values]:
+                value = dict(word.split("=") for word in values)
+                outcome.samples.append(
+                    Sample(
+                        host,
+                        int(number),
+                        int(at),
+                        int(value["rate"]),
+                        float(value["alpha"]),
+                        int(value["in-flight"]),
+                        int(value["waiting"]),
+                    )
+                )
+            case ["frame", host, at, priority, *values]:
+                opcode, psn, wire = (int(word.split("=")[1]) for word in values)
+                outcome.frames.append(Sent(host, int(at), int(priority), opcode, psn, wire))
+            case ["bytes", data]:
+                outcome.captured.append(bytes.fromhex(data))
+            case ["switch", marked, dropped, longest]:
+                outcome.marked, outcome.dropped = int(marked), int(dropped)
+                outcome.longest_queue = int(longest)
+            case ["end", at]:
+                outcome.end_ns = int(at)
+            case ["qp-error", *_]:
+                early.append(line)
+            case _:
+                current.append(line)
+    errors = [line for line in early if line.startswith("qp-error")]
+    outcome.hosts = {address: read_report([*errors, *lines]) for address, lines in report.items()}
+    return outcome
+
+
+def mac(address: str) -> str:
+    """A MAC that follows from an address."""
+    return "02:00:" + ":".join(f"{byte:02x}" for byte in IPv4Address(address).packed)
+
+
+def ends(first: str, second: str, number: int = 17, **settings: object) -> tuple[QueuePair, ...]:
+    """The two ends of a connection; the second end's number is the first's plus one."""
+    pairs = ((first, second, number, number + 1), (second, first, number + 1, number))
+    return tuple(
+        QueuePair(
+            number=own,
+            flow=FlowAddress(
+                src_mac=mac(src),
+                dst_mac=mac(dst),
+                src=IPv4Address(src),
+                dst=IPv4Address(dst),
+                src_port=0xC000 + number,
+                queue_pair=peer,
+            ),
+            **settings,
+        )
+        for src, dst, own, peer in pairs
+    )
+
+
+def sends(queue_pair: QueuePair, sizes: Iterable[int], first_id: int = 1) -> tuple[Transfer, ...]:
+    return _transfers(TransferKind.SEND, queue_pair, sizes, first_id)
+
+
+def receives(
+    queue_pair: QueuePair, sizes: Iterable[int], first_id: int = 1
+) -> tuple[Transfer, ...]:
+    return _transfers(TransferKind.RECEIVE, queue_pair, sizes, first_id)
+
+
+def _transfers(
+    kind: TransferKind, queue_pair: QueuePair, sizes: Iterable[int], first_id: int
+) -> tuple[Transfer, ...]:
+    return tuple(
+        Transfer(id=number, kind=kind, queue_pair=queue_pair.number, size=size)
+        for number, size in enumerate(sizes, first_id)
+    )
+
+
+def one_way(
+    config: EndpointConfig, sizes: Sequence[int], **settings: object
+) -> dict[str, EndpointPlan]:
+    """A sends messages to B over one queue pair."""
+    here, there = ends(A, B, **settings)
+    return {
+        A: EndpointPlan(config=config, queue_pairs=(here,), transfers=sends(here, sizes)),
+        B: EndpointPlan(config=config, queue_pairs=(there,), transfers=receives(there, sizes)),
+    }

@@ -1,0 +1,272 @@
+"""DCQCN: event by event against a model with real timers, and as a whole on a shared link."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.traffic.endpoint.star import (
+    GBPS,
+    A,
+    B,
+    C,
+    Outcome,
+    ends,
+    one_way,
+    receives,
+    run,
+    sends,
+)
+from traffic.endpoint import EndpointConfig, EndpointPlan, Transfer, TransferKind
+
+LINE = 100 * GBPS
+ECN = {"kmin": 100e3, "kmax": 400e3, "pmax": 0.2}
+
+
+def ask(unit: Path, *lines: str) -> list[list[float]]:
+    text = "\n".join((*lines, ""))
+    done = subprocess.run([unit], input=text, capture_output=True, text=True, check=True)
+    return [[float(word) for word in line.split()] for line in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("name", "profile"),
+    [
+        ("paper", (50_000, 50_000, 55_000, 10e6, 1 / 256, 20e6, 200e6, 1e9, 5)),
+        ("hpcc-paper", (1_000, 4_000, 300_000, 0, 1 / 256, 20e6, 200e6, 1e9, 1)),
+        ("conweave", (1_000, 4_000, 300_000, 0, 1 / 256, 40e6, 100e6, 100e6, 1)),
+    ],
+)
+def test_the_profiles(unit: Path, name: str, profile: tuple[float, ...]) -> None:
+    assert ask(unit, f"profile {name} {LINE}") == [list(profile)]
+    (tenth,) = ask(unit, f"profile {name} {LINE // 10}")
+    assert tenth[5:8] == [rate / 10 for rate in profile[5:8]]
+
+
+def test_the_rate_after_one_notification(unit: Path) -> None:
+    """By hand: halved at once (alpha is 1), then half of the way back every 55 us."""
+    steps = [0, 1, 54_999, 55_000, 110_000, 165_000, 220_000, 275_000, 330_000]
+    _, cut, *seen = ask(unit, f"profile paper {LINE}", "cnp 0", *(f"look {at}" for at in steps))
+    assert cut[:2] == [50e9, 100e9]
+    assert [rate / 1e9 for rate, _, _ in seen] == pytest.approx(
+        [50, 50, 50, 75, 87.5, 93.75, 96.875, 98.4375, 99.21875], abs=1e-8
+    )
+    decays = [at // 50_000 for at in steps]
+    assert [alpha for _, _, alpha in seen] == pytest.approx([(255 / 256) ** n for n in decays])
+
+
+def test_additive_and_hyper_increase(unit: Path) -> None:
+    """Cut twice, the target is 50 Gb/s: five rounds towards it, then 20 Mb/s of target a round."""
+    looks = [50_000 + 55_000 * n for n in range(1, 9)]
+    _, _, cut, *seen = ask(
+        unit, f"profile paper {LINE}", "cnp 0", "cnp 50000", *(f"look {at}" for at in looks)
+    )
+    assert cut[:2] == [50e9 * (1 - 255 / 512), 50e9]  # alpha has decayed once
+    rates, targets = [], []
+    rate, target = cut[0], 50e9
+    for round_number in range(8):
+        target += 20e6 if round_number >= 5 else 0
+        rate = (rate + target) / 2
+        rates.append(rate)
+        targets.append(target)
+    assert [rate for rate, _, _ in seen] == pytest.approx(rates, abs=4)
+    assert [target for _, target, _ in seen] == pytest.approx(targets)
+
+
+class Timers:
+    """DCQCN as its paper tells it, timer by timer: written apart from the code under test."""
+
+    def __init__(self, profile: list[float], line: int) -> None:
+        (self.alpha_ns, self.cut_ns, self.up_ns, self.up_bytes, self.g) = profile[:5]
+        (self.additive, self.hyper, self.least, self.rounds) = profile[5:]
+        self.line = self.rate = self.target = float(line)
+        self.alpha = 1.0
+        self.now = self.by_time = self.by_bytes = self.bytes = 0
+        self.alpha_at = self.up_at = self.cut_at = None
+
+    def run_to(self, now: int) -> None:
+        while self.alpha_at is not None and min(self.alpha_at, self.up_at) <= now:
+            if self.alpha_at <= self.up_at:
+                self.alpha *= 1 - self.g
+                self.alpha_at += self.alpha_ns
+            else:
+                if self.rate < self.line:
+                    self.climb()
+                    self.by_time += 1
+                self.up_at += self.up_ns
+        self.now = now
+
+    def climb(self) -> None:
+        stages = (self.by_time, self.by_bytes if self.up_bytes else self.by_time)
+        if min(stages) > self.rounds:
+            self.target += self.hyper
+        elif max(stages) >= self.rounds:
+            self.target += self.additive
+        self.target = min(self.target, self.line)
+        self.rate = (self.rate + self.target) / 2
+
+    def cnp(self, now: int) -> None:
+        self.run_to(now)
+        if self.cut_at is None or now - self.cut_at >= self.cut_ns:
+            self.target = self.rate
+            self.rate = max(self.least, self.rate * (1 - self.alpha / 2))
+            self.by_time = self.by_bytes = self.bytes = 0
+            self.cut_at, self.up_at = now, now + self.up_ns
+        self.alpha = (1 - self.g) * self.alpha + self.g
+        self.alpha_at = now + self.alpha_ns
+
+    def sent(self, now: int, size: int) -> None:
+        self.run_to(now)
+        if self.cut_at is None or not self.up_bytes:
+            return
+        self.bytes += size
+        while self.bytes >= self.up_bytes:
+            self.bytes -= self.up_bytes
+            self.climb()
+            self.by_bytes += 1
+
+
+@pytest.mark.parametrize("name", ["paper", "hpcc-paper", "conweave"])
+@pytest.mark.parametrize("seed", range(4))
+def test_every_step_is_the_model_s(unit: Path, name: str, seed: int) -> None:
+    rng = random.Random(seed)
+    now = 0
+    lines = [f"profile {name} {LINE}"]
+    for _ in range(400):
+        now += rng.choice((10, 3_000, 30_000, 60_000, 400_000, 3_000_000))
+        kind = rng.choice(("cnp", "sent", "sent", "look"))
+        lines.append(f"{kind} {now}" + (f" {rng.randrange(8_000_000)}" if kind == "sent" else ""))
+    profile, *seen = ask(unit, *lines)
+    model = Timers(profile, LINE)
+    for line, (rate, target, alpha) in zip(lines[1:], seen, strict=True):
+        kind, at, *size = line.split()
+        if kind == "cnp":
+            model.cnp(int(at))
+        elif kind == "sent":
+            model.sent(int(at), int(size[0]))
+        else:
+            model.run_to(int(at))
+        where = f"seed {seed}: {line}"
+        assert (rate, target) == pytest.approx((model.rate, model.target), rel=1e-6), where
+        assert alpha == pytest.approx(model.alpha, rel=1e-9), where
+
+
+def test_one_marked_packet_slows_its_flow_as_the_algorithm_says(star: Path) -> None:
+    """From the mark at the switch to the pace of frames: the rates that come by, in their order."""
+    config = EndpointConfig(link_bps=LINE, payload="none", dcqcn="paper")
+    outcome = run(
+        star,
+        one_way(config, [40_000_000], cc="dcqcn"),
+        extra=[f"mark {B} at=100000", f"sample {A} qp=17 every=1000", f"watch {B}"],
+    )
+    assert outcome.counters(B)["np_ecn_marked_packets"] == 1
+    assert outcome.counters(B)["np_cnp_sent"] == outcome.counters(A)["rp_cnp_handled"] == 1
+    (cnp,) = (frame for frame in outcome.frames if frame.opcode == 0x81)
+    assert cnp.priority == 6
+    rates = list(dict.fromkeys(sample.rate for sample in outcome.samples))
+    assert [rate / 1e9 for rate in rates[:7]] == pytest.approx(
+        [100, 50, 75, 87.5, 93.75, 96.875, 98.4375], abs=1e-6
+    )
+    cut = next(sample.at_ns for sample in outcome.samples if sample.rate < LINE)
+    assert 0 <= cut - cnp.at_ns < 4_000  # it crossed two links
+    slow = [s for s in outcome.samples if cut + 5_000 <= s.at_ns < cut + 50_000]
+    packets = (slow[0].waiting - slow[-1].waiting) * (4096 + 58)
+    assert packets * 8e9 / (slow[-1].at_ns - slow[0].at_ns) == pytest.approx(50e9, rel=0.02)
+
+
+def test_the_receiver_limits_its_notifications(star: Path) -> None:
+    config = EndpointConfig(link_bps=LINE, payload="none", cnp_interval=50_000, dcqcn_minimum=LINE)
+    outcome = run(
+        star,
+        one_way(config, [20_000_000], cc="dcqcn"),
+        extra=[f"watch {B}"],
+        kmin=0,
+        kmax=1,
+    )
+    sent = [frame.at_ns for frame in outcome.frames if frame.opcode == 0x81]
+    assert outcome.counters(B)["np_ecn_marked_packets"] > 1000
+    assert len(sent) == outcome.counters(B)["np_cnp_sent"] > 10
+    assert all(later - earlier >= 49_000 for earlier, later in pairwise(sent))
+
+
+def test_without_dcqcn_marks_change_nothing(star: Path) -> None:
+    config = EndpointConfig(link_bps=LINE, payload="none")
+    plain = run(star, one_way(config, [4_000_000]))
+    marked = run(star, one_way(config, [4_000_000]), kmin=0, kmax=1)
+    assert marked.counters(B)["np_ecn_marked_packets"] > 0
+    assert marked.counters(B)["np_cnp_sent"] == 0
+    assert marked.end_ns == plain.end_ns
+
+
+def two_flows(star: Path, profile: str, cc: str, first: int, second: int, run_ms: float) -> Outcome:
+    """A sends to C; 2 ms later B does too, over the same last link."""
+    config = EndpointConfig(
+        link_bps=LINE, payload="none", dcqcn=profile, hpcc_base_rtt=9_000,
+        ack_every=1 if cc == "hpcc" else 16,
+    )  # fmt: skip
+    ac, ca = ends(A, C, 17, cc=cc)
+    bc, cb = ends(B, C, 33, cc=cc)
+    wait = Transfer(id=9, kind=TransferKind.COMPUTE, delay_ns=2_000_000)
+    late = Transfer(id=2, kind=TransferKind.SEND, queue_pair=33, size=second, after=(9,))
+    plans = {
+        A: EndpointPlan(config=config, queue_pairs=(ac,), transfers=sends(ac, [first], 1)),
+        B: EndpointPlan(config=config, queue_pairs=(bc,), transfers=(wait, late)),
+        C: EndpointPlan(
+            config=config,
+            queue_pairs=(ca, cb),
+            transfers=receives(ca, [first], 1) + receives(cb, [second], 2),
+        ),
+    }
+    extra = [f"sample {A} qp=17 every=1000000", f"sample {B} qp=33 every=1000000"]
+    return run(star, plans, extra=extra, timeout=run_ms * 1e6, **ECN)
+
+
+def goodput(outcome: Outcome, host: str, start_ms: int, stop_ms: int) -> float:
+    """Gb/s of payload that left a host for good."""
+    left = {
+        s.at_ns // 1_000_000: s.waiting + s.in_flight for s in outcome.samples if s.host == host
+    }
+    return (left[start_ms] - left[stop_ms]) * 4096 * 8 / ((stop_ms - start_ms) * 1e6)
+
+
+def jain(*rates: float) -> float:
+    return sum(rates) ** 2 / (len(rates) * sum(rate * rate for rate in rates))
+
+
+@pytest.mark.parametrize(
+    ("profile", "cc", "settled_ms"),
+    [
+        ("hpcc-paper", "dcqcn", 20),
+        ("conweave", "dcqcn", 20),
+        ("paper", "dcqcn", 150),
+        ("paper", "hpcc", 5),
+    ],
+)
+def test_two_flows_come_to_share_a_link(star: Path, profile: str, cc: str, settled_ms: int) -> None:
+    stop = settled_ms + 30
+    outcome = two_flows(star, profile, cc, 2_000_000_000, 2_000_000_000, stop + 1)
+    rates = [goodput(outcome, host, settled_ms, stop) for host in (A, B)]
+    assert jain(*rates) >= 0.98, rates
+    assert sum(rates) >= 0.9 * 100 * 4096 / (4096 + 82), rates
+    assert outcome.dropped == 0
+
+
+def test_a_victim_recovers_when_the_other_has_gone(star: Path) -> None:
+    outcome = two_flows(star, "paper", "dcqcn", 2_000_000_000, 30_000_000, 60)
+    (gone,) = (t.end_ns for t in outcome.hosts[C].transfers.values() if t.id == 2)
+    gone_ms = gone // 1_000_000 + 1
+    assert goodput(outcome, A, 3, gone_ms - 1) < 75
+    assert goodput(outcome, A, gone_ms + 25, gone_ms + 30) > 0.95 * 100 * 4096 / (4096 + 82)
+
+
+def test_hpcc_keeps_queues_short(star: Path) -> None:
+    """What it is for: the same two flows, a fraction of the queue that DCQCN needs."""
+    queues = {
+        cc: two_flows(star, "hpcc-paper", cc, 100_000_000, 100_000_000, 40).longest_queue
+        for cc in ("dcqcn", "hpcc")
+    }
+    assert queues["hpcc"] < queues["dcqcn"] / 2

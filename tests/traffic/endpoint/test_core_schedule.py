@@ -1,0 +1,152 @@
+"""Who sends when: fair shares, rates, pause frames."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.traffic.endpoint.star import (
+    GBPS,
+    A,
+    B,
+    Outcome,
+    Sent,
+    ends,
+    one_way,
+    receives,
+    run,
+    sends,
+)
+from traffic.endpoint import EndpointConfig, EndpointPlan, QueuePair
+
+FAST = EndpointConfig(link_bps=100 * GBPS, payload="none")
+
+
+def side_by_side(
+    star: Path,
+    pairs: list[tuple[QueuePair, ...]],
+    sizes: list[list[int]],
+    *extra: str,
+    config: EndpointConfig = FAST,
+    **fabric: float,
+) -> Outcome:
+    """A sends to B on several queue pairs at once."""
+    plans = {
+        host: EndpointPlan(
+            config=config,
+            queue_pairs=tuple(pair[side] for pair in pairs),
+            transfers=tuple(
+                transfer
+                for index, pair in enumerate(pairs)
+                for transfer in (sends, receives)[side](pair[side], sizes[index], 10_000 * index)
+            ),
+        )
+        for side, host in enumerate((A, B))
+    }
+    return run(star, plans, extra=[f"watch {A}", *extra], **fabric)
+
+
+def data(outcome: Outcome, priority: int | None = None) -> list[Sent]:
+    return [
+        frame
+        for frame in outcome.frames
+        if frame.host == A and frame.opcode < 0x10 and priority in (None, frame.priority)
+    ]
+
+
+def test_queue_pairs_share_by_bytes_and_not_by_packets(star: Path) -> None:
+    """One sends whole packets, the other messages of 200 bytes: the same bytes in the same time."""
+    pairs = [ends(A, B, 17), ends(A, B, 33)]
+    outcome = side_by_side(star, pairs, [[4096 * 200], [200] * 3000])
+    first, second = (t for t in (outcome.hosts[A].transfers[0], outcome.hosts[A].transfers[12_999]))
+    assert second.end_ns is not None and first.end_ns is not None
+    small_bytes = 3000 * (200 + 58 + 20)
+    done = [f for f in data(outcome) if f.at_ns <= second.end_ns - 2_500 and f.wire > 1000]
+    assert sum(frame.wire for frame in done) == pytest.approx(small_bytes, rel=0.05)
+
+
+def test_a_hundred_queue_pairs_end_together(star: Path) -> None:
+    pairs = [ends(A, B, 100 + 2 * index) for index in range(100)]
+    outcome = side_by_side(star, pairs, [[4096 * 50]] * 100)
+    done = [t.end_ns or 0 for t in outcome.hosts[A].transfers.values()]
+    assert max(done) - min(done) < 0.03 * max(done)
+
+
+@pytest.mark.parametrize("mbps", [10, 100, 1_000, 25_000, 99_000])
+def test_a_rate_is_held(star: Path, mbps: int) -> None:
+    rate = mbps * 1_000_000
+    plans = one_way(FAST, [4096 * 200], rate_bps=rate)
+    outcome = run(star, plans, extra=[f"watch {A}"])
+    frames = data(outcome)
+    between = frames[-1].at_ns - frames[0].at_ns
+    sent = sum(frame.wire for frame in frames[:-1])
+    assert sent * 8e9 / between == pytest.approx(rate, rel=1e-3)
+
+
+def test_a_slow_queue_pair_does_not_hold_up_a_fast_one(star: Path) -> None:
+    pairs = [ends(A, B, 17, rate_bps=GBPS), ends(A, B, 33)]
+    outcome = side_by_side(star, pairs, [[4096 * 20], [4096 * 2000]])
+    fast = outcome.hosts[A].transfers[10_000]
+    assert fast.end_ns is not None
+    assert 4096 * 2000 * 8 / fast.end_ns > 95 * 4096 / (4096 + 82)
+
+
+def test_a_pause_stops_its_priority_and_no_other(star: Path) -> None:
+    pairs = [ends(A, B, 17, priority=3), ends(A, B, 33, priority=0, dscp=0)]
+    quanta = 1000  # of 512 bit times: 5.12 us at 100 Gb/s
+    outcome = side_by_side(
+        star, pairs, [[4096 * 200], [4096 * 200]], f"pause {A} at=20000 priority=3 quanta={quanta}"
+    )
+    resumed = 20_000 + 5_120
+    during = [f for f in data(outcome) if 20_000 < f.at_ns < resumed]
+    assert during and all(frame.priority == 0 for frame in during)
+    after = [f for f in data(outcome, 3) if f.at_ns >= resumed]
+    assert after[0].at_ns < resumed + 700  # at most one frame of the other was on the wire
+    assert outcome.counters(A)["rx_pfc_frames"] == 1
+    assert outcome.counters(A)["rx_pause_transitions"] == 1
+    assert outcome.hosts[A].paused_ns == {3: 5_120}
+
+
+def test_a_pause_is_renewed_and_lifted(star: Path) -> None:
+    outcome = side_by_side(
+        star,
+        [ends(A, B, 17)],
+        [[4096 * 400]],
+        f"pause {A} at=20000 priority=3 quanta=2000",
+        f"pause {A} at=25000 priority=3 quanta=65535",
+        f"pause {A} at=60000 priority=3 quanta=0",
+    )
+    sent = [frame.at_ns for frame in data(outcome)]
+    assert not [at for at in sent if 20_000 < at < 60_000]
+    assert 60_000 in sent
+    assert outcome.counters(A)["rx_pfc_frames"] == 3
+    assert outcome.counters(A)["rx_pause_transitions"] == 1
+    assert outcome.hosts[A].paused_ns == {3: 40_000}
+
+
+def test_a_paused_receiver_still_acknowledges_on_its_own_priority(star: Path) -> None:
+    outcome = side_by_side(
+        star, [ends(A, B, 17)], [[4096 * 100]], f"pause {B} at=1 priority=3 quanta=65535"
+    )
+    assert not outcome.hosts[A].unfinished
+    assert outcome.end_ns < 65535 * 512 // 100
+
+
+def test_a_long_pause_is_no_silence_of_the_peer(star: Path) -> None:
+    """Nothing can leave, so time-outs say nothing about the peer: the queue pair survives."""
+    config = EndpointConfig(link_bps=100 * GBPS, payload="none", rto=20_000, retry_limit=2)
+    pauses = [f"pause {A} at={at} priority=3 quanta=65535" for at in range(5_000, 900_000, 100_000)]
+    outcome = side_by_side(star, [ends(A, B, 17)], [[4096 * 400]], *pauses, config=config)
+    assert not outcome.hosts[A].qp_errors
+    assert not outcome.hosts[B].unfinished
+
+
+def test_incast_overflows_and_recovers_without_pause(star: Path) -> None:
+    outcome = side_by_side(
+        star,
+        [ends(A, B, 17 + 2 * index) for index in range(4)],
+        [[1_000_000]] * 4,
+        config=EndpointConfig(link_bps=200 * GBPS, payload="none", rto=200_000),
+        limit=200_000,
+    )
+    assert outcome.dropped > 0
+    assert not outcome.hosts[B].unfinished
