@@ -18,18 +18,10 @@ from functools import cache
 from pathlib import Path
 
 RUNTIME = Path(__file__).parent / "rt"
-CFLAGS = [
-    "-std=gnu11",
-    "-O2",
-    "-g1",
-    "-fPIC",
-    "-shared",
-    "-fno-plt",
-    "-fvisibility=default",
-    "-Wall",
-    "-Wextra",
-    "-Werror",
-]
+CFLAGS = (
+    *("-std=gnu11", "-O2", "-g1", "-fPIC", "-shared", "-fno-plt", "-fno-semantic-interposition"),
+    *("-Wall", "-Wextra", "-Werror"),
+)
 # Optional: AddressSanitizer and the like, for tests. Part of the cache key.
 EXTRA_VARIABLE = "CLOSLAB_CFLAGS"
 
@@ -75,9 +67,19 @@ def compiler_id() -> str:
     return f"{command} {stat.st_size} {stat.st_mtime_ns} {platform.machine()}"
 
 
+@cache
+def machine_flags() -> tuple[str, ...]:
+    """What this processor can do beyond its family's least: the lookups count bits."""
+    try:
+        features = Path("/proc/cpuinfo").read_text().split()
+    except OSError:
+        return ()
+    return ("-mpopcnt",) if platform.machine() == "x86_64" and "popcnt" in features else ()
+
+
 def flags() -> list[str]:
     """All compiler flags."""
-    return [*CFLAGS, *shlex.split(os.environ.get(EXTRA_VARIABLE, ""))]
+    return [*CFLAGS, *machine_flags(), *shlex.split(os.environ.get(EXTRA_VARIABLE, ""))]
 
 
 @cache

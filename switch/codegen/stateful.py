@@ -12,6 +12,7 @@ from .unit import WIDE_BITS, Unit, c_type
 if TYPE_CHECKING:
     from ..bmv2 import CalcInput
 
+FRAME_MOST = 9728  # SW_FRAME_MOST
 ALGORITHMS = {
     "crc8_custom": "hash_crc8(b, n)",
     "crc16": "hash_crc16(b, n)",
@@ -121,26 +122,30 @@ class InputWriter:
             return self.unit.program.field_of(item.expr).is_varbit
         return False
 
+    def blocks(self, inputs: tuple[CalcInput, ...]) -> list[tuple[str | None, list[CalcInput]]]:
+        """Inputs that are there together, with the condition for it. Some stand alone: varbits, and
+        the payload.
+        """
+        blocks: list[tuple[str | None, list[CalcInput]]] = []
+        for item in self.expand(inputs):
+            guard = self.guard(item) if item.expr is not None else None
+            alone = item.expr is None or self.is_varbit(item)
+            if blocks and not alone and blocks[-1][0] == guard:
+                last = blocks[-1][1][-1]
+                if last.expr is not None and not self.is_varbit(last):
+                    blocks[-1][1].append(item)
+                    continue
+            blocks.append((guard, [item]))
+        return blocks
+
     def emit(self, inputs: tuple[CalcInput, ...]) -> tuple[list[str], int]:
         """Statements that fill `b` and count bits in `n`, and the most bytes they need."""
-        blocks: list[tuple[str | None, list[CalcInput]]] = []
         most = 0
-        for item in self.expand(inputs):
-            if item.expr is None:
-                most += 9728
-                blocks.append((None, [item]))
-                continue
-            guard = self.guard(item)
-            alone = self.is_varbit(item)
-            same = blocks and blocks[-1][0] == guard and blocks[-1][1][0].expr is not None
-            if same and not alone and not self.is_varbit(blocks[-1][1][-1]):
-                blocks[-1][1].append(item)
-            else:
-                blocks.append((guard, [item]))
         lines: list[str] = []
         aligned = True
-        for guard, items in blocks:
+        for guard, items in self.blocks(inputs):
             body, width = self.block(items, aligned)
+            most += FRAME_MOST if items[0].expr is None else 0
             most += -(-width // 8)
             if guard:
                 lines.append(f"if ({guard}) {{")
@@ -203,8 +208,70 @@ class InputWriter:
         ], field.width
 
 
+def sum_terms(run: list[Piece]) -> list[str] | None:
+    """What a run of fields adds to a 16-bit one's complement sum, if it falls into halfwords.
+
+    Words of 32 bits may be added whole, as folding the sum adds their halves. None where a field
+    straddles too much to be joined in 64 bits.
+    """
+    terms: list[str] = []
+    group: list[Piece] = []
+    width = 0
+    for piece in run:
+        group.append(piece)
+        width += piece.width
+        if width > 64:
+            return None
+        if width % 16 == 0:
+            left = width
+            parts = []
+            for member in group:
+                left -= member.width
+                text = f"(uint64_t){member.text}"
+                parts.append(f"{text} << {left}" if left else text)
+            joined = " | ".join(parts)
+            terms.append(f"sw_halves({joined})" if width > 32 else joined)
+            group, width = [], 0
+    return None if group else terms
+
+
+def emit_sum(unit: Unit, name: str, inputs: tuple[CalcInput, ...], algo: str) -> str | None:
+    """A csum16 without a buffer: fields are added where they are. None where that does not fit."""
+    writer = InputWriter(unit)
+    lines = []
+    blocks = writer.blocks(inputs)
+    for i, (guard, items) in enumerate(blocks):
+        if items[0].expr is None:
+            if i + 1 < len(blocks):
+                return None
+            lines.append("sum += hash_sum16(r->pkt->data, r->pkt->len);")
+            continue
+        if writer.is_varbit(items[0]):
+            return None
+        terms = sum_terms([p for item in items for p in writer.pieces(item)])
+        if terms is None:
+            return None
+        added = [f"sum += {t};" for t in terms]
+        lines += [f"if ({guard}) {{", *(f"    {a}" for a in added), "}"] if guard else added
+    body = "\n".join(f"    {s}" for s in lines)
+    return (
+        f"/* {algo} */\n"
+        f"static uint64_t calculate_{name}(const struct sw_run *r, const struct phv *h)\n"
+        "{\n"
+        "    uint64_t sum = 0;\n"
+        f"{body}\n"
+        "    (void)r;\n    (void)h;\n"
+        "    return hash_fold16(sum);\n"
+        "}"
+    )
+
+
 def emit_calculation(unit: Unit, name: str, inputs: tuple[CalcInput, ...], algo: str) -> str:
     """The function `calculate_<name>` of a hash over fields."""
+    if algo in ("csum16", "cksum16"):
+        summed = emit_sum(unit, name, inputs, algo)
+        if summed is not None:
+            return summed
     lines, most = InputWriter(unit).emit(inputs)
     body = "\n".join(f"    {s}" for s in lines)
     zero = " = {0}" if any("sw_put_bits" in s for s in lines) else ""

@@ -18,6 +18,9 @@ static inline uint64_t sw_count128(u128 n, uint64_t most)
 
 static inline uint64_t sw_modulo(uint64_t a, uint64_t n) { return n ? a % n : 0; }
 
+/* The two halves of a word, added: what it is worth in a one's complement sum. */
+static inline uint64_t sw_halves(uint64_t word) { return (word >> 32) + (word & 0xffffffff); }
+
 #define SW_CLAMP(name, type)                                                                       \
     static inline type sw_clamp_##name(type x, type low, type high)                                \
     {                                                                                              \

@@ -51,12 +51,10 @@ struct sw *sw_new(const struct sw_config *config)
 
 /* Ports */
 
-struct sw_port *sw_port(struct sw *sw, uint32_t number)
+struct sw_port *sw_port_new(struct sw *sw, uint32_t number)
 {
     if (number >= SW_PORTS)
         return NULL;
-    if (SW_LIKELY(sw->ports[number] != NULL))
-        return sw->ports[number];
     struct sw_port *port = calloc(1, sizeof *port);
     if (!port)
         return NULL;

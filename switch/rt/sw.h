@@ -123,7 +123,13 @@ bool sw_load(struct sw *sw, const struct sw_program *program, ns_t now);
 
 /* A port, made on first use: queues exist for numbers without an interface too. NULL when memory
  * is out or the number is too large. */
-struct sw_port *sw_port(struct sw *sw, uint32_t number);
+struct sw_port *sw_port_new(struct sw *sw, uint32_t number);
+static inline struct sw_port *sw_port(struct sw *sw, uint32_t number)
+{
+    struct sw_port *port = number < SW_PORTS ? sw->ports[number] : NULL;
+    return SW_LIKELY(port != NULL) ? port : sw_port_new(sw, number);
+}
+
 bool sw_attach(struct sw *sw, uint32_t number, const struct port_ops *ops, void *driver);
 void sw_detach(struct sw *sw, uint32_t number); /* closes the driver */
 void sw_set_up(struct sw *sw, uint32_t number, bool is_up, ns_t now);
