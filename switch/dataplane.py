@@ -390,6 +390,12 @@ class Dataplane:
                 f"{self.name}: a queue gate must be a register of 17 to 64 bits: it holds times"
             )
 
+    def set_port_down_register(self, register: int | None) -> None:
+        """Keep which ports have no carrier in a register: [port] is 1 while it is down."""
+        number = native.NONE if register is None else register
+        if not self._native.hosted_set_down_cells(self._l, self._sw, number):
+            raise DataplaneError(f"{self.name}: the program has no register {register}")
+
     def set_pcap(self, port: int, direction: str, path: Path | None) -> None:
         """Record what a port receives ("in") or sends ("out"); None stops it."""
         if direction not in ("in", "out"):

@@ -87,6 +87,7 @@ SIGNATURES: dict[str, tuple[object, list[object]]] = {
     "hosted_set_link": (B, [P, P, U32, Link]),
     "hosted_set_queue": (B, [P, P, U32, P]),
     "hosted_set_gate": (B, [P, P, U32]),
+    "hosted_set_down_cells": (B, [P, P, U32]),
     "hosted_set_pcap": (B, [P, P, U32, B, S]),
     "hosted_set_trace": (None, [P, P, P, P]),
     "hosted_stats": (None, [P, P, P]),

@@ -119,6 +119,14 @@ class Pipeline:
                 return self.registers[register.id].index
         return None
 
+    @property
+    def port_down_register(self) -> int | None:
+        """The register in which the switch keeps which ports are down, if the program has one."""
+        for register in self.symbols.registers:
+            if register.is_port_down:
+                return self.registers[register.id].index
+        return None
+
     def same_program(self, other: Pipeline) -> bool:
         """Tell whether two configs run the same program, whatever their P4Infos say."""
         return self.program.source == other.program.source

@@ -33,6 +33,7 @@ KIND_OF_PREFIX = {
 
 
 QUEUE_GATE = "@queue_gate"
+PORT_DOWN = "@port_down"
 
 
 class Match(Enum):
@@ -132,10 +133,14 @@ class Meter(Array):
 
 @dataclass(frozen=True, slots=True)
 class Register(Array):
-    """A register array and the type of a cell; with `@queue_gate` the queues obey it."""
+    """A register array and the type of a cell.
+
+    With `@queue_gate` the queues obey it; with `@port_down` the switch keeps it.
+    """
 
     type: p4t.P4DataTypeSpec
     is_queue_gate: bool
+    is_port_down: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,8 +292,15 @@ def _direct_meter(meter: p4i.DirectMeter) -> Meter:
 
 def _register(register: p4i.Register) -> Register:
     preamble = register.preamble
-    is_gate = any(note.partition("(")[0] == QUEUE_GATE for note in preamble.annotations)
-    return Register(preamble.id, preamble.name, register.size, register.type_spec, is_gate)
+    notes = {note.partition("(")[0] for note in preamble.annotations}
+    return Register(
+        preamble.id,
+        preamble.name,
+        register.size,
+        register.type_spec,
+        is_queue_gate=QUEUE_GATE in notes,
+        is_port_down=PORT_DOWN in notes,
+    )
 
 
 def _value_set(value_set: p4i.ValueSet) -> ValueSet:

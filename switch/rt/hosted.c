@@ -231,6 +231,24 @@ bool hosted_set_gate(struct loop *loop, struct sw *sw, uint32_t reg)
     return ok;
 }
 
+bool hosted_set_down_cells(struct loop *loop, struct sw *sw, uint32_t reg)
+{
+    bool ok = true;
+    struct sw_cells cells = {0};
+    enter(loop, 0);
+    if (reg != TABLE_NONE) {
+        const struct sw_program *program = sw->program;
+        ok = program && reg < program->n_registers;
+        if (ok) {
+            const struct sw_array_desc *desc = &program->registers[reg];
+            cells = (struct sw_cells){sw->state.registers[reg], desc->cell_bytes, desc->size};
+        }
+    }
+    sw_set_down_cells(sw, cells);
+    leave(loop, true);
+    return ok;
+}
+
 bool hosted_set_pcap(struct loop *loop, struct sw *sw, uint32_t number, bool is_out,
                      const char *path)
 {

@@ -57,6 +57,7 @@ bool hosted_set_queue(struct loop *loop, struct sw *sw, uint32_t number,
 
 /* A register that queues obey; TABLE_NONE for none. False if its cells are not 32 or 64 bits. */
 bool hosted_set_gate(struct loop *loop, struct sw *sw, uint32_t reg);
+bool hosted_set_down_cells(struct loop *loop, struct sw *sw, uint32_t reg);
 
 /* Capture what a port receives or sends; NULL stops. False with errno. */
 bool hosted_set_pcap(struct loop *loop, struct sw *sw, uint32_t number, bool is_out,

@@ -69,8 +69,26 @@ static bool port_up(void *context, uint16_t number)
     return number < SW_PORTS && sw->ports[number] && sw->ports[number]->is_up;
 }
 
+static void write_down_cell(struct sw *sw, uint32_t number)
+{
+    const struct sw_port *port = sw->ports[number];
+    uint64_t down = port && !port->is_up; /* a number without a port is not down, it is nothing */
+    if (number < sw->down.count) /* little-endian: the low bytes of any width come first */
+        memcpy((uint8_t *)sw->down.at + (size_t)number * sw->down.cell_bytes, &down,
+               sw->down.cell_bytes < sizeof down ? sw->down.cell_bytes : sizeof down);
+}
+
+void sw_set_down_cells(struct sw *sw, struct sw_cells cells)
+{
+    sw->down = cells;
+    for (uint32_t number = 0; sw->down.at && number < SW_PORTS; number++)
+        write_down_cell(sw, number);
+}
+
+/* A port came, went, or changed its state: whoever chooses among ports must know. */
 static void watch_ports(struct sw *sw)
 {
+    sw_set_down_cells(sw, sw->down);
     for (uint32_t i = 0; sw->program && i < sw->program->n_profiles; i++)
         profile_port_changed(&sw->state.profiles[i], port_up, sw);
 }
@@ -188,6 +206,7 @@ bool sw_load(struct sw *sw, const struct sw_program *program, ns_t now)
     pre_free(&sw->groups);
     pre_free(&sw->sessions);
     memset(&sw->gate, 0, sizeof sw->gate);
+    memset(&sw->down, 0, sizeof sw->down);
     sw->idle_check = SW_NEVER;
     sw->state = state;
     sw->program = program;

@@ -87,6 +87,12 @@ struct sw_config {
     uint64_t seed;
 };
 
+struct sw_cells { /* a register the switch itself writes; `at` NULL: none */
+    void *at;
+    uint32_t cell_bytes;
+    uint32_t count;
+};
+
 struct sw {
     char name[64];
     struct pkt_pool *pool;
@@ -97,6 +103,7 @@ struct sw {
     uint64_t backlog[SW_PORTS / 64]; /* ports with packets queued, or on the wire */
     uint64_t to_flush[SW_PORTS / 64];
     struct tm_gate gate;
+    struct sw_cells down; /* cell [port]: 1 while the port has no carrier */
     struct pre_table groups, sessions;
     struct pkt *again, *again_tail; /* resubmitted and recirculated */
     uint32_t n_again;
@@ -133,6 +140,8 @@ static inline struct sw_port *sw_port(struct sw *sw, uint32_t number)
 bool sw_attach(struct sw *sw, uint32_t number, const struct port_ops *ops, void *driver);
 void sw_detach(struct sw *sw, uint32_t number); /* closes the driver */
 void sw_set_up(struct sw *sw, uint32_t number, bool is_up, ns_t now);
+/* Keep which ports are down in a register from now on; it is filled at once. */
+void sw_set_down_cells(struct sw *sw, struct sw_cells cells);
 
 /* A frame arrives; it is copied. */
 void sw_receive(struct sw *sw, uint32_t port, const void *frame, uint32_t len, ns_t now);
