@@ -1,0 +1,227 @@
+"""The native program over a veth pair, under the real clock."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.traffic.endpoint.star import A, B, ends, receives, sends
+from traffic.endpoint import (
+    EndpointConfig,
+    EndpointError,
+    EndpointPlan,
+    EndpointProcess,
+    EndpointReport,
+    HostSettings,
+    Transfer,
+    TransferKind,
+)
+
+# Real time on a shared machine: what a neighbour takes away for 20 ms is made up for.
+PATIENT = {"catch_up": 20_000_000, "rto": 500_000_000}
+
+
+@dataclass(frozen=True)
+class Wire:
+    """A veth pair between two network namespaces."""
+
+    namespaces: tuple[str, str]
+    interfaces: tuple[str, str]
+
+    def prefix(self, side: int) -> tuple[str, ...]:
+        return ("ip", "netns", "exec", self.namespaces[side])
+
+
+def ip(*words: str) -> None:
+    subprocess.run(["ip", *words], check=True, capture_output=True, text=True)
+
+
+@pytest.fixture
+def wire() -> Iterator[Wire]:
+    names = tuple(f"closlab-{os.getpid()}-{side}" for side in "ab")
+    try:
+        for name in names:
+            ip("netns", "add", name)
+    except (subprocess.CalledProcessError, FileNotFoundError) as error:
+        pytest.skip(f"network namespaces cannot be made here: {error}")
+    try:
+        ip("link", "add", "va", "netns", names[0], "type", "veth", "peer", "vb", "netns", names[1])
+        for name, interface in zip(names, ("va", "vb"), strict=True):
+            ip("-n", name, "link", "set", interface, "mtu", "9000", "up")
+        yield Wire((names[0], names[1]), ("va", "vb"))
+    finally:
+        for name in names:
+            ip("netns", "delete", name)
+
+
+def exchange(
+    program: Path,
+    wire: Wire,
+    plans: tuple[EndpointPlan, EndpointPlan],
+    *,
+    dilation: int = 1,
+) -> tuple[EndpointReport, EndpointReport]:
+    """Run both ends to their end."""
+    hosts = [
+        EndpointProcess(
+            program,
+            HostSettings(interface=wire.interfaces[side], dilation=dilation),
+            plans[side],
+            prefix=wire.prefix(side),
+        )
+        for side in range(2)
+    ]
+    with hosts[0], hosts[1]:
+        for host in hosts:
+            host.wait_ready()
+        start = time.monotonic_ns() + 50_000_000
+        for host in hosts:
+            host.start(start)
+        for host in hosts:
+            host.wait_done(60)
+        first, second = (host.stop() for host in hosts)
+    return first, second
+
+
+def one_way(
+    config: EndpointConfig, sizes: list[int], **settings: object
+) -> tuple[EndpointPlan, EndpointPlan]:
+    here, there = ends(A, B, **settings)
+    return (
+        EndpointPlan(config=config, queue_pairs=(here,), transfers=sends(here, sizes)),
+        EndpointPlan(config=config, queue_pairs=(there,), transfers=receives(there, sizes)),
+    )
+
+
+def last_end(report: EndpointReport) -> int:
+    return max(transfer.end_ns or 0 for transfer in report.transfers.values())
+
+
+def test_a_gigabit_of_payload_and_every_byte_right(program: Path, wire: Wire) -> None:
+    config = EndpointConfig(link_bps=100_000_000_000, **PATIENT)
+    sizes = [1_000_000] * 100
+    sender, receiver = exchange(program, wire, one_way(config, sizes))
+    assert not sender.unfinished and not receiver.unfinished and not sender.qp_errors
+    assert receiver.counters["rx_data_bytes"] == sum(sizes)
+    assert receiver.counters["socket_drops"] == 0
+    assert sum(sizes) * 8 / last_end(receiver) >= 1.0
+
+
+@pytest.mark.parametrize("mbps", [10, 100, 1000])
+def test_a_rate_is_held_in_real_time(program: Path, wire: Wire, mbps: int) -> None:
+    config = EndpointConfig(link_bps=100_000_000_000, **PATIENT)
+    sizes = [mbps * 1_000_000 // 8 // 2]  # half a second
+    sender, receiver = exchange(program, wire, one_way(config, sizes, rate_bps=mbps * 1_000_000))
+    assert not receiver.unfinished
+    assert sender.counters["retransmitted_packets"] == 0
+    # The last frame leaves when all before it have had their time.
+    wire_bytes = sender.counters["tx_bytes"] - (sizes[0] % 4096 or 4096) - 62
+    assert wire_bytes * 8_000 / last_end(receiver) == pytest.approx(mbps, rel=0.02)
+
+
+def test_dilation_slows_everything_alike(program: Path, wire: Wire) -> None:
+    """At 1/200 of its speed a 100 Gb/s link is one of 500 Mb/s, and fabric time says 100 Gb/s."""
+    config = EndpointConfig(link_bps=100_000_000_000, catch_up=100_000, rto=4_000_000)
+    size = 10_000_000
+    began = time.monotonic_ns()
+    sender, receiver = exchange(program, wire, one_way(config, [size]), dilation=200)
+    fabric_ns = last_end(receiver)
+    assert not sender.unfinished
+    assert fabric_ns == pytest.approx(size * 8 / 100 * (4096 + 82) / 4096, rel=0.1)
+    assert time.monotonic_ns() - began > 200 * fabric_ns
+
+
+def test_both_ways_with_waiting_and_computing(program: Path, wire: Wire) -> None:
+    """Ping-pong of ten rounds, 2 ms of thought before each answer."""
+    config = EndpointConfig(link_bps=10_000_000_000, **PATIENT)
+    pairs = ends(A, B)
+    transfers: tuple[list[Transfer], list[Transfer]] = ([], [])
+    for turn in range(20):
+        speaker = turn % 2
+        after = (turn - 1,) if turn else ()
+        transfers[speaker].append(
+            Transfer(
+                id=turn,
+                kind=TransferKind.SEND,
+                queue_pair=pairs[speaker].number,
+                size=50_000,
+                delay_ns=2_000_000,
+                after=after,
+            )
+        )
+        transfers[1 - speaker].append(
+            Transfer(
+                id=turn,
+                kind=TransferKind.RECEIVE,
+                queue_pair=pairs[1 - speaker].number,
+                size=50_000,
+            )
+        )
+    plans = tuple(
+        EndpointPlan(config=config, queue_pairs=(pairs[side],), transfers=tuple(transfers[side]))
+        for side in range(2)
+    )
+    first, second = exchange(program, wire, (plans[0], plans[1]))
+    assert not first.unfinished and not second.unfinished
+    assert last_end(second) >= 20 * 2_000_000
+
+
+def test_a_peer_that_is_gone_is_reported_and_the_program_ends(program: Path, wire: Wire) -> None:
+    config = EndpointConfig(link_bps=10_000_000_000, rto=1_000_000, retry_limit=3)
+    plan = one_way(config, [100_000])[0]
+    settings = HostSettings(interface="va")
+    with EndpointProcess(program, settings, plan, prefix=wire.prefix(0)) as host:
+        host.wait_ready()
+        host.start(time.monotonic_ns())
+        host.wait_done(10)
+        report = host.stop()
+    assert [(error.number, error.reason) for error in report.qp_errors] == [(17, "retry-exceeded")]
+    assert len(report.unfinished) == 1
+
+
+def test_a_timeout_ends_a_wait_that_would_not_end(program: Path, wire: Wire) -> None:
+    config = EndpointConfig(link_bps=10_000_000_000)
+    plan = one_way(config, [100_000])[1]  # receives from nobody
+    settings = HostSettings(interface="vb", timeout_ns=50_000_000)
+    with EndpointProcess(program, settings, plan, prefix=wire.prefix(1)) as host:
+        host.wait_ready()
+        host.start(time.monotonic_ns())
+        with pytest.raises(EndpointError, match="vb: time was up"):
+            host.wait_done(10)
+        assert len(host.stop().unfinished) == 1
+
+
+def test_what_cannot_be_set_up_is_said_in_words(program: Path, wire: Wire) -> None:
+    def complaint(interface: str, config: EndpointConfig) -> str:
+        plan = one_way(config, [1])[0]
+        settings = HostSettings(interface=interface)
+        with EndpointProcess(program, settings, plan, prefix=wire.prefix(0)) as host:
+            with pytest.raises(EndpointError) as error:
+                host.wait_ready()
+            return str(error.value)
+
+    good = EndpointConfig(link_bps=10_000_000_000)
+    assert "there is no interface 'nowhere'" in complaint("nowhere", good)
+    assert "ip link set va mtu" in complaint("va", good.model_copy(update={"mtu": 9216}))
+    assert "multiple of 8" in complaint("va", good.model_copy(update={"mtu": 4001}))
+    with pytest.raises(EndpointError, match="cannot start"):
+        EndpointProcess(Path("/nowhere"), HostSettings(interface="va"), one_way(good, [1])[0])
+
+
+def test_killed_python_leaves_no_program_behind(program: Path, wire: Wire) -> None:
+    """The end of its input is the end of the program."""
+    plan = one_way(EndpointConfig(link_bps=10_000_000_000), [1])[1]
+    with EndpointProcess(
+        program, HostSettings(interface="vb"), plan, prefix=wire.prefix(1)
+    ) as host:
+        host.wait_ready()
+        host.start(time.monotonic_ns())
+        assert host._process.stdin is not None
+        host._process.stdin.close()
+        assert host._process.wait(10) == 0
