@@ -1,0 +1,400 @@
+"""Real BMv2 in the place of our data plane, under the same STF runner.
+
+`simple_switch --use-files` reads a port's packets from a pcap file and merges all ports by time
+stamp; it waits at each file for the next packet. Here each file is a pipe. At first every pipe
+holds its port's first packet; from then on, the switch having sent packet n, the successor of n on
+n's own pipe (or the pipe's end) is what it waits for, and what lets packet n+1 through. So packets
+enter one by one, of any length, with table changes in between, and without any network interface.
+Tables are changed through simple_switch_CLI.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import select
+import shutil
+import socket
+import struct
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from switch.dataplane import (
+    CloneWrite,
+    CounterValue,
+    DataplaneError,
+    DefaultWrite,
+    Entry,
+    GroupWrite,
+    MatchKind,
+    MemberWrite,
+    MeterWrite,
+    MulticastWrite,
+    OpError,
+    Program,
+    RegisterWrite,
+    TableWrite,
+    ValueSetWrite,
+    Verb,
+)
+from switch.stf import StfResult, StfRunner
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import TextIO
+
+SWITCH = "simple_switch"
+CLI = "simple_switch_CLI"
+PCAP_HEADER = struct.pack("<IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65536, 1)
+RECORD = struct.Struct("<IIII")
+PROMPT = b"RuntimeCmd: "
+START_S = 20.0
+QUIET_S = 0.15
+PATIENCE_S = 1.5
+USUAL_PORTS = range(10)
+
+
+def is_here() -> bool:
+    """Whether BMv2 can be run."""
+    return shutil.which(SWITCH) is not None and shutil.which(CLI) is not None
+
+
+def packets_of(stf: Path) -> list[tuple[int, bytes]]:
+    """The packets a test sends, in order."""
+    found = re.findall(r"^\s*packet\s+(\S+)([^#\n]*)", stf.read_text(), re.MULTILINE)
+    return [(int(port, 0), bytes.fromhex(digits)) for port, digits in found]
+
+
+def ports_of(stf: Path) -> set[int]:
+    """The ports a test names, and a few that it does not."""
+    named = re.findall(r"^\s*(?:packet|expect)\s+(\S+)", stf.read_text(), re.MULTILINE)
+    return {int(n, 0) for n in named} | set(USUAL_PORTS)
+
+
+def free_port() -> int:
+    """A TCP port nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Bmv2Plane:
+    """As much of `Dataplane` as the STF runner uses, on simple_switch."""
+
+    def __init__(self, program: Program, code: dict[str, Any], stf: Path) -> None:
+        self.program = program
+        self.folder = Path(tempfile.mkdtemp(prefix="closlab-bmv2-"))
+        self.sequence = packets_of(stf)
+        self.sent = 0
+        self.is_quiet = True
+        self.read_bytes: dict[int, int] = {}
+        self.pipes: dict[int, int] = {}
+        self.members: dict[tuple[int, int], int] = {}
+        self.groups: dict[tuple[int, int], int] = {}
+        self.sessions: set[int] = set()
+        (self.folder / "program.json").write_text(json.dumps(code))
+        interfaces = []
+        for port in sorted(ports_of(stf)):
+            name = self.folder / f"port{port}"
+            os.mkfifo(f"{name}_in.pcap")
+            self.pipes[port] = os.open(f"{name}_in.pcap", os.O_RDWR)
+            os.write(self.pipes[port], PCAP_HEADER)
+            interfaces += ["-i", f"{port}@{name}"]
+            self.read_bytes[port] = len(PCAP_HEADER)
+        thrift = free_port()
+        self.log: TextIO = (self.folder / "log.txt").open("w")
+        self.switch = subprocess.Popen(
+            [SWITCH, "program.json", *interfaces, "--use-files", "0", "--log-console"]
+            + ["--thrift-port", str(thrift), "--", "--priority-queues", "8"],
+            cwd=self.folder,
+            stdout=self.log,
+            stderr=subprocess.STDOUT,
+        )
+        self.await_thrift(thrift)
+        self.cli = subprocess.Popen(
+            [CLI, "--thrift-port", str(thrift)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        self.reply()
+
+    def await_thrift(self, port: int) -> None:
+        """Wait until the switch can be spoken to."""
+        end = time.monotonic() + START_S
+        while time.monotonic() < end:
+            if self.switch.poll() is not None:
+                break
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    return
+            time.sleep(0.02)
+        text = (self.folder / "log.txt").read_text()
+        self.switch.kill()
+        raise DataplaneError(f"simple_switch did not start:\n{text[-2000:]}")
+
+    def close(self) -> None:
+        """End both programs and forget their files."""
+        for pipe in self.pipes.values():
+            os.close(pipe)
+        self.pipes.clear()
+        for process in (self.cli, self.switch):
+            process.kill()
+            process.wait()
+        self.log.close()
+        if os.environ.get("KEEP"):
+            print(f"kept {self.folder}")
+        else:
+            shutil.rmtree(self.folder)
+
+    # The command line
+
+    def reply(self) -> str:
+        """What the CLI says until it asks again."""
+        assert self.cli.stdout is not None
+        said = b""
+        while not said.endswith(PROMPT):
+            if not select.select([self.cli.stdout], [], [], START_S)[0]:
+                raise DataplaneError(f"simple_switch_CLI does not answer: {said.decode()}")
+            more = os.read(self.cli.stdout.fileno(), 65536)
+            if not more:
+                raise DataplaneError(f"simple_switch_CLI ended: {said.decode()}")
+            said += more
+        return said.removesuffix(PROMPT).decode()
+
+    def say(self, *words: object) -> str:
+        """Give a command, after the packets before it."""
+        self.rest(QUIET_S)
+        assert self.cli.stdin is not None
+        self.cli.stdin.write((" ".join(str(w) for w in words) + "\n").encode())
+        self.cli.stdin.flush()
+        said = self.reply()
+        if re.search(r"^(Error|Invalid|Unknown|\*\*\*)", said, re.MULTILINE):
+            raise DataplaneError(f"simple_switch_CLI: {words}: {said.strip()}")
+        return said
+
+    def handle(self, *words: object) -> int:
+        """Give a command that answers with a handle."""
+        said = self.say(*words)
+        found = re.search(r"handle (\d+)", said)
+        assert found, said
+        return int(found[1])
+
+    def write(self, ops: Sequence[object]) -> list[OpError | None]:
+        """Carry out a batch."""
+        for op in ops:
+            self.carry_out(op)
+        return [None for _ in ops]
+
+    def carry_out(self, op: object) -> None:
+        """Carry out one operation."""
+        match op:
+            case TableWrite(Verb.INSERT, entry):
+                self.insert(entry)
+            case DefaultWrite(table, action, params):
+                self.set_default(table, action, params)
+            case MemberWrite(_, profile, member, action, params):
+                names = self.program.profiles[profile].name, self.program.actions[action].name
+                made = self.handle("act_prof_create_member", *names, *params)
+                self.members[profile, member] = made
+            case GroupWrite(verb, profile, group, members):
+                self.set_group(verb, profile, group, [m.member for m in members])
+            case MulticastWrite(Verb.INSERT, group):
+                self.say("mc_mgrp_create", group)
+            case MulticastWrite(Verb.MODIFY, group, replicas):
+                node = self.handle(
+                    "mc_node_create", replicas[-1].instance, *self.new_ports(group, replicas)
+                )
+                self.say("mc_node_associate", group, node)
+            case CloneWrite(Verb.DELETE, session):
+                self.say("mirroring_delete", session)
+            case CloneWrite(_, session, replicas, group=group):
+                for replica in replicas:
+                    self.say("mirroring_add", session, replica.port)
+                if group:
+                    self.say("mirroring_add_mc", session, group)
+            case RegisterWrite(register, None):
+                self.say("register_reset", self.program.registers[register].name)
+            case RegisterWrite(register, index, value):
+                self.say("register_write", self.program.registers[register].name, index, value)
+            case MeterWrite(meter, index, rates):
+                assert rates is not None
+                words = [
+                    f"{rates.cir / 1e6}:{rates.cburst}",
+                    f"{rates.pir / 1e6}:{rates.pburst}",
+                ]
+                name = self.program.meters[meter].name
+                if index is None:
+                    self.say("meter_array_set_rates", name, *words)
+                else:
+                    self.say("meter_set_rates", name, index, *words)
+            case ValueSetWrite(value_set, members):
+                value = members[-1][0]
+                self.say("pvs_add", self.program.value_sets[value_set].name, hex(value))
+            case _:
+                raise DataplaneError(f"{op} is not known here")
+
+    def insert(self, entry: Entry) -> None:
+        """Add a table entry."""
+        table = self.program.tables[entry.table]
+        keys = []
+        for key, value, mask in zip(table.keys, entry.values, entry.masks, strict=True):
+            form = {
+                MatchKind.EXACT: f"{value:#x}",
+                MatchKind.LPM: f"{value:#x}/{mask}",
+                MatchKind.TERNARY: f"{value:#x}&&&{mask:#x}",
+                MatchKind.RANGE: f"{value:#x}->{mask:#x}",
+            }
+            keys.append(form[key.kind])
+        priority = [1_000_000 - entry.priority] if table.needs_priority else []
+        if table.profile is None:
+            action = self.program.actions[entry.action].name
+            self.say("table_add", table.name, action, *keys, "=>", *entry.params, *priority)
+        elif entry.group:
+            group = self.groups[table.profile, entry.group]
+            self.say("table_indirect_add_with_group", table.name, *keys, "=>", group, *priority)
+        else:
+            member = self.members[table.profile, entry.member]
+            self.say("table_indirect_add", table.name, *keys, "=>", member, *priority)
+
+    def set_default(self, number: int, action: int, params: tuple[int, ...]) -> None:
+        """Set a table's default action."""
+        table = self.program.tables[number]
+        self.say("table_set_default", table.name, self.program.actions[action].name, *params)
+
+    def set_group(self, verb: Verb, profile: int, group: int, members: list[int]) -> None:
+        """Make a group, or add to it the last of its members."""
+        name = self.program.profiles[profile].name
+        if verb is Verb.INSERT:
+            self.groups[profile, group] = self.handle("act_prof_create_group", name)
+            added = members
+        else:
+            added = members[-1:]
+        for member in added:
+            self.say(
+                "act_prof_add_member_to_group",
+                name,
+                self.members[profile, member],
+                self.groups[profile, group],
+            )
+
+    def new_ports(self, group: int, replicas: Sequence[Any]) -> list[int]:
+        """The ports of the node that was added last: those behind the ones already there."""
+        have = self.members.get((-1, group), 0)
+        self.members[-1, group] = len(replicas)
+        return [r.port for r in replicas[have:]]
+
+    def read_register(self, register: int, index: int | None = None) -> list[int]:
+        """A register's cells."""
+        name = self.program.registers[register].name
+        said = self.say("register_read", name, *([] if index is None else [index]))
+        return [int(v) for v in said.rpartition("=")[2].split(",")]
+
+    def read_counter(self, counter: int, index: int | None = None) -> list[CounterValue]:
+        """A counter's cells."""
+        said = self.say("counter_read", self.program.counters[counter].name, index)
+        found = re.search(r"packets=(\d+), bytes=(\d+)", said)
+        assert found, said
+        return [CounterValue(int(found[1]), int(found[2]))]
+
+    def read_meter(self, meter: int, index: int | None = None) -> list[str]:
+        """A meter's rates, as the CLI words them."""
+        return [self.say("meter_get_rates", self.program.meters[meter].name, index)]
+
+    # Packets
+
+    def successor(self, port: int, after: int) -> int | None:
+        """The next packet of a port."""
+        following = range(after + 1, len(self.sequence))
+        return next((i for i in following if self.sequence[i][0] == port), None)
+
+    def feed(self, port: int, index: int | None) -> None:
+        """Put a packet, or the end, into a port's pipe."""
+        if index is None:
+            os.close(self.pipes.pop(port))
+            return
+        data = self.sequence[index][1]
+        record = RECORD.pack(index + 1, 0, len(data), len(data)) + data
+        os.write(self.pipes[port], record)
+
+    def inject(self, port: int, data: bytes, now_ns: int) -> None:
+        """Let the next packet through."""
+        assert self.sequence[self.sent] == (port, data)
+        if self.sent == 0:
+            for each in sorted(self.pipes):
+                self.feed(each, self.successor(each, -1))
+        else:
+            before = self.sequence[self.sent - 1][0]
+            self.feed(before, self.successor(before, self.sent - 1))
+        self.sent += 1
+        self.is_quiet = False
+
+    def sizes(self) -> list[int]:
+        """How much has been written to each port."""
+        names = [self.folder / f"port{p}_out.pcap" for p in self.read_bytes]
+        return [n.stat().st_size if n.exists() else 0 for n in names]
+
+    def rest(self, quiet_s: float) -> None:
+        """Wait until nothing has left for a while."""
+        if self.is_quiet:
+            return
+        before, since = self.sizes(), time.monotonic()
+        while time.monotonic() - since < quiet_s:
+            time.sleep(0.01)
+            now = self.sizes()
+            if now != before:
+                before, since = now, time.monotonic()
+        self.is_quiet = True
+
+    def service(self, now_ns: int) -> None:
+        """Let what is under way leave."""
+        self.rest(QUIET_S)
+
+    def outputs(self) -> list[tuple[int, bytes, int]]:
+        """Take what left."""
+        frames = []
+        for port, at in self.read_bytes.items():
+            path = self.folder / f"port{port}_out.pcap"
+            data = path.read_bytes() if path.exists() else b""
+            while at + RECORD.size <= len(data):
+                length = RECORD.unpack_from(data, at)[2]
+                if at + RECORD.size + length > len(data):
+                    break
+                at += RECORD.size
+                frames.append((port, data[at : at + length], 0))
+                at += length
+            self.read_bytes[port] = at
+        return frames
+
+
+class Bmv2Runner(StfRunner):
+    """The STF runner with BMv2 behind it."""
+
+    def __init__(self, program: Program, code: dict[str, Any], stf: Path) -> None:
+        super().__init__(program, stf)
+        self.dataplane.close()
+        self.dataplane = Bmv2Plane(program, code, stf)  # type: ignore[assignment]
+
+    def no_packet(self, rest: str) -> None:
+        """The runner's, once everything has left."""
+        self.settle()
+        super().no_packet(rest)
+
+    def settle(self) -> None:
+        """Wait for what is expected, with patience, since the machine may be busy."""
+        end = time.monotonic() + PATIENCE_S
+        while time.monotonic() < end:
+            super().settle()
+            if all(len(self.got.get(p, [])) >= len(w) for p, w in self.expected.items()):
+                return
+            time.sleep(0.02)
+            self.dataplane.is_quiet = False  # type: ignore[attr-defined]
+
+
+def run_stf(code: dict[str, Any], stf: Path) -> StfResult:
+    """Run a test of a program on BMv2."""
+    return Bmv2Runner(Program.load(code), code, stf).run(stf.read_text())
