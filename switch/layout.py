@@ -21,6 +21,7 @@ ENTRY_HEAD = 8  # action and position
 COUNTER_BYTES = 16
 TIME_BYTES = 8
 METER_BYTES = 72  # sizeof(struct sw_meter)
+LINE = 64
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,15 @@ def entry_layout(program: Program, table: Table) -> EntryLayout:
     if table.default is not None:
         sizes.append(action_size(program.actions[table.default.action]))
     size = 0 if table.profile else max(sizes, default=0)
-    return EntryLayout(order_at, counter_at, hit_at, meter_at, at, at + size)
+    return EntryLayout(order_at, counter_at, hit_at, meter_at, at, unstraddled(at + size))
+
+
+def unstraddled(size: int) -> int:
+    """A size at which items of an array do not lie across cache lines without need."""
+    for whole in (16, 32, LINE):
+        if size <= whole:
+            return whole
+    return -(-size // LINE) * LINE
 
 
 def action_size(action: Action) -> int:

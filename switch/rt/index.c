@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "mem.h"
+
 #define INDEX_LEAST 8
 
 static uint32_t slot_home(const struct sw_index *index, uint64_t slot)
@@ -24,7 +26,7 @@ bool index_reserve(struct sw_index *index)
     if (size && index->used + 1 <= size / 2 + size / 8)
         return true;
     struct sw_index grown = {.mask = (size ? size * 2 : INDEX_LEAST) - 1, .used = index->used};
-    grown.slots = calloc((size_t)grown.mask + 1, sizeof *grown.slots);
+    grown.slots = mem_grow(NULL, 0, ((size_t)grown.mask + 1) * sizeof *grown.slots);
     if (!grown.slots)
         return false;
     for (uint32_t i = 0; i < size; i++)

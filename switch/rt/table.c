@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "mem.h"
+
 #define KEY_WORDS_MOST 64
 
 static void set_ones(uint64_t *words, unsigned shift, unsigned width)
@@ -60,7 +62,8 @@ static bool grow(struct sw_table *t)
 {
     const struct sw_table_desc *desc = t->desc;
     uint32_t room = t->room ? t->room * 2 : 8;
-    uint8_t *entries = realloc(t->entries, (size_t)room * desc->stride);
+    uint8_t *entries = mem_grow(t->entries, (size_t)t->room * desc->stride,
+                                (size_t)room * desc->stride);
     if (!entries)
         return false;
     t->entries = entries;

@@ -9,6 +9,8 @@
 
 #include <stdlib.h>
 
+#include "mem.h"
+
 #define SLOTS 64
 #define FREE_END UINT32_MAX
 
@@ -30,7 +32,7 @@ static uint32_t pool_take(struct trie_pool *pool, void **items, size_t size, uns
         uint32_t room = pool->room ? pool->room * 2 : 16;
         while (room < pool->used + run)
             room *= 2;
-        void *grown = realloc(*items, room * size);
+        void *grown = mem_grow(*items, pool->used * size, room * size);
         if (!grown)
             return FREE_END;
         *items = grown;
@@ -60,17 +62,27 @@ static unsigned bits(uint64_t word) { return (unsigned)__builtin_popcountll(word
 
 static void spell(const struct trie *trie, const struct trie_node *node, struct spelled *out)
 {
-    uint32_t child = node->children, leaf = node->leaves - 1;
+    const uint32_t *leaves = bits(node->starts) <= TRIE_INLINE ? node->leaf
+                                                               : trie->leaves + node->leaf[0];
+    uint32_t child = node->children, n = 0;
     out->inner = node->inner;
     for (unsigned i = 0; i < SLOTS; i++) {
         uint64_t bit = (uint64_t)1 << i;
         if (node->starts & bit)
-            leaf++;
+            n++;
         if (node->inner & bit)
             out->child[i] = trie->nodes[child++];
         else
-            out->leaf[i] = trie->leaves[leaf];
+            out->leaf[i] = leaves[n - 1];
     }
+}
+
+/* A node's leaves may be inside it. */
+static void give_leaves(struct trie *trie, const struct trie_node *node)
+{
+    unsigned n = bits(node->starts);
+    if (n > TRIE_INLINE)
+        pool_give(&trie->leaf_pool, trie->leaves, sizeof *trie->leaves, n, node->leaf[0]);
 }
 
 /* Pack slots into a node; its own runs are given back. False, nothing changed, if memory is out. */
@@ -91,21 +103,24 @@ static bool pack(struct trie *trie, const struct spelled *in, uint32_t at)
         if (node.children == FREE_END)
             return false;
     }
-    if (n_leaves) {
-        node.leaves = pool_take(&trie->leaf_pool, (void **)&trie->leaves, sizeof *leaves, n_leaves);
-        if (node.leaves == FREE_END) {
+    if (n_leaves > TRIE_INLINE) {
+        uint32_t run =
+            pool_take(&trie->leaf_pool, (void **)&trie->leaves, sizeof *leaves, n_leaves);
+        if (run == FREE_END) {
             pool_give(&trie->node_pool, trie->nodes, sizeof node, n_children, node.children);
             return false;
         }
+        node.leaf[0] = run;
+        memcpy(trie->leaves + run, leaves, n_leaves * sizeof *leaves);
+    } else {
+        memcpy(node.leaf, leaves, n_leaves * sizeof *leaves);
     }
     struct trie_node *old = trie->nodes + at;
     pool_give(&trie->node_pool, trie->nodes, sizeof node, bits(old->inner), old->children);
-    pool_give(&trie->leaf_pool, trie->leaves, sizeof *leaves, bits(old->starts), old->leaves);
+    give_leaves(trie, old);
     for (unsigned i = 0, child = node.children; i < SLOTS; i++)
         if (in->inner >> i & 1)
             trie->nodes[child++] = in->child[i];
-    if (n_leaves)
-        memcpy(trie->leaves + node.leaves, leaves, n_leaves * sizeof *leaves);
     *old = node;
     return true;
 }
@@ -122,11 +137,9 @@ bool trie_init(struct trie *trie)
     pool_init(&trie->node_pool);
     pool_init(&trie->leaf_pool);
     uint32_t root = pool_take(&trie->node_pool, (void **)&trie->nodes, sizeof *trie->nodes, 1);
-    uint32_t leaf = pool_take(&trie->leaf_pool, (void **)&trie->leaves, sizeof *trie->leaves, 1);
-    if (root == FREE_END || leaf == FREE_END)
+    if (root == FREE_END)
         return false;
-    trie->nodes[root] = (struct trie_node){.starts = 1, .leaves = leaf};
-    trie->leaves[leaf] = TRIE_NONE;
+    trie->nodes[root] = (struct trie_node){.starts = 1, .leaf = {TRIE_NONE}};
     return true;
 }
 
@@ -176,16 +189,9 @@ static bool split(struct trie *trie, uint32_t at, unsigned slot)
 {
     struct spelled slots;
     spell(trie, trie->nodes + at, &slots);
-    uint32_t leaf = pool_take(&trie->leaf_pool, (void **)&trie->leaves, sizeof *trie->leaves, 1);
-    if (leaf == FREE_END)
-        return false;
-    trie->leaves[leaf] = slots.leaf[slot];
     slots.inner |= (uint64_t)1 << slot;
-    slots.child[slot] = (struct trie_node){.starts = 1, .leaves = leaf};
-    if (pack(trie, &slots, at))
-        return true;
-    pool_give(&trie->leaf_pool, trie->leaves, sizeof *trie->leaves, 1, leaf);
-    return false;
+    slots.child[slot] = (struct trie_node){.starts = 1, .leaf = {slots.leaf[slot]}};
+    return pack(trie, &slots, at);
 }
 
 /* Turn a child that says one thing only back into a leaf. Out of memory, it stays: harmless. */
@@ -197,9 +203,8 @@ static void merge(struct trie *trie, uint32_t at, unsigned slot)
     struct spelled slots;
     spell(trie, trie->nodes + at, &slots);
     slots.inner &= ~((uint64_t)1 << slot);
-    slots.leaf[slot] = trie->leaves[child.leaves];
-    if (pack(trie, &slots, at))
-        pool_give(&trie->leaf_pool, trie->leaves, sizeof *trie->leaves, 1, child.leaves);
+    slots.leaf[slot] = child.leaf[0];
+    pack(trie, &slots, at);
 }
 
 static bool change(const struct change *c, uint32_t at, uint64_t key, unsigned depth)

@@ -1,0 +1,25 @@
+/* Aligned allocation. */
+#define _GNU_SOURCE
+#include "mem.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#define LINE 64u
+#define HUGE_PAGE ((size_t)2 << 20)
+
+void *mem_grow(void *old, size_t used, size_t size)
+{
+    size_t align = size >= HUGE_PAGE ? HUGE_PAGE : LINE;
+    size = (size + align - 1) / align * align;
+    void *grown = aligned_alloc(align, size);
+    if (!grown)
+        return NULL;
+    if (align == HUGE_PAGE)
+        madvise(grown, size, MADV_HUGEPAGE); /* only a wish */
+    if (used)
+        memcpy(grown, old, used);
+    memset((uint8_t *)grown + used, 0, size - used);
+    free(old);
+    return grown;
+}
