@@ -276,6 +276,7 @@ static void enqueue(struct sw *sw, struct pkt *p, uint32_t number, unsigned prio
     }
     sw->held++;
     mark(sw->backlog, number);
+    sw->has_newcomers = true;
 }
 
 static struct pkt *copy_whole(struct sw *sw, const struct pkt *from)
@@ -606,9 +607,14 @@ static ns_t service_port(struct sw *sw, struct sw_port *port, ns_t now)
 {
     ns_t start, wake;
     struct pkt *p;
+    unsigned turns = 0; /* clones may keep a queue from ever becoming empty */
     while ((p = tm_take(&port->tm, port->number, &sw->gate, now, &start, &wake)) != NULL) {
         sw->held--;
         depart(sw, port, p, start);
+        if (++turns == SW_TURNS_MOST) {
+            wake = now + 1;
+            break;
+        }
     }
     while (port->wire && port->wire->enq_ns <= now) {
         p = port->wire;
@@ -636,12 +642,19 @@ static void flush_ports(struct sw *sw)
 
 static ns_t service_ports(struct sw *sw, ns_t now)
 {
-    ns_t wake = SW_NEVER;
-    for (unsigned word = 0; word < SW_COUNT(sw->backlog); word++)
-        for (uint64_t left = sw->backlog[word]; left; left &= left - 1) {
-            uint32_t number = word * 64 + (unsigned)__builtin_ctzll(left);
-            wake = earlier(wake, service_port(sw, sw->ports[number], now));
-        }
+    ns_t wake;
+    unsigned turns = 0;
+    do { /* a departure may clone to a port that was passed over already */
+        if (turns++ == SW_TURNS_MOST)
+            return now + 1;
+        sw->has_newcomers = false;
+        wake = SW_NEVER;
+        for (unsigned word = 0; word < SW_COUNT(sw->backlog); word++)
+            for (uint64_t left = sw->backlog[word]; left; left &= left - 1) {
+                uint32_t number = word * 64 + (unsigned)__builtin_ctzll(left);
+                wake = earlier(wake, service_port(sw, sw->ports[number], now));
+            }
+    } while (sw->has_newcomers);
     return wake;
 }
 

@@ -102,6 +102,7 @@ struct sw {
     struct sw_port *ports[SW_PORTS];
     uint64_t backlog[SW_PORTS / 64]; /* ports with packets queued, or on the wire */
     uint64_t to_flush[SW_PORTS / 64];
+    bool has_newcomers; /* packets were queued since ports were last looked through */
     struct tm_gate gate;
     struct sw_cells down; /* cell [port]: 1 while the port has no carrier */
     struct pre_table groups, sessions;
