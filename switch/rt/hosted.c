@@ -1,6 +1,7 @@
 /* Taking turns with the loop. */
 #include "hosted.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "pcap.h"
@@ -145,6 +146,13 @@ ns_t hosted_receive(struct loop *loop, struct sw *sw, uint32_t port, const void 
 bool hosted_add_packet_port(struct loop *loop, struct sw *sw, uint32_t number,
                             struct packet_port *port)
 {
+    /* Outside: it takes tens of milliseconds, which several ports can spend at the same time. */
+    if (!packet_start(port, loop_ring_bytes(loop))) {
+        int saved = errno;
+        packet_close(port);
+        errno = saved;
+        return false;
+    }
     enter(loop, 0);
     bool ok = loop_add_port(loop, sw, number, port);
     leave(loop, true);

@@ -34,7 +34,7 @@
 #define NEAR_NS 20000       /* nearer deadlines are not slept for */
 #define BIG_RINGS 8         /* ports that get a large ring: a fabric has too many for that */
 #define BIG_RING (8u << 20)
-#define SMALL_RING (2u << 20)
+#define SMALL_RING (1u << 20)
 #define LINK_CHECK_NS 100000000 /* between two looks at the interfaces' state, wall clock */
 #define SLEEP_MOST_NS 1000000000
 
@@ -217,8 +217,7 @@ static bool add_port(struct loop *loop, struct sw *sw, uint32_t number, struct p
     if (!port)
         return false;
     *port = (struct loop_port){.driver = driver, .host = host_of(loop, sw), .number = number};
-    if (!packet_start(driver, loop->n_ports < BIG_RINGS ? BIG_RING : SMALL_RING) ||
-        !watch(loop, port)) {
+    if (!watch(loop, port)) {
         free(port);
         return false;
     }
@@ -228,6 +227,11 @@ static bool add_port(struct loop *loop, struct sw *sw, uint32_t number, struct p
     drop_port(loop, loop->n_ports - 1);
     errno = EBUSY;
     return false;
+}
+
+bytes_t loop_ring_bytes(const struct loop *loop)
+{
+    return __atomic_load_n(&loop->n_ports, __ATOMIC_RELAXED) < BIG_RINGS ? BIG_RING : SMALL_RING;
 }
 
 bool loop_add_port(struct loop *loop, struct sw *sw, uint32_t number, struct packet_port *driver)

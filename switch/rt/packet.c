@@ -9,6 +9,7 @@
 #include <linux/if_packet.h>
 #include <linux/sockios.h>
 #include <net/if.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -26,6 +27,7 @@
 #define CHUNKS 128     /* frames gathered, or with the kernel */
 #define BUSY_BATCH 8   /* frames in a batch that make a port a busy one */
 #define LOOK_NS 100000000 /* between two looks for whoever wants to see frames go by */
+#define XDP_TRIES 3       /* at as many looks */
 #define VLAN_BYTES 4u
 /* The kernel puts a frame's network header here, PACKET_RESERVE bytes added; two tags before it. */
 #define SLOT_HEAD (TPACKET_ALIGN(TPACKET2_HDRLEN + 16) + 2 * VLAN_BYTES)
@@ -48,7 +50,8 @@ struct packet_port {
     struct iovec parts[SEND_BATCH];
 
     struct xdp_tx *xdp;
-    bool xdp_tried, unwatched;
+    unsigned xdp_tries;
+    bool unwatched;
     ns_t looked; /* wall clock */
     struct packet_stats stats;
 };
@@ -202,6 +205,23 @@ bool packet_start(struct packet_port *port, bytes_t ring_bytes)
     return map_ring(port, ring_bytes) && hear(port);
 }
 
+static void *close_socket(void *fd)
+{
+    close((int)(intptr_t)fd);
+    return NULL;
+}
+
+/* Closing a packet socket waits until no core can be in it any more, tens of milliseconds. A
+ * fabric closes a hundred, and the data plane has no time for even one: they go in parallel. */
+static void close_aside(int fd)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, close_socket, (void *)(intptr_t)fd))
+        close(fd);
+    else
+        pthread_detach(thread);
+}
+
 void packet_close(void *driver)
 {
     struct packet_port *port = driver;
@@ -211,7 +231,7 @@ void packet_close(void *driver)
     if (port->frames)
         munmap(port->frames, (size_t)CHUNKS * port->chunk);
     if (port->fd >= 0)
-        close(port->fd);
+        close_aside(port->fd);
     free(port);
 }
 
@@ -287,18 +307,15 @@ static struct xdp_tx *open_xdp(const struct packet_port *port)
  * and no cost from it. */
 static bool is_quick(struct packet_port *port)
 {
-    if (!port->xdp_tried) {
-        port->xdp_tried = true;
-        port->xdp = open_xdp(port);
-    }
-    if (!port->xdp)
-        return false;
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
     ns_t now = (ns_t)t.tv_sec * 1000000000 + (ns_t)t.tv_nsec;
     if (now - port->looked >= LOOK_NS) {
         port->looked = now;
-        port->unwatched = xdp_is_unwatched(port->xdp, port->inode);
+        /* The socket of a port that was closed a moment ago may still hold the interface. */
+        if (!port->xdp && port->xdp_tries++ < XDP_TRIES)
+            port->xdp = open_xdp(port);
+        port->unwatched = port->xdp && xdp_is_unwatched(port->xdp, port->inode);
     }
     return port->unwatched;
 }
@@ -366,7 +383,8 @@ bool packet_check(struct packet_port *port)
     if ((unsigned)request.ifr_ifindex != port->ifindex) {
         xdp_close(port->xdp);
         port->xdp = NULL;
-        port->xdp_tried = false;
+        port->xdp_tries = 0;
+        port->unwatched = false;
         free_chunks(port);
         port->ifindex = (unsigned)request.ifr_ifindex;
         if (!hear(port))
