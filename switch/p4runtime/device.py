@@ -118,22 +118,22 @@ class Device:
             raise internal(f"the program could not be built: {error}") from None
         return Pipeline(config, program)
 
-    def _bind_registers(self, pipeline: Pipeline) -> None:
+    def commit(self, pipeline: Pipeline) -> None:
+        """Run a pipeline from a clean state."""
+        self._saved = self._committed = None
+        try:
+            self.plane.load(pipeline.program)
+            self._share_registers(pipeline)
+        except dp.DataplaneError as error:
+            raise internal(f"the program could not be loaded: {error}") from None
+        self.plane.drain()  # the old program's packets and digests would be misread
+        self._committed = Entities(pipeline, self.plane)
+        log.info("device %d: pipeline committed", self.device_id)
+
+    def _share_registers(self, pipeline: Pipeline) -> None:
         """Give the switch the registers it shares with the program."""
         self.plane.set_queue_gate(pipeline.gate_register)
         self.plane.set_port_down_register(pipeline.port_down_register)
-
-    def commit(self, pipeline: Pipeline) -> None:
-        """Run a pipeline from a clean state."""
-        try:
-            self.plane.load(pipeline.program)
-        except dp.DataplaneError as error:
-            raise internal(f"the program could not be loaded: {error}") from None
-        self._bind_registers(pipeline)
-        self.plane.drain()  # the old program's packets and digests would be misread
-        self._saved = None
-        self._committed = Entities(pipeline, self.plane)
-        log.info("device %d: pipeline committed", self.device_id)
 
     def get_pipeline(self, request: GetRequest) -> p4r.GetForwardingPipelineConfigResponse:
         """Return the parts of the config that are asked for."""
@@ -181,7 +181,7 @@ class Device:
         reconcile.rehearse(pipeline, updates)
         self._saved = None
         if same:
-            self._bind_registers(pipeline)
+            self._share_registers(pipeline)
             old.rebind(pipeline)
             return
         cells = reconcile.save_cells(old.pipeline.program, self.plane)

@@ -19,6 +19,8 @@ from switch.p4runtime.actions import ActionCodec
 from switch.p4runtime.errors import RequestError, invalid
 from switch.p4runtime.keys import KeyCodec
 from switch.p4runtime.symbols import (
+    PORT_DOWN,
+    QUEUE_GATE,
     Action,
     Field,
     KeyField,
@@ -105,31 +107,30 @@ class Pipeline:
             value_set.id: KeyCodec(f"value set {value_set.name}", _value_set_key(value_set))
             for value_set in symbols.value_sets
         }
+        self.gate_register = self._register_marked(QUEUE_GATE, least_bits=17)
+        self.port_down_register = self._register_marked(PORT_DOWN, least_bits=1)
 
     @property
     def cookie(self) -> int | None:
         """The client's cookie, None if it gave none."""
         return self.config.cookie.cookie if self.config.HasField("cookie") else None
 
-    @property
-    def gate_register(self) -> int | None:
-        """The register whose cells hold queues back, if the program names one."""
-        for register in self.symbols.registers:
-            if register.is_queue_gate:
-                return self.registers[register.id].index
-        return None
-
-    @property
-    def port_down_register(self) -> int | None:
-        """The register in which the switch keeps which ports are down, if the program has one."""
-        for register in self.symbols.registers:
-            if register.is_port_down:
-                return self.registers[register.id].index
-        return None
-
     def same_program(self, other: Pipeline) -> bool:
         """Tell whether two configs run the same program, whatever their P4Infos say."""
         return self.program.source == other.program.source
+
+    def _register_marked(self, mark: str, least_bits: int) -> int | None:
+        """Return the register that the program shares with the switch under an annotation."""
+        found = [self.registers[r.id] for r in self.symbols.registers if mark in r.marks]
+        if not found:
+            return None
+        if len(found) > 1:
+            raise invalid(f"registers {found[0].name} and {found[1].name} are both {mark}")
+        if not least_bits <= found[0].width <= 64:
+            raise invalid(
+                f"register {found[0].name}: {mark} needs cells of {least_bits} to 64 bits"
+            )
+        return found[0].index
 
     def _bind_table(self, symbol: Table, info: dp.TableInfo) -> TableBinding:
         where = f"table {symbol.name}"

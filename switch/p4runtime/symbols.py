@@ -135,12 +135,12 @@ class Meter(Array):
 class Register(Array):
     """A register array and the type of a cell.
 
-    With `@queue_gate` the queues obey it; with `@port_down` the switch keeps it.
+    `marks` are its annotations' names: by `@queue_gate` the queues obey it, by `@port_down` the
+    switch keeps it.
     """
 
     type: p4t.P4DataTypeSpec
-    is_queue_gate: bool
-    is_port_down: bool
+    marks: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,15 +292,8 @@ def _direct_meter(meter: p4i.DirectMeter) -> Meter:
 
 def _register(register: p4i.Register) -> Register:
     preamble = register.preamble
-    notes = {note.partition("(")[0] for note in preamble.annotations}
-    return Register(
-        preamble.id,
-        preamble.name,
-        register.size,
-        register.type_spec,
-        is_queue_gate=QUEUE_GATE in notes,
-        is_port_down=PORT_DOWN in notes,
-    )
+    marks = frozenset(note.partition("(")[0] for note in preamble.annotations)
+    return Register(preamble.id, preamble.name, register.size, register.type_spec, marks)
 
 
 def _value_set(value_set: p4i.ValueSet) -> ValueSet:

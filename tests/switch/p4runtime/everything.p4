@@ -101,6 +101,7 @@ control Forward(inout headers_t hdr, inout metadata_t meta,
     counter(16, CounterType.packets_and_bytes) port_counter;
     meter(8, MeterType.bytes) port_meter;
     register<bit<32>>(16) cells;
+    register<bit<8>>(4) flags;
     direct_counter(CounterType.packets_and_bytes) route_counter;
     direct_meter<bit<2>>(MeterType.packets) acl_meter;
     action_profile(8) paths;
@@ -218,6 +219,7 @@ control Forward(inout headers_t hdr, inout metadata_t meta,
                 cells.read(cell, 3);
                 hdr.ethernet.src = (bit<48>)cell;
                 cells.write(4, hdr.ethernet.dst[31:0]);
+                flags.write(1, hdr.ethernet.dst[7:0]);
                 standard_metadata.egress_spec = standard_metadata.ingress_port;
             } else if (meta.trusted == 1) {
                 standard_metadata.egress_spec = standard_metadata.ingress_port;

@@ -169,7 +169,7 @@ async def test_registers(built: Built, names: Names):
         whole = p4r.RegisterEntry(register_id=cells)
         whole.data.bitstring = b"\x09"
         await client.write(update("MODIFY", whole))
-        found = await read(client, p4r.RegisterEntry())
+        found = await read(client, p4r.RegisterEntry(register_id=cells))
         assert [(e.index.index, e.data.bitstring) for e in found] == [
             (n, b"\x09") for n in range(16)
         ]

@@ -242,3 +242,40 @@ async def test_reconcile_refuses_what_would_lose_state(built: Built, names: Name
         assert error.code() == grpc.StatusCode.INVALID_ARGUMENT
         assert "cannot be preserved" in error.details()
         assert len(await client.read(entity_of(p4r.TableEntry(table_id=names.id("mac"))))) == 1
+
+
+@pytest.mark.parametrize(
+    ("mark", "register", "message"),
+    [
+        ("@queue_gate", "cells", None),
+        ("@queue_gate()", "cells", None),
+        ("@port_down", "cells", None),
+        (
+            "@queue_gate",
+            "flags",
+            "register Forward.flags: @queue_gate needs cells of 17 to 64 bits",
+        ),
+    ],
+)
+def test_registers_shared_with_the_switch_are_marked(built: Built, mark, register, message):
+    config = built.config
+    found = next(r for r in config.p4info.registers if r.preamble.alias == register)
+    found.preamble.annotations.append(mark)
+
+    @asynchronous
+    async def scenario():
+        async with controlled(built) as (rig, client):
+            if message is None:
+                await client.set_pipeline(config)
+                pipeline = rig.device.entities.pipeline
+                name = mark.rstrip("()")
+                index = pipeline.registers[found.preamble.id].index
+                assert pipeline.gate_register == (index if name == "@queue_gate" else None)
+                assert pipeline.port_down_register == (index if name == "@port_down" else None)
+            else:
+                error = await fails(client.set_pipeline(config))
+                assert error.code() == grpc.StatusCode.INVALID_ARGUMENT
+                assert message in error.details()
+                assert await client.get_pipeline() == built.config
+
+    scenario()
