@@ -35,18 +35,16 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
     "all-reduce": {
         "ring": Algorithm(ring.layout, ring.all_reduce, bounds.ring_all_reduce),
         "double-binary-tree": Algorithm(tree.layout, tree.all_reduce, bounds.double_binary_tree),
-        "halving-doubling": Algorithm(
-            halving.reduce_layout, halving.all_reduce, bounds.halving_all_reduce
-        ),
+        "halving-doubling": Algorithm(ring.layout, halving.all_reduce, bounds.halving_all_reduce),
         "hierarchical": Algorithm(ring.layout, hierarchical.all_reduce, bounds.hierarchical),
     },
     "reduce-scatter": {
         "ring": Algorithm(ring.layout, ring.reduce_scatter, bounds.ring_pass),
-        "halving": Algorithm(ring.layout, halving.reduce_scatter, bounds.halving_reduce_scatter),
+        "halving": Algorithm(ring.layout, halving.reduce_scatter, bounds.halving_pass),
     },
     "all-gather": {
         "ring": Algorithm(ring.layout, ring.all_gather, bounds.ring_pass),
-        "doubling": Algorithm(ring.layout, halving.all_gather, bounds.doubling_all_gather),
+        "doubling": Algorithm(ring.layout, halving.all_gather, bounds.halving_pass),
     },
     "all-to-all": {
         "pairwise": Algorithm(exchange.layout, exchange.pairwise, bounds.ring_pass),

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from traffic.collectives.collective import BARRIER_BYTES, Collective
-from traffic.collectives.halving import power_of_two
+from traffic.collectives.halving import round_sizes
 from traffic.collectives.tree import Tree, double_tree
 
 
@@ -43,26 +43,15 @@ def hierarchical(what: Collective, alpha: float, beta: float) -> float:
     return _in_rounds(what, [inside, rail, inside], alpha, beta)
 
 
+def halving_pass(what: Collective, alpha: float, beta: float) -> float:
+    """The rounds of halving, or of doubling."""
+    return _in_rounds(what, _halves(what), alpha, beta)
+
+
 def halving_all_reduce(what: Collective, alpha: float, beta: float) -> float:
-    """Halving and doubling among a power of two, and the whole buffer twice for a folded pair."""
-    halves = [Rounds(1, what.bytes / 2**k) for k in range(1, what.size.bit_length())]
-    fold = [Rounds(1, what.bytes)] * _folds(what)
-    return _in_rounds(what, [*fold, *halves, *reversed(halves), *fold], alpha, beta)
-
-
-def halving_reduce_scatter(what: Collective, alpha: float, beta: float) -> float:
-    """Rounds as long as their largest block; a folded pair adds the buffer and one shard."""
-    fold = [Rounds(1, what.bytes)] * _folds(what)
-    unfold = [Rounds(1, what.bytes / what.size)] * _folds(what)
-    return _in_rounds(what, [*fold, *_shard_rounds(what), *unfold], alpha, beta)
-
-
-def doubling_all_gather(what: Collective, alpha: float, beta: float) -> float:
-    """The same backwards, except that an even member need not be sent its own shard."""
-    shard = what.bytes / what.size
-    fold = [Rounds(1, shard)] * _folds(what)
-    unfold = [Rounds(1, what.bytes - shard)] * _folds(what)
-    return _in_rounds(what, [*fold, *reversed(_shard_rounds(what)), *unfold], alpha, beta)
+    """The rounds of both."""
+    halves = _halves(what)
+    return _in_rounds(what, [*reversed(halves), *halves], alpha, beta)
 
 
 def double_binary_tree(what: Collective, alpha: float, beta: float) -> float:
@@ -119,16 +108,8 @@ def _in_rounds(what: Collective, stages: list[Rounds], alpha: float, beta: float
     return total + hidden
 
 
-def _folds(what: Collective) -> int:
-    return int(what.size > power_of_two(what.size))
-
-
-def _shard_rounds(what: Collective) -> list[Rounds]:
-    """Halving over shards, where the first 2r of n members act in pairs."""
-    acting = power_of_two(what.size)
-    pairs = what.size - acting
-    halves = [acting >> k for k in range(1, acting.bit_length())]
-    return [Rounds(1, (half + min(half, pairs)) * what.bytes / what.size) for half in halves]
+def _halves(what: Collective) -> list[Rounds]:
+    return [Rounds(1, count * what.bytes / what.size) for count in round_sizes(what.size)]
 
 
 def _way(tree: Tree, member: int, alpha: float, piece: float) -> float:

@@ -61,7 +61,9 @@ def test_a_transfer_that_does_not_wait_is_noticed(data: st.DataObject) -> None:
     spared = ("pairwise", "staggered", "binomial", "dissemination")
     choices = [pair for pair in EVERY if pair[1] not in spared]
     op, algorithm = data.draw(st.sampled_from(choices))
-    n = data.draw(st.integers(2, 9))
+    # In a circle of other sizes the last round of doubling may send no more than the own shard.
+    doubles = algorithm in ("halving", "doubling", "halving-doubling")
+    n = data.draw(st.sampled_from([2, 4, 8]) if doubles else st.integers(2, 9))
     schedule = plan(collective(op, n, 10_000, algorithm, pieces=1))
     waiting = [t.id for t in schedule if t.waits]
     assume(waiting)
