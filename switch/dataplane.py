@@ -150,6 +150,7 @@ class PortStats:
     is_up: bool
     queue_packets: tuple[int, ...]  # one per priority
     queue_bytes: tuple[int, ...]
+    rx_missed: int = 0  # frames the interface had for us and nobody took in time
 
 
 @dataclass(slots=True, frozen=True)
@@ -614,6 +615,7 @@ class Dataplane:
                 is_up=bool(p.is_up),
                 queue_packets=tuple(p.queue_packets),
                 queue_bytes=tuple(p.queue_bytes),
+                rx_missed=p.rx_missed,
             )
             for p in infos[:count]
         }

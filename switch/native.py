@@ -50,6 +50,7 @@ class PortInfo(c.Structure):
         ("is_up", c.c_uint32),
         ("is_attached", c.c_uint32),
         ("unused", c.c_uint32),
+        ("rx_missed", c.c_uint64),
         ("queue_packets", c.c_uint64 * QUEUES),
         ("queue_bytes", c.c_uint64 * QUEUES),
     ]

@@ -306,7 +306,9 @@ uint32_t hosted_ports(struct loop *loop, struct sw *sw, struct hosted_port *out,
         struct hosted_port *p = &out[n++];
         *p = (struct hosted_port){port->rx_packets, port->rx_bytes, port->tx_packets,
                                   port->tx_bytes,   port->number,   port->is_up,
-                                  port->ops != NULL, 0, {0}, {0}};
+                                  port->ops != NULL, 0, 0, {0}, {0}};
+        if (port->ops && port->ops->missed)
+            p->rx_missed = port->ops->missed(port->driver);
         for (unsigned q = 0; q < SW_QUEUES; q++) {
             p->queue_packets[q] = port->tm.queues[q].packets;
             p->queue_bytes[q] = port->tm.queues[q].bytes;

@@ -76,6 +76,7 @@ struct hosted_port {
     uint32_t number;
     uint32_t is_up, is_attached;
     uint32_t unused;
+    uint64_t rx_missed;
     uint64_t queue_packets[SW_QUEUES], queue_bytes[SW_QUEUES];
 };
 /* All ports that exist, up to `room`; returns how many. */

@@ -53,7 +53,8 @@ struct packet_port {
     unsigned xdp_tries;
     bool unwatched;
     ns_t looked; /* wall clock */
-    struct packet_stats stats;
+    struct port_loss lost; /* since the last flush by the switch */
+    uint64_t missed;
 };
 
 static uint32_t mtu_of(const struct packet_port *port)
@@ -325,13 +326,12 @@ static void flush_quickly(struct packet_port *port)
     for (uint32_t i = 0; i < port->n; i++)
         xdp_put(port->xdp, port->gathered[i], (uint32_t)port->parts[i].iov_len);
     port->n = 0;
-    port->stats.refused += xdp_kick(port->xdp);
+    xdp_kick(port->xdp, &port->lost);
     port->n_free += xdp_reap(port->xdp, port->free + port->n_free, CHUNKS - port->n_free);
 }
 
-static void packet_flush(void *driver)
+static void send_gathered(struct packet_port *port)
 {
-    struct packet_port *port = driver;
     if ((port->xdp && xdp_in_line(port->xdp)) || (port->n >= BUSY_BATCH && is_quick(port))) {
         flush_quickly(port);
         return;
@@ -340,12 +340,23 @@ static void packet_flush(void *driver)
         int sent = sendmmsg(port->fd, port->messages + at, port->n - at, MSG_DONTWAIT);
         if (sent < 0 && errno == EINTR)
             continue;
-        /* A frame the kernel refuses (no peer, interface down) is lost, as on a wire. */
-        port->stats.refused += sent <= 0;
+        if (sent <= 0) { /* refused: no peer, interface down, larger than the MTU */
+            port->lost.packets++;
+            port->lost.bytes += port->parts[at].iov_len;
+        }
         at += sent > 0 ? (uint32_t)sent : 1;
     }
     while (port->n)
         port->free[port->n_free++] = port->gathered[--port->n];
+}
+
+static struct port_loss packet_flush(void *driver)
+{
+    struct packet_port *port = driver;
+    send_gathered(port);
+    struct port_loss lost = port->lost;
+    port->lost = (struct port_loss){0, 0};
+    return lost;
 }
 
 static bool packet_send(void *driver, const uint8_t *frame, uint32_t len, ns_t when)
@@ -353,11 +364,11 @@ static bool packet_send(void *driver, const uint8_t *frame, uint32_t len, ns_t w
     struct packet_port *port = driver;
     (void)when;
     if (SW_UNLIKELY(len > port->chunk)) {
-        packet_flush(port);
+        send_gathered(port);
         return send(port->fd, frame, len, MSG_DONTWAIT) >= 0;
     }
     if (port->n == SEND_BATCH || !port->n_free)
-        packet_flush(port);
+        send_gathered(port);
     if (SW_UNLIKELY(!port->n_free))
         return false;
     uint32_t chunk = port->free[--port->n_free];
@@ -373,7 +384,7 @@ bool packet_check(struct packet_port *port)
     struct ifreq request = {0};
     memcpy(request.ifr_name, port->interface, IFNAMSIZ);
     if (port->xdp && xdp_in_line(port->xdp))
-        packet_flush(port);
+        send_gathered(port);
     /* An interface that goes down leaves an error, and epoll reports it until it is fetched. */
     int error;
     socklen_t size = sizeof error;
@@ -395,9 +406,20 @@ bool packet_check(struct packet_port *port)
     return (request.ifr_flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
 }
 
+static uint64_t packet_missed(void *driver)
+{
+    struct packet_port *port = driver;
+    struct tpacket_stats fresh; /* since the last call */
+    socklen_t size = sizeof fresh;
+    if (getsockopt(port->fd, SOL_PACKET, PACKET_STATISTICS, &fresh, &size) == 0)
+        port->missed += fresh.tp_drops;
+    return port->missed;
+}
+
 static const struct port_ops packet_ops = {
     .send = packet_send,
     .flush = packet_flush,
+    .missed = packet_missed,
     .close = packet_close,
 };
 
@@ -506,13 +528,4 @@ unsigned packet_receive(struct packet_port *port, struct sw *sw, uint32_t number
         __atomic_store_n(&head->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
     }
     return n;
-}
-
-struct packet_stats packet_stats(struct packet_port *port)
-{
-    struct tpacket_stats fresh; /* since the last call */
-    socklen_t size = sizeof fresh;
-    if (getsockopt(port->fd, SOL_PACKET, PACKET_STATISTICS, &fresh, &size) == 0)
-        port->stats.missed += fresh.tp_drops;
-    return port->stats;
 }

@@ -36,10 +36,4 @@ unsigned packet_receive(struct packet_port *port, struct sw *sw, uint32_t number
  * and has a carrier. */
 bool packet_check(struct packet_port *port);
 
-struct packet_stats { /* frames that the switch never saw, and frames that it sent in vain */
-    uint64_t missed;  /* they found the ring full */
-    uint64_t refused; /* the kernel would not send them: no peer, or its queue is full */
-};
-struct packet_stats packet_stats(struct packet_port *port);
-
 #endif

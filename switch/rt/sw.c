@@ -634,7 +634,11 @@ static void flush_ports(struct sw *sw)
     for (unsigned word = 0; word < SW_COUNT(sw->to_flush); word++) {
         for (uint64_t left = sw->to_flush[word]; left; left &= left - 1) {
             struct sw_port *port = sw->ports[word * 64 + (unsigned)__builtin_ctzll(left)];
-            port->ops->flush(port->driver);
+            struct port_loss lost = port->ops->flush(port->driver);
+            port->tx_packets -= lost.packets;
+            port->tx_bytes -= lost.bytes;
+            sw->sent -= lost.packets;
+            sw->drops[DROP_SEND_FAILED] += lost.packets;
         }
         sw->to_flush[word] = 0;
     }

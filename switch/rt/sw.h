@@ -40,11 +40,19 @@ extern const char *const sw_drop_names[DROP_REASONS];
 #define SW_TURNS_MOST 4096    /* resubmissions and recirculations served in one call */
 #define SW_LOOPING_MOST 65536 /* packets that may wait to go round again */
 
+struct port_loss {
+    uint64_t packets;
+    bytes_t bytes;
+};
+
 /* What a port is to the switch. `send` copies the frame, or keeps nothing of it; `when` is when
  * its last bit arrives at the other end. */
 struct port_ops {
     bool (*send)(void *port, const uint8_t *frame, uint32_t len, ns_t when);
-    void (*flush)(void *port); /* after a burst of sends; may be NULL */
+    /* After a burst of sends: what of them was lost after all. May be NULL. */
+    struct port_loss (*flush)(void *port);
+    /* Frames that arrived and could not be received, for want of room. May be NULL. */
+    uint64_t (*missed)(void *port);
     void (*close)(void *port);
 };
 

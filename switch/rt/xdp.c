@@ -140,20 +140,25 @@ void xdp_put(struct xdp_tx *tx, uint32_t chunk, uint32_t len)
 
 bool xdp_in_line(const struct xdp_tx *tx) { return get(tx->tx.consumed) != tx->put; }
 
-uint32_t xdp_kick(struct xdp_tx *tx)
+static uint32_t length_of(const struct xdp_tx *tx, uint32_t index)
 {
-    uint32_t refused = 0;
+    return ((struct xdp_desc *)tx->tx.entries)[index & tx->tx.mask].len;
+}
+
+void xdp_kick(struct xdp_tx *tx, struct port_loss *lost)
+{
     set(tx->tx.produced, tx->put);
     for (unsigned calls = 0; xdp_in_line(tx) && calls < KICKS_MOST; calls++) {
         uint32_t before = get(tx->tx.consumed);
         if (sendto(tx->fd, NULL, 0, MSG_DONTWAIT, NULL, 0) >= 0)
             continue;
-        if (errno == EBUSY) /* one frame was taken and dropped: nobody at the other end */
-            refused++;
-        else if (get(tx->tx.consumed) == before)
+        if (errno == EBUSY) { /* the last frame taken was dropped: nobody at the other end */
+            lost->packets++;
+            lost->bytes += length_of(tx, get(tx->tx.consumed) - 1);
+        } else if (get(tx->tx.consumed) == before) {
             break; /* the interface is down, or its reader holds on to what it got */
+        }
     }
-    return refused;
 }
 
 uint32_t xdp_reap(struct xdp_tx *tx, uint32_t *chunks, uint32_t room)

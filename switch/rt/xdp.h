@@ -17,7 +17,7 @@
 #ifndef SW_XDP_H
 #define SW_XDP_H
 
-#include "base.h"
+#include "sw.h"
 
 struct xdp_tx;
 
@@ -29,9 +29,9 @@ void xdp_close(struct xdp_tx *tx); /* afterwards the frames are all the caller's
 
 /* Append a chunk's first `len` bytes to the batch. There is room for all chunks at once. */
 void xdp_put(struct xdp_tx *tx, uint32_t chunk, uint32_t len);
-/* Hand the batch to the kernel; returns how many frames it refused. What it could not take yet
- * stays in line, and goes with the next call. */
-uint32_t xdp_kick(struct xdp_tx *tx);
+/* Hand the batch to the kernel; frames that it refused are added to `lost`. What it could not take
+ * yet stays in line, and goes with the next call. */
+void xdp_kick(struct xdp_tx *tx, struct port_loss *lost);
 bool xdp_in_line(const struct xdp_tx *tx);
 /* Chunks that are free again, at most `room`; returns how many. */
 uint32_t xdp_reap(struct xdp_tx *tx, uint32_t *chunks, uint32_t room);
