@@ -259,6 +259,11 @@ class Dataplane:
             self.load(program)
 
     @property
+    def handle(self) -> int:
+        """The run-time's `struct sw`, for who hosts it in C."""
+        return int(self._sw)
+
+    @property
     def program(self) -> Program | None:
         """The program that runs."""
         return self._program

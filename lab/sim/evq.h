@@ -1,0 +1,57 @@
+/* The event queue of the simulator: what happens next, in an order that never depends on chance.
+ *
+ * Events are totally ordered by (time, priority, tie-break, sequence). The tie-break is drawn from
+ * a seeded generator when an event is scheduled, so that of packets that meet at the same instant
+ * no port always wins, and yet a run can be repeated to the byte. Scheduling into the past is
+ * refused.
+ *
+ * An event belongs to its owner, who embeds it and keeps it for as long as it is scheduled; the
+ * queue holds pointers, in a four-ary heap (shallower than a binary one, and the four children
+ * share a cache line of keys). An event that is scheduled again moves.
+ */
+#ifndef EVQ_H
+#define EVQ_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef uint64_t ns_t;
+#define EVQ_NEVER UINT64_MAX
+
+struct evq_event;
+typedef void (*evq_fn)(struct evq_event *event, ns_t now);
+
+struct evq_event {
+    evq_fn happen;
+    uint32_t slot; /* its place in the heap, plus one; 0: not scheduled */
+};
+
+struct evq_key {
+    ns_t time;
+    uint64_t order; /* priority 8, tie-break 16, sequence 40: one comparison */
+    struct evq_event *event;
+};
+
+struct evq {
+    struct evq_key *heap;
+    uint32_t used, room;
+    ns_t now;
+    uint64_t sequence, random;
+    uint64_t happened;
+    bool stop; /* set by an event that wants to be the last; evq_run clears it */
+};
+
+bool evq_init(struct evq *queue, uint64_t seed); /* false when memory is out */
+void evq_free(struct evq *queue);
+
+/* Have an event happen at a time, or move it there. False, and nothing changed, when the time is
+ * past or memory is out. Among events of one instant a lower priority number goes first. */
+bool evq_schedule(struct evq *queue, struct evq_event *event, ns_t time, uint8_t priority);
+void evq_cancel(struct evq *queue, struct evq_event *event); /* harmless when not scheduled */
+
+/* Let everything up to and including `until` happen, or `most` events, or what comes before an
+ * event that says stop. Returns how many happened. Afterwards the time is that of the last event,
+ * or `until` (unless that is never) if nothing else held it up. */
+uint64_t evq_run(struct evq *queue, ns_t until, uint64_t most);
+
+#endif
