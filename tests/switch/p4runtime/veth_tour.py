@@ -32,6 +32,32 @@ def tap(interface: str) -> socket.socket:
     return sock
 
 
+async def notifications(address: str) -> None:
+    """A packet, a digest and an idle entry reach the controller under the real clock."""
+    async with fy.Switch("a", address, fy.SwitchOptions(device_id=1)) as switch:
+        idle = fy.P4TableEntry(
+            "mac",
+            match=fy.P4TableMatch(dst=5),
+            action=fy.P4TableAction("drop"),
+            idle_timeout_ns=200_000_000,
+        )
+        await switch.insert([fy.P4DigestEntry("learn_t", max_list_size=1), idle])
+        sources = (
+            switch.read_packets(),
+            switch.read_digests("learn_t"),
+            switch.read_idle_timeouts(),
+        )
+        tasks = [asyncio.create_task(anext(aiter(source))) for source in sources]
+        await asyncio.sleep(0.1)
+        with tap("h1") as source:
+            for ether_type in (b"\x88\xb8", b"\x88\xb5"):
+                source.send(FRAME[:12] + ether_type + bytes(46))
+        packet, digest, timeout = await asyncio.wait_for(asyncio.gather(*tasks), 5)
+    assert packet["ingress_port"] == 1
+    assert digest.data[0] == {"mac": 0x0A0000000001, "port": 1}
+    assert timeout.table_entry[0].match["dst"] == 5
+
+
 async def main(p4info: Path, program: Path, folder: Path) -> None:
     ip("link", "set", "lo", "up")
     for number in (1, 2, 3, 4):
@@ -55,9 +81,10 @@ async def main(p4info: Path, program: Path, folder: Path) -> None:
             source.send(FRAME)
             received = await asyncio.to_thread(sink.recv, 2000)
         assert received == FRAME, received.hex()
+        await notifications(f"127.0.0.1:{host.grpc_port('a')}")
         stats = host.devices["a"].plane.stats()
-        assert stats.ports[1].rx_packets == 1, stats
-        assert stats.ports[2].tx_packets == 1, stats
+        assert stats.ports[1].rx_packets == 3, stats
+        assert stats.ports[2].tx_packets == 2, stats  # the digest copies nothing, it only reports
     finally:
         await host.stop()
     for name in ("s1_in", "s2_out"):
