@@ -299,10 +299,10 @@ static int32_t spec_priority(const struct sw_table *t, const struct sw_match_spe
     return t->desc->match == SW_LPM ? (int32_t)spec->prefix : spec->priority;
 }
 
-/* Larger is better; an earlier sequence number is better. Never zero. */
+/* Larger is better; an earlier sequence number is better. No two entries have the same. */
 static uint64_t order_of(int32_t priority, uint32_t sequence)
 {
-    return (uint64_t)((uint32_t)priority ^ 0x80000000u) << 32 | (uint32_t)~sequence | 1;
+    return (uint64_t)((uint32_t)priority ^ 0x80000000u) << 32 | (uint32_t)~sequence;
 }
 
 /* Keep tuples sorted by their best entry, after one of them changed. */

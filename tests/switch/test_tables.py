@@ -1,0 +1,268 @@
+"""Tables of every kind against a model that looks at each entry, through random changes."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from switch.dataplane import (
+    Code,
+    Dataplane,
+    Entry,
+    MatchKind,
+    OpError,
+    Program,
+    TableInfo,
+    TableWrite,
+    Verb,
+)
+
+from .programs import compiled
+
+P4 = Path(__file__).parent / "p4"
+FIELDS = [("mac", 48), ("port", 16), ("ip", 32), ("wide", 64), ("ip6", 128), ("proto", 8)]
+KEY_BYTES = sum(w for _, w in FIELDS) // 8
+
+
+@pytest.fixture(scope="module")
+def program() -> Program:
+    return compiled(P4 / "tables.p4")
+
+
+@dataclass
+class Model:
+    """A table as the specification has it: a list of entries, the best match wins."""
+
+    info: TableInfo
+    entries: dict[tuple[object, ...], Entry] = field(default_factory=dict)
+
+    def key_of(self, e: Entry) -> tuple[object, ...]:
+        priority = e.priority if self.info.needs_priority else 0
+        return (e.values, tuple(self.mask(i, e) for i in range(len(e.values))), priority)
+
+    def mask(self, i: int, e: Entry) -> int:
+        key = self.info.keys[i]
+        full = (1 << key.width) - 1
+        if key.kind is MatchKind.EXACT:
+            return full
+        if key.kind is MatchKind.LPM:
+            return full >> (key.width - e.masks[i]) << (key.width - e.masks[i])
+        return e.masks[i]
+
+    def matches(self, e: Entry, packet: dict[str, int]) -> bool:
+        for i, key in enumerate(self.info.keys):
+            value = packet[key.name.rsplit(".", 1)[1]]
+            if key.kind is MatchKind.RANGE:
+                if not e.values[i] <= value <= e.masks[i]:
+                    return False
+            elif (value ^ e.values[i]) & self.mask(i, e):
+                return False
+        return True
+
+    def rank(self, e: Entry) -> int:
+        if self.info.needs_priority:
+            return e.priority
+        lengths = (e.masks[i] for i, k in enumerate(self.info.keys) if k.kind is MatchKind.LPM)
+        return next(lengths, 0)
+
+    def find(self, packet: dict[str, int]) -> int:
+        found = [e for e in self.entries.values() if self.matches(e, packet)]
+        if not found:
+            return 0
+        best = max(self.rank(e) for e in found)
+        return next(e.params[0] for e in found if self.rank(e) == best)
+
+
+class Chooser:
+    """Random keys that are near each other, so that entries overlap and packets hit."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        self.pool = {n: [rng.getrandbits(w) for _ in range(4)] for n, w in FIELDS}
+
+    def value(self, name: str, width: int) -> int:
+        base = self.rng.choice(self.pool[name])
+        if self.rng.random() < 0.5:
+            base ^= 1 << self.rng.randrange(width)
+        return base
+
+    def packet(self) -> dict[str, int]:
+        return {n: self.value(n, w) for n, w in FIELDS}
+
+    def entry(self, info: TableInfo, tag: int) -> Entry:
+        values, masks = [], []
+        for key in info.keys:
+            value = self.value(key.name.rsplit(".", 1)[1], key.width)
+            full = (1 << key.width) - 1
+            mask = 0
+            if key.kind is MatchKind.LPM:
+                mask = self.rng.choice([0, 1, key.width // 2, key.width - 1, key.width])
+                mask = self.rng.choice([mask, self.rng.randrange(key.width + 1)])
+                value &= full >> (key.width - mask) << (key.width - mask)
+            elif key.kind is MatchKind.TERNARY:
+                mask = self.rng.choice(
+                    [0, full, full ^ 0xF, full >> 3, self.rng.getrandbits(key.width)]
+                )
+                value &= mask
+            elif key.kind is MatchKind.RANGE:
+                other = self.value(key.name.rsplit(".", 1)[1], key.width)
+                value, mask = min(value, other), max(value, other)
+            values.append(value)
+            masks.append(mask)
+        priority = self.rng.randrange(1, 30) if info.needs_priority else 0
+        # Equal priorities: the earlier entry wins; the model's dict keeps that order.
+        return Entry(info.index, tuple(values), tuple(masks), priority, info.actions[0], (tag,))
+
+
+def frame(packet: dict[str, int], tables: int) -> bytes:
+    whole = 0
+    for name, width in FIELDS:
+        whole = whole << width | packet[name]
+    return whole.to_bytes(KEY_BYTES, "big") + bytes(4 * tables)
+
+
+def check(dataplane: Dataplane, models: list[Model], chooser: Chooser, now: int) -> int:
+    """Send packets and compare what each table found; returns how many were hits."""
+    hits = 0
+    for i in range(25):
+        packet = chooser.packet()
+        dataplane.inject(0, frame(packet, len(models)), now + i)
+        ((_, sent, _),) = dataplane.outputs()
+        for number, model in enumerate(models):
+            at = KEY_BYTES + 4 * number
+            got = int.from_bytes(sent[at : at + 4], "big")
+            want = model.find(packet)
+            assert got == want, f"{model.info.name}: {packet}"
+            hits += want != 0
+    return hits
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_changes(program: Program, seed: int) -> None:
+    rng = random.Random(seed)
+    chooser = Chooser(rng)
+    models = [Model(t) for t in program.tables if t.keys]
+    tag = hits = 0
+    with Dataplane("tables", program) as dataplane:
+        dataplane.add_port(1)
+        for step in range(60):
+            ops, wanted = [], []
+            for model in models:
+                for _ in range(rng.randrange(1, 8)):
+                    tag += 1
+                    verb = rng.choice([Verb.INSERT, Verb.INSERT, Verb.MODIFY, Verb.DELETE])
+                    entry = chooser.entry(model.info, tag)
+                    if verb is not Verb.INSERT and model.entries and rng.random() < 0.9:
+                        old = rng.choice(list(model.entries.values()))
+                        entry = Entry(old.table, old.values, old.masks, old.priority,
+                                      old.action, (tag,))  # fmt: skip
+                    key = model.key_of(entry)
+                    there = key in model.entries
+                    ops.append(TableWrite(verb, entry))
+                    wanted.append(
+                        Code.ALREADY_EXISTS if there and verb is Verb.INSERT
+                        else Code.NOT_FOUND if not there and verb is not Verb.INSERT
+                        else None
+                    )  # fmt: skip
+                    if verb is Verb.DELETE:
+                        model.entries.pop(key, None)
+                    elif wanted[-1] is None:
+                        model.entries[key] = entry
+            errors = dataplane.write(ops)
+            assert [e.code if e else None for e in errors] == wanted
+            hits += check(dataplane, models, chooser, step * 1000 + 1)
+        for model in models:
+            read = dataplane.entries(model.info.index)
+            got = {model.key_of(s.entry): s.entry.params for s in read}
+            assert got == {k: e.params for k, e in model.entries.items()}
+    assert hits > 1000  # else the test does not test
+
+
+def test_many_masks_and_few(program: Program) -> None:
+    """A ternary table answers the same when it is scanned and when it is hashed, and in between."""
+    rng = random.Random(7)
+    info = next(t for t in program.tables if t.name.endswith("ternary_one"))
+    with Dataplane("masks", program) as dataplane:
+        dataplane.add_port(1)
+        entries: list[Entry] = []
+        for count, masks in ((200, 200), (3000, 3000), (3000, 4)):
+            dataplane.write([TableWrite(Verb.DELETE, e) for e in entries])
+            some = [rng.getrandbits(32) | 0xF0000000 for _ in range(masks)]
+            entries = []
+            for i in range(count):
+                mask = some[i % masks]
+                value = rng.getrandbits(32) & mask & 0x0FFFFFFF | rng.randrange(4) << 28
+                entries.append(
+                    Entry(info.index, (value,), (mask,), i + 1, info.actions[0], (i + 1,))
+                )
+            errors = dataplane.write([TableWrite(Verb.INSERT, e) for e in entries])
+            present = [e for e, error in zip(entries, errors, strict=True) if error is None]
+            for _ in range(100):
+                ip = rng.choice(present).values[0] | rng.getrandbits(28)
+                packet = dict.fromkeys((n for n, _ in FIELDS), 0) | {"ip": ip}
+                want = max(
+                    (e.priority for e in present if (ip ^ e.values[0]) & e.masks[0] == 0), default=0
+                )
+                dataplane.inject(0, frame(packet, 9), 1)
+                ((_, sent, _),) = dataplane.outputs()
+                at = KEY_BYTES + 4 * 6
+                assert int.from_bytes(sent[at : at + 4], "big") == want
+
+
+def test_wrong_entries_are_refused(program: Program) -> None:
+    by_name = {t.name.rpartition(".")[2]: t for t in program.tables}
+    exact, lpm, ternary = by_name["exact_one"], by_name["lpm32"], by_name["ternary_one"]
+    ranges = by_name["range_mixed"]
+    cases = [
+        (Entry(exact.index, (1 << 48,), action=exact.actions[0], params=(1,)), "48 bits"),
+        (Entry(exact.index, (-1,), action=exact.actions[0], params=(1,)), "48 bits"),
+        (Entry(exact.index, (), action=exact.actions[0], params=(1,)), "1 keys"),
+        (Entry(exact.index, (1,), action=exact.actions[0], params=()), "1 parameters"),
+        (Entry(exact.index, (1,), action=exact.actions[0], params=(1 << 32,)), "32 bits"),
+        (Entry(exact.index, (1,), action=lpm.actions[0], params=(1,)), "does not offer"),
+        (Entry(exact.index, (1,)), "needs an action"),
+        (Entry(exact.index, (1,), member=1), "takes actions"),
+        (Entry(exact.index, (1,), action=exact.actions[0], params=(1,), idle_timeout_ns=5), "idle"),
+        (Entry(lpm.index, (0,), (33,), action=lpm.actions[0], params=(1,)), "prefix length"),
+        (Entry(ternary.index, (0,), (1 << 32,), action=ternary.actions[0], params=(1,)), "32 bits"),
+        (Entry(ternary.index, (0,), action=ternary.actions[0], params=(1,)), "mask per key"),
+        (Entry(ranges.index, (5, 0, 0), (4, 0, 0), 1, ranges.actions[0], (1,)), "range ends"),
+        (Entry(99, (1,)), "no table 99"),
+    ]
+    with Dataplane("refuse", program) as dataplane:
+        for entry, text in cases:
+            (error,) = dataplane.write([TableWrite(Verb.INSERT, entry)])
+            assert isinstance(error, OpError), text
+            assert text in error.message
+        assert all(not dataplane.entries(t.index) for t in program.tables)
+
+
+def test_all_or_nothing(program: Program) -> None:
+    info = next(t for t in program.tables if t.name.endswith("exact_one"))
+    action = info.actions[0]
+
+    def write(verb: Verb, key: int, tag: int) -> TableWrite:
+        return TableWrite(verb, Entry(info.index, (key,), (), 0, action, (tag,)))
+
+    with Dataplane("whole", program) as dataplane:
+        assert dataplane.write([write(Verb.INSERT, k, k) for k in (1, 2, 3)]) == [None] * 3
+        batch = [
+            write(Verb.INSERT, 4, 4),
+            write(Verb.MODIFY, 1, 100),
+            write(Verb.DELETE, 2, 0),
+            write(Verb.MODIFY, 9, 9),
+            write(Verb.DELETE, 3, 0),
+        ]
+        codes = [e and e.code for e in dataplane.write(batch, all_or_nothing=True)]
+        assert codes == [Code.ABORTED] * 3 + [Code.NOT_FOUND, Code.ABORTED]
+        assert {s.entry.values[0]: s.entry.params[0] for s in dataplane.entries(info.index)} == {
+            1: 1, 2: 2, 3: 3,
+        }  # fmt: skip
+        del batch[3]
+        assert dataplane.write(batch, all_or_nothing=True) == [None] * 4
+        assert {s.entry.values[0]: s.entry.params[0] for s in dataplane.entries(info.index)} == {
+            1: 100, 4: 4,
+        }  # fmt: skip
