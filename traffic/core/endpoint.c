@@ -252,6 +252,14 @@ static bool take_int(struct packet *packet, const uint8_t *at, const uint8_t *en
     return true;
 }
 
+/* A queue pair number is only its endpoint's own: a packet that strayed from elsewhere may bear it. */
+static bool is_from_peer(const struct qp *qp, const uint8_t *ip)
+{
+    enum { SOURCE = 12, DESTINATION = 16 };
+    const uint8_t *ours = qp->data + WIRE_IP_AT;
+    return !memcmp(ip + SOURCE, ours + DESTINATION, 4) && !memcmp(ip + DESTINATION, ours + SOURCE, 4);
+}
+
 static void receive_ipv4(struct ep *ep, const uint8_t *frame, uint32_t stored, ns_t now)
 {
     const uint8_t *ip = frame + WIRE_IP_AT, *udp = frame + WIRE_UDP_AT, *bth = frame + WIRE_BTH_AT;
@@ -303,12 +311,11 @@ static void receive_ipv4(struct ep *ep, const uint8_t *frame, uint32_t stored, n
     packet.ack_request = bth[8] & BTH_ACK_REQUEST;
     packet.psn = be24_load(bth + 9);
 
-    uint32_t index = idmap_find(&ep->qp_by_number, packet.remote);
-    if (index == IDMAP_NONE || ep->qps[index].error) {
+    struct qp *qp = ep_find_qp(ep, packet.remote);
+    if (!qp || qp->error || !is_from_peer(qp, ip)) {
         ep->counters.rx_no_queue_pair++;
         return;
     }
-    struct qp *qp = &ep->qps[index];
     uint32_t there = (uint32_t)(end - packet.body); /* of what the responder and the requester look at */
     if (opcode_is_write(packet.opcode) && there >= (opcode_starts(packet.opcode) ? WIRE_RETH : 0))
         responder_data(ep, qp, &packet, now);

@@ -158,7 +158,7 @@ struct ep_port {
     X(rx_other, "frames that are neither RoCEv2 nor PFC")                                    \
     X(rx_malformed, "RoCEv2 frames cut short or inconsistent")                               \
     X(rx_icrc_errors, "frames whose ICRC is wrong")                                          \
-    X(rx_no_queue_pair, "packets for queue pairs that are not there or in error")            \
+    X(rx_no_queue_pair, "packets for queue pairs that are not there, in error, or another's") \
     X(out_of_sequence, "packets that came before their turn")                                \
     X(duplicate_request, "packets that had come before")                                     \
     X(discarded_bytes, "payload bytes thrown away: out of order, or by a restart")           \

@@ -75,7 +75,7 @@ struct qp {
      * (`sack_end`) and before `lost_before`, where a time-out found `sent`. */
     struct seqset sacked;
     uint64_t resend, sack_end, lost_before;
-    uint64_t resent_at; /* `sent` when `una` was last filled */
+    uint64_t resent_at; /* `sent` when `una` was last filled, or a little later */
     bool lost_again;
 
     union {

@@ -173,8 +173,10 @@ static void acknowledge(struct ep *ep, struct qp *qp, uint64_t upto, ns_t now)
     if (ep->config.recovery == EP_SELECTIVE)
         for (uint64_t seq = qp->una; seq < settled; seq++)
             seqset_remove(&qp->sacked, seq);
-    if (qp->una < settled)
+    if (qp->una < settled) {
         qp->lost_again = false;
+        qp->resent_at = qp->sent; /* at the latest, if the new `una` went out again already */
+    }
     qp->una = settled;
     if (qp->next < qp->una)
         qp->next = qp->una;

@@ -7,7 +7,7 @@
  * drops what is more than `limit`. Input, a line each, the hosts' own plans as in script.h:
  *
  *   fabric seed=N delay=NS rate=BPS limit=BYTES kmin=BYTES kmax=BYTES pmax=P
- *          loss=P duplicate=P reorder=P corrupt=P shake=NS timeout=NS
+ *          loss=P duplicate=P reorder=P corrupt=P cut=P shake=NS timeout=NS
  *   host ADDRESS                  the plan that follows is this host's
  *   pause ADDRESS at=NS priority=N quanta=N
  *   mark ADDRESS at=NS            the next data packet to this host from then on is marked
@@ -30,7 +30,7 @@
 
 #include "script.h"
 
-enum { HOSTS = 64, FRAME = 10240, UTILISATION_WINDOW = 2000, EXIT_BAD_INPUT = 2, EXIT_BROKEN = 3 };
+enum { HOSTS = 64, INT_PORT = 4790, FRAME = 10240, UTILISATION_WINDOW = 2000, EXIT_BAD_INPUT = 2, EXIT_BROKEN = 3 };
 
 struct frame {
     struct frame *next;
@@ -70,7 +70,7 @@ struct star {
     ns_t now, delay, shake, timeout;
     bps_t rate;
     bytes_t limit, kmin, kmax, longest;
-    double pmax, loss, duplicate, reorder, corrupt;
+    double pmax, loss, duplicate, reorder, corrupt, cut;
     uint64_t marked, dropped;
     struct host hosts[HOSTS];
     uint32_t host_count;
@@ -190,6 +190,8 @@ static bool transmit(void *ctx, const uint8_t *bytes, uint32_t stored, uint32_t 
         if (draw(star) < star->corrupt)
             for (int flips = 1 + (int)(draw(star) * 4); flips; flips--)
                 frame->bytes[(uint32_t)(draw(star) * stored)] ^= (uint8_t)(1 << (int)(draw(star) * 8));
+        if (draw(star) < star->cut)
+            frame->stored = frame->wire = (uint32_t)(draw(star) * stored);
         ns_t late = draw(star) < star->reorder ? (ns_t)(draw(star) * (double)star->shake) : 0;
         push(star, (struct event){.at = at + duration(star, wire) + star->delay + late, .what = AT_SWITCH, .frame = frame});
     }
@@ -234,7 +236,8 @@ static bool is_data(const struct frame *frame) { return (frame->bytes[15] >> 2) 
 static void push_int(struct host *to, struct frame *frame)
 {
     uint8_t *shim = frame->bytes + WIRE_BTH_AT, *stack = shim + WIRE_INT_SHIM + WIRE_INT_MD, word[8];
-    if (be16_load(frame->bytes + 36) == ROCE_PORT || !shim[7] || frame->stored + 8 > FRAME)
+    if (be16_load(frame->bytes + WIRE_UDP_AT + 2) != INT_PORT || frame->bytes + frame->stored < stack || !shim[7] ||
+        frame->stored + 8 > FRAME)
         return;
     be32_store(word, 3u << 24 | (uint32_t)(to->queued < 0xFFFFFF ? to->queued : 0xFFFFFE));
     be32_store(word + 4, to->utilisation);
@@ -331,6 +334,16 @@ static void sample(struct host *host, uint32_t number, ns_t every)
     push(star, (struct event){.at = star->now + every, .what = SAMPLE, .host = host, .a = number, .b = every});
 }
 
+static void deliver(struct host *host, const struct frame *frame)
+{
+    /* A copy of the exact size, so that a sanitizer sees a read past the end. */
+    uint8_t *exact = malloc(frame->stored);
+    memcpy(exact, frame->bytes, frame->stored);
+    plan_receive(host->script.plan, exact, frame->stored, frame->wire, host->star->now);
+    free(exact);
+    service(host);
+}
+
 static void happen(struct star *star, struct event event)
 {
     switch (event.what) {
@@ -341,10 +354,8 @@ static void happen(struct star *star, struct event event)
         dequeue(star, event.host);
         break;
     case AT_HOST:
-        if (!event.host->dead) {
-            plan_receive(event.host->script.plan, event.frame->bytes, event.frame->stored, event.frame->wire, star->now);
-            service(event.host);
-        }
+        if (!event.host->dead)
+            deliver(event.host, event.frame);
         give_back(star, event.frame);
         break;
     case WAKE:
@@ -421,6 +432,7 @@ static void read_fabric(struct star *star, const char *line)
     star->duplicate = option(line, "duplicate", 0);
     star->reorder = option(line, "reorder", 0);
     star->corrupt = option(line, "corrupt", 0);
+    star->cut = option(line, "cut", 0);
     star->shake = (ns_t)option(line, "shake", 10000);
     star->timeout = (ns_t)option(line, "timeout", 1e15);
 }

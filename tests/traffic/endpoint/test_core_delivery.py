@@ -244,3 +244,29 @@ def test_a_message_larger_than_expected_is_refused(strict_star: Path, recovery: 
     assert outcome.hosts[A].transfers[1].state is TransferState.FAILED
     assert outcome.hosts[B].transfers[1].state is not TransferState.DONE
     assert "remote-access" in {e.reason for e in outcome.hosts[A].qp_errors}
+
+
+def test_a_stray_packet_with_a_known_number_is_not_taken(strict_star: Path) -> None:
+    """C has a queue pair of the number that A's peer has; what A sends to C is not for it."""
+    config = EndpointConfig(link_bps=100 * GBPS, rto=20_000, retry_limit=1)
+    ab, ba = ends(A, B, 17)
+    astray, _ = ends(A, C, 17)
+    plans = {
+        A: EndpointPlan(config=config, queue_pairs=(astray,), transfers=sends(astray, [500])),
+        B: EndpointPlan(config=config, queue_pairs=(), transfers=()),
+        C: EndpointPlan(config=config, queue_pairs=(ends(C, B, 18)[0],), transfers=()),
+    }
+    assert (ab.number, ba.number) == (17, 18)
+    outcome = run(strict_star, plans, timeout=1e6)
+    assert outcome.counters(C)["rx_no_queue_pair"] == 2
+    assert [error.reason for error in outcome.hosts[A].qp_errors] == ["retry-exceeded"]
+
+
+def test_selective_recovery_wastes_what_is_lost_and_little_more(star: Path) -> None:
+    config = EndpointConfig(link_bps=100 * GBPS, payload="none", recovery=Recovery.SELECTIVE)
+    clean, lossy = (
+        run(star, one_way(config, [400_000_000]), seed=5, loss=loss) for loss in (0, 0.01)
+    )
+    share = lossy.counters(A)["retransmitted_packets"] / clean.counters(A)["tx_data_packets"]
+    assert 0.009 < share < 0.012
+    assert clean.end_ns / lossy.end_ns > 0.93

@@ -36,7 +36,7 @@ WRITES = {0x06, 0x07, 0x08, 0x09, 0x0A, 0x0B}
 def every_kind(star: Path) -> list[bytes]:
     """Frames of every kind an endpoint sends."""
     config = EndpointConfig(link_bps=100 * GBPS, rto=50_000, mtu=1024)
-    plans = one_way(config, [1, 5, 3000, 0, 1024], cc="dcqcn")
+    plans = one_way(config, [1, 5, 3000, 0, 1024] * 5, cc="dcqcn")
     frames = run(star, plans, extra=[*BOTH, f"mark {B} at=0"], loss=0.1, seed=3).captured
     frames += run(
         star,
@@ -284,6 +284,25 @@ def test_garbage_is_counted_and_changes_nothing(strict_star: Path, recovery: Rec
     assert not outcome.hosts[B].unfinished
     counters = outcome.counters(B)
     assert counters["rx_icrc_errors"] + counters["rx_malformed"] + counters["rx_other"] > 20
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_any_bytes_behind_a_missing_icrc_break_nothing(strict_star: Path, seed: int) -> None:
+    """With no ICRC to stop them damaged headers get all the way in: no crash, hang or overrun."""
+    rng = random.Random(seed)
+    cc = rng.choice(("none", "dcqcn", "hpcc"))
+    config = EndpointConfig(
+        link_bps=100 * GBPS,
+        payload="none",
+        recovery=rng.choice(list(Recovery)),
+        window=rng.choice((1, 7, 512)),
+        rto=20_000,
+        retry_limit=20,
+    )
+    sizes = [rng.randrange(30_000) for _ in range(100)]
+    corrupt = rng.choice((0.05, 0.5, 1))
+    faults = {"corrupt": corrupt, "cut": 0.05, "duplicate": 0.05, "reorder": 0.1, "loss": 0.01}
+    run(strict_star, one_way(config, sizes, cc=cc), seed=seed, timeout=20e6, **faults)
 
 
 def test_sequence_numbers_start_where_they_are_told(star: Path) -> None:
