@@ -16,9 +16,7 @@ NEVER = 2**64 - 1
 class Account(c.Structure):
     """struct net_account."""
 
-    _fields_ = [
-        (name, c.c_uint64) for name in ("sent", "delivered", "lost", "under_way", "events")
-    ]
+    _fields_ = [(name, c.c_uint64) for name in ("sent", "delivered", "lost", "under_way", "events")]
 
 
 class ChannelReport(c.Structure):

@@ -119,9 +119,16 @@ static bool switch_sends(void *driver, const uint8_t *frame, uint32_t len, ns_t 
     return channel_put(driver, frame, len, len, when);
 }
 
+static bool switch_sends_cut(void *driver, const uint8_t *frame, uint32_t len, uint32_t absent,
+                             ns_t when)
+{
+    return channel_put(driver, frame, len, len + absent, when);
+}
+
 static void switch_closes(void *driver) { (void)driver; }
 
-static const struct port_ops SWITCH_PORT = {.send = switch_sends, .close = switch_closes};
+static const struct port_ops SWITCH_PORT = {
+    .send = switch_sends, .send_cut = switch_sends_cut, .close = switch_closes};
 
 static bool host_sends(void *ctx, const uint8_t *frame, uint32_t stored, uint32_t wire,
                        uint8_t priority, ns_t at)
@@ -157,7 +164,8 @@ static void channel_arrival(struct evq_event *event, ns_t now)
     net->account.under_way--;
     net->account.delivered++;
     if (to->sw)
-        sw_receive(to->sw, channel->to_port, frame->bytes, frame->stored, now);
+        sw_receive_cut(to->sw, channel->to_port, frame->bytes, frame->stored,
+                       frame->wire - frame->stored, now);
     else if (to->script.plan)
         plan_receive(to->script.plan, frame->bytes, frame->stored, frame->wire, now);
     frame_release(net, frame);

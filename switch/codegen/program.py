@@ -238,8 +238,7 @@ def deparse(unit: Unit) -> list[str]:
     lines += [
         "    r->pkt->len += (uint32_t)(r->pkt->data - p);",
         "    r->pkt->data = p;",
-        "    if (r->pkt->len > r->pkt->truncate_len)",
-        "        r->pkt->len = r->pkt->truncate_len;",
+        "    pkt_truncate(r->pkt);",
         "}",
     ]
     return lines

@@ -33,6 +33,7 @@ struct pkt {
     uint8_t *frame;   /* the frame as received */
     uint32_t len;
     uint32_t frame_len;
+    uint32_t absent; /* bytes at the frame's end that only count: a simulator's payload */
     uint32_t ingress_len; /* what counters and meters count */
     uint32_t length;      /* BMv2's running packet length: follows setValid and setInvalid */
     uint32_t truncate_len;
@@ -103,6 +104,19 @@ static inline void pkt_release(struct pkt_pool *pool, struct pkt *p)
     p->next = pool->free[p->class];
     pool->free[p->class] = p;
     pool->in_use--;
+}
+
+/* Cut a deparsed packet to what the program allows. */
+static inline void pkt_truncate(struct pkt *p)
+{
+    if (SW_LIKELY(p->truncate_len == PKT_WHOLE))
+        return;
+    if (p->len >= p->truncate_len) {
+        p->len = p->truncate_len;
+        p->absent = 0;
+    } else if (p->absent > p->truncate_len - p->len) {
+        p->absent = p->truncate_len - p->len;
+    }
 }
 
 #endif

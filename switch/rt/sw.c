@@ -397,7 +397,8 @@ static void clone_ingress(struct sw *sw, struct sw_run *run, const struct pkt *p
     memset(clone->phv, 0, program->phv_size);
     clone->ingress_port = p->ingress_port;
     clone->ingress_ns = p->ingress_ns;
-    clone->ingress_len = clone->length = p->frame_len;
+    clone->absent = p->absent;
+    clone->ingress_len = clone->length = p->frame_len + p->absent;
     clone->type = PKT_INGRESS_CLONE;
     struct sw_run again = {.sw = sw, .state = &sw->state, .pkt = clone, .now = run->now};
     program->parse(&again);
@@ -440,7 +441,8 @@ static void go_again(struct sw *sw, struct pkt *p, uint32_t list, enum pkt_type 
     program->copy_list(list, fresh->phv, p->phv);
     fresh->type = (uint8_t)type;
     fresh->ingress_port = p->ingress_port;
-    fresh->ingress_len = fresh->length = len;
+    fresh->absent = p->absent;
+    fresh->ingress_len = fresh->length = len + p->absent;
     pkt_release(sw->pool, p);
     if (sw->again)
         sw->again_tail->next = fresh;
@@ -495,11 +497,17 @@ static unsigned run_again(struct sw *sw, ns_t now, unsigned most)
 
 void sw_receive(struct sw *sw, uint32_t number, const void *frame, uint32_t len, ns_t now)
 {
+    sw_receive_cut(sw, number, frame, len, 0, now);
+}
+
+void sw_receive_cut(struct sw *sw, uint32_t number, const void *frame, uint32_t len,
+                    uint32_t absent, ns_t now)
+{
     struct sw_port *port = sw_port(sw, number);
     sw->received++;
     if (port) {
         port->rx_packets++;
-        port->rx_bytes += len;
+        port->rx_bytes += len + absent;
         if (SW_UNLIKELY(port->pcap_in != NULL))
             pcap_write(port->pcap_in, frame, len, now);
     }
@@ -517,7 +525,8 @@ void sw_receive(struct sw *sw, uint32_t number, const void *frame, uint32_t len,
     memset(p->phv, 0, program->phv_size);
     p->ingress_port = (uint16_t)number;
     p->ingress_ns = now;
-    p->ingress_len = p->length = len;
+    p->absent = absent;
+    p->ingress_len = p->length = len + absent;
     run_ingress(sw, p, now);
     if (SW_UNLIKELY(sw->again != NULL))
         run_again(sw, now, SW_TURNS_MOST);
@@ -542,7 +551,9 @@ static void transmit(struct sw *sw, struct sw_port *port, struct pkt *p, ns_t wh
         why = DROP_NO_PORT;
     else if (!port->is_up)
         why = DROP_PORT_DOWN;
-    else if (!port->ops->send(port->driver, p->data, p->len, when))
+    else if (!(SW_UNLIKELY(p->absent)
+                   ? port->ops->send_cut(port->driver, p->data, p->len, p->absent, when)
+                   : port->ops->send(port->driver, p->data, p->len, when)))
         why = DROP_SEND_FAILED;
     if (SW_UNLIKELY(why != DROP_REASONS)) {
         sw_drop(sw, p, why);
@@ -551,7 +562,7 @@ static void transmit(struct sw *sw, struct sw_port *port, struct pkt *p, ns_t wh
     if (SW_UNLIKELY(port->pcap_out != NULL))
         pcap_write(port->pcap_out, p->data, p->len, when);
     port->tx_packets++;
-    port->tx_bytes += p->len;
+    port->tx_bytes += p->len + p->absent;
     sw->sent++;
     if (port->ops && port->ops->flush)
         mark(sw->to_flush, port->number);
@@ -584,7 +595,7 @@ static bytes_t depart(struct sw *sw, struct sw_port *port, struct pkt *p, ns_t s
         return 0;
     }
     TRACE(sw, &run, "sent to port %u, %u bytes", port->number, p->len);
-    bytes_t size = p->len;
+    bytes_t size = p->len + p->absent;
     ns_t arrival = tm_sent(&port->tm, size, start);
     if (sw->keep_on_wire && arrival > start) {
         p->enq_ns = arrival; /* from here on, when it is due */

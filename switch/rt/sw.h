@@ -49,6 +49,8 @@ struct port_loss {
  * its last bit arrives at the other end. */
 struct port_ops {
     bool (*send)(void *port, const uint8_t *frame, uint32_t len, ns_t when);
+    /* The same for a frame of which only the first `len` bytes exist; NULL where that cannot be. */
+    bool (*send_cut)(void *port, const uint8_t *frame, uint32_t len, uint32_t absent, ns_t when);
     /* After a burst of sends: what of them was lost after all. May be NULL. */
     struct port_loss (*flush)(void *port);
     /* Frames that arrived and could not be received, for want of room. May be NULL. */
@@ -154,6 +156,10 @@ void sw_set_down_cells(struct sw *sw, struct sw_cells cells);
 
 /* A frame arrives; it is copied. */
 void sw_receive(struct sw *sw, uint32_t port, const void *frame, uint32_t len, ns_t now);
+/* A frame of which only the first `len` bytes exist: the rest takes room and time, and nobody may
+ * want to read it. For simulators, where payload would only be carried about. */
+void sw_receive_cut(struct sw *sw, uint32_t port, const void *frame, uint32_t len, uint32_t absent,
+                    ns_t now);
 /* Send what may leave by `now`; returns when to be called again, or SW_NEVER. */
 ns_t sw_service(struct sw *sw, ns_t now);
 
