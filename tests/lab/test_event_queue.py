@@ -1,0 +1,134 @@
+"""The simulator's event queue against a list that is sorted."""
+
+import ctypes
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lab.sim.native import library
+
+HAPPEN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64)
+
+
+class Event(ctypes.Structure):
+    _fields_ = [("happen", HAPPEN), ("slot", ctypes.c_uint32)]
+
+
+class Queue:
+    """A queue, and what happened in it."""
+
+    def __init__(self, seed: int = 1) -> None:
+        self._c = library()
+        self._c.evq_init.argtypes = [ctypes.c_void_p, ctypes.c_uint64]
+        self._c.evq_init.restype = ctypes.c_bool
+        self._c.evq_schedule.argtypes = [*[ctypes.c_void_p] * 2, ctypes.c_uint64, ctypes.c_uint8]
+        self._c.evq_schedule.restype = ctypes.c_bool
+        self._c.evq_cancel.argtypes = [ctypes.c_void_p] * 2
+        self._c.evq_run.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64]
+        self._c.evq_run.restype = ctypes.c_uint64
+        self._c.evq_free.argtypes = [ctypes.c_void_p]
+        self._queue = ctypes.create_string_buffer(256)
+        assert self._c.evq_init(self._queue, seed)
+        self._happen = HAPPEN(lambda event, now: self.log.append((now, self._names[event])))
+        self._events: dict[int, Event] = {}
+        self._names: dict[int | None, int] = {}
+        self.log: list[tuple[int, int]] = []
+
+    def schedule(self, name: int, time: int, priority: int = 0) -> bool:
+        if name not in self._events:
+            event = self._events[name] = Event(self._happen, 0)
+            self._names[ctypes.addressof(event)] = name
+        return bool(
+            self._c.evq_schedule(self._queue, ctypes.addressof(self._events[name]), time, priority)
+        )
+
+    def cancel(self, name: int) -> None:
+        self._c.evq_cancel(self._queue, ctypes.addressof(self._events[name]))
+
+    def run(self, until: int = 2**64 - 1, most: int = 2**63) -> int:
+        return int(self._c.evq_run(self._queue, until, most))
+
+    def close(self) -> None:
+        self._c.evq_free(self._queue)
+
+
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("schedule"), st.integers(0, 40), st.integers(0, 1000), st.integers(0, 3)),
+        st.tuples(st.just("cancel"), st.integers(0, 40)),
+    ),
+    max_size=120,
+)
+
+
+@given(steps)
+def test_events_happen_in_order_once_and_where_they_were_moved_to(steps: list[tuple]) -> None:
+    queue, expected = Queue(), {}
+    for step in steps:
+        match step:
+            case ("schedule", name, time, priority):
+                assert queue.schedule(name, time, priority)
+                expected[name] = (time, priority)
+            case ("cancel", name) if name in queue._events:
+                queue.cancel(name)
+                expected.pop(name, None)
+    assert queue.run() == len(expected)
+    assert sorted(name for _, name in queue.log) == sorted(expected)
+    keys = [expected[name] for _, name in queue.log]
+    assert keys == sorted(keys)
+    assert [now for now, _ in queue.log] == [time for time, _ in keys]
+    queue.close()
+
+
+def test_the_past_is_refused() -> None:
+    queue = Queue()
+    assert queue.schedule(1, 100)
+    assert queue.run(until=50) == 0
+    assert not queue.schedule(2, 49)
+    assert queue.schedule(2, 50)
+    assert queue.run() == 2
+    assert queue.log == [(50, 2), (100, 1)]
+    queue.close()
+
+
+@pytest.mark.parametrize("most", [0, 1, 5])
+def test_it_stops_after_so_many(most: int) -> None:
+    queue = Queue()
+    for name in range(10):
+        queue.schedule(name, name)
+    assert queue.run(most=most) == most
+    queue.close()
+
+
+def test_ties_are_broken_by_the_seed_and_not_by_the_order_of_ports() -> None:
+    orders = []
+    for seed in (1, 1, 2):
+        queue = Queue(seed)
+        for name in range(20):
+            queue.schedule(name, 7)
+        queue.run()
+        orders.append([name for _, name in queue.log])
+        queue.close()
+    assert orders[0] == orders[1] != orders[2]
+    assert orders[0] != sorted(orders[0])
+
+
+def test_each_of_two_wins_half_of_the_ties() -> None:
+    queue, first = Queue(), 0
+    for time in range(2000):
+        queue.schedule(0, time)
+        queue.schedule(1, time)
+        queue.run()
+        first += queue.log[-2][1] == 0
+    assert 900 < first < 1100
+    queue.close()
+
+
+def test_the_sources_know_no_machine(tmp_path: Path) -> None:
+    """Nothing in the event core reads a clock or the system's randomness."""
+    for source in (Path(__file__).parents[2] / "lab" / "sim").glob("*.[ch]"):
+        text = source.read_text()
+        for word in ("clock_gettime", "gettimeofday", "time(", "rand(", "random("):
+            assert f" {word}" not in text, f"{source.name} uses {word}"
