@@ -121,6 +121,22 @@ def stf() -> None:
     """Run a packet test: closlab stf PROG.p4|PROG.json TEST.stf."""
 
 
+@app.command()
+def bench() -> None:
+    """Measure: closlab bench NAME; without a name, say what there is."""
+
+
+@app.command()
+def shims(
+    folder: Annotated[Path, typer.Argument(help="Put it first in PATH.")],
+) -> None:
+    """Write p4c, simple_switch_grpc and the like into a folder: other labs then run on ours."""
+    from switch.shims import write_shims
+
+    for path in write_shims(folder):
+        print(path)
+
+
 def _passed_on(name: str) -> Callable[[list[str]], int] | None:
     """The function that takes a command's words as they are, if it is such a command."""
     match name:
@@ -136,6 +152,10 @@ def _passed_on(name: str) -> Callable[[list[str]], int] | None:
             from lab.stf import main as stf_main
 
             return stf_main
+        case "bench":
+            from lab.bench import main as bench_main
+
+            return bench_main
         case _:
             return None
 

@@ -22,7 +22,7 @@ from typing import IO, Any
 from mininet.log import setLogLevel
 from mininet.net import Mininet
 
-from controller import Counts, Target, install, read_counts, routes_of
+from controller import Counts, Target, install, plans_of, read_counts
 from lab.errors import RunError
 from lab.program import BuiltProgram
 from topologies import Fabric, Node
@@ -113,9 +113,8 @@ class Emulation:
             )
 
     def install_routes(self, done: Callable[[str], None]) -> None:
-        """Give every switch its program and its routes."""
-        routes = {switch.name: routes for switch, routes in routes_of(self.fabric).items()}
-        install(self.targets, routes, done)
+        """Give every switch its program and its plan."""
+        install(self.targets, plans_of(self.fabric), done)
 
     # --- using it -------------------------------------------------------------------------
 
