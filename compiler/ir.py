@@ -149,12 +149,13 @@ class Operation:
 
 @dataclass(slots=True, eq=False)
 class Block:
-    """Straight-line operations and a terminator."""
+    """Straight-line operations and a terminator; `inner` is a graph that runs before them."""
 
     ops: list[Operation] = field(default_factory=list)
     end: Terminator | None = None
     span: Span | None = None
     name: str = ""
+    inner: Block | None = None
 
 
 @dataclass(slots=True)

@@ -91,8 +91,7 @@ _SCAN = re.compile(
     r"""
     (?P<space>\s+)
   | (?P<name>[A-Za-z_]\w*)
-  | (?P<number>\d+[ws](?:0[xX][0-9A-Fa-f_]+|0[bB][01_]+|0[oO][0-7_]+|0[dD][0-9_]+|[0-9][0-9_]*)
-      | 0[xX][0-9A-Fa-f_]+ | 0[bB][01_]+ | 0[oO][0-7_]+ | 0[dD][0-9_]+ | [0-9][0-9_]*)
+  | (?P<number>\d\w*)
   | (?P<string>"(?:\\.|[^"\\\n])*")
   | (?P<op>\|\+\|=|\|-\|=|<<=|&&&|\|\+\||\|-\||\.\.\.|\.\.|\+\+|<<|&&|\|\||==|!=|<=|>=
       | \+=|-=|\*=|/=|%=|&=|\|=|\^=|[-+*/%&|^~!<>=(){}\[\];:,.?@\#])
@@ -146,9 +145,13 @@ def tokenize(text: str, diagnostics: Diagnostics) -> Tokens:
         texts.append("")
         starts.append(end)
     for index, start in suspects:
-        if not _in_annotation(kinds, index):
+        if texts[index] not in _FREE_FORM or not _in_annotation(kinds, index):
             _bad(texts[index], start, diagnostics)
     return Tokens(kinds, texts, starts)
+
+
+# What a free-form annotation may hold beyond the tokens of the language.
+_FREE_FORM = set("'`\\$")
 
 
 def _in_annotation(kinds: list[str], index: int) -> bool:

@@ -81,6 +81,19 @@ _DECL_STARTS = {
 }
 
 
+_TOP_STARTS = {
+    "control",
+    "parser",
+    "header",
+    "header_union",
+    "struct",
+    "enum",
+    "extern",
+    "package",
+    "typedef",
+}
+
+
 class _SyntaxError(Exception):
     """Unwinds to the nearest recovery point; already reported."""
 
@@ -191,14 +204,20 @@ class Parser:
         finally:
             self.scopes.pop()
 
+    def at_top_level(self) -> bool:
+        """Whether a declaration of the top level begins here, at the start of a line."""
+        return self.kinds[self.at] in _TOP_STARTS and self._column_zero()
+
     def recover_statement(self, start: int) -> None:
         """Skip to just after the broken statement."""
+        if self.at_top_level():
+            return
         if self.at == start and self.kinds[self.at] not in ("}", "end"):
             self.at += 1
         level = 0
         while True:
             kind = self.kinds[self.at]
-            if kind == "end":
+            if kind == "end" or (kind in _TOP_STARTS and self._column_zero()):
                 return
             if kind == "{":
                 level += 1
@@ -377,6 +396,10 @@ class Parser:
                 self.fail("expected an annotation's name after '@'")
             name = self.texts[self.at]
             self.at += 1
+            if name == "pragma":
+                while not self._begins_line() and self.kinds[self.at] != "end":
+                    self.at += 1
+                continue
             found.append(self._annotation_body(name, start))
         return tuple(found)
 
@@ -526,11 +549,8 @@ class Parser:
         if self.kinds[self.at] == "(":
             return self.primary()
         start = self.at
-        if self.kinds[self.at] == "number":
-            return self.number()
-        if self.is_name():
-            name, span = self.name()
-            return s.Name(span, name)
+        if self.kinds[self.at] == "number" or self.is_name():
+            return self.expression(_LEVELS["+"])
         self.at = start
         return self.fail(
             f"expected a width, found {self._found()}",
@@ -769,7 +789,7 @@ class Parser:
         self.expect("{", "the parser's parameters")
         body: list[s.Statement] = []
         states: list[s.StateDecl] = []
-        while self.kinds[self.at] not in ("}", "end"):
+        while self.kinds[self.at] not in ("}", "end") and not self.at_top_level():
             start = self.at
             depth, scopes = self.depth, len(self.scopes)
             try:
@@ -784,9 +804,20 @@ class Parser:
                 self.depth = depth
                 del self.scopes[scopes:]
                 self.recover_statement(start)
-        self.expect("}")
+        self._close(f"parser '{name}'")
         return s.ParserDecl(
             span, name, annotations, type_params, params, constructor, tuple(body), tuple(states)
+        )
+
+    def _close(self, what: str) -> None:
+        """The brace that ends a parser or control."""
+        if self.accept("}"):
+            return
+        self.diagnostics.error(
+            "missing-brace",
+            self.span(),
+            f"{what} is not closed before {self._found()}",
+            "a '}' is missing somewhere above; the indentation may tell where",
         )
 
     def _local(self, annotations: s.Annotations, where: str) -> s.Statement:
@@ -947,13 +978,13 @@ class Parser:
         self.expect("{", "the control's parameters")
         body: list[s.Statement] = []
         apply: s.Block | None = None
-        while self.kinds[self.at] not in ("}", "end"):
+        while self.kinds[self.at] not in ("}", "end") and not self.at_top_level():
             start = self.at
             depth, scopes = self.depth, len(self.scopes)
             try:
                 own = self.annotations()
                 kind = self.kinds[self.at]
-                if kind == "apply" and self.kinds[self.at + 1] == "{":
+                if kind == "apply" and self.kinds[self.at + 1] in ("{", "@"):
                     if apply is not None:
                         self.fail("this control already has an apply block", "merge the two")
                     self.at += 1
@@ -970,7 +1001,7 @@ class Parser:
                 if "apply" in self.kinds[start : self.at] and apply is None:
                     apply = s.Block(self.since(start), ())
                 self.recover_statement(start)
-        self.expect("}")
+        self._close(f"control '{name}'")
         if apply is None:
             if not self.diagnostics.error_count:
                 self.diagnostics.error(
@@ -1106,6 +1137,8 @@ class Parser:
         body: list[s.Statement] = []
         kinds = self.kinds
         while kinds[self.at] not in ("}", "end"):
+            if self.at_top_level():
+                raise _SyntaxError
             begin = self.at
             depth, scopes = self.depth, len(self.scopes)
             try:
@@ -1116,7 +1149,9 @@ class Parser:
                 self.recover_statement(begin)
         self.scopes.pop()
         self.depth -= 1
-        self.expect("}")
+        if self.kinds[self.at] == "end":
+            raise _SyntaxError
+        self.at += 1
         return s.Block(self.since(start), tuple(body), annotations)
 
     def statement(self) -> s.Statement:
@@ -1329,22 +1364,30 @@ class Parser:
         self.expect("{")
         cases: list[s.SwitchCase] = []
         while self.kinds[self.at] not in ("}", "end"):
-            begin = self.at
-            label: s.Expr
-            if self.accept("default"):
-                label = s.Default(self.since(begin), "default")
-            else:
-                label = self.expression()
-            self.expect(":", "the label")
-            where = self.since(begin)
-            body = self.block() if self.kinds[self.at] in ("{", "@") else None
-            if body is None and self.kinds[self.at] in ("name", "if", "return", "exit"):
-                after = self.kinds[self.at + 1]
-                if after not in (":", "."):
-                    self.fail("a case's statements stand in braces", "write 'label: { ... }'")
-            cases.append(s.SwitchCase(where, label, body))
+            begin, depth = self.at, self.depth
+            try:
+                cases.append(self._switch_case())
+            except _SyntaxError:
+                self.depth = depth
+                self.recover_statement(begin)
         self.expect("}")
         return s.Switch(span, value, tuple(cases))
+
+    def _switch_case(self) -> s.SwitchCase:
+        begin = self.at
+        label: s.Expr
+        if self.accept("default"):
+            label = s.Default(self.since(begin), "default")
+        else:
+            label = self.expression()
+        self.expect(":", "the label")
+        where = self.since(begin)
+        body = self.block() if self.kinds[self.at] in ("{", "@") else None
+        if body is None and self.kinds[self.at] in ("name", "if", "return", "exit"):
+            after = self.kinds[self.at + 1]
+            if after not in (":", "."):
+                self.fail("a case's statements stand in braces", "write 'label: { ... }'")
+        return s.SwitchCase(where, label, body)
 
     def _return(self) -> s.Statement:
         start = self.at
@@ -1495,6 +1538,8 @@ class Parser:
                 )
             if op == ">>" and kinds[self.at + 2] == "=" and self._adjacent(">", ">"):
                 break
+            if op == "+" and kinds[self.at + 1] == ":":
+                break
             self.at += 2 if op == ">>" else 1
             right = self.expression(found + 1)
             left = s.Binary(self.since(start), op, left, right)
@@ -1577,6 +1622,11 @@ class Parser:
                     low = self.expression()
                     self.expect("]", "the slice")
                     base = s.Slice(self._from(start_offset), base, index, low)
+                elif kinds[self.at] == "+" and kinds[self.at + 1] == ":":
+                    self.at += 2
+                    width = self.expression()
+                    self.expect("]", "the slice")
+                    base = s.PlusSlice(self._from(start_offset), base, index, width)
                 else:
                     self.expect("]", "the index")
                     base = s.Index(self._from(start_offset), base, index)
@@ -1649,7 +1699,7 @@ class Parser:
         signed = False
         for mark in ("w", "s"):
             head, sep, tail = text.partition(mark)
-            if sep and head.isdigit() and tail[:1].isdigit():
+            if sep and head.isdecimal() and head.isascii() and tail[:1].isdigit():
                 width, signed, text = int(head[:9]), mark == "s", tail
                 break
         value = _integer(text)
@@ -1764,7 +1814,10 @@ def _integer(text: str) -> int | None:
     body = digits[2:] if base != 10 or digits[1:2].lower() == "d" else digits
     if not body or len(body) > 4000:
         return None
-    return int(body, base)
+    try:
+        return int(body, base)
+    except ValueError:
+        return None
 
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}

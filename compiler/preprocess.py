@@ -91,7 +91,7 @@ class Preprocessor:
     def _file(self, content: str, name: str, path: Path, depth: int) -> None:
         stack: list[_Branch] = []
         lines = content.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-        blank = _blank_comments("\n".join(lines)).split("\n")
+        blank = blank_comments("\n".join(lines)).split("\n")
         index = 0
         while index < len(lines):
             original, text, number = lines[index], blank[index], index + 1
@@ -378,7 +378,7 @@ def _substitute(body: str, values: dict[str, str], expand: object) -> str:
     return "".join(out)
 
 
-def _blank_comments(text: str) -> str:
+def blank_comments(text: str) -> str:
     """Replace comments by spaces, keeping line breaks and columns."""
     out: list[str] = []
     at = 0

@@ -163,6 +163,15 @@ class Slice(Expr):
 
 
 @dataclass(frozen=True, slots=True)
+class PlusSlice(Expr):
+    """`base[low +: width]`."""
+
+    base: Expr
+    low: Expr
+    width: Expr
+
+
+@dataclass(frozen=True, slots=True)
 class Unary(Expr):
     """`! ~ - +`."""
 

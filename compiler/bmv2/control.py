@@ -16,7 +16,7 @@ from compiler.lower.graph import reachable, simplify
 
 if TYPE_CHECKING:
     from compiler.bmv2.position import Positions
-    from compiler.diagnostics import Diagnostics
+    from compiler.diagnostics import Diagnostics, Span
 
 _WRITES_FIRST = {
     "assign",
@@ -136,8 +136,8 @@ class Controls:
         elif isinstance(block.end, ir.Branch):
             self._conditions += 1
             end_name = f"node_{self._conditions + 1}"
-        if block.ops:
-            line = self.positions.line(block.ops[0].span)
+        if block.ops or block.inner:
+            line = self.positions.line(_place(block))
             return f"tbl_{self._unique(f'{self.stem}l{line}')}", end_name
         return end_name, end_name
 
@@ -154,7 +154,7 @@ class Controls:
             return None if target is None else entries[id(target)][0]
 
         end = block.end
-        if block.ops:
+        if block.ops or block.inner:
             assert first is not None
             following = name(end.target) if isinstance(end, ir.Jump) else last
             tables.append(self._code_table(first, block, following))
@@ -174,12 +174,14 @@ class Controls:
 
     def _code_table(self, name: str, block: ir.Block, following: str | None) -> dict[str, Any]:
         action_name = name.removeprefix("tbl_")
-        span = block.ops[0].span
+        span = _place(block)
+        code = self._linear(simplify(block.inner)) if block.inner else []
+        code += [self.primitive(op) for op in block.ops]
         action = {
             "name": action_name,
             "id": len(self.actions),
             "runtime_data": [],
-            "primitives": [self.primitive(op) for op in block.ops],
+            "primitives": code,
         }
         self.actions.append(action)
         self._tables += 1
@@ -333,6 +335,10 @@ class Controls:
             },
             "priority": priority,
         }
+
+
+def _place(block: ir.Block) -> Span | None:
+    return block.ops[0].span if block.ops and not block.inner else block.span
 
 
 def match_type(table: ir.Table) -> str:

@@ -17,7 +17,7 @@ _WHOLE = {"extract", "verify", "advance", "extract_VL"}
 def parsers(program: ir.Program, positions: Positions) -> dict[str, Any]:
     """The sections about parsing and deparsing."""
     names = _names(program)
-    states = [_state(block, i, names, positions, program) for i, block in enumerate(program.states)]
+    states = [_state(block, i, names, positions) for i, block in enumerate(program.states)]
     if not states:
         states = [
             {
@@ -68,7 +68,7 @@ def _names(program: ir.Program) -> dict[int, str]:
 
 
 def _state(
-    block: ir.Block, index: int, names: dict[int, str], positions: Positions, program: ir.Program
+    block: ir.Block, index: int, names: dict[int, str], positions: Positions
 ) -> dict[str, Any]:
     ops = [_op(op, positions) for op in block.ops]
     keys: list[dict[str, Any]] = []
@@ -81,14 +81,6 @@ def _state(
     if isinstance(end, ir.Select):
         keys = [reference(k) for k in end.keys]
         transitions = [_transition(case, end.keys, name(case.target)) for case in end.cases]
-    elif isinstance(end, ir.Branch):
-        flag = ir.FieldRef(t.BIT1, "scalars", _flag(program))
-        ops.append({"parameters": [target(flag), argument(end.condition)], "op": "set"})
-        keys = [reference(flag)]
-        transitions = [
-            {"type": "hexstr", "value": "0x01", "mask": None, "next_state": name(end.yes)},
-            _default(name(end.no)),
-        ]
     else:
         after = end.target if isinstance(end, ir.Jump) else None
         transitions = [_default(name(after))]
@@ -99,14 +91,6 @@ def _state(
         "transitions": transitions,
         "transition_key": keys,
     }
-
-
-def _flag(program: ir.Program) -> str:
-    """The field that carries a condition from a state's end into its transition."""
-    name = "parser_branch"
-    if not any(n == name for n, _, _ in program.scalars):
-        program.scalars.append((name, 1, False))
-    return name
 
 
 def _default(next_state: str | None) -> dict[str, Any]:

@@ -22,5 +22,6 @@ def check(program: s.Program, diagnostics: Diagnostics) -> c.Program:
         checker.top_level(declaration)
     checker.program.errors = list(checker.error_names)
     checker.program.match_kinds = list(checker.match_kinds)
-    lint(checker.program, checker.variables, diagnostics)
+    if not diagnostics.error_count:
+        lint(checker.program, checker.variables, diagnostics)
     return checker.program

@@ -128,7 +128,7 @@ class Base:
         scope = self.scopes[-1]
         if name in scope and not self._may_redeclare(scope[name], entry):
             self.error(
-                "duplicate", span, f"'{name}' is already declared here", "rename one of the two"
+                "duplicate", span, f"'{name}' is already declared here", _rename(scope[name], name)
             )
             return
         if len(self.scopes) > 1 and isinstance(entry, c.Variable) and name not in scope:
@@ -162,6 +162,12 @@ class Base:
     def names(self) -> list[str]:
         """All names in scope."""
         return [name for scope in self.scopes for name in scope]
+
+
+def _rename(old: Entry, name: str) -> str:
+    if isinstance(old, Declared) and isinstance(old.type, t.BlockType):
+        return f"an included file declares the type '{name}'; call yours My{name}"
+    return "rename one of the two"
 
 
 def _distance(one: str, other: str, limit: int) -> int:

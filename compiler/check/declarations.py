@@ -305,7 +305,8 @@ class Declarations(Tables, Statements):
                 optional=param.optional,
                 default=node.default,
             )
-            self.declare(node.name, variable, node.span)
+            if node.name not in self.scopes[-1] or len(found) == 0:
+                self.declare(node.name, variable, node.span)
             found.append(variable)
         return tuple(found)
 

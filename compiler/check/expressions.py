@@ -398,6 +398,25 @@ class Expressions(Typing):
             base = c.Cast(base.span, type_, base)
         return c.Slice(node.span, result, base, high, low)
 
+    def _plus_slice(self, node: s.PlusSlice, _: t.Type | None) -> c.Expr:
+        depth, self.lvalue_depth = self.lvalue_depth, 0
+        low = self.expr(node.low)
+        self.lvalue_depth = depth
+        width = self.constant_int(node.width, "a slice's width")
+        if width is None or low.type is t.ANYTHING:
+            return self.bad(node)
+        if isinstance(low, c.Const) and not isinstance(low.value, str):
+            high = s.Number(node.low.span, int(low.value) + width - 1, None, False)
+            first = s.Number(node.low.span, int(low.value), None, False)
+            return self._slice(s.Slice(node.span, node.base, high, first), None)
+        base = self.expr(node.base)
+        type_ = t.underlying(base.type)
+        if not isinstance(type_, t.Bits) or not 0 < width <= type_.width:
+            self.error("bad-slice", node.span, f"{width} bits cannot be taken out of {base.type}")
+            return self.bad(node)
+        shifted = self.operate(node, ">>", c.Cast(base.span, t.Bits(type_.width), base), low)
+        return c.Slice(node.span, t.Bits(width), shifted, width - 1, 0)
+
     # Operators
 
     def _unary(self, node: s.Unary, _: t.Type | None) -> c.Expr:
@@ -818,6 +837,7 @@ _RULES: dict[type, Callable[..., Any]] = {
     s.Member: Expressions._member,
     s.Index: Expressions._index,
     s.Slice: Expressions._slice,
+    s.PlusSlice: Expressions._plus_slice,
     s.Unary: Expressions._unary,
     s.Binary: Expressions._binary,
     s.Ternary: Expressions._ternary,

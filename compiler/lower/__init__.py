@@ -10,7 +10,9 @@ from compiler import syntax as s
 from compiler import types as t
 from compiler.instances import BlockInstance, Instances, annotation
 from compiler.lower.base import Frame, LoweringError
+from compiler.lower.expressions import convert
 from compiler.lower.graph import reachable, simplify
+from compiler.lower.loops import fold_loops
 from compiler.lower.parsers import Parsers
 from compiler.lower.shared import share
 from compiler.lower.storage import Storage
@@ -192,6 +194,22 @@ class Switch(Parsers):
         first = simplify(entry, merge_named=False)
         self.program.parser = first
         self.program.states = reachable(first)
+        self._branches()
+
+    def _branches(self) -> None:
+        """A parse state branches on fields only, so a condition becomes a field first."""
+        flag: ir.Value | None = None
+        for block in self.program.states:
+            if isinstance(block.end, ir.Branch):
+                if flag is None:
+                    flag = self.storage.scalar("branch", t.BIT1)
+                value = convert(block.end.condition, t.BIT1)
+                block.ops.append(ir.Operation("assign", (flag, value), block.end.span))
+                cases = [
+                    ir.Case(((1, 1),), None, block.end.yes),
+                    ir.Case((None,), None, block.end.no),
+                ]
+                block.end = ir.Select((flag,), cases)
 
     def _pipeline(self, name: str, instance: BlockInstance, places: list[Val]) -> None:
         self._start("control", name, instance)
@@ -205,6 +223,7 @@ class Switch(Parsers):
         except LoweringError:
             return
         share(entry, self.storage, self.diagnostics)
+        entry = fold_loops(entry, self.storage, instance.decl.decl.span)
         first = simplify(entry) or ir.Block(end=ir.Jump(None))
         self.program.pipelines.append(
             ir.Pipeline(name, first, instance.decl.decl.span, instance.path)
@@ -252,7 +271,8 @@ class Switch(Parsers):
         """A header nothing ever makes valid is never sent."""
         blocks = [*self.program.states]
         for pipeline in self.program.pipelines:
-            blocks += reachable(pipeline.entry)
+            for block in reachable(pipeline.entry):
+                blocks += [block, *reachable(block.inner)]
         for action in self.program.actions:
             blocks += reachable(action.entry)
         made: set[str] = set()

@@ -6,7 +6,12 @@ action stays atomic there.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from compiler import ir
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def successors(block: ir.Block) -> list[ir.Block | None]:
@@ -45,7 +50,7 @@ def reachable(entry: ir.Block | None) -> list[ir.Block]:
 def _thread(block: ir.Block | None) -> ir.Block | None:
     """Skip blocks that do nothing but jump."""
     seen: set[int] = set()
-    while block is not None and not block.ops and id(block) not in seen:
+    while block is not None and not block.ops and not block.inner and id(block) not in seen:
         seen.add(id(block))
         end = block.end
         if end is None:
@@ -58,24 +63,32 @@ def _thread(block: ir.Block | None) -> ir.Block | None:
     return block
 
 
-def _retarget(block: ir.Block) -> None:
+def retarget(block: ir.Block, change: Callable[[ir.Block | None], ir.Block | None]) -> None:
+    """Lead every way out of a block elsewhere."""
     end = block.end
     if end is None:
-        block.end = ir.Jump(None)
+        block.end = ir.Jump(change(None))
     elif isinstance(end, ir.Jump):
-        end.target = _thread(end.target)
+        end.target = change(end.target)
     elif isinstance(end, ir.Branch):
-        end.yes, end.no = _thread(end.yes), _thread(end.no)
-        if end.yes is end.no:
-            block.end = ir.Jump(end.yes)
+        end.yes, end.no = change(end.yes), change(end.no)
     elif isinstance(end, ir.Apply):
-        end.after, end.hit, end.miss = _thread(end.after), _thread(end.hit), _thread(end.miss)
-        end.by_action = {name: _thread(target) for name, target in end.by_action.items()}
-        _simplify_apply(end)
+        end.after, end.hit, end.miss = change(end.after), change(end.hit), change(end.miss)
+        end.by_action = {name: change(target) for name, target in end.by_action.items()}
     elif isinstance(end, ir.Select):
         end.cases = [
-            ir.Case(case.values, case.value_set, _thread(case.target)) for case in end.cases
+            ir.Case(case.values, case.value_set, change(case.target)) for case in end.cases
         ]
+
+
+def _tidy(block: ir.Block) -> None:
+    """Skip empty blocks on every way out, and drop choices that make no difference."""
+    retarget(block, _thread)
+    end = block.end
+    if isinstance(end, ir.Branch) and end.yes is end.no:
+        block.end = ir.Jump(end.yes)
+    elif isinstance(end, ir.Apply):
+        _simplify_apply(end)
 
 
 def _simplify_apply(end: ir.Apply) -> None:
@@ -93,7 +106,7 @@ def simplify(entry: ir.Block, *, merge_named: bool = True) -> ir.Block | None:
     """Tidy the graph from `entry`; the new entry."""
     first = _thread(entry) if merge_named or not entry.name else entry
     for block in reachable(first):
-        _retarget(block)
+        _tidy(block)
     blocks = reachable(first)
     counts: dict[int, int] = {}
     for block in blocks:
@@ -105,6 +118,7 @@ def simplify(entry: ir.Block, *, merge_named: bool = True) -> ir.Block | None:
             target = block.end.target
             if (
                 target is None
+                or target.inner
                 or counts.get(id(target)) != 1
                 or target is block
                 or (target is first or (target.name and not merge_named))

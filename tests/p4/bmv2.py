@@ -66,7 +66,7 @@ def is_here() -> bool:
 def packets_of(stf: Path) -> list[tuple[int, bytes]]:
     """The packets a test sends, in order."""
     found = re.findall(r"^\s*packet\s+(\S+)([^#\n]*)", stf.read_text(), re.MULTILINE)
-    return [(int(port, 0), bytes.fromhex(digits)) for port, digits in found]
+    return [(int(port, 0), bytes.fromhex("".join(digits.split()))) for port, digits in found]
 
 
 def ports_of(stf: Path) -> set[int]:

@@ -1,0 +1,20 @@
+#include "../../../p4/include/data.p4"
+
+control MyIngress(inout headers hdr, inout metadata meta, inout standard_metadata_t std) {
+    action a() {}
+    table t {
+        key = {
+            hdr.data.a : lpm;
+        }
+        actions = { a; }
+        const entries = {
+            0x0A000000 &&& 0xFF00FF00 : a();
+        }
+    }
+
+    apply {
+        t.apply();
+    }
+}
+
+#include "../../../p4/include/main.p4"

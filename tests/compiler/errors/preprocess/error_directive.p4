@@ -1,0 +1,3 @@
+#ifndef PORTS
+#error define PORTS with -D PORTS=n
+#endif

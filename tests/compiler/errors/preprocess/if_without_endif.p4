@@ -1,0 +1,2 @@
+#ifdef DEBUG
+const bit<8> X = 1;

@@ -1,0 +1,1 @@
+const tuple<bit<8>, bit<8>> X = { 1, b = 2 };

@@ -1,0 +1,6 @@
+parser P(packet_in pkt) {
+    state start {
+        transition accept;
+        verify(true, error.NoError);
+    }
+}

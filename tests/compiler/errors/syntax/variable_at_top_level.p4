@@ -1,0 +1,2 @@
+bit<8> counter;
+bit<8> limit = 5;

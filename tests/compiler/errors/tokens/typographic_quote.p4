@@ -1,0 +1,2 @@
+const bit<8> X = 8w1;
+@name(“x”) const bit<8> Y = 2;

@@ -1,0 +1,4 @@
+struct s_t {
+    bitt<8> a;
+    ethernet_t e;
+}

@@ -1,0 +1,16 @@
+#include "../../../p4/include/data.p4"
+
+control MyIngress(inout headers hdr, inout metadata meta, inout standard_metadata_t std) {
+    action a() {}
+    table t {
+        actions = { a; }
+        default_action = a();
+        sise = 10;
+    }
+
+    apply {
+        t.apply();
+    }
+}
+
+#include "../../../p4/include/main.p4"
