@@ -18,12 +18,14 @@
 #include "loop.h"
 
 #include <errno.h>
+#include <linux/rtnetlink.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -35,7 +37,8 @@
 #define BIG_RINGS 8         /* ports that get a large ring: a fabric has too many for that */
 #define BIG_RING (8u << 20)
 #define SMALL_RING (1u << 20)
-#define LINK_CHECK_NS 100000000 /* between two looks at the interfaces' state, wall clock */
+#define LINK_CHECK_NS 100000000 /* between two looks at the interfaces' state, wall clock: the
+                                  * kernel tells of changes, but not of other namespaces */
 #define SLEEP_MOST_NS 1000000000
 
 struct hosted {
@@ -57,6 +60,7 @@ struct loop {
     double dilation;
     ns_t origin;
     int epoll, knock;
+    int links; /* a netlink socket: readable when an interface of this namespace has changed */
     struct pkt_pool pool;
     pthread_mutex_t owner;
     unsigned waiting, served; /* atomic: threads at the door, and visits so far */
@@ -95,11 +99,16 @@ struct loop *loop_new(double dilation)
     loop->origin = wall();
     loop->epoll = epoll_create1(EPOLL_CLOEXEC);
     loop->knock = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    loop->links = socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE);
+    struct sockaddr_nl groups = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK};
     pthread_mutex_init(&loop->owner, NULL);
     pkt_pool_init(&loop->pool);
-    struct epoll_event event = {.events = EPOLLIN};
-    if (loop->epoll < 0 || loop->knock < 0 ||
-        epoll_ctl(loop->epoll, EPOLL_CTL_ADD, loop->knock, &event)) {
+    struct epoll_event knocks = {.events = EPOLLIN, .data.ptr = &loop->knock};
+    struct epoll_event changes = {.events = EPOLLIN, .data.ptr = &loop->links};
+    if (loop->epoll < 0 || loop->knock < 0 || loop->links < 0 ||
+        bind(loop->links, (struct sockaddr *)&groups, sizeof groups) ||
+        epoll_ctl(loop->epoll, EPOLL_CTL_ADD, loop->knock, &knocks) ||
+        epoll_ctl(loop->epoll, EPOLL_CTL_ADD, loop->links, &changes)) {
         loop_free(loop);
         return NULL;
     }
@@ -115,6 +124,8 @@ void loop_free(struct loop *loop)
         close(loop->epoll);
     if (loop->knock >= 0)
         close(loop->knock);
+    if (loop->links >= 0)
+        close(loop->links);
     pkt_pool_free(&loop->pool);
     pthread_mutex_destroy(&loop->owner);
     free(loop->hosts);
@@ -346,6 +357,35 @@ static ns_t time_to_sleep(const struct loop *loop, ns_t next)
     return wanted < NEAR_NS ? 0 : wanted;
 }
 
+/* What is read does not matter, only that something came. */
+static void drain(int fd)
+{
+    char text[8192];
+    ssize_t got;
+    do
+        got = read(fd, text, sizeof text);
+    while (got > 0 || (got < 0 && (errno == ENOBUFS || errno == EINTR)));
+}
+
+static void links_changed(struct loop *loop)
+{
+    drain(loop->links);
+    check_links(loop);
+}
+
+/* A port may have gone while we slept. */
+static void port_ready(struct loop *loop, const void *which, uint32_t events)
+{
+    for (uint32_t i = 0; i < loop->n_ports; i++) {
+        struct loop_port *port = loop->ports[i];
+        if (port != which)
+            continue;
+        port->has_frames = true;
+        if (events & EPOLLERR)
+            check_link(loop, port);
+    }
+}
+
 /* Note which ports have frames, after `sleep` at most. */
 static void ask_epoll(struct loop *loop, ns_t sleep)
 {
@@ -359,19 +399,12 @@ static void ask_epoll(struct loop *loop, ns_t sleep)
     if (sleep)
         pthread_mutex_lock(&loop->owner);
     for (int i = 0; i < n; i++) {
-        uint64_t count;
-        struct loop_port *port = events[i].data.ptr;
-        if (!port) {
-            if (read(loop->knock, &count, sizeof count) < 0)
-                continue;
-        }
-        /* A port may have gone while we slept. */
-        for (uint32_t k = 0; port && k < loop->n_ports; k++)
-            if (loop->ports[k] == port) {
-                port->has_frames = true;
-                if (events[i].events & EPOLLERR)
-                    check_link(loop, port);
-            }
+        if (events[i].data.ptr == &loop->knock)
+            drain(loop->knock);
+        else if (events[i].data.ptr == &loop->links)
+            links_changed(loop);
+        else
+            port_ready(loop, events[i].data.ptr, events[i].events);
     }
 }
 

@@ -379,6 +379,17 @@ static bool packet_send(void *driver, const uint8_t *frame, uint32_t len, ns_t w
     return true;
 }
 
+/* IFF_RUNNING follows the carrier after a while only, or never if nobody asks: a veth whose ends
+ * have the same index, in two namespaces, was seen without it for good. This asks. */
+static bool has_carrier(const struct packet_port *port)
+{
+    struct ethtool_value value = {.cmd = ETHTOOL_GLINK};
+    struct ifreq request = {0};
+    memcpy(request.ifr_name, port->interface, IFNAMSIZ);
+    request.ifr_data = (char *)&value;
+    return ioctl(port->fd, SIOCETHTOOL, &request) == 0 && value.data;
+}
+
 bool packet_check(struct packet_port *port)
 {
     struct ifreq request = {0};
@@ -401,9 +412,9 @@ bool packet_check(struct packet_port *port)
         if (!hear(port))
             return false;
     }
-    if (ioctl(port->fd, SIOCGIFFLAGS, &request))
+    if (ioctl(port->fd, SIOCGIFFLAGS, &request) || !(request.ifr_flags & IFF_UP))
         return false;
-    return (request.ifr_flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
+    return (request.ifr_flags & IFF_RUNNING) || has_carrier(port);
 }
 
 static uint64_t packet_missed(void *driver)

@@ -1,0 +1,312 @@
+"""Cases for test_interfaces.py: each runs as a process of its own, in a new network namespace.
+
+    python -m tests.switch.interfaces CASE FOLDER
+
+The switch is a wire: what enters at port 0 leaves at port 1, and the other way round. Hosts are
+packet sockets on the far ends of its veths, `a0 ~~ a1=port 0` and `b0 ~~ b1=port 1`.
+"""
+
+import random
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from compiler import compile_program
+from switch.dataplane import Dataplane, Loop, PortState, Program, Stats
+
+WIRE = """
+#include <core.p4>
+#include <v1model.p4>
+struct headers_t {}
+struct metadata_t {}
+parser p(packet_in b, out headers_t h, inout metadata_t m, inout standard_metadata_t s) {
+    state start { transition accept; }
+}
+control c(inout headers_t h, inout metadata_t m) { apply {} }
+control i(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) {
+    apply { s.egress_spec = s.ingress_port ^ 1; }
+}
+control e(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) { apply {} }
+control d(packet_out b, in headers_t h) { apply {} }
+V1Switch(p(), c(), i(), e(), c(), d()) main;
+"""
+SOL_PACKET, PACKET_AUXDATA, PACKET_IGNORE_OUTGOING = 263, 8, 23
+TAG_VALID, TPID_VALID = 0x10, 0x40
+MTU = 9216
+
+cases: dict[str, Callable[[Path], None]] = {}
+
+
+def case(function: Callable[[Path], None]) -> Callable[[Path], None]:
+    cases[function.__name__] = function
+    return function
+
+
+def run(words: str) -> None:
+    subprocess.run(words.split(), check=True, capture_output=True)
+
+
+def veth(left: str, right: str) -> None:
+    run(f"ip link add {left} type veth peer name {right}")
+    for end in (left, right):
+        Path(f"/proc/sys/net/ipv6/conf/{end}/disable_ipv6").write_text("1")
+        run(f"ip link set {end} mtu {MTU} up")
+
+
+def frame(size: int, number: int = 0, tags: bytes = b"", ether_type: int = 0x88B5) -> bytes:
+    """A frame whose bytes depend on its number."""
+    head = bytes([2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1]) + tags + struct.pack(">H", ether_type)
+    body = struct.pack(">I", number) + random.Random(number).randbytes(size)
+    return (head + body)[:size]
+
+
+class Host:
+    """A packet socket at a far end, that sends frames as they are and hears them as they were."""
+
+    def __init__(self, interface: str, *, hears_outgoing: bool = False) -> None:
+        self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+        self.socket.setsockopt(SOL_PACKET, PACKET_AUXDATA, 1)
+        if not hears_outgoing:
+            self.socket.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
+        self.socket.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE
+        self.socket.bind((interface, 0))
+        self.socket.settimeout(2)
+
+    def close(self) -> None:
+        self.socket.close()
+
+    def send(self, data: bytes) -> None:
+        self.socket.send(data)
+
+    def receive(self) -> bytes:
+        data, ancillary, _, _ = self.socket.recvmsg(20000, 256)
+        for level, kind, value in ancillary:
+            if (level, kind) == (SOL_PACKET, PACKET_AUXDATA):
+                status, _, _, _, _, tci, tpid = struct.unpack("IIIHHHH", value[:20])
+                if status & TAG_VALID:
+                    tpid = tpid if status & TPID_VALID else 0x8100
+                    data = data[:12] + struct.pack(">HH", tpid, tci) + data[12:]
+        return data
+
+    def receive_most(self, count: int) -> list[bytes]:
+        """Up to `count` frames, until none comes any more."""
+        got = []
+        try:
+            while len(got) < count:
+                got.append(self.receive())
+        except TimeoutError:
+            pass
+        return got
+
+
+@contextmanager
+def wire(folder: Path, *interfaces: str) -> Iterator[Dataplane]:
+    """The switch, with its ports."""
+    source = folder / "wire.p4"
+    source.write_text(WIRE)
+    program = Program.load(compile_program(source).json, name="wire")
+    with Loop() as loop, Dataplane("wire", program, loop=loop) as plane:
+        for number, interface in enumerate(interfaces):
+            plane.add_port(number, interface)
+        yield plane
+
+
+@contextmanager
+def two_hosts(folder: Path) -> Iterator[tuple[Dataplane, Host, Host]]:
+    veth("a0", "a1")
+    veth("b0", "b1")
+    with wire(folder, "a1", "b1") as plane, closing(Host("a0")) as a, closing(Host("b0")) as b:
+        yield plane, a, b
+
+
+def settled(plane: Dataplane) -> Stats:
+    """The account, once nothing moves any more."""
+    before = plane.stats()
+    while True:
+        time.sleep(0.05)
+        now = plane.stats()
+        if now == before:
+            assert now.received + now.copies == now.sent + sum(now.drops.values()) + now.held
+            return now
+        before = now
+
+
+def wait_until(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + 5
+    while not condition():
+        assert time.monotonic() < deadline, f"in vain: {what}"
+        time.sleep(0.005)
+
+
+@case
+def frames_of_all_sizes_pass_unchanged(folder: Path) -> None:
+    with two_hosts(folder) as (_, a, b):
+        for size in (14, 15, 60, 64, 1500, 2047, 2048, 2049, 4096, 4097, MTU, MTU + 14):
+            for source, sink in ((a, b), (b, a)):
+                source.send(frame(size, size))
+                assert sink.receive() == frame(size, size), size
+
+
+@case
+def tags_survive(folder: Path) -> None:
+    with two_hosts(folder) as (_, a, b):
+        dot1q, dot1ad = b"\x81\x00\xa0\x05", b"\x88\xa8\x60\x07"
+        for tags in (dot1q, dot1ad, dot1ad + dot1q, b"\x81\x00\x00\x00"):
+            for size in (64, MTU + 14):
+                sent = frame(size, 1, tags)
+                a.send(sent)
+                assert b.receive() == sent, tags.hex()
+
+
+@case
+def bursts_keep_their_order(folder: Path) -> None:
+    sizes = random.Random(1).choices((64, 200, 1500, 3000, 9000), k=3000)
+    with two_hosts(folder) as (plane, a, b):
+        # Captures on the switch's own interfaces forbid AF_XDP: the second round goes without.
+        for watched in (False, True):
+            watch = Host("b1", hears_outgoing=True) if watched else None
+            time.sleep(0.2)
+            for number, size in enumerate(sizes):
+                a.send(frame(size, number))
+            got = b.receive_most(len(sizes))
+            assert [struct.unpack(">I", f[14:18])[0] for f in got] == list(range(len(sizes)))
+            assert got == [frame(size, n) for n, size in enumerate(sizes)]
+            if watch:
+                assert watch.receive_most(len(sizes)) == got
+                watch.close()
+        stats = settled(plane)
+        assert stats.sent == stats.received == 2 * len(sizes)
+
+
+@case
+def every_frame_is_accounted_for_under_overload(folder: Path) -> None:
+    with two_hosts(folder) as (plane, a, b):
+        count = 30000
+        data = frame(64)
+        for _ in range(count):
+            a.send(data)
+        stats = settled(plane)
+        port = stats.ports[0]
+        assert port.rx_packets + port.rx_missed == count
+        assert len(b.receive_most(count)) == stats.sent == stats.ports[1].tx_packets
+
+
+@case
+def frames_for_nobody_are_drops(folder: Path) -> None:
+    with two_hosts(folder) as (plane, a, _):
+        # As the lab's faults do it: the far end goes away, and frames come faster than the news.
+        for _ in range(5):
+            for _ in range(200):
+                a.send(frame(64))
+            run("ip link set b0 down")
+            for _ in range(200):
+                a.send(frame(64))
+            run("ip link set b0 up")
+            wait_until(lambda: plane.stats().ports[1].is_up, "port 1 comes up")
+        stats = settled(plane)
+        assert stats.received == 2000
+        assert set(stats.drops) <= {"port_down", "send_failed"}
+        received = Path("/sys/class/net/b0/statistics/rx_packets")
+        run(f"mount -t sysfs sysfs {folder}")
+        received = folder / "class/net/b0/statistics/rx_packets"
+        assert int(received.read_text()) == stats.sent
+
+
+@case
+def links_go_and_come_back(folder: Path) -> None:
+    with two_hosts(folder) as (plane, a, b):
+
+        def is_up(port: int) -> bool:
+            return plane.stats().ports[port].is_up
+
+        def works() -> None:
+            with closing(Host("b0")) as sink:
+                a.send(frame(100, 7))
+                assert sink.receive() == frame(100, 7)
+
+        for end in ("b1", "b0"):  # ours, then the other end: loss of carrier
+            run(f"ip link set {end} down")
+            wait_until(lambda: not is_up(1), f"{end} down")
+            before = settled(plane)
+            a.send(frame(64))
+            after = settled(plane)
+            assert after.drops["port_down"] == before.drops.get("port_down", 0) + 1
+            run(f"ip link set {end} up")
+            wait_until(lambda: is_up(1), f"{end} up")
+            works()
+        b.close()
+        run("ip link del b1")
+        wait_until(lambda: not is_up(1), "b1 vanishes")
+        used = time.process_time()
+        time.sleep(0.5)
+        assert time.process_time() - used < 0.1, "a vanished interface keeps the loop busy"
+        veth("b0", "b1")
+        wait_until(lambda: is_up(1), "b1 made anew")
+        works()
+        states = [e.is_up for e in plane.drain() if isinstance(e, PortState) and e.port == 1]
+        assert states == [False, True] * 3
+
+
+@case
+def ports_in_other_namespaces(folder: Path) -> None:
+    # Two namespaces, each held by a process that does nothing.
+    holders = [subprocess.Popen(["unshare", "--net", "cat"], stdin=subprocess.PIPE) for _ in "ab"]
+    places = [f"/proc/{holder.pid}/ns/net" for holder in holders]
+    here = Path("/proc/self/ns/net").stat().st_ino
+    wait_until(lambda: all(Path(p).stat().st_ino != here for p in places), "namespaces")
+    for host, port, holder in (("a0", "a1", holders[0]), ("b0", "b1", holders[1])):
+        run(f"ip link add {host} type veth peer name {port} netns {holder.pid}")
+        Path(f"/proc/sys/net/ipv6/conf/{host}/disable_ipv6").write_text("1")
+        run(f"ip link set {host} up")
+        run(f"nsenter -t {holder.pid} -n ip link set {port} up")
+    with wire(folder) as plane, closing(Host("a0")) as a, closing(Host("b0")) as b:
+        plane.add_port(0, "a1", netns=places[0])
+        plane.add_port(1, fd=socket_in(holders[1].pid, "b1"))
+        for number in range(2000):
+            a.send(frame(64, number))
+        assert b.receive_most(2000) == [frame(64, number) for number in range(2000)]
+        b.send(frame(65))
+        while (got := a.receive())[:14] != frame(65)[:14]:
+            pass
+        assert got == frame(65)
+        run(f"nsenter -t {holders[1].pid} -n ip link set b1 down")
+        wait_until(lambda: not plane.stats().ports[1].is_up, "b1 down, elsewhere")
+    for holder in holders:
+        holder.kill()
+
+
+def socket_in(pid: int, interface: str) -> int:
+    """A bound packet socket of another process's network namespace, as a parent would pass it."""
+    ours, theirs = socket.socketpair()
+    code = (
+        "import array, socket, sys\n"
+        "s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)\n"
+        "s.bind((sys.argv[1], 0))\n"
+        "socket.send_fds(socket.socket(fileno=int(sys.argv[2])), [b'x'], [s.fileno()])\n"
+    )
+    words = ["nsenter", "-t", str(pid), "-n", sys.executable, "-c", code, interface]
+    with ours, theirs:
+        subprocess.run([*words, str(theirs.fileno())], pass_fds=[theirs.fileno()], check=True)
+        return socket.recv_fds(ours, 1, 1)[1][0]
+
+
+@case
+def idle_ports_cost_next_to_nothing(folder: Path) -> None:
+    names = [(f"h{n}", f"s{n}") for n in range(100)]
+    for pair in names:
+        veth(*pair)
+    with wire(folder, *(port for _, port in names)) as plane:
+        settled(plane)
+        used = time.process_time()
+        time.sleep(3)
+        share = (time.process_time() - used) / 3
+        assert share < 0.03, f"{share:.1%} of a core"
+
+
+if __name__ == "__main__":
+    cases[sys.argv[1]](Path(sys.argv[2]))

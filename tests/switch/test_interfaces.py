@@ -1,0 +1,41 @@
+"""Real interfaces: what enters a switch by one veth leaves it by another, whatever happens to them.
+
+Each case runs in namespaces of its own, see interfaces.py.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.switch.interfaces import cases
+
+ROOT = Path(__file__).resolve().parents[2]
+
+pytestmark = pytest.mark.mininet
+
+
+def unshare() -> list[str]:
+    """How to get private namespaces, or a skip that says why not."""
+    words = ["unshare", "--net", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
+    if shutil.which("unshare") is None or shutil.which("ip") is None:
+        pytest.skip("unshare (util-linux) or ip (iproute2) is not installed")
+    if subprocess.run([*words, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this user may not make network namespaces")
+    return words
+
+
+@pytest.mark.parametrize("case", cases)
+def test_interfaces(case: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*unshare(), sys.executable, "-m", "tests.switch.interfaces", case, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        cwd=ROOT,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
