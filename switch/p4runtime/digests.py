@@ -16,8 +16,6 @@ from switch.p4runtime import p4data
 from switch.p4runtime.errors import already_exists, invalid, not_found
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from switch.p4runtime.batch import Batch
     from switch.p4runtime.pipeline import Pipeline
 
@@ -57,12 +55,15 @@ class Digests:
             )
         )
 
-    def read(self, query: p4r.DigestEntry) -> Iterator[p4r.Entity]:
+    def read(self, query: p4r.DigestEntry) -> list[p4r.Entity]:
         """Return one digest's config, or all."""
+        entities = []
         for symbol in self._pipeline.symbols.digests.select(query.digest_id):
             config = self._configs.get(self._pipeline.digests[symbol.id].index)
             if config is not None:
-                yield p4r.Entity(digest_entry=p4r.DigestEntry(digest_id=symbol.id, config=config))
+                entry = p4r.DigestEntry(digest_id=symbol.id, config=config)
+                entities.append(p4r.Entity(digest_entry=entry))
+        return entities
 
     def acknowledgement(self, message: p4r.DigestListAck) -> dp.DigestAck:
         """Return what to tell the data plane of an ack."""

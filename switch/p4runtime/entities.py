@@ -115,7 +115,10 @@ class Entities:
     def read(
         self, queries: Iterable[p4r.Entity]
     ) -> tuple[Iterator[p4r.Entity], list[RequestError | None]]:
-        """Select what each query asks for; return the entities and an error or None per query."""
+        """Select what each query asks for; return the entities and an error or None per query.
+
+        Readers select at once, so that all queries see the same state, and may encode lazily.
+        """
         found: list[Iterable[p4r.Entity]] = []
         errors: list[RequestError | None] = []
         for query in queries:
@@ -153,9 +156,7 @@ class Entities:
         reader = self._readers.get(kind)
         if reader is None:
             raise unimplemented(f"{kind} is not supported")
-        found = reader(getattr(query, kind))
-        # Tables select at once and encode lazily; the others are small and must not fail later.
-        return found if kind == "table_entry" else list(found)
+        return reader(getattr(query, kind))
 
 
 class Rehearsal:

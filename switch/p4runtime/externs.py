@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from finsy.proto import p4r
+from finsy.proto import p4d, p4r
 
 from switch import dataplane as dp
 from switch.p4runtime import p4data
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from switch.p4runtime.batch import Batch, Plane
     from switch.p4runtime.keys import KeyCodec
     from switch.p4runtime.pipeline import Pipeline
-    from switch.p4runtime.symbols import Array
+    from switch.p4runtime.symbols import Array, Register
 
 MemberKey = tuple[tuple[int, ...], tuple[int, ...]]
 
@@ -62,16 +62,17 @@ class Externs:
             batch.ops.append(write)
 
     def read_counters(self, query: p4r.CounterEntry) -> Iterator[p4r.Entity]:
-        """Return one cell, one counter's or all."""
+        """Return one cell, one counter's or all; they are read now and encoded later."""
+        found = []
         for symbol in self._pipeline.symbols.counters.select(query.counter_id):
             info = self._pipeline.counters[symbol.id]
             index = _index(query, symbol, info.size, "counter") if query.counter_id else None
-            cells = self._plane.read_counter(info.index, index)
-            for position, cell in enumerate(cells, index or 0):
-                entry = p4r.CounterEntry(counter_id=symbol.id, index=p4r.Index(index=position))
-                entry.data.packet_count = cell.packets
-                entry.data.byte_count = cell.bytes
-                yield p4r.Entity(counter_entry=entry)
+            found.append((symbol, index or 0, self._plane.read_counter(info.index, index)))
+        return (
+            _counter_entity(symbol.id, position, cell)
+            for symbol, first, cells in found
+            for position, cell in enumerate(cells, first)
+        )
 
     # Meters
 
@@ -89,18 +90,19 @@ class Externs:
         batch.ops.append(dp.MeterWrite(info.index, index, rates_of(config)))
 
     def read_meters(self, query: p4r.MeterEntry) -> Iterator[p4r.Entity]:
-        """Return one meter's config, one array's or all."""
+        """Return one meter's config, one array's or all; they are read now and encoded later."""
         if query.HasField("counter_data"):
             raise unimplemented("meters do not count per colour here")
+        found = []
         for symbol in self._pipeline.symbols.meters.select(query.meter_id):
             info = self._pipeline.meters[symbol.id]
             index = _index(query, symbol, info.size, "meter") if query.meter_id else None
-            cells = self._plane.read_meter(info.index, index)
-            for position, rates in enumerate(cells, index or 0):
-                entry = p4r.MeterEntry(
-                    meter_id=symbol.id, index=p4r.Index(index=position), config=config_of(rates)
-                )
-                yield p4r.Entity(meter_entry=entry)
+            found.append((symbol, index or 0, self._plane.read_meter(info.index, index)))
+        return (
+            _meter_entity(symbol.id, position, rates)
+            for symbol, first, cells in found
+            for position, rates in enumerate(cells, first)
+        )
 
     # Registers
 
@@ -120,19 +122,18 @@ class Externs:
         batch.ops.append(dp.RegisterWrite(info.index, index, leaves[0]))
 
     def read_registers(self, query: p4r.RegisterEntry) -> Iterator[p4r.Entity]:
-        """Return one cell, one register's or all."""
-        types = self._pipeline.symbols.types
+        """Return one cell, one register's or all; they are read now and encoded later."""
+        found = []
         for symbol in self._pipeline.symbols.registers.select(query.register_id):
             info = self._pipeline.registers[symbol.id]
             index = _index(query, symbol, info.size, "register") if query.register_id else None
-            cells = self._plane.read_register(info.index, index)
-            for position, value in enumerate(cells, index or 0):
-                entry = p4r.RegisterEntry(
-                    register_id=symbol.id,
-                    index=p4r.Index(index=position),
-                    data=p4data.build(symbol.type, types, iter((value,))),
-                )
-                yield p4r.Entity(register_entry=entry)
+            found.append((symbol, index or 0, self._plane.read_register(info.index, index)))
+        types = self._pipeline.symbols.types
+        return (
+            _register_entity(symbol, position, p4data.build(symbol.type, types, iter((value,))))
+            for symbol, first, cells in found
+            for position, value in enumerate(cells, first)
+        )
 
     # Value sets
 
@@ -156,14 +157,16 @@ class Externs:
         joined = tuple(_join(codec, *member) for member in members)
         batch.ops.append(dp.ValueSetWrite(info.index, joined))
 
-    def read_value_sets(self, query: p4r.ValueSetEntry) -> Iterator[p4r.Entity]:
+    def read_value_sets(self, query: p4r.ValueSetEntry) -> list[p4r.Entity]:
         """Return one value set, or all."""
+        entities = []
         for symbol in self._pipeline.symbols.value_sets.select(query.value_set_id):
             codec = self._pipeline.value_set_keys[symbol.id]
             entry = p4r.ValueSetEntry(value_set_id=symbol.id)
             for member in self._members.get(self._pipeline.value_sets[symbol.id].index, ()):
                 entry.members.add(match=codec.encode(*member))
-            yield p4r.Entity(value_set_entry=entry)
+            entities.append(p4r.Entity(value_set_entry=entry))
+        return entities
 
 
 def _require_modify(verb: dp.Verb, what: str, symbol: Array) -> None:
@@ -186,6 +189,23 @@ def _index(
     if index >= size:
         raise out_of_range(f"{what} {symbol.name} has cells 0 to {size - 1}; there is no {index}")
     return index
+
+
+def _counter_entity(counter_id: int, index: int, cell: dp.CounterValue) -> p4r.Entity:
+    data = p4r.CounterData(packet_count=cell.packets, byte_count=cell.bytes)
+    entry = p4r.CounterEntry(counter_id=counter_id, index=p4r.Index(index=index), data=data)
+    return p4r.Entity(counter_entry=entry)
+
+
+def _meter_entity(meter_id: int, index: int, rates: dp.MeterRates | None) -> p4r.Entity:
+    config = config_of(rates)
+    entry = p4r.MeterEntry(meter_id=meter_id, index=p4r.Index(index=index), config=config)
+    return p4r.Entity(meter_entry=entry)
+
+
+def _register_entity(symbol: Register, index: int, data: p4d.P4Data) -> p4r.Entity:
+    entry = p4r.RegisterEntry(register_id=symbol.id, index=p4r.Index(index=index), data=data)
+    return p4r.Entity(register_entry=entry)
 
 
 def _join(codec: KeyCodec, values: tuple[int, ...], masks: tuple[int, ...]) -> tuple[int, int]:

@@ -353,9 +353,10 @@ class Tables:
             for index, record in self._defaults.items()
         ]
 
-    def read_direct_counter(self, query: p4r.DirectCounterEntry) -> Iterator[p4r.Entity]:
+    def read_direct_counter(self, query: p4r.DirectCounterEntry) -> list[p4r.Entity]:
         """Return direct counters: of one entry, one table or all tables."""
         wanted = p4r.TableEntry(counter_data=p4r.CounterData())
+        entities = []
         for table, records in self._direct_targets(query.table_entry, "counter"):
             states = self._states(table, records, wanted)
             for record in records:
@@ -365,18 +366,21 @@ class Tables:
                         table_entry=self._encode_key(table, record),
                         data=counter_data(state.counter),
                     )
-                    yield p4r.Entity(direct_counter_entry=entry)
+                    entities.append(p4r.Entity(direct_counter_entry=entry))
+        return entities
 
-    def read_direct_meter(self, query: p4r.DirectMeterEntry) -> Iterator[p4r.Entity]:
+    def read_direct_meter(self, query: p4r.DirectMeterEntry) -> list[p4r.Entity]:
         """Return direct meters: of one entry, one table or all tables."""
         if query.HasField("counter_data"):
             raise _no_colour_counters()
+        entities = []
         for table, records in self._direct_targets(query.table_entry, "meter"):
             for record in records:
                 entry = p4r.DirectMeterEntry(
                     table_entry=self._encode_key(table, record), config=record.meter
                 )
-                yield p4r.Entity(direct_meter_entry=entry)
+                entities.append(p4r.Entity(direct_meter_entry=entry))
+        return entities
 
     def find(self, entry: dp.Entry) -> p4r.TableEntry | None:
         """Return what an idle timeout notification says of an entry."""

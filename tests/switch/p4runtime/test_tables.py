@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import grpc
 import pytest
 from conftest import (
     Built,
@@ -332,6 +333,35 @@ def test_a_batch_may_be_all_or_nothing(built: Built, names: Names, atomicity: st
                 assert await read(client, names.entry("exact_and_lpm")) == [first]
 
     scenario()
+
+
+@asynchronous
+async def test_a_batch_of_entries_and_cells_rolls_back_whole(built: Built, names: Names):
+    cell = p4r.RegisterEntry(register_id=names.id("cells"), index=p4r.Index(index=3))
+    cell.data.bitstring = b"\x07"
+    entry = names.entry("mac", exact(1, 5), action=names.action("drop"))
+    full = [
+        names.entry("exact_and_lpm", exact(1, n), action=names.action("drop")) for n in range(5)
+    ]
+    rollback = p4r.WriteRequest.ROLLBACK_ON_ERROR
+    one_step = p4r.WriteRequest.DATAPLANE_ATOMIC
+    async with controlled(built) as (_, client):
+        batch = [update("MODIFY", cell), update("INSERT", entry)]
+        errors = await refused(
+            client, *batch, *(update("INSERT", e) for e in full), atomicity=rollback
+        )
+        assert errors[-1].canonical_code == rpc_code.RESOURCE_EXHAUSTED
+        assert {e.canonical_code for e in errors[:-1]} == {rpc_code.ABORTED}
+        (found,) = await client.read(entity_of(cell))
+        assert found.register_entry.data.bitstring == b"\0"
+        assert await read(client, names.entry("mac")) == []
+        error = await fails(client.write(*batch, atomicity=one_step))
+        assert error.code() == grpc.StatusCode.UNIMPLEMENTED
+        assert await read(client, names.entry("mac")) == []
+        await client.write(*batch, atomicity=rollback)
+        (found,) = await client.read(entity_of(cell))
+        assert found.register_entry == cell
+        await client.write(batch[0], atomicity=one_step)
 
 
 @asynchronous
