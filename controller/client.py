@@ -8,22 +8,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 import finsy as fy
 
-from controller.routes import Route
-from controller.tables import DROP_REASONS, DROPPED, RECEIVED, SENT, entities
+from controller.entities import Changes, DefaultAction, Entity, Plan, changes
+from controller.tables import DROP_REASONS, DROPPED, RECEIVED, SENT
+from controller.wire import canonical, from_finsy, to_finsy
 
 _T = TypeVar("_T")
 # finsy tells of every switch that offers no gNMI; what matters is raised as an exception.
 logging.getLogger("finsy").setLevel(logging.ERROR)
 
 _ENTITIES_PER_WRITE = 512
-_CONNECT_TIMEOUT_S = 15.0
+_ANSWER_TIMEOUT_S = 60.0  # a switch may have to compile the program first
 
 
 class ControllerError(Exception):
@@ -73,19 +74,59 @@ def _port_difference(
 
 def install(
     targets: Iterable[Target],
-    routes: dict[str, tuple[Route, ...]],
+    plans: Mapping[str, Plan],
     done: Callable[[str], None] = lambda _: None,
-) -> None:
-    """Push the program and the routes to every switch; ``done`` hears of each that is ready."""
+) -> dict[str, int]:
+    """See to it that every switch runs the program and has its plan, and no more than that.
 
-    async def install_one(target: Target) -> None:
+    What a switch already has right is not touched. ``done`` hears of each switch that is ready;
+    returned is how many entities had to be changed.
+    """
+
+    async def install_one(target: Target) -> tuple[str, int]:
         async with _connected(target) as switch:
-            updates = list(entities(routes[target.name]))
-            for at in range(0, len(updates), _ENTITIES_PER_WRITE):
-                await switch.write([+entity for entity in updates[at : at + _ENTITIES_PER_WRITE]])
+            changed = await reconcile(switch, plans[target.name])
         done(target.name)
+        return target.name, len(changed)
 
-    _on_all(targets, install_one)
+    return dict(_on_all(targets, install_one))
+
+
+async def reconcile(switch: fy.Switch, plan: Plan) -> Changes:
+    """Compare what a switch has with its plan, and write the difference."""
+    wanted = canonical(plan, switch.p4info)
+    difference = changes(await read_plan(switch, wanted), wanted)
+    writes = (
+        *(+to_finsy(entity) for entity in difference.add if not _is_default(entity)),
+        *(~to_finsy(entity) for entity in difference.add if _is_default(entity)),
+        *(~to_finsy(entity) for entity in difference.change),
+        *(-to_finsy(entity) for entity in difference.remove),
+    )
+    for at in range(0, len(writes), _ENTITIES_PER_WRITE):
+        await switch.write(writes[at : at + _ENTITIES_PER_WRITE])
+    return difference
+
+
+async def read_plan(switch: fy.Switch, wanted: Plan = ()) -> Plan:
+    """Everything of a plan's kinds that a switch has."""
+    entities = [
+        fy.P4TableEntry(),
+        fy.P4MulticastGroupEntry(),
+        fy.P4CloneSessionEntry(),
+        *(
+            fy.P4TableEntry(entity.table, is_default_action=True)
+            for entity in wanted
+            if isinstance(entity, DefaultAction)
+        ),
+    ]
+    # finsy declares the overloads of read() as coroutines; what it returns is a generator.
+    answers = switch.read(entities)
+    found = [from_finsy(entity) async for entity in answers]  # type: ignore[attr-defined]
+    return tuple(entity for entity in found if entity is not None)
+
+
+def _is_default(entity: Entity) -> bool:
+    return isinstance(entity, DefaultAction)
 
 
 def read_counts(targets: Iterable[Target]) -> dict[str, Counts]:
@@ -128,14 +169,17 @@ def _on_all(targets: Iterable[Target], work: Callable[[Target], Awaitable[_T]]) 
     """Work on all switches at once; the first failure names its switch."""
 
     async def one(target: Target) -> _T:
-        try:
-            async with asyncio.timeout(_CONNECT_TIMEOUT_S):
-                return await work(target)
-        except TimeoutError:
+        # A task of its own: finsy does not let a cancellation from outside through.
+        task = asyncio.ensure_future(work(target))
+        done, _ = await asyncio.wait({task}, timeout=_ANSWER_TIMEOUT_S)
+        if not done:
+            task.cancel()
             raise ControllerError(
                 f"{target.name} at {target.address} did not answer within "
-                f"{_CONNECT_TIMEOUT_S:.0f} s; is its switch process running?"
-            ) from None
+                f"{_ANSWER_TIMEOUT_S:.0f} s; is its switch process running?"
+            )
+        try:
+            return task.result()
         except fy.P4ClientError as error:
             raise ControllerError(f"{target.name} at {target.address} refused: {error}") from error
 

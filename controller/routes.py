@@ -28,6 +28,7 @@ class Route:
 
     prefix: IPv4Network
     next_hops: tuple[NextHop, ...]
+    leaf: int = 0  # whose hosts these are, if not this switch's own
 
 
 def routes_of(fabric: Fabric) -> dict[Node, tuple[Route, ...]]:
@@ -64,4 +65,5 @@ def _to_leaf(fabric: Fabric, switch: Node, leaf: Node, distance: dict[Node, int]
     return Route(
         fabric.prefix(leaf),
         tuple(NextHop(fabric.port_towards(switch, peer), fabric.mac(peer)) for peer in nearer),
+        leaf.number,
     )

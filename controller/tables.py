@@ -1,18 +1,43 @@
-"""The fabric program's tables as P4Runtime entities: the one place that knows their names."""
+"""The fabric program's tables: the one place in Python that knows their names and numbers.
+
+``plan_of`` says everything a switch is to be told; each mechanism of p4src/ has a function here.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network
 
-import finsy as fy
+from controller import thresholds
+from controller.entities import (
+    CloneSession,
+    Entity,
+    Match,
+    MulticastGroup,
+    Plan,
+    TableEntry,
+    default,
+    entry,
+)
+from controller.routes import NextHop, Route, routes_of
+from controller.settings import (
+    DSCP_PRIORITIES,
+    USUAL,
+    LinkSpec,
+    Loss,
+    Policy,
+    Rule,
+    Settings,
+    SettingsError,
+)
+from topologies import Fabric, Node, NodeKind
 
-from controller.routes import NextHop, Route
-
-ROUTES = "ipv4_routes"
-NEXT_HOPS = "next_hops"
 RECEIVED = "received"
 SENT = "sent"
 DROPPED = "dropped"
+MARKED = "marked"
 
 # In the order of drop_reason_t in p4src/types.p4.
 DROP_REASONS = (
@@ -23,32 +48,415 @@ DROP_REASONS = (
     "ttl_expired",
     "no_route",
     "no_next_hop",
+    "buffer_full",
+    "headroom_full",
+    "pause_storm",
+    "port_down",
+    "injected_loss",
+    "denied",
+    "other_tenant",
 )
 
+PRIORITIES = range(8)
+MOST_MEMBERS = 16  # of a group
+SESSION_REPORTS = 1000
+GROUP_ALL_PORTS = 1
+CONTROL_QUEUE = 7
+_PORT_MASK = 0x1FF
 
-def entities(routes: tuple[Route, ...]) -> Iterator[fy.P4TableEntry]:
-    """Table entries of a switch's routes; equal sets of next hops share a group."""
+
+def session_of(port: int) -> int:
+    """The clone session that leads back out of a port."""
+    return port + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A switch in its fabric, with the links at its ports."""
+
+    fabric: Fabric
+    switch: Node
+    settings: Settings
+
+    def ticks(self, ns: float) -> int:
+        """A time as the target counts it; one that is not zero does not become so."""
+        return max(1, round(ns / self.settings.tick_ns)) if ns else 0
+
+    @property
+    def ports(self) -> dict[int, Node]:
+        """What hangs at each port."""
+        return self.fabric.ports(self.switch)
+
+    def link(self, port: int) -> LinkSpec:
+        """The cable at a port."""
+        peer = self.ports[port]
+        is_host = peer.kind is NodeKind.HOST
+        usual = self.settings.host_link if is_host else self.settings.fabric_link
+        own = self.fabric.speed(self.switch, peer)
+        return LinkSpec(
+            rate_bps=usual.rate_bps if own.rate_bps is None else own.rate_bps,
+            delay_ns=usual.delay_ns if own.delay_ns is None else own.delay_ns,
+        )
+
+    @property
+    def host_ports(self) -> dict[int, Node]:
+        """The ports at which hosts hang."""
+        return {port: peer for port, peer in self.ports.items() if peer.kind is NodeKind.HOST}
+
+    @property
+    def lossless(self) -> frozenset[int]:
+        """The priorities that may not lose anything."""
+        return self.settings.lossless if self.settings.pfc.enabled else frozenset()
+
+
+def plan_of(
+    fabric: Fabric, switch: Node, routes: tuple[Route, ...], settings: Settings = USUAL
+) -> Plan:
+    """Everything a switch is to be told."""
+    site = Site(fabric, switch, settings)
+    return (
+        *_classes(),
+        *_routes(site, routes),
+        *_policies(site),
+        *_buffer(site),
+        *_pause(site),
+        *_marking(site),
+        *_load(site),
+        *_telemetry(site),
+        *_permissions(site),
+        *_losses(site),
+    )
+
+
+# --- classify.p4, route.p4, path.p4, forward.p4 ------------------------------------------------
+
+
+def _classes() -> Iterator[Entity]:
+    for dscp, priority in DSCP_PRIORITIES.items():
+        yield entry("dscp_priorities", {"hdr.ipv4.dscp": dscp}, "set_priority", priority=priority)
+
+
+def _routes(site: Site, routes: tuple[Route, ...]) -> Iterator[Entity]:
+    """Routes; equal sets of next hops share a group."""
     groups: dict[tuple[NextHop, ...], int] = {}
     for route in routes:
         if len(route.next_hops) > 1 and route.next_hops not in groups:
             groups[route.next_hops] = len(groups) + 1
     for next_hops, group in groups.items():
-        for member, hop in enumerate(next_hops):
-            yield fy.P4TableEntry(
-                NEXT_HOPS,
-                match=fy.Match(**{"meta.group": group, "meta.member": member}),
-                action=fy.Action("next_hop", port=hop.port, next_mac=hop.mac),
-            )
+        ports = _weighted(site, next_hops)
+        places = {f"p{i}": ports[i] if i < len(ports) else 0 for i in range(MOST_MEMBERS)}
+        yield entry(
+            "groups",
+            {"meta.group": group},
+            "ports",
+            count=len(ports),
+            shift=_hash_shift(site.switch),
+            **places,
+        )
+    neighbours = {hop.port: hop.mac for next_hops in groups for hop in next_hops}
+    for port, mac in sorted(neighbours.items()):
+        yield entry("neighbours", {"meta.out_port": port}, "neighbour", mac=_mac(mac))
     for route in routes:
-        yield fy.P4TableEntry(
-            ROUTES,
-            match=fy.Match(**{"hdr.ipv4.dst_addr": str(route.prefix)}),
-            action=_towards(route, groups),
+        yield _route(route, groups)
+
+
+def _route(route: Route, groups: dict[tuple[NextHop, ...], int]) -> TableEntry:
+    match: dict[str, Match] = {
+        "hdr.ipv4.dst_addr": (int(route.prefix.network_address), route.prefix.prefixlen)
+    }
+    if len(route.next_hops) == 1:
+        (hop,) = route.next_hops
+        return entry("ipv4_routes", match, "to_port", port=hop.port, next_mac=_mac(hop.mac))
+    group = groups[route.next_hops]
+    return entry("ipv4_routes", match, "to_group", group=group, leaf=route.leaf)
+
+
+def _weighted(site: Site, next_hops: tuple[NextHop, ...]) -> tuple[int, ...]:
+    """A group's ports, each as often as its rate deserves."""
+    if len(next_hops) > MOST_MEMBERS:
+        raise SettingsError(
+            f"{site.switch} has {len(next_hops)} equal ways to one prefix; a group holds "
+            f"{MOST_MEMBERS}: build the fabric with fewer spines"
+        )
+    rates = [site.link(hop.port).rate_bps for hop in next_hops]
+    unit = math.gcd(*rates)
+    shares = [rate // unit for rate in rates]
+    if sum(shares) > MOST_MEMBERS:  # as near as a group allows
+        scale = MOST_MEMBERS / sum(shares)
+        shares = [max(1, math.floor(share * scale)) for share in shares]
+        while sum(shares) > MOST_MEMBERS:
+            shares[shares.index(max(shares))] -= 1
+    return tuple(
+        hop.port for hop, share in zip(next_hops, shares, strict=True) for _ in range(share)
+    )
+
+
+def _hash_shift(switch: Node) -> int:
+    """Which bits of a hash a tier goes by, so that no two tiers use the same."""
+    return 4 * (switch.kind - NodeKind.LEAF)
+
+
+def _mac(text: str) -> int:
+    return int(text.replace(":", ""), 16)
+
+
+def _policies(site: Site) -> Iterator[Entity]:
+    lb = site.settings.lb
+    for priority in PRIORITIES:
+        policy = lb.by_priority.get(priority, lb.policy)
+        if policy is Policy.CONGA and site.switch.kind is not NodeKind.LEAF:
+            policy = Policy.ECMP  # only leaves know how busy the ways are
+        params: dict[str, int] = {}
+        if policy in (Policy.FLOWLET, Policy.DLB, Policy.CONGA):
+            params["flowlet_gap"] = site.ticks(lb.flowlet_gap_ns)
+        if policy is Policy.CONGA:
+            params["leaf"] = site.switch.number
+            params["age"] = site.ticks(lb.metric_age_ns)
+            params["load_window_shift"] = _window_shift(site)
+        if policy is not Policy.ECMP:
+            match: dict[str, Match] = {"meta.priority": priority}
+            yield entry("path_policies", match, f"use_{policy.value}", **params)
+    if site.switch.kind is NodeKind.LEAF:
+        yield default("conga_ends", "learn")
+
+
+# --- buffer.p4 -----------------------------------------------------------------------------------
+
+
+def headroom_of(site: Site, port: int) -> int:
+    """The headroom of each lossless priority of a port."""
+    pfc = site.settings.pfc
+    if pfc.headroom is not None:
+        return pfc.headroom
+    return thresholds.headroom(site.link(port), site.settings.max_frame, pfc.response_ns)
+
+
+def pool_of(site: Site) -> int:
+    """What all queues of a switch share."""
+    headrooms = [headroom_of(site, port) for port in site.ports for _ in site.lossless]
+    return thresholds.pool(site.settings, headrooms, len(headrooms))
+
+
+def _refresh(site: Site, port: int) -> int:
+    """When a pause is sent again: at half of what it lasts."""
+    return site.ticks(thresholds.pause_ns(site.link(port), site.settings.pfc.quanta) / 2)
+
+
+def _buffer(site: Site) -> Iterator[Entity]:
+    settings = site.settings
+    pool = pool_of(site)
+    alpha = thresholds.alpha_code(settings.buffer.alpha)
+    gap = settings.pfc.xon_gap
+    for port in site.ports:
+        for priority in PRIORITIES:
+            match: dict[str, Match] = {
+                "standard_metadata.ingress_port": port,
+                "meta.priority": priority,
+            }
+            common = {"pool_size": pool, "queue_alpha": alpha}
+            if priority in site.lossless:
+                yield entry(
+                    "buffer_profiles",
+                    match,
+                    "lossless",
+                    **common,
+                    queue_reserved=settings.buffer.reserved,
+                    queue_headroom=headroom_of(site, port),
+                    xon_below_xoff=2 * settings.max_frame if gap is None else gap,
+                    pause_refresh=_refresh(site, port),
+                )
+            else:
+                yield entry("buffer_profiles", match, "lossy", **common, queue_reserved=0)
+
+
+# --- pause.p4 ------------------------------------------------------------------------------------
+
+
+def _pause(site: Site) -> Iterator[Entity]:
+    pfc = site.settings.pfc
+    yield MulticastGroup(GROUP_ALL_PORTS, tuple(site.ports))
+    for port in site.ports:
+        yield CloneSession(session_of(port), port, CONTROL_QUEUE)
+        if not site.lossless:
+            continue
+        yield entry(
+            "pause_links",
+            {"standard_metadata.ingress_port": port},
+            "link",
+            pause_quantum=round(
+                thresholds.pause_ns(site.link(port), 1) * 65536 / site.settings.tick_ns
+            ),
+            classes=sum(1 << priority for priority in site.lossless),
+            storm_after=site.ticks(pfc.watchdog_ns),
+        )
+        yield entry(
+            "pause_senders",
+            {"standard_metadata.egress_port": port},
+            "sender",
+            mac=_mac(site.fabric.mac(site.switch)),
+            pause_quanta=pfc.quanta,
+            pause_refresh=_refresh(site, port),
         )
 
 
-def _towards(route: Route, groups: dict[tuple[NextHop, ...], int]) -> fy.Action:
-    if len(route.next_hops) == 1:
-        (hop,) = route.next_hops
-        return fy.Action("to_port", port=hop.port, next_mac=hop.mac)
-    return fy.Action("to_group", group=groups[route.next_hops], size=len(route.next_hops))
+# --- mark.p4, load.p4 ----------------------------------------------------------------------------
+
+
+def _marking(site: Site) -> Iterator[Entity]:
+    ecn = site.settings.ecn
+    if not ecn.enabled:
+        return
+    gradient = thresholds.marking_gradient(ecn.kmin, ecn.kmax, ecn.pmax)
+    for port in site.ports:
+        for priority in site.settings.lossless:
+            match: dict[str, Match] = {
+                "standard_metadata.egress_port": port,
+                "meta.priority": priority,
+            }
+            yield entry(
+                "ecn_profiles",
+                match,
+                "between",
+                queue_min=ecn.kmin,
+                queue_max=ecn.kmax,
+                gradient=gradient,
+            )
+
+
+def _window_shift(site: Site) -> int:
+    return max(0, round(math.log2(site.settings.lb.load_window_ns / site.settings.tick_ns)))
+
+
+def _load(site: Site) -> Iterator[Entity]:
+    settings = site.settings
+    conga = Policy.CONGA in (settings.lb.policy, *settings.lb.by_priority.values())
+    if not conga and not settings.telemetry.share:
+        return
+    shift = _window_shift(site)
+    for port in site.ports:
+        held = thresholds.bytes_in(site.link(port), settings.tick_ns * 2**shift)
+        yield entry(
+            "link_loads",
+            {"standard_metadata.egress_port": port},
+            "measure",
+            window_shift=shift,
+            per_byte=round(2**48 / held),
+        )
+
+
+# --- telemetry.p4, report.p4 ---------------------------------------------------------------------
+
+
+def node_id(switch: Node) -> int:
+    """A switch's number in telemetry: its kind, and its number among those."""
+    return int(switch.kind) << 16 | switch.number
+
+
+def _telemetry(site: Site) -> Iterator[Entity]:
+    telemetry = site.settings.telemetry
+    if telemetry.share:
+        yield default("int_hops", "be_hop", node_id=node_id(site.switch))
+        for port in site.host_ports:
+            yield entry(
+                "int_flows",
+                {"standard_metadata.ingress_port": (port, _PORT_MASK)},
+                "watch",
+                1,
+                share=thresholds.chance(telemetry.share),
+                instructions=telemetry.instructions,
+                hop_words=telemetry.hop_words,
+                hops=telemetry.hops,
+                domain=telemetry.domain,
+            )
+            yield entry("int_sinks", {"standard_metadata.egress_port": port}, "end")
+    if telemetry.report_port is None:
+        return
+    if telemetry.drop_share:
+        for block in ("drop_reports", "late_drop_reports"):
+            for reason in range(1, len(DROP_REASONS)):
+                yield entry(
+                    f"{block}.drop_reports",
+                    {"meta.drop_reason": reason},
+                    f"{block}.tell",
+                    share=thresholds.chance(telemetry.drop_share),
+                )
+    yield CloneSession(SESSION_REPORTS, telemetry.report_port)
+    yield default(
+        "collectors",
+        "to_collector",
+        node=node_id(site.switch),
+        src_mac=_mac(site.fabric.mac(site.switch)),
+        dst_mac=0xFFFFFFFFFFFF,
+        src_addr=(172 << 24) | (16 << 16) | node_id(site.switch) & 0xFFFFF,
+        dst_addr=int(IPv4Address(telemetry.collector)),
+        dst_port=telemetry.collector_port,
+    )
+
+
+# --- permit.p4, lose.p4 --------------------------------------------------------------------------
+
+
+def _permissions(site: Site) -> Iterator[Entity]:
+    tenants = site.settings.tenants
+    if tenants:
+        for port, host in site.host_ports.items():
+            if host.name in tenants:
+                yield entry(
+                    "tenant_ports",
+                    {"standard_metadata.ingress_port": port},
+                    "belongs_to",
+                    number=tenants[host.name],
+                )
+        if site.host_ports:
+            for name, tenant in tenants.items():
+                address = int(site.fabric.address(site.fabric.node(name)))
+                yield entry("tenant_hosts", {"hdr.ipv4.dst_addr": address}, "is_of", number=tenant)
+    for place, rule in enumerate(site.settings.rules):
+        yield entry(
+            "access_list",
+            _rule_match(rule),
+            "allow" if rule.allow else "deny",
+            len(site.settings.rules) - place,
+        )
+
+
+def _rule_match(rule: Rule) -> dict[str, Match]:
+    match: dict[str, Match] = {}
+    for key, prefix in (("src_addr", rule.src), ("dst_addr", rule.dst)):
+        if prefix is not None:
+            network = IPv4Network(prefix)
+            match[f"hdr.ipv4.{key}"] = (int(network.network_address), int(network.netmask))
+    if rule.protocol is not None:
+        match["hdr.ipv4.protocol"] = (rule.protocol, 0xFF)
+    for key, port in (("src_port", rule.src_port), ("dst_port", rule.dst_port)):
+        if port is not None:
+            match[f"meta.{key}"] = (port, 0xFFFF)
+    return match
+
+
+def _losses(site: Site) -> Iterator[Entity]:
+    for loss in site.settings.losses:
+        if loss.switch == site.switch.name:
+            yield from _loss(loss)
+
+
+def _loss(loss: Loss) -> Iterator[Entity]:
+    port, table, action = (
+        ("ingress_port", "receive_losses", "arrival_losses.lose")
+        if loss.received
+        else ("egress_port", "send_losses", "departure_losses.lose")
+    )
+    for priority in PRIORITIES if loss.priority is None else (loss.priority,):
+        match: dict[str, Match] = {
+            f"standard_metadata.{port}": loss.port,
+            "meta.priority": priority,
+        }
+        yield entry(table, match, action, chance=thresholds.chance(loss.share))
+
+
+def plans_of(fabric: Fabric, settings: Settings = USUAL) -> dict[str, Plan]:
+    """Every switch's plan, by its name."""
+    return {
+        switch.name: plan_of(fabric, switch, routes, settings)
+        for switch, routes in routes_of(fabric).items()
+    }

@@ -9,6 +9,8 @@
 #include "headers.p4"
 #include "sizes.p4"
 
+counter(DROP_REASONS, CounterType.packets) dropped;    // ingress and egress share it
+
 control account_received(in standard_metadata_t standard_metadata) {
     counter(PORTS, CounterType.packets_and_bytes) received;
     apply {
@@ -24,7 +26,6 @@ control account_sent(in standard_metadata_t standard_metadata) {
 }
 
 control account_dropped(in metadata_t meta, inout standard_metadata_t standard_metadata) {
-    counter(DROP_REASONS, CounterType.packets) dropped;
     apply {
         dropped.count((bit<32>)(bit<8>)meta.drop_reason);
         mark_to_drop(standard_metadata);

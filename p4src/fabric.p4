@@ -8,50 +8,135 @@
 
 #include "parser.p4"
 #include "checksums.p4"
+#include "account.p4"
+#include "classify.p4"
+#include "permit.p4"
+#include "lose.p4"
 #include "route.p4"
 #include "path.p4"
+#include "conga.p4"
 #include "forward.p4"
-#include "account.p4"
+#include "buffer.p4"
+#include "pause.p4"
+#include "load.p4"
+#include "mark.p4"
+#include "telemetry.p4"
+#include "report.p4"
 
 control fabric_ingress(inout headers_t hdr, inout metadata_t meta,
                        inout standard_metadata_t standard_metadata) {
     account_received() received;
+    pause_obey() pauses;
+    conga_arrive() conga_end;
+    classify() classes;
+    lose_received() arrival_losses;
+    permit() permissions;
     route() routing;
     path() paths;
     forward() forwarding;
+    telemetry_order() telemetry_orders;
+    buffer_admit() admission;
+    pause_request() pause_requests;
+    report_drop() drop_reports;
     account_dropped() drops;
 
     apply {
         received.apply(standard_metadata);
 
-        if (standard_metadata.parser_error != error.NoError) {
-            meta.drop_reason = drop_reason_t.MALFORMED;
-        } else if (!hdr.ipv4.isValid()) {
-            meta.drop_reason = drop_reason_t.NOT_IPV4;
-        } else if (standard_metadata.checksum_error == 1) {
-            meta.drop_reason = drop_reason_t.BAD_CHECKSUM;
+        if (hdr.pfc.isValid()) {
+            pauses.apply(hdr, meta, standard_metadata);
         } else {
-            routing.apply(hdr, meta);
-            if (meta.group != 0) {
-                paths.apply(hdr, meta);
+            if (standard_metadata.parser_error != error.NoError) {
+                meta.drop_reason = drop_reason_t.MALFORMED;
+            } else if (!hdr.ipv4.isValid()) {
+                meta.drop_reason = drop_reason_t.NOT_IPV4;
+            } else if (standard_metadata.checksum_error == 1) {
+                meta.drop_reason = drop_reason_t.BAD_CHECKSUM;
+            } else {
+                if (hdr.conga.isValid()) {
+                    conga_end.apply(hdr, standard_metadata);
+                }
+                classes.apply(hdr, meta, standard_metadata);
+                arrival_losses.apply(meta, standard_metadata);
+                permissions.apply(hdr, meta, standard_metadata);
             }
-        }
 
-        if (meta.drop_reason == drop_reason_t.NONE) {
-            forwarding.apply(hdr, meta, standard_metadata);
-        }
-        if (meta.drop_reason != drop_reason_t.NONE) {
-            drops.apply(meta, standard_metadata);
+            if (meta.drop_reason == drop_reason_t.NONE) {
+                routing.apply(hdr, meta);
+                if (meta.group != 0) {
+                    paths.apply(hdr, meta, standard_metadata);
+                }
+            }
+            if (meta.drop_reason == drop_reason_t.NONE) {
+                forwarding.apply(hdr, meta, standard_metadata);
+            }
+            if (meta.drop_reason == drop_reason_t.NONE) {
+                telemetry_orders.apply(hdr, meta, standard_metadata);
+                admission.apply(meta, standard_metadata);
+                if (meta.claim.congested) {
+                    pause_requests.apply(meta, standard_metadata);
+                }
+            }
+
+            if (meta.drop_reason != drop_reason_t.NONE) {
+                drop_reports.apply(meta);
+                drops.apply(meta, standard_metadata);
+            }
+            if (meta.copy_purpose != copy_t.NONE) {
+                NOTE_FOR_COPY(standard_metadata.ingress_port, meta.out_port)
+                clone_preserving_field_list(CloneType.I2E, meta.copy_session, COPY_FIELDS);
+            }
         }
     }
 }
 
 control fabric_egress(inout headers_t hdr, inout metadata_t meta,
                       inout standard_metadata_t standard_metadata) {
+    buffer_release() release;
+    pause_review() pause_reviews;
+    load() loads;
+    mark() marks;
+    conga_note() conga_notes;
+    telemetry() telemetries;
+    lose_sent() departure_losses;
+    pause_frame() pause_frames;
+    report() reports;
+    report_drop() late_drop_reports;
+    account_dropped() drops;
     account_sent() sent;
 
     apply {
-        sent.apply(standard_metadata);
+        if (meta.claim.size != 0) {
+            release.apply(meta, standard_metadata);
+            if (meta.lossless) {
+                pause_reviews.apply(meta, standard_metadata);
+            }
+            loads.apply(meta, standard_metadata);
+            marks.apply(hdr, meta, standard_metadata);
+            if (hdr.conga.isValid()) {
+                conga_notes.apply(hdr, meta);
+            }
+            if (hdr.int_head.isValid() || meta.int_order.wanted) {
+                telemetries.apply(hdr, meta, standard_metadata);
+            }
+            departure_losses.apply(meta, standard_metadata);
+
+            if (meta.drop_reason != drop_reason_t.NONE) {
+                late_drop_reports.apply(meta);
+                drops.apply(meta, standard_metadata);
+            } else {
+                sent.apply(standard_metadata);
+            }
+            if (meta.copy_purpose != copy_t.NONE) {
+                NOTE_FOR_COPY(meta.claim.in_port, standard_metadata.egress_port)
+                clone_preserving_field_list(CloneType.E2E, meta.copy_session, COPY_FIELDS);
+            }
+        } else if (meta.copy_purpose == copy_t.INT_REPORT ||
+                   meta.copy_purpose == copy_t.DROP_REPORT) {
+            reports.apply(hdr, meta, standard_metadata);
+        } else {
+            pause_frames.apply(hdr, meta, standard_metadata);
+        }
     }
 }
 

@@ -1,18 +1,42 @@
 // Forward: a router's duties on a packet whose next hop is known.
 //
-// Reads:  meta.out_port, meta.next_mac.
+// Reads:  meta.out_port, meta.next_mac, port_down.
 // Writes: the MAC addresses, the TTL, standard_metadata.egress_spec; meta.drop_reason when the
-//         TTL runs out here.
+//         TTL runs out here or the port is dead.
 
 #ifndef FORWARD_P4
 #define FORWARD_P4
 
 #include "headers.p4"
+#include "ports.p4"
 
 control forward(inout headers_t hdr, inout metadata_t meta,
                 inout standard_metadata_t standard_metadata) {
+    action neighbour(mac_t mac) {
+        meta.next_mac = mac;
+    }
+
+    action no_neighbour() {
+        meta.drop_reason = drop_reason_t.NO_NEXT_HOP;
+    }
+
+    // Who is at the other end of a port. Hosts are not here: their routes name them.
+    table neighbours {
+        key = { meta.out_port : exact; }
+        actions = { neighbour; no_neighbour; }
+        default_action = no_neighbour();
+        size = PORTS;
+    }
+
     apply {
-        if (hdr.ipv4.ttl <= 1) {
+        if (meta.group != 0) {
+            neighbours.apply();
+        }
+        bit<1> down;
+        port_down.read(down, (bit<32>)meta.out_port);
+        if (down == 1) {
+            meta.drop_reason = drop_reason_t.PORT_DOWN;
+        } else if (hdr.ipv4.ttl <= 1) {
             meta.drop_reason = drop_reason_t.TTL_EXPIRED;
         } else {
             hdr.ipv4.ttl = hdr.ipv4.ttl - 1;

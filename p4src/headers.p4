@@ -11,6 +11,32 @@ header ethernet_t {
     bit<16> ether_type;
 }
 
+// An 802.1Qbb pause frame after its Ethernet header. The padding makes it 60 bytes on the wire.
+header pfc_t {
+    bit<16>  opcode;
+    bit<8>   reserved;
+    bit<8>   classes;      // bit i: timer i counts
+    bit<16>  timer0;
+    bit<16>  timer1;
+    bit<16>  timer2;
+    bit<16>  timer3;
+    bit<16>  timer4;
+    bit<16>  timer5;
+    bit<16>  timer6;
+    bit<16>  timer7;
+    bit<208> padding;
+}
+
+// Between Ethernet and IPv4, from a packet's first leaf to its last (conga.p4).
+header conga_t {
+    leaf_t   leaf;               // where it comes from
+    bit<8>   path;               // which of that leaf's ways it took
+    metric_t metric;             // the busiest link on that way so far
+    bit<8>   feedback_path;      // one of the ways from the leaf it goes to,
+    metric_t feedback_metric;    // and how busy that one was lately
+    bit<16>  ether_type;         // of what follows
+}
+
 header ipv4_t {
     bit<4>      version;
     bit<4>      ihl;
@@ -34,19 +60,163 @@ header udp_t {
     bit<16> checksum;
 }
 
+// INT-MD v2.1: the shim after UDP, and the metadata header.
+header int_head_t {
+    bit<4>  type;                // 1: INT-MD
+    bit<2>  npt;                 // 1: `original_port` is what UDP's destination port was
+    bit<2>  reserved;
+    bit<8>  length;              // words after the shim
+    bit<16> original_port;
+    bit<4>  version;             // 2
+    bit<1>  discard;             // the packet is a copy for the sink only
+    bit<1>  hops_exceeded;
+    bit<1>  mtu_exceeded;
+    bit<12> reserved2;
+    bit<5>  hop_words;           // that each hop adds
+    bit<8>  hops_left;
+    bit<16> instructions;
+    bit<16> domain;
+    bit<16> domain_instructions;
+    bit<16> domain_flags;
+}
+
+// What this hop adds, in the order of the instructions' bits.
+header int_node_t    { bit<32> node; }
+header int_ports_t   { bit<16> ingress; bit<16> egress; }
+header int_latency_t { bit<32> ticks; }
+header int_queue_t   { bit<8>  queue; bit<24> occupancy; }
+header int_time_t    { bit<64> ticks; }
+header int_ports2_t  { bit<32> ingress; bit<32> egress; }
+header int_load_t    { bit<32> utilisation; }    // of the link, in 1/65536
+header int_buffer_t  { bit<8>  buffer; bit<24> occupancy; }
+header int_none_t    { bit<32> ones; }           // what this switch cannot tell
+
+// What the hops before added; unchanged here.
+header int_stack_t {
+    varbit<1920> words;
+}
+
+// A telemetry report v2.0, after its UDP header.
+header report_t {
+    bit<4>  version;             // 2
+    bit<6>  hardware;
+    bit<22> sequence;
+    bit<32> node;
+    bit<4>  type;                // 1: INT
+    bit<4>  inner_type;          // 3: Ethernet
+    bit<8>  length;              // words after the one that this is in
+    bit<8>  metadata_length;     // words of `report_hop_t` or `report_drop_t`
+    bit<1>  dropped;
+    bit<1>  congested_queue;
+    bit<1>  tracked_flow;
+    bit<1>  intermediate;
+    bit<4>  reserved;
+    bit<16> metadata_bits;
+    bit<16> domain;
+    bit<16> domain_bits;
+    bit<16> domain_status;
+}
+
+// The sink's own hop.
+header report_hop_t {
+    bit<16> ingress_port;
+    bit<16> egress_port;
+    bit<32> latency;
+    bit<8>  queue;
+    bit<24> occupancy;
+    bit<64> ingress_time;
+    bit<64> egress_time;
+    bit<32> utilisation;
+}
+
+// Where, when and why a packet ended.
+header report_drop_t {
+    bit<16> ingress_port;
+    bit<16> egress_port;
+    bit<64> ingress_time;
+    bit<8>  queue;
+    bit<8>  reason;
+    bit<16> reserved;
+}
+
 struct headers_t {
-    ethernet_t ethernet;
-    ipv4_t     ipv4;
-    udp_t      udp;
+    ethernet_t    outer_ethernet;      // of a report
+    ipv4_t        outer_ipv4;
+    udp_t         outer_udp;
+    report_t      report;
+    report_hop_t  report_hop;
+    report_drop_t report_drop;
+    ethernet_t    ethernet;
+    pfc_t         pfc;
+    conga_t       conga;
+    ipv4_t        ipv4;
+    udp_t         udp;
+    int_head_t    int_head;
+    int_node_t    int_node;
+    int_ports_t   int_ports;
+    int_latency_t int_latency;
+    int_queue_t   int_queue;
+    int_time_t    int_ingress_time;
+    int_time_t    int_egress_time;
+    int_ports2_t  int_ports2;
+    int_load_t    int_load;
+    int_buffer_t  int_buffer;
+    int_none_t[7] int_none;
+    int_stack_t   int_stack;
+    // Not part of any packet: what a sink takes off one goes along with the clone that becomes the
+    // report, because clones keep all headers, and the deparser writes none of these.
+    int_head_t    kept_int_head;
+    int_stack_t   kept_int_stack;
+    report_hop_t  kept_hop;
+}
+
+// A packet's claim on the shared buffer, from admission (ingress) to release (egress).
+struct claim_t {
+    bytes_t size;                // 0: nothing was claimed, as for copies
+    port_t  in_port;
+    bool    congested;           // it went into headroom, or would have
+    bytes_t resume_at;           // if a pause begins now, it ends when the queue holds no more
+    bit<32> pause_refresh;       // ticks
+}
+
+// What a source is to ask of the hops; `wanted` only if this switch is the source.
+struct int_order_t {
+    bool    wanted;
+    bit<16> instructions;
+    bit<5>  hop_words;
+    bit<8>  hops;
+    bit<16> domain;
 }
 
 struct metadata_t {
-    drop_reason_t drop_reason;    // anything but NONE ends the packet
-    group_t       group;          // route.p4 to path.p4
-    member_t      group_size;
+    drop_reason_t drop_reason;   // anything but NONE ends the packet
+    bit<16>       src_port;      // of the flow, whatever telemetry made of it; 0 if there are none
+    bit<16>       dst_port;
+    priority_t    priority;      // classify.p4
+    bool          lossless;      // buffer.p4
+    group_t       group;         // route.p4 to path.p4
+    leaf_t        far_leaf;
     member_t      member;
-    port_t        out_port;       // route.p4 or path.p4 to forward.p4
+    port_t        out_port;      // route.p4 or path.p4 to forward.p4
     mac_t         next_mac;
+    claim_t       claim;
+    bytes_t       in_used;       // after the release: its ingress queue,
+    bytes_t       in_headroom;   // that queue's headroom,
+    bytes_t       out_used;      // before it: the queue it waited in,
+    bytes_t       pool_used;     // and the pool
+    bit<32>       utilisation;   // of the link it leaves by, in 1/65536 (load.p4)
+    int_order_t   int_order;
+
+    // What a clone is told about its purpose, and about the packet it was made from.
+    bit<32>       copy_session;  // where a copy goes, if `copy_purpose` says that there is one
+    @field_list(COPY_FIELDS) copy_t     copy_purpose;
+    @field_list(COPY_FIELDS) priority_t copy_priority;
+    @field_list(COPY_FIELDS) bool       copy_pause;      // or resume
+    @field_list(COPY_FIELDS) bit<8>     copy_reason;
+    @field_list(COPY_FIELDS) port_t     copy_in_port;
+    @field_list(COPY_FIELDS) port_t     copy_out_port;
+    @field_list(COPY_FIELDS) bit<16>    copy_length;
+    @field_list(COPY_FIELDS) tick_t     copy_time;
 }
 
 #endif

@@ -1,8 +1,8 @@
-// Parse: Ethernet, IPv4 without options, UDP. Whatever else follows travels on as payload.
+// Parse: Ethernet, IPv4 without options, UDP, telemetry. What else follows travels as payload.
 //
 // Reads:  the frame.
-// Writes: hdr; a frame too short for its headers, or an IPv4 header with options, leaves a
-//         parser error, which fabric.p4 turns into a counted drop.
+// Writes: hdr, meta.src_port, meta.dst_port; a frame too short for its headers, or an IPv4 header
+//         with options, leaves a parser error, which fabric.p4 turns into a counted drop.
 
 #ifndef PARSER_P4
 #define PARSER_P4
@@ -17,6 +17,28 @@ parser fabric_parser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         packet.extract(hdr.ethernet);
         transition select(hdr.ethernet.ether_type) {
             ETHERTYPE_IPV4: parse_ipv4;
+            ETHERTYPE_CONGA: parse_conga;
+            ETHERTYPE_MAC_CONTROL: parse_mac_control;
+            default: accept;
+        }
+    }
+
+    state parse_mac_control {
+        transition select(packet.lookahead<bit<16>>()) {
+            OPCODE_PFC: parse_pfc;
+            default: accept;
+        }
+    }
+
+    state parse_pfc {
+        packet.extract(hdr.pfc);
+        transition accept;
+    }
+
+    state parse_conga {
+        packet.extract(hdr.conga);
+        transition select(hdr.conga.ether_type) {
+            ETHERTYPE_IPV4: parse_ipv4;
             default: accept;
         }
     }
@@ -24,24 +46,72 @@ parser fabric_parser(packet_in packet, out headers_t hdr, inout metadata_t meta,
     state parse_ipv4 {
         packet.extract(hdr.ipv4);
         verify(hdr.ipv4.ihl == 5, error.Ipv4WithOptions);
-        // Only a first fragment starts with ports; the others must not have data taken for them.
-        transition select(hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
-            (0, PROTOCOL_UDP): parse_udp;
+        // Of a packet in fragments only the first has ports; so that all take one path, none has.
+        transition select(hdr.ipv4.flags, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
+            (0 &&& 1, 0, PROTOCOL_UDP): parse_udp;
             default: accept;
         }
     }
 
     state parse_udp {
         packet.extract(hdr.udp);
+        meta.src_port = hdr.udp.src_port;
+        meta.dst_port = hdr.udp.dst_port;
+        transition select(hdr.udp.dst_port) {
+            UDP_PORT_INT: parse_int_type;
+            default: accept;
+        }
+    }
+
+    // Type 1 and npt 1, or it is somebody else's port.
+    state parse_int_type {
+        transition select(packet.lookahead<bit<6>>()) {
+            0b000101: parse_int_head;
+            default: accept;
+        }
+    }
+
+    state parse_int_head {
+        packet.extract(hdr.int_head);
+        meta.dst_port = hdr.int_head.original_port;
+        // A longer stack can be added to all the same, but no sink here can take it off.
+        transition select(hdr.int_head.length) {
+            0 &&& 0xC0: parse_int_stack;
+            default: accept;
+        }
+    }
+
+    state parse_int_stack {
+        packet.extract(hdr.int_stack, (bit<32>)(hdr.int_head.length - 3) << 5);
         transition accept;
     }
 }
 
 control fabric_deparser(packet_out packet, in headers_t hdr) {
     apply {
+        packet.emit(hdr.outer_ethernet);
+        packet.emit(hdr.outer_ipv4);
+        packet.emit(hdr.outer_udp);
+        packet.emit(hdr.report);
+        packet.emit(hdr.report_hop);
+        packet.emit(hdr.report_drop);
         packet.emit(hdr.ethernet);
+        packet.emit(hdr.pfc);
+        packet.emit(hdr.conga);
         packet.emit(hdr.ipv4);
         packet.emit(hdr.udp);
+        packet.emit(hdr.int_head);
+        packet.emit(hdr.int_node);
+        packet.emit(hdr.int_ports);
+        packet.emit(hdr.int_latency);
+        packet.emit(hdr.int_queue);
+        packet.emit(hdr.int_ingress_time);
+        packet.emit(hdr.int_egress_time);
+        packet.emit(hdr.int_ports2);
+        packet.emit(hdr.int_load);
+        packet.emit(hdr.int_buffer);
+        packet.emit(hdr.int_none);
+        packet.emit(hdr.int_stack);
     }
 }
 

@@ -1,7 +1,7 @@
 // Route: the longest prefix decides whether the packet leaves by one port or by any of a group.
 //
 // Reads:  hdr.ipv4.dst_addr.
-// Writes: meta.out_port and meta.next_mac (one port), or meta.group and meta.group_size (a group),
+// Writes: meta.out_port and meta.next_mac (one port), or meta.group and meta.far_leaf (a group),
 //         or meta.drop_reason.
 
 #ifndef ROUTE_P4
@@ -17,10 +17,10 @@ control route(in headers_t hdr, inout metadata_t meta) {
         meta.next_mac = next_mac;
     }
 
-    // Any of the group's `size` next hops will do; path.p4 picks one.
-    action to_group(group_t group, member_t size) {
+    // Any of the group's ports will do; path.p4 picks one. `leaf` is whose hosts they lead to.
+    action to_group(group_t group, leaf_t leaf) {
         meta.group = group;
-        meta.group_size = size;
+        meta.far_leaf = leaf;
     }
 
     action no_route() {

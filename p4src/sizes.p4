@@ -3,9 +3,16 @@
 #ifndef SIZES_P4
 #define SIZES_P4
 
-const bit<32> PORTS         = 512;     // all values of a 9-bit port number
-const bit<32> ROUTES        = 4096;    // prefixes a switch can know
-const bit<32> NEXT_HOPS     = 4096;    // members of all groups together
-const bit<32> DROP_REASONS  = 16;      // values of drop_reason_t that can be counted
+const bit<32> PORTS         = 512;       // all values of a 9-bit port number
+const bit<32> QUEUES        = 4096;      // PORTS x 8 priorities
+const bit<32> ROUTES        = 4096;      // prefixes a switch can know
+const bit<32> GROUPS        = 512;
+const bit<32> FLOWLETS      = 8192;      // flows remembered by flowlet switching; a power of two
+const bit<32> LEAVES        = 256;       // leaves among which congestion is told
+const bit<32> LEAF_PATHS    = 4096;      // LEAVES x 16 members of a group
+const bit<32> HOSTS         = 65536;     // whose tenants are known
+const bit<32> RULES         = 1024;      // of the access list
+const bit<32> INT_FLOWS     = 1024;      // sets of flows under telemetry
+const bit<32> DROP_REASONS  = 32;        // values of drop_reason_t that can be counted
 
 #endif

@@ -6,21 +6,64 @@
 typedef bit<48> mac_t;
 typedef bit<32> ipv4_addr_t;
 typedef bit<9>  port_t;
+typedef bit<3>  priority_t;     // also the queue: 0 lowest, 7 highest
 typedef bit<16> group_t;        // a set of equally good next hops; 0 is none
 typedef bit<16> member_t;       // a next hop's place in its group
+typedef bit<16> leaf_t;         // a leaf's number; 0 is none
+typedef bit<8>  metric_t;       // how busy a path is, 0 to 7
+typedef bit<32> bytes_t;
+typedef bit<48> tick_t;         // the target's clock; the controller converts to it
+typedef bit<32> chance_t;       // a probability: 0 never, all ones always
 
-const bit<16> ETHERTYPE_IPV4 = 0x0800;
-const bit<8>  PROTOCOL_UDP   = 17;
+const bit<16> ETHERTYPE_IPV4        = 0x0800;
+const bit<16> ETHERTYPE_MAC_CONTROL = 0x8808;
+const bit<16> ETHERTYPE_CONGA       = 0x88B5;    // for local experiments
+const bit<16> OPCODE_PFC            = 0x0101;
+const mac_t   MAC_CONTROL_ADDR      = 0x0180C2000001;
+const bit<8>  PROTOCOL_UDP          = 17;
+const bit<16> UDP_PORT_INT          = 20052;     // telemetry follows; the shim has the port meant
 
-// Why a packet ended here. Each drop is counted under its reason (drop.p4).
+const bit<2>  ECN_NOT_CAPABLE = 0;
+const bit<2>  ECN_CONGESTED   = 3;
+
+const priority_t PRIORITY_CONTROL = 7;           // pause frames overtake everything
+
+// A number of bytes in 24 bits, as telemetry has it.
+#define BYTES24(bytes) ((bit<24>)((bytes) > 0xFFFFFF ? 0xFFFFFF : (bytes)))
+
+#define COPY_FIELDS 1                            // the field list clones keep
+
+// Clone sessions: one for every port, which leads back out of it, and one for reports.
+#define SESSION_OF(port) ((bit<32>)(port) + 1)
+const bit<32> SESSION_REPORTS = 1000;
+
+// A multicast group that holds every port, for what has to be looked at port by port.
+const bit<16> GROUP_ALL_PORTS = 1;
+
+// Why a packet ended here. Each drop is counted under its reason (account.p4).
 enum bit<8> drop_reason_t {
-    NONE         = 0,
-    MALFORMED    = 1,    // shorter than its headers say, or IPv4 with options
-    NOT_IPV4     = 2,
-    BAD_CHECKSUM = 3,    // of the IPv4 header
-    TTL_EXPIRED  = 4,
-    NO_ROUTE     = 5,
-    NO_NEXT_HOP  = 6     // the route names a group or member that does not exist
+    NONE          = 0,
+    MALFORMED     = 1,    // shorter than its headers say, or IPv4 with options
+    NOT_IPV4      = 2,
+    BAD_CHECKSUM  = 3,    // of the IPv4 header
+    TTL_EXPIRED   = 4,
+    NO_ROUTE      = 5,
+    NO_NEXT_HOP   = 6,    // the route names a group or neighbour that does not exist
+    BUFFER_FULL   = 7,    // a lossy packet over its queue's share of the buffer
+    HEADROOM_FULL = 8,    // a lossless packet whose sender was paused too late
+    PAUSE_STORM   = 9,    // its queue has been paused for longer than the watchdog allows
+    PORT_DOWN     = 10,   // no living way on
+    INJECTED_LOSS = 11,   // lost on purpose
+    DENIED        = 12,   // by the access list
+    OTHER_TENANT  = 13    // the destination belongs to somebody else
+}
+
+// What a copy of a packet is for.
+enum bit<8> copy_t {
+    NONE        = 0,
+    PAUSE       = 1,      // becomes a pause frame
+    INT_REPORT  = 2,      // becomes a report of the telemetry the packet carried
+    DROP_REPORT = 3       // becomes a report of the packet's end
 }
 
 #endif

@@ -2,7 +2,7 @@
 
 Everything a user may want to type is computable from a node's name and place:
 
-- switches are ``leaf1``, ``spine2``; hosts are ``h1`` to ``hN``, counted leaf by leaf;
+- switches are ``leaf1``, ``spine2``, ``core3``; hosts are ``h1`` to ``hN``;
 - a node's port *p* is the interface ``<node>-eth<p>``; a switch counts its ports from 1, hosts
   first; a host's one port is 0;
 - the host in slot *s* of leaf *l* has the address 10.<l as 16 bits>.<s> and a MAC of 02:00 and the
@@ -33,6 +33,7 @@ class NodeKind(IntEnum):
     HOST = 0
     LEAF = 1
     SPINE = 2
+    CORE = 3
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -57,6 +58,17 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
+class Speed:
+    """What is particular about a cable; None: as usual for its kind."""
+
+    rate_bps: int | None = None
+    delay_ns: int | None = None
+
+
+USUAL = Speed()
+
+
+@dataclass(frozen=True, slots=True)
 class Link:
     """A cable between two ports."""
 
@@ -64,6 +76,7 @@ class Link:
     a_port: int
     b: Node
     b_port: int
+    speed: Speed = USUAL
 
     @property
     def name(self) -> str:
@@ -81,19 +94,19 @@ class Fabric:
 
     # --- building -------------------------------------------------------------------------
 
-    def add_host(self, host: Node, leaf: Node) -> None:
+    def add_host(self, host: Node, leaf: Node, speed: Speed = USUAL) -> None:
         """Cable a host to the next free slot of a leaf."""
         slot = sum(1 for attached, _ in self._slots.values() if attached == leaf) + 1
         if slot > MAX_HOSTS_PER_LEAF:
             raise TopologyError(f"{leaf} has more than {MAX_HOSTS_PER_LEAF} hosts")
         self._slots[host] = (leaf, slot)
-        self.add_link(host, leaf)
+        self.add_link(host, leaf, speed)
 
-    def add_link(self, a: Node, b: Node) -> None:
+    def add_link(self, a: Node, b: Node, speed: Speed = USUAL) -> None:
         """Cable two nodes, each at its lowest free port."""
-        link = Link(a, self._free_port(a), b, self._free_port(b))
+        link = Link(a, self._free_port(a), b, self._free_port(b), speed)
         self._links.append(link)
-        self.graph.add_edge(a, b, ports={a: link.a_port, b: link.b_port})
+        self.graph.add_edge(a, b, ports={a: link.a_port, b: link.b_port}, speed=speed)
 
     def _free_port(self, node: Node) -> int:
         first = 0 if node.kind is NodeKind.HOST else 1
@@ -129,6 +142,11 @@ class Fabric:
         """The port of ``node`` at which ``neighbour`` hangs."""
         ports: dict[Node, int] = self.graph.edges[node, neighbour]["ports"]
         return ports[node]
+
+    def speed(self, a: Node, b: Node) -> Speed:
+        """What is particular about the cable between two nodes."""
+        speed: Speed = self.graph.edges[a, b]["speed"]
+        return speed
 
     def ports(self, node: Node) -> dict[int, Node]:
         """What hangs at each port of a node."""

@@ -168,7 +168,7 @@ def test_p4runtime_shell_reads_the_routes(prompt: subprocess.Popen[str]) -> None
         argv, input=script, capture_output=True, text=True, check=False, timeout=60
     )
     assert "ipv4_routes" in done.stdout, done.stderr
-    assert "next_hops" in done.stdout
+    assert "neighbours" in done.stdout
     prefixes = re.findall(r'value: "((?:\\.{1,3}|[^"])*)"\s+prefix_len: (\d+)', done.stdout)
     assert len(prefixes) == 5  # two hosts of its own, three other leaves
     assert sorted(int(length) for _, length in prefixes) == [24, 24, 24, 32, 32]

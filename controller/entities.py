@@ -1,0 +1,113 @@
+"""What a switch can be told, as plain values that can be compared.
+
+A plan for a switch is a set of these. Comparing what a switch has with what it should have is
+comparing values; only ``client`` turns them into P4Runtime messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+Match = int | tuple[int, int]  # exact; or value and mask (ternary), or value and length (lpm)
+
+
+@dataclass(frozen=True, slots=True)
+class TableEntry:
+    """An entry of a table; of ternary ones the highest priority wins."""
+
+    table: str
+    match: tuple[tuple[str, Match], ...]
+    action: str
+    params: tuple[tuple[str, int], ...] = ()
+    priority: int = 0
+
+    @property
+    def key(self) -> Hashable:
+        """What two entries cannot have in common on one switch."""
+        return self.table, frozenset(self.match), self.priority
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultAction:
+    """What a table does when no entry matches; for a table without a key, always."""
+
+    table: str
+    action: str
+    params: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def key(self) -> Hashable:
+        """What two defaults cannot have in common on one switch."""
+        return "default", self.table
+
+
+@dataclass(frozen=True, slots=True)
+class CloneSession:
+    """Where clones of a session go, and by which queue."""
+
+    session: int
+    port: int
+    priority: int = 0
+
+    @property
+    def key(self) -> Hashable:
+        """What two sessions cannot have in common on one switch."""
+        return "session", self.session
+
+
+@dataclass(frozen=True, slots=True)
+class MulticastGroup:
+    """The ports that each get a copy."""
+
+    group: int
+    ports: tuple[int, ...]
+
+    @property
+    def key(self) -> Hashable:
+        """What two groups cannot have in common on one switch."""
+        return "group", self.group
+
+
+Entity = TableEntry | DefaultAction | CloneSession | MulticastGroup
+Plan = tuple[Entity, ...]
+
+
+def entry(
+    table: str, match: dict[str, Match], action: str, rank: int = 0, /, **params: int
+) -> TableEntry:
+    """A table entry, its keys in the order of their names; ``rank`` is its priority."""
+    return TableEntry(table, tuple(sorted(match.items())), action, tuple(params.items()), rank)
+
+
+def default(table: str, action: str, /, **params: int) -> DefaultAction:
+    """A default action."""
+    return DefaultAction(table, action, tuple(params.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What turns one plan into another; an order that never leaves a reference dangling."""
+
+    add: tuple[Entity, ...]
+    change: tuple[Entity, ...]
+    remove: tuple[Entity, ...]
+
+    def __len__(self) -> int:
+        return len(self.add) + len(self.change) + len(self.remove)
+
+
+def changes(present: Plan, wanted: Plan) -> Changes:
+    """What to add, to change and to remove, so that a switch has what is wanted and no more."""
+    had = {entity.key: entity for entity in present}
+    wants = {entity.key: entity for entity in wanted}
+    return Changes(
+        add=tuple(entity for key, entity in wants.items() if key not in had),
+        change=tuple(e for key, e in wants.items() if key in had and had[key] != e),
+        # A default cannot be removed, only replaced: one that is not planned is left alone.
+        remove=tuple(
+            entity
+            for key, entity in had.items()
+            if key not in wants and not isinstance(entity, DefaultAction)
+        ),
+    )

@@ -1,0 +1,143 @@
+"""What a fabric is to be like: links, buffers and mechanisms, in fabric time and plain units."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+LOSSLESS_PRIORITY = 3
+CONTROL_PRIORITY = 6
+DSCP_PRIORITIES = {26: LOSSLESS_PRIORITY, 48: CONTROL_PRIORITY}
+
+
+class SettingsError(ValueError):
+    """Settings that contradict each other; the text names the cure."""
+
+
+class Policy(Enum):
+    """How a switch chooses among equally good ways; see p4src/path.p4."""
+
+    ECMP = "ecmp"
+    FLOWLET = "flowlet"
+    DLB = "dlb"
+    CONGA = "conga"
+    SPRAY = "spray"
+
+
+@dataclass(frozen=True, slots=True)
+class LinkSpec:
+    """A cable."""
+
+    rate_bps: int = 100_000_000_000
+    delay_ns: int = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A switch's memory."""
+
+    size: int = 4_000_000
+    alpha: float = 0.125  # share of the free pool one queue may take; a power of two
+    reserved: int = 0  # bytes every lossless queue has to itself
+
+
+@dataclass(frozen=True, slots=True)
+class Pfc:
+    """Priority flow control."""
+
+    enabled: bool = True
+    quanta: int = 0xFFFF
+    xon_gap: int | None = None  # bytes XON lies under XOFF; two frames if not given
+    response_ns: int = 0  # that a sender takes to obey
+    headroom: int | None = None  # computed if not given
+    watchdog_ns: int = 10_000_000  # 0: no watchdog
+
+
+@dataclass(frozen=True, slots=True)
+class Ecn:
+    """Marking."""
+
+    enabled: bool = True
+    kmin: int = 100_000
+    kmax: int = 400_000
+    pmax: float = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class LoadBalancing:
+    """Path choice, for every priority or for some."""
+
+    policy: Policy = Policy.ECMP
+    by_priority: Mapping[int, Policy] = field(default_factory=dict)
+    flowlet_gap_ns: int = 50_000
+    metric_age_ns: int = 500_000
+    load_window_ns: int = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Telemetry:
+    """INT and drop reports."""
+
+    share: float = 0.0  # of the packets that enter at hosts' ports
+    instructions: int = 0xFD00  # bits 0 to 5 and 7
+    hops: int = 6
+    domain: int = 0
+    drop_share: float = 0.0  # of the drops
+    collector: str = "10.255.255.1"
+    collector_port: int = 32766
+    report_port: int | None = None  # the port reports leave by; none: they are not made
+
+    @property
+    def hop_words(self) -> int:
+        """The words each hop adds: bits 4 to 6 ask for two each."""
+        return sum(2 if bit in (4, 5, 6) else 1 for bit in range(16) if self.asks(bit))
+
+    def asks(self, bit: int) -> bool:
+        """Whether an instruction is given; bit 0 is the first."""
+        return bool(self.instructions >> (15 - bit) & 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Packets to lose at one end of a link."""
+
+    switch: str
+    port: int
+    share: float
+    received: bool = True  # or sent
+    priority: int | None = None  # every one
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule of the access list, of which the first that matches wins; None matches anything."""
+
+    allow: bool
+    src: str | None = None  # prefixes
+    dst: str | None = None
+    protocol: int | None = None
+    src_port: int | None = None
+    dst_port: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything a controller needs to know besides the graph."""
+
+    host_link: LinkSpec = LinkSpec()
+    fabric_link: LinkSpec = LinkSpec()
+    max_frame: int = 4296  # bytes without FCS: path MTU, headers, telemetry
+    lossless: frozenset[int] = frozenset({LOSSLESS_PRIORITY})
+    buffer: Buffer = Buffer()
+    pfc: Pfc = Pfc()
+    ecn: Ecn = Ecn()
+    lb: LoadBalancing = LoadBalancing()
+    telemetry: Telemetry = Telemetry()
+    losses: tuple[Loss, ...] = ()
+    tenants: Mapping[str, int] = field(default_factory=dict)  # by host's name
+    rules: tuple[Rule, ...] = ()
+    tick_ns: float = 1.0  # how long the target's tick lasts, in fabric time
+
+
+USUAL = Settings()

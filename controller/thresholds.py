@@ -1,0 +1,74 @@
+"""Thresholds, computed: what a link can still deliver after its sender was told to stop.
+
+A pause frame is asked for when a packet has arrived that no longer fits. What comes after it:
+
+    that packet                                 one frame
+    while the pause frame waits                 one frame (another may just have started)
+    while it is sent, travels, and is obeyed    2 x delay + response, at the link's rate
+    what the sender has just started            one frame
+
+The wire carries 24 bytes for every frame that never reach the buffer: preamble, FCS and gap. The
+worst case for the buffer is therefore frames of full size, and it is met exactly.
+"""
+
+from __future__ import annotations
+
+import math
+
+from controller.settings import LinkSpec, Settings, SettingsError
+
+WIRE_OVERHEAD = 24
+PAUSE_WIRE_BYTES = 60 + WIRE_OVERHEAD
+QUANTUM_BITS = 512
+_NS = 1_000_000_000
+
+
+def bytes_in(link: LinkSpec, ns: float) -> float:
+    """What a link carries in a time."""
+    return link.rate_bps * ns / 8 / _NS
+
+
+def headroom(link: LinkSpec, max_frame: int, response_ns: int = 0) -> int:
+    """Bytes that can arrive between the first packet in headroom and the sender's silence."""
+    reaction = bytes_in(link, 2 * link.delay_ns + response_ns) + PAUSE_WIRE_BYTES
+    return 3 * max_frame + math.ceil(reaction * max_frame / (max_frame + WIRE_OVERHEAD))
+
+
+def pause_ns(link: LinkSpec, quanta: int) -> float:
+    """How long a pause of so many quanta lasts on a link."""
+    return quanta * QUANTUM_BITS * _NS / link.rate_bps
+
+
+def pool(settings: Settings, headrooms: list[int], queues: int) -> int:
+    """What of a switch's memory is left for all to share."""
+    set_aside = sum(headrooms) + queues * settings.buffer.reserved
+    left = settings.buffer.size - set_aside
+    if left < settings.max_frame:
+        raise SettingsError(
+            f"a buffer of {settings.buffer.size:,} bytes is too small: headroom and reserved bytes "
+            f"take {set_aside:,} of it; give it {set_aside + 16 * settings.max_frame:,} or more, "
+            "or use shorter or slower links"
+        )
+    return left
+
+
+def alpha_code(alpha: float) -> int:
+    """alpha as p4src/buffer.p4 takes it: 8 stands for 1, one more for the double."""
+    code = round(math.log2(alpha)) + 8 if alpha > 0 else -1
+    if not 0 <= code <= 15 or alpha != 2.0 ** (code - 8):
+        raise SettingsError(f"alpha is {alpha}; it must be a power of two from 1/256 to 128")
+    return code
+
+
+def chance(share: float) -> int:
+    """A probability as the fabric program takes it."""
+    if not 0 <= share <= 1:
+        raise SettingsError(f"{share} is no share; it must be from 0 to 1")
+    return round(share * 0xFFFFFFFF)
+
+
+def marking_gradient(kmin: int, kmax: int, pmax: float) -> int:
+    """The slope of the marking curve as p4src/mark.p4 takes it."""
+    if not 0 <= kmin < kmax:
+        raise SettingsError(f"kmin is {kmin}, kmax {kmax}; kmin must be less")
+    return min(int(pmax * 2**32 / (kmax - kmin)), 0xFFFFFFFF)

@@ -1,0 +1,55 @@
+// Mark: ECN, at departure, by the length of the queue the packet waited in.
+//
+// Between Kmin and Kmax the share of marked packets grows from 0 to Pmax; above Kmax all are
+// marked. Only packets whose sender understands it (ECN-capable) are.
+//
+// Reads:  meta.out_used (the queue, this packet included), hdr.ipv4.ecn.
+// Writes: hdr.ipv4.ecn, the counter of marked packets.
+
+#ifndef MARK_P4
+#define MARK_P4
+
+#include "headers.p4"
+#include "sizes.p4"
+
+control mark(inout headers_t hdr, inout metadata_t meta,
+             inout standard_metadata_t standard_metadata) {
+    counter(PORTS, CounterType.packets) marked;
+
+    bytes_t  kmin = 0;
+    bytes_t  kmax = 0;
+    chance_t slope = 0;
+
+    // gradient: Pmax / (Kmax - Kmin), in 2^-32 per byte.
+    action between(bytes_t queue_min, bytes_t queue_max, bit<32> gradient) {
+        kmin = queue_min;
+        kmax = queue_max;
+        slope = gradient;
+    }
+
+    table ecn_profiles {
+        key = {
+            standard_metadata.egress_port : exact;
+            meta.priority                 : exact;
+        }
+        actions = { between; NoAction; }
+        default_action = NoAction();
+        size = QUEUES;
+    }
+
+    apply {
+        if (hdr.ipv4.ecn != ECN_NOT_CAPABLE && hdr.ipv4.ecn != ECN_CONGESTED &&
+                ecn_profiles.apply().hit && meta.out_used > kmin) {
+            chance_t chance = meta.out_used >= kmax ? 0xFFFFFFFF
+                                                    : (meta.out_used - kmin) * slope;
+            chance_t draw;
+            random(draw, 0, 0xFFFFFFFE);
+            if (draw < chance) {
+                hdr.ipv4.ecn = ECN_CONGESTED;
+                marked.count((bit<32>)standard_metadata.egress_port);
+            }
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,277 @@
+// Telemetry: INT-MD v2.1, in which packets carry what every hop says of them.
+//
+// Source.   Marks a share of the flows a table names. On the packet's way out, UDP's destination
+//           port becomes telemetry's own, and a shim that keeps the true one (npt 1), the metadata
+//           header and this hop's words are put in after UDP. DSCP stays free for the priority.
+// Transit.  Puts its words on top of the stack: those the instructions ask for, all ones for what
+//           it cannot tell.
+// Sink.     Where a table says that a port leads to a host, all of it is taken off again and the
+//           packet is to the byte what it would have been without; what was taken off, and this
+//           hop's own words, go to the collector (report.p4).
+//
+// UDP's checksum is left alone on the way, and so is right again at the end.
+//
+// Reads:  hdr.udp, hdr.int_*, the timestamps and ports, meta.out_used, meta.utilisation.
+// Writes: hdr.int_*, hdr.udp, hdr.ipv4.total_len; at the sink hdr.kept_*, meta.copy_*.
+// Stops:  a stack of more than 60 words can be added to, not taken off: it ends at the sink.
+
+#ifndef TELEMETRY_P4
+#define TELEMETRY_P4
+
+#include "headers.p4"
+#include "sizes.p4"
+#include "report.p4"
+
+// --- ingress: is this packet to carry telemetry? -------------------------------------------------
+
+control telemetry_order(in headers_t hdr, inout metadata_t meta,
+                        in standard_metadata_t standard_metadata) {
+    action watch(chance_t share, bit<16> instructions, bit<5> hop_words, bit<8> hops,
+                 bit<16> domain) {
+        chance_t draw;
+        random(draw, 0, 0xFFFFFFFE);
+        meta.int_order.wanted = draw < share;
+        meta.int_order.instructions = instructions;
+        meta.int_order.hop_words = hop_words;
+        meta.int_order.hops = hops;
+        meta.int_order.domain = domain;
+    }
+
+    table int_flows {
+        key = {
+            standard_metadata.ingress_port : ternary;
+            hdr.ipv4.src_addr              : ternary;
+            hdr.ipv4.dst_addr              : ternary;
+            meta.src_port                  : ternary;
+            meta.dst_port                  : ternary;
+        }
+        actions = { watch; NoAction; }
+        default_action = NoAction();
+        size = INT_FLOWS;
+    }
+
+    apply {
+        if (hdr.udp.isValid() && !hdr.int_head.isValid()) {
+            int_flows.apply();
+        }
+    }
+}
+
+// --- egress: this hop's words --------------------------------------------------------------------
+
+control telemetry_push(inout headers_t hdr, in metadata_t meta,
+                       in standard_metadata_t standard_metadata) {
+    bit<8> words = 0;
+
+    // A full hop has 13 words besides those of the reserved bits.
+    #define EACH_NONE(X) X(6) X(5) X(4) X(3) X(2) X(1) X(0)
+
+    action push_node(bit<32> node) {
+        hdr.int_node.setValid();
+        hdr.int_node.node = node;
+        words = words + 1;
+    }
+
+    action push_ports() {
+        hdr.int_ports.setValid();
+        hdr.int_ports.ingress = (bit<16>)standard_metadata.ingress_port;
+        hdr.int_ports.egress = (bit<16>)standard_metadata.egress_port;
+        words = words + 1;
+    }
+
+    action push_latency() {
+        hdr.int_latency.setValid();
+        hdr.int_latency.ticks = (bit<32>)(standard_metadata.egress_global_timestamp -
+                                          standard_metadata.ingress_global_timestamp);
+        words = words + 1;
+    }
+
+    action push_queue() {
+        hdr.int_queue.setValid();
+        hdr.int_queue.queue = (bit<8>)meta.priority;
+        hdr.int_queue.occupancy = BYTES24(meta.out_used);
+        words = words + 1;
+    }
+
+    action push_ingress_time() {
+        hdr.int_ingress_time.setValid();
+        hdr.int_ingress_time.ticks = (bit<64>)standard_metadata.ingress_global_timestamp;
+        words = words + 2;
+    }
+
+    action push_egress_time() {
+        hdr.int_egress_time.setValid();
+        hdr.int_egress_time.ticks = (bit<64>)standard_metadata.egress_global_timestamp;
+        words = words + 2;
+    }
+
+    action push_ports2() {
+        hdr.int_ports2.setValid();
+        hdr.int_ports2.ingress = 0xFFFFFFFF;
+        hdr.int_ports2.egress = 0xFFFFFFFF;
+        words = words + 2;
+    }
+
+    action push_load() {
+        hdr.int_load.setValid();
+        hdr.int_load.utilisation = meta.utilisation;
+        words = words + 1;
+    }
+
+    action push_buffer() {
+        hdr.int_buffer.setValid();
+        hdr.int_buffer.buffer = 0;
+        hdr.int_buffer.occupancy = BYTES24(meta.pool_used);
+        words = words + 1;
+    }
+
+    #define PUSH_NONE(bit)                                  \
+        if (hdr.int_head.instructions[bit:bit] == 1) {      \
+            hdr.int_none[bit].setValid();                   \
+            hdr.int_none[bit].ones = 0xFFFFFFFF;            \
+            words = words + 1;                              \
+        }
+
+    // The words that the instructions make, whoever said how many there are.
+    action take_back() {
+        hdr.int_node.setInvalid();
+        hdr.int_ports.setInvalid();
+        hdr.int_latency.setInvalid();
+        hdr.int_queue.setInvalid();
+        hdr.int_ingress_time.setInvalid();
+        hdr.int_egress_time.setInvalid();
+        hdr.int_ports2.setInvalid();
+        hdr.int_load.setInvalid();
+        hdr.int_buffer.setInvalid();
+        hdr.int_none[0].setInvalid();
+        hdr.int_none[1].setInvalid();
+        hdr.int_none[2].setInvalid();
+        hdr.int_none[3].setInvalid();
+        hdr.int_none[4].setInvalid();
+        hdr.int_none[5].setInvalid();
+        hdr.int_none[6].setInvalid();
+    }
+
+    bit<32> node = 0;
+
+    action be_hop(bit<32> node_id) {
+        node = node_id;
+    }
+
+    // A switch that is to add nothing has no entry.
+    table int_hops {
+        actions = { be_hop; NoAction; }
+        default_action = NoAction();
+    }
+
+    apply {
+        if (hdr.int_head.hops_left == 0) {
+            hdr.int_head.hops_exceeded = 1;
+        } else {
+            switch (int_hops.apply().action_run) {
+                be_hop: {
+                    bit<16> asked = hdr.int_head.instructions;
+                    if (asked[15:15] == 1) { push_node(node); }
+                    if (asked[14:14] == 1) { push_ports(); }
+                    if (asked[13:13] == 1) { push_latency(); }
+                    if (asked[12:12] == 1) { push_queue(); }
+                    if (asked[11:11] == 1) { push_ingress_time(); }
+                    if (asked[10:10] == 1) { push_egress_time(); }
+                    if (asked[9:9] == 1) { push_ports2(); }
+                    if (asked[8:8] == 1) { push_load(); }
+                    if (asked[7:7] == 1) { push_buffer(); }
+                    if (asked[6:0] != 0) { EACH_NONE(PUSH_NONE) }
+                    if (words == (bit<8>)hdr.int_head.hop_words &&
+                            words <= 255 - hdr.int_head.length) {
+                        bit<16> added = (bit<16>)words << 2;
+                        hdr.int_head.length = hdr.int_head.length + words;
+                        hdr.int_head.hops_left = hdr.int_head.hops_left - 1;
+                        hdr.udp.length = hdr.udp.length + added;
+                        hdr.ipv4.total_len = hdr.ipv4.total_len + added;
+                    } else {
+                        take_back();
+                    }
+                }
+            }
+        }
+    }
+}
+
+// --- egress --------------------------------------------------------------------------------------
+
+const bit<16> INT_HEAD_BYTES = 16;    // shim and metadata header
+
+control telemetry(inout headers_t hdr, inout metadata_t meta,
+                  in standard_metadata_t standard_metadata) {
+    telemetry_push() hop;
+
+    action begin() {
+        hdr.int_head.setValid();
+        hdr.int_head.type = 1;
+        hdr.int_head.npt = 1;
+        hdr.int_head.reserved = 0;
+        hdr.int_head.length = 3;
+        hdr.int_head.original_port = hdr.udp.dst_port;
+        hdr.int_head.version = 2;
+        hdr.int_head.discard = 0;
+        hdr.int_head.hops_exceeded = 0;
+        hdr.int_head.mtu_exceeded = 0;
+        hdr.int_head.reserved2 = 0;
+        hdr.int_head.hop_words = meta.int_order.hop_words;
+        hdr.int_head.hops_left = meta.int_order.hops;
+        hdr.int_head.instructions = meta.int_order.instructions;
+        hdr.int_head.domain = meta.int_order.domain;
+        hdr.int_head.domain_instructions = 0;
+        hdr.int_head.domain_flags = 0;
+        hdr.udp.dst_port = UDP_PORT_INT;
+        hdr.udp.length = hdr.udp.length + INT_HEAD_BYTES;
+        hdr.ipv4.total_len = hdr.ipv4.total_len + INT_HEAD_BYTES;
+    }
+
+    // Two lengths: the shim's, in words without itself, and the bytes that go.
+    action end() {
+        bit<16> removed = ((bit<16>)hdr.int_head.length + 1) << 2;
+        hdr.kept_int_head = hdr.int_head;
+        hdr.kept_int_stack = hdr.int_stack;
+        hdr.udp.dst_port = hdr.int_head.original_port;
+        hdr.udp.length = hdr.udp.length - removed;
+        hdr.ipv4.total_len = hdr.ipv4.total_len - removed;
+        hdr.int_head.setInvalid();
+        hdr.int_stack.setInvalid();
+
+        hdr.kept_hop.setValid();
+        hdr.kept_hop.ingress_port = (bit<16>)standard_metadata.ingress_port;
+        hdr.kept_hop.egress_port = (bit<16>)standard_metadata.egress_port;
+        hdr.kept_hop.latency = (bit<32>)(standard_metadata.egress_global_timestamp -
+                                         standard_metadata.ingress_global_timestamp);
+        hdr.kept_hop.queue = (bit<8>)meta.priority;
+        hdr.kept_hop.occupancy = BYTES24(meta.out_used);
+        hdr.kept_hop.ingress_time = (bit<64>)standard_metadata.ingress_global_timestamp;
+        hdr.kept_hop.egress_time = (bit<64>)standard_metadata.egress_global_timestamp;
+        hdr.kept_hop.utilisation = meta.utilisation;
+        meta.copy_purpose = copy_t.INT_REPORT;
+        meta.copy_session = SESSION_REPORTS;
+    }
+
+    table int_sinks {
+        key = { standard_metadata.egress_port : exact; }
+        actions = { end; NoAction; }
+        default_action = NoAction();
+        size = PORTS;
+    }
+
+    apply {
+        if (meta.int_order.wanted) {
+            begin();
+        }
+        if (hdr.int_head.isValid()) {
+            if (!int_sinks.apply().hit) {
+                hop.apply(hdr, meta, standard_metadata);
+            } else if (hdr.kept_int_head.length >= 0x40) {
+                meta.drop_reason = drop_reason_t.MALFORMED;
+            }
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,136 @@
+"""Fabrics of real graphs and plans, in virtual time; and the frames that cross them."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+from controller import Settings, plan_of, routes_of
+from controller.settings import USUAL
+from controller.tables import DROP_REASONS, Site
+from tests.fabric.network import Host, Network, Switch
+from topologies import Fabric, Node, NodeKind
+
+UDP_ROCE = 4791
+
+
+def checksum(header: bytes) -> int:
+    total = sum(struct.unpack(f"!{len(header) // 2}H", header))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return total ^ 0xFFFF
+
+
+def ipv4_frame(
+    src: str,
+    dst: str,
+    *,
+    size: int,
+    src_mac: str = "02:00:00:00:00:01",
+    dst_mac: str = "02:00:00:00:00:02",
+    dscp: int = 26,
+    ecn: int = 0,
+    ttl: int = 64,
+    src_port: int = 49152,
+    dst_port: int = UDP_ROCE,
+    mark: int = 0,
+) -> bytes:
+    """A UDP frame of `size` bytes without FCS, that carries a number."""
+
+    def address(text: str) -> bytes:
+        return bytes(int(part) for part in text.split("."))
+
+    payload = mark.to_bytes(8, "big").ljust(size - 42, b"\x5a")
+    udp = struct.pack("!HHHH", src_port, dst_port, 8 + len(payload), 0)
+    head = struct.pack(
+        "!BBHHHBBH4s4s",
+        *(0x45, dscp << 2 | ecn, 28 + len(payload), 0, 0x4000, ttl, 17, 0),
+        *(address(src), address(dst)),
+    )
+    head = head[:10] + checksum(head).to_bytes(2, "big") + head[12:]
+    macs = bytes.fromhex((dst_mac + src_mac).replace(":", ""))
+    return macs + b"\x08\x00" + head + udp + payload
+
+
+def mark_of(frame: bytes) -> int:
+    """The number a frame carries."""
+    return int.from_bytes(frame[42:50], "big")
+
+
+def ecn_of(frame: bytes) -> int:
+    return frame[15] & 3
+
+
+@dataclass
+class Testbed:
+    """A fabric that runs."""
+
+    fabric: Fabric
+    settings: Settings
+    network: Network
+
+    @classmethod
+    def build(cls, fabric: Fabric, settings: Settings = USUAL, seed: int = 1) -> Testbed:
+        """Switches with their plans, hosts, cables."""
+        network = Network()
+        bed = cls(fabric, settings, network)
+        for number, node in enumerate(fabric.switches):
+            network.add_switch(node.name, seed=seed * 1000 + number)
+        for host in fabric.hosts:
+            link = Site(fabric, fabric.leaf_of(host), settings).link(
+                fabric.port_towards(fabric.leaf_of(host), host)
+            )
+            network.add_host(host.name, link.rate_bps, link.delay_ns)
+        for cable in fabric.links:
+            switch = cable.a if cable.a.kind is not NodeKind.HOST else cable.b
+            port = cable.a_port if switch == cable.a else cable.b_port
+            link = Site(fabric, switch, settings).link(port)
+            network.connect(
+                *(cable.a.name, cable.a_port, cable.b.name, cable.b_port),
+                *(link.rate_bps, link.delay_ns),
+            )
+        routes = routes_of(fabric)
+        for node in fabric.switches:
+            network.switches[node.name].tell(plan_of(fabric, node, routes[node], settings))
+        return bed
+
+    def switch(self, name: str) -> Switch:
+        return self.network.switches[name]
+
+    def host(self, name: str) -> Host:
+        return self.network.hosts[name]
+
+    def node(self, name: str) -> Node:
+        return self.fabric.node(name)
+
+    def frame(self, src: str, dst: str, **fields: int) -> bytes:
+        """A frame from one host to another, as the host would send it."""
+        a, b = self.node(src), self.node(dst)
+        return ipv4_frame(
+            str(self.fabric.address(a)),
+            str(self.fabric.address(b)),
+            src_mac=self.fabric.mac(a),
+            dst_mac=self.fabric.mac(self.fabric.leaf_of(a)),
+            **{"size": 1000, **fields},
+        )
+
+    def send(self, src: str, dst: str, count: int, **fields: int) -> None:
+        """Let a host send frames, numbered from 0, as fast as it may."""
+        host = self.host(src)
+        host.queue += [self.frame(src, dst, mark=n, **fields) for n in range(count)]
+        self.network.start(host)
+
+    def check_accounts(self) -> None:
+        """Nothing unaccounted for, anywhere; with nothing held the buffers are empty."""
+        for switch in self.network.switches.values():
+            assert switch.balance() == 0, switch.name
+            if not switch.plane.stats().held:
+                assert not any(switch.used().values()), (switch.name, switch.used())
+
+    def drops(self) -> dict[str, int]:
+        """Packets dropped in all switches, by reason."""
+        sums = {
+            name: sum(s.dropped(number) for s in self.network.switches.values())
+            for number, name in enumerate(DROP_REASONS)
+        }
+        return {name: count for name, count in sums.items() if count}
