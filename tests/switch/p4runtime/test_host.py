@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -69,6 +68,12 @@ def outcome_of(*words: str) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
+def cpu_seconds(pid: int) -> float:
+    """The processor time a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def capabilities(address: str) -> str:
     with grpc.insecure_channel(address) as channel:
         stub = p4r_grpc.P4RuntimeStub(channel)
@@ -78,11 +83,10 @@ def capabilities(address: str) -> str:
 
 def test_six_switches_are_ready_soon_and_end_cleanly(tmp_path: Path):
     switches = [settings(number, cpu_port=510) for number in range(1, 7)]
-    began = time.monotonic()
     with process(*host(tmp_path / "c.json", switches)) as child:
         assert child.stdout is not None
         assert child.stdout.readline() == "ready\n"
-        took = time.monotonic() - began
+        took = cpu_seconds(child.pid)
         for switch in switches:
             assert capabilities(switch["grpc_address"])
         child.send_signal(signal.SIGTERM)
@@ -90,7 +94,7 @@ def test_six_switches_are_ready_soon_and_end_cleanly(tmp_path: Path):
         assert child.returncode == 0
         assert out == ""
         assert "Traceback" not in err
-    assert took < 2, "loaded machines included; about 0.5 s on an idle one"
+    assert took < 0.8, "of one core; about 0.3 s of it, whatever else the machine does"
 
 
 def test_a_taken_address_is_named(tmp_path: Path):
@@ -277,6 +281,20 @@ def test_one_switch_with_simple_switch_grpcs_flags(built: Built, tmp_path: Path)
         _, err = child.communicate(timeout=5)
         assert child.returncode == 0
         assert "--nanolog is ignored" in err
+
+
+def test_tls_by_simple_switch_grpcs_flags(pki: Path):
+    address = f"127.0.0.1:{free_port()}"
+    flags = ["--grpc-server-ssl", "--grpc-server-with-client-auth"]
+    for flag, name in (("cert", "server.pem"), ("key", "server.key"), ("cacert", "ca.pem")):
+        flags += [f"--grpc-server-{flag}", str(pki / name)]
+    known = grpc.ssl_channel_credentials(
+        *((pki / name).read_bytes() for name in ("ca.pem", "client.key", "client.pem"))
+    )
+    with process(*CLI, "--no-p4", "--", "--grpc-server-addr", address, *flags) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        assert asyncio.run(ask(int(address.rpartition(":")[2]), known))
 
 
 @pytest.mark.parametrize(

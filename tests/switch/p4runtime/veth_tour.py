@@ -62,9 +62,18 @@ async def main(p4info: Path, program: Path, folder: Path) -> None:
     ip("link", "set", "lo", "up")
     for number in (1, 2, 3, 4):
         veth(f"s{number}", f"h{number}")
+    story: list[str] = []
     # Two switches in a row: h1 - a - (s2/h2 is a cable: b's port) - b - h4.
     switches = [
-        SwitchSettings("a", 1, "127.0.0.1:0", {1: "s1", 2: "s2"}, cpu_port=510, pcap=folder),
+        SwitchSettings(
+            name="a",
+            device_id=1,
+            grpc_address="127.0.0.1:0",
+            ports={1: "s1", 2: "s2"},
+            cpu_port=510,
+            pcap=folder,
+            trace=story.append,
+        ),
         SwitchSettings("b", 2, "127.0.0.1:0", {1: "h2", 2: "s4"}, cpu_port=510),
     ]
     host = Host(switches)
@@ -89,6 +98,7 @@ async def main(p4info: Path, program: Path, folder: Path) -> None:
         await host.stop()
     for name in ("s1_in", "s2_out"):
         assert FRAME in (folder / f"{name}.pcap").read_bytes(), name
+    assert any("Forward.mac" in line for line in story), story
     print("tour ended")
 
 
