@@ -33,6 +33,7 @@ from switch.p4runtime.device import Device
 from switch.p4runtime.errors import RequestError
 from switch.p4runtime.infer import infer_p4info
 from switch.p4runtime.pipeline import parse_p4info
+from switch.p4runtime.programs import Programs
 from switch.p4runtime.service import ServeError, Server, Tls
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ class Host:
         self._settings = tuple(settings)
         self._dilation = dilation
         self._loop: dp.Loop | None = None
+        self._programs = Programs()
         self._planes: list[dp.Dataplane] = []
         self._servers: list[Server] = []
         self._consoles: list[Console] = []
@@ -153,7 +155,12 @@ class Host:
                 queues=settings.queues,
             )
             self._planes.append(plane)
-            device = Device(settings.device_id, plane, trace=settings.trace is not None)
+            device = Device(
+                settings.device_id,
+                plane,
+                programs=self._programs,
+                trace=settings.trace is not None,
+            )
             plane.set_trace(settings.trace)
             for number, interface in settings.ports.items():
                 _open_port(plane, settings, number, interface)

@@ -33,6 +33,7 @@ from switch.p4runtime.errors import (
     precondition,
 )
 from switch.p4runtime.pipeline import Pipeline, read_device_config
+from switch.p4runtime.programs import Programs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -61,10 +62,18 @@ class _Saved:
 class Device:
     """A data plane and the controllers that share it."""
 
-    def __init__(self, device_id: int, plane: dp.Dataplane, *, trace: bool = False) -> None:
+    def __init__(
+        self,
+        device_id: int,
+        plane: dp.Dataplane,
+        *,
+        programs: Programs | None = None,
+        trace: bool = False,
+    ) -> None:
         self.device_id = device_id
         self.plane = plane
         self.arbiter = Arbiter(device_id)
+        self._programs = programs or Programs()
         self._trace = trace
         self._committed: Entities | None = None
         self._saved: _Saved | None = None
@@ -109,7 +118,7 @@ class Device:
         """Check a config and compile its program."""
         source = read_device_config(config.p4_device_config)
         try:
-            program = await asyncio.to_thread(dp.Program.load, source, trace=self._trace)
+            program = await self._programs.load(source, trace=self._trace)
         except JsonError as error:
             raise invalid(f"p4_device_config: {error}") from None
         except CompilerMissing as error:

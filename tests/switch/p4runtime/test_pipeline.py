@@ -1,5 +1,6 @@
 """Forwarding pipeline configs: every action, every response type, every complaint."""
 
+import asyncio
 import re
 import struct
 
@@ -19,6 +20,10 @@ from conftest import (
     update,
 )
 from finsy.proto import p4r
+
+from switch import dataplane as dp
+from switch.bmv2 import JsonError
+from switch.p4runtime.programs import Programs
 
 MAC = exact(1, 0x112233445566)
 
@@ -279,3 +284,25 @@ def test_registers_shared_with_the_switch_are_marked(built: Built, mark, registe
                 assert await client.get_pipeline() == built.config
 
     scenario()
+
+
+@asynchronous
+async def test_a_program_is_built_once_for_all_who_ask(built: Built, monkeypatch):
+    load, loads = dp.Program.load, []
+
+    def counted(source: bytes, **more):
+        loads.append(source)
+        return load(source, **more)
+
+    monkeypatch.setattr(dp.Program, "load", counted)
+    programs, source = Programs(), built.json.read_bytes()
+    impatient = asyncio.create_task(programs.load(source, trace=False))
+    others = [asyncio.create_task(programs.load(source, trace=False)) for _ in range(5)]
+    await asyncio.sleep(0)
+    impatient.cancel()
+    assert len({id(program) for program in await asyncio.gather(*others)}) == 1
+    assert len(loads) == 1
+    for _ in range(2):
+        with pytest.raises(JsonError):
+            await programs.load(b"{}", trace=False)
+    assert len(loads) == 3, "a failure is tried again"
