@@ -8,6 +8,7 @@ from traffic.collectives.algorithms import (
     ALGORITHMS,
     add_collective,
     bound_ns,
+    channel_room,
     collective,
     plan,
 )
@@ -62,6 +63,7 @@ __all__ = [
     "Transfer",
     "add_collective",
     "bound_ns",
+    "channel_room",
     "check_partition",
     "collective",
     "local_part",

@@ -95,6 +95,11 @@ def collective(
     return made
 
 
+def channel_room(channels: int) -> int:
+    """How many channel numbers a collective may use: double binary trees take two for each."""
+    return 2 * channels
+
+
 def add_collective(
     builder: ScheduleBuilder,
     what: Collective,
@@ -108,7 +113,7 @@ def add_collective(
 
     ``gates`` holds, by member, what it waits for before it takes part. Several are bundled into one
     piece of work, or every send would wait for each of them. Collectives that run at the same time
-    keep apart by ``first_channel``.
+    keep apart by ``first_channel``; one uses up to `channel_room` numbers from there.
     """
     algorithm = find_algorithm(what.op, what.algorithm)
     name = f"{what.op} {what.algorithm}"

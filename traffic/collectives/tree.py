@@ -9,10 +9,13 @@ The first tree numbers the members in order, from 1: leaves are the odd places, 
 lowest set bit is b hangs b above the leaves. The second is its mirror image if n is even, or the
 same one place on if n is odd; either way odd places meet even ones.
 
+The trees have queue pairs of their own, or a piece of the one could hold up the other: on c
+channels the second tree uses the numbers from c on.
+
 Each half is cut into pieces that climb to the root, reduced on the way, and descend again. Left
 alone a leaf would post all its pieces at once and starve what it forwards as an inner node of the
-other tree, so at most `WINDOW` pieces of an edge are under way: a send waits for the one that many
-before it.
+other tree, so no more than an eighth of an edge's pieces are under way, and at most `MAX_WINDOW`:
+a send waits for the one that many before it.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from traffic.collectives.collective import Collective, Even
 from traffic.collectives.draft import Draft
 from traffic.collectives.schedule import Mode
 
-WINDOW = 2
+MAX_WINDOW = 8
 
 
 @dataclass(frozen=True)
@@ -61,9 +64,9 @@ def all_reduce(draft: Draft) -> None:
     """Climb, reducing, and descend, copying, piece by piece in both trees."""
     channels = draft.collective.channels
     flows = [
-        _Flow(draft, tree, channel)
+        _Flow(draft, tree, channel + number * channels)
         for channel in range(channels)
-        for tree in double_tree(draft.size)
+        for number, tree in enumerate(double_tree(draft.size))
     ]
     for piece in range(draft.collective.pieces_per_channel):
         for place, flow in enumerate(flows):
@@ -77,6 +80,7 @@ class _Flow:
         self._draft = draft
         self._tree = tree
         self._channel = channel
+        self._window = max(2, min(MAX_WINDOW, draft.collective.pieces_per_channel // 8))
         self._under_way: dict[tuple[int, int], list[int]] = {}
 
     def piece(self, chunk: int) -> None:
@@ -96,12 +100,12 @@ class _Flow:
 
     def _send(self, src: int, dst: int, chunk: int, mode: Mode, after: list[int]) -> int:
         under_way = self._under_way.setdefault((src, dst), [])
-        credit = under_way[:1] if len(under_way) == WINDOW else []
+        credit = under_way[:1] if len(under_way) == self._window else []
         number = self._draft.send(
             src, dst, chunk, mode=mode, channel=self._channel, after=[*after, *credit]
         )
         under_way.append(number)
-        del under_way[:-WINDOW]
+        del under_way[: -self._window]
         return number
 
 

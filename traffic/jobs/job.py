@@ -18,6 +18,7 @@ from traffic.collectives import (
     ScheduleBuilder,
     Spec,
     add_collective,
+    channel_room,
 )
 from traffic.jobs.placement import Policy
 
@@ -80,9 +81,10 @@ class Threads:
         self._channels = 0
 
     def reserve_channels(self, count: int) -> int:
-        """Channels for a communicator; its first."""
-        self._channels += count
-        return self._channels - count
+        """Channel numbers for the collectives of a communicator; the first of them."""
+        first = self._channels
+        self._channels += channel_room(count)
+        return first
 
     def begin_step(self, step: int) -> None:
         """Label what follows."""

@@ -203,7 +203,8 @@ class _Writer:
         self._pipeline_channel = self.threads.reserve_channels(1)
         self._tensor_channel = self.threads.reserve_channels(channels)
         self._expert_channel = self.threads.reserve_channels(channels)
-        self._data_channel = self.threads.reserve_channels(2 * channels)
+        self._dense_channel = self.threads.reserve_channels(channels)
+        self._sparse_channel = self.threads.reserve_channels(channels)
         self._arrived: dict[tuple[_Pass, int], int] = {}  # by pass and receiving rank
         self._marks: dict[int, list[int]] = {}  # by rank: the buckets' ends in its last backward
         self._pipeline_activity = 0
@@ -311,10 +312,10 @@ class _Writer:
         experts = self._groups.expert_data_groups(stage)
         for bucket in range(job.buckets):
             for group in dense:
-                self._reduce(group, costs.dense_gradient_bytes, bucket, 0, ends)
+                self._reduce(group, costs.dense_gradient_bytes, bucket, self._dense_channel, ends)
             for group in experts:
                 size = costs.expert_gradient_bytes
-                self._reduce(group, size, bucket, job.algorithms.channels, ends)
+                self._reduce(group, size, bucket, self._sparse_channel, ends)
         for rank, end in ends.items():
             self.threads.meet(rank, end)
 
@@ -339,7 +340,7 @@ class _Writer:
             algorithm = self._job.algorithms.data if op == "all-reduce" else None
             what = self._collective(op, group, size / self._job.buckets, algorithm)
             gates = [[*self._bucket_mark(rank, bucket), *ends[rank]] for rank in group]
-            done = self.threads.beside(what, self._data_channel + channel, gates)
+            done = self.threads.beside(what, channel, gates)
             ends.update(zip(group, done, strict=True))
 
     def _bucket_mark(self, rank: int, bucket: int) -> list[int]:
