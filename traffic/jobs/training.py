@@ -281,7 +281,7 @@ class _Writer:
         """On the fabric, or as time if the group is in one node."""
         if len(group) == 1 or not size:
             return
-        if self._in_one_node(group):
+        if self._job.in_one_node(group):
             for rank in group:
                 self.threads.inside_node(rank, self._node_ns(op, group, size))
             return
@@ -329,7 +329,7 @@ class _Writer:
     ) -> None:
         if len(group) == 1 or not size:
             return
-        if self._in_one_node(group):
+        if self._job.in_one_node(group):
             duration = self._node_ns("all-reduce", group, size / self._job.buckets)
             for rank in group:
                 after = [*self._bucket_mark(rank, bucket), *ends[rank]]
@@ -369,9 +369,6 @@ class _Writer:
         """What an exchange takes at the node's rate: the bytes each rank must send, no less."""
         turns = 2 if op == "all-reduce" else 1
         return turns * (len(group) - 1) / len(group) * size * 8 / self._job.node.gbps
-
-    def _in_one_node(self, group: tuple[int, ...]) -> bool:
-        return self._job.in_one_node(group)
 
 
 def _one_forward_one_backward(ahead: int, count: int) -> list[_Pass]:
