@@ -4,8 +4,9 @@
  * then waits. How a port is watched depends on how busy it is:
  *
  *   quiet  in epoll, looked at when epoll says so
- *   busy   had a full burst lately: out of epoll, which costs its sender something per frame, and
- *          looked at every turn, which costs next to nothing, for the ring is memory
+ *   busy   has more frames than we could sleep between: out of epoll, which costs its sender
+ *          something per frame, and looked at every turn, which costs next to nothing, for the
+ *          ring is memory
  *
  * With a busy port the loop does not sleep. When there is nothing to do it offers the core to
  * others: on a core shared with the senders, they then fill the ring while we do not run, and we
@@ -31,7 +32,9 @@
 
 #define BURST 64
 #define EVENTS 64
-#define QUIET_NS 200000     /* without a frame, and a busy port is no longer busy; wall clock */
+#define BUSY_FRAMES 64      /* within BUSY_NS make a port busy */
+#define BUSY_NS 1000000     /* wall clock, as all of these */
+#define QUIET_NS 200000     /* without a frame, and a busy port is no longer busy */
 #define GLANCE_NS 20000     /* between two looks at quiet ports while others are busy */
 #define NEAR_NS 20000       /* nearer deadlines are not slept for */
 #define BIG_RINGS 8         /* ports that get a large ring: a fabric has too many for that */
@@ -54,6 +57,8 @@ struct loop_port {
     bool has_frames; /* epoll says so */
     bool is_busy;
     ns_t last; /* had frames; wall clock */
+    ns_t since; /* when frames began to be counted; wall clock */
+    uint32_t frames;
 };
 
 struct loop {
@@ -303,6 +308,19 @@ static void set_busy(struct loop *loop, struct loop_port *port, bool is_busy)
     loop->n_busy += is_busy ? 1 : -1u;
 }
 
+/* Whether a port is, or has become, busy; it just had `n` frames. */
+static bool is_busy(struct loop_port *port, unsigned n, ns_t real)
+{
+    if (port->is_busy)
+        return real - port->last < QUIET_NS;
+    if (real - port->since >= BUSY_NS) {
+        port->since = real;
+        port->frames = 0;
+    }
+    port->frames += n;
+    return port->frames >= BUSY_FRAMES;
+}
+
 static void service(struct loop *loop, struct hosted *host, ns_t now)
 {
     if (host->wake <= now && now - host->wake > loop->worst_late)
@@ -328,7 +346,7 @@ static bool receive_all(struct loop *loop)
             service(loop, port->host, now);
             any = true;
         }
-        if (port->is_busy ? real - port->last >= QUIET_NS : n == BURST)
+        if (is_busy(port, n, real) != port->is_busy)
             set_busy(loop, port, !port->is_busy);
     }
     return any;
