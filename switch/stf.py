@@ -22,13 +22,17 @@ from typing import TYPE_CHECKING, Any
 from .bmv2 import JsonError
 from .build import BuildError, CompilerMissing
 from .dataplane import (
+    NO_ACTION,
     CloneWrite,
     CounterWrite,
     Dataplane,
     DataplaneError,
     DefaultWrite,
     Entry,
+    GroupMember,
+    GroupWrite,
     MatchKind,
+    MemberWrite,
     MeterRates,
     MeterWrite,
     MulticastWrite,
@@ -36,6 +40,7 @@ from .dataplane import (
     RegisterWrite,
     Replica,
     TableWrite,
+    ValueSetWrite,
     Verb,
 )
 
@@ -112,6 +117,9 @@ class StfRunner:
         self.got: dict[int, list[bytes]] = {}
         self.nodes: list[list[Replica]] = []
         self.groups: dict[int, list[int]] = {}
+        self.members: dict[int, int] = {}
+        self.selections: dict[tuple[object, ...], tuple[int, list[GroupMember]]] = {}
+        self.value_sets: dict[int, list[tuple[int, int]]] = {}
         self.commands: dict[str, Callable[[str], None]] = {
             "add": self.add,
             "setdefault": self.set_default,
@@ -134,7 +142,9 @@ class StfRunner:
             "meter_set_rates": self.meter_set_rates,
             "meter_array_set_rates": self.meter_array_set_rates,
             "meter_get_rates": self.meter_get_rates,
-            "check_counter": lambda _: None,
+            "check_counter": self.check_counter,
+            "check_register": self.check_register,
+            "pvs_add": self.pvs_add,
             "remove": self.remove,
         }
 
@@ -290,8 +300,6 @@ class StfRunner:
         if match is None:
             raise self.fail(f"{text!r} is no action: write ACTION(ARG:VALUE, ...)")
         name, arguments = match.groups()
-        if table.profile is not None:
-            raise self.fail(f"table {table.name} has an action profile, which STF cannot fill")
         index = self.find(
             f"action of table {table.name}",
             name,
@@ -358,7 +366,29 @@ class StfRunner:
         call = re.sub(r"=\s*\S+\s*$", "", rest)
         action, params = self.action(table, call)
         entry = Entry(table.index, tuple(values), tuple(masks), priority, action, params)
-        self.write(TableWrite(Verb.INSERT, entry))
+        if table.profile is not None:
+            self.add_indirect(table.profile, entry)
+        else:
+            self.write(TableWrite(Verb.INSERT, entry))
+
+    def add_indirect(self, profile: int, entry: Entry) -> None:
+        """Add an entry by way of a member of its own; adding it again makes the group grow."""
+        member = self.members[profile] = self.members.get(profile, 0) + 1
+        self.write(MemberWrite(Verb.INSERT, profile, member, entry.action, entry.params))
+        entry.action, entry.params = NO_ACTION, ()
+        if not self.program.profiles[profile].has_selector:
+            entry.member = member
+            self.write(TableWrite(Verb.INSERT, entry))
+            return
+        key = (entry.table, entry.values, entry.masks, entry.priority)
+        is_new = key not in self.selections
+        group, members = self.selections.setdefault(key, (len(self.selections) + 1, []))
+        members.append(GroupMember(member))
+        verb = Verb.INSERT if is_new else Verb.MODIFY
+        self.write(GroupWrite(verb, profile, group, tuple(members)))
+        if is_new:
+            entry.group = group
+            self.write(TableWrite(Verb.INSERT, entry))
 
     def match_value(self, key: KeyInfo, text: str) -> tuple[int, int]:
         """A key's value, and its mask, prefix length or high end."""
@@ -472,6 +502,40 @@ class StfRunner:
         name, index = self.words(text, 2)[:2]
         value = self.dataplane.read_counter(self.counter(name), number(index))[0]
         self.note(f"{text}: {value.packets} packets, {value.bytes} bytes")
+
+    def check_counter(self, text: str) -> None:
+        """Compare a counter's cell: `NAME(INDEX) packets == N`, or `bytes`."""
+        match = re.fullmatch(r"(\S+?)\s*\((\w+)\)\s+(packets|bytes)\s*==\s*(\w+)", text)
+        if match is None:
+            raise self.fail("write check_counter NAME(INDEX) packets == N, or bytes == N")
+        name, index, unit, wanted = match.groups()
+        self.settle()
+        value = self.dataplane.read_counter(self.counter(name), number(index))[0]
+        self.check(f"counter {name}({index}) {unit}", getattr(value, unit), number(wanted))
+
+    def check_register(self, text: str) -> None:
+        """Compare a register's cell: `NAME(INDEX) == N`."""
+        match = re.fullmatch(r"(\S+?)\s*\((\w+)\)\s*==\s*(\w+)", text)
+        if match is None:
+            raise self.fail("write check_register NAME(INDEX) == N")
+        name, index, wanted = match.groups()
+        self.settle()
+        value = self.dataplane.read_register(self.register(name), number(index))[0]
+        self.check(f"register {name}({index})", value, number(wanted))
+
+    def check(self, what: str, value: int, wanted: int) -> None:
+        """Fail the test unless a value is the one wanted."""
+        if value != wanted:
+            self.report(self.line, f"{what} is {value}, expected {wanted}")
+
+    def pvs_add(self, text: str) -> None:
+        """Add a value to a parser's value set."""
+        name, value = self.words(text, 2)[:2]
+        sets = self.program.value_sets
+        index = self.find("value set", name, [(v.name, v.index) for v in sets])
+        members = self.value_sets.setdefault(index, [])
+        members.append((number(value), (1 << sets[index].width) - 1))
+        self.write(ValueSetWrite(index, tuple(members)))
 
     def counter_write(self, text: str) -> None:
         """Set a counter's cell."""
