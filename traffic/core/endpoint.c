@@ -55,11 +55,14 @@ const char *ep_config_problem(const struct ep_config *config)
         return "the lateness to make up for is between 1 ns and 10 s";
     if (config->control_priority > 7)
         return "priorities are 0 to 7";
-    if (!dcqcn->alpha_interval || !dcqcn->cut_interval || !dcqcn->increase_interval || !dcqcn->minimum ||
+    if (!dcqcn->alpha_interval || !dcqcn->cut_interval || !dcqcn->increase_interval ||
+        !dcqcn->minimum ||
         !(dcqcn->g > 0 && dcqcn->g <= 1))
         return "DCQCN's intervals and least rate are above zero, its g is above 0 and at most 1";
-    if (!hpcc->base_rtt || !hpcc->utilisation_full || !hpcc->fabric_bps || !(hpcc->eta > 0 && hpcc->eta <= 1))
-        return "HPCC's round trip, rate and utilisation unit are above zero, its eta above 0 and at most 1";
+    if (!hpcc->base_rtt || !hpcc->utilisation_full || !hpcc->fabric_bps ||
+        !(hpcc->eta > 0 && hpcc->eta <= 1))
+        return "HPCC's round trip, rate and utilisation unit are above zero, "
+               "its eta above 0 and at most 1";
     return NULL;
 }
 
@@ -71,14 +74,17 @@ static uint32_t bits_for(uint32_t window)
     return bits;
 }
 
-struct ep *ep_new(const struct ep_config *config, const struct ep_port *port, uint32_t qps, uint32_t expected)
+struct ep *ep_new(const struct ep_config *config, const struct ep_port *port, uint32_t qps,
+                  uint32_t expected)
 {
     if (ep_config_problem(config))
         return NULL;
     struct ep *ep = calloc(1, sizeof *ep);
     if (!ep)
         return NULL;
-    size_t words = config->recovery == EP_SELECTIVE ? (size_t)qps * 2 * bits_for(config->window) / 64 : 0;
+    size_t words = 0;
+    if (config->recovery == EP_SELECTIVE)
+        words = (size_t)qps * 2 * bits_for(config->window) / 64;
     ep->config = *config;
     ep->port = *port;
     ep->qp_room = qps;
@@ -92,7 +98,8 @@ struct ep *ep_new(const struct ep_config *config, const struct ep_port *port, ui
     ep->bitmaps = calloc(words + 1, sizeof *ep->bitmaps);
     ep->frame = calloc(1, config->mtu + 512);
     bool maps = idmap_init(&ep->qp_by_number, qps) & idmap_init(&ep->message_by_id, expected);
-    if (!ep->qps || !ep->pace.items || !ep->rto.items || !ep->expected || !ep->bitmaps || !ep->frame || !maps) {
+    if (!ep->qps || !ep->pace.items || !ep->rto.items || !ep->expected || !ep->bitmaps ||
+        !ep->frame || !maps) {
         ep_free(ep);
         return NULL;
     }
@@ -131,7 +138,8 @@ static const char *qp_problem(const struct ep *ep, const struct ep_qp_config *co
     if (config->priority > 7)
         return "priorities are 0 to 7";
     if (config->data_bytes != WIRE_HEADERS && !with_int)
-        return "a data template is Ethernet, IPv4, UDP, BTH, and between the last two an INT shim and header or nothing";
+        return "a data template is Ethernet, IPv4, UDP and BTH, "
+               "and between the last two an INT shim and header or nothing";
     if (be16_load(config->data + 12) != ETHERTYPE_IPV4 || config->data[WIRE_IP_AT] != 0x45 ||
         be16_load(config->control + 12) != ETHERTYPE_IPV4 || config->control[WIRE_IP_AT] != 0x45)
         return "templates are of IPv4 without options";
@@ -164,7 +172,9 @@ struct qp *ep_add_qp(struct ep *ep, const struct ep_qp_config *config, const cha
     qp->number = config->number;
     qp->remote = config->remote;
     qp->priority = config->priority;
-    qp->rate = config->rate && config->rate < ep->config.link_bps ? config->rate : ep->config.link_bps;
+    qp->rate = ep->config.link_bps;
+    if (config->rate && config->rate < qp->rate)
+        qp->rate = config->rate;
     qp->una = qp->acked = qp->next = qp->sent = qp->posted = SEQ_START + config->first_psn;
     qp->expected = SEQ_START + config->remote_first_psn;
     qp->rto_at = NS_NEVER;
@@ -191,9 +201,16 @@ struct qp *ep_add_qp(struct ep *ep, const struct ep_qp_config *config, const cha
     return qp;
 }
 
-void ep_event(struct ep *ep, enum ep_event_kind kind, struct qp *qp, struct ep_message *message, ns_t now)
+void ep_event(struct ep *ep, enum ep_event_kind kind, struct qp *qp, struct ep_message *message,
+              ns_t now)
 {
-    struct ep_event event = {.kind = kind, .error = qp->error, .message = message, .qp = qp, .at = now};
+    struct ep_event event = {
+        .kind = kind,
+        .error = qp->error,
+        .message = message,
+        .qp = qp,
+        .at = now,
+    };
     ep->port.event(ep->port.ctx, &event);
 }
 
@@ -236,7 +253,8 @@ bool ep_expect(struct ep *ep, struct ep_message *message)
 static bool take_int(struct packet *packet, const uint8_t *at, const uint8_t *end)
 {
     enum { MD_TYPE = 1, NPT_PORT = 1 };
-    if (end - at < WIRE_INT_SHIM + WIRE_INT_MD || at[0] >> 4 != MD_TYPE || (at[0] >> 2 & 3) != NPT_PORT)
+    if (end - at < WIRE_INT_SHIM + WIRE_INT_MD || at[0] >> 4 != MD_TYPE ||
+        (at[0] >> 2 & 3) != NPT_PORT)
         return false;
     uint32_t words = at[1], hop_words = at[6] & 0x1F;
     if (words < WIRE_INT_MD / 4 || end - at < (ptrdiff_t)(4 + 4 * words) || at[4] >> 4 != 2)
@@ -252,12 +270,13 @@ static bool take_int(struct packet *packet, const uint8_t *at, const uint8_t *en
     return true;
 }
 
-/* A queue pair number is only its endpoint's own: a packet that strayed from elsewhere may bear it. */
+/* Queue pair numbers are each endpoint's own: a packet that strayed here may bear one of ours. */
 static bool is_from_peer(const struct qp *qp, const uint8_t *ip)
 {
     enum { SOURCE = 12, DESTINATION = 16 };
     const uint8_t *ours = qp->data + WIRE_IP_AT;
-    return !memcmp(ip + SOURCE, ours + DESTINATION, 4) && !memcmp(ip + DESTINATION, ours + SOURCE, 4);
+    return !memcmp(ip + SOURCE, ours + DESTINATION, 4) &&
+           !memcmp(ip + DESTINATION, ours + SOURCE, 4);
 }
 
 static void receive_ipv4(struct ep *ep, const uint8_t *frame, uint32_t stored, ns_t now)
@@ -316,7 +335,7 @@ static void receive_ipv4(struct ep *ep, const uint8_t *frame, uint32_t stored, n
         ep->counters.rx_no_queue_pair++;
         return;
     }
-    uint32_t there = (uint32_t)(end - packet.body); /* of what the responder and the requester look at */
+    uint32_t there = (uint32_t)(end - packet.body); /* of the headers that may follow */
     if (opcode_is_write(packet.opcode) && there >= (opcode_starts(packet.opcode) ? WIRE_RETH : 0))
         responder_data(ep, qp, &packet, now);
     else if (packet.opcode == BTH_ACK && there >= WIRE_AETH)
@@ -334,7 +353,8 @@ void ep_receive(struct ep *ep, const uint8_t *frame, uint32_t stored, uint32_t w
     ep->counters.rx_bytes += wire;
     if (type == ETHERTYPE_IPV4 && stored >= WIRE_BTH_AT) {
         receive_ipv4(ep, frame, stored, now);
-    } else if (type == ETHERTYPE_MAC_CONTROL && stored >= 34 && be16_load(frame + 14) == PFC_OPCODE) {
+    } else if (type == ETHERTYPE_MAC_CONTROL && stored >= 34 &&
+               be16_load(frame + 14) == PFC_OPCODE) {
         ep->counters.rx_pfc_frames++;
         schedule_pause(ep, frame, now);
     } else {
@@ -368,7 +388,11 @@ struct qp *ep_find_qp(const struct ep *ep, uint32_t number)
 
 void qp_state(struct ep *ep, const struct qp *qp, ns_t now, struct qp_state *state)
 {
-    *state = (struct qp_state){.rate = qp->rate, .in_flight = qp->sent - qp->una, .waiting = qp->posted - qp->sent};
+    *state = (struct qp_state){
+        .rate = qp->rate,
+        .in_flight = qp->sent - qp->una,
+        .waiting = qp->posted - qp->sent,
+    };
     if (qp->cc == EP_CC_DCQCN) {
         struct dcqcn cc = qp->control.dcqcn;
         dcqcn_advance(&cc, &ep->config.dcqcn, now);

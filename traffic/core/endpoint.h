@@ -53,7 +53,7 @@ enum ep_cc { EP_CC_NONE, EP_CC_DCQCN, EP_CC_HPCC };
 
 struct ep_config {
     bps_t link_bps;
-    uint32_t overhead_bytes; /* preamble, gap and FCS: what a frame costs on the wire beside itself */
+    uint32_t overhead_bytes; /* preamble, gap and FCS: what the wire spends on a frame beside it */
     uint32_t mtu;            /* payload bytes a packet, a multiple of 8 */
     enum ep_payload payload;
     enum ep_recovery recovery;
@@ -137,7 +137,8 @@ struct ep_port {
     /* A frame for the wire: `stored` bytes of the `wire` bytes it is long (all of them unless the
      * payload mode is NONE), the first bit leaving at `at`. False: not now, the endpoint tries
      * again on its next service. The bytes are the endpoint's and change after the return. */
-    bool (*transmit)(void *ctx, const uint8_t *frame, uint32_t stored, uint32_t wire, uint8_t priority, ns_t at);
+    bool (*transmit)(void *ctx, const uint8_t *frame, uint32_t stored, uint32_t wire,
+                     uint8_t priority, ns_t at);
     /* Something ended. May post and expect messages, must not call receive or service. */
     void (*event)(void *ctx, const struct ep_event *event);
 };
@@ -185,13 +186,14 @@ struct ep_counters {
 
 /* An endpoint with room for `qps` queue pairs and, registered at once, `expected` messages. NULL
  * when memory is short or the config has a problem. */
-struct ep *ep_new(const struct ep_config *config, const struct ep_port *port, uint32_t qps, uint32_t expected);
+struct ep *ep_new(const struct ep_config *config, const struct ep_port *port, uint32_t qps,
+                  uint32_t expected);
 void ep_free(struct ep *ep);
 
 /* NULL and `*problem` in words if it cannot be. */
 struct qp *ep_add_qp(struct ep *ep, const struct ep_qp_config *config, const char **problem);
 
-/* Send a message after those posted before on its queue pair. On a queue pair in error it fails at once. */
+/* Send a message after those posted before on its queue pair. On one in error it fails at once. */
 void ep_post(struct ep *ep, struct ep_message *message, ns_t now);
 
 /* Let a message be written. False if there is no room, or its id is known already. */

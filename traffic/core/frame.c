@@ -4,7 +4,8 @@
 
 #include "icrc.h"
 
-static void stamp_bth(uint8_t *bth, const struct qp *qp, uint8_t opcode, uint32_t pad, bool ack_request, uint64_t seq)
+static void stamp_bth(uint8_t *bth, const struct qp *qp, uint8_t opcode, uint32_t pad,
+                      bool ack_request, uint64_t seq)
 {
     bth[0] = opcode;
     bth[1] = (uint8_t)((bth[1] & ~0x30) | pad << 4);
@@ -13,8 +14,9 @@ static void stamp_bth(uint8_t *bth, const struct qp *qp, uint8_t opcode, uint32_
     be24_store(bth + 9, (uint32_t)seq & PSN_MASK);
 }
 
-/* Close a frame whose last byte but the ICRC is before `end`, `behind` bytes of payload left out. */
-static uint32_t close_frame(struct ep *ep, uint8_t *bth, uint8_t *end, uint32_t behind, uint32_t *stored)
+/* Close a frame that goes up to `end`, `behind` bytes of payload left out and the ICRC to come. */
+static uint32_t close_frame(struct ep *ep, uint8_t *bth, uint8_t *end, uint32_t behind,
+                            uint32_t *stored)
 {
     uint8_t *ip = ep->frame + WIRE_IP_AT, *udp = ep->frame + WIRE_UDP_AT;
     uint32_t length = (uint32_t)(end - ip) + behind + WIRE_ICRC;
@@ -38,7 +40,8 @@ static uint32_t close_frame(struct ep *ep, uint8_t *bth, uint8_t *end, uint32_t 
     return WIRE_ETHERNET + length;
 }
 
-uint32_t frame_data(struct ep *ep, const struct qp *qp, const struct segment *segment, uint32_t *stored)
+uint32_t frame_data(struct ep *ep, const struct qp *qp, const struct segment *segment,
+                    uint32_t *stored)
 {
     uint8_t *bth = ep->frame + qp->data_bytes - WIRE_BTH, *at = bth + WIRE_BTH;
     uint32_t pad = -segment->bytes & 3;

@@ -83,7 +83,10 @@ static uint64_t real_now(void)
     return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
-static ns_t fabric_now(const struct host *host) { return (real_now() - host->epoch) / host->dilation; }
+static ns_t fabric_now(const struct host *host)
+{
+    return (real_now() - host->epoch) / host->dilation;
+}
 
 /* Lateness, in buckets an eighth of a power of two wide. */
 static unsigned late_bucket(ns_t late)
@@ -137,7 +140,8 @@ static void flush(struct host *host)
 {
     struct batch *out = &host->out;
     while (out->first < out->count) {
-        int n = sendmmsg(host->socket, out->headers + out->first, out->count - out->first, MSG_DONTWAIT);
+        int n = sendmmsg(host->socket, out->headers + out->first, out->count - out->first,
+                         MSG_DONTWAIT);
         if (n > 0) {
             out->first += (unsigned)n;
         } else if (errno == EAGAIN || errno == ENOBUFS) {
@@ -150,7 +154,8 @@ static void flush(struct host *host)
     out->first = out->count = 0;
 }
 
-static bool transmit(void *ctx, const uint8_t *frame, uint32_t stored, uint32_t wire, uint8_t priority, ns_t at)
+static bool transmit(void *ctx, const uint8_t *frame, uint32_t stored, uint32_t wire,
+                     uint8_t priority, ns_t at)
 {
     struct host *host = ctx;
     struct batch *out = &host->out;
@@ -164,7 +169,7 @@ static bool transmit(void *ctx, const uint8_t *frame, uint32_t stored, uint32_t 
     return true;
 }
 
-static void qp_error_said(void *ctx, const struct qp *qp, enum ep_error error, ns_t at)
+static void say_qp_error(void *ctx, const struct qp *qp, enum ep_error error, ns_t at)
 {
     (void)ctx;
     printf("qp-error %u %s %llu\n", qp_number(qp), ep_error_name(error), (unsigned long long)at);
@@ -189,16 +194,16 @@ static bool own_port(uint16_t port)
 static bool fits_interface(struct host *host, const struct ep_config *config)
 {
     struct ifreq request = {0};
-    uint32_t needed = config->mtu + WIRE_HEADERS - WIRE_ETHERNET + WIRE_INT_SHIM + WIRE_INT_MD + WIRE_RETH +
-                      WIRE_IMMDT + WIRE_ICRC;
+    uint32_t headers = EP_DATA_HEADER - WIRE_ETHERNET + WIRE_RETH + WIRE_IMMDT;
+    uint32_t needed = headers + config->mtu + WIRE_ICRC;
     memcpy(request.ifr_name, host->interface, sizeof request.ifr_name);
     if (ioctl(host->socket, SIOCGIFMTU, &request))
         return refuse(host, "interface %s does not tell its MTU", host->interface);
     if ((uint32_t)request.ifr_mtu >= needed)
         return true;
     snprintf(host->script.problem, sizeof host->script.problem,
-             "interface %s has an MTU of %d; a path MTU of %u needs %u: ip link set %s mtu %u", host->interface,
-             request.ifr_mtu, config->mtu, needed, host->interface, needed);
+             "interface %s has an MTU of %d; a path MTU of %u needs %u: ip link set %s mtu %u",
+             host->interface, request.ifr_mtu, config->mtu, needed, host->interface, needed);
     return false;
 }
 
@@ -231,12 +236,18 @@ static bool read_host(struct host *host, char *rest)
 {
     unsigned long long dilation, timeout;
     char extra;
-    if (sscanf(rest, " interface=%15s dilation=%llu timeout=%llu %c", host->interface, &dilation, &timeout, &extra) != 3 ||
-        !dilation)
+    int found = sscanf(rest, " interface=%15s dilation=%llu timeout=%llu %c", host->interface,
+                       &dilation, &timeout, &extra);
+    if (found != 3 || !dilation)
         return refuse(host, "a host line is: %s", "host interface=NAME dilation=D timeout=NS");
     host->dilation = dilation;
     host->timeout = timeout ? timeout : NS_NEVER;
     return true;
+}
+
+static bool has_plan(struct host *host)
+{
+    return host->script.plan || refuse(host, "%s", "there is no endpoint yet");
 }
 
 /* Everything up to `start`. False if the input is wrong or ends before. */
@@ -251,9 +262,10 @@ static bool set_up(struct host *host)
         if (!strncmp(line, "host ", 5))
             right = read_host(host, line + 5);
         else if (!host->dilation)
-            right = refuse(host, "the first line is: %s", "host interface=NAME dilation=D timeout=NS");
+            right = refuse(host, "the first line is: %s",
+                           "host interface=NAME dilation=D timeout=NS");
         else if (!strncmp(line, "ready", 5))
-            right = (host->script.plan || refuse(host, "%s", "there is no endpoint yet")) && open_socket(host);
+            right = has_plan(host) && open_socket(host);
         else if (sscanf(line, "start %llu", &epoch) == 1)
             right = host->socket >= 0 || refuse(host, "%s", "'ready' comes before 'start'");
         else
@@ -350,7 +362,11 @@ static void report(struct host *host)
 int main(void)
 {
     struct host host = {.socket = -1};
-    host.script.port = (struct plan_port){.ctx = &host, .transmit = transmit, .qp_error = qp_error_said};
+    host.script.port = (struct plan_port){
+        .ctx = &host,
+        .transmit = transmit,
+        .qp_error = say_qp_error,
+    };
     setvbuf(stdin, NULL, _IOLBF, 0);
     prctl(PR_SET_TIMERSLACK, 1);
     bool fine = set_up(&host);

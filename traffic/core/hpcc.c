@@ -28,7 +28,8 @@ static int word_of(uint16_t instructions, int instruction)
     return at;
 }
 
-static double busiest_link(struct hpcc *cc, const struct hpcc_profile *profile, const struct int_stack *stack)
+static double busiest_link(struct hpcc *cc, const struct hpcc_profile *profile,
+                           const struct int_stack *stack)
 {
     int queue_at = word_of(stack->instructions, INT_QUEUE);
     int use_at = word_of(stack->instructions, INT_UTILISATION);

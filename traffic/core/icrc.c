@@ -82,20 +82,30 @@ FOLD static uint32_t by_folding(uint32_t state, const uint8_t *p, size_t n)
     return by_tables(by_tables(0, last, sizeof last), p, n);
 }
 
-static bool can_fold(void) { return __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1"); }
+static bool can_fold(void)
+{
+    return __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1");
+}
 #else
-static uint32_t by_folding(uint32_t state, const uint8_t *p, size_t n) { return by_tables(state, p, n); }
+static uint32_t by_folding(uint32_t state, const uint8_t *p, size_t n)
+{
+    return by_tables(state, p, n);
+}
 static bool can_fold(void) { return false; }
 #endif
 
-uint32_t crc32_more_portable(uint32_t crc, const uint8_t *p, size_t n) { return ~by_tables(~crc, p, n); }
+uint32_t crc32_more_portable(uint32_t crc, const uint8_t *p, size_t n)
+{
+    return ~by_tables(~crc, p, n);
+}
 
 uint32_t crc32_more(uint32_t crc, const uint8_t *p, size_t n)
 {
     return n >= 64 && can_fold() ? ~by_folding(~crc, p, n) : crc32_more_portable(crc, p, n);
 }
 
-uint32_t icrc_of(const uint8_t *ip, const uint8_t *bth, size_t n, uint16_t ip_length, uint16_t udp_port)
+uint32_t icrc_of(const uint8_t *ip, const uint8_t *bth, size_t n, uint16_t ip_length,
+                 uint16_t udp_port)
 {
     uint8_t head[8 + WIRE_IPV4 + WIRE_UDP + WIRE_BTH];
     uint8_t *masked_ip = head + 8, *udp = masked_ip + WIRE_IPV4, *masked_bth = udp + WIRE_UDP;

@@ -18,6 +18,7 @@ uint32_t crc32_more_portable(uint32_t crc, const uint8_t *p, size_t n);
 
 /* The ICRC of the packet whose IP header is at `ip` and whose BTH is at `bth`, `n` bytes from the
  * BTH on without the ICRC itself. `ip_length`, `udp_port`: those of the packet without INT. */
-uint32_t icrc_of(const uint8_t *ip, const uint8_t *bth, size_t n, uint16_t ip_length, uint16_t udp_port);
+uint32_t icrc_of(const uint8_t *ip, const uint8_t *bth, size_t n, uint16_t ip_length,
+                 uint16_t udp_port);
 
 #endif

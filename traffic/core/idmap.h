@@ -41,7 +41,10 @@ static inline struct idmap_slot *idmap_slot(const struct idmap *map, uint32_t id
     }
 }
 
-static inline uint32_t idmap_find(const struct idmap *map, uint32_t id) { return idmap_slot(map, id)->index; }
+static inline uint32_t idmap_find(const struct idmap *map, uint32_t id)
+{
+    return idmap_slot(map, id)->index;
+}
 
 /* False if the id is there already. The caller never adds more than it made room for. */
 static inline bool idmap_add(struct idmap *map, uint32_t id, uint32_t index)

@@ -122,8 +122,8 @@ static void on_event(void *ctx, const struct ep_event *event)
     }
 }
 
-struct plan *plan_new(const struct ep_config *config, const struct plan_port *port, uint32_t qps, uint32_t transfers,
-                      uint32_t edges)
+struct plan *plan_new(const struct ep_config *config, const struct plan_port *port, uint32_t qps,
+                      uint32_t transfers, uint32_t edges)
 {
     struct plan *plan = calloc(1, sizeof *plan);
     if (!plan)
@@ -163,7 +163,8 @@ void plan_free(struct plan *plan)
 
 struct ep *plan_endpoint(struct plan *plan) { return plan->ep; }
 
-const char *plan_add(struct plan *plan, enum transfer_kind kind, uint32_t id, struct qp *qp, uint64_t size, ns_t delay)
+const char *plan_add(struct plan *plan, enum transfer_kind kind, uint32_t id, struct qp *qp,
+                     uint64_t size, ns_t delay)
 {
     if (plan->transfer_count == plan->transfer_room)
         return "there are more transfers than room was made for";

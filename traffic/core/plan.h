@@ -37,28 +37,32 @@ struct plan;
 
 struct plan_port {
     void *ctx;
-    bool (*transmit)(void *ctx, const uint8_t *frame, uint32_t stored, uint32_t wire, uint8_t priority, ns_t at);
+    bool (*transmit)(void *ctx, const uint8_t *frame, uint32_t stored, uint32_t wire,
+                     uint8_t priority, ns_t at);
     /* A transfer ended, well or not. May be NULL. */
     void (*ended)(void *ctx, const struct transfer *transfer);
     /* A queue pair went to error. May be NULL. */
     void (*qp_error)(void *ctx, const struct qp *qp, enum ep_error error, ns_t at);
 };
 
-/* Room for so many queue pairs, transfers and edges. NULL when memory is short or the config has a problem. */
-struct plan *plan_new(const struct ep_config *config, const struct plan_port *port, uint32_t qps, uint32_t transfers,
-                      uint32_t edges);
+/* Room for so many queue pairs, transfers and edges. NULL when memory is short or the config has a
+ * problem. */
+struct plan *plan_new(const struct ep_config *config, const struct plan_port *port, uint32_t qps,
+                      uint32_t transfers, uint32_t edges);
 void plan_free(struct plan *plan);
 
 struct ep *plan_endpoint(struct plan *plan);
 
 /* These return NULL, or what is wrong, in words. `qp` is NULL for a computation. */
-const char *plan_add(struct plan *plan, enum transfer_kind kind, uint32_t id, struct qp *qp, uint64_t size, ns_t delay);
+const char *plan_add(struct plan *plan, enum transfer_kind kind, uint32_t id, struct qp *qp,
+                     uint64_t size, ns_t delay);
 const char *plan_after(struct plan *plan, uint32_t id, uint32_t earlier);
 
 /* From now on. Transfers that wait for nothing start at `now` plus their delay. */
 void plan_start(struct plan *plan, ns_t now);
 
-void plan_receive(struct plan *plan, const uint8_t *frame, uint32_t stored, uint32_t wire, ns_t now);
+void plan_receive(struct plan *plan, const uint8_t *frame, uint32_t stored, uint32_t wire,
+                  ns_t now);
 ns_t plan_service(struct plan *plan, ns_t now);
 
 /* Transfers that have neither ended nor failed; 0: there is nothing more to come. */

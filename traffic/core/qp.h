@@ -62,12 +62,14 @@ struct qp {
     uint8_t error, retries;
     bool rewound; /* a time-out rewound it and nothing has left since */
     uint32_t since_request;
-    struct ep_message *head, *cursor, *tail; /* oldest unacknowledged; the one `next` is in; newest */
-    uint64_t una;    /* everything before is acknowledged for good */
-    uint64_t acked;  /* everything before was acknowledged; a restart of the message revokes it */
-    uint64_t next;   /* the next to send */
-    uint64_t sent;   /* everything before was sent at least once */
-    uint64_t posted; /* everything before was asked for */
+    struct ep_message *head, *tail; /* the oldest unacknowledged, the newest */
+    struct ep_message *cursor;      /* the one that `next` is in */
+    uint64_t una;       /* everything before is acknowledged for good */
+    uint64_t acked;     /* everything before was acknowledged; a restart revokes it */
+    uint64_t next;      /* the next to send */
+    uint64_t sent;      /* everything before was sent at least once */
+    uint64_t posted;    /* everything before was asked for */
+    uint64_t requested; /* the packet before is the last that asked for an ACK */
     ns_t rto_at;
     bps_t rate; /* the ceiling */
 
@@ -153,7 +155,8 @@ struct segment {
     uint32_t offset, bytes, length; /* within the message; the RETH's length */
     const struct ep_message *message;
 };
-uint32_t frame_data(struct ep *ep, const struct qp *qp, const struct segment *segment, uint32_t *stored);
+uint32_t frame_data(struct ep *ep, const struct qp *qp, const struct segment *segment,
+                    uint32_t *stored);
 uint32_t frame_ack(struct ep *ep, const struct qp *qp, uint64_t seq, uint8_t syndrome, uint32_t msn,
                    uint32_t *stored);
 uint32_t frame_cnp(struct ep *ep, const struct qp *qp, uint32_t *stored);
@@ -163,7 +166,8 @@ void schedule_data(struct ep *ep, struct qp *qp, ns_t now); /* it may have somet
 void schedule_control(struct ep *ep, struct qp *qp, ns_t now);
 void schedule_rto(struct ep *ep, struct qp *qp); /* its time-out was set */
 void schedule_pause(struct ep *ep, const uint8_t *pfc, ns_t now);
-ps_t schedule_send(struct ep *ep, uint32_t stored, uint32_t wire, uint8_t priority, ps_t ready, ns_t now);
+ps_t schedule_send(struct ep *ep, uint32_t stored, uint32_t wire, uint8_t priority, ps_t ready,
+                   ns_t now);
 
 /* requester.c */
 bool requester_can_send(const struct ep *ep, struct qp *qp);
@@ -178,7 +182,8 @@ void responder_data(struct ep *ep, struct qp *qp, const struct packet *packet, n
 bool responder_send(struct ep *ep, struct qp *qp, ns_t now); /* one frame of what it owes */
 
 /* endpoint.c */
-void ep_event(struct ep *ep, enum ep_event_kind kind, struct qp *qp, struct ep_message *message, ns_t now);
+void ep_event(struct ep *ep, enum ep_event_kind kind, struct qp *qp, struct ep_message *message,
+              ns_t now);
 void qp_fail(struct ep *ep, struct qp *qp, enum ep_error error, ns_t now);
 
 #endif

@@ -11,13 +11,18 @@
  * `reorder` later has arrived, or when time is out. Each hole is filled once; that the filling was
  * lost as well is noticed for the first hole, when a packet that left after it arrives before it.
  *
- * A time-out counts against the retry limit, and progress clears the count. A NAK is no silence:
- * the peer lives, so NAKs alone never exhaust it (go-back-0 on a lossy path may restart for ever,
- * which is what happens to adapters that work so).
+ * The time-out runs while an ACK that was asked for is outstanding, not for every packet in flight:
+ * a slow queue pair may take long to reach the next packet that asks. It counts against the retry
+ * limit, and progress clears the count. A NAK is no silence: the peer lives, so NAKs alone never
+ * exhaust the limit (go-back-0 on a lossy path may restart for ever, which is what happens to
+ * adapters that work so).
  */
 #include "qp.h"
 
-static uint64_t end_of(const struct ep_message *message) { return message->first + message->packets; }
+static uint64_t end_of(const struct ep_message *message)
+{
+    return message->first + message->packets;
+}
 
 static uint32_t window_of(const struct ep *ep, const struct qp *qp)
 {
@@ -78,7 +83,8 @@ static struct segment segment_at(const struct ep *ep, struct qp *qp, uint64_t se
                                : last ? BTH_WRITE_LAST_IMM : BTH_WRITE_MIDDLE;
         segment.length = message->size;
     }
-    segment.ack_request = last || again || qp->since_request + 1 >= ep->config.ack_every ||
+    segment.ack_request = last || again || qp->cc == EP_CC_HPCC ||
+                          qp->since_request + 1 >= ep->config.ack_every ||
                           seq + 1 - qp->acked >= window_of(ep, qp);
     return segment;
 }
@@ -91,6 +97,17 @@ static void pace(struct ep *ep, struct qp *qp, ps_t at, uint32_t wire, ns_t now)
     else if (qp->cc == EP_CC_HPCC)
         allowed = hpcc_rate(qp->control.hpcc, &ep->config.hpcc);
     qp->ready = at + ps_for_bytes(wire, allowed < rate ? allowed : rate);
+}
+
+/* An ACK was asked for: from now on its absence means something. */
+static void await_answer(struct ep *ep, struct qp *qp, uint64_t seq, ns_t now)
+{
+    if (qp->requested <= seq)
+        qp->requested = seq + 1;
+    if (qp->rto_at == NS_NEVER) {
+        qp->rto_at = now + ep->config.rto;
+        schedule_rto(ep, qp);
+    }
 }
 
 uint32_t requester_send(struct ep *ep, struct qp *qp, ns_t now)
@@ -125,10 +142,8 @@ uint32_t requester_send(struct ep *ep, struct qp *qp, ns_t now)
     }
     if (qp->sent < qp->next)
         qp->sent = qp->next;
-    if (qp->rto_at == NS_NEVER) {
-        qp->rto_at = now + ep->config.rto;
-        schedule_rto(ep, qp);
-    }
+    if (segment.ack_request)
+        await_answer(ep, qp, seq, now);
     return wire;
 }
 
@@ -183,7 +198,7 @@ static void acknowledge(struct ep *ep, struct qp *qp, uint64_t upto, ns_t now)
     move_cursor(qp);
     qp->acked = upto < qp->next ? upto : qp->next;
     qp->retries = 0;
-    qp->rto_at = qp->una < qp->sent ? now + ep->config.rto : NS_NEVER;
+    qp->rto_at = qp->una < qp->requested ? now + ep->config.rto : NS_NEVER;
     complete(ep, qp, settled, now);
 }
 

@@ -28,14 +28,17 @@ static void refuse(struct ep *ep, struct qp *qp, uint8_t syndrome, enum ep_error
 }
 
 /* The message that a RETH names, if the peer may write it there; NULL if not. */
-static struct ep_message *target(const struct ep *ep, const struct qp *qp, const uint8_t *reth, bool whole)
+static struct ep_message *target(const struct ep *ep, const struct qp *qp, const uint8_t *reth,
+                                 bool whole)
 {
     uint64_t va = be64_load(reth);
-    uint32_t length = be32_load(reth + 12), index = idmap_find(&ep->message_by_id, be32_load(reth + 8));
+    uint32_t length = be32_load(reth + 12), index = idmap_find(&ep->message_by_id,
+                                                               be32_load(reth + 8));
     if (index == IDMAP_NONE)
         return NULL;
     struct ep_message *message = ep->expected[index];
-    bool fits = whole ? va == 0 && length == message->size : va <= message->size && length <= message->size - va;
+    bool fits = whole ? va == 0 && length == message->size
+                      : va <= message->size && length <= message->size - va;
     return message->qp == qp && !message->done && fits ? message : NULL;
 }
 
@@ -48,7 +51,8 @@ static void received(struct ep *ep, struct qp *qp, struct ep_message *message, n
 }
 
 /* Put bytes in their place. False if they are wrong. */
-static bool place(struct ep *ep, struct ep_message *message, uint64_t offset, const uint8_t *data, uint32_t n)
+static bool place(struct ep *ep, struct ep_message *message, uint64_t offset, const uint8_t *data,
+                  uint32_t n)
 {
     if (ep->config.payload == EP_PAYLOAD_PATTERN && !pattern_matches(data, message->id, offset, n))
         return false;
@@ -88,7 +92,8 @@ static void restart(struct ep *ep, struct qp *qp)
     qp->writing = NULL;
 }
 
-static void in_order(struct ep *ep, struct qp *qp, const struct packet *packet, const struct content *content, ns_t now)
+static void in_order(struct ep *ep, struct qp *qp, const struct packet *packet,
+                     const struct content *content, ns_t now)
 {
     if (opcode_starts(packet->opcode)) {
         if (qp->writing) {
@@ -126,7 +131,8 @@ static void in_order(struct ep *ep, struct qp *qp, const struct packet *packet, 
     }
 }
 
-static void ordered(struct ep *ep, struct qp *qp, const struct packet *packet, const struct content *content, ns_t now)
+static void ordered(struct ep *ep, struct qp *qp, const struct packet *packet,
+                    const struct content *content, ns_t now)
 {
     uint64_t seq = psn_unwrap(qp->expected, packet->psn);
     bool again = ep->config.recovery == EP_GO_BACK_0 && qp->writing && seq == qp->writing_first;
@@ -161,12 +167,14 @@ static void catch_up(struct qp *qp)
         seqset_remove(&qp->early, qp->expected);
 }
 
-static void selective(struct ep *ep, struct qp *qp, const struct packet *packet, const struct content *content, ns_t now)
+static void selective(struct ep *ep, struct qp *qp, const struct packet *packet,
+                      const struct content *content, ns_t now)
 {
     uint64_t seq = psn_unwrap(qp->expected, packet->psn);
     bool early = seq > qp->expected;
 
-    if (seq < qp->expected || (seq - qp->expected <= qp->early.mask && early && seqset_has(&qp->early, seq))) {
+    if (seq < qp->expected ||
+        (seq - qp->expected <= qp->early.mask && early && seqset_has(&qp->early, seq))) {
         ep->counters.duplicate_request++;
         ep->counters.discarded_bytes += content->bytes;
         owe(ep, qp, OWE_ACK, now);
@@ -193,7 +201,7 @@ static void selective(struct ep *ep, struct qp *qp, const struct packet *packet,
     }
     if (early) {
         seqset_add(&qp->early, seq);
-        if (qp->owed & OWE_NAK)
+        if (qp->owed & OWE_NAK && ep->paused_until[ep->config.control_priority] <= now)
             responder_send(ep, qp, now);
         qp->provoked_by = seq;
         qp->nak_syndrome = AETH_NAK_SEQUENCE;
@@ -262,7 +270,8 @@ bool responder_send(struct ep *ep, struct qp *qp, ns_t now)
         paid = OWE_CNP;
         wire = frame_cnp(ep, qp, &stored);
     }
-    if (schedule_send(ep, stored, wire, ep->config.control_priority, qp->control_ready, now) == PS_NEVER)
+    if (schedule_send(ep, stored, wire, ep->config.control_priority, qp->control_ready,
+                      now) == PS_NEVER)
         return false;
     if (paid == OWE_CNP)
         ep->counters.np_cnp_sent++;

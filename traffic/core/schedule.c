@@ -36,7 +36,10 @@ static struct qp *heap_pop(struct heap *heap)
     return top;
 }
 
-static uint64_t heap_key(const struct heap *heap) { return heap->count ? heap->items[0].key : UINT64_MAX; }
+static uint64_t heap_key(const struct heap *heap)
+{
+    return heap->count ? heap->items[0].key : UINT64_MAX;
+}
 
 static void ring_join(struct ep *ep, struct qp *qp)
 {
@@ -98,7 +101,10 @@ void schedule_rto(struct ep *ep, struct qp *qp)
     heap_push(&ep->rto, qp->rto_at, qp);
 }
 
-static bool paused(const struct ep *ep, uint8_t priority, ns_t now) { return ep->paused_until[priority] > now; }
+static bool paused(const struct ep *ep, uint8_t priority, ns_t now)
+{
+    return ep->paused_until[priority] > now;
+}
 
 void schedule_pause(struct ep *ep, const uint8_t *pfc, ns_t now)
 {
@@ -125,15 +131,17 @@ void schedule_pause(struct ep *ep, const uint8_t *pfc, ns_t now)
 
 static ps_t later(ps_t a, ps_t b) { return a > b ? a : b; }
 
-/* Hand ep->frame to the wire. Returns when its first bit left, PS_NEVER if the host did not take it. */
-ps_t schedule_send(struct ep *ep, uint32_t stored, uint32_t wire, uint8_t priority, ps_t ready, ns_t now)
+/* Hand ep->frame to the wire. Returns when its first bit left, PS_NEVER if the host refused it. */
+ps_t schedule_send(struct ep *ep, uint32_t stored, uint32_t wire, uint8_t priority, ps_t ready,
+                   ns_t now)
 {
     ps_t late = ps_of_ns(ep->config.catch_up) - 1, at = ps_of_ns(now);
     at = at > late ? at - late : 0;
     at = later(at, ready);
     at = later(at, ep->port_free);
     at = later(at, ps_of_ns(ep->paused_until[priority]));
-    if (!ep->port.transmit(ep->port.transmit_ctx, ep->frame, stored, wire, priority, ns_after_ps(at))) {
+    if (!ep->port.transmit(ep->port.transmit_ctx, ep->frame, stored, wire, priority,
+                           ns_after_ps(at))) {
         ep->stalled = true;
         return PS_NEVER;
     }
@@ -177,7 +185,7 @@ static bool send_control(struct ep *ep, ns_t now)
     return true;
 }
 
-/* The ring whose turn it is, heads that have nothing left to send dropped on the way; NULL if none. */
+/* The ring whose turn it is, or NULL; heads that have nothing left to send leave on the way. */
 static struct ring *next_ring(struct ep *ep, ns_t now)
 {
     for (uint8_t i = 0; i < 8; i++) {
@@ -231,7 +239,8 @@ static ns_t earlier(ns_t a, ns_t b) { return a < b ? a : b; }
 
 static ns_t wake(const struct ep *ep, ns_t now)
 {
-    ns_t at = earlier(ns_after_ps(heap_key(&ep->pace)), heap_key(&ep->rto)), free = ns_after_ps(ep->port_free);
+    ns_t at = earlier(ns_after_ps(heap_key(&ep->pace)),
+                      heap_key(&ep->rto)), free = ns_after_ps(ep->port_free);
     uint8_t control = ep->config.control_priority;
 
     if (ep->control.head)

@@ -88,7 +88,8 @@ static const struct key TRANSFER_KEYS[] = {
     {0},
 };
 
-__attribute__((format(printf, 2, 3))) static bool fail(struct script *script, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static bool fail(struct script *script, const char *format,
+                                                       ...)
 {
     va_list words;
     va_start(words, format);
@@ -113,7 +114,10 @@ static bool word(const char *text, const char *const *words, unsigned *value)
     return false;
 }
 
-static int nibble(char c) { return isdigit((unsigned char)c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; }
+static int nibble(char c)
+{
+    return isdigit((unsigned char)c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
 
 /* The bytes written in hex, at most `room`; 0 if it is not hex. */
 static uint32_t hex(const char *text, uint8_t *bytes, size_t room)
@@ -132,7 +136,8 @@ static uint32_t hex(const char *text, uint8_t *bytes, size_t room)
 
 static bool assign_number(enum kind kind, const char *text, void *place)
 {
-    static const uint64_t MOST[] = {[U8] = UINT8_MAX, [U16] = UINT16_MAX, [U32] = UINT32_MAX, [U64] = INT64_MAX};
+    static const uint64_t MOST[] = {[U8] = UINT8_MAX, [U16] = UINT16_MAX, [U32] = UINT32_MAX,
+                                    [U64] = INT64_MAX};
     static const size_t BYTES[] = {[U8] = 1, [U16] = 2, [U32] = 4, [U64] = 8};
     uint64_t value;
     if (!number(text, MOST[kind], &value))
@@ -181,7 +186,8 @@ static bool assign(const struct key *key, const char *text, void *record)
     case PROFILE:
         return dcqcn_profile_named(place, text, ((struct head *)record)->config.link_bps);
     case HEX_DATA:
-        return (((struct ep_qp_config *)record)->data_bytes = hex(text, place, EP_DATA_HEADER)) != 0;
+        return (((struct ep_qp_config *)record)->data_bytes = hex(text, place,
+                                                                  EP_DATA_HEADER)) != 0;
     case HEX_CONTROL:
         return hex(text, place, WIRE_HEADERS) == WIRE_HEADERS;
     }
@@ -223,10 +229,11 @@ static bool read_endpoint(struct script *script, char **rest)
     if (problem)
         return fail(script, "%s", problem);
     if (head.qps > PSN_MASK || head.transfers > MOST_RECORDS || head.edges > MOST_RECORDS)
-        return fail(script, "a host has at most 2^24 queue pairs and 2^28 transfers and dependencies");
+        return fail(script,
+                    "a host has at most 2^24 queue pairs and 2^28 transfers and dependencies");
     script->plan = plan_new(&head.config, &script->port, head.qps, head.transfers, head.edges);
-    return script->plan || fail(script, "memory is short for %u queue pairs, %u transfers and %u dependencies",
-                                head.qps, head.transfers, head.edges);
+    return script->plan || fail(script, "memory is short for %u queue pairs and %u transfers",
+                                head.qps, head.transfers);
 }
 
 static bool read_qp(struct script *script, char **rest)
@@ -306,15 +313,18 @@ void script_report(struct plan *plan, FILE *file, ns_t now)
     const struct transfer *transfer = plan_transfers(plan, &count);
 
     for (const struct transfer *end = transfer + count; transfer < end; transfer++) {
-        fprintf(file, "transfer %u %s %s", transfer->message.id, KINDS[transfer->kind], STATES[transfer->state]);
+        fprintf(file, "transfer %u %s %s", transfer->message.id, KINDS[transfer->kind],
+                STATES[transfer->state]);
         print_time(file, transfer->start);
         print_time(file, transfer->end);
         fprintf(file, "\n");
     }
-#define COUNTER(name, about) fprintf(file, "counter " #name " %llu\n", (unsigned long long)counters->name);
+#define COUNTER(name, about) \
+    fprintf(file, "counter " #name " %llu\n", (unsigned long long)counters->name);
     EP_COUNTERS(COUNTER)
 #undef COUNTER
     for (int priority = 0; priority < 8; priority++)
         if (counters->paused_ns[priority])
-            fprintf(file, "paused %d %llu\n", priority, (unsigned long long)counters->paused_ns[priority]);
+            fprintf(file, "paused %d %llu\n", priority,
+                    (unsigned long long)counters->paused_ns[priority]);
 }

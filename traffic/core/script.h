@@ -32,7 +32,7 @@ struct script {
     char problem[SCRIPT_PROBLEM_MAX];
 };
 
-/* Take one line, which is changed on the way. False: `script->problem` says what is wrong with it. */
+/* Take one line, which is changed on the way. False: `script->problem` says what is wrong. */
 bool script_line(struct script *script, char *line);
 
 void script_report(struct plan *plan, FILE *file, ns_t now);

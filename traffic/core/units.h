@@ -30,7 +30,10 @@ static inline ns_t ns_after_ps(ps_t ps)
 }
 
 /* How long `bytes` take at `rate`. Whole packets only: 2 MB is the most that does not overflow. */
-static inline ps_t ps_for_bytes(bytes_t bytes, bps_t rate) { return bytes * 8 * 1000000000000u / rate; }
+static inline ps_t ps_for_bytes(bytes_t bytes, bps_t rate)
+{
+    return bytes * 8 * 1000000000000u / rate;
+}
 
 static inline uint16_t be16_load(const uint8_t *p)
 {
@@ -53,7 +56,10 @@ static inline uint64_t be64_load(const uint8_t *p)
     return __builtin_bswap64(v);
 }
 
-static inline uint32_t be24_load(const uint8_t *p) { return (uint32_t)p[0] << 16 | be16_load(p + 1); }
+static inline uint32_t be24_load(const uint8_t *p)
+{
+    return (uint32_t)p[0] << 16 | be16_load(p + 1);
+}
 
 static inline void be16_store(uint8_t *p, uint16_t v)
 {

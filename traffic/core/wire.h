@@ -67,12 +67,18 @@ static inline uint64_t psn_unwrap(uint64_t near, uint32_t psn)
     return ahead < PSN_HALF ? near + ahead : near + ahead - (PSN_MASK + 1u);
 }
 
-static inline bool opcode_is_write(uint8_t op) { return op >= BTH_WRITE_FIRST && op <= BTH_WRITE_ONLY_IMM; }
+static inline bool opcode_is_write(uint8_t op)
+{
+    return op >= BTH_WRITE_FIRST && op <= BTH_WRITE_ONLY_IMM;
+}
 static inline bool opcode_starts(uint8_t op)
 {
     return op == BTH_WRITE_FIRST || op == BTH_WRITE_ONLY || op == BTH_WRITE_ONLY_IMM;
 }
-static inline bool opcode_ends(uint8_t op) { return op >= BTH_WRITE_LAST && op <= BTH_WRITE_ONLY_IMM; }
+static inline bool opcode_ends(uint8_t op)
+{
+    return op >= BTH_WRITE_LAST && op <= BTH_WRITE_ONLY_IMM;
+}
 static inline bool opcode_has_imm(uint8_t op)
 {
     return op == BTH_WRITE_LAST_IMM || op == BTH_WRITE_ONLY_IMM;

@@ -30,7 +30,8 @@
 
 #include "script.h"
 
-enum { HOSTS = 64, INT_PORT = 4790, FRAME = 10240, UTILISATION_WINDOW = 2000, EXIT_BAD_INPUT = 2, EXIT_BROKEN = 3 };
+enum { HOSTS = 64, INT_PORT = 4790, FRAME = 10240, UTILISATION_WINDOW = 2000 };
+enum { EXIT_BAD_INPUT = 2, EXIT_BROKEN = 3 };
 
 struct frame {
     struct frame *next;
@@ -79,7 +80,8 @@ struct star {
     struct frame *spare;
 };
 
-__attribute__((noreturn, format(printf, 2, 3))) static void quit(int status, const char *format, ...)
+__attribute__((noreturn, format(printf, 2, 3)))
+static void quit(int status, const char *format, ...)
 {
     va_list words;
     va_start(words, format);
@@ -121,7 +123,8 @@ static struct event pop(struct star *star)
     struct event top = star->events[0], last = star->events[--star->event_count];
     uint32_t at = 0;
     for (uint32_t child; (child = 2 * at + 1) < star->event_count; at = child) {
-        if (child + 1 < star->event_count && earlier(&star->events[child + 1], &star->events[child]))
+        if (child + 1 < star->event_count &&
+            earlier(&star->events[child + 1], &star->events[child]))
             child++;
         if (!earlier(&star->events[child], &last))
             break;
@@ -151,12 +154,14 @@ static ns_t duration(const struct star *star, uint32_t wire)
     return ns_after_ps(ps_for_bytes(wire + 24, star->rate));
 }
 
-static void print_frame(const struct host *host, const uint8_t *bytes, uint32_t stored, uint32_t wire, ns_t at)
+static void print_frame(const struct host *host, const uint8_t *bytes, uint32_t stored,
+                        uint32_t wire, ns_t at)
 {
     bool plain = be16_load(bytes + WIRE_UDP_AT + 2) == ROCE_PORT;
     uint32_t bth = plain ? WIRE_BTH_AT : WIRE_BTH_AT + WIRE_INT_SHIM + 4u * bytes[WIRE_BTH_AT + 1];
     if (host->watched)
-        printf("frame %s %llu %u opcode=%u psn=%u wire=%u\n", host->name, (unsigned long long)at, bytes[15] >> 5,
+        printf("frame %s %llu %u opcode=%u psn=%u wire=%u\n", host->name, (unsigned long long)at,
+               bytes[15] >> 5,
                bytes[bth], be24_load(bytes + bth + 9), wire);
     if (!host->captured)
         return;
@@ -166,16 +171,19 @@ static void print_frame(const struct host *host, const uint8_t *bytes, uint32_t 
     printf("\n");
 }
 
-static bool transmit(void *ctx, const uint8_t *bytes, uint32_t stored, uint32_t wire, uint8_t priority, ns_t at)
+static bool transmit(void *ctx, const uint8_t *bytes, uint32_t stored, uint32_t wire,
+                     uint8_t priority, ns_t at)
 {
     struct host *host = ctx;
     struct star *star = host->star;
     const struct ep_config *config = ep_get_config(plan_endpoint(host->script.plan));
 
     if (at + 1 < host->last_end)
-        quit(EXIT_BROKEN, "%s sends at %llu, before the last frame has left", host->name, (unsigned long long)at);
+        quit(EXIT_BROKEN, "%s sends at %llu, before the last frame has left", host->name,
+             (unsigned long long)at);
     if (at > star->now + 1 + 2 * duration(star, wire))
-        quit(EXIT_BROKEN, "%s sends at %llu, far ahead of its time", host->name, (unsigned long long)at);
+        quit(EXIT_BROKEN, "%s sends at %llu, far ahead of its time", host->name,
+             (unsigned long long)at);
     if (at >= host->pause_from[priority] && at < host->pause_until[priority])
         quit(EXIT_BROKEN, "%s sends on priority %u while paused", host->name, priority);
     host->last_end = at + ps_for_bytes(wire + config->overhead_bytes, config->link_bps) / 1000;
@@ -188,12 +196,15 @@ static bool transmit(void *ctx, const uint8_t *bytes, uint32_t stored, uint32_t 
         frame->wire = wire;
         memcpy(frame->bytes, bytes, stored);
         if (draw(star) < star->corrupt)
-            for (int flips = 1 + (int)(draw(star) * 4); flips; flips--)
-                frame->bytes[(uint32_t)(draw(star) * stored)] ^= (uint8_t)(1 << (int)(draw(star) * 8));
+            for (int flips = 1 + (int)(draw(star) * 4); flips; flips--) {
+                uint8_t bit = (uint8_t)(1 << (int)(draw(star) * 8));
+                frame->bytes[(uint32_t)(draw(star) * stored)] ^= bit;
+            }
         if (draw(star) < star->cut)
             frame->stored = frame->wire = (uint32_t)(draw(star) * stored);
         ns_t late = draw(star) < star->reorder ? (ns_t)(draw(star) * (double)star->shake) : 0;
-        push(star, (struct event){.at = at + duration(star, wire) + star->delay + late, .what = AT_SWITCH, .frame = frame});
+        push(star, (struct event){.at = at + duration(star, wire) + star->delay + late,
+                                  .what = AT_SWITCH, .frame = frame});
     }
     return true;
 }
@@ -223,7 +234,8 @@ static void account(struct star *star, struct host *to, uint32_t wire)
 {
     ns_t passed = star->now - to->window_from;
     if (passed >= UTILISATION_WINDOW) {
-        to->utilisation = (uint32_t)(1e6 * (double)to->window_bytes * 8e9 / (double)star->rate / (double)passed);
+        double most = (double)star->rate * (double)passed / 8e9;
+        to->utilisation = (uint32_t)(1e6 * (double)to->window_bytes / most);
         to->window_from = star->now;
         to->window_bytes = 0;
     }
@@ -235,8 +247,10 @@ static bool is_data(const struct frame *frame) { return (frame->bytes[15] >> 2) 
 /* Append what this queue's INT metadata is: queue id and occupancy, utilisation in millionths. */
 static void push_int(struct host *to, struct frame *frame)
 {
-    uint8_t *shim = frame->bytes + WIRE_BTH_AT, *stack = shim + WIRE_INT_SHIM + WIRE_INT_MD, word[8];
-    if (be16_load(frame->bytes + WIRE_UDP_AT + 2) != INT_PORT || frame->bytes + frame->stored < stack || !shim[7] ||
+    uint8_t *shim = frame->bytes + WIRE_BTH_AT, word[8];
+    uint8_t *stack = shim + WIRE_INT_SHIM + WIRE_INT_MD;
+    if (be16_load(frame->bytes + WIRE_UDP_AT + 2) != INT_PORT ||
+        frame->bytes + frame->stored < stack || !shim[7] ||
         frame->stored + 8 > FRAME)
         return;
     be32_store(word, 3u << 24 | (uint32_t)(to->queued < 0xFFFFFF ? to->queued : 0xFFFFFE));
@@ -253,9 +267,11 @@ static void push_int(struct host *to, struct frame *frame)
 
 static void mark(struct star *star, struct host *to, struct frame *frame)
 {
-    double p = to->queued <= star->kmin   ? 0
-               : to->queued >= star->kmax ? 1
-                                          : star->pmax * (double)(to->queued - star->kmin) / (double)(star->kmax - star->kmin);
+    double p = 0;
+    if (to->queued >= star->kmax)
+        p = 1;
+    else if (to->queued > star->kmin)
+        p = star->pmax * (double)(to->queued - star->kmin) / (double)(star->kmax - star->kmin);
     if (!is_data(frame) || !(to->mark_next || (star->kmax && draw(star) < p)))
         return;
     to->mark_next = false;
@@ -279,7 +295,8 @@ static void dequeue(struct star *star, struct host *to)
     mark(star, to, frame);
     push_int(to, frame);
     ns_t over = star->now + duration(star, frame->wire);
-    push(star, (struct event){.at = over + star->delay, .what = AT_HOST, .host = to, .frame = frame});
+    push(star, (struct event){.at = over + star->delay, .what = AT_HOST, .host = to,
+                              .frame = frame});
     push(star, (struct event){.at = over, .what = DEQUEUE, .host = to});
 }
 
@@ -328,10 +345,12 @@ static void sample(struct host *host, uint32_t number, ns_t every)
     if (!qp)
         quit(EXIT_BAD_INPUT, "there is no queue pair %u at %s", number, host->name);
     qp_state(ep, qp, star->now, &state);
-    printf("sample %s %u %llu rate=%llu alpha=%.12g in-flight=%llu waiting=%llu\n", host->name, number,
+    printf("sample %s %u %llu rate=%llu alpha=%.12g in-flight=%llu waiting=%llu\n", host->name,
+           number,
            (unsigned long long)star->now, (unsigned long long)state.rate, state.alpha,
            (unsigned long long)state.in_flight, (unsigned long long)state.waiting);
-    push(star, (struct event){.at = star->now + every, .what = SAMPLE, .host = host, .a = number, .b = every});
+    push(star, (struct event){.at = star->now + every, .what = SAMPLE, .host = host, .a = number,
+                              .b = every});
 }
 
 static void deliver(struct host *host, const struct frame *frame)
@@ -406,7 +425,8 @@ static void run(struct star *star)
         printf("host %s\n", star->hosts[i].name);
         script_report(star->hosts[i].script.plan, stdout, star->now);
     }
-    printf("switch %llu %llu %llu\n", (unsigned long long)star->marked, (unsigned long long)star->dropped,
+    printf("switch %llu %llu %llu\n", (unsigned long long)star->marked,
+           (unsigned long long)star->dropped,
            (unsigned long long)star->longest);
     printf("end %llu\n", (unsigned long long)star->now);
 }
@@ -449,7 +469,8 @@ static struct host *host_named(struct star *star, const char *name, bool make)
     host->star = star;
     host->address = ntohl(address.s_addr);
     snprintf(host->name, sizeof host->name, "%.15s", name);
-    host->script.port = (struct plan_port){.ctx = host, .transmit = transmit, .qp_error = report_error};
+    host->script.port = (struct plan_port){.ctx = host, .transmit = transmit,
+                                           .qp_error = report_error};
     host->queue_end = &host->queue;
     host->wake = NS_NEVER;
     return host;
@@ -468,14 +489,16 @@ static void read_line(struct star *star, struct host **current, char *line)
         *current = host_named(star, name, true);
         return;
     }
-    static const char *const VERBS[] = {[PAUSE] = "pause", [MARK] = "mark", [KILL] = "kill", [SAMPLE] = "sample"};
+    static const char *const VERBS[] = {[PAUSE] = "pause", [MARK] = "mark", [KILL] = "kill",
+                                        [SAMPLE] = "sample"};
     for (int what = PAUSE; what <= SAMPLE; what++) {
         if (strcmp(verb, VERBS[what]))
             continue;
         event.what = (enum what)what;
         event.host = host_named(star, name, false);
-        event.a = (uint64_t)(what == SAMPLE ? option(line, "qp", 0) : option(line, "priority", 3));
-        event.b = (uint64_t)(what == SAMPLE ? option(line, "every", 1000) : option(line, "quanta", 0));
+        bool samples = what == SAMPLE;
+        event.a = (uint64_t)option(line, samples ? "qp" : "priority", samples ? 0 : 3);
+        event.b = (uint64_t)option(line, samples ? "every" : "quanta", samples ? 1000 : 0);
         push(star, event);
         return;
     }

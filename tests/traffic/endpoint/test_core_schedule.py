@@ -80,6 +80,7 @@ def test_a_rate_is_held(star: Path, mbps: int) -> None:
     between = frames[-1].at_ns - frames[0].at_ns
     sent = sum(frame.wire for frame in frames[:-1])
     assert sent * 8e9 / between == pytest.approx(rate, rel=1e-3)
+    assert outcome.counters(A)["local_ack_timeout_err"] == 0  # however long the next ACK takes
 
 
 def test_a_slow_queue_pair_does_not_hold_up_a_fast_one(star: Path) -> None:

@@ -20,6 +20,13 @@ static void print_crc(const char *hex)
     printf("%u %u\n", crc32_more(0, bytes, n), crc32_more_portable(0, bytes, n));
 }
 
+static void print_profile(const struct dcqcn_profile *p)
+{
+    printf("%lu %lu %lu %lu %.17g %lu %lu %lu %u\n", p->alpha_interval, p->cut_interval,
+           p->increase_interval, p->byte_counter, p->g, p->additive, p->hyper, p->minimum,
+           p->fast_rounds);
+}
+
 int main(void)
 {
     struct dcqcn_profile profile = {0};
@@ -37,10 +44,7 @@ int main(void)
             if (!dcqcn_profile_named(&profile, word, bps))
                 return 2;
             dcqcn_init(&cc, bps);
-            printf("%llu %llu %llu %llu %.17g %llu %llu %llu %u\n", (unsigned long long)profile.alpha_interval,
-                   (unsigned long long)profile.cut_interval, (unsigned long long)profile.increase_interval,
-                   (unsigned long long)profile.byte_counter, profile.g, (unsigned long long)profile.additive,
-                   (unsigned long long)profile.hyper, (unsigned long long)profile.minimum, profile.fast_rounds);
+            print_profile(&profile);
             continue;
         }
         if (sscanf(line, "cnp %llu", &at) == 1)
@@ -51,7 +55,8 @@ int main(void)
             dcqcn_advance(&cc, &profile, at);
         else
             return 2;
-        printf("%llu %llu %.17g\n", (unsigned long long)cc.current, (unsigned long long)cc.target, cc.alpha);
+        printf("%llu %llu %.17g\n", (unsigned long long)cc.current, (unsigned long long)cc.target,
+               cc.alpha);
     }
     free(line);
     return 0;
