@@ -1,4 +1,8 @@
-"""Controls: the graph of tables and branches as labels and jumps, most of which fall through."""
+"""Controls: the graph of tables and branches as labels and jumps, most of which fall through.
+
+A jump back is a loop of the program. Turns are counted, and one that does not end is taken for a
+failed assertion, since a switch must go on whatever its program does.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +28,16 @@ class ControlWriter:
         scope = Names()
         self.labels = {name: scope.new(f"node_{name}") for name in self.order}
         self.wanted: set[str] = set()
+        self.position = {name: i for i, name in enumerate(self.order)}
+        self.here = 0
+        self.loops = False
 
     def emit(self) -> str:
         """The whole control."""
         blocks: list[tuple[str, list[str]]] = []
         for i, name in enumerate(self.order):
             following = self.order[i + 1] if i + 1 < len(self.order) else None
+            self.here = i
             blocks.append((name, self.node(name, following)))
         lines = []
         for name, body in blocks:
@@ -37,11 +45,13 @@ class ControlWriter:
                 lines.append(f"{self.labels[name]}:")
             lines += [f"    {s}" for s in body]
         function = self.pipeline.name
+        counter = ["    uint32_t turns = 0;"] if self.loops else []
         done = ["done:"] if any("goto done;" in s for s in lines) else []
         return "\n".join(
             [
                 f"static void control_{function}(struct sw_run *r, struct phv *h)",
                 "{",
+                *counter,
                 f'    SW_TRACE(r, "{function}");',
                 *lines,
                 *done,
@@ -57,6 +67,13 @@ class ControlWriter:
         if name is None:
             return ["goto done;"]
         self.wanted.add(name)
+        if self.position[name] <= self.here:
+            self.loops = True
+            return [
+                "{ if (++turns > SW_LOOP_MOST) {"
+                ' sw_assert_failed(r, "a loop does not end"); goto done; }'
+                f" goto {self.labels[name]}; }}"
+            ]
         return [f"goto {self.labels[name]};"]
 
     def node(self, name: str, following: str | None) -> list[str]:
@@ -179,7 +196,7 @@ def exits(unit: Unit, action: int) -> bool:
 
 
 def topological(pipeline: Pipeline) -> list[str]:
-    """Nodes in an order in which control only goes forward; true branches first."""
+    """Nodes in an order in which control only goes forward, loops aside; true branches first."""
     if pipeline.init is None:
         return []
     done: set[str] = set()
