@@ -237,9 +237,14 @@ def pool_of(site: Site) -> int:
     return thresholds.pool(site.settings, headrooms, len(headrooms))
 
 
-def _refresh(site: Site, port: int) -> int:
-    """When a pause is sent again: at half of what it lasts."""
-    return site.ticks(thresholds.pause_ns(site.link(port), site.settings.pfc.quanta) / 2)
+# When a pause is sent again, as a share of what it lasts: where packets come and go, and where only
+# pause frames come. The latter adds up along a chain, which may be ten switches long.
+_REFRESH = 1 / 4
+_FRESH = 1 / 16
+
+
+def _share_of_pause(site: Site, port: int, share: float) -> int:
+    return site.ticks(thresholds.pause_ns(site.link(port), site.settings.pfc.quanta) * share)
 
 
 def _buffer(site: Site) -> Iterator[Entity]:
@@ -263,7 +268,7 @@ def _buffer(site: Site) -> Iterator[Entity]:
                     queue_reserved=settings.buffer.reserved,
                     queue_headroom=headroom_of(site, port),
                     xon_below_xoff=2 * settings.max_frame if gap is None else gap,
-                    pause_refresh=_refresh(site, port),
+                    pause_refresh=_share_of_pause(site, port, _REFRESH),
                 )
             else:
                 yield entry("buffer_profiles", match, "lossy", **common, queue_reserved=0)
@@ -283,7 +288,7 @@ def _pause(site: Site) -> Iterator[Entity]:
             "pause_links",
             {"standard_metadata.ingress_port": port},
             "link",
-            pause_quantum=round(
+            pause_quantum=math.ceil(
                 thresholds.pause_ns(site.link(port), 1) * 65536 / site.settings.tick_ns
             ),
             classes=sum(1 << priority for priority in site.lossless),
@@ -295,7 +300,7 @@ def _pause(site: Site) -> Iterator[Entity]:
             "sender",
             mac=_mac(site.fabric.mac(site.switch)),
             pause_quanta=pfc.quanta,
-            pause_refresh=_refresh(site, port),
+            fresh_for=_share_of_pause(site, port, _FRESH),
         )
 
 

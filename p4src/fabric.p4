@@ -107,6 +107,7 @@ control fabric_egress(inout headers_t hdr, inout metadata_t meta,
 
     apply {
         if (meta.claim.size != 0) {
+            meta.copy_purpose = copy_t.NONE;    // what ingress wanted was done there
             release.apply(meta, standard_metadata);
             if (meta.lossless) {
                 pause_reviews.apply(meta, standard_metadata);

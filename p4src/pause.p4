@@ -7,7 +7,9 @@
 //            XOFF renewed by a departure.
 //            Where nothing departs, because our own egress is paused too, the pause frames
 //            arriving for that egress keep ours alive: each goes round all ports, and leaves as a
-//            pause frame by those whose pause is due again.
+//            pause frame by those whose pause is not quite fresh. (Were it only by those whose
+//            pause is due, one that just missed it would wait for the next frame, and every hop
+//            of a chain would renew later than the one before, until a pause runs out.)
 // Obeying.   A pause frame received holds the queues (its port, its classes) until a deadline, by
 //            writing the register `queue_gate`, which the traffic manager obeys.
 // Watchdog.  A queue held without a break for longer than the limit is stuck in a storm: it is let
@@ -199,14 +201,15 @@ control pause_review(inout metadata_t meta, inout standard_metadata_t standard_m
 control pause_frame(inout headers_t hdr, inout metadata_t meta,
                     inout standard_metadata_t standard_metadata) {
     bit<16> quanta;
-    bit<32> refresh;
+    bit<32> fresh;
     mac_t   own_mac;
     bit<8>  due = 0;
 
-    action sender(mac_t mac, bit<16> pause_quanta, bit<32> pause_refresh) {
+    // fresh_for: ticks for which a pause that was just sent is not relayed again.
+    action sender(mac_t mac, bit<16> pause_quanta, bit<32> fresh_for) {
         own_mac = mac;
         quanta = pause_quanta;
-        refresh = pause_refresh;
+        fresh = fresh_for;
     }
 
     table pause_senders {
@@ -237,7 +240,7 @@ control pause_frame(inout headers_t hdr, inout metadata_t meta,
         truncate(60);
     }
 
-    // Whether the pause of one class through this port is due again; notes that it is sent.
+    // Whether to relay the pause of one class through this port; notes that it is sent.
     action renew(priority_t class) {
         bit<32> queue = QUEUE_INDEX(standard_metadata.egress_port, class);
         tick_t now = standard_metadata.egress_global_timestamp;
@@ -248,12 +251,13 @@ control pause_frame(inout headers_t hdr, inout metadata_t meta,
         buffer_in_used.read(in_used, queue);
         buffer_in_headroom.read(in_headroom, queue);
         // A queue that is empty has nothing left that could ever resume its sender.
-        bool is_due = sent != 0 && now >= sent + (tick_t)refresh && in_used + in_headroom != 0;
+        bool is_due = sent != 0 && now >= sent + (tick_t)fresh && in_used + in_headroom != 0;
         pause_sent.write(queue, is_due ? now + 1 : sent);
         due = is_due ? due | (8w1 << class) : due;
     }
 
-    #define RENEW(class, timer) if (hdr.pfc.classes[class:class] == 1) { renew(class); }
+    #define RENEW(class, timer) \
+        if (hdr.pfc.classes[class:class] == 1 && hdr.pfc.timer != 0) { renew(class); }
     #define COUNT_XOFF(class, timer) \
         if (due[class:class] == 1) { \
             xoff_sent.count(QUEUE_INDEX(standard_metadata.egress_port, 3w##class)); }

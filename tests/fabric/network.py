@@ -147,6 +147,7 @@ class Host:
     pauses: list[tuple[int, int]] = field(default_factory=list)  # when, quanta
     held_until: int = 0
     free_at: int = 0
+    free_at_ps: int = 0
     queue: list[bytes] = field(default_factory=list)
     source: Callable[[int], bytes | None] | None = None  # endless traffic
     on_frame: Callable[[int, bytes], None] | None = None
@@ -217,8 +218,10 @@ class Network:
         frame = host.next_frame(self.now)
         if frame is None:
             return
-        last = -(-(len(frame) + OVERHEAD) * 8 * NS // host.rate_bps)
-        host.free_at = self.now + last
+        # Kept in picoseconds, as the switches do: rounded up, a link would lose rate.
+        begin = host.free_at_ps if self.now == host.free_at else self.now * 1000
+        host.free_at_ps = begin + (len(frame) + OVERHEAD) * 8 * 1000 * NS // host.rate_bps
+        host.free_at = -(-host.free_at_ps // 1000)
         self.at(host.free_at, lambda: self._host_sends(host))
         arrival = host.free_at + host.delay_ns
         self.at(arrival, lambda: self._deliver((host.name, 0), frame))

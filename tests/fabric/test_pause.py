@@ -1,0 +1,248 @@
+"""Pause frames: what is asked for and when, what is obeyed, and that nothing lossless is lost."""
+
+import pytest
+
+from controller import Buffer, Ecn, LinkSpec, Pfc, Settings
+from controller.tables import Site, headroom_of, pool_of
+from tests.fabric.network import NS, PFC_PREFIX
+from tests.fabric.testbed import Testbed
+from topologies import leaf_spine
+
+RATE = 100_000_000_000
+FRAME = 1100
+LOSSLESS = 3
+HEADROOM_FULL, PAUSE_STORM = 8, 9
+
+
+def settings(**changes: object) -> Settings:
+    return Settings(**{"max_frame": FRAME, "ecn": Ecn(enabled=False), **changes})  # type: ignore[arg-type]
+
+
+def pause_frame(quanta: int, classes: int = 1 << LOSSLESS) -> bytes:
+    """802.1Qbb, spelled out."""
+    timers = b"".join((quanta if classes >> i & 1 else 0).to_bytes(2, "big") for i in range(8))
+    head = PFC_PREFIX + bytes.fromhex("020000000009 8808 0101") + classes.to_bytes(2, "big")
+    return (head + timers).ljust(60, b"\0")
+
+
+def incast(bed: Testbed, until: int, **fields: int) -> None:
+    """Every host but the last sends to the last at full rate."""
+    *senders, receiver = (host.name for host in bed.fabric.hosts)
+    for name in senders:
+        frame = bed.frame(name, receiver, size=FRAME, **fields)
+        bed.host(name).source = lambda _, f=frame: f
+        bed.network.start(bed.host(name))
+    bed.network.run(until)
+    for name in senders:
+        bed.host(name).source = None
+
+
+def test_incast_loses_nothing_and_pauses_every_sender() -> None:
+    bed = Testbed.build(leaf_spine(4, 2, 2), settings())
+    incast(bed, 2_000_000)
+    bed.network.run(6_000_000)
+    assert bed.drops() == {}
+    received = [len(bed.host(f"h{n}").pauses) for n in range(1, 9)]
+    assert all(received[:7]) and not received[7]
+    # The receiver's link never idled while there was something to send.
+    assert len(bed.host("h8").arrived) >= 2_000_000 / ((FRAME + 24) * 8 / 100) * 0.99
+    bed.check_accounts()
+
+
+def test_the_same_incast_without_pfc_loses() -> None:
+    bed = Testbed.build(leaf_spine(4, 2, 2), settings(pfc=Pfc(enabled=False)))
+    incast(bed, 1_000_000)
+    bed.network.run(3_000_000)
+    assert set(bed.drops()) == {"buffer_full"}
+    assert not any(host.pauses for host in bed.network.hosts.values())
+    bed.check_accounts()
+
+
+def test_a_lossy_priority_is_never_paused() -> None:
+    bed = Testbed.build(leaf_spine(4, 2, 2), settings())
+    incast(bed, 500_000, dscp=0)
+    bed.network.run(2_000_000)
+    assert set(bed.drops()) == {"buffer_full"}
+    assert not any(host.pauses for host in bed.network.hosts.values())
+    bed.check_accounts()
+
+
+def overrun(headroom: int | None, phase: int, link: LinkSpec, frame: int = FRAME) -> int:
+    """Frames lost when a sender at full rate meets a receiver that stands still.
+
+    The way back to the sender is busy with the largest frames, the first of which starts at
+    `phase`: XOFF has to wait for one of them.
+    """
+    bed = Testbed.build(
+        leaf_spine(1, 1, 2),
+        settings(
+            pfc=Pfc(headroom=headroom, watchdog_ns=0),
+            host_link=link,
+            buffer=Buffer(size=400_000, alpha=1 / 64),
+        ),
+    )
+    bed.network.inject("leaf1", 2, pause_frame(0xFFFF))
+    for src, dst, dscp in (("h1", "h2", 26), ("h2", "h1", 0)):
+        data = bed.frame(src, dst, size=frame, dscp=dscp)
+        bed.host(src).source = lambda _, f=data: f
+    bed.network.start(bed.host("h1"))
+    bed.network.at(phase, lambda: bed.network.start(bed.host("h2")))
+    bed.network.run(60_000)
+    assert bed.host("h1").pauses
+    assert bed.network.switches["leaf1"].balance() == 0
+    return bed.switch("leaf1").dropped(HEADROOM_FULL)
+
+
+LINKS = {
+    "100G-200m": LinkSpec(RATE, 1000),
+    "100G-20m": LinkSpec(RATE, 100),
+    "400G-60m": LinkSpec(4 * RATE, 300),
+    "25G-200m": LinkSpec(RATE // 4, 1000),
+}
+
+
+@pytest.mark.parametrize("link", LINKS.values(), ids=LINKS)
+def test_headroom_is_enough_and_one_frame_less_is_not(link: LinkSpec) -> None:
+    fabric = leaf_spine(1, 1, 2)
+    site = Site(fabric, fabric.node("leaf1"), settings(host_link=link))
+    computed = headroom_of(site, 1)
+    frame_ns = (FRAME + 24) * 8 * NS // link.rate_bps
+    phases = [frame_ns * step // 16 for step in range(16)]
+    assert max(overrun(None, phase, link) for phase in phases) == 0
+    assert max(overrun(computed - FRAME, phase, link) for phase in phases) == 1
+
+
+@pytest.mark.parametrize("frame", [60, 200, 700])
+def test_headroom_is_enough_for_smaller_frames_too(frame: int) -> None:
+    assert max(overrun(None, phase, LINKS["100G-200m"], frame) for phase in range(0, 90, 15)) == 0
+
+
+def test_xoff_and_xon_come_where_the_thresholds_say() -> None:
+    """One sender, a receiver that stands still: every byte of the account can be foretold."""
+    own = settings(
+        pfc=Pfc(xon_gap=5 * FRAME, watchdog_ns=0), buffer=Buffer(size=400_000, alpha=0.125)
+    )
+    bed = Testbed.build(leaf_spine(1, 1, 2), own)
+    leaf = bed.switch("leaf1")
+    pool = pool_of(Site(bed.fabric, bed.node("leaf1"), own))
+    # Admitted while used + size <= alpha * (pool - used).
+    fits, used = 0, 0
+    while used + FRAME <= (pool - used) // 8:
+        fits, used = fits + 1, used + FRAME
+
+    bed.network.inject("leaf1", 2, pause_frame(0xFFFF))
+    for n in range(fits):
+        bed.network.inject("leaf1", 1, bed.frame("h1", "h2", size=FRAME, mark=n))
+    bed.network.run(20_000)
+    assert bed.host("h1").pauses == []
+    bed.network.inject("leaf1", 1, bed.frame("h1", "h2", size=FRAME, mark=fits))
+    asked = bed.network.now
+    bed.network.run(40_000)
+    ((when, quanta),) = bed.host("h1").pauses
+    assert (when - asked, quanta) == (1000 + 84 * 8 // 100 + 1, 0xFFFF)
+    assert leaf.used() == {
+        "buffer_pool_used": used,
+        "buffer_in_used": used,
+        "buffer_in_headroom": FRAME,
+        "buffer_out_used": used + FRAME,
+    }
+
+    bed.network.inject("leaf1", 2, pause_frame(0))
+    released = bed.network.now
+    bed.network.run(200_000)
+    assert [quanta for _, quanta in bed.host("h1").pauses] == [0xFFFF, 0]
+    # Headroom empties with the first departure; XON leaves with the one that reaches the mark.
+    departures = 1 + 5
+    frame_ns = (FRAME + 24) * 8 / 100
+    xon_at = bed.host("h1").pauses[1][0]
+    assert xon_at == pytest.approx(released + (departures - 1) * frame_ns + 1000 + 6.72, abs=2)
+    assert len(bed.host("h2").arrived) == fits + 1
+    bed.check_accounts()
+
+
+def test_frames_received_hold_the_queue_for_their_quanta_and_no_longer() -> None:
+    bed = Testbed.build(leaf_spine(1, 1, 2), settings())
+    bed.network.inject("leaf1", 2, pause_frame(100))  # 512 ns
+    for n, dscp in ((0, 26), (1, 0)):
+        bed.network.inject("leaf1", 1, bed.frame("h1", "h2", dscp=dscp, mark=n))
+    bed.network.run(10_000)
+    lossy, lossless = bed.host("h2").arrived
+    flight = 1000 + 1024 * 8 // 100 + 1
+    assert lossy[0] == flight
+    assert 512 + flight - 1 <= lossless[0] <= 512 + flight + 1
+    leaf = bed.switch("leaf1")
+    assert leaf.register("pause_total", 2 * 8 + LOSSLESS) == 512
+    assert leaf.counter("xoff_received", 2 * 8 + LOSSLESS) == 1
+
+
+def test_a_pause_for_lossy_classes_is_ignored() -> None:
+    bed = Testbed.build(leaf_spine(1, 1, 2), settings())
+    bed.network.inject("leaf1", 2, pause_frame(0xFFFF, classes=0xFF & ~(1 << LOSSLESS)))
+    bed.send("h1", "h2", 3, dscp=0)
+    bed.network.run(10_000)
+    assert len(bed.host("h2").arrived) == 3
+
+
+def test_a_pause_is_renewed_along_a_chain_in_which_nothing_moves() -> None:
+    """The receiver stands still for 5 ms; all the way back, pauses must outlive their quanta."""
+    bed = Testbed.build(
+        leaf_spine(2, 1, 1), settings(pfc=Pfc(watchdog_ns=0), buffer=Buffer(200_000, 1 / 64))
+    )
+    for at in range(0, 5_000_000, 150_000):
+        bed.network.at(at, lambda: bed.network.inject("leaf2", 1, pause_frame(0xFFFF)))
+    frame = bed.frame("h1", "h2", size=FRAME)
+    bed.host("h1").source = lambda _: frame
+    bed.network.start(bed.host("h1"))
+    bed.network.run(4_900_000)
+    assert bed.drops() == {}
+    assert bed.host("h2").arrived == []
+    pauses = bed.host("h1").pauses
+    assert all(quanta == 0xFFFF for _, quanta in pauses)
+    gaps = [b - a for (a, _), (b, _) in zip(pauses, pauses[1:], strict=False)]
+    assert max(gaps) < 0xFFFF * 512 * NS // RATE
+    bed.host("h1").source = None
+    bed.network.run(8_000_000)
+    assert len(bed.host("h2").arrived) > 0
+    bed.check_accounts()
+
+
+def test_the_watchdog_lets_go_of_a_stuck_queue_and_recovers() -> None:
+    bed = Testbed.build(leaf_spine(1, 1, 2), settings(pfc=Pfc(watchdog_ns=1_000_000)))
+    leaf = bed.switch("leaf1")
+    queue = 2 * 8 + LOSSLESS
+    storm = range(0, 3_000_000, 150_000)
+    for at in storm:
+        bed.network.at(at, lambda: bed.network.inject("leaf1", 2, pause_frame(0xFFFF)))
+    bed.network.run(900_000)
+    bed.send("h1", "h2", 10, size=FRAME)
+    bed.network.run(1_000_000)
+    assert (leaf.counter("pause_storms", queue), leaf.dropped(PAUSE_STORM)) == (0, 0)
+    bed.network.run(2_000_000)
+    assert (leaf.counter("pause_storms", queue), leaf.dropped(PAUSE_STORM)) == (1, 10)
+    bed.send("h1", "h2", 5, size=FRAME)
+    bed.network.run(2_100_000)
+    assert leaf.dropped(PAUSE_STORM) == 15
+    # Storm over: after the last pause has run out the queue serves again.
+    bed.network.run(4_000_000)
+    bed.send("h1", "h2", 7, size=FRAME)
+    bed.network.run(5_000_000)
+    assert len(bed.host("h2").arrived) == 7
+    assert leaf.counter("pause_storms", queue) == 1
+    bed.check_accounts()
+
+
+def test_the_frame_on_the_wire_is_802_1qbb() -> None:
+    bed = Testbed.build(leaf_spine(1, 1, 3), settings(buffer=Buffer(300_000, 1 / 64)))
+    sent: list[tuple[int, bytes]] = []
+    bed.network.tap = lambda _when, _name, port, frame: (
+        sent.append((port, frame)) if frame[12:14] == b"\x88\x08" else None
+    )
+    incast(bed, 50_000)
+    bed.network.run(500_000)
+    xoff = next(frame for port, frame in sent if port == 1)
+    assert len(xoff) == 60
+    assert xoff[:6] == PFC_PREFIX
+    assert xoff[6:12].hex(":") == bed.fabric.mac(bed.node("leaf1"))
+    assert xoff[12:18].hex() == "880801010008"
+    assert xoff[18:34].hex() == "000000000000ffff0000000000000000"
+    assert xoff[34:] == bytes(26)
