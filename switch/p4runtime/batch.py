@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 _ABSENT = object()
 
+Change = tuple[int, dict[Any, Any], Any, Any]
+"""An update's number, and a container, a key and what was there before."""
+
 _CANNOT_FAIL = (
     dp.CounterWrite,
     dp.DirectCounterWrite,
@@ -66,7 +69,7 @@ class Batch:
     def __init__(self) -> None:
         self.ops: list[dp.Op] = []
         self._ends: list[int] = []
-        self._journal: list[tuple[int, dict[Any, Any], Any, Any]] = []
+        self._journal: list[Change] = []
 
     def put(self, container: dict[Any, Any], key: Any, value: Any) -> None:
         """Set an item of the store."""
@@ -84,7 +87,8 @@ class Batch:
     def fail_update(self) -> None:
         """End an update that did not, and undo what it did."""
         del self.ops[self._ends[-1] if self._ends else 0 :]
-        self._undo({len(self._ends)})
+        while self._journal and self._journal[-1][0] == len(self._ends):
+            _take_back(self._journal.pop())
         self._ends.append(len(self.ops))
 
     def undo(self) -> None:
@@ -149,16 +153,18 @@ class Batch:
         return runs
 
     def _undo(self, updates: set[int]) -> None:
-        kept = []
-        for item in reversed(self._journal):
-            update, container, key, old = item
-            if update not in updates:
-                kept.append(item)
-            elif old is _ABSENT:
-                container.pop(key, None)
-            else:
-                container[key] = old
-        self._journal = kept[::-1]
+        for change in reversed(self._journal):
+            if change[0] in updates:
+                _take_back(change)
+        self._journal = [change for change in self._journal if change[0] not in updates]
+
+
+def _take_back(change: Change) -> None:
+    _, container, key, old = change
+    if old is _ABSENT:
+        container.pop(key, None)
+    else:
+        container[key] = old
 
 
 def _write_whole(plane: Plane, ops: Sequence[dp.Op]) -> list[dp.OpError | None]:

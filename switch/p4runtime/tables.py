@@ -39,17 +39,32 @@ _INSERT, _MODIFY, _DELETE = dp.Verb.INSERT, dp.Verb.MODIFY, dp.Verb.DELETE
 
 @dataclass(slots=True)
 class Record(dp.Entry):
-    """An entry with what only the control plane knows of it."""
+    """An entry with what only the control plane knows of it.
+
+    A program's own entries rank below zero in the data plane, so that they need not know how many
+    they are; clients see them `raised` to where the last has priority 1.
+    """
 
     metadata: bytes = b""
     controller_metadata: int = 0
     meter: p4r.MeterConfig | None = None
     one_shot: OneShot | None = None
     is_const: bool = False
+    raised: int = 0
+
+    @property
+    def shown_priority(self) -> int:
+        """Its priority as clients see it."""
+        return self.priority + self.raised
 
     @property
     def key(self) -> Key:
-        """What identifies it in its table."""
+        """What identifies it in its table, to clients."""
+        return self.values, self.masks, self.priority + self.raised
+
+    @property
+    def plane_key(self) -> Key:
+        """What identifies it in its table, to the data plane."""
         return self.values, self.masks, self.priority
 
 
@@ -125,8 +140,7 @@ class Tables:
         config = message.config if message.HasField("config") else None
         changed = replace(record)
         self._set_meter(batch, table, changed, config)
-        if not message.table_entry.is_default_action:
-            batch.put(self._entries[table.index], record.key, changed)
+        batch.put(self._entries[table.index], record.key, changed)
 
     def _table(self, table_id: int) -> TableBinding:
         table = self._pipeline.tables.get(table_id)
@@ -325,8 +339,8 @@ class Tables:
         for match in table.key.encode(record.values, record.masks):
             name = next(f.name for f in table.key.fields if f.id == match.field_id)
             parts.append(f"{name}={_show_match(match)}")
-        if record.priority:
-            parts.append(f"priority={record.priority}")
+        if record.shown_priority:
+            parts.append(f"priority={record.shown_priority}")
         return ", ".join(parts) or "the one that matches everything"
 
     # Reading
@@ -340,7 +354,7 @@ class Tables:
             if records:
                 found.append((table, records, self._states(table, records, query)))
         return (
-            p4r.Entity(table_entry=self._encode(table, record, states.get(record.key), query))
+            p4r.Entity(table_entry=self._encode(table, record, states.get(record.plane_key), query))
             for table, records, states in found
             for record in records
         )
@@ -360,7 +374,7 @@ class Tables:
         for table, records in self._direct_targets(query.table_entry, "counter"):
             states = self._states(table, records, wanted)
             for record in records:
-                state = states.get(record.key)
+                state = states.get(record.plane_key)
                 if state is not None and state.counter is not None:
                     entry = p4r.DirectCounterEntry(
                         table_entry=self._encode_key(table, record),
@@ -425,7 +439,7 @@ class Tables:
         else:
             records = list(entries.values())
             if priority:
-                records = [r for r in records if r.priority == priority]
+                records = [r for r in records if r.shown_priority == priority]
         if query.HasField("action"):
             records = self._filter_action(table, records, query.action)
         if query.metadata:
@@ -469,7 +483,7 @@ class Tables:
                 for s in states
             }
         state = self._plane.entry(records[0])
-        return {records[0].key: state} if state else {}
+        return {records[0].plane_key: state} if state else {}
 
     def _direct_targets(
         self, query: p4r.TableEntry, what: str
@@ -499,19 +513,22 @@ class Tables:
 
     def _initial_entries(self, table: TableBinding) -> dict[Key, Record]:
         """Return the entries that are part of the program."""
+        states = self._plane.entries(table.index)
+        lowest = min((state.entry.priority for state in states), default=0)
         records = {}
-        for state in self._plane.entries(table.index):
+        for state in states:
             entry = state.entry
             record = Record(
                 table=table.index,
                 values=entry.values,
                 masks=self._normal_masks(table, entry),
-                priority=entry.priority if table.symbol.needs_priority else 0,
+                priority=entry.priority,
                 action=entry.action,
                 params=entry.params,
                 member=entry.member,
                 group=entry.group,
                 is_const=state.is_const,
+                raised=1 - lowest if table.symbol.needs_priority else -entry.priority,
             )
             records[record.key] = record
         return records
@@ -524,7 +541,7 @@ class Tables:
         return p4r.TableEntry(
             table_id=table.symbol.id,
             match=table.key.encode(record.values, record.masks),
-            priority=record.priority,
+            priority=record.shown_priority,
         )
 
     def _encode(
@@ -536,7 +553,7 @@ class Tables:
     ) -> p4r.TableEntry:
         message = p4r.TableEntry(
             table_id=table.symbol.id,
-            priority=record.priority,
+            priority=record.shown_priority,
             metadata=record.metadata,
             controller_metadata=record.controller_metadata,
             idle_timeout_ns=record.idle_timeout_ns,

@@ -5,11 +5,13 @@ from typing import Any
 import grpc
 import pytest
 from conftest import (
+    HERE,
     Built,
     Client,
     Names,
     asynchronous,
     between,
+    compile_p4,
     controlled,
     entity_of,
     errors_of,
@@ -415,3 +417,23 @@ async def test_packets_obey(built: Built, names: Names):
         moved = names.entry("mac", exact(1, 5), action=names.action("forward", port=3))
         await client.write(update("MODIFY", moved))
         assert rig.send(1, frame) == [(3, frame)]
+
+
+@asynchronous
+async def test_const_entries_count_down_from_the_first(tmp_path):
+    ranked = compile_p4(HERE / "ranked.p4", tmp_path)
+    names = Names(ranked.info)
+    query = names.entry("ranked", counter_data=p4r.CounterData())
+    async with controlled(ranked) as (rig, client):
+        for value, port in ((1, 1), (3, 2), (3, 2), (2, 3)):
+            assert rig.send(1, bytes([value]) * 60) == [(port, bytes([value]) * 60)]
+        seen = {e.priority: e.counter_data.packet_count for e in await read(client, query)}
+        assert seen == {3: 1, 2: 2, 1: 1}
+        middle = names.entry("ranked", ternary(1, 1, 1), priority=2)
+        reset = p4r.DirectCounterEntry(table_entry=middle, data=p4r.CounterData(packet_count=9))
+        await client.write(update("MODIFY", reset))
+        (found,) = await client.read(entity_of(reset))
+        assert found.direct_counter_entry.data.packet_count == 9
+        query.priority = 2
+        (found,) = await read(client, query)
+        assert found.counter_data.packet_count == 9
