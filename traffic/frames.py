@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cache
 from ipaddress import IPv4Address
 
 from scapy.layers.inet import IP, UDP
@@ -112,42 +113,48 @@ def data_template(
 
     `telemetry`, a bitmap of INT instructions, puts an INT shim and header on board.
     """
-    transport = UDP(sport=flow.src_port, dport=ROCE_PORT, chksum=0)
-    if telemetry:
-        transport = (
-            UDP(sport=flow.src_port, dport=INT_PORT, chksum=0)
-            / IntShim()
-            / IntHeader(
-                hop_words=_int_words(telemetry),
-                remaining_hops=_INT_HOPS,
-                instructions=telemetry,
-                domain=domain,
-            )
-        )
-    return _template(flow, dscp, transport)
+    return _addressed(_headers(dscp, telemetry, domain), flow)
 
 
 def control_template(flow: FlowAddress, *, dscp: int = DSCP_CONTROL) -> bytes:
     """The headers of a flow's ACKs, NAKs and CNPs."""
-    return _template(flow, dscp, UDP(sport=flow.src_port, dport=ROCE_PORT, chksum=0))
+    return _addressed(_headers(dscp, 0, 0), flow)
 
 
 _INT_HOPS = 8
 _INT_WORDS = (1, 1, 1, 1, 2, 2, 2, 1, 1, 0, 0, 0, 0, 0, 0, 1)  # per instruction and hop
 
 
-def _int_words(instructions: int) -> int:
-    return sum(words for bit, words in enumerate(_INT_WORDS) if instructions & 0x8000 >> bit)
-
-
-def _template(flow: FlowAddress, dscp: int, transport: Packet) -> bytes:
-    packet = (
-        Ether(src=flow.src_mac, dst=flow.dst_mac)
-        / IP(src=str(flow.src), dst=str(flow.dst), tos=dscp << 2 | ECN_CAPABLE, flags="DF", id=0)
-        / transport
-        / BTH(dqpn=flow.queue_pair, icrc=0)
-    )
+@cache
+def _headers(dscp: int, telemetry: int, domain: int) -> bytes:
+    """A template whose addresses are still to be filled in: scapy is slow, and flows are many."""
+    words = sum(words for bit, words in enumerate(_INT_WORDS) if telemetry & 0x8000 >> bit)
+    transport: Packet = UDP(dport=INT_PORT if telemetry else ROCE_PORT, chksum=0)
+    if telemetry:
+        transport /= IntShim()
+        transport /= IntHeader(
+            hop_words=words, remaining_hops=_INT_HOPS, instructions=telemetry, domain=domain
+        )
+    network = IP(src=0, dst=0, tos=dscp << 2 | ECN_CAPABLE, flags="DF", id=0)
+    nobody = "00:00:00:00:00:00"
+    packet = Ether(src=nobody, dst=nobody) / network / transport / BTH(icrc=0)
     return bytes(packet)[: -_ICRC.size]
+
+
+def _addressed(headers: bytes, flow: FlowAddress) -> bytes:
+    """Fill in a flow's addresses; the lengths and checksums are the endpoint's to stamp."""
+    frame = bytearray(headers)
+    frame[0:6] = _mac(flow.dst_mac)
+    frame[6:12] = _mac(flow.src_mac)
+    frame[26:30] = flow.src.packed
+    frame[30:34] = flow.dst.packed
+    frame[34:36] = flow.src_port.to_bytes(2, "big")
+    frame[-7:-4] = flow.queue_pair.to_bytes(3, "big")
+    return bytes(frame)
+
+
+def _mac(text: str) -> bytes:
+    return bytes.fromhex(text.replace(":", ""))
 
 
 def _opcode(index: int, count: int) -> Opcode:
