@@ -40,7 +40,7 @@ def fabric_program() -> Program:
     return Program.load(compile_program(FABRIC).json_text.encode())
 
 
-def _index(infos: tuple, name: str) -> int:
+def index_of(infos: tuple, name: str) -> int:
     found = [i.index for i in infos if i.name == name or i.name.endswith("." + name)]
     assert len(found) == 1, f"{name}: {len(found)} of that name"
     return found[0]
@@ -58,7 +58,7 @@ class Switch:
     def make(cls, name: str, program: Program | None = None, seed: int = 1) -> Switch:
         program = program or fabric_program()
         plane = Dataplane(name, program, seed=seed, cpu_port=500)
-        plane.set_queue_gate(_index(program.registers, "queue_gate"))
+        plane.set_queue_gate(index_of(program.registers, "queue_gate"))
         return cls(name, plane)
 
     @property
@@ -82,7 +82,7 @@ class Switch:
             case TableEntry():
                 return TableWrite(verb, self._entry(entity))
             case DefaultAction(table, action, params):
-                number = _index(self.program.tables, table)
+                number = index_of(self.program.tables, table)
                 return DefaultWrite(number, *self._action(number, action, dict(params)))
             case CloneSession(session, port, priority):
                 return CloneWrite(verb, session, (Replica(port),), priority=priority)
@@ -91,7 +91,7 @@ class Switch:
         raise AssertionError(entity)
 
     def _entry(self, entity: TableEntry) -> Entry:
-        number = _index(self.program.tables, entity.table)
+        number = index_of(self.program.tables, entity.table)
         match = dict(entity.match)
         values, masks = [], []
         for key in self.program.tables[number].keys:
@@ -113,10 +113,10 @@ class Switch:
         return action.index, values
 
     def register(self, name: str, index: int = 0) -> int:
-        return self.plane.read_register(_index(self.program.registers, name), index)[0]
+        return self.plane.read_register(index_of(self.program.registers, name), index)[0]
 
     def counter(self, name: str, index: int) -> int:
-        return self.plane.read_counter(_index(self.program.counters, name), index)[0].packets
+        return self.plane.read_counter(index_of(self.program.counters, name), index)[0].packets
 
     def dropped(self, reason: int) -> int:
         return self.counter("dropped", reason)
@@ -125,7 +125,7 @@ class Switch:
         """What the shared buffer holds, by its own account: all zero when the switch is empty."""
         names = ("buffer_pool_used", "buffer_in_used", "buffer_in_headroom", "buffer_out_used")
         return {
-            name: sum(self.plane.read_register(_index(self.program.registers, name)))
+            name: sum(self.plane.read_register(index_of(self.program.registers, name)))
             for name in names
         }
 

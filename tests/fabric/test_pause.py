@@ -1,5 +1,7 @@
 """Pause frames: what is asked for and when, what is obeyed, and that nothing lossless is lost."""
 
+from itertools import pairwise
+
 import pytest
 
 from controller import Buffer, Ecn, LinkSpec, Pfc, Settings
@@ -198,7 +200,7 @@ def test_a_pause_is_renewed_along_a_chain_in_which_nothing_moves() -> None:
     assert bed.host("h2").arrived == []
     pauses = bed.host("h1").pauses
     assert all(quanta == 0xFFFF for _, quanta in pauses)
-    gaps = [b - a for (a, _), (b, _) in zip(pauses, pauses[1:], strict=False)]
+    gaps = [b - a for (a, _), (b, _) in pairwise(pauses)]
     assert max(gaps) < 0xFFFF * 512 * NS // RATE
     bed.host("h1").source = None
     bed.network.run(8_000_000)

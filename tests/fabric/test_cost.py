@@ -1,0 +1,91 @@
+"""What the fabric program costs, without I/O: processor time per packet and hop.
+
+python -m tests.fabric.test_cost      prints the table
+"""
+
+from dataclasses import replace
+
+import pytest
+
+from controller import (
+    Ecn,
+    LoadBalancing,
+    Loss,
+    Pfc,
+    Policy,
+    Rule,
+    Settings,
+    Telemetry,
+    plans_of,
+)
+from tests.fabric.drive import drive
+from tests.fabric.network import Switch
+from tests.fabric.testbed import ipv4_frame
+from topologies import leaf_spine
+
+FABRIC = leaf_spine(4, 4, 8)
+MOST_NS = 300
+
+EVERYTHING = Settings(
+    lb=LoadBalancing(Policy.CONGA),
+    telemetry=Telemetry(share=0.01),
+    tenants={host.name: 1 for host in FABRIC.hosts},
+    rules=tuple(Rule(allow=False, dst_port=port) for port in range(1, 9)),
+    losses=tuple(
+        Loss(switch.name, port, 0.0, received=received)
+        for switch in FABRIC.switches
+        for port in FABRIC.ports(switch)
+        for received in (True, False)
+    ),
+)
+NOTHING = Settings(pfc=Pfc(enabled=False), ecn=Ecn(enabled=False))
+CASES = {
+    "routing, ECMP and accounts only": (NOTHING, "leaf1"),
+    "everything, first leaf": (EVERYTHING, "leaf1"),
+    "everything, spine": (EVERYTHING, "spine1"),
+    "everything, last leaf": (EVERYTHING, "leaf2"),
+    "everything, a flowlet per packet": (
+        replace(EVERYTHING, lb=LoadBalancing(Policy.CONGA, flowlet_gap_ns=1)),
+        "leaf1",
+    ),
+    "everything, telemetry in every packet": (
+        replace(EVERYTHING, telemetry=Telemetry(share=1.0)),
+        "leaf1",
+    ),
+}
+
+
+def cost(settings: Settings, place: str, size: int, packets: int = 1 << 17) -> float:
+    """The least of three tries: what else the machine does can only add."""
+    in_port = {"leaf1": 1, "spine1": 1, "leaf2": 9}[place]
+    far = ["h9", "h10", "h11"] if place == "leaf2" else ["h9", "h17", "h25"]
+    source = str(FABRIC.address(FABRIC.node("h1")))
+    frames = [
+        ipv4_frame(source, str(FABRIC.address(FABRIC.node(dst))), size=size, ecn=2, src_port=port)
+        for dst in far
+        for port in range(49152, 49152 + 64)
+    ]
+    tries = []
+    for _ in range(3):
+        switch = Switch.make(place)
+        switch.tell(plans_of(FABRIC, settings)[place])
+        outcome = drive(switch, frames, packets, in_port=in_port)
+        assert outcome.sent >= packets
+        tries.append(outcome.ns)
+    return min(tries)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_packet_costs_no_more_than_it_may(name: str) -> None:
+    assert cost(*CASES[name], size=1088) <= MOST_NS
+
+
+def main() -> None:
+    """Print the table."""
+    for name, (settings, place) in CASES.items():
+        costs = (f"{cost(settings, place, size, 1 << 19):7.0f}" for size in (64, 1088))
+        print(f"{name:40}", *costs, "ns (64 B, 1088 B)")
+
+
+if __name__ == "__main__":
+    main()
