@@ -11,6 +11,9 @@
  * With a busy port the loop does not sleep. When there is nothing to do it offers the core to
  * others: on a core shared with the senders, they then fill the ring while we do not run, and we
  * empty it in large bursts while they do not. A port quiet for QUIET_NS goes back into epoll.
+ * Offering is sched_yield, which costs nothing on a core of our own. But it helps only those of
+ * our own scheduling group, and with autogroups every session is one. The others then take the
+ * core by force, which the kernel counts; the loop notices, and sleeps for a millisecond instead.
  *
  * Sleeping costs: some ten microseconds of work, and about as many late. So a deadline nearer
  * than that is awaited with open eyes.
@@ -26,6 +29,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -37,6 +41,11 @@
 #define QUIET_NS 200000     /* without a frame, and a busy port is no longer busy */
 #define GLANCE_NS 20000     /* between two looks at quiet ports while others are busy */
 #define NEAR_NS 20000       /* nearer deadlines are not slept for */
+#define CROWD_CHECK_NS 20000000 /* between two looks at whether others take the core by force */
+#define CROWD_FORCED 2          /* times in that time that they did */
+#define CROWDED_NS 1000000000   /* if they do, for how long to believe so */
+#define STEP_ASIDE_NS 1000000   /* and how long to sleep, for them to fill the rings */
+#define YIELDED_NS 3000         /* a yield this long let somebody run */
 #define BIG_RINGS 8         /* ports that get a large ring: a fabric has too many for that */
 #define BIG_RING (8u << 20)
 #define SMALL_RING (1u << 20)
@@ -75,7 +84,9 @@ struct loop {
     struct loop_port **ports;
     uint32_t n_hosts, n_ports, n_busy;
     ns_t worst_late;
-    ns_t link_check, glanced; /* wall clock */
+    ns_t link_check, glanced; /* wall clock, as the rest */
+    ns_t crowd_check, crowded_until;
+    uint64_t put_aside, yielded; /* at the last crowd check; since then */
 };
 
 static ns_t wall(void)
@@ -426,6 +437,39 @@ static void ask_epoll(struct loop *loop, ns_t sleep)
     }
 }
 
+/* How often this thread had to leave its core, be it by a yield. */
+static uint64_t times_put_aside(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_THREAD, &usage);
+    return (uint64_t)usage.ru_nivcsw;
+}
+
+static void check_crowd(struct loop *loop, ns_t real)
+{
+    uint64_t times = times_put_aside(), forced = times - loop->put_aside;
+    forced = forced > loop->yielded ? forced - loop->yielded : 0;
+    if (forced >= CROWD_FORCED * ((real - loop->crowd_check) / CROWD_CHECK_NS))
+        loop->crowded_until = real + CROWDED_NS;
+    loop->crowd_check = real;
+    loop->put_aside = times;
+    loop->yielded = 0;
+}
+
+/* Nothing to do at the moment: let others run. */
+static void stand_back(struct loop *loop, ns_t next, ns_t real)
+{
+    if (real - loop->crowd_check >= CROWD_CHECK_NS)
+        check_crowd(loop, real);
+    if (real < loop->crowded_until) {
+        ns_t sleep = time_to_sleep(loop, next);
+        ask_epoll(loop, sleep < STEP_ASIDE_NS ? sleep : STEP_ASIDE_NS);
+        return;
+    }
+    sched_yield();
+    loop->yielded += wall() - real > YIELDED_NS;
+}
+
 static void wait_for_work(struct loop *loop, ns_t next, bool had_frames)
 {
     if (!had_frames && !loop->n_busy) {
@@ -438,7 +482,7 @@ static void wait_for_work(struct loop *loop, ns_t next, bool had_frames)
         ask_epoll(loop, 0);
     }
     if (!had_frames)
-        sched_yield();
+        stand_back(loop, next, real);
 }
 
 static void *work(void *context)
