@@ -36,22 +36,24 @@
 
 #define BURST 64
 #define EVENTS 64
-#define BUSY_FRAMES 64      /* within BUSY_NS make a port busy */
-#define BUSY_NS 1000000     /* wall clock, as all of these */
-#define QUIET_NS 200000     /* without a frame, and a busy port is no longer busy */
-#define GLANCE_NS 20000     /* between two looks at quiet ports while others are busy */
-#define NEAR_NS 20000       /* nearer deadlines are not slept for */
+#define BIG_RINGS 8 /* ports that get a large ring: a fabric has too many for that */
+#define BIG_RING (8u << 20)
+#define SMALL_RING (1u << 20)
+
+/* All by the wall clock */
+#define BUSY_FRAMES 64          /* within BUSY_NS make a port busy */
+#define BUSY_NS 1000000
+#define QUIET_NS 200000         /* without a frame, and a busy port is no longer busy */
+#define GLANCE_NS 20000         /* between two looks at quiet ports while others are busy */
+#define NEAR_NS 20000           /* nearer deadlines are not slept for */
+#define SLEEP_MOST_NS 1000000000
 #define CROWD_CHECK_NS 20000000 /* between two looks at whether others take the core by force */
 #define CROWD_FORCED 2          /* times in that time that they did */
 #define CROWDED_NS 1000000000   /* if they do, for how long to believe so */
 #define STEP_ASIDE_NS 1000000   /* and how long to sleep, for them to fill the rings */
 #define YIELDED_NS 3000         /* a yield this long let somebody run */
-#define BIG_RINGS 8         /* ports that get a large ring: a fabric has too many for that */
-#define BIG_RING (8u << 20)
-#define SMALL_RING (1u << 20)
-#define LINK_CHECK_NS 100000000 /* between two looks at the interfaces' state, wall clock: the
-                                  * kernel tells of changes, but not of other namespaces */
-#define SLEEP_MOST_NS 1000000000
+#define LINK_CHECK_NS 100000000 /* between two looks at the interfaces' state: the kernel tells of
+                                 * changes, but not of those in other namespaces */
 
 struct hosted {
     struct sw *sw;

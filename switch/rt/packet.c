@@ -52,7 +52,7 @@ struct packet_port {
     struct xdp_tx *xdp;
     unsigned xdp_tries;
     bool unwatched;
-    ns_t looked; /* wall clock */
+    ns_t looked;           /* wall clock */
     struct port_loss lost; /* since the last flush by the switch */
     uint64_t missed;
 };
@@ -288,7 +288,8 @@ static struct xdp_tx *open_xdp(const struct packet_port *port)
 {
     struct stat ours, theirs;
     struct xdp_tx *xdp = NULL;
-    int there = ioctl(port->fd, SIOCGSKNS), home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+    int there = ioctl(port->fd, SIOCGSKNS);
+    int home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
     if (there >= 0 && home >= 0 && fstat(there, &theirs) == 0 && fstat(home, &ours) == 0) {
         bool is_home = ours.st_ino == theirs.st_ino;
         if (is_home || setns(there, CLONE_NEWNET) == 0) {
@@ -359,18 +360,22 @@ static struct port_loss packet_flush(void *driver)
     return lost;
 }
 
+/* For frames larger than a chunk, and while whoever has the chunks does not give them back. */
+static bool send_now(struct packet_port *port, const uint8_t *frame, uint32_t len)
+{
+    send_gathered(port);
+    bool would_overtake = port->xdp && xdp_in_line(port->xdp);
+    return !would_overtake && send(port->fd, frame, len, MSG_DONTWAIT) >= 0;
+}
+
 static bool packet_send(void *driver, const uint8_t *frame, uint32_t len, ns_t when)
 {
     struct packet_port *port = driver;
     (void)when;
-    if (SW_UNLIKELY(len > port->chunk)) {
-        send_gathered(port);
-        return send(port->fd, frame, len, MSG_DONTWAIT) >= 0;
-    }
     if (port->n == SEND_BATCH || !port->n_free)
         send_gathered(port);
-    if (SW_UNLIKELY(!port->n_free))
-        return false;
+    if (SW_UNLIKELY(len > port->chunk || !port->n_free))
+        return send_now(port, frame, len);
     uint32_t chunk = port->free[--port->n_free];
     uint8_t *to = port->frames + (size_t)chunk * port->chunk;
     memcpy(to, frame, len);
@@ -458,11 +463,12 @@ static uint8_t *restore_vlan(uint8_t *frame, const struct tpacket2_hdr *head)
 static void finish_checksum(uint8_t *frame, uint32_t len)
 {
     uint32_t at = 2 * ETH_ALEN;
-    while (at + 4 <= len && (be_load(frame + at, 2) == ETH_P_8021Q || be_load(frame + at, 2) == ETH_P_8021AD))
-        at += 4;
-    if (at + 2 > len)
-        return;
     uint64_t type = be_load(frame + at, 2), sum;
+    for (; type == ETH_P_8021Q || type == ETH_P_8021AD; type = be_load(frame + at, 2)) {
+        at += VLAN_BYTES;
+        if (at + 2 > len)
+            return;
+    }
     uint8_t *ip = frame + at + 2, *l4;
     uint32_t left = len - at - 2, size;
     uint8_t protocol;

@@ -96,7 +96,8 @@ struct xdp_tx *xdp_open(unsigned ifindex, void *frames, uint32_t chunk, uint32_t
     tx->fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
     tx->netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
     tx->taps = open("/proc/thread-self/net/packet", O_RDONLY | O_CLOEXEC);
-    struct sockaddr_xdp address = {.sxdp_family = AF_XDP, .sxdp_flags = XDP_COPY, .sxdp_ifindex = ifindex};
+    struct sockaddr_xdp address = {
+        .sxdp_family = AF_XDP, .sxdp_flags = XDP_COPY, .sxdp_ifindex = ifindex};
     if (tx->fd < 0 || tx->netlink < 0 || tx->taps < 0 || !make_rings(tx, frames, n) ||
         bind(tx->fd, (struct sockaddr *)&address, sizeof address) != 0) {
         xdp_close(tx);
