@@ -280,17 +280,21 @@ class Actions:
 
     # Externs
 
-    def drop(self, _: Primitive) -> list[str]:
-        """mark_to_drop: also takes back a multicast."""
-        lines = []
-        spec = self.unit.standard("standard_metadata.egress_spec")
-        if spec is not None:
-            lines.append(f"{spec[0]} = r->state->drop_port;")
-        group = self.unit.standard("intrinsic_metadata.mcast_grp")
-        if group is not None:
-            lines.append(f"{group[0]} = 0;")
-        lines.append('SW_TRACE(r, "marked to be dropped");')
-        return lines
+    def drop(self, p: Primitive) -> list[str]:
+        """mark_to_drop: also takes back a multicast. It may be given a copy of the metadata."""
+        if p.args:
+            header_type, path = self.exprs.header(p.args[0])
+            names = {f.name: self.unit.fields[header_type.name, f.name] for f in header_type.fields}
+            if "egress_spec" not in names:
+                raise JsonError("the header given has no field egress_spec")
+            spec: str | None = f"{path}.{names['egress_spec']}"
+            group = f"{path}.{names['mcast_grp']}" if "mcast_grp" in names else None
+        else:
+            standard = ("standard_metadata.egress_spec", "intrinsic_metadata.mcast_grp")
+            spec, group = (f[0] if f else None for f in map(self.unit.standard, standard))
+        lines = [f"{spec} = r->state->drop_port;"] if spec else []
+        lines += [f"{group} = 0;"] if group else []
+        return [*lines, 'SW_TRACE(r, "marked to be dropped");']
 
     def condition(self, e: Expr) -> str:
         """A condition given as a truth value or as a number."""

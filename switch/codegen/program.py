@@ -18,7 +18,7 @@ from .expression import Exprs
 from .header import emit_equal, emit_extract, emit_put, emit_structs
 from .parser import ParserWriter
 from .stateful import emit_calculation, emit_calculations, emit_checksums, emit_register
-from .table import emit_apply, emit_descriptions
+from .table import emit_apply, emit_descriptions, warm_table
 from .unit import Unit
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def stages(unit: Unit) -> str:
         "    verify_checksums(r, h);",
         "}",
         "",
-        "static void run_ingress(struct sw_run *r)",
+        "static void run_receive(struct sw_run *r)",
         "{",
         "    struct pkt *p = r->pkt;",
         "    struct phv *h = (struct phv *)p->phv;",
@@ -190,6 +190,14 @@ def stages(unit: Unit) -> str:
         "    verify_checksums(r, h);",
         *assign(unit, "standard_metadata.parser_error", "p->parser_error"),
         *assign(unit, "standard_metadata.checksum_error", "p->checksum_error"),
+        "}",
+        "",
+        *warm(unit),
+        "",
+        "static void run_ingress(struct sw_run *r)",
+        "{",
+        "    struct pkt *p = r->pkt;",
+        "    struct phv *h = (struct phv *)p->phv;",
         "    control_ingress(r, h);",
         "    p->exited = false;",
         *request(unit, "standard_metadata.egress_spec", "egress_spec"),
@@ -218,6 +226,17 @@ def stages(unit: Unit) -> str:
         *priority(unit),
     ]
     return "\n".join(lines)
+
+
+def warm(unit: Unit) -> list[str]:
+    """Look up the large tables of ingress ahead of time, so that what is found is in the cache."""
+    lines = ["static void warm(const struct sw_run *r)", "{"]
+    lines += ["    const struct phv *h = (const struct phv *)r->pkt->phv;", "    (void)h;"]
+    nodes = unit.program.pipelines["ingress"].nodes.values()
+    for table in nodes:
+        if isinstance(table, bmv2.Table) and table.keys and table.match in ("exact", "lpm"):
+            lines += [f"    {s}" for s in warm_table(unit, table)]
+    return [*lines, "}"]
 
 
 def deparse(unit: Unit) -> list[str]:
@@ -402,6 +421,8 @@ def descriptions(unit: Unit, name: str) -> str:
             lines.append(f"    .{kind} = {kind},")
     lines += [
         "    .parse = run_parse,",
+        "    .receive = run_receive,",
+        "    .warm = warm,",
         "    .ingress = run_ingress,",
         "    .egress = run_egress,",
         "    .deparse = run_deparse,",

@@ -85,6 +85,19 @@ def emit_apply(unit: Unit, table: Table) -> str:
     return "\n".join(out)
 
 
+def warm_table(unit: Unit, table: Table) -> list[str]:
+    """Statements that bring the entry a packet may hit into the cache."""
+    words = key_words(unit, table)
+    stride = entry_layout(unit.program, table).stride
+    return [
+        f"if (r->state->tables[TABLE_{unit.tables[table.name]}].used >= SW_WARM_LEAST) {{",
+        f"    const struct sw_table *t = &r->state->tables[TABLE_{unit.tables[table.name]}];",
+        f"    const uint64_t key[{len(words)}] = {{{', '.join(words)}}};",
+        f"    __builtin_prefetch({find(unit, table, len(words), stride)});",
+        "}",
+    ]
+
+
 def trace_key(unit: Unit, table: Table) -> list[str]:
     """Tell the key, field by field."""
     exprs = Exprs(unit)

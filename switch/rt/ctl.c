@@ -216,6 +216,7 @@ static enum ctl_reason write_table(const struct call *c)
             return CTL_NOT_FOUND;
         refer(c, desc, table_at(t, position)->action, -1);
         table_remove(t, position);
+        c->state->n_large -= t->used == SW_WARM_LEAST - 1;
         return CTL_OK;
     }
     uint32_t action;
@@ -232,6 +233,7 @@ static enum ctl_reason write_table(const struct call *c)
         if (position == TABLE_NONE)
             return CTL_NO_MEMORY;
         t->info[position].is_const = c->head->flags & CTL_BY_PROGRAM;
+        c->state->n_large += t->used == SW_WARM_LEAST;
     } else if (position == TABLE_NONE) {
         return CTL_NOT_FOUND;
     } else {

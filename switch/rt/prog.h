@@ -9,7 +9,7 @@
 
 #include "pkt.h"
 
-#define SW_PROGRAM_ABI 1
+#define SW_PROGRAM_ABI 2
 
 struct sw;
 struct sw_table;
@@ -90,6 +90,10 @@ struct sw_array_desc { /* a register, counter or meter array, a value set, a dig
     bool counts_bytes;   /* meters */
 };
 
+/* A table of this many entries does not fit in the nearer caches. Packets are then gathered, and
+ * their lookups made one behind the other first: the processor waits for many misses at once. */
+#define SW_WARM_LEAST 4096
+
 /* The state a program reads and writes, one per switch that runs it. */
 struct sw_state {
     const struct sw_program *program;
@@ -101,6 +105,7 @@ struct sw_state {
     struct sw_value_set *value_sets;
     uint64_t random; /* the generator's state */
     uint16_t drop_port;
+    uint32_t n_large; /* tables of SW_WARM_LEAST entries and more */
 };
 
 /* One packet's run through a stage. */
@@ -127,7 +132,9 @@ struct sw_program {
     const struct sw_array_desc *counters, *meters, *registers, *digests, *value_sets;
 
     void (*parse)(struct sw_run *run);   /* the frame into headers; checksums verified */
-    void (*ingress)(struct sw_run *run); /* parse and the ingress control; fills the requests */
+    void (*receive)(struct sw_run *run); /* the same, with the metadata of a packet received */
+    void (*warm)(const struct sw_run *run); /* look large tables up, for the cache's sake */
+    void (*ingress)(struct sw_run *run); /* the ingress control; fills the requests */
     void (*egress)(struct sw_run *run);  /* the egress control; fills the requests */
     void (*deparse)(struct sw_run *run); /* checksums updated; headers in front of the payload */
 

@@ -169,6 +169,11 @@ static void drop_all(struct sw *sw)
         sw_drop(sw, p, DROP_REPLACED);
     }
     sw->n_again = 0;
+    for (uint32_t i = 0; i < sw->n_gathered; i++) {
+        sw->held--;
+        sw_drop(sw, sw->gathered[i], DROP_REPLACED);
+    }
+    sw->n_gathered = 0;
     memset(sw->backlog, 0, sizeof sw->backlog);
 }
 
@@ -481,6 +486,12 @@ static void run_ingress(struct sw *sw, struct pkt *p, ns_t now)
     }
 }
 
+static void run_parser(struct sw *sw, struct pkt *p, ns_t now)
+{
+    struct sw_run run = {.sw = sw, .state = &sw->state, .pkt = p, .now = now};
+    sw->program->receive(&run);
+}
+
 /* Serve what goes round again, up to `most` packets; returns how many were served. */
 static unsigned run_again(struct sw *sw, ns_t now, unsigned most)
 {
@@ -490,9 +501,27 @@ static unsigned run_again(struct sw *sw, ns_t now, unsigned most)
         sw->again = p->next;
         sw->n_again--;
         sw->held--;
+        run_parser(sw, p, now);
         run_ingress(sw, p, now);
     }
     return turns;
+}
+
+/* Packets that were gathered go through ingress, once their lookups are under way. */
+static void run_gathered(struct sw *sw)
+{
+    for (uint32_t i = 0; i < sw->n_gathered; i++) {
+        struct sw_run run = {.sw = sw, .state = &sw->state, .pkt = sw->gathered[i]};
+        sw->program->warm(&run);
+    }
+    for (uint32_t i = 0; i < sw->n_gathered; i++) {
+        struct pkt *p = sw->gathered[i];
+        sw->held--;
+        run_ingress(sw, p, p->ingress_ns);
+        if (SW_UNLIKELY(sw->again != NULL))
+            run_again(sw, p->ingress_ns, SW_TURNS_MOST);
+    }
+    sw->n_gathered = 0;
 }
 
 void sw_receive(struct sw *sw, uint32_t number, const void *frame, uint32_t len, ns_t now)
@@ -527,6 +556,16 @@ void sw_receive_cut(struct sw *sw, uint32_t number, const void *frame, uint32_t 
     p->ingress_ns = now;
     p->absent = absent;
     p->ingress_len = p->length = len + absent;
+    run_parser(sw, p, now);
+    if (SW_UNLIKELY(sw->state.n_large != 0)) {
+        sw->gathered[sw->n_gathered++] = p;
+        sw->held++;
+        if (sw->n_gathered == SW_GATHER)
+            run_gathered(sw);
+        return;
+    }
+    if (SW_UNLIKELY(sw->n_gathered != 0))
+        run_gathered(sw); /* the table became small in between */
     run_ingress(sw, p, now);
     if (SW_UNLIKELY(sw->again != NULL))
         run_again(sw, now, SW_TURNS_MOST);
@@ -675,6 +714,8 @@ static ns_t service_ports(struct sw *sw, ns_t now)
 
 ns_t sw_service(struct sw *sw, ns_t now)
 {
+    if (sw->n_gathered)
+        run_gathered(sw);
     ns_t wake = service_ports(sw, now);
     /* What egress recirculated goes through ingress now, and may want to leave at once. */
     for (unsigned turns = 0; sw->again; wake = service_ports(sw, now)) {

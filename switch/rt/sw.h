@@ -46,6 +46,8 @@ struct port_loss {
     bytes_t bytes;
 };
 
+#define SW_GATHER 16          /* packets looked up together, see SW_WARM_LEAST */
+
 /* What a port is to the switch. `send` copies the frame, or keeps nothing of it; `when` is when
  * its last bit arrives at the other end. */
 struct port_ops {
@@ -117,6 +119,8 @@ struct sw {
     struct tm_gate gate;
     struct sw_cells down; /* cell [port]: 1 while the port has no carrier */
     struct pre_table groups, sessions;
+    struct pkt *gathered[SW_GATHER]; /* received and parsed, in order */
+    uint32_t n_gathered;
     struct pkt *again, *again_tail; /* resubmitted and recirculated */
     uint32_t n_again;
     int32_t cpu_port;
@@ -155,7 +159,7 @@ void sw_set_up(struct sw *sw, uint32_t number, bool is_up, ns_t now);
 /* Keep which ports are down in a register from now on; it is filled at once. */
 void sw_set_down_cells(struct sw *sw, struct sw_cells cells);
 
-/* A frame arrives; it is copied. */
+/* A frame arrives; it is copied. It may wait for sw_service to be looked at. */
 void sw_receive(struct sw *sw, uint32_t port, const void *frame, uint32_t len, ns_t now);
 /* A frame of which only the first `len` bytes exist: the rest takes room and time, and nobody may
  * want to read it. For simulators, where payload would only be carried about. */
