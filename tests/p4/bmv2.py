@@ -63,6 +63,13 @@ def is_here() -> bool:
     return shutil.which(SWITCH) is not None and shutil.which(CLI) is not None
 
 
+def cannot(stf: Path) -> str | None:
+    """Why a test cannot run here, if it cannot."""
+    if re.search(r"^\s*pvs_add", stf.read_text(), re.MULTILINE):
+        return f"{CLI} cannot fill value sets"
+    return None
+
+
 def packets_of(stf: Path) -> list[tuple[int, bytes]]:
     """The packets a test sends, in order."""
     found = re.findall(r"^\s*packet\s+(\S+)([^#\n]*)", stf.read_text(), re.MULTILINE)
@@ -297,9 +304,9 @@ class Bmv2Plane:
     def read_counter(self, counter: int, index: int | None = None) -> list[CounterValue]:
         """A counter's cells."""
         said = self.say("counter_read", self.program.counters[counter].name, index)
-        found = re.search(r"packets=(\d+), bytes=(\d+)", said)
+        found = re.search(r"\((\d+) bytes, (\d+) packets\)", said)
         assert found, said
-        return [CounterValue(int(found[1]), int(found[2]))]
+        return [CounterValue(int(found[2]), int(found[1]))]
 
     def read_meter(self, meter: int, index: int | None = None) -> list[str]:
         """A meter's rates, as the CLI words them."""

@@ -1,0 +1,135 @@
+"""Packets through compiled programs: tests/p4 holds programs, and beside each its STF tests.
+
+A test is one .stf file; its program is the .p4 file whose name the test's begins with. Each runs
+with our compiler and our switch. Where p4c or BMv2 are on PATH it also runs with our compiler and
+their switch, and with their compiler and ours; elsewhere those two are skipped.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compiler import CompileError, compile_program
+from switch.stf import StfResult, report, run_stf
+
+from .p4 import bmv2
+
+FOLDER = Path(__file__).parent / "p4"
+TESTS = sorted(FOLDER.rglob("*.stf"))
+P4C = "p4c-bm2-ss"
+
+# The language surface that programs for v1model use; every item is some test's `# covers:`.
+SURFACE = """
+headers; stacks: next; stacks: last; stacks: run-time index; stacks: push and pop; header unions;
+varbit; lookahead; advance; verify; user errors; parser errors; sub-parsers; select with masks;
+select with ranges; value sets;
+exit; return; switch on action_run; switch on expressions; hit and miss; functions;
+action parameters; for; break and continue; op=; ?:;
+exact; ternary; lpm; range; optional; const entries with priorities; default_action;
+action profiles; action selectors;
+typedef; type; enum; serializable enum; tuples; lists; structs and initialisers; bool;
+bit<W> beyond 64; int<W>; saturating arithmetic; slices; slices as l-values; ++; shifts;
+mul, div and mod;
+csum16 verify; csum16 update; checksums with payload;
+hash crc16; hash crc32; hash csum16; hash xor16; hash identity; hash random;
+registers; counters; meters; direct counters; direct meters; digest;
+clone I2E; clone E2E; resubmit; recirculate; multicast; random; truncate; log_msg; assert; assume;
+drop; intrinsic metadata;
+@name; @hidden; @id; @field_list; @controller_header; V1MODEL_VERSION; #include; #define; #if
+"""
+
+# What the p4c that can be had refuses although the language allows it, by the words it says so in.
+P4C_REFUSES = re.compile(r"syntax error|[Uu]nsupported|not supported|could not evaluate|limited to")
+
+
+def name_of(test: Path) -> str:
+    """A test's name in reports."""
+    return test.relative_to(FOLDER).with_suffix("").as_posix()
+
+
+def program_of(test: Path) -> Path:
+    """The program a test is for: that with the longest name which the test's begins with."""
+    stem = test.stem
+    fitting = [p for p in test.parent.glob("*.p4") if re.match(rf"{p.stem}(-|__|$)", stem)]
+    assert fitting, f"{test} has no program beside it"
+    return max(fitting, key=lambda p: len(p.stem))
+
+
+@cache
+def ours(program: Path) -> dict[str, Any]:
+    """A program through our compiler."""
+    try:
+        return compile_program(program).json
+    except CompileError as error:
+        pytest.fail(f"{program}: {error}")
+
+
+@cache
+def theirs(program: Path, folder: Path) -> dict[str, Any] | str:
+    """A program through p4c: its JSON, or what it says against it."""
+    out = folder / f"{program.stem}.json"
+    done = subprocess.run(
+        [P4C, "-o", str(out), str(program)], capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        return done.stderr
+    code: dict[str, Any] = json.loads(out.read_text())
+    return code
+
+
+def covered(test: Path) -> set[str]:
+    """What a test says it covers."""
+    found = re.findall(r"^# covers:(.*)$", test.read_text(), re.MULTILINE)
+    return {item.strip() for line in found for item in re.split("[,;]", line)}
+
+
+def must_pass(result: StfResult) -> None:
+    """Fail with the differences."""
+    assert result.passed, "\n".join(report(result))
+
+
+all_tests = pytest.mark.parametrize("test", TESTS, ids=name_of)
+
+
+@all_tests
+def test_ours(test: Path) -> None:
+    must_pass(run_stf(ours(program_of(test)), test))
+
+
+@all_tests
+@pytest.mark.skipif(not bmv2.is_here(), reason=f"{bmv2.SWITCH} or {bmv2.CLI} is not on PATH")
+def test_our_compiler_on_bmv2(test: Path) -> None:
+    if reason := bmv2.cannot(test):
+        pytest.skip(reason)
+    must_pass(bmv2.run_stf(ours(program_of(test)), test))
+
+
+@all_tests
+@pytest.mark.skipif(shutil.which(P4C) is None, reason=f"{P4C} is not on PATH")
+def test_p4c_on_our_switch(test: Path, tmp_path: Path) -> None:
+    code = theirs(program_of(test), tmp_path)
+    if isinstance(code, str):
+        assert P4C_REFUSES.search(code), code
+        pytest.skip(f"{P4C} refuses it: {code.strip().splitlines()[0]}")
+    must_pass(run_stf(code, test))
+
+
+def test_surface_is_covered() -> None:
+    surface = {" ".join(item.split()) for item in SURFACE.split(";")}
+    said = set().union(*map(covered, TESTS))
+    assert said <= surface, f"not part of the surface: {sorted(said - surface)}"
+    assert surface <= said, f"covered by no test: {sorted(surface - said)}"
+
+
+def test_every_program_is_tested() -> None:
+    programs = {p for p in FOLDER.rglob("*.p4") if p.parent.name != "include"}
+    untested = programs - {program_of(t) for t in TESTS}
+    assert not untested, sorted(untested)
