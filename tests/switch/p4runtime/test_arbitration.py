@@ -4,11 +4,12 @@ import asyncio
 
 import grpc
 import pytest
-from conftest import Client, asynchronous, fails, running
 from finsy.proto import p4r, rpc_code
 
 from switch.p4runtime.arbitration import Arbiter, Stream
 from switch.p4runtime.errors import RequestError
+
+from .rig import Client, asynchronous, fails, running
 
 
 class Controller:

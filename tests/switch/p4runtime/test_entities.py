@@ -4,7 +4,9 @@ import asyncio
 from typing import Any
 
 import pytest
-from conftest import (
+from finsy.proto import p4r, rpc_code
+
+from .rig import (
     CPU_PORT,
     Built,
     Client,
@@ -17,7 +19,6 @@ from conftest import (
     refused,
     update,
 )
-from finsy.proto import p4r, rpc_code
 
 
 def frame_of(ether_type: int, dst: int = 1, src: int = 2) -> bytes:

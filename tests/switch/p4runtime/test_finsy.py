@@ -6,8 +6,9 @@ from contextlib import asynccontextmanager
 
 import finsy as fy
 import pytest
-from conftest import DEVICE_ID, Built, Rig, asynchronous, running
 from finsy.p4entity import P4Replica, P4ValueSetMember
+
+from .rig import DEVICE_ID, Built, Rig, asynchronous, running
 
 FRAME = bytes.fromhex("112233445566 0a0000000001 1234") + bytes(46)
 

@@ -5,7 +5,11 @@ from typing import Any
 
 import grpc
 import pytest
-from conftest import (
+from finsy.proto import p4i, p4r, rpc_code
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import Message
+
+from .rig import (
     Built,
     Client,
     Names,
@@ -19,9 +23,6 @@ from conftest import (
     optional,
     ternary,
 )
-from finsy.proto import p4i, p4r, rpc_code
-from google.protobuf.descriptor import FieldDescriptor
-from google.protobuf.message import Message
 
 SMALL = (0, 1, 2, 3, 5, 6, 8, 15, 16, 32, 255, 510, 511, 512, 32767, 32768, 65535, 65536)
 EXTREME = (-1, -(1 << 31), (1 << 31) - 1, -(1 << 63), (1 << 63) - 1)

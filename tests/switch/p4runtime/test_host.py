@@ -15,13 +15,14 @@ from typing import Any
 
 import grpc
 import pytest
-from conftest import ROOT, Built, asynchronous
 from finsy.proto import p4r, p4r_grpc
 
 from switch.host import Host, HostError, SwitchSettings, Tls
 from switch.p4runtime.infer import infer_p4info
 from switch.shims import NAMES, write_shims
 from switch.shims.__main__ import driver_words
+
+from .rig import ROOT, Built, asynchronous
 
 
 def free_port() -> int:

@@ -1,7 +1,6 @@
 """Keys and values on literal bytes."""
 
 import pytest
-from conftest import between, exact, lpm, optional, ternary
 from finsy.proto import p4r
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +9,8 @@ from switch.p4runtime import values
 from switch.p4runtime.errors import RequestError
 from switch.p4runtime.keys import KeyCodec
 from switch.p4runtime.symbols import KeyField, Match
+
+from .rig import between, exact, lpm, optional, ternary
 
 KEY = KeyCodec(
     "table t",

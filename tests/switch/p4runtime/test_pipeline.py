@@ -6,7 +6,13 @@ import struct
 
 import grpc
 import pytest
-from conftest import (
+from finsy.proto import p4r
+
+from switch import dataplane as dp
+from switch.bmv2 import JsonError
+from switch.p4runtime.programs import Programs
+
+from .rig import (
     DEVICE_ID,
     Built,
     Client,
@@ -19,11 +25,6 @@ from conftest import (
     running,
     update,
 )
-from finsy.proto import p4r
-
-from switch import dataplane as dp
-from switch.bmv2 import JsonError
-from switch.p4runtime.programs import Programs
 
 MAC = exact(1, 0x112233445566)
 

@@ -3,7 +3,9 @@
 from typing import Any
 
 import pytest
-from conftest import (
+from finsy.proto import p4r, rpc_code
+
+from .rig import (
     Built,
     Client,
     Names,
@@ -14,7 +16,6 @@ from conftest import (
     refused,
     update,
 )
-from finsy.proto import p4r, rpc_code
 
 IP = bytes.fromhex("4500001400000000400600000a0000010a000002")
 FRAME = bytes.fromhex("000000000005 0a0000000001 0800") + IP + bytes(30)

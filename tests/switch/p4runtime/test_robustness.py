@@ -6,8 +6,19 @@ from typing import Any
 
 import grpc
 import pytest
-from conftest import Built, Client, Names, asynchronous, controlled, entity_of, exact, fails, update
 from finsy.proto import p4r
+
+from .rig import (
+    Built,
+    Client,
+    Names,
+    asynchronous,
+    controlled,
+    entity_of,
+    exact,
+    fails,
+    update,
+)
 
 METHODS = {
     "Write": p4r.WriteRequest,

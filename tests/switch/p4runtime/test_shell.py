@@ -4,7 +4,8 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from conftest import DEVICE_ID, SHELL_PYTHON, Built, Rig, asynchronous, running
+
+from .rig import DEVICE_ID, SHELL_PYTHON, Built, Rig, asynchronous, running
 
 TOUR = Path(__file__).with_name("shell_tour.py")
 

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import grpc
 import pytest
-from conftest import ROOT, Built, Names, entity_of, exact, lpm, update
 from finsy.proto import p4r, p4r_grpc
-from test_host import settings
+
+from .rig import ROOT, Built, Names, entity_of, exact, lpm, update
+from .test_host import settings
 
 ENTRIES = 100_000
 BATCH = 1_000

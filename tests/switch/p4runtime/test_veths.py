@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, Built
+
+from .rig import ROOT, Built
 
 TOUR = Path(__file__).with_name("veth_tour.py")
 

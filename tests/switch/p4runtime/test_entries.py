@@ -4,7 +4,9 @@ from typing import Any
 
 import grpc
 import pytest
-from conftest import (
+from finsy.proto import p4r, rpc_code
+
+from .rig import (
     HERE,
     Built,
     Client,
@@ -23,7 +25,6 @@ from conftest import (
     ternary,
     update,
 )
-from finsy.proto import p4r, rpc_code
 
 ALL = p4r.TableEntry()
 
