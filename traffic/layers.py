@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 ROCE_PORT = 4791
-INT_PORT = 4790  # ours to choose: the UDP destination of packets that carry INT
+INT_PORT = 20052  # ours to choose (p4src/types.p4): the UDP destination of packets with INT
 REPORT_PORT = 32766  # ours to choose: the UDP destination of telemetry reports
 
 _WRITE_FIRST, _WRITE_LAST_IMM, _WRITE_ONLY, _WRITE_ONLY_IMM = 0x06, 0x09, 0x0A, 0x0B

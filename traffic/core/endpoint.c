@@ -20,13 +20,13 @@ void ep_config_default(struct ep_config *config, bps_t link_bps)
         .retry_limit = 7,
         .cnp_interval = 50000,
         .catch_up = 1,
-        .int_port = 4790,
+        .int_port = 20052, /* as p4src/types.p4 has it */
         .control_priority = 6,
         .hpcc = {.base_rtt = 12000,
                  .eta = 0.95,
                  .max_stage = 5,
                  .additive = 80,
-                 .utilisation_full = 1000000,
+                 .utilisation_full = 65536, /* as p4src/load.p4 has it */
                  .fabric_bps = link_bps},
     };
     dcqcn_profile_named(&config->dcqcn, "paper", link_bps ? link_bps : 1);

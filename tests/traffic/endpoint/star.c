@@ -30,7 +30,7 @@
 
 #include "script.h"
 
-enum { HOSTS = 64, INT_PORT = 4790, FRAME = 10240, UTILISATION_WINDOW = 2000 };
+enum { HOSTS = 64, INT_PORT = 20052, FRAME = 10240, UTILISATION_WINDOW = 2000 };
 enum { EXIT_BAD_INPUT = 2, EXIT_BROKEN = 3 };
 
 struct frame {
@@ -63,7 +63,7 @@ struct host {
     bool draining;
     ns_t window_from; /* for the utilisation of the link to the host: bytes in this window */
     bytes_t window_bytes;
-    uint32_t utilisation; /* of the last window, in millionths */
+    uint32_t utilisation; /* of the last window, in 1/65536 */
 };
 
 struct star {
@@ -235,7 +235,7 @@ static void account(struct star *star, struct host *to, uint32_t wire)
     ns_t passed = star->now - to->window_from;
     if (passed >= UTILISATION_WINDOW) {
         double most = (double)star->rate * (double)passed / 8e9;
-        to->utilisation = (uint32_t)(1e6 * (double)to->window_bytes / most);
+        to->utilisation = (uint32_t)(65536 * (double)to->window_bytes / most);
         to->window_from = star->now;
         to->window_bytes = 0;
     }
@@ -244,7 +244,7 @@ static void account(struct star *star, struct host *to, uint32_t wire)
 
 static bool is_data(const struct frame *frame) { return (frame->bytes[15] >> 2) == 26; }
 
-/* Append what this queue's INT metadata is: queue id and occupancy, utilisation in millionths. */
+/* Append what this queue's INT metadata is: queue id and occupancy, utilisation in 1/65536. */
 static void push_int(struct host *to, struct frame *frame)
 {
     uint8_t *shim = frame->bytes + WIRE_BTH_AT, word[8];
