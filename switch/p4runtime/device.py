@@ -186,8 +186,10 @@ class Device:
             self.commit(pipeline)
             return
         same = pipeline.same_program(old.pipeline)
-        updates = reconcile.export(old, with_counters=not same)
-        reconcile.rehearse(pipeline, updates)
+        updates = []
+        if not same or pipeline.config.p4info != old.pipeline.config.p4info:
+            updates = reconcile.export(old, with_counters=not same)
+            reconcile.rehearse(pipeline, updates)
         self._saved = None
         if same:
             self._share_registers(pipeline)

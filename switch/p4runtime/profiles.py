@@ -17,7 +17,6 @@ from finsy.proto import p4r
 from switch import dataplane as dp
 from switch.p4runtime import values as wire
 from switch.p4runtime.errors import (
-    RequestError,
     already_exists,
     exhausted,
     invalid,
@@ -408,11 +407,7 @@ def _watch(
         port = wire.decode(message.watch_port, _PORT_BITS, f"{profile.where}: watch_port")
         return Watch(port, is_bytes=True)
     if kind == "watch":
-        return Watch(_positive(profile, message.watch))
+        if message.watch < 0:
+            raise invalid(f"{profile.where}: the watched port is negative")
+        return Watch(message.watch)
     return Watch()
-
-
-def _positive(profile: ProfileBinding, port: int) -> int:
-    if port < 0:
-        raise RequestError(dp.Code.INVALID_ARGUMENT, f"{profile.where}: watch port is negative")
-    return port

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
     from switch.p4runtime.device import Device
 
-log = logging.getLogger(__name__)
+    Command = Callable[[Session, list[str]], Iterator[str]]
 
-Command = "Callable[[Session, list[str]], Iterator[str]]"
+log = logging.getLogger(__name__)
 
 MAX_LINE_BYTES = 1 << 16
 
-COMMANDS: dict[str, Callable[[Session, list[str]], Iterator[str]]] = {
+COMMANDS: dict[str, Command] = {
     name.removeprefix("do_"): function
     for module in (tables, profiles, arrays, replication, ports)
     for name, function in vars(module).items()
@@ -92,7 +92,7 @@ class Console:
             writer.close()
 
 
-def _usage(command: Callable[[Session, list[str]], Iterator[str]]) -> str:
+def _usage(command: Command) -> str:
     return (command.__doc__ or "").partition(": ")[2]
 
 
