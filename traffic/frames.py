@@ -35,6 +35,7 @@ _IPV4 = struct.Struct("!BBHHHBBH4s4s")
 _UDP = struct.Struct("!HHHH")
 _BTH = struct.Struct("!BBHB3sB3s")
 _RETH = struct.Struct("!QII")
+_IMMDT = struct.Struct("!I")
 _ICRC = struct.Struct("<I")
 
 
@@ -48,17 +49,24 @@ class Opcode(IntEnum):
     WRITE_FIRST = 0x06
     WRITE_MIDDLE = 0x07
     WRITE_LAST = 0x08
+    WRITE_LAST_IMMEDIATE = 0x09
     WRITE_ONLY = 0x0A
+    WRITE_ONLY_IMMEDIATE = 0x0B
 
     @property
     def starts(self) -> bool:
         """Whether the frame opens a message and so carries a RETH."""
-        return self in (Opcode.WRITE_FIRST, Opcode.WRITE_ONLY)
+        return self in (Opcode.WRITE_FIRST, Opcode.WRITE_ONLY, Opcode.WRITE_ONLY_IMMEDIATE)
 
     @property
     def ends(self) -> bool:
         """Whether the frame closes a message."""
-        return self in (Opcode.WRITE_LAST, Opcode.WRITE_ONLY)
+        return self not in (Opcode.WRITE_FIRST, Opcode.WRITE_MIDDLE)
+
+    @property
+    def has_immediate(self) -> bool:
+        """Whether 32 bits for the receiver's program stand before the payload."""
+        return self in (Opcode.WRITE_LAST_IMMEDIATE, Opcode.WRITE_ONLY_IMMEDIATE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +188,7 @@ class RoceFrame:
     va: int | None
     message_bytes: int | None
     payload: bytes
+    immediate: int | None = None
 
 
 def read_frame(frame: bytes) -> RoceFrame | None:
@@ -216,6 +225,12 @@ def read_frame(frame: bytes) -> RoceFrame | None:
             raise FrameError(f"a RoCEv2 frame from {IPv4Address(src)} has no room for its RETH")
         va, _, message_bytes = _RETH.unpack_from(frame, data_at)
         data_at += _RETH.size
+    immediate = None
+    if opcode.has_immediate:
+        if end < data_at + _IMMDT.size:
+            raise FrameError(f"a RoCEv2 frame from {IPv4Address(src)} has no room for its ImmDt")
+        (immediate,) = _IMMDT.unpack_from(frame, data_at)
+        data_at += _IMMDT.size
     padding = flags >> 4 & 3
     if end - padding < data_at:
         raise FrameError(f"a RoCEv2 frame from {IPv4Address(src)} has more padding than payload")
@@ -231,6 +246,7 @@ def read_frame(frame: bytes) -> RoceFrame | None:
         va=va,
         message_bytes=message_bytes,
         payload=frame[data_at : end - padding],
+        immediate=immediate,
     )
 
 

@@ -15,7 +15,7 @@ from scapy.utils import wrpcap
 
 from tests.traffic.endpoint.star import GBPS, A, B, Outcome, ends, one_way, run, sends
 from traffic.endpoint import CORE, EndpointConfig, EndpointPlan, Recovery
-from traffic.frames import icrc
+from traffic.frames import icrc, read_frame
 from traffic.layers import (
     INT_PORT,
     REPORT_PORT,
@@ -143,16 +143,15 @@ def test_messages_put_together_from_captured_frames(star: Path, recovery: Recove
     outcome = run(star, one_way(config, sizes), extra=[f"capture {A}"])
     memory = {number: bytearray(size) for number, size in enumerate(sizes, 1)}
     at = message = 0
-    for frame in outcome.captured:
-        packet = Ether(frame)
-        if RETH in packet:
-            message, at = packet[RETH].rkey, packet[RETH].va
-        data = bytes(packet[Raw].load) if Raw in packet else b""
-        data = data[: len(data) - packet[BTH].padcount]
-        memory[message][at : at + len(data)] = data
-        at += len(data)
-        if ImmDt in packet:
-            assert packet[ImmDt].data == message
+    for captured in outcome.captured:
+        frame, packet = read_frame(captured), Ether(captured)
+        assert frame is not None
+        if frame.va is not None:
+            message, at = packet[RETH].rkey, frame.va
+        memory[message][at : at + len(frame.payload)] = frame.payload
+        at += len(frame.payload)
+        assert frame.immediate == (packet[ImmDt].data if ImmDt in packet else None)
+        assert frame.immediate in (None, message)
     for number, size in enumerate(sizes, 1):
         assert memory[number] == pattern(number, size)
 
