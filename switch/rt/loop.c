@@ -41,7 +41,7 @@
 #define SMALL_RING (1u << 20)
 
 /* All by the wall clock */
-#define BUSY_FRAMES 64          /* within BUSY_NS make a port busy */
+#define BUSY_FRAMES 128         /* within BUSY_NS make a port busy */
 #define BUSY_NS 1000000
 #define QUIET_NS 200000         /* without a frame, and a busy port is no longer busy */
 #define GLANCE_NS 20000         /* between two looks at quiet ports while others are busy */

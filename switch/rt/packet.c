@@ -26,7 +26,7 @@
 #define SEND_BATCH 64
 #define CHUNKS 128     /* frames gathered, or with the kernel */
 #define BUSY_BATCH 8   /* frames in a batch that make a port a busy one */
-#define LOOK_NS 100000000 /* between two looks for whoever wants to see frames go by */
+#define LOOK_NS 200000000 /* between two looks for whoever wants to see frames go by */
 #define XDP_TRIES 3       /* at as many looks */
 #define VLAN_BYTES 4u
 /* The kernel puts a frame's network header here, PACKET_RESERVE bytes added; two tags before it. */
