@@ -150,7 +150,7 @@ class Monkey:
         prefixes = {"table_id": 2, "action_id": 1, "action_profile_id": 0x11, "counter_id": 0x12}
         prefixes |= {"meter_id": 0x14, "register_id": 0x16, "digest_id": 0x17, "value_set_id": 3}
         if field.name in prefixes and chance.random() < 0.95:
-            return chance.choice(self._by_prefix[prefixes[field.name]])
+            return chance.choice(self._by_prefix.get(prefixes[field.name], self._ids))
         if chance.random() < 0.9:
             small = chance.choice(SMALL)
             return min(small, 3) if field.name in ("field_id", "param_id") else small
