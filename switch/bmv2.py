@@ -582,6 +582,7 @@ class Conditional:
     condition: Expr
     true_next: str | None
     false_next: str | None
+    source: Source | None = None
 
 
 @dataclass(frozen=True)
@@ -1121,6 +1122,7 @@ class _Loader:
                 self.expr(cond_at["expression"]),
                 self.node_name(cond_at["true_next"]),
                 self.node_name(cond_at["false_next"]),
+                self.source(cond_at.get("source_info")),
             )
             nodes[conditional.name] = conditional
         for call_at in at.get("action_calls", []).items():

@@ -294,7 +294,7 @@ class Actions:
             spec, group = (f[0] if f else None for f in map(self.unit.standard, standard))
         lines = [f"{spec} = r->state->drop_port;"] if spec else []
         lines += [f"{group} = 0;"] if group else []
-        return [*lines, 'SW_TRACE(r, "marked to be dropped");']
+        return lines
 
     def condition(self, e: Expr) -> str:
         """A condition given as a truth value or as a number."""
@@ -452,6 +452,30 @@ class Actions:
         return [f"write_{self.unit.registers[name]}(r, {self.exprs.count(index)}, {stored});"]
 
 
+def trace_text(source: bmv2.Source | None) -> str:
+    """A line of the P4 source, ready to stand in a C format string."""
+    if source is None:
+        return ""
+    line = " ".join(source.text.split())
+    name = source.file.rpartition("/")[2]
+    return c_string(f"{name}:{source.line}: {line}".replace("%", "%%"))[1:-1]
+
+
+def trace_call(name: str, params: tuple[tuple[str, int], ...]) -> str:
+    """Tell that an action runs, and with which arguments."""
+    texts, values = [], []
+    for param, width in params:
+        if width > 64:
+            texts.append(f"{param} = 0x%llx%016llx" if width <= 128 else f"{param} = ...")
+            if width <= 128:
+                values += [f"(unsigned long long)a->{param}[{i}]" for i in (1, 0)]
+        else:
+            texts.append(f"{param} = 0x%llx")
+            values.append(f"(unsigned long long)a->{param}")
+    arguments = "".join(f", {v}" for v in values)
+    return f'    SW_TRACE(r, "  action {name}({", ".join(texts)})"{arguments});\n'
+
+
 def bare(text: str) -> str:
     """Drop parentheses around a whole expression."""
     if not (text.startswith("(") and text.endswith(")")):
@@ -475,6 +499,9 @@ def emit_action(unit: Unit, index: int) -> str:
     for i, primitive in enumerate(action.body):
         if i in jumps:
             body.append(f"step_{i}:;")
+        said = trace_text(primitive.source)
+        if said:
+            body.append(f'SW_TRACE(r, "    {said}");')
         body += (
             jump(writer, primitive)
             if primitive.op.startswith("_jump")
@@ -490,10 +517,10 @@ def emit_action(unit: Unit, index: int) -> str:
     argument = f", const struct {name}_params *a" if params else ""
     parts.append(f"/* {action.name} */\n" if name != action.name else "")
     parts.append(f"static inline void do_{name}(struct sw_run *r, struct phv *h{argument})\n{{\n")
-    for used, what in (("r->", "r"), ("h->", "h"), ("a->", "a")):
-        needed = what != "a" or params
-        if needed and used not in text and f"({what}," not in text and f"({what})" not in text:
-            parts.append(f"    (void){what};\n")
+    scope = ("h", "a") if params else ("h",)
+    unused = (n for n in scope if not re.search(rf"\b{n}\b(?=->|[,)])", text))
+    parts += [f"    (void){n};\n" for n in unused]
+    parts.append(trace_call(action.name, params))
     body_text = indent(text).replace("    step_", "step_")
     parts.append(f"{body_text}\n}}" if text else "}")
     return "".join(parts)

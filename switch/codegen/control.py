@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from .. import bmv2
 from ..bmv2 import JsonError
+from .action import trace_text
 from .expression import Exprs
 from .names import Names
 from .unit import Unit
@@ -91,7 +92,8 @@ class ControlWriter:
             condition = Exprs(self.unit).boolean(node.condition)
         except JsonError as error:
             raise JsonError(f"conditional {node.name!r}: {error}") from None
-        trace = f'SW_TRACE(r, "condition {node.name}: %s", {condition} ? "true" : "false");'
+        said = trace_text(node.source) or f"if {node.name}"
+        trace = f'SW_TRACE(r, "  {said}: %s", {condition} ? "true" : "false");'
         if node.true_next == following:
             away = self.go(node.false_next, following)
             test = f"if (!{condition})"

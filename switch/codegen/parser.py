@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from .. import bmv2
 from ..bmv2 import JsonError
-from .action import Actions
+from .action import Actions, c_string
 from .bits import load
 from .expression import Exprs
 from .names import Names
@@ -52,6 +52,7 @@ class ParserWriter:
         body = "\n".join(self.lines)
         has_error = "failed:" if "goto failed" in body else ""
         text = [
+            *self.error_names(),
             "/* Returns where the bytes begin that no header covers. */",
             "static const uint8_t *parse_headers(struct sw_run *r, struct phv *h)",
             "{",
@@ -61,7 +62,7 @@ class ParserWriter:
             body,
         ]
         if has_error:
-            text += ["failed:", '    SW_TRACE(r, "parser error %u", error);']
+            text += ["failed:", '    SW_TRACE(r, "  parser error %s", error_name(error));']
         text += [
             "done:",
             "    r->pkt->parser_error = error;",
@@ -71,6 +72,17 @@ class ParserWriter:
             "}",
         ]
         return "\n".join(text)
+
+    def error_names(self) -> list[str]:
+        """The names of errors, for the trace."""
+        lines = [
+            "static inline const char *error_name(uint32_t error)",
+            "{",
+            "    switch (error) {",
+        ]
+        for name, number in self.unit.program.errors.items():
+            lines += [f"    case {number}:", f"        return {c_string(name)};"]
+        return [*lines, "    }", '    return "unknown";', "}", ""]
 
     def say(self, text: str) -> None:
         """Add a statement."""
@@ -86,7 +98,7 @@ class ParserWriter:
     def state(self, state: ParseState) -> None:
         """One state: its operations, then its transitions."""
         self.lines.append(f"{self.labels[state.name]}:")
-        self.say(f'SW_TRACE(r, "parser state {state.name}");')
+        self.say(f'SW_TRACE(r, "  parser state {state.name}");')
         if state.name in self.looping:
             # A loop that consumes nothing would not end; one that does ends with the frame.
             self.fail("++turns > SW_FRAME_MOST", self.error("ParserTimeout"))
@@ -170,6 +182,7 @@ class ParserWriter:
             self.say(f"p += {size};")
         for line in after:
             self.say(line)
+        self.say(f'SW_TRACE(r, "    extract {target.name}");')
 
     def check_lookahead(self, e: Expr) -> None:
         """See that the bits an expression looks at are there."""

@@ -62,16 +62,17 @@ def emit_apply(unit: Unit, table: Table) -> str:
     out.append("{")
     out.append(f"    const struct sw_table *t = &r->state->tables[TABLE_{name}];")
     if words:
+        out.append(f'    SW_TRACE(r, "  table {table.name}");')
+        out += trace_key(unit, table)
         out.append(f"    const uint64_t key[{len(words)}] = {{{', '.join(words)}}};")
         out.append(f"    struct sw_entry *e = {find(unit, table, len(words), layout.stride)};")
-        out += trace_key(unit, table)
         out.append("    const bool hit = e != NULL;")
         out.append("    if (hit) {")
         out += [f"        {s}" for s in on_hit(unit, table)]
-        out.append(f'        SW_TRACE(r, "table {table.name}: hit");')
+        out.append('        SW_TRACE(r, "    hit: entry %u", e->position);')
         out.append("    } else {")
         out.append("        e = t->fallback;")
-        out.append(f'        SW_TRACE(r, "table {table.name}: miss");')
+        out.append('        SW_TRACE(r, "    miss");')
         out.append("    }")
     else:
         out.append("    struct sw_entry *e = t->fallback;")
@@ -107,10 +108,10 @@ def trace_key(unit: Unit, table: Table) -> list[str]:
         text = exprs.field_text(key.target.header, key.target.field)
         if field.width <= 64:
             value = f"(unsigned long long){text}"
-            lines.append(f'    SW_TRACE(r, "  key {key.name} = 0x%llx", {value});')
+            lines.append(f'    SW_TRACE(r, "    {key.name} = 0x%llx", {value});')
         elif field.width <= 128:
             value = f"(unsigned long long)((u128){text} >> 64), (unsigned long long){text}"
-            lines.append(f'    SW_TRACE(r, "  key {key.name} = 0x%llx%016llx", {value});')
+            lines.append(f'    SW_TRACE(r, "    {key.name} = 0x%llx%016llx", {value});')
     return lines
 
 
@@ -172,7 +173,6 @@ def dispatch(unit: Unit, table: Table) -> list[str]:
         name = unit.actions[index]
         argument = f", (const void *){data}" if unit.program.actions[index].params else ""
         lines.append(f"    case ACTION_{name}:")
-        lines.append(f'        SW_TRACE(r, "action {unit.program.actions[index].name}");')
         lines.append(f"        do_{name}(r, h{argument});")
         lines.append("        break;")
     lines.append("    }")

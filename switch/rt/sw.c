@@ -237,6 +237,13 @@ __attribute__((format(printf, 2, 3))) void sw_trace(struct sw_run *run, const ch
     va_end(args);
 }
 
+void sw_trace_drop(const struct sw *sw, enum sw_drop why)
+{
+    char text[64];
+    snprintf(text, sizeof text, "  dropped: %s", sw_drop_names[why]);
+    sw->trace(sw->trace_context, text);
+}
+
 void sw_log(struct sw_run *run, const char *format, ...)
 {
     if (!run->sw->log)
@@ -332,7 +339,7 @@ static void multicast(struct sw *sw, struct sw_run *run, struct pkt *p)
 {
     const struct pre_set *set = pre_find(&sw->groups, p->mcast_group);
     if (!set || !set->n) {
-        TRACE(sw, run, "multicast group %u has no replicas: dropped", p->mcast_group);
+        TRACE(sw, run, "  multicast group %u has no replicas: dropped", p->mcast_group);
         sw_drop(sw, p, set ? DROP_EMPTY_GROUP : DROP_NO_GROUP);
         return;
     }
@@ -344,7 +351,7 @@ static void multicast(struct sw *sw, struct sw_run *run, struct pkt *p)
             continue;
         copy->rid = set->replicas[i].rid;
         copy->has_rid = true;
-        TRACE(sw, run, "replica %u to port %u", copy->rid, set->replicas[i].port);
+        TRACE(sw, run, "  replica %u to port %u", copy->rid, set->replicas[i].port);
         enqueue(sw, copy, set->replicas[i].port, sw->program->priority(copy->phv), run->now);
     }
 }
@@ -367,7 +374,7 @@ static void send_clone(struct sw *sw, struct sw_run *run, struct pkt *clone,
             continue;
         copy->rid = session->replicas[i].rid;
         copy->has_rid = copy->rid != 0;
-        TRACE(sw, run, "clone to port %u", session->replicas[i].port);
+        TRACE(sw, run, "  clone to port %u", session->replicas[i].port);
         enqueue(sw, copy, session->replicas[i].port, priority, run->now);
     }
     if (!session->n) {
@@ -381,7 +388,7 @@ static const struct pre_set *wanted_session(struct sw *sw, struct sw_run *run, u
     uint32_t id = request & ~PKT_CLONE_REQUESTED;
     const struct pre_set *session = pre_find(&sw->sessions, id);
     if (!session)
-        TRACE(sw, run, "clone session %u is not configured: no clone", id);
+        TRACE(sw, run, "  clone session %u is not configured: no clone", id);
     return session;
 }
 
@@ -471,24 +478,38 @@ static void run_ingress(struct sw *sw, struct pkt *p, ns_t now)
         sw->assert_failed = false;
         sw_drop(sw, p, DROP_ASSERT);
     } else if (SW_UNLIKELY(p->resubmit_list)) {
-        TRACE(sw, &run, "resubmitted");
+        TRACE(sw, &run, "  resubmitted");
         go_again(sw, p, p->resubmit_list, PKT_RESUBMITTED, p->frame, p->frame_len);
     } else if (SW_UNLIKELY(p->mcast_group)) {
         multicast(sw, &run, p);
     } else if (p->egress_spec == sw->state.drop_port) {
-        TRACE(sw, &run, "dropped at the end of ingress");
         sw_drop(sw, p, DROP_INGRESS);
     } else {
-        TRACE(sw, &run, "to the queue of port %u", p->egress_spec);
+        TRACE(sw, &run, "  to the queue of port %u", p->egress_spec);
         p->type = PKT_NORMAL;
         clear_requests(p);
         enqueue(sw, p, p->egress_spec, sw->program->priority(p->phv), now);
     }
 }
 
+static void trace_packet(struct sw_run *run)
+{
+    static const char *const kinds[] = {[PKT_NORMAL] = "received", [PKT_RECIRCULATED] = "recirculated",
+                                        [PKT_RESUBMITTED] = "resubmitted"};
+    const struct pkt *p = run->pkt;
+    char hex[2 * 64 + 1] = "";
+    for (uint32_t i = 0; i < p->frame_len && i < 64; i++)
+        snprintf(hex + 2 * i, 3, "%02x", p->frame[i]);
+    sw_trace(run, "%llu ns: %s at port %u, %u bytes: %s%s", (unsigned long long)run->now,
+             kinds[p->type] ? kinds[p->type] : "copied", p->ingress_port, p->frame_len, hex,
+             p->frame_len > 64 ? "..." : "");
+}
+
 static void run_parser(struct sw *sw, struct pkt *p, ns_t now)
 {
     struct sw_run run = {.sw = sw, .state = &sw->state, .pkt = p, .now = now};
+    if (SW_UNLIKELY(sw->trace != NULL))
+        trace_packet(&run);
     sw->program->receive(&run);
 }
 
@@ -623,17 +644,16 @@ static bytes_t depart(struct sw *sw, struct sw_port *port, struct pkt *p, ns_t s
         return 0;
     }
     if (p->egress_spec == sw->state.drop_port) {
-        TRACE(sw, &run, "dropped at the end of egress");
         sw_drop(sw, p, DROP_EGRESS);
         return 0;
     }
     sw->program->deparse(&run);
     if (SW_UNLIKELY(p->recirculate_list)) {
-        TRACE(sw, &run, "recirculated");
+        TRACE(sw, &run, "  recirculated");
         go_again(sw, p, p->recirculate_list, PKT_RECIRCULATED, p->data, p->len);
         return 0;
     }
-    TRACE(sw, &run, "sent to port %u, %u bytes", port->number, p->len);
+    TRACE(sw, &run, "  sent to port %u, %u bytes", port->number, p->len);
     bytes_t size = p->len + p->absent;
     ns_t arrival = tm_sent(&port->tm, size, start);
     if (sw->keep_on_wire && arrival > start) {

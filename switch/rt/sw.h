@@ -168,9 +168,12 @@ void sw_receive_cut(struct sw *sw, uint32_t port, const void *frame, uint32_t le
 /* Send what may leave by `now`; returns when to be called again, or SW_NEVER. */
 ns_t sw_service(struct sw *sw, ns_t now);
 
+void sw_trace_drop(const struct sw *sw, enum sw_drop why);
 static inline void sw_drop(struct sw *sw, struct pkt *p, enum sw_drop why)
 {
     sw->drops[why]++;
+    if (SW_UNLIKELY(sw->trace != NULL))
+        sw_trace_drop(sw, why);
     pkt_release(sw->pool, p);
 }
 
