@@ -160,19 +160,37 @@ class Entities:
 
 
 class Rehearsal:
-    """A data plane that agrees to everything: what stands behind a pipeline not yet committed."""
+    """A data plane that only counts entries: what stands behind a pipeline not yet committed."""
 
     def __init__(self, program: dp.Program) -> None:
         self._program = program
+        self._used = [0] * len(program.tables)
 
     def write(
-        self,
-        ops: Sequence[dp.Op],
-        *,
-        all_or_nothing: bool = False,  # noqa: ARG002
+        self, ops: Sequence[dp.Op], *, all_or_nothing: bool = False
     ) -> list[dp.OpError | None]:
-        """Accept."""
-        return [None] * len(ops)
+        """Accept whatever there is room for."""
+        before = list(self._used)
+        answers = [self._account(op) for op in ops]
+        if all_or_nothing and any(answers):
+            self._used = before
+            undone = dp.OpError(dp.Code.ABORTED, "another operation of the batch failed")
+            return [answer or undone for answer in answers]
+        return answers
+
+    def _account(self, op: dp.Op) -> dp.OpError | None:
+        if not isinstance(op, dp.TableWrite) or op.verb is dp.Verb.MODIFY:
+            return None
+        table = self._program.tables[op.entry.table]
+        if op.verb is dp.Verb.DELETE:
+            self._used[table.index] -= 1
+        elif self._used[table.index] >= table.size:
+            return dp.OpError(
+                dp.Code.RESOURCE_EXHAUSTED, f"table {table.name} holds {table.size} entries"
+            )
+        else:
+            self._used[table.index] += 1
+        return None
 
     def entries(self, table: int) -> list[dp.EntryState]:  # noqa: ARG002
         """Nothing has been seen yet."""

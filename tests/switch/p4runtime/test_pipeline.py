@@ -22,6 +22,7 @@ from .rig import (
     entity_of,
     exact,
     fails,
+    refused,
     running,
     update,
 )
@@ -190,6 +191,20 @@ async def test_a_saved_config_takes_writes_and_realizes_them_at_commit(built: Bu
         await client.set_pipeline(None, "COMMIT")
         assert rig.send(1, frame) == [(3, frame)]
         assert len(await client.read(mine)) == 1
+
+
+@asynchronous
+async def test_a_saved_config_has_the_programs_sizes(built: Built, names: Names):
+    inserts = [
+        update("INSERT", names.entry("exact_and_lpm", exact(1, n), action=names.action("drop")))
+        for n in range(6)
+    ]
+    async with controlled(built) as (_, client):
+        await client.set_pipeline(built.config, "VERIFY_AND_SAVE")
+        errors = await refused(client, *inserts)
+        assert [error.canonical_code for error in errors] == [0, 0, 0, 0, 8, 8]
+        await client.set_pipeline(None, "COMMIT")
+        assert len(await client.read(entity_of(names.entry("exact_and_lpm")))) == 4
 
 
 @asynchronous
