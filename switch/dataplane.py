@@ -246,6 +246,7 @@ class Dataplane:
         self._cpu_port = cpu_port
         self._now_ns = 0
         self._program: Program | None = None
+        self._loads = 0
         self._records: Records | None = None
         self._lock = threading.Lock()  # for the buffers below
         self._buffer = ctypes.create_string_buffer(READ_BYTES)
@@ -273,8 +274,11 @@ class Dataplane:
         library, address = native.program(program.library)
         records = Records(program)
         if not self._native.hosted_load(self._l, self._sw, address, self._now_ns):
-            raise DataplaneError(f"{self.name}: cannot load the program: memory is out")
+            raise DataplaneError(
+                f"{self.name}: cannot load the program: memory is out, or it was built for another run-time"
+            )
         self._library = library
+        self._loads += 1
         self._program = program
         self._records = records
         consts = records.const_entries()
@@ -648,9 +652,11 @@ class Dataplane:
         events: list[Event] = []
         at = 0
         while at < len(data):
-            kind, size, time_ns, a, b, count, _ = EVENT.unpack_from(data, at)
+            kind, size, time_ns, a, b, count, loads = EVENT.unpack_from(data, at)
             body = data[at + EVENT.size : at + EVENT.size + size]
             at += EVENT.size + -(-size // 8) * 8
+            if kind in (EVENT_DIGEST, EVENT_IDLE) and loads != self._loads:
+                continue  # of a program that runs no more
             event = self._event(kind, body, time_ns, a, b, count)
             if event is not None:
                 events.append(event)

@@ -55,15 +55,21 @@ static void forget(struct sw_digest *d, uint32_t at)
 }
 
 /* True if the sample is new, and remembered from now on. */
-static bool remember(struct sw_digest *d, uint64_t hash)
+static bool remember(struct sw_digest *d, uint64_t hash, ns_t now)
 {
     uint64_t slot;
     if (!index_reserve(&d->seen) || d->sent_used >= SEEN_MOST)
         return false;
     for (uint32_t i = index_home(&d->seen, hash); (slot = d->seen.slots[i]) != 0;
          i = (i + 1) & d->seen.mask)
-        if (d->sent[index_position(slot)].hash == hash)
-            return false;
+        if (d->sent[index_position(slot)].hash == hash) {
+            struct digest_seen *s = &d->sent[index_position(slot)];
+            if (s->until > now)
+                return false;
+            s->until = SW_NEVER;
+            s->list_id = d->list_id;
+            return true;
+        }
     if (d->sent_free == NONE) {
         uint32_t room = d->sent_room ? d->sent_room * 2 : 16;
         struct digest_seen *sent = realloc(d->sent, room * sizeof *sent);
@@ -95,6 +101,7 @@ static void send_list(struct sw *sw, uint32_t digest, ns_t now)
         .a = digest,
         .b = d->list_id,
         .c = d->n_samples,
+        .d = sw->loads,
     };
     event_put(&sw->events, &head, d->samples);
     for (uint32_t i = 0; i < d->sent_room; i++) {
@@ -120,7 +127,7 @@ void digest_sample(struct sw *sw, uint32_t digest, const void *phv, ns_t now)
         uint64_t both[2] = {hash, word};
         hash = sw_mix(both, 2);
     }
-    if (!remember(d, hash))
+    if (!remember(d, hash, now))
         return;
     if (!d->n_samples++)
         d->first_ns = now;

@@ -12,8 +12,8 @@
 
 enum event_kind {
     EVENT_PACKET_IN = 1, /* body: the frame */
-    EVENT_DIGEST = 2,    /* a: digest, b: list id, c: samples; body: the samples */
-    EVENT_IDLE = 3,      /* a: table; body: a ctl_entry record */
+    EVENT_DIGEST = 2,    /* a: digest, b: list id, c: samples, d: load; body: the samples */
+    EVENT_IDLE = 3,      /* a: table, d: load; body: a ctl_entry record */
     EVENT_PORT = 4,      /* a: port, b: up */
 };
 

@@ -12,7 +12,13 @@ static void tell(struct sw *sw, uint32_t table, uint32_t position, ns_t now)
     if (!record)
         return;
     ctl_put_entry(sw, table, position, record, now);
-    struct event_head head = {.kind = EVENT_IDLE, .body = (uint32_t)size, .time = now, .a = table};
+    struct event_head head = {
+        .kind = EVENT_IDLE,
+        .body = (uint32_t)size,
+        .time = now,
+        .a = table,
+        .d = sw->loads,
+    };
     event_put(&sw->events, &head, record);
     free(record);
 }

@@ -215,6 +215,7 @@ bool sw_load(struct sw *sw, const struct sw_program *program, ns_t now)
     sw->idle_check = SW_NEVER;
     sw->state = state;
     sw->program = program;
+    sw->loads++;
     return digest_init(sw);
 }
 

@@ -111,6 +111,7 @@ struct sw {
     struct pkt_pool *pool;
     struct pkt_pool *own_pool; /* the same, if it is nobody else's */
     const struct sw_program *program;
+    uint32_t loads; /* programs loaded so far: tells events of one from those of the next */
     struct sw_state state;
     struct sw_port *ports[SW_PORTS];
     uint64_t backlog[SW_PORTS / 64]; /* ports with packets queued, or on the wire */
