@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -84,6 +85,7 @@ class Server:
         ]
         server = grpc.aio.server(options=options)
         server.add_generic_rpc_handlers((_Methods(self._device).handler(),))
+        _try_address(self._name, self._address)
         try:
             if self._tls is None:
                 self.port = server.add_insecure_port(self._address)
@@ -92,10 +94,7 @@ class Server:
         except RuntimeError:
             self.port = 0
         if not self.port:
-            raise ServeError(
-                f"switch {self._name} cannot listen on {self._address}: the port is in use or the"
-                " address is not this machine's; choose another with --grpc-server-addr"
-            )
+            raise ServeError(f"switch {self._name} cannot listen on {self._address}")
         await server.start()
         self._server = server
         self._device.watch_events()
@@ -206,6 +205,23 @@ class _Methods:
         finally:
             self._device.arbiter.leave(stream)
             writer.cancel()
+
+
+def _try_address(name: str, address: str) -> None:
+    """Bind the address and let go of it, because gRPC does not say why it could not."""
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isdecimal() or not 0 <= int(port) < 1 << 16:
+        raise ServeError(f"switch {name} cannot listen on {address!r}: expected HOST:PORT")
+    try:
+        found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
+        family, kind, protocol, _, where = found[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(where)
+    except OSError as error:
+        raise ServeError(
+            f"switch {name} cannot listen on {address}: {error.strerror}; choose another"
+        ) from None
 
 
 def _parse(kind: type[Request], data: bytes) -> Request:

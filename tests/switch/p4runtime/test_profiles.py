@@ -229,3 +229,32 @@ async def test_a_profile_holds_as_many_members_as_it_says(built: Built, names: N
     async with controlled(built) as (_, client):
         errors = await refused(client, *inserts)
         assert [e.canonical_code for e in errors] == [0] * 8 + [rpc_code.RESOURCE_EXHAUSTED]
+
+
+@asynchronous
+async def test_members_stand_aside_while_their_watched_port_is_down(built: Built, names: Names):
+    ways = Profile(names, "ways")
+    seats = [
+        {"member_id": 1, "weight": 1, "watch_port": b"\x02"},
+        {"member_id": 2, "weight": 1, "watch_port": b"\x03"},
+    ]
+    async with controlled(built) as (rig, client):
+        await client.write(
+            update("INSERT", ways.member(1, port=2)), update("INSERT", ways.member(2, port=3))
+        )
+        await client.write(update("INSERT", ways.group(1, *seats)))
+        await client.write(update("INSERT", by_group(names, 1)))
+
+        def ports_used() -> set[int]:
+            used = set()
+            for flow in range(40):
+                frame = bytearray(FRAME)
+                frame[26:30] = (0x0A000000 + flow * 7919).to_bytes(4, "big")
+                used |= {port for port, _ in rig.send(1, bytes(frame))}
+            return used
+
+        assert ports_used() == {2, 3}
+        rig.plane.set_port_up(2, False)
+        assert ports_used() == {3}
+        rig.plane.set_port_up(2, True)
+        assert ports_used() == {2, 3}
