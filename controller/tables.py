@@ -65,6 +65,9 @@ CONTROL_QUEUE = 7
 _PORT_MASK = 0x1FF
 
 
+_LOAD_AWARE = frozenset({Policy.DLB, Policy.CONGA})
+
+
 def session_of(port: int) -> int:
     """The clone session that leads back out of a port."""
     return port + 1
@@ -209,10 +212,11 @@ def _policies(site: Site) -> Iterator[Entity]:
         params: dict[str, int] = {}
         if policy in (Policy.FLOWLET, Policy.DLB, Policy.CONGA):
             params["flowlet_gap"] = site.ticks(lb.flowlet_gap_ns)
+        if policy in _LOAD_AWARE:
+            params["load_window_shift"] = _window_shift(site)
         if policy is Policy.CONGA:
             params["leaf"] = site.switch.number
             params["age"] = site.ticks(lb.metric_age_ns)
-            params["load_window_shift"] = _window_shift(site)
         if policy is not Policy.ECMP:
             match: dict[str, Match] = {"meta.priority": priority}
             yield entry("path_policies", match, f"use_{policy.value}", **params)
@@ -334,8 +338,8 @@ def _window_shift(site: Site) -> int:
 
 def _load(site: Site) -> Iterator[Entity]:
     settings = site.settings
-    conga = Policy.CONGA in (settings.lb.policy, *settings.lb.by_priority.values())
-    if not conga and not settings.telemetry.share:
+    policies = {settings.lb.policy, *settings.lb.by_priority.values()}
+    if not policies & _LOAD_AWARE and not settings.telemetry.share:
         return
     shift = _window_shift(site)
     for port in site.ports:

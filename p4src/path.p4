@@ -2,7 +2,8 @@
 //
 //     ecmp     by a hash of the 5-tuple: a flow keeps one path, and is never reordered
 //     flowlet  a flow that rested for longer than the gap may move, to a path drawn at random
-//     dlb      a flow that rested for longer than the gap moves to the port with the shortest queue
+//     dlb      a flow that rested for longer than the gap moves to the port with the shortest queue,
+//              and of those that have none to the link that was least busy lately (load.p4)
 //     conga    a flow that rested for longer than the gap moves to the path that is least busy all
 //              the way to the far leaf (conga.p4)
 //     spray    every packet for itself: the load is even, the order is lost
@@ -64,12 +65,14 @@ control path(inout headers_t hdr, inout metadata_t meta,
         gap = flowlet_gap;
     }
 
-    action use_dlb(tick_t flowlet_gap) {
+    // load_window_shift, here and below, is that of load.p4.
+    action use_dlb(tick_t flowlet_gap, bit<8> load_window_shift) {
         policy = policy_t.DLB;
         gap = flowlet_gap;
+        window_shift = load_window_shift;
     }
 
-    // Metrics older than `age` count as idle; load_window_shift is that of load.p4.
+    // Metrics older than `age` count as idle.
     action use_conga(tick_t flowlet_gap, leaf_t leaf, tick_t age, bit<8> load_window_shift) {
         policy = policy_t.CONGA;
         gap = flowlet_gap;
@@ -130,6 +133,17 @@ control path(inout headers_t hdr, inout metadata_t meta,
         meta.member = (member_t)(((bit<32>)draw * (bit<32>)members) >> 16);
     }
 
+    // How busy a link is by now, 0 to 7: what load.p4 saw when the last packet left, less what has
+    // been forgotten since.
+    #define LOCAL_METRIC(metric, port)                                                        \
+        tick_t left_at;                                                                       \
+        bit<32> utilisation;                                                                  \
+        link_time.read(left_at, (bit<32>)port);                                               \
+        link_utilisation.read(utilisation, (bit<32>)port);                                    \
+        tick_t left = (48w1 << window_shift) |-| (now - left_at);                             \
+        bit<64> busy = ((bit<64>)utilisation * (bit<64>)left) >> window_shift;                \
+        metric_t metric = busy >= 0xE000 ? 7 : (metric_t)(busy >> 13);
+
     // The lightest member wins; of equals the first at or after `start`, going round.
     bit<64>  lightest = 0;
     member_t lightest_member = 0;
@@ -140,29 +154,23 @@ control path(inout headers_t hdr, inout metadata_t meta,
         bytes_t used;
         port_down.read(down, (bit<32>)port);
         buffer_out_used.read(used, QUEUE_INDEX(port, meta.priority));
+        LOCAL_METRIC(local, port)
         member_t order = number >= start ? number - start : number + members - start;
-        bit<64> weight = 15w0 ++ down ++ used ++ order;
+        bit<64> weight = 7w0 ++ down ++ used ++ local ++ order;
         lightest_member = weight < lightest ? number : lightest_member;
         lightest = weight < lightest ? weight : lightest;
     }
 
     action weigh_path(member_t number, port_t port) {
         bit<1> down;
-        tick_t left_at;
-        bit<32> utilisation;
         metric_t remote;
         tick_t heard_at;
         port_down.read(down, (bit<32>)port);
-        link_time.read(left_at, (bit<32>)port);
-        link_utilisation.read(utilisation, (bit<32>)port);
         conga_to.read(remote, PATH_INDEX(meta.far_leaf, number));
         conga_to_time.read(heard_at, PATH_INDEX(meta.far_leaf, number));
-        tick_t window = 48w1 << window_shift;
-        tick_t left = window |-| (now - left_at);
-        bit<32> local = (bit<32>)(((bit<64>)utilisation * (bit<64>)left) >> window_shift) >> 13;
-        local = local > 7 ? 7 : local;
+        LOCAL_METRIC(local, port)
         remote = now - heard_at < metric_age ? remote : 0;
-        metric_t metric = (metric_t)local > remote ? (metric_t)local : remote;
+        metric_t metric = local > remote ? local : remote;
         member_t order = number >= start ? number - start : number + members - start;
         bit<64> weight = 39w0 ++ down ++ metric ++ order;
         lightest_member = weight < lightest ? number : lightest_member;
@@ -207,17 +215,15 @@ control path(inout headers_t hdr, inout metadata_t meta,
                     if (policy == policy_t.FLOWLET) {
                         draw_member();
                     } else {
-                        lightest = 0xFFFFFFFFFFFFFFFF;
-                        if (policy == policy_t.DLB) {
+                        // An equally good way is no reason to leave the present one.
+                        if (!remembered) {
                             draw_member();
                             start = meta.member;
+                        }
+                        lightest = 0xFFFFFFFFFFFFFFFF;
+                        if (policy == policy_t.DLB) {
                             EACH_MEMBER(WEIGH_QUEUE)
                         } else {
-                            // An equally good way is no reason to leave the present one.
-                            if (!remembered) {
-                                draw_member();
-                                start = meta.member;
-                            }
                             EACH_MEMBER(WEIGH_PATH)
                         }
                         meta.member = lightest_member;

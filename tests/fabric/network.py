@@ -59,6 +59,7 @@ class Switch:
         program = program or fabric_program()
         plane = Dataplane(name, program, seed=seed, cpu_port=500)
         plane.set_queue_gate(index_of(program.registers, "queue_gate"))
+        plane.set_port_down_register(index_of(program.registers, "port_down"))
         return cls(name, plane)
 
     @property

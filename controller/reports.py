@@ -1,0 +1,178 @@
+"""Telemetry reports v2.0, taken apart.
+
+    Ethernet IPv4 UDP | group header | report header | this hop, or the drop | the packet, cut short
+
+The packet in a report of a sink is as it came: INT-MD v2.1 sits between its UDP header and what
+that carries, the newest hop's words first.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+
+ETHERNET, IPV4, UDP = 14, 20, 8
+GROUP, REPORT, MAIN = 8, 4, 8
+SHIM, MD_HEADER = 4, 12
+TWO_WORDS = frozenset({4, 5, 6})  # of the instruction bits
+
+
+class ReportError(ValueError):
+    """Bytes that are no telemetry report; the text says where."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """What one switch said of a packet; times in its own ticks. None: it was not asked."""
+
+    node: int | None = None
+    ingress_port: int | None = None
+    egress_port: int | None = None
+    latency: int | None = None
+    queue: int | None = None
+    queue_bytes: int | None = None
+    ingress_time: int | None = None
+    egress_time: int | None = None
+    utilisation: float | None = None  # of the link it left by
+    buffer_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Whose packet it was."""
+
+    src: IPv4Address
+    dst: IPv4Address
+    protocol: int
+    src_port: int = 0
+    dst_port: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A report; ``hops`` in the order the packet met them."""
+
+    node: int
+    sequence: int
+    flow: Flow | None
+    hops: tuple[Hop, ...] = ()
+    drop_reason: int | None = None
+    packet: bytes = b""
+
+
+def decode(frame: bytes) -> Report:
+    """Take a report's Ethernet frame apart."""
+    if len(frame) < ETHERNET + IPV4 + UDP or frame[12:14] != b"\x08\x00" or frame[23] != 17:
+        raise ReportError(f"a frame of {len(frame)} bytes is no UDP over IPv4")
+    udp = ETHERNET + (frame[ETHERNET] & 15) * 4
+    length = int.from_bytes(frame[udp + 4 : udp + 6], "big")
+    return decode_payload(frame[udp + UDP : udp + length])
+
+
+def decode_payload(data: bytes) -> Report:
+    """Take a report apart, as its UDP header delivers it."""
+    if len(data) < GROUP + REPORT + MAIN:
+        raise ReportError(f"{len(data)} bytes are too few for a report's headers")
+    first, node, head, bits, _domain, _bits, _status = struct.unpack_from("!IIIHHHH", data)
+    if first >> 28 != 2 or head >> 28 != 1:
+        raise ReportError(f"version {first >> 28}, type {head >> 28}: only 2 and 1 are known")
+    metadata_at = GROUP + REPORT + MAIN
+    inner_at = metadata_at + 4 * (head >> 8 & 0xFF)
+    if inner_at > len(data):
+        raise ReportError("the metadata is longer than the report")
+    inner = data[inner_at:]
+    # Bit 0 is not used here, the node is in the group header, and bit 15 means the drop.
+    own, drop_reason = _own_metadata(node, bits, data[metadata_at:inner_at])
+    flow, hops = _dissect(inner) if head >> 24 & 15 == 3 else (None, ())
+    return Report(node, first & 0x3FFFFF, flow, (*hops, own), drop_reason, inner)
+
+
+def _own_metadata(node: int, bits: int, words: bytes) -> tuple[Hop, int | None]:
+    drop_reason = None
+    if bits & 1:
+        if len(words) < 4:
+            raise ReportError("the drop reason is missing")
+        words, drop = words[:-4], words[-4:]
+        drop_reason = drop[1]
+        queue = drop[0]
+    hop = _hop(bits & 0x7FFE, words)
+    fields = {name: getattr(hop, name) for name in Hop.__dataclass_fields__}
+    fields["node"] = node
+    if drop_reason is not None:
+        fields["queue"] = queue
+    return Hop(**fields), drop_reason
+
+
+def _hop(instructions: int, words: bytes) -> Hop:
+    """One hop's words."""
+    fields: dict[str, int | float] = {}
+    at = 0
+    for bit in range(16):
+        if not instructions >> (15 - bit) & 1:
+            continue
+        size = 8 if bit in TWO_WORDS else 4
+        if at + size > len(words):
+            raise ReportError(f"instruction bit {bit} has no words")
+        value = int.from_bytes(words[at : at + size], "big")
+        at += size
+        if value != (1 << size * 8) - 1:  # all ones: the hop could not tell
+            fields.update(_meaning(bit, value))
+    return Hop(**fields)  # type: ignore[arg-type]
+
+
+def _meaning(bit: int, value: int) -> dict[str, int | float]:
+    match bit:
+        case 0:
+            return {"node": value}
+        case 1:
+            return {"ingress_port": value >> 16, "egress_port": value & 0xFFFF}
+        case 2:
+            return {"latency": value}
+        case 3:
+            return {"queue": value >> 24, "queue_bytes": value & 0xFFFFFF}
+        case 4:
+            return {"ingress_time": value}
+        case 5:
+            return {"egress_time": value}
+        case 7:
+            return {"utilisation": value / 65536}
+        case 8:
+            return {"buffer_bytes": value & 0xFFFFFF}
+    return {}
+
+
+def _dissect(packet: bytes) -> tuple[Flow | None, tuple[Hop, ...]]:
+    """The flow of a packet that was cut short, and the hops whose words it carries."""
+    at = ETHERNET
+    if packet[12:14] == b"\x88\xb5":  # between two leaves: eight bytes more
+        at += 8
+    if packet[at - 2 : at] != b"\x08\x00" or len(packet) < at + IPV4:
+        return None, ()
+    protocol = packet[at + 9]
+    src, dst = IPv4Address(packet[at + 12 : at + 16]), IPv4Address(packet[at + 16 : at + 20])
+    udp = at + (packet[at] & 15) * 4
+    if protocol != 17 or len(packet) < udp + UDP:
+        return Flow(src, dst, protocol), ()
+    src_port, dst_port = struct.unpack_from("!HH", packet, udp)
+    shim = udp + UDP
+    if dst_port != _INT_PORT or len(packet) < shim + SHIM + MD_HEADER or packet[shim] >> 2 != 5:
+        return Flow(src, dst, protocol, src_port, dst_port), ()
+    original = int.from_bytes(packet[shim + 2 : shim + 4], "big")
+    hops = tuple(_stacked(packet[shim:]))
+    return Flow(src, dst, protocol, src_port, original), hops[::-1]
+
+
+_INT_PORT = 20052  # as p4src/types.p4 has it
+
+
+def _stacked(data: bytes) -> Iterator[Hop]:
+    """The hops of a stack, the newest first."""
+    end = SHIM + 4 * data[1]
+    (head, instructions) = struct.unpack_from("!IH", data, SHIM)
+    size = 4 * (head >> 8 & 0x1F)
+    if end > len(data):
+        raise ReportError("the packet was cut off within its telemetry")
+    for at in range(SHIM + MD_HEADER, end, size or end):
+        yield _hop(instructions, data[at : at + size])
