@@ -8,12 +8,10 @@
  *          something per frame, and looked at every turn, which costs next to nothing, for the
  *          ring is memory
  *
- * With a busy port the loop does not sleep. When there is nothing to do it offers the core to
- * others: on a core shared with the senders, they then fill the ring while we do not run, and we
- * empty it in large bursts while they do not. A port quiet for QUIET_NS goes back into epoll.
- * Offering is sched_yield, which costs nothing on a core of our own. But it helps only those of
- * our own scheduling group, and with autogroups every session is one. The others then take the
- * core by force, which the kernel counts; the loop notices, and sleeps for a millisecond instead.
+ * With a busy port the loop keeps looking, while it has a core for itself. If it shares one, with
+ * the senders perhaps, others take the core from it, which the kernel counts. The loop then sleeps
+ * for a while whenever there is nothing to do: the others fill the rings while it does not run, and
+ * it empties them in large bursts while they do not. A port quiet for QUIET_NS goes back into epoll.
  *
  * Sleeping costs: some ten microseconds of work, and about as many late. So a deadline nearer
  * than that is awaited with open eyes.
@@ -47,11 +45,10 @@
 #define GLANCE_NS 20000         /* between two looks at quiet ports while others are busy */
 #define NEAR_NS 20000           /* nearer deadlines are not slept for */
 #define SLEEP_MOST_NS 1000000000
-#define CROWD_CHECK_NS 20000000 /* between two looks at whether others take the core by force */
-#define CROWD_FORCED 2          /* times in that time that they did */
+#define CROWD_CHECK_NS 20000000 /* between two looks at whether others take the core */
+#define CROWD_LEAST 2           /* times in that time that they did */
 #define CROWDED_NS 1000000000   /* if they do, for how long to believe so */
-#define STEP_ASIDE_NS 1000000   /* and how long to sleep, for them to fill the rings */
-#define YIELDED_NS 3000         /* a yield this long let somebody run */
+#define STEP_ASIDE_NS 500000    /* and how long to sleep, for them to fill the rings */
 #define LINK_CHECK_NS 100000000 /* between two looks at the interfaces' state: the kernel tells of
                                  * changes, but not of those in other namespaces */
 
@@ -88,7 +85,7 @@ struct loop {
     ns_t worst_late;
     ns_t link_check, glanced; /* wall clock, as the rest */
     ns_t crowd_check, crowded_until;
-    uint64_t put_aside, yielded; /* at the last crowd check; since then */
+    uint64_t put_aside; /* at the last crowd check */
 };
 
 static ns_t wall(void)
@@ -439,37 +436,30 @@ static void ask_epoll(struct loop *loop, ns_t sleep)
     }
 }
 
-/* How often this thread had to leave its core, be it by a yield. */
-static uint64_t times_put_aside(void)
+/* See whether others took the core lately. */
+static void check_crowd(struct loop *loop, ns_t real)
 {
     struct rusage usage;
     getrusage(RUSAGE_THREAD, &usage);
-    return (uint64_t)usage.ru_nivcsw;
-}
-
-static void check_crowd(struct loop *loop, ns_t real)
-{
-    uint64_t times = times_put_aside(), forced = times - loop->put_aside;
-    forced = forced > loop->yielded ? forced - loop->yielded : 0;
-    if (forced >= CROWD_FORCED * ((real - loop->crowd_check) / CROWD_CHECK_NS))
+    uint64_t put_aside = (uint64_t)usage.ru_nivcsw;
+    uint64_t checks = (real - loop->crowd_check) / CROWD_CHECK_NS;
+    if (put_aside - loop->put_aside >= CROWD_LEAST * checks)
         loop->crowded_until = real + CROWDED_NS;
     loop->crowd_check = real;
-    loop->put_aside = times;
-    loop->yielded = 0;
+    loop->put_aside = put_aside;
 }
 
-/* Nothing to do at the moment: let others run. */
-static void stand_back(struct loop *loop, ns_t next, ns_t real)
+/* There are busy ports, but nothing to do at the moment. */
+static void stand_by(struct loop *loop, ns_t next, ns_t real)
 {
     if (real - loop->crowd_check >= CROWD_CHECK_NS)
         check_crowd(loop, real);
     if (real < loop->crowded_until) {
         ns_t sleep = time_to_sleep(loop, next);
         ask_epoll(loop, sleep < STEP_ASIDE_NS ? sleep : STEP_ASIDE_NS);
-        return;
+    } else {
+        sched_yield();
     }
-    sched_yield();
-    loop->yielded += wall() - real > YIELDED_NS;
 }
 
 static void wait_for_work(struct loop *loop, ns_t next, bool had_frames)
@@ -484,7 +474,7 @@ static void wait_for_work(struct loop *loop, ns_t next, bool had_frames)
         ask_epoll(loop, 0);
     }
     if (!had_frames)
-        stand_back(loop, next, real);
+        stand_by(loop, next, real);
 }
 
 static void *work(void *context)
