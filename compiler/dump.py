@@ -113,6 +113,9 @@ def _graph(entry: ir.Block | None, indent: str) -> Iterator[str]:
     names = {id(b): b.name or f"b{i}" for i, b in enumerate(blocks)}
     for block in blocks:
         yield f"{indent}{names[id(block)]}:"
+        if block.inner is not None:
+            yield f"{indent}  loop:"
+            yield from _graph(block.inner, indent + "    ")
         for op in block.ops:
             yield f"{indent}  {op.op} {', '.join(map(show, op.args))}"
         targets = ", ".join(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from compiler import syntax as s
 from compiler.diagnostics import Diagnostics, Span
-from compiler.lexer import SOFT_KEYWORDS, Tokens
+from compiler.lexer import KEYWORDS, SOFT_KEYWORDS, Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -178,7 +178,7 @@ class Parser:
         kind = self.kinds[self.at]
         if kind != "name" and kind not in SOFT_KEYWORDS:
             cure = ""
-            if kind.isalpha():
+            if kind in KEYWORDS:
                 cure = f"'{kind}' is a word of the language; choose another name"
             self.fail(f"expected {what}, found {self._found()}", cure)
         span = self.span()
@@ -534,6 +534,11 @@ class Parser:
             args: tuple[s.TypeExpr, ...] = ()
             if self.kinds[self.at] == "<":
                 self.at += 1
+                if self.kinds[self.at] == "number":
+                    self.fail(
+                        f"type '{name}' takes no width",
+                        "the types with a width are bit, int and varbit",
+                    )
                 args = self._type_list()
             result = s.NamedType(self.since(start), name, args)
         while self.kinds[self.at] == "[":

@@ -18,6 +18,7 @@ from compiler.source import Line, Position, Text
 INCLUDE_DIR = Path(__file__).parent / "p4include"
 MAX_INCLUDE_DEPTH = 64
 MAX_EXPANSION = 1 << 20
+MAX_REPLACEMENTS = 100_000
 MAX_OUTPUT = 1 << 25
 
 _TOKEN = re.compile(
@@ -58,6 +59,7 @@ class Preprocessor:
     _out: list[str] = field(default_factory=list)
     _lines: list[Line] = field(default_factory=list)
     _size: int = 0
+    _replacements: int = 0
 
     def define(self, definition: str) -> None:
         """Take a `-D NAME[=VALUE]`."""
@@ -324,7 +326,8 @@ class Preprocessor:
     ) -> tuple[str | None, int]:
         """The expansion of a macro used at `index`, and how many tokens that use took."""
         inner = hidden | {macro.name}
-        if len(inner) > MAX_INCLUDE_DEPTH:
+        self._replacements += 1
+        if len(inner) > MAX_INCLUDE_DEPTH or self._replacements > MAX_REPLACEMENTS:
             return None, 1
         if macro.params is None:
             return self._expand(_paste(macro.body), inner), 1

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from compiler import ir
 from compiler import types as t
 from compiler.bmv2.expression import argument, expression, hex_text, target
-from compiler.lower.graph import reachable, simplify
+from compiler.lower.graph import reachable, simplify, successors
 
 if TYPE_CHECKING:
     from compiler.bmv2.position import Positions
@@ -352,5 +352,18 @@ def match_type(table: ir.Table) -> str:
 
 
 def _layout(entry: ir.Block | None) -> list[ir.Block]:
-    """An action's blocks in an order in which 'yes' follows its branch."""
-    return reachable(entry)
+    """An action's blocks in reverse postorder: each after those that lead to it, loops aside."""
+    found: list[ir.Block] = []
+    seen: set[int] = set()
+    work: list[tuple[ir.Block | None, bool]] = [(entry, False)]
+    while work:
+        block, done = work.pop()
+        if block is None:
+            continue
+        if done:
+            found.append(block)
+        elif id(block) not in seen:
+            seen.add(id(block))
+            work.append((block, True))
+            work.extend((following, False) for following in successors(block))
+    return found[::-1]

@@ -15,6 +15,7 @@ from compiler import types as t
 Json = dict[str, Any]
 
 _NAMES = {"&&": "and", "||": "or"}
+_ONE_BIT_SIGNED = t.Bits(1, True)
 _COMPARE = {"==", "!=", "<", "<=", ">", ">="}
 
 
@@ -56,6 +57,8 @@ def expression(value: ir.Value) -> Json:
         and not (isinstance(value, ir.ElementField) and value.field_index < 0)
     ):
         return operator("d2b", None, raw)
+    if value.type == _ONE_BIT_SIGNED:
+        return operator("two_comp_mod", raw, hexstr(1))
     return raw
 
 

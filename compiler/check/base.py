@@ -176,6 +176,8 @@ def _distance(one: str, other: str, limit: int) -> int:
         return limit
     if one.lower() == other.lower():
         return 0
+    if sorted(one) == sorted(other):
+        return 1
     row = list(range(len(other) + 1))
     for i, a in enumerate(one, 1):
         previous, row[0] = row[0], i

@@ -326,7 +326,7 @@ class Statements(Calls):
                 if isinstance(found, c.Ref)
                 else c.Variable(node.name, t.ANYTHING, "var", node.name_span)
             )
-        variable.written = True
+        variable.written = variable.used = True
         if isinstance(element, t.InfInt) and isinstance(collection, c.Range):
             low = self.coerce(collection.low, variable.type)
             high = self.coerce(collection.high, variable.type)

@@ -460,6 +460,8 @@ class Expressions(Builder):
             self._assign_slice(target, value, span)
         elif isinstance(target, ir.Value):
             assert isinstance(value, ir.Value)
+            if target.type == t.Bits(1, True):
+                value = convert(value, t.BIT1)
             if target != value:
                 op = "assign_VL" if isinstance(target.type, t.Varbit) else "assign"
                 self.emit(op, (target, value), span)

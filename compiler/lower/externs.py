@@ -87,9 +87,17 @@ class Externs(Expressions):
             assert isinstance(place, ir.Value)
             return place, None
         target = self.place(arg)
-        if isinstance(target, ir.FieldRef):
+        signed = (
+            isinstance(target, ir.FieldRef)
+            and isinstance(target.type, t.Bits)
+            and (target.type.signed)
+        )
+        if isinstance(target, ir.FieldRef) and not signed:
             return target, None
-        if isinstance(target, SlicePlace):
+        if signed:
+            # What a primitive writes is unsigned; the sign comes with the copy.
+            copy = self.temporary(t.Bits(t.width_of(arg.type) or 1))
+        elif isinstance(target, SlicePlace):
             copy = self.temporary(t.Bits(target.high - target.low + 1))
         else:
             copy = self.temporary(arg.type)
@@ -101,7 +109,9 @@ class Externs(Expressions):
 
     def finish(self, written: ir.Value, target: Val | None, span: Span) -> None:
         """Copy a result to where it belongs."""
-        if target is not None:
+        if isinstance(target, ir.Value):
+            self.assign(target, convert(written, target.type), span)
+        elif target is not None:
             self.assign(target, written, span)
 
     def enum(self, expr: c.Call, index: int) -> str:
@@ -294,12 +304,12 @@ class Externs(Expressions):
             raise self.fail(
                 expr.span, f"lookahead cannot read a {type_}", "its width must be fixed"
             )
-        place = self.temporary(low)
+        place = self.temporary(t.Bits(width))
         assert isinstance(place, ir.Value)
         raw: ir.Value = ir.Lookahead(t.Bits(width), offset[0], width)
         offset[0] += width
         self.emit("assign", (place, raw), expr.span)
-        return place
+        return convert(place, low)
 
     def _advance(self, expr: c.Call) -> None:
         self._in_parser(expr)

@@ -93,7 +93,21 @@ class Parsers(Tables):
         cases: list[ir.Case] = []
         for case in state.cases:
             cases += self._cases(case, keys, target(case.state))
+        if not any(case.value_set is None and not any(case.values) for case in cases):
+            cases.append(ir.Case((None,) * len(keys), None, self.no_match(state.decl.span)))
         self.end(ir.Select(tuple(keys), cases), ir.Block())
+
+    def no_match(self, span: Span) -> ir.Block | None:
+        """Where a select without a matching case ends: BMv2 must be told the error."""
+        if "NoMatch" not in self.source.errors:
+            return None
+        if self._no_match is None:
+            code = ir.Lit(t.BIT32, self.source.errors.index("NoMatch"))
+            failing = ir.Operation("verify", (ir.boolean(False), code), span)
+            self._no_match = ir.Block([failing], ir.Jump(None), span, "no_match")
+        return self._no_match
+
+    _no_match: ir.Block | None = None
 
     def _select_key(self, value: ir.Value, span: Span) -> ir.Value:
         if isinstance(value, ir.FieldRef | ir.LastField):

@@ -296,8 +296,13 @@ class Statements(Externs):
             high = spilled
         self.assign(variable, low, node.span)
         body, step, more, after = ir.Block(), ir.Block(), ir.Block(), ir.Block()
-        test = ir.Op(t.BOOL, "<=", (variable, high))
-        self.end(ir.Branch(test, body, after, node.span), body)
+        if isinstance(low, ir.Lit) and isinstance(high, ir.Lit):
+            if low.value > high.value:
+                return
+            self.jump(body, body)
+        else:
+            test = ir.Op(t.BOOL, "<=", (variable, high))
+            self.end(ir.Branch(test, body, after, node.span), body)
         self.in_loop += 1
         self._loop_body(node.body, after, step)
         self.jump(step, step)

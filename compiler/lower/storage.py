@@ -54,7 +54,7 @@ class Storage:
             return self._varbit(name, low)
         chosen = self.unique(name, self._scalar_names)
         width = t.width_of(low) or 0
-        signed = isinstance(low, t.Bits) and low.signed
+        signed = is_signed(low)
         self.program.scalars.append((chosen, width, signed))
         return ir.FieldRef(low, SCALARS, chosen)
 
@@ -169,7 +169,7 @@ class Storage:
                     )
                 fields.append((path, "*", False))
             elif low is not None:
-                fields.append((path, t.width_of(low) or 0, isinstance(low, t.Bits) and low.signed))
+                fields.append((path, t.width_of(low) or 0, is_signed(low)))
         total = t.width_of(type_) or 0
         if total % 8 and type_.kind == "header":
             self._error(
@@ -250,6 +250,11 @@ class Storage:
             else:
                 places[field_name] = self.allocate(name, field_type)
         return Record(type_, places)
+
+
+def is_signed(type_: t.Type) -> bool:
+    """Whether BMv2 is told that a field is signed; it knows no signed field of one bit."""
+    return isinstance(type_, t.Bits) and type_.signed and type_.width > 1
 
 
 def leaves(type_: t.Type, path: str = "") -> list[tuple[str, t.Type]]:

@@ -9,6 +9,7 @@ from compiler import ir
 from compiler import types as t
 from compiler.instances import given_name, join, reduce
 from compiler.lower.base import Frame, LoweringError
+from compiler.lower.expressions import convert
 from compiler.lower.statements import Statements
 from compiler.lower.values import scalar_type
 
@@ -230,8 +231,9 @@ class Tables(Statements):
                 if not variable.direction:
                     low = scalar_type(variable.type) or t.BIT32
                     value: ir.Value = ir.ParamRef(low, len(params))
-                    if isinstance(low, t.BoolType):
-                        value = ir.Op(t.BOOL, "d2b", (ir.ParamRef(t.BIT1, len(params)),))
+                    if isinstance(low, t.BoolType) or (isinstance(low, t.Bits) and low.signed):
+                        raw = t.Bits(t.width_of(low) or 1)
+                        value = convert(ir.ParamRef(raw, len(params)), low)
                     self.env[variable] = value
                     params.append((given_name(variable.annotations, variable.name), low))
             self.frames.append(frame)

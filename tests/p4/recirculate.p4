@@ -18,7 +18,7 @@ control MyIngress(inout headers hdr, inout metadata meta, inout standard_metadat
 
 control MyEgress(inout headers hdr, inout metadata meta, inout standard_metadata_t std) {
     apply {
-        if (std.instance_type == 0) {
+        if (meta.round == 0) {
             hdr.data.d = 99;
             meta.round = 5;
             recirculate_preserving_field_list(3);

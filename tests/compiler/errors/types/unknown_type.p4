@@ -1,4 +1,6 @@
+struct ethernet_t {}
+
 struct s_t {
-    bitt<8> a;
-    ethernet_t e;
+    ethernet e;
+    nothing_like_it n;
 }

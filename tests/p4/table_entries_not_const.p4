@@ -1,4 +1,4 @@
-// Entries that are not const leave room for others.
+// Entries that are not const are there from the start too.
 #include "include/data.p4"
 
 control MyIngress(inout headers hdr, inout metadata meta, inout standard_metadata_t std) {

@@ -1,0 +1,3 @@
+struct s_t {
+    bitt<8> a;
+}

@@ -1,0 +1,14 @@
+// A meter without rates is green; with tiny rates the bursts decide.
+#include "../include/one_header.p4"
+
+#define OWN_INGRESS
+control ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    meter(4, MeterType.packets) rates;
+
+    apply {
+        std.egress_spec = 2;
+        rates.execute_meter((bit<32>)hdr.data.b1, hdr.data.b2);
+    }
+}
+
+#include "../include/after.p4"

@@ -1,0 +1,35 @@
+// A table without a key runs its default action.
+#include "../include/one_header.p4"
+
+#define OWN_INGRESS
+control ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    action mark(bit<8> by) {
+        hdr.data.b1 = by;
+    }
+    table always {
+        actions = {
+            mark;
+        }
+        default_action = mark(5);
+    }
+    table empty_key {
+        key = {
+        }
+        actions = {
+            mark;
+            NoAction;
+        }
+        default_action = NoAction();
+    }
+    apply {
+        std.egress_spec = 2;
+        always.apply();
+        if (empty_key.apply().hit) {
+            hdr.data.b2 = 1;
+        } else {
+            hdr.data.b2 = 2;
+        }
+    }
+}
+
+#include "../include/after.p4"
