@@ -342,6 +342,7 @@ BINARY_OPS = frozenset((
 HASHES = frozenset((
     "crc16", "crc32", "crcCCITT", "crc8_custom", "crc16_custom", "crc32_custom", "crc64_custom",
     "csum16", "cksum16", "xor8", "xor16", "xor32", "xor64", "identity", "xxh64", "round_robin",
+    "random",
 ))
 # fmt: on
 

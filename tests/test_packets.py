@@ -2,7 +2,8 @@
 
 A test is one .stf file; its program is the .p4 file whose name the test's begins with. Each runs
 with our compiler and our switch. Where p4c or BMv2 are on PATH it also runs with our compiler and
-their switch, and with their compiler and ours; elsewhere those two are skipped.
+their switch, and with their compiler and ours; elsewhere those two are skipped. Where one of them
+is known to deviate from the language, the test says so in a line `# p4c: ...` or `# BMv2: ...`.
 """
 
 from __future__ import annotations
@@ -85,6 +86,12 @@ def theirs(program: Path, folder: Path) -> dict[str, Any] | str:
     return code
 
 
+def other_with(tool: str, test: Path) -> str | None:
+    """What a test says another tool does differently, in a line `# p4c: ...` or `# BMv2: ...`."""
+    found = re.search(rf"^# {tool}: (.*)$", test.read_text(), re.MULTILINE)
+    return found[1] if found else None
+
+
 def covered(test: Path) -> set[str]:
     """What a test says it covers."""
     found = re.findall(r"^# covers:(.*)$", test.read_text(), re.MULTILINE)
@@ -107,7 +114,7 @@ def test_ours(test: Path) -> None:
 @all_tests
 @pytest.mark.skipif(not bmv2.is_here(), reason=f"{bmv2.SWITCH} or {bmv2.CLI} is not on PATH")
 def test_our_compiler_on_bmv2(test: Path) -> None:
-    if reason := bmv2.cannot(test):
+    if reason := other_with("BMv2", test) or bmv2.cannot(test):
         pytest.skip(reason)
     must_pass(bmv2.run_stf(ours(program_of(test)), test))
 
@@ -119,6 +126,8 @@ def test_p4c_on_our_switch(test: Path, tmp_path: Path) -> None:
     if isinstance(code, str):
         assert P4C_REFUSES.search(code), code
         pytest.skip(f"{P4C} refuses it: {code.strip().splitlines()[0]}")
+    if reason := other_with("p4c", test):
+        pytest.skip(reason)
     must_pass(run_stf(code, test))
 
 
