@@ -275,7 +275,8 @@ class Dataplane:
         records = Records(program)
         if not self._native.hosted_load(self._l, self._sw, address, self._now_ns):
             raise DataplaneError(
-                f"{self.name}: cannot load the program: memory is out, or it was built for another run-time"
+                f"{self.name}: cannot load the program: memory is out, "
+                "or it was built for another run-time"
             )
         self._library = library
         self._loads += 1
