@@ -12,8 +12,9 @@
  * allocates nothing.
  *
  * Time: `now` never goes back. Frames handed to `transmit` carry the time at which the first bit
- * leaves, at or before `now` plus the length of one frame; one follows the other at the link's
- * rate, overhead included, to the picosecond. A host that wakes late calls `ep_service` late and
+ * leaves, mostly `now`; a NAK that must not be merged with the next may come while the frame before
+ * it is still leaving. One follows the other at the link's rate, overhead included, to the
+ * picosecond. A host that wakes late calls `ep_service` late and
  * the endpoint makes up for it, up to `catch_up`.
  *
  * Memory: the endpoint owns its queue pairs; messages belong to the caller and must stay where

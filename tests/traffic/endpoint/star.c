@@ -181,7 +181,7 @@ static bool transmit(void *ctx, const uint8_t *bytes, uint32_t stored, uint32_t 
     if (at + 1 < host->last_end)
         quit(EXIT_BROKEN, "%s sends at %llu, before the last frame has left", host->name,
              (unsigned long long)at);
-    if (at > star->now + 1 + 2 * duration(star, wire))
+    if (at > star->now + 2 * ps_for_bytes(config->mtu + 200, config->link_bps) / 1000)
         quit(EXIT_BROKEN, "%s sends at %llu, far ahead of its time", host->name,
              (unsigned long long)at);
     if (at >= host->pause_from[priority] && at < host->pause_until[priority])
