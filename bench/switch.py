@@ -35,7 +35,8 @@ from typing import TYPE_CHECKING, Any
 
 from compiler import compile_program
 from lab.capsule import run_in_capsule
-from lab.errors import LabError
+from lab.errors import LabError, MissingTool
+from lab.tools import require_compiler
 from switch import build
 from switch.dataplane import Dataplane, Loop
 from switch.program import Program
@@ -125,6 +126,16 @@ class BenchError(LabError):
     """The benchmark cannot go on."""
 
 
+def require_ip() -> None:
+    """Fail if the veths could not be made."""
+    os.environ["PATH"] += ":/usr/sbin:/sbin"  # where Debian keeps it from users
+    if shutil.which("ip") is None:
+        raise MissingTool(
+            "this machine has no ip, which makes the veths",
+            "Install it:  sudo apt-get install --no-install-recommends iproute2",
+        )
+
+
 def ip(words: str) -> None:
     """Run one `ip` command."""
     done = subprocess.run(["ip", *words.split()], capture_output=True, text=True, check=False)
@@ -137,7 +148,8 @@ def make_veths() -> None:
     for ends in (("gen", "in"), ("out", "count")):
         ip(f"link add {ends[0]} type veth peer name {ends[1]}")
         for end in ends:
-            Path(f"/proc/sys/net/ipv6/conf/{end}/disable_ipv6").write_text("1")
+            with suppress(FileNotFoundError):  # a kernel without IPv6
+                Path(f"/proc/sys/net/ipv6/conf/{end}/disable_ipv6").write_text("1")
             ip(f"link set {end} up")
 
 
@@ -363,7 +375,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             error.show()
             return 1
 
-    return run_in_capsule(inside, lambda _pid: None)
+    try:
+        require_compiler()
+        require_ip()
+        return run_in_capsule(inside, lambda _pid: None)
+    except LabError as error:
+        error.show()
+        return 1
 
 
 if __name__ == "__main__":
