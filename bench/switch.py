@@ -145,11 +145,11 @@ def ip(words: str) -> None:
 
 def make_veths() -> None:
     """Two veths; nothing of IPv6 shall talk on them."""
+    with suppress(FileNotFoundError):  # a kernel without IPv6
+        Path("/proc/sys/net/ipv6/conf/default/disable_ipv6").write_text("1")
     for ends in (("gen", "in"), ("out", "count")):
         ip(f"link add {ends[0]} type veth peer name {ends[1]}")
         for end in ends:
-            with suppress(FileNotFoundError):  # a kernel without IPv6
-                Path(f"/proc/sys/net/ipv6/conf/{end}/disable_ipv6").write_text("1")
             ip(f"link set {end} up")
 
 
@@ -201,7 +201,8 @@ def wait_for_forwarding(library: ctypes.CDLL, name: str, *, routed: bool) -> Non
             source.send(buffer.raw)
             with suppress(TimeoutError):
                 got = sink.recv(2048)
-                break
+                if got[12:14] == b"\x08\x00":
+                    break
         else:
             raise BenchError(f"{name} does not forward")
     words = struct.unpack(">10H", got[14:34])
