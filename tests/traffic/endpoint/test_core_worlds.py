@@ -19,12 +19,13 @@ def one_of(rng: random.Random, *values: float) -> float:
 
 def draw_config(rng: random.Random) -> EndpointConfig:
     window = rng.choice((1, 2, 7, 33, 64, 512))
+    gbps = rng.choice((1, 10, 100, 400))
     return EndpointConfig(
-        link_bps=rng.choice((1, 10, 100, 400)) * GBPS,
+        link_bps=gbps * GBPS,
         mtu=rng.choice((256, 1024, 4096, 9000)),
         recovery=rng.choice(list(Recovery)),
         window=window,
-        rto=rng.choice((2_000_000, 5_000_000)),
+        rto=2_000_000 + 400_000_000 // gbps,  # twenty queue pairs' windows take their time
         retry_limit=100,
         ack_every=rng.choice((1, 4, 16, 100)),
         reorder=rng.choice((0, min(3, window - 1))),
@@ -87,7 +88,7 @@ def draw_world(star: Path, seed: int) -> tuple[Outcome, dict[str, int]]:
         kmax=one_of(rng, 0, 50_000),
         pmax=0.2,
         limit=one_of(rng, 1e12, 100_000),
-        timeout=20e9,
+        timeout=200e9,
     )
     return outcome, total
 
