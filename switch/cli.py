@@ -69,6 +69,11 @@ def _run(arguments: argparse.Namespace, settings: SwitchSettings) -> int:
     for flag, notice in _IDLE_FLAGS.items():
         if getattr(arguments, flag) is not None:
             _say(f"--{flag.replace('_', '-')} is ignored: {notice}")
+    if arguments.thrift_port is not None:
+        _say(
+            f"--thrift-port {arguments.thrift_port}: this is no Thrift server; the simple_switch_CLI"
+            " of `closlab shims` finds its commands there"
+        )
     host = Host([settings])
     try:
         asyncio.run(run_until_signal(host, ready=lambda: _announce(settings)))
