@@ -71,8 +71,8 @@ def _run(arguments: argparse.Namespace, settings: SwitchSettings) -> int:
             _say(f"--{flag.replace('_', '-')} is ignored: {notice}")
     if arguments.thrift_port is not None:
         _say(
-            f"--thrift-port {arguments.thrift_port}: this is no Thrift server; the simple_switch_CLI"
-            " of `closlab shims` finds its commands there"
+            f"--thrift-port {arguments.thrift_port}: this is no Thrift server; only the"
+            " simple_switch_CLI of `closlab shims` can talk to it"
         )
     host = Host([settings])
     try:
