@@ -245,9 +245,41 @@ static bool read_host(struct host *host, char *rest)
     return true;
 }
 
-static bool has_plan(struct host *host)
+static bool get_ready(struct host *host)
 {
-    return host->script.plan || refuse(host, "%s", "there is no endpoint yet");
+    if (!host->script.plan)
+        return refuse(host, "%s", "there is no endpoint yet");
+    if (host->socket >= 0)
+        return refuse(host, "%s", "'ready' was said before");
+    if (!open_socket(host))
+        return false;
+    printf("ready\n");
+    fflush(stdout);
+    return true;
+}
+
+static bool take_start(struct host *host, const char *rest)
+{
+    unsigned long long epoch;
+    if (host->socket < 0)
+        return refuse(host, "%s", "'ready' comes before 'start'");
+    if (sscanf(rest, "%llu", &epoch) != 1)
+        return refuse(host, "%s", "'start' needs a time of the monotonic clock");
+    host->epoch = epoch;
+    return true;
+}
+
+static bool take_line(struct host *host, char *line)
+{
+    if (!strncmp(line, "host ", 5))
+        return read_host(host, line + 5);
+    if (!host->dilation)
+        return refuse(host, "the first line is: %s", "host interface=NAME dilation=D timeout=NS");
+    if (!strcmp(line, "ready\n"))
+        return get_ready(host);
+    if (!strncmp(line, "start ", 6))
+        return take_start(host, line + 6);
+    return script_line(&host->script, line);
 }
 
 /* Everything up to `start`. False if the input is wrong or ends before. */
@@ -255,37 +287,17 @@ static bool set_up(struct host *host)
 {
     char *line = NULL;
     size_t room = 0;
-    unsigned long long epoch;
+    bool right = true;
 
-    for (unsigned at = 1; getline(&line, &room, stdin) > 0; at++) {
-        bool right;
-        if (!strncmp(line, "host ", 5))
-            right = read_host(host, line + 5);
-        else if (!host->dilation)
-            right = refuse(host, "the first line is: %s",
-                           "host interface=NAME dilation=D timeout=NS");
-        else if (!strncmp(line, "ready", 5))
-            right = has_plan(host) && open_socket(host);
-        else if (sscanf(line, "start %llu", &epoch) == 1)
-            right = host->socket >= 0 || refuse(host, "%s", "'ready' comes before 'start'");
-        else
-            right = script_line(&host->script, line);
-        if (!right) {
-            printf("refused %u %s\n", at, host->script.problem);
+    for (unsigned at = 1; right && !host->epoch; at++) {
+        if (getline(&line, &room, stdin) <= 0)
             break;
-        }
-        if (!strncmp(line, "ready", 5)) {
-            printf("ready\n");
-            fflush(stdout);
-        }
-        if (!strncmp(line, "start ", 6)) {
-            host->epoch = epoch;
-            free(line);
-            return true;
-        }
+        right = take_line(host, line);
+        if (!right)
+            printf("refused %u %s\n", at, host->script.problem);
     }
     free(line);
-    return false;
+    return right && host->epoch;
 }
 
 static bool receive_some(struct host *host)
@@ -301,7 +313,7 @@ static bool receive_some(struct host *host)
 }
 
 /* Wait for a frame, a word, or `wake`. True: it is time to stop. */
-static bool wait(struct host *host, ns_t wake)
+static bool nap(struct host *host, ns_t wake)
 {
     bool blocked = host->out.count != 0;
     struct pollfd files[2] = {
@@ -342,7 +354,7 @@ static void run(struct host *host)
         if (now >= host->timeout)
             return;
         if (!busy || !(++host->turns % 64))
-            stop = wait(host, busy ? 0 : wake);
+            stop = nap(host, busy ? 0 : wake);
     }
 }
 
