@@ -12,11 +12,15 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lab.errors import LabError, RunError
+
+if TYPE_CHECKING:
+    from lab.engines import RunOptions
+    from lab.scenario import Scenario
 
 app = typer.Typer(
     add_completion=False,
@@ -33,7 +37,7 @@ Seed = Annotated[int | None, typer.Option("--seed", help="Instead of the scenari
 @app.command()
 def demo(out: Out = None, seed: Seed = None) -> None:
     """Bring up a fabric, send RoCEv2 through it, show what happened, take it down."""
-    _run("hello", (), seed, out, pcap=False, prompt=False)
+    _run("hello", (), seed, out, engine="mininet", pcap=(), prompt=False)
 
 
 @app.command()
@@ -44,13 +48,19 @@ def run(
     ] = None,
     seed: Seed = None,
     out: Out = None,
+    engine: Annotated[str, typer.Option("--engine", help="mininet or sim.")] = "mininet",
     pcap: Annotated[bool, typer.Option("--pcap", help="Keep what crosses each link.")] = False,
+    pcap_link: Annotated[
+        list[str] | None,
+        typer.Option("--pcap-link", metavar="LINK", help="Keep what crosses one (sim)."),
+    ] = None,
     prompt: Annotated[
         bool, typer.Option("--cli", help="Stay at the mininet> prompt instead of measuring.")
     ] = False,
 ) -> None:
     """Run a scenario."""
-    _run(scenario, tuple(changes or ()), seed, out, pcap=pcap, prompt=prompt)
+    links = ("all",) if pcap else tuple(pcap_link or ())
+    _run(scenario, tuple(changes or ()), seed, out, engine=engine, pcap=links, prompt=prompt)
 
 
 @app.command("list")
@@ -166,26 +176,44 @@ def _run(
     seed: int | None,
     out: Path | None,
     *,
-    pcap: bool,
+    engine: str,
+    pcap: tuple[str, ...],
     prompt: bool,
 ) -> None:
-    """Check everything that can be checked, then run inside a capsule."""
+    """Check everything that can be checked, then run."""
     from lab import scenario, tools
-    from lab.capsule import run_in_capsule
-    from lab.running import Registration
+    from lab.engines import ENGINES, RunOptions
 
+    if engine not in ENGINES:
+        raise RunError(f"there is no engine '{engine}'", f"Choose one of {', '.join(ENGINES)}.")
     if seed is not None:
         changes = (*changes, f"seed={seed}")
     chosen = scenario.load(name, changes)
     tools.require_compiler()
-    tools.require_emulation()
+    if engine == "mininet":
+        tools.require_emulation()
+    elif prompt:
+        raise RunError("the simulator has no prompt", "Leave --cli out, or the engine.")
     folder = _make_out(out, chosen.name)
+    options = RunOptions(out=folder, engine=engine, pcap=pcap, prompt=prompt)
+    if engine == "sim":
+        from rich.console import Console
+
+        from lab.run import run_simulated
+
+        raise typer.Exit(run_simulated(chosen, options, Console(stderr=True)))
+    raise typer.Exit(_run_in_capsule(chosen, options))
+
+
+def _run_in_capsule(chosen: Scenario, options: RunOptions) -> int:
+    from lab.capsule import run_in_capsule
+    from lab.running import Registration
+
     registration = Registration(chosen.name)
 
     def inside() -> int:
-        from lab.run import RunOptions, run_emulated
+        from lab.run import run_emulated
 
-        options = RunOptions(out=folder, pcap=pcap, prompt=prompt)
         return run_emulated(chosen, options, registration)
 
     try:
@@ -194,7 +222,7 @@ def _run(
         registration.withdraw()
     if code == 137:
         raise RunError("the run was killed; nothing of it is left behind")
-    raise typer.Exit(code)
+    return code
 
 
 def _make_out(out: Path | None, name: str) -> Path:

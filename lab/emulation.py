@@ -22,8 +22,10 @@ from typing import IO, Any
 from mininet.log import setLogLevel
 from mininet.net import Mininet
 
-from controller import Counts, Target, install, plans_of, read_counts
+from controller import ControllerError, Settings, Target, install, plans_of
+from lab.counts import read_counts
 from lab.errors import RunError
+from lab.outcome import SwitchCounts
 from lab.program import BuiltProgram
 from topologies import Fabric, Node
 from topologies.mininet_topo import build_network
@@ -47,8 +49,11 @@ class PingResult:
 class Emulation:
     """A fabric that is up."""
 
-    def __init__(self, fabric: Fabric, program: BuiltProgram, out: Path) -> None:
+    def __init__(
+        self, fabric: Fabric, program: BuiltProgram, out: Path, settings: Settings
+    ) -> None:
         self.fabric = fabric
+        self._settings = settings
         self._out = out
         self._network: Mininet | None = None
         self._switches: subprocess.Popen[str] | None = None
@@ -114,7 +119,13 @@ class Emulation:
 
     def install_routes(self, done: Callable[[str], None]) -> None:
         """Give every switch its program and its plan."""
-        install(self.targets, plans_of(self.fabric), done)
+        try:
+            install(self.targets, plans_of(self.fabric, self._settings), done)
+        except ControllerError as error:
+            self._check_switches()
+            raise RunError(
+                str(error), f"All they said is in {self._logs / 'switches.log'}"
+            ) from None
 
     # --- using it -------------------------------------------------------------------------
 
@@ -181,10 +192,14 @@ class Emulation:
                 f"All they said is in {self._logs / 'switches.log'}",
             )
 
-    def counts(self) -> dict[str, Counts]:
+    def counts(self) -> dict[Node, SwitchCounts]:
         """Every switch's counters."""
         self._check_switches()
-        return read_counts(self.targets)
+        counts = read_counts(
+            self.targets,
+            {switch.name: self.fabric.ports(switch) for switch in self.fabric.switches},
+        )
+        return {switch: counts[switch.name] for switch in self.fabric.switches}
 
     # --- taking down ----------------------------------------------------------------------
 

@@ -1,7 +1,8 @@
 """What a run found out, and the files it is kept in.
 
 ``result.json`` holds the figures (times in fabric nanoseconds; what does not apply is absent),
-``flows.csv`` one line a message.
+``flows.csv`` one line a message, ``timeseries.csv`` what links carried and how long their queues
+were over time.
 """
 
 from __future__ import annotations
@@ -10,18 +11,25 @@ import csv
 import hashlib
 import json
 import platform
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from controller import Counts
+from controller.settings import LOSSLESS_PRIORITY
+from lab import outcome as seen
+from lab.alone import Alone
+from lab.experiment import Experiment
+from lab.outcome import Outcome, PortCounts
 from lab.scenario import Scenario
-from topologies import Fabric, Link, Node
-from traffic import HostReport, MessageReport
+from topologies import Link, Node, NodeKind
+from traffic.collectives import NEVER
+from traffic.measures import JobMeasure, Measures, percentile
 
 SCHEMA = "closlab.result/1"
+CUT = "link_cut"  # frames that were under way in a link when it was cut
 
 
 class _Part(BaseModel):
@@ -31,9 +39,28 @@ class _Part(BaseModel):
 class Percentiles(_Part):
     """A distribution in three numbers."""
 
-    p50: int
-    p99: int
-    max: int
+    p50: float
+    p99: float
+    max: float
+
+
+class Step(_Part):
+    """One step of a job."""
+
+    start_ns: int
+    end_ns: int | None
+    compute_ns: int  # averaged over the ranks
+    comm_ns: int
+
+
+class CollectiveResult(_Part):
+    """A collective; of several the one that took longest."""
+
+    op: str
+    algorithm: str
+    bytes: int
+    algbw_gbps: float | None
+    busbw_gbps: float | None
 
 
 class Flows(_Part):
@@ -43,14 +70,37 @@ class Flows(_Part):
     completed: int
     failed: int
     fct_ns: Percentiles | None
+    slowdown: Percentiles | None  # how much longer than alone in an empty fabric
 
 
 class Drops(_Part):
-    """Packets the switches dropped."""
+    """Packets lost in the fabric, and why."""
 
     total: int
     by_reason: dict[str, int]
     by_switch: dict[str, int]
+
+
+class Ecn(_Part):
+    """Marks."""
+
+    marked_packets: int
+
+
+class Pause(_Part):
+    """What paused one direction of a link."""
+
+    xoff_frames: int
+    paused_ns: int
+
+
+class Pfc(_Part):
+    """Pause frames that switches sent, and what they did."""
+
+    xoff_frames: int
+    xon_frames: int
+    paused_ns: int
+    by_link: dict[str, Pause]
 
 
 class Roce(_Part):
@@ -58,7 +108,12 @@ class Roce(_Part):
 
     data_packets: int
     data_bytes: int
+    retransmitted_packets: int
+    naks: int
+    cnps: int
+    timeouts: int
     out_of_order_packets: int
+    qp_errors: int
 
 
 class LinkUse(_Part):
@@ -67,6 +122,16 @@ class LinkUse(_Part):
     name: str
     packets: int
     bytes: int
+    utilisation: float
+    max_queue_bytes: int | None  # at the port that feeds it
+
+
+class Fidelity(_Part):
+    """Whether the run can be believed."""
+
+    late_p99_ns: int
+    ok: bool
+    note: str | None
 
 
 class Result(_Part):
@@ -79,104 +144,180 @@ class Result(_Part):
     seed: int
     dilation: float
     provenance: dict[str, str]
+    ended: str | None  # why the run is not whole
+    duration_ns: int
+    jct_ns: int | None
+    steps: tuple[Step, ...] | None
+    gpu_utilisation: float | None
+    collective: CollectiveResult | None
     flows: Flows
     drops: Drops
+    ecn: Ecn
+    pfc: Pfc
     roce: Roce
     links: tuple[LinkUse, ...]
+    fidelity: Fidelity
 
-    def save(self, out: Path, reports: list[HostReport]) -> None:
-        """Write ``result.json`` and ``flows.csv``."""
-        content = self.model_dump(exclude_none=True)
-        content = {"schema": content.pop("schema_"), **content}
-        (out / "result.json").write_text(json.dumps(content, indent=2) + "\n")
-        with (out / "flows.csv").open("w", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(
-                ("src", "dst", "bytes", "complete", "packets", "out_of_order", "fct_ns")
-            )
-            for message, fct_ns in completion_times(reports):
-                writer.writerow(
-                    (
-                        message.message.src,
-                        message.message.dst,
-                        message.message.size,
-                        int(message.complete),
-                        message.packets,
-                        message.out_of_order,
-                        "" if fct_ns is None else fct_ns,
-                    )
-                )
+    def content(self) -> dict[str, Any]:
+        """What ``result.json`` holds."""
+        content = self.model_dump(mode="json", exclude_none=True)
+        return {"schema": content.pop("schema_"), **content}
 
 
-def completion_times(reports: list[HostReport]) -> list[tuple[MessageReport, int | None]]:
-    """Every message with the time from its sender's start to its last byte in place."""
-    starts = {pair: at for report in reports for pair, at in report.start_ns.items()}
-    return [
-        (
-            message,
-            message.end_ns - starts[message.message.queue_pair]
-            if message.end_ns is not None
-            else None,
+def save(result: Result, experiment: Experiment, outcome: Outcome, out: Path) -> None:
+    """Write ``result.json``, ``flows.csv`` and ``timeseries.csv``."""
+    (out / "result.json").write_text(json.dumps(result.content(), indent=2) + "\n")
+    _write_csv(
+        out / "flows.csv",
+        ("src", "dst", "bytes", "complete", "start_ns", "fct_ns", "slowdown"),
+        _flow_rows(experiment, outcome),
+    )
+    if outcome.notes:
+        _write_csv(
+            out / "timeseries.csv",
+            ("time_ns", "link", "queue_bytes", "bytes"),
+            ((note.at_ns, note.link, note.queue_bytes, note.bytes) for note in outcome.notes),
         )
-        for report in reports
-        for message in report.received
-    ]
+
+
+def _write_csv(path: Path, head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(head)
+        writer.writerows(rows)
+
+
+def _flow_rows(experiment: Experiment, outcome: Outcome) -> Iterator[Sequence[object]]:
+    schedule, timeline = experiment.schedule, outcome.timeline
+    hosts = experiment.fabric.hosts
+    alone = Alone(experiment)
+    for number in _messages(experiment):
+        src, dst = hosts[schedule.src[number]], hosts[schedule.dst[number]]
+        start, end = timeline.start_ns[number], timeline.end_ns[number]
+        is_whole = NEVER not in (start, end)
+        slowdown = (end - start) / alone.takes_ns(number) if is_whole else None
+        yield (
+            src,
+            dst,
+            schedule.size[number],
+            int(is_whole),
+            start if start != NEVER else "",
+            end - start if is_whole else "",
+            "" if slowdown is None else round(slowdown, 3),
+        )
+
+
+def _messages(experiment: Experiment) -> Iterator[int]:
+    """The ids of transfers that cross the fabric."""
+    schedule = experiment.schedule
+    ends = zip(schedule.src, schedule.dst, strict=True)
+    return (number for number, (src, dst) in enumerate(ends) if src != dst)
 
 
 def assemble(
-    scenario: Scenario,
-    fabric: Fabric,
-    program: Path,
-    reports: list[HostReport],
-    counts: dict[str, Counts],
+    experiment: Experiment, outcome: Outcome, *, engine: str, switch: str, program: Path
 ) -> Result:
-    """Put a run's result together from what hosts and switches counted."""
-    messages = completion_times(reports)
-    times = sorted(time for message, time in messages if message.complete and time is not None)
-    completed = sum(message.complete for message, _ in messages)
+    """Put a run's result together from what was seen of it."""
+    alone = Alone(experiment)
+    measures = Measures(
+        experiment.schedule, outcome.timeline, alone.alpha_ns, alone.payload_rate_gbps
+    )
+    job = max(measures.jobs, key=lambda job: job.jct_ns or 0, default=None)
     return Result(
-        scenario=scenario,
-        engine="mininet",
-        switch="soft",
-        seed=scenario.seed,
-        dilation=1.0,
+        scenario=experiment.scenario,
+        engine=engine,
+        switch=switch,
+        seed=experiment.scenario.seed,
+        dilation=outcome.dilation,
         provenance={
             "version": version("closlab"),
             "p4_sha256": hashlib.sha256(program.read_bytes()).hexdigest(),
             "host": f"{platform.system()} {platform.release()} {platform.machine()}",
         },
-        flows=Flows(
-            count=len(messages),
-            completed=completed,
-            failed=len(messages) - completed,
-            fct_ns=_percentiles(times),
+        ended=outcome.ended,
+        duration_ns=outcome.end_ns,
+        jct_ns=job.jct_ns if job else None,
+        steps=_steps(job),
+        gpu_utilisation=(job.gpu_utilisation or None) if job else None,
+        collective=_collective(measures),
+        flows=_flows(experiment, outcome, alone),
+        drops=_drops(outcome),
+        ecn=Ecn(marked_packets=sum(port.marked for _, _, port in _ports(outcome))),
+        pfc=_pfc(experiment, outcome),
+        roce=_roce(outcome),
+        links=tuple(
+            use for link in experiment.fabric.links for use in _link_use(link, experiment, outcome)
         ),
-        drops=_drops(counts),
-        roce=Roce(
-            data_packets=sum(report.sent_packets for report in reports),
-            data_bytes=sum(report.sent_bytes for report in reports),
-            out_of_order_packets=sum(message.out_of_order for message, _ in messages),
+        fidelity=Fidelity(
+            late_p99_ns=outcome.fidelity.late_p99_ns,
+            ok=outcome.fidelity.ok,
+            note=outcome.fidelity.note,
         ),
-        links=tuple(use for link in fabric.links for use in _link_use(link, counts)),
     )
 
 
-def _percentiles(times: list[int]) -> Percentiles | None:
-    if not times:
+def _steps(job: JobMeasure | None) -> tuple[Step, ...] | None:
+    if job is None:
         return None
-    return Percentiles(
-        p50=times[(len(times) - 1) // 2],
-        p99=times[(len(times) - 1) * 99 // 100],
-        max=times[-1],
+    return tuple(
+        Step(
+            start_ns=step.start_ns,
+            end_ns=step.end_ns,
+            compute_ns=round(step.compute_ns),
+            comm_ns=step.comm_ns,
+        )
+        for step in job.steps
     )
 
 
-def _drops(counts: dict[str, Counts]) -> Drops:
+def _collective(measures: Measures) -> CollectiveResult | None:
+    found = [c for c in measures.collectives if c.op != "barrier" and c.end_ns is not None]
+    if not found:
+        return None
+    longest = max(found, key=lambda c: (c.end_ns or 0) - c.start_ns)
+    return CollectiveResult(
+        op=longest.op,
+        algorithm=longest.algorithm,
+        bytes=longest.bytes,
+        algbw_gbps=longest.algbw_gbps,
+        busbw_gbps=longest.busbw_gbps,
+    )
+
+
+def _flows(experiment: Experiment, outcome: Outcome, alone: Alone) -> Flows:
+    times, slowdowns, count = [], [], 0
+    for number in _messages(experiment):
+        count += 1
+        start, end = outcome.timeline.start_ns[number], outcome.timeline.end_ns[number]
+        if NEVER not in (start, end):
+            times.append(end - start)
+            slowdowns.append((end - start) / alone.takes_ns(number))
+    return Flows(
+        count=count,
+        completed=len(times),
+        failed=count - len(times),
+        fct_ns=_percentiles(times),
+        slowdown=_percentiles(slowdowns),
+    )
+
+
+def _percentiles(values: Sequence[float]) -> Percentiles | None:
+    if not values:
+        return None
+    ordered = sorted(values)
+    return Percentiles(p50=percentile(ordered, 50), p99=percentile(ordered, 99), max=ordered[-1])
+
+
+def _drops(outcome: Outcome) -> Drops:
     by_reason: dict[str, int] = {}
-    for count in counts.values():
-        for reason, packets in count.dropped.items():
+    for counts in outcome.switches.values():
+        for reason, packets in counts.dropped.items():
             by_reason[reason] = by_reason.get(reason, 0) + packets
-    by_switch = {name: sum(count.dropped.values()) for name, count in counts.items()}
+    by_switch = {
+        switch.name: sum(counts.dropped.values()) for switch, counts in outcome.switches.items()
+    }
+    if outcome.cut_frames:
+        by_reason[CUT] = sum(outcome.cut_frames.values())
     return Drops(
         total=sum(by_reason.values()),
         by_reason=by_reason,
@@ -184,19 +325,65 @@ def _drops(counts: dict[str, Counts]) -> Drops:
     )
 
 
-def _link_use(link: Link, counts: dict[str, Counts]) -> tuple[LinkUse, LinkUse]:
-    """A link's two directions, upwards (away from the hosts) first."""
-    return (
-        LinkUse(name=f"{link.a}>{link.b}", **_received(link.b, link.b_port, counts)),
-        LinkUse(name=f"{link.b}>{link.a}", **_sent(link.b, link.b_port, counts)),
+def _ports(outcome: Outcome) -> Iterator[tuple[Node, int, PortCounts]]:
+    for switch, counts in outcome.switches.items():
+        for number, port in counts.ports.items():
+            yield switch, number, port
+
+
+def _pfc(experiment: Experiment, outcome: Outcome) -> Pfc:
+    """Who was paused, and for how long: by the direction whose sender had to stop."""
+    by_link: dict[str, Pause] = {}
+    for switch, number, port in _ports(outcome):
+        peer = experiment.fabric.ports(switch)[number]
+        paused_ns = _paused_ns(experiment, outcome, peer, switch)
+        if port.xoff_sent or paused_ns:
+            by_link[f"{peer}>{switch}"] = Pause(xoff_frames=port.xoff_sent, paused_ns=paused_ns)
+    return Pfc(
+        xoff_frames=sum(port.xoff_sent for _, _, port in _ports(outcome)),
+        xon_frames=sum(port.xon_sent for _, _, port in _ports(outcome)),
+        paused_ns=sum(pause.paused_ns for pause in by_link.values()),
+        by_link=by_link,
     )
 
 
-def _received(node: Node, port: int, counts: dict[str, Counts]) -> dict[str, Any]:
-    packets, size = counts[node.name].received.get(port, (0, 0))
-    return {"packets": packets, "bytes": size}
+def _paused_ns(experiment: Experiment, outcome: Outcome, sender: Node, to: Node) -> int:
+    """How long a sender stood still towards a switch."""
+    if sender.kind is NodeKind.HOST:
+        return outcome.endpoints[sender].get(f"paused_{LOSSLESS_PRIORITY}_ns", 0)
+    port = experiment.fabric.port_towards(sender, to)
+    return outcome.switches[sender].port(port).paused_ns
 
 
-def _sent(node: Node, port: int, counts: dict[str, Counts]) -> dict[str, Any]:
-    packets, size = counts[node.name].sent.get(port, (0, 0))
-    return {"packets": packets, "bytes": size}
+def _roce(outcome: Outcome) -> Roce:
+    def total(name: str) -> int:
+        return sum(counters.get(name, 0) for counters in outcome.endpoints.values())
+
+    return Roce(
+        data_packets=total("tx_data_packets"),
+        data_bytes=total("tx_data_bytes"),
+        retransmitted_packets=total("retransmitted_packets"),
+        naks=total("tx_naks"),
+        cnps=total("np_cnp_sent"),
+        timeouts=total("local_ack_timeout_err"),
+        out_of_order_packets=total("out_of_sequence"),
+        qp_errors=total("qp_errors"),
+    )
+
+
+def _link_use(link: Link, experiment: Experiment, outcome: Outcome) -> tuple[LinkUse, LinkUse]:
+    """A link's two directions, upwards (away from the hosts) first."""
+    port = outcome.switches[link.b].port(link.b_port)
+    rate_bps = experiment.cable(link).rate_bps
+
+    def use(name: str, carried: seen.Traffic) -> LinkUse:
+        span_ns = max(1, outcome.end_ns)
+        return LinkUse(
+            name=name,
+            packets=carried.packets,
+            bytes=carried.bytes,
+            utilisation=round(carried.bytes * 8 * 1e9 / rate_bps / span_ns, 6),
+            max_queue_bytes=outcome.max_queue_bytes.get(name),
+        )
+
+    return use(f"{link.a}>{link.b}", port.received), use(f"{link.b}>{link.a}", port.sent)

@@ -1,50 +1,41 @@
 """Scenarios: what to build and what to run on it, as YAML that is checked before anything starts.
 
 An unknown key is refused with the nearest known one; sizes may be written ``16KB`` or ``4MB``
-(powers of ten; ``KiB`` and ``MiB`` are powers of two).
+(powers of ten; ``KiB`` and ``MiB`` are powers of two), times ``50us`` or ``3ms``.
 """
 
 from __future__ import annotations
 
 import difflib
-import re
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializeAsAny,
+    ValidationError,
+    field_validator,
+)
 
+from controller import Policy, SettingsError
 from lab.errors import ScenarioError
 from lab.paths import SCENARIOS
+from lab.traffic import AllPairs, read_traffic
 from topologies import Fabric, TopologyError, leaf_spine
-
-_UNITS = {
-    "": 1, "B": 1,
-    "KB": 10**3, "MB": 10**6, "GB": 10**9,
-    "KIB": 2**10, "MIB": 2**20, "GIB": 2**30,
-}  # fmt: skip
-_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
-
-
-def _read_size(value: object) -> object:
-    """Turn ``16KB`` into 16000; leave anything else to the type check."""
-    if not isinstance(value, str):
-        return value
-    found = _SIZE.fullmatch(value)
-    if found is None or found[2].upper() not in _UNITS:
-        raise ValueError(f"'{value}' is not a size; write a number of bytes, 16KB, 4MB or 1MiB")
-    return round(float(found[1]) * _UNITS[found[2].upper()])
-
-
-Size = Annotated[int, BeforeValidator(_read_size)]
+from traffic.collectives import Site, Spec, TrafficError
+from traffic.collectives.units import DurationNs, Size
+from traffic.endpoint import Recovery
 
 
 class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Topology(_Section):
-    """The graph."""
+class LeafSpine(_Section):
+    """Leaves, each cabled to every spine."""
 
     kind: Literal["leaf-spine"] = "leaf-spine"
     leaves: int = 4
@@ -57,22 +48,75 @@ class Topology(_Section):
 
 
 class LinkSettings(_Section):
-    """What is the same for every cable."""
+    """Cables; those between switches are like those to hosts unless they are given."""
 
-    mtu: Literal[256, 512, 1024, 2048, 4096] = 4096  # the path MTUs of InfiniBand
+    rate_gbps: float = Field(default=100, ge=0.001, le=10_000)
+    delay_ns: DurationNs = Field(default=1000, ge=0, le=10**9)
+    fabric_rate_gbps: float | None = Field(default=None, ge=0.001, le=10_000)
+    fabric_delay_ns: DurationNs | None = Field(default=None, ge=0, le=10**9)
+    mtu: int = Field(default=4096, ge=256, le=9000, multiple_of=8)  # the path MTU: payload bytes
+
+
+class BufferSettings(_Section):
+    """A switch's memory, shared by its ports."""
+
+    bytes: Size = Field(default=4_000_000, ge=1)
+    alpha: float = 0.125  # the share of what is free that one queue may take; a power of two
+
+
+class PfcSettings(_Section):
+    """Priority flow control for RoCEv2's priority."""
+
+    enabled: bool = True
+    headroom: Size | None = None  # a port; none: what its link needs
+    xon_gap: Size | None = None  # bytes XON lies below XOFF; none: two frames
+    watchdog_ns: DurationNs = Field(default=10_000_000, ge=0, le=10**12)  # 0: no watchdog
+
+
+class EcnSettings(_Section):
+    """Marking, by the length of the queue a packet leaves."""
+
+    enabled: bool = True
+    kmin: Size = Field(default=100_000, ge=0)
+    kmax: Size = Field(default=400_000, ge=1)
+    pmax: float = Field(default=0.2, ge=0, le=1)
 
 
 class LoadBalancing(_Section):
     """How a switch chooses among equally good next hops."""
 
-    policy: Literal["ecmp"] = "ecmp"
+    policy: Policy = Policy.ECMP
+    flowlet_gap_ns: DurationNs = Field(default=50_000, ge=1, le=10**9)
 
 
-class Traffic(_Section):
-    """Who sends what to whom."""
+class TransportSettings(_Section):
+    """How adapters recover from loss and what they do about congestion."""
 
-    kind: Literal["all-pairs"] = "all-pairs"
-    bytes: Size = Field(default=16_000, ge=1, le=10**8)
+    recovery: Recovery = Recovery.GO_BACK_N
+    cc: Literal["none", "dcqcn"] = "none"
+    dcqcn: Literal["paper", "hpcc-paper", "conweave"] = "paper"  # the profile
+    window: int = Field(default=512, ge=1, le=1 << 20)  # packets in flight a queue pair
+    rto_ns: DurationNs = Field(default=4_194_304, ge=1000, le=10**12)
+    retry_limit: int = Field(default=7, ge=0, le=250)
+
+
+class LossSettings(_Section):
+    """Data packets lost at random where they arrive.
+
+    On the links named, both ways; without names on the last link to each host, so that every packet
+    runs the risk once.
+    """
+
+    rate: float = Field(default=0, ge=0, le=1)
+    links: tuple[str, ...] = ()
+
+
+class Fault(_Section):
+    """Something that happens to a link at a time."""
+
+    at_ns: DurationNs = Field(ge=0)
+    link: str
+    action: Literal["down", "up"]
 
 
 class Scenario(_Section):
@@ -80,11 +124,34 @@ class Scenario(_Section):
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")
     about: str = ""
-    topology: Topology = Topology()
+    topology: LeafSpine = LeafSpine()
     link: LinkSettings = LinkSettings()
+    buffer: BufferSettings = BufferSettings()
+    pfc: PfcSettings = PfcSettings()
+    ecn: EcnSettings = EcnSettings()
     lb: LoadBalancing = LoadBalancing()
-    traffic: Traffic = Traffic()
+    transport: TransportSettings = TransportSettings()
+    traffic: SerializeAsAny[Spec] = AllPairs()
+    loss: LossSettings = LossSettings()
+    faults: tuple[Fault, ...] = ()
+    limit_ns: DurationNs = Field(default=10**10, ge=1)  # when a run that goes nowhere is ended
     seed: int = Field(default=1, ge=0, lt=2**32)
+
+    @field_validator("traffic", mode="before")
+    @classmethod
+    def _traffic(cls, data: object) -> Spec:
+        return data if isinstance(data, Spec) else read_traffic(data)
+
+    def site(self, fabric: Fabric) -> Site:
+        """What traffic has to know of the fabric."""
+        numbers = {host: at for at, host in enumerate(fabric.hosts)}
+        leaves = dict.fromkeys(fabric.leaf_of(host) for host in fabric.hosts)
+        return Site(
+            hosts=len(fabric.hosts),
+            rate_gbps=self.link.rate_gbps,
+            racks=tuple(tuple(numbers[h] for h in fabric.hosts_of(leaf)) for leaf in leaves),
+            seed=self.seed,
+        )
 
 
 def names() -> list[str]:
@@ -112,12 +179,32 @@ def load(name: str, changes: tuple[str, ...] = ()) -> Scenario:
         _apply(content, change)
     try:
         scenario = Scenario.model_validate(content)
-        scenario.topology.build()
+        check(scenario)
     except ValidationError as error:
         raise ScenarioError(f"scenario '{name}': " + _explain(error)) from None
     except TopologyError as error:
         raise ScenarioError(f"scenario '{name}': topology: {error}") from None
+    except SettingsError as error:
+        raise ScenarioError(f"scenario '{name}': {error}") from None
+    except TrafficError as error:
+        raise ScenarioError(f"scenario '{name}': {error}") from None
     return scenario
+
+
+def check(scenario: Scenario) -> None:
+    """Find out what no single key tells: that links exist, and that buffers suffice."""
+    from controller import plans_of
+    from lab.settings import controller_settings
+
+    fabric = scenario.topology.build()
+    links = {link.name for link in fabric.links}
+    for link in (*scenario.loss.links, *(fault.link for fault in scenario.faults)):
+        if link not in links:
+            raise ScenarioError(
+                f"there is no link '{link}' in this fabric" + _nearest(link, sorted(links)),
+                "A link is named after its ends, the one nearer to the hosts first: leaf1-spine2.",
+            )
+    plans_of(fabric, controller_settings(scenario, fabric))
 
 
 def _apply(content: dict[str, Any], change: str) -> None:

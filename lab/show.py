@@ -10,8 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Table
 
-from lab.emulation import PingResult
-from lab.result import LinkUse, Result
+from lab.result import LinkUse, Percentiles, Result
 from topologies import Fabric, Node, NodeKind
 
 _BAR_WIDTH = 20
@@ -36,7 +35,7 @@ class Stages:
             transient=True,
             disable=not self.console.is_terminal,
         ) as progress:
-            stage = Stage(progress, progress.add_task(title, total=total))
+            stage = Stage(progress, progress.add_task(title, total=total), title)
             yield stage
         took = time.monotonic() - started
         note = f"  {stage.note}" if stage.note else ""
@@ -48,30 +47,36 @@ class Stages:
 class Stage:
     """A stage under way."""
 
-    def __init__(self, progress: Progress, task: object) -> None:
+    def __init__(self, progress: Progress, task: object, title: str) -> None:
         self._progress = progress
         self._task = task
+        self._title = title
         self.note = ""
+
+    def tell(self, text: str) -> None:
+        """Say how far it is, beside the title, where somebody watches."""
+        self._progress.update(self._task, description=f"{self._title}  {text}")  # type: ignore[arg-type]
 
     def advance(self, _name: str = "") -> None:
         """One more of the stage's pieces is done."""
         self._progress.advance(self._task)  # type: ignore[arg-type]
 
 
-def result_tables(console: Console, fabric: Fabric, result: Result, pings: PingResult) -> None:
+_MOST_LINKS = 64
+
+
+def result_tables(console: Console, fabric: Fabric, result: Result) -> None:
     """Print what a run found out."""
     console.print()
-    console.print(_link_table(fabric, result))
-    if pings.silent:
-        silent = ", ".join(f"{src} to {dst}" for src, dst in sorted(pings.silent))
-        console.print(f"[red]No answer to a ping[/] from {silent}")
+    if len(fabric.links) <= _MOST_LINKS:
+        console.print(_link_table(fabric, result))
     console.print(_summary(result), highlight=False, soft_wrap=True)
 
 
 def _link_table(fabric: Fabric, result: Result) -> Table:
     """Packets by link and direction; beside a leaf's uplinks, how they share its traffic."""
     uses = {use.name: use for use in result.links}
-    table = Table(title="RoCEv2 packets by link", title_justify="left")
+    table = Table(title="Packets by link", title_justify="left")
     table.add_column("link")
     table.add_column("up", justify="right")
     table.add_column("down", justify="right")
@@ -105,12 +110,46 @@ def _summary(result: Result) -> str:
     whole = "[green]" if flows.failed == 0 else "[red]"
     lines = [
         f"{whole}{flows.completed} of {flows.count} messages arrived whole[/], every byte and ICRC "
-        f"right: {roce.data_packets} packets, {roce.data_bytes:,} bytes, "
-        f"{roce.out_of_order_packets} out of order"
+        f"right: {roce.data_packets:,} packets, {roce.data_bytes:,} bytes, "
+        f"{roce.out_of_order_packets:,} out of order"
+        if result.engine == "mininet"
+        else f"{whole}{flows.completed} of {flows.count} messages arrived whole[/]: "
+        f"{roce.data_packets:,} packets, {roce.data_bytes:,} bytes, "
+        f"{roce.out_of_order_packets:,} out of order, {roce.retransmitted_packets:,} sent again"
     ]
+    if result.ended:
+        lines.insert(0, f"[yellow]Not whole: {result.ended}[/]")
+    if flows.fct_ns:
+        lines.append(f"Completion times: {_times(flows.fct_ns)}")
+    if result.collective and result.collective.busbw_gbps:
+        lines.append(
+            f"{result.collective.op} ({result.collective.algorithm}): "
+            f"{result.collective.busbw_gbps:.1f} Gb/s of bus bandwidth"
+        )
+    if result.jct_ns:
+        busy = f", GPUs busy {result.gpu_utilisation:.0%}" if result.gpu_utilisation else ""
+        lines.append(f"Job completion time: {_time(result.jct_ns)}{busy}")
     if drops.total:
-        reasons = ", ".join(f"{count} {reason}" for reason, count in drops.by_reason.items())
-        lines.append(f"[red]{drops.total} packets dropped by switches[/]: {reasons}")
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in drops.by_reason.items())
+        lines.append(f"[red]{drops.total:,} packets dropped[/]: {reasons}")
     else:
         lines.append("No switch dropped a packet.")
+    if result.pfc.xoff_frames:
+        lines.append(
+            f"{result.pfc.xoff_frames:,} pause frames on {len(result.pfc.by_link)} links, "
+            f"{_time(result.pfc.paused_ns)} of standing still in all"
+        )
+    if result.ecn.marked_packets:
+        lines.append(f"{result.ecn.marked_packets:,} packets marked")
     return "\n".join(lines)
+
+
+def _times(times: Percentiles) -> str:
+    return f"median {_time(times.p50)}, 99 % {_time(times.p99)}, longest {_time(times.max)}"
+
+
+def _time(ns: float) -> str:
+    for unit, name in ((1e9, "s"), (1e6, "ms"), (1e3, "us")):
+        if ns >= unit:
+            return f"{ns / unit:.3f} {name}"
+    return f"{ns:.0f} ns"

@@ -1,5 +1,13 @@
 """The simulator: the same P4 and the same endpoints under a virtual clock, in C."""
 
-from lab.sim.simulation import Account, Simulation, SimulationError
+from lab.sim.control import SimulatedSwitches
+from lab.sim.simulation import Account, ChannelReport, Sample, Simulation, SimulationError
 
-__all__ = ["Account", "Simulation", "SimulationError"]
+__all__ = [
+    "Account",
+    "ChannelReport",
+    "Sample",
+    "SimulatedSwitches",
+    "Simulation",
+    "SimulationError",
+]

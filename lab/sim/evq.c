@@ -128,7 +128,7 @@ uint64_t evq_run(struct evq *queue, ns_t until, uint64_t most)
         first.event->happen(first.event, first.time);
         count++;
     }
-    if (count < most && !queue->stop && until != EVQ_NEVER)
+    if (count < most && !queue->stop && until != EVQ_NEVER && until > queue->now)
         queue->now = until;
     queue->happened += count;
     return count;

@@ -22,7 +22,18 @@ class Account(c.Structure):
 class ChannelReport(c.Structure):
     """struct net_channel_report."""
 
-    _fields_ = [(name, c.c_uint64) for name in ("packets", "bytes", "lost")]
+    _fields_ = [(name, c.c_uint64) for name in ("packets", "bytes", "lost", "max_queue_bytes")]
+
+
+class Sample(c.Structure):
+    """struct net_sample."""
+
+    _fields_ = [
+        ("at", c.c_uint64),
+        ("channel", c.c_uint32),
+        ("queue_bytes", c.c_uint32),
+        ("bytes", c.c_uint64),
+    ]
 
 
 P, S, I64, U32, U64, B = c.c_void_p, c.c_char_p, c.c_int64, c.c_uint32, c.c_uint64, c.c_bool
@@ -34,14 +45,21 @@ SIGNATURES: dict[str, tuple[object, list[object]]] = {
     "net_add_host": (I64, [P]),
     "net_host_line": (S, [P, U32, S]),
     "net_add_channel": (I64, [P, U32, U32, U32, U32, U64, U32, U64]),
-    "net_set_loss": (None, [P, U32, U32]),
+    "net_set_up": (None, [P, U32, B]),
+    "net_record": (B, [P, U32, S]),
+    "net_sample": (None, [P, U64, U32]),
+    "net_samples": (c.POINTER(Sample), [P, c.POINTER(U64)]),
     "net_start": (None, [P]),
     "net_run": (U64, [P, U64, U64]),
     "net_wake": (None, [P, U32]),
     "net_open_transfers": (U64, [P]),
+    "net_is_quiet": (B, [P]),
     "net_account": (None, [P, c.POINTER(Account)]),
     "net_channel_report": (None, [P, U32, c.POINTER(ChannelReport)]),
     "net_host_report": (B, [P, U32, c.c_int]),
+    "net_host_times": (None, [P, U32, P, P, U64]),
+    "net_host_counters": (U32, [P, U32, P, U32]),
+    "net_counter_name": (S, [U32]),
 }
 
 
@@ -51,10 +69,10 @@ def library() -> c.CDLL:
     sources = [*sorted(FOLDER.glob("*.c")), *ENDPOINT_SOURCES]
     headers = [path for source in sources for path in sorted(source.parent.glob("*.h"))]
     runtime = build.runtime_library()
-    name = build.digest(runtime.name, *(path.read_bytes() for path in (*sources, *headers)))
-    output = build.cache_dir() / f"sim-{name}.so"
+    texts = (path.read_bytes() for path in dict.fromkeys((*sources, *headers)))
+    output = build.cache_dir() / f"sim-{build.digest(runtime.name, *texts)}.so"
     if not output.exists():
-        includes = [f"-I{folder}" for folder in {str(path.parent) for path in headers}]
+        includes = [f"-I{folder}" for folder in dict.fromkeys(path.parent for path in headers)]
         build.run_compiler(
             [*includes, f"-I{build.RUNTIME}", *map(str, sources), str(runtime), "-lm"], output
         )
@@ -63,3 +81,12 @@ def library() -> c.CDLL:
         getattr(loaded, function).restype = result
         getattr(loaded, function).argtypes = arguments
     return loaded
+
+
+@cache
+def counter_names() -> tuple[str, ...]:
+    """What an endpoint counts, in the order of net_host_counters."""
+    names: list[str] = []
+    while name := library().net_counter_name(len(names)):
+        names.append(name.decode())
+    return tuple(names)

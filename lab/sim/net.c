@@ -4,9 +4,15 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "record.h"
+
 #define FRAME_CLASSES 3 /* blocks of 256, 2048 and 16384 bytes */
 #define ARRIVALS 0      /* priorities of events at one instant: what arrives is seen first, */
 #define WAKES 1         /* then whoever waited for the time goes on */
+#define SAMPLES 2       /* and all has happened when it is noted down */
+
+#define DATA_QUEUE 3 /* RoCEv2's priority */
+#define REST_QUEUE 0
 
 struct frame {
     struct frame *next;
@@ -20,6 +26,7 @@ struct node {
     struct evq_event wake; /* first: an event is its node */
     struct net *net;
     struct sw *sw;        /* or */
+    struct pkt_pool *own_pool; /* the switch's, while it shares ours */
     struct script script; /* a host */
     struct channel *out;  /* a host's only one */
 };
@@ -27,14 +34,17 @@ struct node {
 struct channel {
     struct evq_event arrival; /* first */
     struct net *net;
-    struct node *to;
-    uint32_t to_port;
+    struct node *from, *to;
+    uint32_t from_port, to_port;
+    struct sw_port *port; /* that sends into it, if that is a switch's */
     struct frame *head, *tail;
     bps_t rate;
     uint32_t overhead;
     ns_t delay;
-    uint32_t loss;
+    bool is_down;
+    struct record *record;
     struct net_channel_report counts;
+    uint64_t sampled_bytes; /* what it had carried when it was last noted */
 };
 
 struct net {
@@ -42,9 +52,14 @@ struct net {
     struct node **nodes;
     struct channel **channels;
     uint32_t n_nodes, n_channels;
-    uint64_t open, random;
+    uint64_t open;
     struct net_account account;
     struct frame *free[FRAME_CLASSES];
+    struct pkt_pool pool; /* all switches': one set of warm blocks */
+    struct evq_event sampler;
+    ns_t sample_interval;
+    struct net_sample *samples;
+    uint64_t n_samples, most_samples;
 };
 
 static const uint32_t CLASS_BYTES[FRAME_CLASSES] = {256, 2048, 16384};
@@ -73,32 +88,18 @@ static void frame_release(struct net *net, struct frame *frame)
     net->free[frame->class] = frame;
 }
 
-/* xorshift64*: whether a frame is lost. Its own generator, so that loss does not move tie-breaks. */
-static uint32_t draw(struct net *net)
-{
-    net->random ^= net->random >> 12;
-    net->random ^= net->random << 25;
-    net->random ^= net->random >> 27;
-    return (uint32_t)(net->random * 0x2545F4914F6CDD1Du >> 32);
-}
-
 /* Channels */
 
 static bool channel_put(struct channel *channel, const uint8_t *bytes, uint32_t stored,
                         uint32_t wire, ns_t arrives)
 {
     struct net *net = channel->net;
-    channel->counts.packets++;
-    channel->counts.bytes += wire;
-    net->account.sent++;
-    if (channel->loss && draw(net) < channel->loss) {
-        channel->counts.lost++;
-        net->account.lost++;
-        return true;
-    }
     struct frame *frame = frame_new(net, stored);
     if (!frame)
         return false;
+    channel->counts.packets++;
+    channel->counts.bytes += wire;
+    net->account.sent++;
     frame->arrives = arrives;
     frame->stored = stored;
     frame->wire = wire;
@@ -114,15 +115,32 @@ static bool channel_put(struct channel *channel, const uint8_t *bytes, uint32_t 
     return true;
 }
 
+/* The bytes of data that wait at the port. They only grow between two departures, so a look at
+ * each departure finds the most there ever were. */
+static uint64_t queue_bytes(const struct channel *channel)
+{
+    const struct tm_queue *queues = channel->port->tm.queues;
+    return queues[DATA_QUEUE].bytes + queues[REST_QUEUE].bytes;
+}
+
+static bool switch_puts(struct channel *channel, const uint8_t *frame, uint32_t stored,
+                        uint32_t wire, ns_t when)
+{
+    uint64_t queue = queue_bytes(channel) + wire;
+    if (queue > channel->counts.max_queue_bytes)
+        channel->counts.max_queue_bytes = queue;
+    return channel_put(channel, frame, stored, wire, when);
+}
+
 static bool switch_sends(void *driver, const uint8_t *frame, uint32_t len, ns_t when)
 {
-    return channel_put(driver, frame, len, len, when);
+    return switch_puts(driver, frame, len, len, when);
 }
 
 static bool switch_sends_cut(void *driver, const uint8_t *frame, uint32_t len, uint32_t absent,
                              ns_t when)
 {
-    return channel_put(driver, frame, len, len + absent, when);
+    return switch_puts(driver, frame, len, len + absent, when);
 }
 
 static void switch_closes(void *driver) { (void)driver; }
@@ -162,7 +180,15 @@ static void channel_arrival(struct evq_event *event, ns_t now)
     if (channel->head)
         evq_schedule(&net->queue, event, channel->head->arrives, ARRIVALS);
     net->account.under_way--;
+    if (SW_UNLIKELY(channel->is_down)) {
+        net->account.lost++;
+        channel->counts.lost++;
+        frame_release(net, frame);
+        return;
+    }
     net->account.delivered++;
+    if (SW_UNLIKELY(channel->record != NULL))
+        record_frame(channel->record, frame->bytes, frame->stored, frame->wire, now);
     if (to->sw)
         sw_receive_cut(to->sw, channel->to_port, frame->bytes, frame->stored,
                        frame->wire - frame->stored, now);
@@ -180,6 +206,61 @@ static void transfer_ended(void *ctx, const struct transfer *transfer)
     net->queue.stop = --net->open == 0;
 }
 
+/* Notes */
+
+/* Forget every second moment, and look half as often from now on. */
+static void thin_samples(struct net *net)
+{
+    uint64_t kept = 0, moment = 0;
+    for (uint64_t i = 0; i < net->n_samples; i++) {
+        moment += i && net->samples[i].at != net->samples[i - 1].at;
+        if (moment % 2 == 0)
+            net->samples[kept++] = net->samples[i];
+    }
+    net->n_samples = kept;
+    net->sample_interval *= 2;
+}
+
+static void sample(struct evq_event *event, ns_t now)
+{
+    struct net *net = (struct net *)((char *)event - offsetof(struct net, sampler));
+    if (net->n_samples + net->n_channels > net->most_samples)
+        thin_samples(net);
+    for (uint32_t i = 0; i < net->n_channels && net->n_samples < net->most_samples; i++) {
+        struct channel *channel = net->channels[i];
+        uint64_t queue = channel->port ? queue_bytes(channel) : 0;
+        if (!queue && channel->counts.bytes == channel->sampled_bytes)
+            continue;
+        channel->sampled_bytes = channel->counts.bytes;
+        net->samples[net->n_samples++] = (struct net_sample){
+            .at = now, .channel = i, .queue_bytes = (uint32_t)queue, .bytes = channel->counts.bytes};
+    }
+    if (net->queue.used) /* else nothing is to come */
+        evq_schedule(&net->queue, event, now + net->sample_interval, SAMPLES);
+}
+
+void net_sample(struct net *net, ns_t interval, uint32_t most)
+{
+    net->samples = malloc(most * sizeof *net->samples);
+    net->most_samples = net->samples ? most : 0;
+    net->sample_interval = interval;
+    net->sampler.happen = sample;
+    if (net->samples)
+        evq_schedule(&net->queue, &net->sampler, net->queue.now + interval, SAMPLES);
+}
+
+const struct net_sample *net_samples(const struct net *net, uint64_t *count)
+{
+    *count = net->n_samples;
+    return net->samples;
+}
+
+bool net_record(struct net *net, uint32_t channel, const char *path)
+{
+    net->channels[channel]->record = record_open(path);
+    return net->channels[channel]->record != NULL;
+}
+
 /* Building */
 
 struct net *net_new(uint64_t seed)
@@ -190,7 +271,7 @@ struct net *net_new(uint64_t seed)
         return NULL;
     }
     if (net)
-        net->random = seed * 2 + 1;
+        pkt_pool_init(&net->pool);
     return net;
 }
 
@@ -203,9 +284,12 @@ void net_free(struct net *net)
             next = frame->next;
             free(frame);
         }
+        record_close(net->channels[i]->record);
         free(net->channels[i]);
     }
     for (uint32_t i = 0; i < net->n_nodes; i++) {
+        if (net->nodes[i]->sw) /* blocks it holds still go where it then belongs */
+            net->nodes[i]->sw->pool = net->nodes[i]->own_pool;
         if (net->nodes[i]->script.plan)
             plan_free(net->nodes[i]->script.plan);
         free(net->nodes[i]);
@@ -215,6 +299,8 @@ void net_free(struct net *net)
             next = frame->next;
             free(frame);
         }
+    pkt_pool_free(&net->pool);
+    free(net->samples);
     free(net->channels);
     free(net->nodes);
     evq_free(&net->queue);
@@ -251,6 +337,8 @@ int64_t net_add_switch(struct net *net, struct sw *sw)
     if (!node)
         return -1;
     node->sw = sw;
+    node->own_pool = sw->pool;
+    sw->pool = &net->pool;
     sw->keep_on_wire = false; /* a channel does that */
     return net->n_nodes - 1;
 }
@@ -285,6 +373,8 @@ int64_t net_add_channel(struct net *net, uint32_t from, uint32_t from_port, uint
     }
     *channel = (struct channel){.arrival.happen = channel_arrival,
                                 .net = net,
+                                .from = net->nodes[from],
+                                .from_port = from_port,
                                 .to = net->nodes[to],
                                 .to_port = to_port,
                                 .rate = rate,
@@ -296,14 +386,22 @@ int64_t net_add_channel(struct net *net, uint32_t from, uint32_t from_port, uint
     else if (!sw_attach(node->sw, from_port, &SWITCH_PORT, channel)) {
         free(channel);
         return -1;
+    } else {
+        channel->port = node->sw->ports[from_port];
     }
     net->channels[net->n_channels++] = channel;
     return net->n_channels - 1;
 }
 
-void net_set_loss(struct net *net, uint32_t channel, uint32_t share)
+void net_set_up(struct net *net, uint32_t number, bool is_up)
 {
-    net->channels[channel]->loss = share;
+    struct channel *channel = net->channels[number];
+    ns_t now = net->queue.now;
+    channel->is_down = !is_up;
+    if (channel->from->sw) {
+        sw_set_up(channel->from->sw, channel->from_port, is_up, now);
+        node_service(channel->from, now);
+    }
 }
 
 /* Running */
@@ -335,6 +433,11 @@ void net_wake(struct net *net, uint32_t node) { node_service(net->nodes[node], n
 
 uint64_t net_open_transfers(const struct net *net) { return net->open; }
 
+bool net_is_quiet(const struct net *net)
+{
+    return net->queue.used == (net->sampler.slot ? 1 : 0);
+}
+
 void net_account(const struct net *net, struct net_account *account)
 {
     *account = net->account;
@@ -356,4 +459,50 @@ bool net_host_report(struct net *net, uint32_t node, int file)
     }
     script_report(net->nodes[node]->script.plan, stream, net->queue.now);
     return fclose(stream) == 0;
+}
+
+void net_host_times(struct net *net, uint32_t node, int64_t *starts, int64_t *ends, uint64_t count)
+{
+    uint32_t transfers;
+    const struct transfer *transfer = plan_transfers(net->nodes[node]->script.plan, &transfers);
+    for (const struct transfer *end = transfer + transfers; transfer < end; transfer++) {
+        uint32_t id = transfer->message.id;
+        if (id >= count)
+            continue;
+        if (transfer->kind != TRANSFER_RECEIVE && transfer->start != NS_NEVER)
+            starts[id] = (int64_t)transfer->start;
+        if (transfer->kind != TRANSFER_SEND && transfer->state == TRANSFER_DONE)
+            ends[id] = (int64_t)transfer->end;
+    }
+}
+
+#define PRIORITIES 8
+
+uint32_t net_host_counters(struct net *net, uint32_t node, uint64_t *values, uint32_t room)
+{
+    const struct ep_counters *counters =
+        ep_counters(plan_endpoint(net->nodes[node]->script.plan), net->queue.now);
+    uint32_t n = 0;
+#define COUNTER(name, about) \
+    if (n < room)            \
+        values[n] = counters->name; \
+    n++;
+    EP_COUNTERS(COUNTER)
+#undef COUNTER
+    for (unsigned priority = 0; priority < PRIORITIES; priority++, n++)
+        if (n < room)
+            values[n] = counters->paused_ns[priority];
+    return n;
+}
+
+const char *net_counter_name(uint32_t number)
+{
+    static const char *const NAMES[] = {
+#define COUNTER(name, about) #name,
+        EP_COUNTERS(COUNTER)
+#undef COUNTER
+        "paused_0_ns", "paused_1_ns", "paused_2_ns", "paused_3_ns",
+        "paused_4_ns", "paused_5_ns", "paused_6_ns", "paused_7_ns",
+    };
+    return number < sizeof NAMES / sizeof *NAMES ? NAMES[number] : NULL;
 }

@@ -8,7 +8,10 @@
  * event, the time at which it asked to be woken. So the event queue stays as small as the fabric,
  * however many packets are in it.
  *
- * Every frame that was sent is under way, was delivered, or was lost on purpose: net_account.
+ * Every frame that was sent is under way, was delivered, or was lost with a link: net_account.
+ *
+ * While it runs, a net may note what channels carry and how long their queues are (net_sample), and
+ * record the frames of a channel (net_record).
  */
 #ifndef NET_H
 #define NET_H
@@ -26,6 +29,14 @@ struct net_account {
 
 struct net_channel_report {
     uint64_t packets, bytes, lost;
+    uint64_t max_queue_bytes; /* of data, at the port that sends into it; 0 for a host's */
+};
+
+struct net_sample {
+    ns_t at;
+    uint32_t channel;
+    uint32_t queue_bytes;
+    uint64_t bytes; /* carried since the simulation began */
 };
 
 struct net *net_new(uint64_t seed); /* NULL when memory is out */
@@ -43,22 +54,41 @@ const char *net_host_line(struct net *net, uint32_t node, const char *line);
 int64_t net_add_channel(struct net *net, uint32_t from, uint32_t from_port, uint32_t to,
                         uint32_t to_port, bps_t rate, uint32_t overhead, ns_t delay);
 
-/* Lose this share of what a channel carries, in 2^-32. */
-void net_set_loss(struct net *net, uint32_t channel, uint32_t share);
+/* Cut a channel, with what is under way in it, or mend it; the ports at its ends notice. */
+void net_set_up(struct net *net, uint32_t channel, bool is_up);
+
+/* Record what a channel delivers into a capture file: false, and errno tells, if it cannot be
+ * written. Frames are as long as they are stored; their true length is beside. */
+bool net_record(struct net *net, uint32_t channel, const char *path);
+
+/* Note every channel that is in use, at intervals; those grow so that there are never more than
+ * `most` notes. */
+void net_sample(struct net *net, ns_t interval, uint32_t most);
+const struct net_sample *net_samples(const struct net *net, uint64_t *count);
 
 /* Let the hosts begin. */
 void net_start(struct net *net);
 
-/* Run until a time, a number of events, or the end of all transfers. Returns the time. */
+/* Run until a time, a number of events, the end of all transfers, or until nothing can happen any
+ * more. Returns the time. */
 ns_t net_run(struct net *net, ns_t until, uint64_t most_events);
 
 /* After something was done to a switch from outside: let it act on it. */
 void net_wake(struct net *net, uint32_t node);
 
 uint64_t net_open_transfers(const struct net *net);
+bool net_is_quiet(const struct net *net); /* nothing will ever happen again */
 void net_account(const struct net *net, struct net_account *account);
 void net_channel_report(const struct net *net, uint32_t channel, struct net_channel_report *report);
 /* A host's report as text (traffic/core/script.h), to a file that is open for writing. */
 bool net_host_report(struct net *net, uint32_t node, int file);
+/* By transfer: when it was posted, into starts, if the host sends it; when it was delivered, into
+ * ends, if the host receives it; both if it computes. Others, and what never happened, are left
+ * alone. */
+void net_host_times(struct net *net, uint32_t node, int64_t *starts, int64_t *ends, uint64_t count);
+/* A host's counters, in the order of net_counter_name; the last 8 are the time each priority was
+ * paused. Returns how many there are; at most `room` are written. */
+uint32_t net_host_counters(struct net *net, uint32_t node, uint64_t *values, uint32_t room);
+const char *net_counter_name(uint32_t number); /* NULL beyond the last */
 
 #endif

@@ -8,14 +8,21 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Mapping
+from array import array
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Self
+from pathlib import Path
+from typing import NamedTuple, Self
 
+from controller import LinkSpec
 from lab.sim import native
 from switch.dataplane import Dataplane
-from topologies import Fabric, Node, NodeKind
+from topologies import Fabric, Link, Node, NodeKind
+from traffic.collectives import NEVER, Timeline
 from traffic.endpoint import EndpointPlan, EndpointReport, read_report
+
+OVERHEAD_BYTES = 24  # preamble and start 8, FCS 4, gap 12
+_UNLIMITED_PACKETS, _UNLIMITED_BYTES = 1 << 20, 1 << 30  # the program's own limits are the limits
 
 
 class SimulationError(Exception):
@@ -32,21 +39,41 @@ class Account:
     under_way: int
     events: int
 
+    @property
+    def balances(self) -> bool:
+        """Whether no frame came from nowhere or went there."""
+        return self.sent == self.delivered + self.lost + self.under_way
+
 
 @dataclass(frozen=True, slots=True)
-class Wire:
-    """What all links are like."""
+class ChannelReport:
+    """What a channel carried, lost with it when it was cut, and the longest its queue was."""
 
-    rate_bps: int
-    delay_ns: int
-    overhead_bytes: int = 24  # preamble and start 8, FCS 4, gap 12
+    packets: int
+    bytes: int
+    lost: int
+    max_queue_bytes: int
+
+
+class Sample(NamedTuple):
+    """A channel at a time: the queue before it, and what it has carried since the beginning."""
+
+    at_ns: int
+    channel: str
+    queue_bytes: int
+    bytes: int
 
 
 class Simulation:
-    """Switches and hosts under one virtual clock."""
+    """Switches and hosts under one virtual clock; channels are named ``leaf1>spine2``."""
 
     def __init__(
-        self, fabric: Fabric, planes: Mapping[Node, Dataplane], wire: Wire, *, seed: int = 1
+        self,
+        fabric: Fabric,
+        planes: Mapping[Node, Dataplane],
+        cable: Callable[[Link], LinkSpec],
+        *,
+        seed: int = 1,
     ) -> None:
         self._native = native.library()
         self._net = self._native.net_new(seed)
@@ -56,8 +83,8 @@ class Simulation:
         for node in (*fabric.switches, *fabric.hosts):
             self._add_node(node)
         for link in fabric.links:
-            self._add_channel(link.a, link.a_port, link.b, link.b_port, wire)
-            self._add_channel(link.b, link.b_port, link.a, link.a_port, wire)
+            self._add_channel(link.a, link.a_port, link.b, link.b_port, cable(link))
+            self._add_channel(link.b, link.b_port, link.a, link.a_port, cable(link))
 
     def _add_node(self, node: Node) -> None:
         if node.kind is NodeKind.HOST:
@@ -66,22 +93,28 @@ class Simulation:
             number = self._native.net_add_switch(self._net, self._planes[node].handle)
         self._numbers[node] = number
 
-    def _add_channel(self, a: Node, a_port: int, b: Node, b_port: int, wire: Wire) -> None:
+    def _add_channel(self, a: Node, a_port: int, b: Node, b_port: int, cable: LinkSpec) -> None:
         if a.kind is not NodeKind.HOST:
-            self._planes[a].configure_port(
+            plane = self._planes[a]
+            plane.configure_port(
                 a_port,
-                rate_bps=wire.rate_bps,
-                delay_ns=wire.delay_ns,
-                overhead_bytes=wire.overhead_bytes,
+                rate_bps=cable.rate_bps,
+                delay_ns=cable.delay_ns,
+                overhead_bytes=OVERHEAD_BYTES,
+            )
+            plane.set_queue_limits(
+                a_port, None, packets=_UNLIMITED_PACKETS, bytes_=_UNLIMITED_BYTES
             )
         number = self._native.net_add_channel(
             self._net,
             *(self._numbers[a], a_port, self._numbers[b], b_port),
-            *(wire.rate_bps, wire.overhead_bytes, wire.delay_ns),
+            *(cable.rate_bps, OVERHEAD_BYTES, cable.delay_ns),
         )
         if number < 0:
             raise SimulationError(f"{a} port {a_port} is in use, or memory is out")
         self._channels[f"{a}>{b}"] = number
+
+    # --- before it runs --------------------------------------------------------------------------
 
     def set_plan(self, host: Node, plan: EndpointPlan) -> None:
         """Give a host what it has to do."""
@@ -90,9 +123,17 @@ class Simulation:
             if problem:
                 raise SimulationError(f"{host}: {problem.decode()}: {line[:80]}")
 
-    def set_loss(self, channel: str, rate: float) -> None:
-        """Lose this share of the frames of a channel such as ``leaf1>spine2``."""
-        self._native.net_set_loss(self._net, self._channels[channel], round(rate * (2**32 - 1)))
+    def record(self, channel: str, path: Path) -> None:
+        """Record what a channel delivers."""
+        if not self._native.net_record(self._net, self._channels[channel], os.fsencode(path)):
+            reason = os.strerror(ctypes.get_errno())
+            raise SimulationError(f"{path} cannot be written: {reason}")
+
+    def sample(self, interval_ns: int, most: int) -> None:
+        """Note all channels in use at intervals, which grow if there would be too many notes."""
+        self._native.net_sample(self._net, interval_ns, most)
+
+    # --- running ---------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Let the hosts begin, now."""
@@ -104,9 +145,30 @@ class Simulation:
         return int(self._native.net_run(self._net, until, most_events))
 
     @property
+    def now_ns(self) -> int:
+        """The time."""
+        return self.run(0, 0)
+
+    def set_up(self, link: Link, *, is_up: bool) -> None:
+        """Cut a link, with what is under way in it, or mend it."""
+        for channel in (f"{link.a}>{link.b}", f"{link.b}>{link.a}"):
+            self._native.net_set_up(self._net, self._channels[channel], is_up)
+
+    def wake(self, switch: Node) -> None:
+        """After something was done to a switch from outside: let it act on it."""
+        self._native.net_wake(self._net, self._numbers[switch])
+
+    @property
     def open_transfers(self) -> int:
         """Transfers that have neither ended nor failed."""
         return int(self._native.net_open_transfers(self._net))
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing will ever happen again."""
+        return bool(self._native.net_is_quiet(self._net))
+
+    # --- what happened ---------------------------------------------------------------------------
 
     def account(self) -> Account:
         """Where every frame is."""
@@ -116,8 +178,43 @@ class Simulation:
             account.sent, account.delivered, account.lost, account.under_way, account.events
         )
 
+    def channel(self, name: str) -> ChannelReport:
+        """What a channel carried."""
+        found = native.ChannelReport()
+        self._native.net_channel_report(self._net, self._channels[name], ctypes.byref(found))
+        return ChannelReport(found.packets, found.bytes, found.lost, found.max_queue_bytes)
+
+    def samples(self) -> list[Sample]:
+        """All notes, in the order of time."""
+        names = list(self._channels)
+        count = ctypes.c_uint64()
+        notes = self._native.net_samples(self._net, ctypes.byref(count))
+        return [
+            Sample(note.at, names[note.channel], note.queue_bytes, note.bytes)
+            for note in (notes[at] for at in range(count.value))
+        ]
+
+    def timeline(self, hosts: tuple[Node, ...], transfers: int) -> Timeline:
+        """When everything of a schedule happened, its ranks being these hosts."""
+        starts, ends = (array("q", [NEVER]) * transfers for _ in range(2))
+        for host in hosts:
+            self._native.net_host_times(
+                self._net,
+                self._numbers[host],
+                *(column.buffer_info()[0] for column in (starts, ends)),
+                transfers,
+            )
+        return Timeline(starts, ends)
+
+    def counters(self, host: Node) -> dict[str, int]:
+        """What a host's endpoint counted."""
+        names = native.counter_names()
+        values = (ctypes.c_uint64 * len(names))()
+        self._native.net_host_counters(self._net, self._numbers[host], values, len(names))
+        return dict(zip(names, values, strict=True))
+
     def report(self, host: Node) -> EndpointReport:
-        """What became of a host's plan."""
+        """What became of a host's plan, in full."""
         memory = os.memfd_create("report")
         try:
             if not self._native.net_host_report(self._net, self._numbers[host], memory):

@@ -4,6 +4,7 @@ import pytest
 
 from lab import scenario
 from lab.errors import ScenarioError
+from lab.traffic import AllPairs
 
 
 def test_every_shipped_scenario_is_sound_and_named_after_its_file() -> None:
@@ -16,14 +17,16 @@ def test_every_shipped_scenario_is_sound_and_named_after_its_file() -> None:
 
 def test_set_overrides_any_key() -> None:
     loaded = scenario.load("hello", ("traffic.bytes=1MB", "topology.spines=4", "seed=7"))
-    assert (loaded.traffic.bytes, loaded.topology.spines, loaded.seed) == (1_000_000, 4, 7)
+    assert loaded.traffic == AllPairs(bytes=1_000_000)
+    assert (loaded.topology.spines, loaded.seed) == (4, 7)
 
 
 @pytest.mark.parametrize(
     ("written", "size"), [("12", 12), ("16KB", 16_000), ("1.5 MB", 1_500_000), ("2KiB", 2048)]
 )
 def test_sizes(written: str, size: int) -> None:
-    assert scenario.load("hello", (f"traffic.bytes={written}",)).traffic.bytes == size
+    loaded = scenario.load("hello", (f"traffic.bytes={written}",))
+    assert loaded.traffic == AllPairs(bytes=size)
 
 
 @pytest.mark.parametrize(
@@ -33,7 +36,7 @@ def test_sizes(written: str, size: int) -> None:
         ("nowhere/x.yaml", (), "no scenario file"),
         ("hello", ("topology.spine=3",), "topology.spine'; did you mean 'topology.spines'"),
         ("hello", ("trafic.bytes=3",), "unknown key 'trafic'; did you mean 'traffic'"),
-        ("hello", ("traffic.bytes=many",), "'many' is not a size"),
+        ("hello", ("traffic.bytes=many",), "'many' is not understood; write a number of bytes"),
         ("hello", ("traffic.bytes=0",), "traffic.bytes"),
         ("hello", ("link.mtu=1500",), "link.mtu"),
         ("hello", ("topology.leaves=0",), "leaves is 0; it must be from 1 to"),
@@ -41,6 +44,18 @@ def test_sizes(written: str, size: int) -> None:
         ("hello", ("name.first=x",), "'name' is a value, not a section"),
         ("hello", ("traffic.bytes",), "write it as KEY=VALUE"),
         ("hello", ("seed=-1",), "seed"),
+        ("hello", ("traffic.kind=incats",), "did you mean 'incast'"),
+        ("hello", ("traffic.sender=3",), "unknown key 'traffic.sender'"),
+        (
+            "hello",
+            ("loss.links=[leaf1-spine9]",),
+            "no link 'leaf1-spine9' in this fabric; did you mean",
+        ),
+        ("hello", ("buffer.bytes=10KB",), "too small"),
+        ("hello", ("buffer.alpha=0.3",), "power of two"),
+        ("hello", ("ecn.kmin=5MB",), "kmin must be less"),
+        ("hello", ("lb.policy=magic",), "lb.policy"),
+        ("hello", ("transport.cc=bbr",), "transport.cc"),
     ],
 )
 def test_a_mistake_is_named(name: str, changes: tuple[str, ...], complaint: str) -> None:

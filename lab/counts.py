@@ -1,0 +1,93 @@
+"""The fabric program's counters and registers, read over P4Runtime."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+
+import finsy as fy
+
+from controller import Target
+from controller.settings import LOSSLESS_PRIORITY
+from controller.tables import DROP_REASONS
+from lab.errors import RunError
+from lab.outcome import PortCounts, SwitchCounts, Traffic
+
+_PRIORITIES = range(8)
+_ANSWER_TIMEOUT_S = 60.0
+
+
+def read_counts(
+    targets: Iterable[Target], ports: Mapping[str, Iterable[int]]
+) -> dict[str, SwitchCounts]:
+    """What every switch has counted so far, at the ports named for it."""
+
+    async def read_one(target: Target) -> tuple[str, SwitchCounts]:
+        options = fy.SwitchOptions(
+            p4info=target.p4info, p4blob=target.program, device_id=target.device_id
+        )
+        async with fy.Switch(target.name, target.address, options) as switch:
+            return target.name, await _counts(switch, tuple(ports[target.name]))
+
+    async def read_all() -> dict[str, SwitchCounts]:
+        return dict(await asyncio.gather(*map(read_one, targets)))
+
+    try:
+        return asyncio.run(asyncio.wait_for(read_all(), _ANSWER_TIMEOUT_S))
+    except TimeoutError:
+        raise RunError("the switches did not tell their counters in time") from None
+    except fy.P4ClientError as error:
+        raise RunError(f"a switch would not tell its counters: {error}") from None
+
+
+async def _counts(switch: fy.Switch, ports: tuple[int, ...]) -> SwitchCounts:
+    by_port = [fy.P4CounterEntry(name, index=port) for name in _BY_PORT for port in ports]
+    by_queue = [
+        fy.P4CounterEntry(name, index=_queue(port, priority))
+        for name in _BY_QUEUE
+        for port in ports
+        for priority in _PRIORITIES
+    ]
+    reasons = [fy.P4CounterEntry("dropped", index=at) for at in range(len(DROP_REASONS))]
+    pauses = [
+        fy.P4RegisterEntry("pause_total", index=_queue(port, LOSSLESS_PRIORITY)) for port in ports
+    ]
+    counters: dict[tuple[str, int], Traffic] = {}
+    registers: dict[int, int] = {}
+    # finsy declares the overloads of read() as coroutines; what it returns is a generator.
+    async for cell in switch.read([*by_port, *by_queue, *reasons, *pauses]):  # type: ignore[attr-defined]
+        if isinstance(cell, fy.P4CounterEntry):
+            key = (cell.counter_id.split(".")[-1], cell.index or 0)
+            counters[key] = Traffic(cell.packet_count, cell.byte_count)
+        else:
+            registers[cell.index or 0] = int(cell.data)
+
+    def packets(name: str, port: int) -> int:
+        return sum(counters[name, _queue(port, priority)].packets for priority in _PRIORITIES)
+
+    return SwitchCounts(
+        {
+            port: PortCounts(
+                received=counters["received", port],
+                sent=counters["sent", port],
+                marked=counters["marked", port].packets,
+                xoff_sent=packets("xoff_sent", port),
+                xon_sent=packets("xon_sent", port),
+                paused_ns=registers[_queue(port, LOSSLESS_PRIORITY)],
+            )
+            for port in ports
+        },
+        {
+            reason: counters["dropped", at].packets
+            for at, reason in enumerate(DROP_REASONS)
+            if counters["dropped", at].packets
+        },
+    )
+
+
+_BY_PORT = ("received", "sent", "marked")
+_BY_QUEUE = ("xoff_sent", "xon_sent")
+
+
+def _queue(port: int, priority: int) -> int:
+    return port * len(_PRIORITIES) + priority

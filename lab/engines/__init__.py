@@ -1,0 +1,23 @@
+"""Engines: what runs an experiment.
+
+An engine is a function ``run(experiment, options, stages) -> Outcome``. It builds the fabric, lets
+the hosts carry out their plans, and hands back what happened; what that means is for `lab.result`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+ENGINES = ("mininet", "sim")
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """How an experiment is to be run."""
+
+    out: Path
+    engine: str = "mininet"
+    pcap: tuple[str, ...] = ()  # links to record; "all" for all of them
+    prompt: bool = False
+    dilation: float | None = None  # none: chosen by the engine

@@ -1,0 +1,170 @@
+"""The simulator as an engine: everything in this process, under a virtual clock.
+
+It runs in slices, between which it shows how far it is, does what is to happen to links, and may be
+interrupted: what was measured until then is kept.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from contextlib import ExitStack
+
+from controller import plans_of
+from lab import program
+from lab.engines import RunOptions
+from lab.errors import RunError
+from lab.experiment import Experiment
+from lab.outcome import Note, Outcome
+from lab.scenario import Fault
+from lab.show import Stage, Stages
+from lab.sim import SimulatedSwitches, Simulation, SimulationError
+
+_SLICE_EVENTS = 200_000  # a tenth of a second's work
+_NOTES_INTERVAL_NS = 1000
+_MOST_NOTES = 100_000
+
+
+def run(experiment: Experiment, options: RunOptions, stages: Stages) -> Outcome:
+    """Simulate an experiment."""
+    with ExitStack() as stack:
+        try:
+            return _run(experiment, options, stages, stack)
+        except SimulationError as error:
+            raise RunError(str(error)) from None
+
+
+def _run(experiment: Experiment, options: RunOptions, stages: Stages, stack: ExitStack) -> Outcome:
+    fabric = experiment.fabric
+    with stages("Compiling the fabric program"):
+        built = program.build(options.out)
+    with stages("Building switches", len(fabric.switches)) as stage:
+        switches = stack.enter_context(
+            SimulatedSwitches(fabric.switches, built, seed=experiment.scenario.seed)
+        )
+        plans = plans_of(fabric, experiment.settings)
+        for switch in fabric.switches:
+            switches.install(switch, plans[switch.name])
+            stage.advance()
+        stage.note = f"{len(fabric.switches)} switches, {len(fabric.hosts)} hosts"
+
+    simulation = stack.enter_context(
+        Simulation(fabric, switches.planes, experiment.cable, seed=experiment.scenario.seed)
+    )
+    simulation.sample(_NOTES_INTERVAL_NS, _MOST_NOTES)
+    with stages("Giving hosts their plans", len(fabric.hosts)) as stage:
+        for rank, host in enumerate(fabric.hosts):
+            simulation.set_plan(host, experiment.plan(rank, carries_payload=False))
+            stage.advance()
+        stage.note = f"{len(experiment.schedule):,} transfers"
+    _record(simulation, experiment, options)
+    with stages("Simulating") as stage:
+        simulation.start()
+        ended = _Course(experiment, simulation, stage).run()
+    return _outcome(experiment, switches, simulation, ended)
+
+
+def _record(simulation: Simulation, experiment: Experiment, options: RunOptions) -> None:
+    """Record the links asked for, both directions."""
+    if not options.pcap:
+        return
+    folder = options.out / "pcaps"
+    folder.mkdir(exist_ok=True)
+    links = {link.name: link for link in experiment.fabric.links}
+    for name in links if "all" in options.pcap else options.pcap:
+        if name not in links:
+            raise RunError(
+                f"there is no link '{name}' to record",
+                "A link is named after its ends, the one nearer to the hosts first: leaf1-spine2.",
+            )
+        link = links[name]
+        for src, dst in ((link.a, link.b), (link.b, link.a)):
+            simulation.record(f"{src}>{dst}", folder / f"{src}-{dst}.pcap")
+
+
+class _Course:
+    """A run under way."""
+
+    def __init__(self, experiment: Experiment, simulation: Simulation, stage: Stage) -> None:
+        self._simulation = simulation
+        self._stage = stage
+        self._limit_ns = experiment.scenario.limit_ns
+        self._transfers = max(1, simulation.open_transfers)
+        self._links = {link.name: link for link in experiment.fabric.links}
+        self._faults = deque(sorted(experiment.scenario.faults, key=lambda fault: fault.at_ns))
+        self._began = time.perf_counter()
+
+    def run(self) -> str | None:
+        """Run to the end; why it is not the end of all transfers, if it is not."""
+        try:
+            now_ns = 0
+            while self._simulation.open_transfers and now_ns < self._limit_ns:
+                now_ns = self._slice()
+                if self._simulation.is_quiet and not self._faults:
+                    return f"{self._simulation.open_transfers} transfers will never end"
+        except KeyboardInterrupt:
+            return "interrupted"
+        if self._simulation.open_transfers:
+            return f"the limit of {self._limit_ns:,} ns was reached"
+        return None
+
+    def _slice(self) -> int:
+        until_ns = min([self._limit_ns, *(fault.at_ns for fault in self._faults)])
+        now_ns = self._simulation.run(until_ns, _SLICE_EVENTS)
+        while self._faults and self._faults[0].at_ns <= now_ns:
+            self._happen(self._faults.popleft())
+        self._show(now_ns)
+        return now_ns
+
+    def _happen(self, fault: Fault) -> None:
+        self._simulation.set_up(self._links[fault.link], is_up=fault.action == "up")
+
+    def _show(self, now_ns: int) -> None:
+        took_s = max(1e-6, time.perf_counter() - self._began)
+        delivered = self._simulation.account().delivered
+        done = 1 - self._simulation.open_transfers / self._transfers
+        left = f", {took_s / done - took_s:.0f} s to go" if 0.02 < done < 1 else ""
+        self._stage.note = (
+            f"{now_ns / 1e6:.3f} ms, {delivered:,} packet-hops, {delivered / took_s / 1e6:.2f} M/s"
+        )
+        self._stage.tell(f"{done:.0%}  {self._stage.note}{left}")
+
+
+def _outcome(
+    experiment: Experiment,
+    switches: SimulatedSwitches,
+    simulation: Simulation,
+    ended: str | None,
+) -> Outcome:
+    """Gather what happened, and prove that nothing is missing."""
+    account = simulation.account()
+    if not account.balances:
+        raise RunError(f"frames are missing: {account}; the simulator is wrong, and so is this run")
+    switches.check_accounts()
+    fabric = experiment.fabric
+    now_ns = simulation.now_ns
+    channels = {
+        f"{src}>{dst}": simulation.channel(f"{src}>{dst}")
+        for link in fabric.links
+        for src, dst in ((link.a, link.b), (link.b, link.a))
+    }
+    return Outcome(
+        timeline=simulation.timeline(fabric.hosts, len(experiment.schedule)),
+        switches={
+            switch: switches.counts(switch, fabric.ports(switch), now_ns)
+            for switch in fabric.switches
+        },
+        endpoints={host: simulation.counters(host) for host in fabric.hosts},
+        end_ns=now_ns,
+        max_queue_bytes={
+            name: report.max_queue_bytes
+            for name, report in channels.items()
+            if report.max_queue_bytes
+        },
+        cut_frames={name: report.lost for name, report in channels.items() if report.lost},
+        notes=tuple(
+            Note(sample.at_ns, sample.channel, sample.queue_bytes, sample.bytes)
+            for sample in simulation.samples()
+        ),
+        ended=ended,
+    )

@@ -1,0 +1,166 @@
+"""An experiment: a scenario with everything worked out that no engine needs to know better."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from ipaddress import IPv4Address
+
+from controller import LinkSpec, Settings
+from controller.tables import Site as SwitchSite
+from lab.scenario import Scenario
+from lab.settings import controller_settings, endpoint_config
+from lab.traffic import make_workload
+from topologies import Fabric, Link, Node, NodeKind
+from topologies.fabric import Speed
+from traffic.collectives import LocalTransfer, Schedule, local_part
+from traffic.endpoint import (
+    CongestionControl,
+    EndpointPlan,
+    QueuePair,
+    Transfer,
+    TransferKind,
+)
+from traffic.frames import FlowAddress
+from traffic.jobs import Workload
+from traffic.patterns.flows import udp_source_port
+
+_KINDS = {
+    "send": TransferKind.SEND, "receive": TransferKind.RECEIVE, "work": TransferKind.COMPUTE,
+}  # fmt: skip
+_FIRST_QUEUE_PAIR = 0x100
+Path = tuple[int, int, int]  # source, destination and channel: what has a queue pair of its own
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A scenario, its fabric, what its switches are told and what its hosts do."""
+
+    scenario: Scenario
+    fabric: Fabric
+    settings: Settings
+    workload: Workload
+
+    @classmethod
+    def of(cls, scenario: Scenario) -> Experiment:
+        """Work out a scenario."""
+        fabric = scenario.topology.build()
+        workload = make_workload(scenario.traffic, scenario.site(fabric))
+        if workload.port_shares:
+            rate_bps = controller_settings(scenario, fabric).host_link.rate_bps
+            fabric = _slowed(
+                fabric,
+                {
+                    fabric.hosts[number]: Speed(rate_bps=round(rate_bps * share))
+                    for number, share in workload.port_shares.items()
+                },
+            )
+        return cls(scenario, fabric, controller_settings(scenario, fabric), workload)
+
+    @property
+    def schedule(self) -> Schedule:
+        """All that is sent, and what waits for what."""
+        return self.workload.schedule
+
+    def cable(self, link: Link) -> LinkSpec:
+        """What a link is made of."""
+        return SwitchSite(self.fabric, link.b, self.settings).link(link.b_port)
+
+    @cached_property
+    def host_links(self) -> dict[Node, Link]:
+        """Each host's link."""
+        return {link.a: link for link in self.fabric.links if link.a.kind is NodeKind.HOST}
+
+    # --- what hosts are told --------------------------------------------------------------------
+
+    @cached_property
+    def _numbers(self) -> dict[Path, int]:
+        return {
+            path: _FIRST_QUEUE_PAIR + 2 * at for at, path in enumerate(self.schedule.queue_pairs())
+        }
+
+    @cached_property
+    def _paths_of(self) -> list[list[Path]]:
+        """By rank: the paths it sends or receives on."""
+        paths: list[list[Path]] = [[] for _ in range(self.schedule.ranks)]
+        for path in self._numbers:
+            paths[path[0]].append(path)
+            paths[path[1]].append(path)
+        return paths
+
+    @cached_property
+    def _activity_of(self) -> dict[Path, int]:
+        schedule = self.schedule
+        return dict(
+            zip(
+                zip(schedule.src, schedule.dst, schedule.channel, strict=True),
+                schedule.activity,
+                strict=True,
+            )
+        )
+
+    def plan(self, rank: int, *, carries_payload: bool) -> EndpointPlan:
+        """What a host has to do."""
+        host = self.fabric.hosts[rank]
+        rate_bps = self.cable(self.host_links[host]).rate_bps
+        return EndpointPlan(
+            config=endpoint_config(self.scenario, rate_bps, carries_payload=carries_payload),
+            queue_pairs=tuple(self._queue_pair(path, rank) for path in self._paths_of[rank]),
+            transfers=tuple(self._transfer(rank, part) for part in local_part(self.schedule, rank)),
+        )
+
+    def _queue_pair(self, path: Path, rank: int) -> QueuePair:
+        """A rank's end of a path: an even number where it begins, the next one where it ends."""
+        begins = path[0] == rank
+        number = self._numbers[path]
+        host, peer = (self.fabric.hosts[path[at]] for at in ((0, 1) if begins else (1, 0)))
+        activity = self.schedule.activities[self._activity_of[path]]
+        return QueuePair(
+            number=number if begins else number + 1,
+            flow=FlowAddress(
+                src_mac=self.fabric.mac(host),
+                dst_mac=self.fabric.mac(self.fabric.leaf_of(host)),
+                src=IPv4Address(self.fabric.address(host)),
+                dst=IPv4Address(self.fabric.address(peer)),
+                src_port=self.source_port(path),
+                queue_pair=number + 1 if begins else number,
+            ),
+            priority=activity.priority,
+            dscp=None if activity.priority == _ROCE_PRIORITY else 0,
+            cc=CongestionControl(self.scenario.transport.cc),
+        )
+
+    def source_port(self, path: Path) -> int:
+        """What makes a path differ from others to a hash."""
+        activity = self.schedule.activities[self._activity_of[path]]
+        return udp_source_port(path, activity.source_ports, seed=self.scenario.seed)
+
+    def _transfer(self, rank: int, part: LocalTransfer) -> Transfer:
+        number = None
+        if part.kind == "send":
+            number = self._numbers[rank, part.peer, part.channel]
+        elif part.kind == "receive":
+            number = self._numbers[part.peer, rank, part.channel] + 1
+        return Transfer(
+            id=part.id,
+            kind=_KINDS[part.kind],
+            queue_pair=number,
+            size=part.size,
+            delay_ns=part.delay_ns,
+            after=part.after,
+        )
+
+
+_ROCE_PRIORITY = 3
+
+
+def _slowed(fabric: Fabric, speeds: Mapping[Node, Speed]) -> Fabric:
+    """The same fabric with some hosts' cables of another speed."""
+    copy = Fabric()
+    for link in fabric.links:
+        if link.a.kind is NodeKind.HOST:
+            copy.add_host(link.a, link.b, speeds.get(link.a, link.speed))
+        else:
+            copy.add_link(link.a, link.b, link.speed)
+    return copy

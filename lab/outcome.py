@@ -1,0 +1,108 @@
+"""What an engine hands back of a run: when everything happened, and what everybody counted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from topologies import Node
+from traffic.collectives import Timeline
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Packets and their bytes."""
+
+    packets: int = 0
+    bytes: int = 0
+
+    def since(self, earlier: Traffic) -> Traffic:
+        """What was added after an earlier reading."""
+        return Traffic(self.packets - earlier.packets, self.bytes - earlier.bytes)
+
+
+NOTHING = Traffic()
+
+
+@dataclass(frozen=True, slots=True)
+class PortCounts:
+    """What the fabric program counted at a port."""
+
+    received: Traffic = NOTHING
+    sent: Traffic = NOTHING
+    marked: int = 0
+    xoff_sent: int = 0  # pause frames, of all priorities
+    xon_sent: int = 0
+    paused_ns: int = 0  # how long RoCEv2's queue was held
+
+    def since(self, earlier: PortCounts) -> PortCounts:
+        """What was counted after an earlier reading."""
+        return PortCounts(
+            self.received.since(earlier.received),
+            self.sent.since(earlier.sent),
+            self.marked - earlier.marked,
+            self.xoff_sent - earlier.xoff_sent,
+            self.xon_sent - earlier.xon_sent,
+            self.paused_ns - earlier.paused_ns,
+        )
+
+
+IDLE = PortCounts()
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchCounts:
+    """What a switch counted: by port, and packets it dropped by reason."""
+
+    ports: Mapping[int, PortCounts]
+    dropped: Mapping[str, int]
+
+    def port(self, number: int) -> PortCounts:
+        """A port's counts; one that saw nothing may be missing."""
+        return self.ports.get(number, IDLE)
+
+    def since(self, earlier: SwitchCounts) -> SwitchCounts:
+        """What was counted after an earlier reading."""
+        drops = {
+            reason: packets - earlier.dropped.get(reason, 0)
+            for reason, packets in self.dropped.items()
+        }
+        return SwitchCounts(
+            {number: counts.since(earlier.port(number)) for number, counts in self.ports.items()},
+            {reason: packets for reason, packets in drops.items() if packets},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One direction of a link at a time: the queue before it, what it has carried so far."""
+
+    at_ns: int
+    link: str
+    queue_bytes: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fidelity:
+    """Whether a run can be believed."""
+
+    late_p99_ns: int = 0  # how much later than it should something was done, in fabric time
+    ok: bool = True
+    note: str | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A run, seen from outside."""
+
+    timeline: Timeline
+    switches: Mapping[Node, SwitchCounts]
+    endpoints: Mapping[Node, Mapping[str, int]]  # what each host's adapter counted, by name
+    end_ns: int
+    dilation: float = 1.0
+    max_queue_bytes: Mapping[str, int] = field(default_factory=dict)  # by direction of a link
+    cut_frames: Mapping[str, int] = field(default_factory=dict)  # lost when a link was cut
+    notes: tuple[Note, ...] = ()
+    fidelity: Fidelity = Fidelity()
+    ended: str | None = None  # why a run is not whole

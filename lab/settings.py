@@ -1,0 +1,78 @@
+"""From a scenario to what switches and adapters are told."""
+
+from __future__ import annotations
+
+from controller import Buffer, Ecn, LinkSpec, LoadBalancing, Loss, Pfc, Settings
+from controller.settings import LOSSLESS_PRIORITY
+from lab.scenario import Scenario
+from topologies import Fabric, NodeKind
+from traffic.endpoint import EndpointConfig
+
+HEADERS_BYTES = 200  # Ethernet to ICRC and what telemetry may add, above the path MTU
+GBPS = 1_000_000_000
+
+
+def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0) -> Settings:
+    """What a controller needs to know besides the graph."""
+    link = scenario.link
+    host = LinkSpec(round(link.rate_gbps * GBPS), link.delay_ns)
+    pfc = scenario.pfc
+    return Settings(
+        host_link=host,
+        fabric_link=LinkSpec(
+            rate_bps=_or(link.fabric_rate_gbps, host.rate_bps, GBPS),
+            delay_ns=_or(link.fabric_delay_ns, host.delay_ns),
+        ),
+        max_frame=link.mtu + HEADERS_BYTES,
+        buffer=Buffer(size=scenario.buffer.bytes, alpha=scenario.buffer.alpha),
+        pfc=Pfc(
+            enabled=pfc.enabled,
+            xon_gap=pfc.xon_gap,
+            headroom=pfc.headroom,
+            watchdog_ns=pfc.watchdog_ns,
+        ),
+        ecn=Ecn(**scenario.ecn.model_dump()),
+        lb=LoadBalancing(policy=scenario.lb.policy, flowlet_gap_ns=scenario.lb.flowlet_gap_ns),
+        losses=_losses(scenario, fabric),
+        tick_ns=tick_ns,
+    )
+
+
+def _or(given: float | None, usual: int, unit: int = 1) -> int:
+    return usual if given is None else round(given * unit)
+
+
+def _losses(scenario: Scenario, fabric: Fabric) -> tuple[Loss, ...]:
+    """Where data packets are lost: where they arrive, or, if that is a host, where they leave."""
+    loss = scenario.loss
+    if not loss.rate:
+        return ()
+    made = []
+    for link in fabric.links:
+        is_last = link.a.kind is NodeKind.HOST
+        if link.name not in loss.links and (loss.links or not is_last):
+            continue
+        made.append(
+            Loss(link.b.name, link.b_port, loss.rate, received=False, priority=LOSSLESS_PRIORITY)
+            if is_last
+            else Loss(link.a.name, link.a_port, loss.rate, priority=LOSSLESS_PRIORITY)
+        )
+        if loss.links:
+            made.append(Loss(link.b.name, link.b_port, loss.rate, priority=LOSSLESS_PRIORITY))
+    return tuple(made)
+
+
+def endpoint_config(scenario: Scenario, link_bps: int, *, carries_payload: bool) -> EndpointConfig:
+    """What an adapter is set to."""
+    transport = scenario.transport
+    return EndpointConfig(
+        link_bps=link_bps,
+        mtu=scenario.link.mtu,
+        payload="pattern" if carries_payload else "none",
+        recovery=transport.recovery,
+        window=transport.window,
+        reorder=min(64, transport.window - 1),
+        rto=transport.rto_ns,
+        retry_limit=transport.retry_limit,
+        dcqcn=transport.dcqcn,
+    )

@@ -1,0 +1,153 @@
+"""The controller's words to simulated switches, without a wire: same P4Runtime, same servicer.
+
+What the controller would send in Write requests is encoded as ever and handed to the P4Runtime
+device of each switch directly, so three hundred switches are programmed in seconds, and nothing
+depends on when a packet of a control network arrives. Counters and registers are read from the data
+plane itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Protocol, Self
+
+import finsy as fy
+from finsy.p4entity import encode_updates
+from finsy.proto import p4r
+
+from controller.entities import DefaultAction, Plan
+from controller.settings import LOSSLESS_PRIORITY
+from controller.tables import DROP_REASONS
+from controller.wire import to_finsy
+from lab.errors import RunError
+from lab.outcome import PortCounts, SwitchCounts, Traffic
+from lab.program import BuiltProgram
+from switch.dataplane import Dataplane
+from switch.p4runtime.device import Device
+from topologies import Node
+
+# What the program itself drops is counted by it, with better reasons; so is what it consumes.
+_BY_THE_PROGRAM = ("ingress", "egress")
+_PRIORITIES = 8
+
+
+class SimulatedSwitches:
+    """A switch for each node, all running one program, and what a controller may ask of them."""
+
+    def __init__(self, nodes: Iterable[Node], program: BuiltProgram, *, seed: int = 1) -> None:
+        self._schema = fy.P4Schema(program.p4info)
+        self.planes: dict[Node, Dataplane] = {}
+        self._devices: dict[Node, Device] = {}
+        config = p4r.ForwardingPipelineConfig(
+            p4info=self._schema.p4info, p4_device_config=program.json.read_bytes()
+        )
+        asyncio.run(self._load(tuple(nodes), config, seed))
+
+    async def _load(
+        self, nodes: tuple[Node, ...], config: p4r.ForwardingPipelineConfig, seed: int
+    ) -> None:
+        pipeline = None  # built once: code and symbols are shared, state is not
+        for number, node in enumerate(nodes, 1):
+            self.planes[node] = Dataplane(node.name, seed=seed << 16 | number)
+            device = self._devices[node] = Device(number, self.planes[node])
+            pipeline = pipeline or await device.build(config)
+            device.commit(pipeline)
+
+    def install(self, node: Node, plan: Plan) -> None:
+        """Tell a switch everything it has to know."""
+        words = [
+            ~to_finsy(entity) if isinstance(entity, DefaultAction) else +to_finsy(entity)
+            for entity in plan
+        ]
+        updates = [
+            update
+            for update in encode_updates(words, self._schema)
+            if isinstance(update, p4r.Update)
+        ]
+        errors = self._devices[node].entities.write(updates, atomic=False)
+        for error in errors:
+            if error is not None:
+                raise RunError(f"{node} refused what it was told: {error.message}")
+
+    def counts(self, node: Node, ports: Iterable[int], now_ns: int) -> SwitchCounts:
+        """What a switch has counted so far."""
+        plane = self.planes[node]
+        program = plane.program
+        assert program is not None
+
+        def register(name: str, cell: int) -> int:
+            return plane.read_register(_index(program.registers, name), cell)[0]
+
+        def traffic(name: str, cell: int) -> Traffic:
+            found = plane.read_counter(_index(program.counters, name), cell)[0]
+            return Traffic(found.packets, found.bytes)
+
+        def of_all_priorities(name: str, port: int) -> int:
+            return sum(
+                traffic(name, port * _PRIORITIES + priority).packets
+                for priority in range(_PRIORITIES)
+            )
+
+        def of(port: int) -> PortCounts:
+            queue = port * _PRIORITIES + LOSSLESS_PRIORITY
+            # A pause counts when it is received; what of it is to come has not been waited for.
+            to_come = max(0, register("queue_gate", queue) - now_ns)
+            return PortCounts(
+                received=traffic("received", port),
+                sent=traffic("sent", port),
+                marked=traffic("marked", port).packets,
+                xoff_sent=of_all_priorities("xoff_sent", port),
+                xon_sent=of_all_priorities("xon_sent", port),
+                paused_ns=register("pause_total", queue) - to_come,
+            )
+
+        drops = {
+            reason: traffic("dropped", number).packets for number, reason in enumerate(DROP_REASONS)
+        }
+        drops |= {
+            reason: packets
+            for reason, packets in plane.stats().drops.items()
+            if reason not in _BY_THE_PROGRAM
+        }
+        return SwitchCounts(
+            {port: of(port) for port in ports},
+            {reason: packets for reason, packets in drops.items() if packets},
+        )
+
+    def check_accounts(self) -> None:
+        """Find every packet: out, dropped or held, of those received or copied."""
+        for node, plane in self.planes.items():
+            stats = plane.stats()
+            had, has = stats.received + stats.copies, stats.sent + sum(stats.drops.values())
+            if had != has + stats.held:
+                raise RunError(
+                    f"{node} received or made {had} packets, but {has} left it or were dropped "
+                    f"and it holds {stats.held}: the simulator is wrong, and so is this run"
+                )
+
+    def close(self) -> None:
+        """Release the switches."""
+        for plane in self.planes.values():
+            plane.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class _Named(Protocol):
+    @property
+    def index(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+
+
+def _index(infos: Sequence[_Named], name: str) -> int:
+    """The number of what has this name, or one that ends so."""
+    for info in infos:
+        if info.name == name or info.name.endswith(f".{name}"):
+            return info.index
+    raise RunError(f"the program has no '{name}' to read; is it the fabric program?")

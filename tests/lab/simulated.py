@@ -1,0 +1,53 @@
+"""Running scenarios in the simulator, in this process."""
+
+import io
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from lab import scenario
+from lab.engines import RunOptions, sim
+from lab.experiment import Experiment
+from lab.outcome import Outcome
+from lab.result import Result
+from lab.run import keep
+from lab.show import Stages
+from traffic.collectives import Schedule
+from traffic.jobs import Workload
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run and what came of it."""
+
+    experiment: Experiment
+    outcome: Outcome
+    result: Result
+    out: Path
+
+    def links(self, *starts: str) -> dict[str, int]:
+        """Bytes by direction of a link, of those whose names start so."""
+        return {u.name: u.bytes for u in self.result.links if u.name.startswith(starts)}
+
+
+def simulate(
+    name: str,
+    *changes: str,
+    out: Path,
+    pcap: tuple[str, ...] = (),
+    schedule: Schedule | None = None,
+) -> Run:
+    """Run a scenario, its traffic replaced by a schedule if one is given."""
+    out.mkdir(parents=True, exist_ok=True)
+    experiment = Experiment.of(scenario.load(name, changes))
+    if schedule is not None:
+        experiment = Experiment(
+            experiment.scenario,
+            experiment.fabric,
+            experiment.settings,
+            Workload(schedule, {}, {}),
+        )
+    options = RunOptions(out=out, engine="sim", pcap=pcap)
+    outcome = sim.run(experiment, options, Stages(Console(file=io.StringIO())))
+    return Run(experiment, outcome, keep(experiment, outcome, options), out)
