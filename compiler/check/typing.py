@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from compiler import core as c
 from compiler import folding
 from compiler import syntax as s
@@ -158,6 +160,21 @@ class Typing(Base):
                 self.program.types.append(made)
         return made
 
+    def _annotations(self, annotations: s.Annotations) -> s.Annotations:
+        """A field's annotations; the numbers of its field lists may be written as constants."""
+        return tuple(
+            replace(note, args=tuple(self._list_number(arg) for arg in note.args))
+            if note.name == "field_list"
+            else note
+            for note in annotations
+        )
+
+    def _list_number(self, node: s.Expr) -> s.Expr:
+        if isinstance(node, s.Number):
+            return node
+        value = self.constant_int(node, "the number of a field list")
+        return node if value is None else s.Number(node.span, value, None, signed=False)
+
     def struct_fields(self, decl: s.StructDecl) -> tuple[t.Field, ...]:
         """The fields of a struct-like declaration, each checked for what may stand there."""
         fields: list[t.Field] = []
@@ -193,7 +210,7 @@ class Typing(Base):
                     "a header can have one varbit field only",
                     "split it into two headers",
                 )
-            fields.append(t.Field(each.name, type_, each.annotations, each.span))
+            fields.append(t.Field(each.name, type_, self._annotations(each.annotations), each.span))
         return tuple(fields)
 
     def _stack(self, node: s.StackType) -> t.Type:

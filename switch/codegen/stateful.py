@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from .. import bmv2
+from ..bmv2 import CalcInput
 from .bits import Piece, pieces, store
 from .expression import Exprs, literal, unsigned_for
 from .unit import WIDE_BITS, Unit, c_type
-
-if TYPE_CHECKING:
-    from ..bmv2 import CalcInput
 
 FRAME_MOST = 9728  # SW_FRAME_MOST
 ALGORITHMS = {
