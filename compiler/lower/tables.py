@@ -217,7 +217,8 @@ class Tables(Statements):
         action = ref.action
         params: list[tuple[str, t.Type]] = []
         saved = (self.block, self.frames, self.loops, self.mode, self.in_loop)
-        self.block, self.frames, self.loops, self.in_loop = ir.Block(), [], [], 0
+        # The frames around stay: an exit in the action copies their parameters out as well.
+        self.block, self.frames, self.loops, self.in_loop = ir.Block(), [*self.frames], [], 0
         self.mode = "action"
         made = self.action_header(action)
         made.entry = self.block
