@@ -279,66 +279,70 @@ static bool is_from_peer(const struct qp *qp, const uint8_t *ip)
            !memcmp(ip + DESTINATION, ours + SOURCE, 4);
 }
 
-static void receive_ipv4(struct ep *ep, const uint8_t *frame, uint32_t stored, ns_t now)
+static bool icrc_matches(const uint8_t *ip, const uint8_t *bth, const struct packet *packet)
 {
-    const uint8_t *ip = frame + WIRE_IP_AT, *udp = frame + WIRE_UDP_AT, *bth = frame + WIRE_BTH_AT;
-    const uint8_t *end = frame + stored;
+    uint16_t length = (uint16_t)(be16_load(ip + 2) - packet->int_bytes);
+    uint32_t icrc;
+    memcpy(&icrc, packet->body + packet->body_bytes, sizeof icrc);
+    return icrc == icrc_of(ip, bth, WIRE_BTH + packet->body_bytes, length, ROCE_PORT);
+}
+
+/* Take a frame apart. Returns the counter of what is wrong with it, NULL if nothing is. */
+static uint64_t *take_apart(struct ep *ep, const uint8_t *frame, uint32_t stored,
+                            struct packet *packet)
+{
+    const uint8_t *ip = frame + WIRE_IP_AT, *bth = frame + WIRE_BTH_AT, *end = frame + stored;
     uint32_t length = be16_load(ip + 2);
-    uint16_t port = be16_load(udp + 2);
-    struct packet packet = {0};
+    uint16_t port = be16_load(frame + WIRE_UDP_AT + 2);
     bool whole = ep->config.payload == EP_PAYLOAD_PATTERN;
 
-    if (ip[0] != 0x45 || ip[9] != 17 || be16_load(ip + 6) & 0x3FFF ||
-        (port != ROCE_PORT && port != ep->config.int_port)) {
-        ep->counters.rx_other++;
-        return;
-    }
-    if (whole && (ptrdiff_t)length > end - ip) {
-        ep->counters.rx_malformed++;
-        return;
-    }
-    if (whole)
+    if (ip[0] != 0x45 || ip[9] != IP_UDP || be16_load(ip + 6) & IP_FRAGMENT ||
+        (port != ROCE_PORT && port != ep->config.int_port))
+        return &ep->counters.rx_other;
+    if (whole) {
+        if ((ptrdiff_t)length > end - ip)
+            return &ep->counters.rx_malformed;
         end = ip + length;
-    if (port == ep->config.int_port) {
-        if (!take_int(&packet, bth, end)) {
-            ep->counters.rx_malformed++;
-            return;
-        }
-        port = be16_load(bth + 2);
-        bth += packet.int_bytes;
+    }
+    if (port != ROCE_PORT) {
+        if (!take_int(packet, bth, end))
+            return &ep->counters.rx_malformed;
+        if (be16_load(bth + 2) != ROCE_PORT)
+            return &ep->counters.rx_other;
+        bth += packet->int_bytes;
     }
     uint32_t before_body = (uint32_t)(bth - ip) + WIRE_BTH + WIRE_ICRC;
-    if (length < before_body || end - bth < WIRE_BTH + (whole ? WIRE_ICRC : 0)) {
-        ep->counters.rx_malformed++;
-        return;
-    }
-    packet.body_bytes = length - before_body;
-    packet.body = bth + WIRE_BTH;
-    if (whole) {
-        uint32_t icrc;
-        memcpy(&icrc, packet.body + packet.body_bytes, sizeof icrc);
-        if (port != ROCE_PORT || icrc != icrc_of(ip, bth, WIRE_BTH + packet.body_bytes,
-                                                 (uint16_t)(length - packet.int_bytes), port)) {
-            ep->counters.rx_icrc_errors++;
-            return;
-        }
-    }
-    packet.opcode = bth[0];
-    packet.pad = bth[1] >> 4 & 3;
-    packet.congested = (ip[1] & 3) == 3;
-    packet.remote = be24_load(bth + 5);
-    packet.ack_request = bth[8] & BTH_ACK_REQUEST;
-    packet.psn = be24_load(bth + 9);
+    if (length < before_body || end - bth < WIRE_BTH + (whole ? WIRE_ICRC : 0))
+        return &ep->counters.rx_malformed;
+    packet->body = bth + WIRE_BTH;
+    packet->body_bytes = length - before_body;
+    packet->there = (uint32_t)(end - packet->body);
+    if (whole && !icrc_matches(ip, bth, packet))
+        return &ep->counters.rx_icrc_errors;
+    packet->opcode = bth[0];
+    packet->pad = bth[1] >> 4 & 3;
+    packet->congested = (ip[1] & 3) == 3;
+    packet->remote = be24_load(bth + 5);
+    packet->ack_request = bth[8] & BTH_ACK_REQUEST;
+    packet->psn = be24_load(bth + 9);
+    return NULL;
+}
 
-    struct qp *qp = ep_find_qp(ep, packet.remote);
-    if (!qp || qp->error || !is_from_peer(qp, ip)) {
-        ep->counters.rx_no_queue_pair++;
+static void receive_ipv4(struct ep *ep, const uint8_t *frame, uint32_t stored, ns_t now)
+{
+    struct packet packet = {0};
+    uint64_t *wrong = take_apart(ep, frame, stored, &packet);
+    if (wrong) {
+        ++*wrong;
         return;
     }
-    uint32_t there = (uint32_t)(end - packet.body); /* of the headers that may follow */
-    if (opcode_is_write(packet.opcode) && there >= (opcode_starts(packet.opcode) ? WIRE_RETH : 0))
+    struct qp *qp = ep_find_qp(ep, packet.remote);
+    uint32_t reth = opcode_starts(packet.opcode) ? WIRE_RETH : 0;
+    if (!qp || qp->error || !is_from_peer(qp, frame + WIRE_IP_AT))
+        ep->counters.rx_no_queue_pair++;
+    else if (opcode_is_write(packet.opcode) && packet.there >= reth)
         responder_data(ep, qp, &packet, now);
-    else if (packet.opcode == BTH_ACK && there >= WIRE_AETH)
+    else if (packet.opcode == BTH_ACK && packet.there >= WIRE_AETH)
         requester_answer(ep, qp, &packet, now);
     else if (packet.opcode == BTH_CNP)
         requester_cnp(ep, qp, now);

@@ -142,6 +142,7 @@ struct packet {
     uint32_t psn, remote;
     const uint8_t *body; /* behind the BTH */
     uint32_t body_bytes; /* without the ICRC, with the pad */
+    uint32_t there;      /* of those, and the ICRC: fewer if the payload was left out */
     const uint8_t *int_header;
     uint32_t int_bytes; /* 0: none */
     struct int_stack stack;

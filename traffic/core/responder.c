@@ -32,8 +32,8 @@ static struct ep_message *target(const struct ep *ep, const struct qp *qp, const
                                  bool whole)
 {
     uint64_t va = be64_load(reth);
-    uint32_t length = be32_load(reth + 12), index = idmap_find(&ep->message_by_id,
-                                                               be32_load(reth + 8));
+    uint32_t id = be32_load(reth + 8), length = be32_load(reth + 12);
+    uint32_t index = idmap_find(&ep->message_by_id, id);
     if (index == IDMAP_NONE)
         return NULL;
     struct ep_message *message = ep->expected[index];
@@ -159,22 +159,54 @@ static void ordered(struct ep *ep, struct qp *qp, const struct packet *packet,
     owe(ep, qp, OWE_NAK, now);
 }
 
-/* Step over what came early. */
-static void catch_up(struct qp *qp)
+/* Put a packet where its own RETH says; NULL, and the queue pair in error, if that is wrong. */
+static struct ep_message *place_anywhere(struct ep *ep, struct qp *qp, const struct packet *packet,
+                                         const struct content *content, ns_t now)
+{
+    if (!opcode_starts(packet->opcode) || be32_load(content->reth + 12) != content->bytes) {
+        refuse(ep, qp, AETH_NAK_INVALID_REQUEST, EP_LOCAL_INVALID, now);
+        return NULL;
+    }
+    struct ep_message *message = target(ep, qp, content->reth, false);
+    if (!message) {
+        refuse(ep, qp, AETH_NAK_REMOTE_ACCESS, EP_LOCAL_PROTECTION, now);
+        return NULL;
+    }
+    if (!place(ep, message, be64_load(content->reth), content->data, content->bytes)) {
+        refuse(ep, qp, AETH_NAK_REMOTE_OPERATION, EP_LOCAL_DATA, now);
+        return NULL;
+    }
+    return message;
+}
+
+static void note_early(struct ep *ep, struct qp *qp, uint64_t seq, ns_t now)
+{
+    seqset_add(&qp->early, seq);
+    if (qp->owed & OWE_NAK && ep->paused_until[ep->config.control_priority] <= now)
+        responder_send(ep, qp, now);
+    qp->provoked_by = seq;
+    qp->nak_syndrome = AETH_NAK_SEQUENCE;
+    owe(ep, qp, OWE_NAK, now);
+}
+
+/* The packet expected has come: step over it and over those that came before their turn. */
+static void note_in_turn(struct ep *ep, struct qp *qp, bool ack_request, ns_t now)
 {
     qp->expected++;
+    bool closes_gap = seqset_has(&qp->early, qp->expected);
     for (; seqset_has(&qp->early, qp->expected); qp->expected++)
         seqset_remove(&qp->early, qp->expected);
+    if (ack_request || closes_gap)
+        owe(ep, qp, OWE_ACK, now);
 }
 
 static void selective(struct ep *ep, struct qp *qp, const struct packet *packet,
                       const struct content *content, ns_t now)
 {
     uint64_t seq = psn_unwrap(qp->expected, packet->psn);
-    bool early = seq > qp->expected;
+    bool early = seq > qp->expected, in_window = seq <= qp->expected + qp->early.mask;
 
-    if (seq < qp->expected ||
-        (seq - qp->expected <= qp->early.mask && early && seqset_has(&qp->early, seq))) {
+    if (seq < qp->expected || (early && in_window && seqset_has(&qp->early, seq))) {
         ep->counters.duplicate_request++;
         ep->counters.discarded_bytes += content->bytes;
         owe(ep, qp, OWE_ACK, now);
@@ -182,36 +214,17 @@ static void selective(struct ep *ep, struct qp *qp, const struct packet *packet,
     }
     if (early)
         ep->counters.out_of_sequence++;
-    if (seq - qp->expected > qp->early.mask) {
+    if (!in_window) {
         ep->counters.discarded_bytes += content->bytes;
         return;
     }
-    if (!opcode_starts(packet->opcode) || be32_load(content->reth + 12) != content->bytes) {
-        refuse(ep, qp, AETH_NAK_INVALID_REQUEST, EP_LOCAL_INVALID, now);
+    struct ep_message *message = place_anywhere(ep, qp, packet, content, now);
+    if (!message)
         return;
-    }
-    struct ep_message *message = target(ep, qp, content->reth, false);
-    if (!message) {
-        refuse(ep, qp, AETH_NAK_REMOTE_ACCESS, EP_LOCAL_PROTECTION, now);
-        return;
-    }
-    if (!place(ep, message, be64_load(content->reth), content->data, content->bytes)) {
-        refuse(ep, qp, AETH_NAK_REMOTE_OPERATION, EP_LOCAL_DATA, now);
-        return;
-    }
-    if (early) {
-        seqset_add(&qp->early, seq);
-        if (qp->owed & OWE_NAK && ep->paused_until[ep->config.control_priority] <= now)
-            responder_send(ep, qp, now);
-        qp->provoked_by = seq;
-        qp->nak_syndrome = AETH_NAK_SEQUENCE;
-        owe(ep, qp, OWE_NAK, now);
-    } else {
-        uint64_t was = qp->expected;
-        catch_up(qp);
-        if (packet->ack_request || qp->expected > was + 1)
-            owe(ep, qp, OWE_ACK, now);
-    }
+    if (early)
+        note_early(ep, qp, seq, now);
+    else
+        note_in_turn(ep, qp, packet->ack_request, now);
     if (message->received == message->size)
         received(ep, qp, message, now);
 }

@@ -32,7 +32,7 @@ enum {
 
 enum { ETHERTYPE_IPV4 = 0x0800, ETHERTYPE_MAC_CONTROL = 0x8808, PFC_OPCODE = 0x0101 };
 
-enum { ROCE_PORT = 4791 };
+enum { ROCE_PORT = 4791, IP_UDP = 17, IP_FRAGMENT = 0x3FFF /* more to come, or an offset */ };
 
 enum bth_opcode {
     BTH_WRITE_FIRST = 0x06,

@@ -44,7 +44,7 @@ static void deliver(struct side *from, struct side *to, ns_t now)
 static double seconds(void)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); /* whatever else the machine does */
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
