@@ -11,7 +11,7 @@ from .build import runtime_library
 if TYPE_CHECKING:
     from pathlib import Path
 
-ABI = 2
+ABI = 4
 NEVER = 2**64 - 1
 NONE = 2**32 - 1  # no entry, no register, no action
 ALL = 2**64 - 1  # every cell of an array

@@ -229,14 +229,17 @@ def stages(unit: Unit) -> str:
 
 
 def warm(unit: Unit) -> list[str]:
-    """Look up the large tables of ingress ahead of time, so that what is found is in the cache."""
-    lines = ["static void warm(const struct sw_run *r)", "{"]
-    lines += ["    const struct phv *h = (const struct phv *)r->pkt->phv;", "    (void)h;"]
+    """Look up the large tables of ingress ahead of time, for many packets at once."""
     nodes = unit.program.pipelines["ingress"].nodes.values()
-    for table in nodes:
-        if isinstance(table, bmv2.Table) and table.keys and table.match in ("exact", "lpm"):
-            lines += [f"    {s}" for s in warm_table(unit, table)]
-    return [*lines, "}"]
+    tables = [n for n in nodes if isinstance(n, bmv2.Table) and n.keys]
+    body = [f"    {s}" for t in tables for s in warm_table(unit, t)]
+    return [
+        "static void warm(const struct sw_state *state, struct pkt *const *packets, unsigned n)",
+        "{",
+        *(["    const struct sw_table *t;"] if body else []),
+        *(body or ["    (void)state, (void)packets, (void)n;"]),
+        "}",
+    ]
 
 
 def deparse(unit: Unit) -> list[str]:

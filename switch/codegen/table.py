@@ -87,14 +87,27 @@ def emit_apply(unit: Unit, table: Table) -> str:
 
 
 def warm_table(unit: Unit, table: Table) -> list[str]:
-    """Statements that bring the entry a packet may hit into the cache."""
+    """Statements that bring the entries that packets may hit into the cache."""
     words = key_words(unit, table)
-    stride = entry_layout(unit.program, table).stride
+    widths = [unit.program.field_of(k.target).width for k in table.keys]
+    if uses_trie(table, widths):
+        shift = 64 - widths[0]
+        words = [f"({words[0]}) << {shift}" if shift else words[0]]
+        number = f"TABLE_{unit.tables[table.name]}"
+        call = f"table_warm_lpm(t, keys[0], packets, n, {number});"
+    elif table.match == "exact":
+        call = f"table_warm_exact(t, keys[0], {len(words)}, n);"
+    else:
+        return []
     return [
-        f"if (r->state->tables[TABLE_{unit.tables[table.name]}].used >= SW_WARM_LEAST) {{",
-        f"    const struct sw_table *t = &r->state->tables[TABLE_{unit.tables[table.name]}];",
-        f"    const uint64_t key[{len(words)}] = {{{', '.join(words)}}};",
-        f"    __builtin_prefetch({find(unit, table, len(words), stride)});",
+        f"t = &state->tables[TABLE_{unit.tables[table.name]}];",
+        "if (t->used >= SW_WARM_LEAST) {",
+        f"    uint64_t keys[SW_GATHER][{len(words)}];",
+        "    for (unsigned i = 0; i < n; i++) {",
+        "        const struct phv *h = (const struct phv *)packets[i]->phv;",
+        *(f"        keys[i][{i}] = {w};" for i, w in enumerate(words)),
+        "    }",
+        f"    {call}",
         "}",
     ]
 
@@ -122,7 +135,9 @@ def find(unit: Unit, table: Table, words: int, stride: int) -> str:
         return f"table_find_exact(t, key, {words}, {stride})"
     if uses_trie(table, widths):
         shift = 64 - widths[0]
-        return f"table_find_lpm(t, key[0]{f' << {shift}' if shift else ''}, {stride})"
+        number = f"TABLE_{unit.tables[table.name]}"
+        key = f"key[0] << {shift}" if shift else "key[0]"
+        return f"table_find_lpm(t, r->pkt, {number}, {key}, {stride})"
     return f"table_find_ternary(t, key, {words}, {stride})"
 
 

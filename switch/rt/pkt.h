@@ -33,6 +33,11 @@ struct pkt {
     uint8_t *frame;   /* the frame as received */
     uint32_t len;
     uint32_t frame_len;
+    /* What a lookup made ahead found: by which key, which entry, in which table (number + 1). */
+    uint64_t hint_key;
+    uint32_t hint_entry;
+
+    uint32_t hint_table; /* from here on all is zero in a new packet */
     uint32_t absent; /* bytes at the frame's end that only count: a simulator's payload */
     uint32_t ingress_len; /* what counters and meters count */
     uint32_t length;      /* BMv2's running packet length: follows setValid and setInvalid */
@@ -91,7 +96,8 @@ static inline struct pkt *pkt_alloc(struct pkt_pool *pool, uint32_t phv_size, ui
     else if ((p = pkt_refill(pool, class)) == NULL)
         return NULL;
     pool->in_use++;
-    memset(p, 0, sizeof *p);
+    const size_t set_by_hand = offsetof(struct pkt, hint_table);
+    memset((uint8_t *)p + set_by_hand, 0, sizeof *p - set_by_hand);
     p->class = (uint8_t)class;
     p->frame = p->data = p->phv + phv_size + headroom;
     p->frame_len = p->len = len;

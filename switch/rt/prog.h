@@ -9,7 +9,7 @@
 
 #include "pkt.h"
 
-#define SW_PROGRAM_ABI 2
+#define SW_PROGRAM_ABI 4
 
 struct sw;
 struct sw_table;
@@ -93,6 +93,7 @@ struct sw_array_desc { /* a register, counter or meter array, a value set, a dig
 /* A table of this many entries does not fit in the nearer caches. Packets are then gathered, and
  * their lookups made one behind the other first: the processor waits for many misses at once. */
 #define SW_WARM_LEAST 4096
+#define SW_GATHER 32 /* packets looked up together */
 
 /* The state a program reads and writes, one per switch that runs it. */
 struct sw_state {
@@ -133,7 +134,8 @@ struct sw_program {
 
     void (*parse)(struct sw_run *run);   /* the frame into headers; checksums verified */
     void (*receive)(struct sw_run *run); /* the same, with the metadata of a packet received */
-    void (*warm)(const struct sw_run *run); /* look large tables up, for the cache's sake */
+    /* Bring what packets may find in large tables into the cache; at most SW_GATHER of them. */
+    void (*warm)(const struct sw_state *state, struct pkt *const *packets, unsigned n);
     void (*ingress)(struct sw_run *run); /* the ingress control; fills the requests */
     void (*egress)(struct sw_run *run);  /* the egress control; fills the requests */
     void (*deparse)(struct sw_run *run); /* checksums updated; headers in front of the payload */

@@ -532,10 +532,7 @@ static unsigned run_again(struct sw *sw, ns_t now, unsigned most)
 /* Packets that were gathered go through ingress, once their lookups are under way. */
 static void run_gathered(struct sw *sw)
 {
-    for (uint32_t i = 0; i < sw->n_gathered; i++) {
-        struct sw_run run = {.sw = sw, .state = &sw->state, .pkt = sw->gathered[i]};
-        sw->program->warm(&run);
-    }
+    sw->program->warm(&sw->state, sw->gathered, sw->n_gathered);
     for (uint32_t i = 0; i < sw->n_gathered; i++) {
         struct pkt *p = sw->gathered[i];
         sw->held--;

@@ -46,7 +46,6 @@ struct port_loss {
     bytes_t bytes;
 };
 
-#define SW_GATHER 16          /* packets looked up together, see SW_WARM_LEAST */
 
 /* What a port is to the switch. `send` copies the frame, or keeps nothing of it; `when` is when
  * its last bit arrives at the other end. */

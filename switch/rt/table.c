@@ -529,6 +529,40 @@ static uint32_t find_tuple_entry(const struct sw_table *t, const struct sw_match
     return TABLE_NONE;
 }
 
+/* Large tables: many lookups at once, a step of all before the next step of any */
+
+void table_warm_exact(const struct sw_table *t, const uint64_t *keys, unsigned words, unsigned n)
+{
+    uint64_t hashes[SW_GATHER];
+    for (unsigned i = 0; i < n; i++) {
+        hashes[i] = sw_mix(keys + (size_t)i * words, words);
+        __builtin_prefetch(&t->index.slots[index_home(&t->index, hashes[i])]);
+    }
+    for (unsigned i = 0; i < n; i++) {
+        uint32_t at = index_home(&t->index, hashes[i]);
+        uint64_t slot = t->index.slots[at];
+        if (slot && !index_maybe(slot, hashes[i]))
+            slot = t->index.slots[(at + 1) & t->index.mask];
+        if (slot)
+            __builtin_prefetch(table_at(t, index_position(slot)));
+    }
+}
+
+void table_warm_lpm(const struct sw_table *t, const uint64_t *keys, struct pkt *const *packets,
+                    unsigned n, uint32_t number)
+{
+    uint32_t entries[SW_GATHER];
+    _Static_assert(SW_GATHER <= TRIE_TOGETHER, "the trie takes fewer keys");
+    trie_warm(&t->trie, keys, n, entries);
+    for (unsigned i = 0; i < n; i++) {
+        packets[i]->hint_key = keys[i];
+        packets[i]->hint_table = number + 1;
+        packets[i]->hint_entry = entries[i];
+        if (entries[i] != TRIE_NONE)
+            __builtin_prefetch(table_at(t, entries[i]));
+    }
+}
+
 /* What the control plane calls, whatever the kind */
 
 uint32_t table_find(const struct sw_table *t, const struct sw_match_spec *spec)

@@ -104,12 +104,20 @@ static inline struct sw_entry *table_find_exact(const struct sw_table *t, const 
     return NULL;
 }
 
-/* `key` is left-aligned in its word. */
-static inline struct sw_entry *table_find_lpm(const struct sw_table *t, uint64_t key, uint32_t stride)
+/* `key` is left-aligned in its word; `number` is the table's. The packet may know the answer. */
+static inline struct sw_entry *table_find_lpm(const struct sw_table *t, const struct pkt *p,
+                                              uint32_t number, uint64_t key, uint32_t stride)
 {
-    uint32_t position = trie_find(&t->trie, key);
+    bool is_known = p->hint_table == number + 1 && p->hint_key == key;
+    uint32_t position = is_known ? p->hint_entry : trie_find(&t->trie, key);
     return position == TRIE_NONE ? NULL : table_entry(t, position, stride);
 }
+
+/* Bring what `n` keys (one behind the other) will find into the cache; n is at most SW_GATHER.
+ * Packets are told what a trie answers, as walking it twice would cost more than is won. */
+void table_warm_exact(const struct sw_table *t, const uint64_t *keys, unsigned words, unsigned n);
+void table_warm_lpm(const struct sw_table *t, const uint64_t *keys, struct pkt *const *packets,
+                    unsigned n, uint32_t number);
 
 struct sw_entry *table_find_tuple(const struct sw_table *t, const uint64_t *key);
 

@@ -238,3 +238,30 @@ void trie_remove(struct trie *trie, uint64_t key, unsigned length, uint32_t entr
     struct change c = {trie, NULL, NULL, length, entry, heir};
     change(&c, 0, key, 0);
 }
+
+void trie_warm(const struct trie *trie, const uint64_t *keys, unsigned n, uint32_t *entries)
+{
+    const struct trie_node *at[TRIE_TOGETHER];
+    const uint32_t *leaf[TRIE_TOGETHER];
+    uint32_t active = n < TRIE_TOGETHER ? (1u << n) - 1 : UINT32_MAX;
+    for (unsigned i = 0; i < n; i++)
+        at[i] = trie->nodes;
+    for (unsigned depth = 0; active; depth += TRIE_STRIDE)
+        for (uint32_t left = active; left; left &= left - 1) {
+            unsigned i = (unsigned)__builtin_ctz(left);
+            const struct trie_node *node = at[i];
+            uint64_t bit = (uint64_t)1 << trie_slot(keys[i], depth);
+            if (node->inner & bit) {
+                at[i] = trie->nodes + node->children + bits(node->inner & (bit - 1));
+                __builtin_prefetch(at[i]);
+                continue;
+            }
+            unsigned place = bits(node->starts & (bit | (bit - 1))) - 1;
+            bool is_inside = bits(node->starts) <= TRIE_INLINE;
+            leaf[i] = is_inside ? &node->leaf[place] : &trie->leaves[node->leaf[0] + place];
+            __builtin_prefetch(leaf[i]);
+            active &= ~(1u << i);
+        }
+    for (unsigned i = 0; i < n; i++)
+        entries[i] = *leaf[i];
+}

@@ -60,6 +60,11 @@ static inline unsigned trie_slot(uint64_t key, unsigned depth)
     return (unsigned)(key << depth >> (64 - TRIE_STRIDE));
 }
 
+/* Bring the way to each of `n` keys into the cache, level by level for all of them at once;
+ * entries[i] is what trie_find will answer. At most TRIE_TOGETHER keys. */
+#define TRIE_TOGETHER 32
+void trie_warm(const struct trie *trie, const uint64_t *keys, unsigned n, uint32_t *entries);
+
 static inline uint32_t trie_find(const struct trie *trie, uint64_t key)
 {
     const struct trie_node *node = trie->nodes;
