@@ -9,16 +9,17 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from compiler import types
 from compiler.bmv2.control import Controls
 from compiler.bmv2.externs import externs
 from compiler.bmv2.header import headers
 from compiler.bmv2.parser import parsers
 from compiler.bmv2.position import Positions
+from compiler.preprocess import INCLUDE_DIR
 
 if TYPE_CHECKING:
     from compiler import core as c
     from compiler import ir
-    from compiler import types as t
     from compiler.diagnostics import Diagnostics
     from compiler.source import Text
 
@@ -38,7 +39,7 @@ def write(
     json: dict[str, Any] = headers(program)
     json["field_lists"] = outside["field_lists"]
     json["errors"] = [[each, index] for index, each in enumerate(source.errors)]
-    json["enums"] = _enums(source)
+    json["enums"] = _enums(source, text)
     json.update(parsers(program, positions))
     for section in (
         "meter_arrays",
@@ -59,8 +60,15 @@ def write(
     return json
 
 
-def _enums(source: c.Program) -> list[dict[str, Any]]:
-    from compiler import types as types
+def _enums(source: c.Program, text: Text) -> list[dict[str, Any]]:
+    """The program's own enums; the architecture's mean nothing at run time."""
+    found = [e for e in source.types if isinstance(e, types.Enum) and e.decl is not None]
+    return [
+        {"name": e.name, "entries": [[m, i] for i, m in enumerate(e.members)]}
+        for e in found
+        if e.decl is not None and not _is_ours(text.position(e.decl.span).file)
+    ]
 
-    found: list[t.Enum] = [e for e in source.types if isinstance(e, types.Enum)]
-    return [{"name": e.name, "entries": [[m, i] for i, m in enumerate(e.members)]} for e in found]
+
+def _is_ours(file: str) -> bool:
+    return PurePath(file).parent == INCLUDE_DIR

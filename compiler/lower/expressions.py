@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from compiler import core as c
 from compiler import ir
 from compiler import types as t
+from compiler.instances import given_name
 from compiler.lower.base import Builder
-from compiler.lower.storage import leaves
+from compiler.lower.storage import flat_names, leaves
 from compiler.lower.values import (
     ElementPlace,
     EndPlace,
@@ -157,8 +158,6 @@ class Expressions(Builder):
         if isinstance(base, UnionPlace):
             member = base.type.by_name[name]
             assert isinstance(member.type, t.Struct)
-            from compiler.instances import given_name
-
             return HeaderPlace(member.type, f"{base.name}.{given_name(member.annotations, name)}")
         if isinstance(base, EndPlace) and t.is_union(base.type):
             member_type = base.type.by_name[name].type
@@ -167,8 +166,6 @@ class Expressions(Builder):
         if isinstance(base, InvalidValue):
             return self.default(base.type.by_name[name].type, expr.span)  # type: ignore[attr-defined]
         if isinstance(base, HeaderPlace | ElementPlace | EndPlace):
-            from compiler.instances import given_name
-
             member = base.type.by_name[name]
             return self.header_field(base, given_name(member.annotations, name), member.type, expr)
         raise self.fail(expr.span, f"field '{name}' cannot be reached here")
@@ -182,14 +179,16 @@ class Expressions(Builder):
             return Record(
                 stripped,
                 {
-                    f.name: self.header_field(base, f"{path}.{f.name}", f.type, expr)
+                    f.name: self.header_field(
+                        base, f"{path}.{given_name(f.annotations, f.name)}", f.type, expr
+                    )
                     for f in stripped.fields
                 },
             )
         low = scalar_type(type_)
         assert low is not None
         if isinstance(base, HeaderPlace):
-            return ir.FieldRef(low, base.name, path)
+            return ir.FieldRef(low, base.name, flat_names(base.type)[path])
         if isinstance(base, ElementPlace):
             names = [name for name, _ in leaves(base.type)]
             return ir.ElementField(low, base.stack, base.index, names.index(path))
@@ -199,7 +198,7 @@ class Expressions(Builder):
                 "a field of 'next' cannot be read",
                 "'next' can only be extracted into; read 'last' after that",
             )
-        return ir.LastField(low, base.stack, path, base.member)
+        return ir.LastField(low, base.stack, flat_names(base.type)[path], base.member)
 
     def _stack_part(self, expr: c.StackPart) -> Val:
         base = self.value(expr.base)

@@ -158,7 +158,9 @@ class Storage:
         if name in self.program.header_types:
             return name
         fields: list[tuple[str, int | str, bool]] = []
-        for path, leaf in leaves(type_):
+        names = flat_names(type_)
+        for dotted, leaf in leaves(type_):
+            path = names[dotted]
             low = scalar_type(leaf)
             if isinstance(low, t.Varbit):
                 if any(w == "*" for _, w, _ in fields):
@@ -219,8 +221,9 @@ class Storage:
                 places[each.name] = self.allocate(name, each.type)
         return Record(type_, places)
 
-    def user_metadata(self, type_: t.Struct, prefix: str = "userMetadata") -> Record:
-        """The user's metadata, flattened into `scalars`."""
+    def user_metadata(self, type_: t.Struct) -> Record:
+        """The user's metadata, flattened into `scalars` under the name of their type."""
+        prefix = type_.name
         nested = any(
             isinstance(t.strip(f.type), t.Struct | t.Tuple) and not (t.is_header(t.strip(f.type)))
             for f in type_.fields
@@ -267,3 +270,14 @@ def leaves(type_: t.Type, path: str = "") -> list[tuple[str, t.Type]]:
             found += leaves(each.type, f"{path}.{name}" if path else name)
         return found
     return [(path, type_)]
+
+
+def flat_names(type_: t.Type) -> dict[str, str]:
+    """What a header's fields are called in its layout, by their dotted paths.
+
+    Fields of structs inside a header are numbered, as BMv2 programs customarily have them.
+    """
+    paths = [path for path, _ in leaves(type_)]
+    if not any("." in path for path in paths):
+        return {path: path for path in paths}
+    return {path: f"_{path.replace('.', '_')}{i}" for i, path in enumerate(paths)}

@@ -148,7 +148,7 @@ def test_field_lists_count_from_one(tmp_path: Path) -> None:
     program = compile_program(P4 / "clone_preserving.p4").json
     (fields,) = program["field_lists"]
     assert fields["id"] == 1
-    assert fields["elements"] == [{"type": "field", "value": ["scalars", "userMetadata.kept"]}]
+    assert fields["elements"] == [{"type": "field", "value": ["scalars", "metadata.kept"]}]
 
 
 def test_const_entries_have_priorities_in_order() -> None:

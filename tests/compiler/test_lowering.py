@@ -98,7 +98,7 @@ def test_metadata_keep_the_names_the_control_plane_may_know(tmp_path: Path) -> N
     )
     program = compile_text(tmp_path, text, "lower").ir
     assert program is not None
-    assert program.scalars[0][0] == "userMetadata.port"
+    assert program.scalars[0][0] == "metadata.port"
 
 
 def test_range_masks_cover_exactly_the_range() -> None:
