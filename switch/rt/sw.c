@@ -457,6 +457,7 @@ static void go_again(struct sw *sw, struct pkt *p, uint32_t list, enum pkt_type 
     fresh->absent = p->absent;
     fresh->ingress_len = fresh->length = len + p->absent;
     pkt_release(sw->pool, p);
+    fresh->next = NULL;
     if (sw->again)
         sw->again_tail->next = fresh;
     else
