@@ -1,9 +1,8 @@
 """How long messages would take alone in an empty fabric: what slowdowns are measured by.
 
-Every switch stores and forwards. A message of n packets is serialised once as a whole, at the
-slowest link of its way; each other link adds one packet's time, and all add their delay. Where the
-last packet is the short one this is a little more than it could be; a slowdown below 1 would be an
-error, not a triumph.
+Every switch stores and forwards. A message is serialised once as a whole, at the slowest link of
+its way; each other link adds the time of one packet, a full one if there is any (a short one at the
+end cannot overtake it), and all add their delay.
 """
 
 from __future__ import annotations
@@ -55,12 +54,11 @@ class Alone:
         links = self._links_between(self._leaf[src], self._leaf[dst])
         packets = max(1, -(-size // self._mtu))
         whole = size + packets * (_HEADERS + _WIRE) + _RETH + _IMMEDIATE
-        last = size - (packets - 1) * self._mtu + _HEADERS + _WIRE + _IMMEDIATE
-        last += _RETH if packets == 1 else 0
+        one = whole if packets == 1 else self._mtu + _HEADERS + _WIRE
         slowest = max(self._host_ns_per_byte, self._fabric_ns_per_byte if links else 0)
-        hops_ns = last * (2 * self._host_ns_per_byte + links * self._fabric_ns_per_byte)
+        hops_ns = one * (2 * self._host_ns_per_byte + links * self._fabric_ns_per_byte)
         delays_ns = 2 * self._host_delay_ns + links * self._fabric_delay_ns
-        return whole * slowest + hops_ns - last * slowest + delays_ns
+        return whole * slowest + hops_ns - one * slowest + delays_ns
 
     def _count_links(self, leaf: Node, other: Node) -> int:
         """The links between two leaves on the shortest way."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from contextlib import ExitStack
+from pathlib import Path
 
 from controller import plans_of
 from lab import program
@@ -35,9 +36,22 @@ def run(experiment: Experiment, options: RunOptions, stages: Stages) -> Outcome:
 
 
 def _run(experiment: Experiment, options: RunOptions, stages: Stages, stack: ExitStack) -> Outcome:
+    switches, simulation = build(experiment, options.out, stages, stack)
+    simulation.sample(_NOTES_INTERVAL_NS, _MOST_NOTES)
+    _record(simulation, experiment, options)
+    with stages("Simulating") as stage:
+        simulation.start()
+        ended = _Course(experiment, simulation, stage).run()
+    return _outcome(experiment, switches, simulation, ended)
+
+
+def build(
+    experiment: Experiment, out: Path, stages: Stages, stack: ExitStack
+) -> tuple[SimulatedSwitches, Simulation]:
+    """Everything in place, and nothing begun; what is built is released with the stack."""
     fabric = experiment.fabric
     with stages("Compiling the fabric program"):
-        built = program.build(options.out)
+        built = program.build(out)
     with stages("Building switches", len(fabric.switches)) as stage:
         switches = stack.enter_context(
             SimulatedSwitches(fabric.switches, built, seed=experiment.scenario.seed)
@@ -47,21 +61,15 @@ def _run(experiment: Experiment, options: RunOptions, stages: Stages, stack: Exi
             switches.install(switch, plans[switch.name])
             stage.advance()
         stage.note = f"{len(fabric.switches)} switches, {len(fabric.hosts)} hosts"
-
     simulation = stack.enter_context(
         Simulation(fabric, switches.planes, experiment.cable, seed=experiment.scenario.seed)
     )
-    simulation.sample(_NOTES_INTERVAL_NS, _MOST_NOTES)
     with stages("Giving hosts their plans", len(fabric.hosts)) as stage:
         for rank, host in enumerate(fabric.hosts):
             simulation.set_plan(host, experiment.plan(rank, carries_payload=False))
             stage.advance()
         stage.note = f"{len(experiment.schedule):,} transfers"
-    _record(simulation, experiment, options)
-    with stages("Simulating") as stage:
-        simulation.start()
-        ended = _Course(experiment, simulation, stage).run()
-    return _outcome(experiment, switches, simulation, ended)
+    return switches, simulation
 
 
 def _record(simulation: Simulation, experiment: Experiment, options: RunOptions) -> None:

@@ -1,0 +1,206 @@
+"""`closlab bench sim`: packet-hops a second of the simulator, and where the time goes.
+
+    closlab bench sim [--leaves N] [--spines N] [--hosts N] [--bytes N] [--repeat N] [--no-profile]
+
+A permutation of messages between hosts of different leaves: 128 hosts, 16 leaves and 8 spines,
+100 Gb/s links of 1 us, packets of 4,000 bytes, PFC on, and all that the fabric program can do
+compiled in. A packet that crosses a link is one packet-hop; acknowledgements and pause frames count
+too. Time is that of one processor, without building switches and installing tables.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import io
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from rich.console import Console
+
+from lab import scenario
+from lab.engines.sim import build
+from lab.experiment import Experiment
+from lab.show import Stages
+from lab.sim import Account
+from traffic.collectives import Activity, Schedule, ScheduleBuilder
+from traffic.jobs import Workload
+
+_SAMPLES_PER_S = 1997
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One run."""
+
+    account: Account
+    wall_s: float
+    processor_s: float
+    simulated_ns: int
+    open_transfers: int
+
+    @property
+    def hops_per_s(self) -> float:
+        """Packets that crossed a link, by processor time."""
+        return self.account.delivered / self.processor_s
+
+
+def permutation(hosts: int, per_leaf: int, size: int, seed: int = 1) -> Schedule:
+    """Every host sends to one of the next leaf, a different one each."""
+    chance = Random(seed)  # noqa: S311  (an experiment's chance, not a secret)
+    slots = list(range(per_leaf))
+    builder = ScheduleBuilder(hosts)
+    activity = builder.activity(Activity("flows", "permutation"))
+    for first in range(0, hosts, per_leaf):
+        chance.shuffle(slots)
+        for at, slot in enumerate(slots):
+            peer = (first + per_leaf + slot) % hosts
+            builder.transfer(first + at, peer, size, activity=activity)
+    return builder.build()
+
+
+def experiment(arguments: argparse.Namespace) -> Experiment:
+    """The work to measure."""
+    hosts = arguments.leaves * arguments.hosts
+    chosen = Experiment.of(
+        scenario.load(
+            "hello",
+            (
+                f"topology.leaves={arguments.leaves}",
+                f"topology.spines={arguments.spines}",
+                f"topology.hosts_per_leaf={arguments.hosts}",
+                "link.mtu=4000",
+                "buffer.bytes=16MB",
+                f"lb.policy={arguments.policy}",
+                "traffic={kind: permutation, bytes: 1}",
+            ),
+        )
+    )
+    schedule = permutation(hosts, arguments.hosts, arguments.bytes)
+    return Experiment(chosen.scenario, chosen.fabric, chosen.settings, Workload(schedule, {}, {}))
+
+
+def measure(work: Experiment, folder: Path, profile: Path | None = None) -> Measurement:
+    """Run it once."""
+    with ExitStack() as stack:
+        _, simulation = build(work, folder, Stages(Console(file=io.StringIO())), stack)
+        gc.collect()
+        simulation.start()
+        with _profiled(profile):
+            wall, processor = time.perf_counter(), time.process_time()
+            end_ns = simulation.run(10**10)
+            took = time.perf_counter() - wall, time.process_time() - processor
+        return Measurement(simulation.account(), *took, end_ns, simulation.open_transfers)
+
+
+class _profiled:  # noqa: N801
+    """Let perf watch this process for as long as the block lasts, if it is to."""
+
+    def __init__(self, output: Path | None) -> None:
+        self._output = output
+        self._perf: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> None:
+        if self._output is None:
+            return
+        watch = f"perf record -q -F {_SAMPLES_PER_S} -o {self._output} -p {os.getpid()}"
+        self._perf = subprocess.Popen(watch.split(), stderr=subprocess.DEVNULL)
+        time.sleep(0.5)  # until it has attached
+
+    def __exit__(self, *_: object) -> None:
+        if self._perf is not None:
+            self._perf.send_signal(signal.SIGINT)
+            self._perf.wait()
+
+
+# What a shared object of ours does, by the beginning of its name.
+_PARTS = {"p4-": "compiled P4", "rt-": "switch run-time", "sim-": "endpoints, links, event queue"}
+
+
+def where(profile: Path) -> list[tuple[str, float]]:
+    """Shares of the time, by part and function, the largest first."""
+    tell = f"perf report -i {profile} --stdio -q --no-children --sort overhead,dso,symbol -t |"
+    done = subprocess.run(tell.split(), capture_output=True, text=True, check=False)
+    rows = []
+    for line in done.stdout.splitlines():
+        words = [word.strip() for word in line.split("|")]
+        if len(words) == 3 and words[0].endswith("%"):
+            part = next((p for start, p in _PARTS.items() if words[1].startswith(start)), words[1])
+            rows.append((f"{part}: {words[2].split(' ', 1)[-1].strip()}", float(words[0][:-1])))
+    return rows
+
+
+def main(words: list[str]) -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="closlab bench sim", description=__doc__.split("\n")[0])
+    parser.add_argument("--leaves", type=int, default=16)
+    parser.add_argument("--spines", type=int, default=8)
+    parser.add_argument("--hosts", type=int, default=8, help="a leaf")
+    parser.add_argument("--bytes", type=int, default=20_000_000, help="a message")
+    parser.add_argument("--policy", default="ecmp", help="how switches choose paths")
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--no-profile", action="store_true", help="do not say where time goes")
+    arguments = parser.parse_args(words)
+    work = experiment(arguments)
+    print(
+        f"{len(work.fabric.hosts)} hosts, {arguments.leaves} leaves, {arguments.spines} spines, "
+        f"100 Gb/s, a permutation of {arguments.bytes:,} bytes a host"
+    )
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        runs = []
+        for _ in range(arguments.repeat):
+            runs.append(measure(work, folder))
+            _print(runs[-1])
+        best = max(runs, key=lambda run: run.hops_per_s)
+        print(f"best: {best.hops_per_s / 1e6:.2f} M packet-hops a second of one processor")
+        memory_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        print(f"memory, all of it: {memory_mb} MB")
+        if not arguments.no_profile:
+            _print_profile(work, folder)
+    return 0 if all(run.open_transfers == 0 for run in runs) else 1
+
+
+def _print(run: Measurement) -> None:
+    events = run.account.events
+    print(
+        f"  {run.account.delivered:,} packet-hops in {run.wall_s:.2f} s "
+        f"({run.processor_s:.2f} s of a processor): {run.hops_per_s / 1e6:.2f} M/s, "
+        f"{events / run.processor_s / 1e6:.2f} M events/s, "
+        f"{run.simulated_ns / 1e6:.3f} ms simulated"
+    )
+
+
+def _print_profile(work: Experiment, folder: Path) -> None:
+    if shutil.which("perf") is None:
+        print("where the time goes: perf is not installed")
+        return
+    profile = folder / "perf.data"
+    measure(work, folder, profile)
+    rows = where(profile)
+    if not rows:
+        print("where the time goes: perf may not watch here (see kernel.perf_event_paranoid)")
+        return
+    print("where the time goes:")
+    parts: dict[str, float] = {}
+    for name, share in rows:
+        part = name.partition(":")[0]
+        parts[part] = parts.get(part, 0) + share
+    for part, share in sorted(parts.items(), key=lambda item: -item[1])[:4]:
+        print(f"  {share:5.1f} %  {part}")
+    for name, share in rows[:16]:
+        print(f"      {share:5.1f} %  {name}")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
