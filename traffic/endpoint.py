@@ -66,6 +66,7 @@ PROGRAM_SOURCES = (*SOURCES, CORE / "host_main.c")
 """The program that runs one endpoint on a packet socket. Flags: -std=gnu11 -O2."""
 
 _FOREVER_S = 1e9
+_LATENESS_REAL_NS = 5_000_000  # more than that late, a host does not catch up with its own rate
 
 
 class EndpointError(Exception):
@@ -322,6 +323,15 @@ def _time(word: str) -> int | None:
     return None if word == "-" else int(word)
 
 
+def _patient(plan: EndpointPlan, settings: HostSettings) -> EndpointPlan:
+    """The plan with lateness made up for, unless it says how much: no real clock wakes on time."""
+    if plan.config.catch_up is not None:
+        return plan
+    catch_up = max(1, _LATENESS_REAL_NS // settings.dilation)
+    config = plan.config.model_copy(update={"catch_up": catch_up})
+    return plan.model_copy(update={"config": config})
+
+
 class EndpointProcess:
     """The native program at work; `prefix` is a command to run it by, such as `ip netns exec`."""
 
@@ -336,10 +346,13 @@ class EndpointProcess:
         self._name = settings.interface
         self._lines: list[str] = []
         self._partial = b""
-        self._plan = "\n".join((settings.line(), *plan.lines(), "ready\n"))
+        self._plan = "\n".join((settings.line(), *_patient(plan, settings).lines(), "ready\n"))
         try:
             self._process = subprocess.Popen(
-                [*prefix, str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+                [*prefix, str(program)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                start_new_session=True,  # Ctrl-C is for us: we stop it and read its report
             )
         except OSError as error:
             raise EndpointError(f"cannot start the endpoint program: {error}") from None

@@ -169,7 +169,7 @@ class Report(Packet):  # type: ignore[misc]
     fields_desc = [
         BitEnumField("type", 1, 4, {1: "INT"}),
         BitEnumField("inner", 3, 4, {3: "Ethernet", 4: "IPv4", 5: "IPv6"}),
-        ByteField("length", 0),
+        ByteField("length", None),  # words behind this one, the packet reported on included
         ByteField("metadata_words", None),
         BitField("dropped", 0, 1),
         BitField("congested_queue", 0, 1),
@@ -186,7 +186,10 @@ class Report(Packet):  # type: ignore[misc]
     ]
 
     def post_build(self, header: bytes, payload: bytes) -> bytes:
-        """Count the words of metadata."""
+        """Count the words."""
+        if self.length is None:
+            words = min((len(header) + len(payload) - 4 + 3) // 4, 255)
+            header = header[:1] + bytes((words,)) + header[2:]
         if self.metadata_words is None:
             header = header[:2] + bytes((len(self.metadata),)) + header[3:]
         return header + payload

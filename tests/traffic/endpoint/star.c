@@ -8,6 +8,7 @@
  *
  *   fabric seed=N delay=NS rate=BPS limit=BYTES kmin=BYTES kmax=BYTES pmax=P
  *          loss=P duplicate=P reorder=P corrupt=P cut=P shake=NS timeout=NS
+ *          late=NS              endpoints are woken up to so much later than they ask
  *   host ADDRESS                  the plan that follows is this host's
  *   pause ADDRESS at=NS priority=N quanta=N
  *   mark ADDRESS at=NS            the next data packet to this host from then on is marked
@@ -68,7 +69,7 @@ struct host {
 
 struct star {
     uint64_t random, order;
-    ns_t now, delay, shake, timeout;
+    ns_t now, delay, shake, timeout, late;
     bps_t rate;
     bytes_t limit, kmin, kmax, longest;
     double pmax, loss, duplicate, reorder, corrupt, cut;
@@ -202,9 +203,12 @@ static bool transmit(void *ctx, const uint8_t *bytes, uint32_t stored, uint32_t 
             }
         if (draw(star) < star->cut)
             frame->stored = frame->wire = (uint32_t)(draw(star) * stored);
-        ns_t late = draw(star) < star->reorder ? (ns_t)(draw(star) * (double)star->shake) : 0;
-        push(star, (struct event){.at = at + duration(star, wire) + star->delay + late,
-                                  .what = AT_SWITCH, .frame = frame});
+        ns_t arrival = at + duration(star, wire) + star->delay;
+        if (draw(star) < star->reorder)
+            arrival += (ns_t)(draw(star) * (double)star->shake);
+        if (arrival < star->now) /* it left late, whatever its endpoint accounts */
+            arrival = star->now;
+        push(star, (struct event){.at = arrival, .what = AT_SWITCH, .frame = frame});
     }
     return true;
 }
@@ -226,6 +230,8 @@ static void service(struct host *host)
     if (wake == host->wake)
         return;
     host->wake = wake;
+    if (star->late && wake != NS_NEVER)
+        host->wake = wake += (ns_t)(draw(star) * (double)star->late);
     if (wake != NS_NEVER)
         push(star, (struct event){.at = wake, .what = WAKE, .host = host});
 }
@@ -455,6 +461,7 @@ static void read_fabric(struct star *star, const char *line)
     star->cut = option(line, "cut", 0);
     star->shake = (ns_t)option(line, "shake", 10000);
     star->timeout = (ns_t)option(line, "timeout", 1e15);
+    star->late = (ns_t)option(line, "late", 0);
 }
 
 static struct host *host_named(struct star *star, const char *name, bool make)

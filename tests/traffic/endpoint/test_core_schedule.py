@@ -83,6 +83,22 @@ def test_a_rate_is_held(star: Path, mbps: int) -> None:
     assert outcome.counters(A)["local_ack_timeout_err"] == 0  # however long the next ACK takes
 
 
+@pytest.mark.parametrize("mbps", [1_000, 25_000, 0])
+def test_a_late_host_makes_up_for_its_lateness_and_no_more(star: Path, mbps: int) -> None:
+    """Woken up to 20 us late every time, a rate is held, and a pause is not made up for."""
+    config = EndpointConfig(link_bps=100 * GBPS, payload="none", catch_up=50_000, window=5_000)
+    plans = one_way(config, [4096 * 3000], rate_bps=mbps * 1_000_000)
+    pause = f"pause {A} at=50000 priority=3 quanta=20000"
+    outcome = run(star, plans, extra=[f"watch {A}", pause], late=20_000)
+    frames = data(outcome)
+    resumed = 50_000 + 102_400
+    assert not [frame for frame in frames if 50_000 < frame.at_ns < resumed]
+    after = [frame for frame in frames if frame.at_ns >= resumed]
+    rate = mbps * 1e6 or 100e9 * 4154 / (4154 + 24)
+    sent = sum(frame.wire for frame in after[:-1])
+    assert sent * 8e9 / (after[-1].at_ns - after[0].at_ns) == pytest.approx(rate, rel=0.01)
+
+
 def test_a_slow_queue_pair_does_not_hold_up_a_fast_one(star: Path) -> None:
     pairs = [ends(A, B, 17, rate_bps=GBPS), ends(A, B, 33)]
     outcome = side_by_side(star, pairs, [[4096 * 20], [4096 * 2000]])

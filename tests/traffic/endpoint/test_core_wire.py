@@ -240,6 +240,7 @@ def test_telemetry_reports_come_apart_and_together() -> None:
     assert bytes(packet) == frame
     assert packet[ReportGroup].sequence == 5
     assert packet[Report].metadata_words == 3
+    assert packet[Report].length == (8 + 12 + len(inner) + 3) // 4
     assert packet[Report].values() == {
         "node": 7,
         "queue": 3,
