@@ -12,9 +12,11 @@ import json
 import re
 import shutil
 import subprocess
+import tempfile
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -23,9 +25,13 @@ from switch.stf import StfResult, report, run_stf
 
 from .p4 import bmv2
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 FOLDER = Path(__file__).parent / "p4"
 TESTS = sorted(FOLDER.rglob("*.stf"))
 P4C = "p4c-bm2-ss"
+SIDE_BY_SIDE = 6
 
 # The language surface that programs for v1model use; every item is some test's `# covers:`.
 SURFACE = """
@@ -74,16 +80,16 @@ def ours(program: Path) -> dict[str, Any]:
 
 
 @cache
-def theirs(program: Path, folder: Path) -> dict[str, Any] | str:
+def theirs(program: Path) -> dict[str, Any] | str:
     """A program through p4c: its JSON, or what it says against it."""
-    out = folder / f"{program.stem}.json"
-    done = subprocess.run(
-        [P4C, "-o", str(out), str(program)], capture_output=True, text=True, check=False
-    )
-    if done.returncode != 0:
-        return done.stderr
-    code: dict[str, Any] = json.loads(out.read_text())
-    return code
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "program.json"
+        command = [P4C, "-o", str(out), str(program)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            return done.stderr
+        code: dict[str, Any] = json.loads(out.read_text())
+        return code
 
 
 def other_with(tool: str, test: Path) -> str | None:
@@ -103,6 +109,26 @@ def must_pass(result: StfResult) -> None:
     assert result.passed, "\n".join(report(result))
 
 
+def not_on_bmv2(test: Path) -> str | None:
+    """Why a test is not run on BMv2, if it is not."""
+    return other_with("BMv2", test) or bmv2.cannot(test)
+
+
+@pytest.fixture(scope="module")
+def on_bmv2(request: pytest.FixtureRequest) -> Iterator[dict[Path, Future[StfResult]]]:
+    """Results of the tests chosen, side by side: BMv2 waits more than it works."""
+    functions = (i for i in request.session.items if isinstance(i, pytest.Function))
+    parametrised = (f.callspec.params for f in functions if "on_bmv2" in f.fixturenames)
+    chosen = [cast("Path", params["test"]) for params in parametrised]
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        yield {
+            test: pool.submit(bmv2.run_stf, ours(program_of(test)), test)
+            for test in chosen
+            if not not_on_bmv2(test)
+        }
+        pool.shutdown(cancel_futures=True)
+
+
 all_tests = pytest.mark.parametrize("test", TESTS, ids=name_of)
 
 
@@ -113,18 +139,18 @@ def test_ours(test: Path) -> None:
 
 @all_tests
 @pytest.mark.skipif(not bmv2.is_here(), reason=f"{bmv2.SWITCH} or {bmv2.CLI} is not on PATH")
-def test_our_compiler_on_bmv2(test: Path) -> None:
-    if reason := other_with("BMv2", test) or bmv2.cannot(test):
+def test_our_compiler_on_bmv2(test: Path, on_bmv2: dict[Path, Future[StfResult]]) -> None:
+    if reason := not_on_bmv2(test):
         pytest.skip(reason)
-    must_pass(bmv2.run_stf(ours(program_of(test)), test))
+    must_pass(on_bmv2[test].result())
 
 
 @all_tests
 @pytest.mark.skipif(shutil.which(P4C) is None, reason=f"{P4C} is not on PATH")
-def test_p4c_on_our_switch(test: Path, tmp_path: Path) -> None:
+def test_p4c_on_our_switch(test: Path) -> None:
     if reason := other_with("p4c", test):
         pytest.skip(reason)
-    code = theirs(program_of(test), tmp_path)
+    code = theirs(program_of(test))
     if isinstance(code, str):
         assert P4C_REFUSES.search(code), code
         pytest.skip(f"{P4C} refuses it: {code.strip().splitlines()[0]}")

@@ -37,8 +37,8 @@ from switch.dataplane import (
     OpError,
     Program,
     RegisterWrite,
+    Replica,
     TableWrite,
-    ValueSetWrite,
     Verb,
 )
 from switch.stf import StfResult, StfRunner
@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 
 SWITCH = "simple_switch"
 CLI = "simple_switch_CLI"
+OPTIONS = ["--use-files", "0", "--log-console"]
+TARGET = ["--", "--priority-queues", "8"]
 PCAP_HEADER = struct.pack("<IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65536, 1)
 RECORD = struct.Struct("<IIII")
 PROMPT = b"RuntimeCmd: "
@@ -102,7 +104,7 @@ class Bmv2Plane:
         self.pipes: dict[int, int] = {}
         self.members: dict[tuple[int, int], int] = {}
         self.groups: dict[tuple[int, int], int] = {}
-        self.sessions: set[int] = set()
+        self.replicas: dict[int, int] = {}
         (self.folder / "program.json").write_text(json.dumps(code))
         interfaces = []
         for port in sorted(ports_of(stf)):
@@ -115,8 +117,7 @@ class Bmv2Plane:
         thrift = free_port()
         self.log: TextIO = (self.folder / "log.txt").open("w")
         self.switch = subprocess.Popen(
-            [SWITCH, "program.json", *interfaces, "--use-files", "0", "--log-console"]
-            + ["--thrift-port", str(thrift), "--", "--priority-queues", "8"],
+            [SWITCH, "program.json", *interfaces, *OPTIONS, "--thrift-port", str(thrift), *TARGET],
             cwd=self.folder,
             stdout=self.log,
             stderr=subprocess.STDOUT,
@@ -204,44 +205,20 @@ class Bmv2Plane:
                 self.insert(entry)
             case DefaultWrite(table, action, params):
                 self.set_default(table, action, params)
-            case MemberWrite(_, profile, member, action, params):
-                names = self.program.profiles[profile].name, self.program.actions[action].name
-                made = self.handle("act_prof_create_member", *names, *params)
-                self.members[profile, member] = made
+            case MemberWrite():
+                self.add_member(op)
             case GroupWrite(verb, profile, group, members):
                 self.set_group(verb, profile, group, [m.member for m in members])
-            case MulticastWrite(Verb.INSERT, group):
-                self.say("mc_mgrp_create", group)
-            case MulticastWrite(Verb.MODIFY, group, replicas):
-                node = self.handle(
-                    "mc_node_create", replicas[-1].instance, *self.new_ports(group, replicas)
-                )
-                self.say("mc_node_associate", group, node)
-            case CloneWrite(Verb.DELETE, session):
-                self.say("mirroring_delete", session)
-            case CloneWrite(_, session, replicas, group=group):
-                for replica in replicas:
-                    self.say("mirroring_add", session, replica.port)
-                if group:
-                    self.say("mirroring_add_mc", session, group)
+            case MulticastWrite(verb, group, replicas):
+                self.set_multicast(verb, group, replicas)
+            case CloneWrite():
+                self.set_session(op)
             case RegisterWrite(register, None):
                 self.say("register_reset", self.program.registers[register].name)
             case RegisterWrite(register, index, value):
                 self.say("register_write", self.program.registers[register].name, index, value)
-            case MeterWrite(meter, index, rates):
-                assert rates is not None
-                words = [
-                    f"{rates.cir / 1e6}:{rates.cburst}",
-                    f"{rates.pir / 1e6}:{rates.pburst}",
-                ]
-                name = self.program.meters[meter].name
-                if index is None:
-                    self.say("meter_array_set_rates", name, *words)
-                else:
-                    self.say("meter_set_rates", name, index, *words)
-            case ValueSetWrite(value_set, members):
-                value = members[-1][0]
-                self.say("pvs_add", self.program.value_sets[value_set].name, hex(value))
+            case MeterWrite():
+                self.set_meter(op)
             case _:
                 raise DataplaneError(f"{op} is not known here")
 
@@ -273,6 +250,40 @@ class Bmv2Plane:
         table = self.program.tables[number]
         self.say("table_set_default", table.name, self.program.actions[action].name, *params)
 
+    def add_member(self, op: MemberWrite) -> None:
+        """Add a member to an action profile."""
+        names = self.program.profiles[op.profile].name, self.program.actions[op.action].name
+        made = self.handle("act_prof_create_member", *names, *op.params)
+        self.members[op.profile, op.member] = made
+
+    def set_multicast(self, verb: Verb, group: int, replicas: Sequence[Replica]) -> None:
+        """Make a multicast group, or add the node that its last replicas are."""
+        if verb is Verb.INSERT:
+            self.say("mc_mgrp_create", group)
+            return
+        ports = self.new_ports(group, replicas)
+        node = self.handle("mc_node_create", replicas[-1].instance, *ports)
+        self.say("mc_node_associate", group, node)
+
+    def set_session(self, op: CloneWrite) -> None:
+        """Set or delete a clone session."""
+        if op.verb is Verb.DELETE:
+            self.say("mirroring_delete", op.session)
+        for replica in op.replicas:
+            self.say("mirroring_add", op.session, replica.port)
+        if op.group:
+            self.say("mirroring_add_mc", op.session, op.group)
+
+    def set_meter(self, op: MeterWrite) -> None:
+        """Set the rates of a meter, or of all meters of an array."""
+        rates, name = op.rates, self.program.meters[op.meter].name
+        assert rates is not None
+        words = [f"{rates.cir / 1e6}:{rates.cburst}", f"{rates.pir / 1e6}:{rates.pburst}"]
+        if op.index is None:
+            self.say("meter_array_set_rates", name, *words)
+        else:
+            self.say("meter_set_rates", name, op.index, *words)
+
     def set_group(self, verb: Verb, profile: int, group: int, members: list[int]) -> None:
         """Make a group, or add to it the last of its members."""
         name = self.program.profiles[profile].name
@@ -289,10 +300,10 @@ class Bmv2Plane:
                 self.groups[profile, group],
             )
 
-    def new_ports(self, group: int, replicas: Sequence[Any]) -> list[int]:
+    def new_ports(self, group: int, replicas: Sequence[Replica]) -> list[int]:
         """The ports of the node that was added last: those behind the ones already there."""
-        have = self.members.get((-1, group), 0)
-        self.members[-1, group] = len(replicas)
+        have = self.replicas.get(group, 0)
+        self.replicas[group] = len(replicas)
         return [r.port for r in replicas[have:]]
 
     def read_register(self, register: int, index: int | None = None) -> list[int]:
@@ -328,7 +339,7 @@ class Bmv2Plane:
         record = RECORD.pack(index + 1, 0, len(data), len(data)) + data
         os.write(self.pipes[port], record)
 
-    def inject(self, port: int, data: bytes, now_ns: int) -> None:
+    def inject(self, port: int, data: bytes, now_ns: int) -> None:  # noqa: ARG002
         """Let the next packet through."""
         assert self.sequence[self.sent] == (port, data)
         if self.sent == 0:
@@ -357,7 +368,7 @@ class Bmv2Plane:
                 before, since = now, time.monotonic()
         self.is_quiet = True
 
-    def service(self, now_ns: int) -> None:
+    def service(self, now_ns: int) -> None:  # noqa: ARG002
         """Let what is under way leave."""
         self.rest(QUIET_S)
 
@@ -367,14 +378,15 @@ class Bmv2Plane:
         for port, at in self.read_bytes.items():
             path = self.folder / f"port{port}_out.pcap"
             data = path.read_bytes() if path.exists() else b""
-            while at + RECORD.size <= len(data):
-                length = RECORD.unpack_from(data, at)[2]
-                if at + RECORD.size + length > len(data):
+            done = at
+            while done + RECORD.size <= len(data):
+                start = done + RECORD.size
+                end = start + RECORD.unpack_from(data, done)[2]
+                if end > len(data):
                     break
-                at += RECORD.size
-                frames.append((port, data[at : at + length], 0))
-                at += length
-            self.read_bytes[port] = at
+                frames.append((port, data[start:end], 0))
+                done = end
+            self.read_bytes[port] = done
         return frames
 
 
