@@ -251,7 +251,7 @@ class Storage:
             if scalar_type(base) is not None and not isinstance(base, t.Varbit):
                 places[field_name] = self.scalar(f"{prefix}.{name}", field_type)
             else:
-                places[field_name] = self.allocate(name, field_type)
+                places[field_name] = self.allocate(f"userMetadata.{name}", field_type)
         return Record(type_, places)
 
 

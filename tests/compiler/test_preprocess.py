@@ -25,7 +25,7 @@ def expand(folder: Path, text: str, **files: str) -> list[str]:
         ("#define A A B\nA", ["A B"]),
         ("#define F(x, y) x+y\nF(1, (2, 3))", ["1+(2, 3)"]),
         ("#define F(x) x\nF", ["F"]),
-        ("#define F(x) <x>\nF(\n1\n)", ["< 1 >"]),
+        ("#define F(x) <x>\nF(\n1\n)", ["<1>"]),
         ("#define P(a, b) a ## b\nP(x, 1)", ["x1"]),
         ("#define S(a) #a\nS(b c)", ['"b c"']),
         ('#define A 1\n"A" // A\n/* A */ A', ['"A"', "1"]),
