@@ -103,6 +103,8 @@ struct qp {
     uint8_t data[EP_DATA_HEADER], control_header[WIRE_HEADERS];
 };
 
+_Static_assert(sizeof(struct qp) <= 512, "a thousand hosts may have two million of these");
+
 struct ring {
     struct qp *head, *tail;
 };
