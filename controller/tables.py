@@ -241,14 +241,14 @@ def pool_of(site: Site) -> int:
     return thresholds.pool(site.settings, headrooms, len(headrooms))
 
 
-# When a pause is sent again, as a share of what it lasts: where packets come and go, and where only
-# pause frames come. The latter adds up along a chain, which may be ten switches long.
-_REFRESH = 1 / 4
-_FRESH = 1 / 16
+def _refresh(site: Site, port: int) -> int:
+    """When a pause is sent again, where packets come and go: at a quarter of what it lasts."""
+    return site.ticks(thresholds.pause_ns(site.link(port), site.settings.pfc.quanta) / 4)
 
 
-def _share_of_pause(site: Site, port: int, share: float) -> int:
-    return site.ticks(thresholds.pause_ns(site.link(port), site.settings.pfc.quanta) * share)
+def _fresh_for(site: Site) -> int:
+    """How soon a pause is relayed again: see p4src/pause.p4 for why half a link's delay."""
+    return site.ticks(max(100, min(site.link(port).delay_ns for port in site.ports)) / 2)
 
 
 def _buffer(site: Site) -> Iterator[Entity]:
@@ -272,7 +272,7 @@ def _buffer(site: Site) -> Iterator[Entity]:
                     queue_reserved=settings.buffer.reserved,
                     queue_headroom=headroom_of(site, port),
                     xon_below_xoff=2 * settings.max_frame if gap is None else gap,
-                    pause_refresh=_share_of_pause(site, port, _REFRESH),
+                    pause_refresh=_refresh(site, port),
                 )
             else:
                 yield entry("buffer_profiles", match, "lossy", **common, queue_reserved=0)
@@ -304,7 +304,7 @@ def _pause(site: Site) -> Iterator[Entity]:
             "sender",
             mac=_mac(site.fabric.mac(site.switch)),
             pause_quanta=pfc.quanta,
-            fresh_for=_share_of_pause(site, port, _FRESH),
+            fresh_for=_fresh_for(site),
         )
 
 

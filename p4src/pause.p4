@@ -7,9 +7,12 @@
 //            XOFF renewed by a departure.
 //            Where nothing departs, because our own egress is paused too, the pause frames
 //            arriving for that egress keep ours alive: each goes round all ports, and leaves as a
-//            pause frame by those whose pause is not quite fresh. (Were it only by those whose
-//            pause is due, one that just missed it would wait for the next frame, and every hop
-//            of a chain would renew later than the one before, until a pause runs out.)
+//            pause frame by those that we have paused, so that no pause of ours runs out before
+//            the one it depends on. (Relaying only what is nearly due would not do: one that just
+//            missed it waits for the next frame, every hop of a chain later than the one before.)
+//            In a cycle of paused switches the frames go round for as long as it lasts. A frame
+//            that follows another by less than half a link's delay is swallowed, which bounds how
+//            many there are; it cannot be all of them, since one goes round in more than that.
 // Obeying.   A pause frame received holds the queues (its port, its classes) until a deadline, by
 //            writing the register `queue_gate`, which the traffic manager obeys.
 // Watchdog.  A queue held without a break for longer than the limit is stuck in a storm: it is let

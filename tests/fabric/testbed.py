@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from controller import Settings, plan_of, routes_of
+from controller import Route, Settings, plan_of, routes_of
 from controller.settings import USUAL
 from controller.tables import DROP_REASONS, Site
 from tests.fabric.network import Host, Network, Switch
@@ -72,8 +72,14 @@ class Testbed:
     network: Network
 
     @classmethod
-    def build(cls, fabric: Fabric, settings: Settings = USUAL, seed: int = 1) -> Testbed:
-        """Switches with their plans, hosts, cables."""
+    def build(
+        cls,
+        fabric: Fabric,
+        settings: Settings = USUAL,
+        seed: int = 1,
+        routes: dict[Node, tuple[Route, ...]] | None = None,
+    ) -> Testbed:
+        """Switches with their plans, hosts, cables; ``routes`` instead of the shortest."""
         network = Network()
         bed = cls(fabric, settings, network)
         for number, node in enumerate(fabric.switches):
@@ -91,7 +97,7 @@ class Testbed:
                 *(cable.a.name, cable.a_port, cable.b.name, cable.b_port),
                 *(link.rate_bps, link.delay_ns),
             )
-        routes = routes_of(fabric)
+        routes = routes or routes_of(fabric)
         for node in fabric.switches:
             network.switches[node.name].tell(plan_of(fabric, node, routes[node], settings))
         return bed
