@@ -134,7 +134,7 @@ def where(profile: Path) -> list[tuple[str, float]]:
     rows = []
     for line in done.stdout.splitlines():
         words = [word.strip() for word in line.split("|")]
-        if len(words) == 3 and words[0].endswith("%"):
+        if len(words) >= 3 and words[0].endswith("%"):
             part = next((p for start, p in _PARTS.items() if words[1].startswith(start)), words[1])
             rows.append((f"{part}: {words[2].split(' ', 1)[-1].strip()}", float(words[0][:-1])))
     return rows

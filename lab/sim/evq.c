@@ -82,7 +82,7 @@ bool evq_schedule(struct evq *queue, struct evq_event *event, ns_t time, uint8_t
 {
     if (time < queue->now)
         return false;
-    if (!event->slot && queue->used == queue->room) {
+    if (!event->slot && !queue->is_vacant && queue->used == queue->room) {
         uint32_t room = queue->room * 2;
         struct evq_key *heap = realloc(queue->heap, room * sizeof *heap);
         if (!heap)
@@ -94,10 +94,14 @@ bool evq_schedule(struct evq *queue, struct evq_event *event, ns_t time, uint8_t
     uint64_t order = (uint64_t)priority << (TIE_BITS + SEQUENCE_BITS) | tie << SEQUENCE_BITS |
                      (queue->sequence++ & ((1ull << SEQUENCE_BITS) - 1));
     struct evq_key key = {.time = time, .order = order, .event = event};
-    if (event->slot)
+    if (event->slot) {
         settle(queue, event->slot - 1, key);
-    else
+    } else if (queue->is_vacant) {
+        queue->is_vacant = false;
+        sift_down(queue, 0, key);
+    } else {
         sift_up(queue, queue->used++, key);
+    }
     return true;
 }
 
@@ -112,20 +116,29 @@ void evq_cancel(struct evq *queue, struct evq_event *event)
         settle(queue, place, last);
 }
 
+/* The first place was not taken by an event that the last one scheduled. */
+static void fill_vacancy(struct evq *queue)
+{
+    queue->is_vacant = false;
+    struct evq_key last = queue->heap[--queue->used];
+    if (queue->used)
+        sift_down(queue, 0, last);
+}
+
 uint64_t evq_run(struct evq *queue, ns_t until, uint64_t most)
 {
     uint64_t count = 0;
     queue->stop = false;
-    while (queue->used && count < most && !queue->stop) {
+    while (queue->used && count < most && !queue->stop) { /* nothing is vacant here */
         struct evq_key first = queue->heap[0];
         if (first.time > until)
             break;
         first.event->slot = 0;
-        struct evq_key last = queue->heap[--queue->used];
-        if (queue->used)
-            sift_down(queue, 0, last);
+        queue->is_vacant = true;
         queue->now = first.time;
         first.event->happen(first.event, first.time);
+        if (queue->is_vacant)
+            fill_vacancy(queue);
         count++;
     }
     if (count < most && !queue->stop && until != EVQ_NEVER && until > queue->now)

@@ -7,7 +7,9 @@
  *
  * An event belongs to its owner, who embeds it and keeps it for as long as it is scheduled; the
  * queue holds pointers, in a four-ary heap (shallower than a binary one, and the four children
- * share a cache line of keys). An event that is scheduled again moves.
+ * share a cache line of keys). An event that is scheduled again moves. While an event happens it stays
+ * at the top, as the least it still is, and what it schedules first takes its place: most events
+ * schedule their successor, which so costs one walk through the heap and not two.
  */
 #ifndef EVQ_H
 #define EVQ_H
@@ -39,6 +41,7 @@ struct evq {
     uint64_t sequence, random;
     uint64_t happened;
     bool stop; /* set by an event that wants to be the last; evq_run clears it */
+    bool is_vacant; /* heap[0] is the event that is happening, and free to be replaced */
 };
 
 bool evq_init(struct evq *queue, uint64_t seed); /* false when memory is out */

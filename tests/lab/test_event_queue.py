@@ -2,6 +2,7 @@
 
 import ctypes
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -31,10 +32,20 @@ class Queue:
         self._c.evq_free.argtypes = [ctypes.c_void_p]
         self._queue = ctypes.create_string_buffer(256)
         assert self._c.evq_init(self._queue, seed)
-        self._happen = HAPPEN(lambda event, now: self.log.append((now, self._names[event])))
+        self._happen = HAPPEN(self._happened)
         self._events: dict[int, Event] = {}
         self._names: dict[int | None, int] = {}
         self.log: list[tuple[int, int]] = []
+        self.reactions: dict[int, list[tuple[str, int, int]]] = {}  # what an event does, once
+
+    def _happened(self, event: int, now: int) -> None:
+        name = self._names[event]
+        self.log.append((now, name))
+        for what, other, delay in self.reactions.pop(name, []):
+            if what == "schedule":
+                assert self.schedule(other, now + delay)
+            elif other in self._events:
+                self.cancel(other)
 
     def schedule(self, name: int, time: int, priority: int = 0) -> bool:
         if name not in self._events:
@@ -64,7 +75,9 @@ steps = st.lists(
 
 
 @given(steps)
-def test_events_happen_in_order_once_and_where_they_were_moved_to(steps: list[tuple]) -> None:
+def test_events_happen_in_order_once_and_where_they_were_moved_to(
+    steps: list[tuple[Any, ...]],
+) -> None:
     queue, expected = Queue(), {}
     for step in steps:
         match step:
@@ -79,6 +92,38 @@ def test_events_happen_in_order_once_and_where_they_were_moved_to(steps: list[tu
     keys = [expected[name] for _, name in queue.log]
     assert keys == sorted(keys)
     assert [now for now, _ in queue.log] == [time for time, _ in keys]
+    queue.close()
+
+
+reactions = st.dictionaries(
+    st.integers(0, 12),
+    st.lists(
+        st.tuples(st.sampled_from(["schedule", "cancel"]), st.integers(0, 12), st.integers(0, 9)),
+        max_size=3,
+    ),
+)
+
+
+@given(st.lists(st.integers(0, 30), max_size=12), reactions)
+def test_events_may_schedule_and_cancel_others_and_themselves(
+    times: list[int], reactions: dict[int, list[tuple[str, int, int]]]
+) -> None:
+    queue = Queue()
+    due = dict(enumerate(times))
+    for name, time in due.items():
+        queue.schedule(name, time)
+    queue.reactions = {name: list(does) for name, does in reactions.items()}
+    queue.run()
+    left = dict(reactions)
+    for now, name in queue.log:  # each was due then, and nothing else was due before
+        assert due.pop(name) == now
+        assert all(time >= now for time in due.values())
+        for what, other, delay in left.pop(name, []):
+            if what == "schedule":
+                due[other] = now + delay
+            else:
+                due.pop(other, None)
+    assert due == {}
     queue.close()
 
 
