@@ -2,10 +2,15 @@
 
 A leaf knows each of its own hosts; everything else is known by the prefix of its leaf. Where
 several neighbours are equally near, the route has several next hops, in the order of their names.
+
+Round dead cables the shortest way may lead down and up again, through a leaf that is neither end.
+That keeps hosts connected, and may close a cycle of buffers: the watchdog of p4src/pause.p4 is
+there for such.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 
@@ -31,21 +36,39 @@ class Route:
     leaf: int = 0  # whose hosts these are, if not this switch's own
 
 
-def routes_of(fabric: Fabric) -> dict[Node, tuple[Route, ...]]:
-    """Every switch's routes."""
-    leaves = [switch for switch in fabric.switches if switch.kind is NodeKind.LEAF]
-    distances = {leaf: nx.single_source_shortest_path_length(fabric.graph, leaf) for leaf in leaves}
+Cable = frozenset[Node]  # its two ends
+
+
+def cable(a: Node, b: Node) -> Cable:
+    """The cable between two nodes."""
+    return frozenset((a, b))
+
+
+def routes_of(
+    fabric: Fabric, dead: Collection[Cable] = frozenset()
+) -> dict[Node, tuple[Route, ...]]:
+    """Every switch's routes, over the cables that are not dead."""
+    living = nx.restricted_view(fabric.graph, (), [tuple(ends) for ends in dead])
+    leaves = [switch for switch in fabric.switches if fabric.hosts_of(switch)]
+    distances = {leaf: _distances(living, leaf) for leaf in leaves}
     return {
         switch: (
             *_to_own_hosts(fabric, switch),
             *(
-                _to_leaf(fabric, switch, leaf, distances[leaf])
+                route
                 for leaf in leaves
                 if leaf != switch and switch in distances[leaf]
+                for route in _to_leaf(fabric, living, switch, leaf, distances[leaf])
             ),
         )
         for switch in fabric.switches
     }
+
+
+def _distances(graph: nx.Graph[Node], leaf: Node) -> dict[Node, int]:
+    """How far each switch is from a leaf; no way leads through a host."""
+    switches = graph.subgraph(node for node in graph if node.kind is not NodeKind.HOST)
+    return dict(nx.single_source_shortest_path_length(switches, leaf))
 
 
 def _to_own_hosts(fabric: Fabric, switch: Node) -> tuple[Route, ...]:
@@ -58,12 +81,11 @@ def _to_own_hosts(fabric: Fabric, switch: Node) -> tuple[Route, ...]:
     )
 
 
-def _to_leaf(fabric: Fabric, switch: Node, leaf: Node, distance: dict[Node, int]) -> Route:
-    nearer = sorted(
-        peer for peer in fabric.graph.neighbors(switch) if distance[peer] < distance[switch]
-    )
-    return Route(
-        fabric.prefix(leaf),
-        tuple(NextHop(fabric.port_towards(switch, peer), fabric.mac(peer)) for peer in nearer),
-        leaf.number,
-    )
+def _to_leaf(
+    fabric: Fabric, living: nx.Graph[Node], switch: Node, leaf: Node, distance: dict[Node, int]
+) -> Iterator[Route]:
+    near = distance[switch]
+    nearer = sorted(peer for peer in living.neighbors(switch) if distance.get(peer, near) < near)
+    hops = tuple(NextHop(fabric.port_towards(switch, peer), fabric.mac(peer)) for peer in nearer)
+    for prefix in fabric.prefixes(leaf):
+        yield Route(prefix, hops, leaf.number)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 
@@ -21,7 +21,7 @@ from controller.entities import (
     default,
     entry,
 )
-from controller.routes import NextHop, Route, routes_of
+from controller.routes import Cable, NextHop, Route, routes_of
 from controller.settings import (
     DSCP_PRIORITIES,
     USUAL,
@@ -463,9 +463,11 @@ def _loss(loss: Loss) -> Iterator[Entity]:
         yield entry(table, match, action, chance=thresholds.chance(loss.share))
 
 
-def plans_of(fabric: Fabric, settings: Settings = USUAL) -> dict[str, Plan]:
-    """Every switch's plan, by its name."""
+def plans_of(
+    fabric: Fabric, settings: Settings = USUAL, dead: Collection[Cable] = frozenset()
+) -> dict[str, Plan]:
+    """Every switch's plan, by its name; ``dead`` cables carry nothing."""
     return {
         switch.name: plan_of(fabric, switch, routes, settings)
-        for switch, routes in routes_of(fabric).items()
+        for switch, routes in routes_of(fabric, dead).items()
     }

@@ -1,6 +1,25 @@
 """Graphs of fabrics, and every name and address that follows from them."""
 
+from topologies.draw import dot, draw
 from topologies.fabric import Fabric, Link, Node, NodeKind, Speed, TopologyError
+from topologies.fat_tree import fat_tree
 from topologies.leaf_spine import leaf_spine
+from topologies.rail import rail
+from topologies.tutorial import Imported, import_tutorial, read_tutorial
 
-__all__ = ["Fabric", "Link", "Node", "NodeKind", "Speed", "TopologyError", "leaf_spine"]
+__all__ = [
+    "Fabric",
+    "Imported",
+    "Link",
+    "Node",
+    "NodeKind",
+    "Speed",
+    "TopologyError",
+    "dot",
+    "draw",
+    "fat_tree",
+    "import_tutorial",
+    "leaf_spine",
+    "rail",
+    "read_tutorial",
+]

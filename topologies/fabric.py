@@ -91,27 +91,58 @@ class Fabric:
         self.graph: nx.Graph[Node] = nx.Graph()
         self._links: list[Link] = []
         self._slots: dict[Node, tuple[Node, int]] = {}
+        self._addresses: dict[Node, IPv4Address] = {}
+        self._macs: dict[Node, str] = {}
 
     # --- building -------------------------------------------------------------------------
 
-    def add_host(self, host: Node, leaf: Node, speed: Speed = USUAL) -> None:
-        """Cable a host to the next free slot of a leaf."""
+    def add_host(
+        self,
+        host: Node,
+        leaf: Node,
+        speed: Speed = USUAL,
+        *,
+        port: int | None = None,
+        address: IPv4Address | None = None,
+        mac: str | None = None,
+    ) -> None:
+        """Cable a host to a leaf, at its next slot and lowest free port unless told otherwise."""
         slot = sum(1 for attached, _ in self._slots.values() if attached == leaf) + 1
         if slot > MAX_HOSTS_PER_LEAF:
             raise TopologyError(f"{leaf} has more than {MAX_HOSTS_PER_LEAF} hosts")
         self._slots[host] = (leaf, slot)
-        self.add_link(host, leaf, speed)
+        if address is not None:
+            self._addresses[host] = address
+        if mac is not None:
+            self._macs[host] = mac
+        self.add_link(host, leaf, speed, b_port=port)
 
-    def add_link(self, a: Node, b: Node, speed: Speed = USUAL) -> None:
-        """Cable two nodes, each at its lowest free port."""
-        link = Link(a, self._free_port(a), b, self._free_port(b), speed)
+    def add_link(
+        self,
+        a: Node,
+        b: Node,
+        speed: Speed = USUAL,
+        *,
+        a_port: int | None = None,
+        b_port: int | None = None,
+    ) -> None:
+        """Cable two nodes, each at its lowest free port unless told otherwise."""
+        if self.graph.has_edge(a, b):
+            raise TopologyError(f"{a} and {b} are cabled already: there is one cable for a pair")
+        link = Link(a, self._port(a, a_port), b, self._port(b, b_port), speed)
         self._links.append(link)
         self.graph.add_edge(a, b, ports={a: link.a_port, b: link.b_port}, speed=speed)
 
-    def _free_port(self, node: Node) -> int:
-        first = 0 if node.kind is NodeKind.HOST else 1
-        degree = int(self.graph.degree(node)) if node in self.graph else 0
-        return first + degree
+    def _port(self, node: Node, wanted: int | None) -> int:
+        taken = set(self.ports(node)) if node in self.graph else set()
+        if wanted is not None:
+            if wanted in taken:
+                raise TopologyError(f"port {wanted} of {node} has two links")
+            return wanted
+        port = 0 if node.kind is NodeKind.HOST else 1
+        while port in taken:
+            port += 1
+        return port
 
     # --- nodes and links ------------------------------------------------------------------
 
@@ -164,8 +195,15 @@ class Fabric:
         """The hosts cabled to a leaf."""
         return tuple(host for host in self.hosts if self.leaf_of(host) == leaf)
 
+    def prefixes(self, leaf: Node) -> tuple[IPv4Network, ...]:
+        """What leads to a leaf: one prefix, and every host whose address is not in it."""
+        prefix = self.prefix(leaf)
+        strangers = (self.address(host) for host in self.hosts_of(leaf) if host in self._addresses)
+        others = tuple(IPv4Network(address) for address in strangers if address not in prefix)
+        return (prefix, *others) if len(others) < len(self.hosts_of(leaf)) else others
+
     def prefix(self, leaf: Node) -> IPv4Network:
-        """The addresses behind a leaf."""
+        """The addresses behind a leaf, where they follow from its number."""
         return IPv4Network((10 << 24 | leaf.number << 8, 24))
 
     def gateway(self, leaf: Node) -> IPv4Address:
@@ -174,11 +212,15 @@ class Fabric:
 
     def address(self, host: Node) -> IPv4Address:
         """A host's address."""
+        if host in self._addresses:
+            return self._addresses[host]
         leaf, slot = self._slots[host]
         return self.prefix(leaf).network_address + slot
 
     def mac(self, node: Node) -> str:
         """A node's MAC address."""
+        if node in self._macs:
+            return self._macs[node]
         if node.kind is NodeKind.HOST:
             octets = b"\x02\x00" + self.address(node).packed
         else:
