@@ -135,6 +135,7 @@ uint64_t evq_run(struct evq *queue, ns_t until, uint64_t most)
             break;
         first.event->slot = 0;
         queue->is_vacant = true;
+        queue->heap[0].order = 0; /* whatever is scheduled for now: not before this place */
         queue->now = first.time;
         first.event->happen(first.event, first.time);
         if (queue->is_vacant)
