@@ -154,7 +154,7 @@ struct ep_port {
     X(tx_naks, "NAKs sent")                                                                  \
     X(rx_packets, "frames received, of any kind")                                            \
     X(rx_bytes, "bytes of those")                                                            \
-    X(rx_data_packets, "sound packets of messages received")                                 \
+    X(rx_data_packets, "packets whose payload was put in place")                              \
     X(rx_data_bytes, "payload bytes put in place, once each")                                \
     X(rx_acks, "acknowledgements received")                                                  \
     X(rx_other, "frames that are neither RoCEv2 nor PFC")                                    \
