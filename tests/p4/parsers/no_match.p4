@@ -1,4 +1,4 @@
-// Without a case that applies BMv2 ends the parser as if by accept: no error is noted.
+// Without a case that applies the parser ends with error.NoMatch; ingress runs all the same.
 #include "../include/before.p4"
 
 struct headers_t {
