@@ -794,17 +794,19 @@ class _Loader:
 
     def header_type(self, at: At) -> HeaderType:
         raw = [list(f.items()) for f in at["fields"].items()]
+        if any(len(parts) not in (2, 3) for parts in raw):
+            raise at["fields"].fail("a field is [name, width] or [name, width, is signed]")
         fixed = sum(f[1].size() for f in raw if f[1].value != "*")
         fields = []
         for parts in raw:
-            if len(parts) not in (2, 3):
-                raise at["fields"].fail("a field is [name, width] or [name, width, is signed]")
             signed = len(parts) == 3 and bool(parts[2].value)  # a truth value, or 0 or 1
             if parts[1].value == "*":
                 most = at["max_length"].size() * 8 - fixed
                 fields.append(Field(parts[0].text(), max(most, 0), signed, True))
             else:
                 fields.append(Field(parts[0].text(), parts[1].size(1), signed))
+        if len({f.name for f in fields}) != len(fields):
+            raise at["fields"].fail("two fields have the same name")
         if sum(f.is_varbit for f in fields) > 1:
             raise at["fields"].fail("a header can have one field of variable length")
         return HeaderType(at["name"].text(), tuple(fields))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from .. import bmv2
 from ..bmv2 import JsonError
 from .expression import Exprs, Rep, cast
+from .names import c_string, comment, spoken
 from .unit import c_type, indent
 
 if TYPE_CHECKING:
@@ -28,18 +29,6 @@ REWRITTEN = {  # primitives that are another way to say `assign(dst, a op b)`
     "shift_left": "<<",
     "shift_right": ">>",
 }
-
-
-def c_string(text: str) -> str:
-    """A C string literal."""
-    out = []
-    for byte in text.encode():
-        char = chr(byte)
-        if char in '"\\':
-            out.append("\\" + char)
-        else:
-            out.append(char if 32 <= byte < 127 else f"\\{byte:03o}")
-    return '"' + "".join(out).replace("??", '?""?') + '"'
 
 
 class Actions:
@@ -347,7 +336,7 @@ class Actions:
         wanted = self.exprs.constant(p.args[1])
         for i, digest in enumerate(self.unit.program.digests):
             if digest.id == wanted:
-                return [f"r->pkt->digest_list = {i} + 1; /* {digest.name} */"]
+                return [f"r->pkt->digest_list = {i} + 1; /* {comment(digest.name)} */"]
         raise JsonError(f"there is no learn list with id {wanted}")
 
     def clone(self, p: Primitive) -> list[str]:
@@ -458,7 +447,7 @@ def trace_text(source: bmv2.Source | None) -> str:
         return ""
     line = " ".join(source.text.split())
     name = source.file.rpartition("/")[2]
-    return c_string(f"{name}:{source.line}: {line}".replace("%", "%%"))[1:-1]
+    return spoken(f"{name}:{source.line}: {line}")
 
 
 def trace_call(name: str, params: tuple[tuple[str, int], ...]) -> str:
@@ -473,7 +462,7 @@ def trace_call(name: str, params: tuple[tuple[str, int], ...]) -> str:
             texts.append(f"{param} = 0x%llx")
             values.append(f"(unsigned long long)a->{param}")
     arguments = "".join(f", {v}" for v in values)
-    return f'    SW_TRACE(r, "  action {name}({", ".join(texts)})"{arguments});\n'
+    return f'    SW_TRACE(r, "  action {spoken(name)}({", ".join(texts)})"{arguments});\n'
 
 
 def bare(text: str) -> str:
@@ -515,7 +504,7 @@ def emit_action(unit: Unit, index: int) -> str:
         fields = "\n".join(f"    {declare(n, w)}" for n, w in params)
         parts.append(f"struct {name}_params {{\n{fields}\n}};\n\n")
     argument = f", const struct {name}_params *a" if params else ""
-    parts.append(f"/* {action.name} */\n" if name != action.name else "")
+    parts.append(f"/* {comment(action.name)} */\n" if name != action.name else "")
     parts.append(f"static inline void do_{name}(struct sw_run *r, struct phv *h{argument})\n{{\n")
     scope = ("h", "a") if params else ("h",)
     unused = (n for n in scope if not re.search(rf"\b{n}\b(?=->|[,)])", text))

@@ -12,7 +12,7 @@ from .. import bmv2
 from ..bmv2 import JsonError
 from .action import trace_text
 from .expression import Exprs
-from .names import Names
+from .names import Names, spoken
 from .unit import Unit
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class ControlWriter:
             condition = Exprs(self.unit).boolean(node.condition)
         except JsonError as error:
             raise JsonError(f"conditional {node.name!r}: {error}") from None
-        said = trace_text(node.source) or f"if {node.name}"
+        said = trace_text(node.source) or spoken(f"if {node.name}")
         trace = f'SW_TRACE(r, "  {said}: %s", {condition} ? "true" : "false");'
         if node.true_next == following:
             away = self.go(node.false_next, following)

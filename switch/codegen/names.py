@@ -75,3 +75,26 @@ class Names:
             text = f"{base}_{number}"
         self.taken.add(text)
         return text
+
+
+def c_string(text: str) -> str:
+    """A C string literal."""
+    out = []
+    for byte in text.encode():
+        char = chr(byte)
+        if char in '"\\':
+            out.append("\\" + char)
+        else:
+            out.append(char if 32 <= byte < 127 else f"\\{byte:03o}")
+    return '"' + "".join(out).replace("??", '?""?') + '"'
+
+
+def spoken(text: str) -> str:
+    """Text within a C format string, quotes not included."""
+    return c_string(text.replace("%", "%%"))[1:-1]
+
+
+def comment(text: str) -> str:
+    """Text within a C comment: names come from a file and may hold anything."""
+    plain = re.sub(r"[^ -~]|\\", "?", text)
+    return plain.replace("*/", "* /").replace("/*", "/ *")

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from .. import bmv2
 from ..bmv2 import JsonError
-from .action import Actions, c_string
+from .action import Actions
 from .bits import load
 from .expression import Exprs
-from .names import Names
+from .names import Names, c_string, spoken
 from .unit import WIDE_BITS, Unit, c_type
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class ParserWriter:
     def state(self, state: ParseState) -> None:
         """One state: its operations, then its transitions."""
         self.lines.append(f"{self.labels[state.name]}:")
-        self.say(f'SW_TRACE(r, "  parser state {state.name}");')
+        self.say(f'SW_TRACE(r, "  parser state {spoken(state.name)}");')
         if state.name in self.looping:
             # A loop that consumes nothing would not end; one that does ends with the frame.
             self.fail("++turns > SW_FRAME_MOST", self.error("ParserTimeout"))
@@ -182,7 +182,7 @@ class ParserWriter:
             self.say(f"p += {size};")
         for line in after:
             self.say(line)
-        self.say(f'SW_TRACE(r, "    extract {target.name}");')
+        self.say(f'SW_TRACE(r, "    extract {spoken(target.name)}");')
 
     def check_lookahead(self, e: Expr) -> None:
         """See that the bits an expression looks at are there."""

@@ -12,10 +12,11 @@ from ..layout import (
     param_layout,
     profile_actions,
 )
-from .action import c_string, emit_action
+from .action import emit_action
 from .control import ControlWriter
 from .expression import Exprs
 from .header import emit_equal, emit_extract, emit_put, emit_structs
+from .names import c_string, comment
 from .parser import ParserWriter
 from .stateful import emit_calculation, emit_calculations, emit_checksums, emit_register
 from .table import emit_apply, emit_descriptions, warm_table
@@ -53,7 +54,7 @@ def generate(program: Program, name: str = "program") -> str:
     params = max((p.width for a in program.actions for p in a.params), default=0)
     words = max(4, -(-max(widest, registers, params) // 64) * 2 + 1)
     parts = [
-        f"/* {name}: generated from BMv2 JSON, not to be edited. */\n"
+        f"/* {comment(name)}: generated from BMv2 JSON, not to be edited. */\n"
         f"#define WIDE_WORDS {words}\n\n"
         '#include "ops.h"\n#include "wide.h"',
         enums(unit),
@@ -299,7 +300,7 @@ def field_lists(unit: Unit) -> str:
     lines += ["    (void)to;", "    (void)h;", "    switch (list) {"]
     exprs = Exprs(unit)
     for field_list in program.field_lists.values():
-        lines.append(f"    case {field_list.id}: /* {field_list.name} */")
+        lines.append(f"    case {field_list.id}: /* {comment(field_list.name)} */")
         for ref in field_list.fields:
             if isinstance(ref, bmv2.FieldRef):
                 path = exprs.field_text(ref.header, ref.field)
@@ -326,7 +327,7 @@ def digests(unit: Unit) -> list[str]:
     for i, digest in enumerate(unit.program.digests):
         widths = digest_widths(unit.program, digest)
         layout = param_layout(widths)
-        lines.append(f"    case {i}: /* {digest.name} */")
+        lines.append(f"    case {i}: /* {comment(digest.name)} */")
         lines.append(f"        memset(sample, 0, {layout.size});")
         for e, width, at in zip(digest.fields, widths, layout.offsets, strict=True):
             value = exprs.exact(e)
@@ -366,7 +367,8 @@ def descriptions(unit: Unit, name: str) -> str:
     for index, action in enumerate(program.actions):
         params = f"{unit.actions[index]}_param_descs" if action.params else "NULL"
         rows.append(
-            f'    {{"{action.name}", {action_size(action)}, {len(action.params)}, {params}}},'
+            f"    {{{c_string(action.name)}, {action_size(action)}, "
+            f"{len(action.params)}, {params}}},"
         )
     if rows:
         parts.append(
@@ -378,26 +380,26 @@ def descriptions(unit: Unit, name: str) -> str:
     arrays = {
         "profiles": profile_rows(unit, parts),
         "counters": [
-            f'    {{.name = "{c.name}", .size = {0 if c.binding else c.size}}},'
+            f"    {{.name = {c_string(c.name)}, .size = {0 if c.binding else c.size}}},"
             for c in program.counters.values()
         ],
         "meters": [
-            f'    {{.name = "{m.name}", .size = {0 if m.binding else m.size}, '
+            f"    {{.name = {c_string(m.name)}, .size = {0 if m.binding else m.size}, "
             f".counts_bytes = {str(m.counts_bytes).lower()}}},"
             for m in program.meters.values()
         ],
         "registers": [
-            f'    {{.name = "{g.name}", .size = {g.size}, .cell_bytes = {cell_bytes(g.width)}, '
-            f".width = {g.width}}},"
+            f"    {{.name = {c_string(g.name)}, .size = {g.size}, "
+            f".cell_bytes = {cell_bytes(g.width)}, .width = {g.width}}},"
             for g in program.registers.values()
         ],
         "digests": [
-            f'    {{.name = "{d.name}", '
+            f"    {{.name = {c_string(d.name)}, "
             f".cell_bytes = {param_layout(digest_widths(program, d)).size}}},"
             for d in program.digests
         ],
         "value_sets": [
-            f'    {{.name = "{v.name}", '
+            f"    {{.name = {c_string(v.name)}, "
             f".cell_bytes = {-(-v.width // 64) * 8}, .width = {v.width}}},"
             for v in program.value_sets.values()
         ],
@@ -449,7 +451,8 @@ def profile_rows(unit: Unit, parts: list[str]) -> list[str]:
         if items:
             parts.append(f"static const uint32_t {name}_profile_actions[] = {{{items}}};")
         rows.append(
-            f'    {{"{profile.name}", {profile.size}, {str(profile.algo is not None).lower()}, '
+            f"    {{{c_string(profile.name)}, {profile.size}, "
+            f"{str(profile.algo is not None).lower()}, "
             f"{len(offered)}, {f'{name}_profile_actions' if items else 'NULL'}, "
             f"{member_stride(unit.program, profile.name)}}},"
         )

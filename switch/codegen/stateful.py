@@ -6,6 +6,7 @@ from .. import bmv2
 from ..bmv2 import CalcInput
 from .bits import Piece, pieces, store
 from .expression import Exprs, literal, unsigned_for
+from .names import comment, spoken
 from .unit import WIDE_BITS, Unit, c_type
 
 FRAME_MOST = 9728  # SW_FRAME_MOST
@@ -58,7 +59,7 @@ def emit_register(unit: Unit, name: str) -> str:
         )
         save = f"memcpy((uint64_t *){array} + i * {words}, value.word, {words * 8});"
     return (
-        f"/* register {name}[{register.size}], {register.width} bits */\n"
+        f"/* register {comment(name)}[{register.size}], {register.width} bits */\n"
         f"static inline {cell} read_{c_name}(const struct sw_run *r, uint64_t i)\n"
         f"{{\n    {load}\n}}\n"
         f"static inline void write_{c_name}(const struct sw_run *r, uint64_t i, {cell} value)\n"
@@ -311,7 +312,7 @@ def emit_checksums(unit: Unit) -> str:
             tests.append(f"{call} != {path}")
             verify.append(f"    if ({' && '.join(tests)}) {{")
             verify.append("        r->pkt->checksum_error = true;")
-            verify.append(f'        SW_TRACE(r, "checksum {checksum.name} is wrong");')
+            verify.append(f'        SW_TRACE(r, "  checksum {spoken(checksum.name)} is wrong");')
             verify.append("    }")
         if checksum.update:
             mask = "" if width in (8, 16, 32) or width >= 64 else f" & {(1 << width) - 1:#x}u"

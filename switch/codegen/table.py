@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from .. import bmv2
 from ..layout import entry_layout, key_layout, member_stride, profile_actions, uses_trie
 from .expression import Exprs
+from .names import c_string, comment, spoken
 from .unit import Unit
 
 if TYPE_CHECKING:
@@ -57,12 +58,12 @@ def emit_apply(unit: Unit, table: Table) -> str:
     layout = entry_layout(unit.program, table)
     words = key_words(unit, table)
     by_hit = "__HIT__" in table.next_tables or "__MISS__" in table.next_tables
-    out = [f"/* table {table.name}: {table.match}, {table.size} entries */"]
+    out = [f"/* table {comment(table.name)}: {table.match}, {table.size} entries */"]
     out.append(f"static inline uint32_t apply_{name}(struct sw_run *r, struct phv *h)")
     out.append("{")
     out.append(f"    const struct sw_table *t = &r->state->tables[TABLE_{name}];")
     if words:
-        out.append(f'    SW_TRACE(r, "  table {table.name}");')
+        out.append(f'    SW_TRACE(r, "  table {spoken(table.name)}");')
         out += trace_key(unit, table)
         out.append(f"    const uint64_t key[{len(words)}] = {{{', '.join(words)}}};")
         out.append(f"    struct sw_entry *e = {find(unit, table, len(words), layout.stride)};")
@@ -121,10 +122,10 @@ def trace_key(unit: Unit, table: Table) -> list[str]:
         text = exprs.field_text(key.target.header, key.target.field)
         if field.width <= 64:
             value = f"(unsigned long long){text}"
-            lines.append(f'    SW_TRACE(r, "    {key.name} = 0x%llx", {value});')
+            lines.append(f'    SW_TRACE(r, "    {spoken(key.name)} = 0x%llx", {value});')
         elif field.width <= 128:
             value = f"(unsigned long long)((u128){text} >> 64), (unsigned long long){text}"
-            lines.append(f'    SW_TRACE(r, "    {key.name} = 0x%llx%016llx", {value});')
+            lines.append(f'    SW_TRACE(r, "    {spoken(key.name)} = 0x%llx%016llx", {value});')
     return lines
 
 
@@ -220,7 +221,7 @@ def emit_descriptions(unit: Unit) -> str:
         default_name = f"ACTION_{unit.actions[default.action]}" if default else "SW_NO_ACTION"
         rows.append(
             f"""    {{
-        .name = "{table.name}",
+        .name = {c_string(table.name)},
         .match = {MATCHES[table.match]},
         .is_const = {str(table.entries is not None).lower()},
         .default_is_const = {str(bool(default and default.is_const)).lower()},
