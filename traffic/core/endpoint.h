@@ -146,36 +146,36 @@ struct ep_port {
 
 /* The counters of the adapter, after what mlx5 and its like publish. */
 #define EP_COUNTERS(X)                                                                       \
-    X(tx_packets, "frames sent, control included")                                           \
-    X(tx_bytes, "bytes of those")                                                            \
-    X(tx_data_packets, "packets of messages sent, again and again")                          \
-    X(tx_data_bytes, "payload bytes of those")                                               \
-    X(tx_acks, "acknowledgements sent")                                                      \
-    X(tx_naks, "NAKs sent")                                                                  \
-    X(rx_packets, "frames received, of any kind")                                            \
-    X(rx_bytes, "bytes of those")                                                            \
-    X(rx_data_packets, "packets whose payload was put in place")                              \
-    X(rx_data_bytes, "payload bytes put in place, once each")                                \
-    X(rx_acks, "acknowledgements received")                                                  \
-    X(rx_other, "frames that are neither RoCEv2 nor PFC")                                    \
-    X(rx_malformed, "RoCEv2 frames cut short or inconsistent")                               \
-    X(rx_icrc_errors, "frames whose ICRC is wrong")                                          \
-    X(rx_no_queue_pair, "packets for queue pairs that are not there, in error, or another's") \
-    X(out_of_sequence, "packets that came before their turn")                                \
-    X(duplicate_request, "packets that had come before")                                     \
-    X(discarded_bytes, "payload bytes thrown away: out of order, or by a restart")           \
-    X(packet_seq_err, "NAKs received for a sequence error")                                  \
-    X(retransmitted_packets, "packets of messages sent again")                               \
-    X(retransmitted_bytes, "payload bytes of those")                                         \
-    X(local_ack_timeout_err, "time-outs")                                                    \
-    X(qp_errors, "queue pairs that went to error")                                           \
-    X(np_ecn_marked_packets, "packets received with congestion experienced")                 \
-    X(np_cnp_sent, "CNPs sent")                                                              \
-    X(rp_cnp_handled, "CNPs received and obeyed")                                            \
-    X(rp_cnp_ignored, "CNPs received on a queue pair without DCQCN")                         \
-    X(rx_pfc_frames, "pause frames received")                                                \
-    X(rx_pause_transitions, "priorities that went from sending to paused")                   \
-    X(messages_sent, "messages acknowledged whole")                                          \
+    X(tx_packets, "frames sent, control included")                                        \
+    X(tx_bytes, "bytes of those")                                                         \
+    X(tx_data_packets, "packets of messages sent, again and again")                       \
+    X(tx_data_bytes, "payload bytes of those")                                            \
+    X(tx_acks, "acknowledgements sent")                                                   \
+    X(tx_naks, "NAKs sent")                                                               \
+    X(rx_packets, "frames received, of any kind")                                         \
+    X(rx_bytes, "bytes of those")                                                         \
+    X(rx_data_packets, "packets whose payload was put in place")                          \
+    X(rx_data_bytes, "payload bytes put in place, once each")                             \
+    X(rx_acks, "acknowledgements received")                                               \
+    X(rx_other, "frames that are neither RoCEv2 nor PFC")                                 \
+    X(rx_malformed, "RoCEv2 frames cut short or inconsistent")                            \
+    X(rx_icrc_errors, "frames whose ICRC is wrong")                                       \
+    X(rx_no_queue_pair, "packets for queue pairs that are not there, in error, or another's")\
+    X(out_of_sequence, "packets that came before their turn")                             \
+    X(duplicate_request, "packets that had come before")                                  \
+    X(discarded_bytes, "payload bytes thrown away: out of order, or by a restart")        \
+    X(packet_seq_err, "NAKs received for a sequence error")                               \
+    X(retransmitted_packets, "packets of messages sent again")                            \
+    X(retransmitted_bytes, "payload bytes of those")                                      \
+    X(local_ack_timeout_err, "time-outs")                                                 \
+    X(qp_errors, "queue pairs that went to error")                                        \
+    X(np_ecn_marked_packets, "packets received with congestion experienced")              \
+    X(np_cnp_sent, "CNPs sent")                                                           \
+    X(rp_cnp_handled, "CNPs received and obeyed")                                         \
+    X(rp_cnp_ignored, "CNPs received on a queue pair without DCQCN")                      \
+    X(rx_pfc_frames, "pause frames received")                                             \
+    X(rx_pause_transitions, "priorities that went from sending to paused")                \
+    X(messages_sent, "messages acknowledged whole")                                       \
     X(messages_received, "messages received whole")
 
 struct ep_counters {
