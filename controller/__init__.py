@@ -1,8 +1,11 @@
 """The control plane: routes, thresholds and all else a switch is told, over P4Runtime."""
 
-from controller.client import ControllerError, Counts, Target, install, read_counts
+from controller.client import ControllerError, Counts, Target, Tls, install, read_counts
 from controller.entities import Plan
+from controller.keeper import Keeper
+from controller.reports import Report, ReportError, decode
 from controller.routes import NextHop, Route, routes_of
+from controller.series import Sample, Series
 from controller.settings import (
     Buffer,
     Ecn,
@@ -17,12 +20,14 @@ from controller.settings import (
     Telemetry,
 )
 from controller.tables import plan_of, plans_of
+from controller.wire import to_finsy
 
 __all__ = [
     "Buffer",
     "ControllerError",
     "Counts",
     "Ecn",
+    "Keeper",
     "LinkSpec",
     "LoadBalancing",
     "Loss",
@@ -30,15 +35,22 @@ __all__ = [
     "Pfc",
     "Plan",
     "Policy",
+    "Report",
+    "ReportError",
     "Route",
     "Rule",
+    "Sample",
+    "Series",
     "Settings",
     "SettingsError",
     "Target",
     "Telemetry",
+    "Tls",
+    "decode",
     "install",
     "plan_of",
     "plans_of",
     "read_counts",
     "routes_of",
+    "to_finsy",
 ]

@@ -32,6 +32,15 @@ class ControllerError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Tls:
+    """What proves a switch to the controller; with a certificate of its own, also the reverse."""
+
+    authority: Path
+    certificate: Path | None = None
+    key: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
     """A switch as the controller sees it."""
 
@@ -40,6 +49,7 @@ class Target:
     device_id: int
     p4info: Path
     program: Path
+    tls: Tls | None = None  # None: in the clear
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +94,7 @@ def install(
     """
 
     async def install_one(target: Target) -> tuple[str, int]:
-        async with _connected(target) as switch:
+        async with connected(target) as switch:
             changed = await reconcile(switch, plans[target.name])
         done(target.name)
         return target.name, len(changed)
@@ -96,6 +106,12 @@ async def reconcile(switch: fy.Switch, plan: Plan) -> Changes:
     """Compare what a switch has with its plan, and write the difference."""
     wanted = canonical(plan, switch.p4info)
     difference = changes(await read_plan(switch, wanted), wanted)
+    await write_changes(switch, difference)
+    return difference
+
+
+async def write_changes(switch: fy.Switch, difference: Changes) -> None:
+    """Write a difference, in batches: what is referred to before what refers to it."""
     writes = (
         *(+to_finsy(entity) for entity in difference.add if not _is_default(entity)),
         *(~to_finsy(entity) for entity in difference.add if _is_default(entity)),
@@ -104,7 +120,6 @@ async def reconcile(switch: fy.Switch, plan: Plan) -> Changes:
     )
     for at in range(0, len(writes), _ENTITIES_PER_WRITE):
         await switch.write(writes[at : at + _ENTITIES_PER_WRITE])
-    return difference
 
 
 async def read_plan(switch: fy.Switch, wanted: Plan = ()) -> Plan:
@@ -133,7 +148,7 @@ def read_counts(targets: Iterable[Target]) -> dict[str, Counts]:
     """Read every switch's counters; ports and reasons that saw nothing are left out."""
 
     async def read_one(target: Target) -> Counts:
-        async with _connected(target) as switch:
+        async with connected(target) as switch:
             return Counts(
                 received=await _port_counter(switch, RECEIVED),
                 sent=await _port_counter(switch, SENT),
@@ -157,11 +172,23 @@ async def _port_counter(switch: fy.Switch, name: str) -> dict[int, tuple[int, in
     return cells
 
 
-def _connected(target: Target) -> fy.Switch:
+def connected(target: Target) -> fy.Switch:
+    """A connection to a switch; entered, it has the program pushed if the switch has it not."""
+    tls = target.tls
+    credentials = None
+    if tls is not None:
+        credentials = fy.GRPCCredentialsTLS(
+            cacert=tls.authority, cert=tls.certificate, private_key=tls.key
+        )
     return fy.Switch(
         target.name,
         target.address,
-        fy.SwitchOptions(p4info=target.p4info, p4blob=target.program, device_id=target.device_id),
+        fy.SwitchOptions(
+            p4info=target.p4info,
+            p4blob=target.program,
+            device_id=target.device_id,
+            channel_credentials=credentials,
+        ),
     )
 
 

@@ -220,8 +220,8 @@ def _policies(site: Site) -> Iterator[Entity]:
         if policy is not Policy.ECMP:
             match: dict[str, Match] = {"meta.priority": priority}
             yield entry("path_policies", match, f"use_{policy.value}", **params)
-    if site.switch.kind is NodeKind.LEAF:
-        yield default("conga_ends", "learn")
+    is_leaf = site.switch.kind is NodeKind.LEAF
+    yield default("conga_ends", "learn" if is_leaf else "NoAction")
 
 
 # --- buffer.p4 -----------------------------------------------------------------------------------
@@ -363,7 +363,9 @@ def node_id(switch: Node) -> int:
 
 def _telemetry(site: Site) -> Iterator[Entity]:
     telemetry = site.settings.telemetry
-    if telemetry.share:
+    if not telemetry.share:
+        yield default("int_hops", "NoAction")
+    else:
         yield default("int_hops", "be_hop", node_id=node_id(site.switch))
         for port in site.host_ports:
             yield entry(
@@ -379,6 +381,7 @@ def _telemetry(site: Site) -> Iterator[Entity]:
             )
             yield entry("int_sinks", {"standard_metadata.egress_port": port}, "end")
     if telemetry.report_port is None:
+        yield default("collectors", "NoAction")
         return
     if telemetry.drop_share:
         for block in ("drop_reports", "late_drop_reports"):

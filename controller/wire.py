@@ -79,9 +79,8 @@ def _canonical(entity: Entity, schema: Any) -> Entity:
     params = tuple(sorted(entity.params))
     if isinstance(entity, DefaultAction):
         return DefaultAction(table.alias, action.alias, params)
-    return TableEntry(
-        table.alias, tuple(sorted(entity.match)), action.alias, params, entity.priority
-    )
+    match = tuple(sorted((table.match_fields[name].alias, value) for name, value in entity.match))
+    return TableEntry(table.alias, match, action.alias, params, entity.priority)
 
 
 def _port(replica: Any) -> int:

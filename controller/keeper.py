@@ -1,0 +1,213 @@
+"""Keep a fabric as it should be: all switches, all the time.
+
+One task for each switch holds its connection, and comes back when it is lost: a switch that was
+away is compared with its plan entry by entry, because it may have lost all it knew. Between times
+the task asks the switch which of its ports have no carrier, and reads counters. A port that is dead
+at either end takes its cable out of the graph; every switch whose routes that changes is told the
+difference, and again when it returns. (Until then the data plane has long gone round the dead port
+by itself: the keeper repairs what only the far switches can.)
+
+    keeper = Keeper(fabric, targets, settings)
+    async with keeper:
+        await keeper.settled()
+        ...
+    keeper.series.save(path)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+import finsy as fy
+
+from controller.client import ControllerError, Target, connected, reconcile, write_changes
+from controller.entities import Changes, Plan, changes
+from controller.routes import Cable, cable
+from controller.series import Series
+from controller.settings import USUAL, Settings
+from controller.tables import plans_of
+from controller.wire import canonical
+from topologies import Fabric, Node
+
+PORT_DOWN = "port_down"
+COUNTERS = ("received", "sent", "dropped", "marked", "xoff_sent", "xoff_received", "pause_storms")
+REGISTERS = ("buffer_pool_used",)  # small ones: all their cells are read
+_RETRY_S = 0.2
+_SETTLE_S = 60.0
+_LOST = (fy.P4ClientError, ConnectionError, asyncio.IncompleteReadError)
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A switch in the keeper's eyes."""
+
+    target: Target
+    node: Node
+    connection: fy.Switch | None = None
+    installed: Plan = ()  # what it was told last, if it is connected
+    dead_ports: frozenset[int] = frozenset()
+    knows_registers: bool = True  # BMv2 does not offer them
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class Keeper:
+    """Keeps a fabric."""
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        targets: Iterable[Target],
+        settings: Settings = USUAL,
+        *,
+        interval_s: float = 0.05,
+        on_change: Callable[[str, Changes], None] = lambda _name, _changes: None,
+    ) -> None:
+        self.series = Series()
+        self.dead: frozenset[Cable] = frozenset()
+        self._fabric = fabric
+        self._settings = settings
+        self._interval_s = interval_s
+        self._on_change = on_change
+        self._plans = plans_of(fabric, settings)
+        self._kept = {t.name: _Kept(t, fabric.node(t.name)) for t in targets}
+        self._tasks: list[asyncio.Task[None]] = []
+        self._began = time.monotonic()
+
+    async def __aenter__(self) -> Self:
+        self._tasks = [asyncio.create_task(self._keep(kept)) for kept in self._kept.values()]
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def settled(self, timeout_s: float = _SETTLE_S) -> None:
+        """Wait until every switch is connected and has its plan."""
+        deadline = time.monotonic() + timeout_s
+        while waiting := [name for name, kept in self._kept.items() if not self._is_right(kept)]:
+            for task in self._tasks:
+                if task.done() and not task.cancelled():
+                    task.result()
+            if time.monotonic() > deadline:
+                raise ControllerError(
+                    f"after {timeout_s:.0f} s these switches still lack their plan: "
+                    f"{', '.join(waiting)}; do they run?"
+                )
+            await asyncio.sleep(self._interval_s / 4)
+
+    async def change(self, settings: Settings) -> None:
+        """Let the fabric have other settings from now on."""
+        self._settings = settings
+        await self._replan()
+
+    # --- one switch -------------------------------------------------------------------------
+
+    def _is_right(self, kept: _Kept) -> bool:
+        return kept.connection is not None and kept.installed == self._plans[kept.target.name]
+
+    async def _keep(self, kept: _Kept) -> None:
+        while True:
+            with suppress(*_LOST):
+                async with connected(kept.target) as connection:
+                    await self._take_up(kept, connection)
+                    while True:
+                        await self._look(kept, connection)
+                        await asyncio.sleep(self._interval_s)
+            kept.connection = None
+            await asyncio.sleep(_RETRY_S)
+
+    async def _take_up(self, kept: _Kept, connection: fy.Switch) -> None:
+        """Compare a switch that came, or came back, with its plan."""
+        async with kept.turn:
+            plan = self._plans[kept.target.name]
+            self._on_change(kept.target.name, await reconcile(connection, plan))
+            kept.installed = plan
+            kept.connection = connection
+
+    async def _look(self, kept: _Kept, connection: fy.Switch) -> None:
+        """Read a switch's ports and counters."""
+        if kept.knows_registers:
+            try:
+                dead = [index for index, value in await _cells(connection, PORT_DOWN) if value]
+            except fy.P4ClientError as error:
+                if error.code is not fy.GRPCStatusCode.UNIMPLEMENTED:
+                    raise
+                kept.knows_registers = False
+            else:
+                await self._note_dead(kept, frozenset(dead))
+        now = time.monotonic() - self._began
+        for name in COUNTERS:
+            self.series.add(now, kept.target.name, name, await _counts(connection, name))
+        if kept.knows_registers:
+            for name in REGISTERS:
+                self.series.add(now, kept.target.name, name, await _cells(connection, name))
+
+    # --- all of them ------------------------------------------------------------------------
+
+    async def _note_dead(self, kept: _Kept, dead_ports: frozenset[int]) -> None:
+        """Take cables out of the graph, or back into it, and tell whom it concerns."""
+        if dead_ports == kept.dead_ports:
+            return
+        kept.dead_ports = dead_ports
+        dead = {
+            cable(other.node, peer)
+            for other in self._kept.values()
+            for port, peer in self._fabric.ports(other.node).items()
+            if port in other.dead_ports
+        }
+        # A host's only cable is never taken out: there is no other way to it.
+        dead -= {cable(host, self._fabric.leaf_of(host)) for host in self._fabric.hosts}
+        if dead != self.dead:
+            self.dead = frozenset(dead)
+            await self._replan()
+
+    async def _replan(self) -> None:
+        self._plans = plans_of(self._fabric, self._settings, self.dead)
+        await asyncio.gather(*(self._update(kept) for kept in self._kept.values()))
+
+    async def _update(self, kept: _Kept) -> None:
+        """Tell a switch what is new; one that is away will be told when it returns."""
+        async with kept.turn:
+            plan = self._plans[kept.target.name]
+            if kept.connection is None or kept.installed == plan:
+                return
+            schema = kept.connection.p4info
+            difference = changes(canonical(kept.installed, schema), canonical(plan, schema))
+            try:
+                await write_changes(kept.connection, difference)
+            except _LOST:
+                kept.connection = None  # its task will notice, and compare everything
+                return
+            kept.installed = plan
+            self._on_change(kept.target.name, difference)
+
+
+async def _cells(connection: fy.Switch, name: str) -> list[tuple[int, int]]:
+    # finsy declares the overloads of read() as coroutines; what it returns is a generator.
+    return [
+        (
+            cell.index or 0,
+            int.from_bytes(cell.data, "big") if isinstance(cell.data, bytes) else cell.data,
+        )
+        async for cell in connection.read(fy.P4RegisterEntry(name))  # type: ignore[attr-defined]
+    ]
+
+
+async def _counts(connection: fy.Switch, name: str) -> list[tuple[int, int]]:
+    return [
+        (cell.index or 0, cell.packet_count)
+        async for cell in connection.read(fy.P4CounterEntry(name))  # type: ignore[attr-defined]
+        if cell.packet_count
+    ]

@@ -1,0 +1,249 @@
+"""A fabric is installed, kept and repaired, over real P4Runtime."""
+
+import asyncio
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from controller import (
+    ControllerError,
+    Keeper,
+    LoadBalancing,
+    Policy,
+    Settings,
+    Telemetry,
+    Tls,
+    install,
+    plans_of,
+    read_counts,
+)
+from controller.client import connected, read_plan, reconcile
+from controller.entities import Changes, Plan, changes, entry
+from controller.routes import cable
+from controller.wire import canonical
+from switch import host as switch_host
+from tests.controller.conftest import asynchronous, switches, targets_of
+from topologies import fat_tree, leaf_spine
+
+Program = tuple[Path, Path]
+EVERYTHING = Settings(
+    lb=LoadBalancing(Policy.CONGA),
+    telemetry=Telemetry(share=0.5, drop_share=0.5, report_port=1),
+    tenants={"h1": 1, "h2": 2},
+)
+
+
+@asynchronous
+async def test_what_is_installed_is_read_back_to_the_last_value(program: Program) -> None:
+    fabric = leaf_spine(2, 2, 2)
+    async with switches(fabric) as (_, addresses):
+        plans = plans_of(fabric, EVERYTHING)
+        for target in targets_of(fabric, addresses, program):
+            async with connected(target) as switch:
+                first = await reconcile(switch, plans[target.name])
+                assert len(first) > 50
+                wanted = canonical(plans[target.name], switch.p4info)
+                assert set(await read_plan(switch, wanted)) == set(wanted)
+                assert len(await reconcile(switch, plans[target.name])) == 0
+
+
+@asynchronous
+async def test_a_controller_that_comes_again_changes_nothing_that_is_right(
+    program: Program,
+) -> None:
+    fabric = leaf_spine(2, 1, 1)
+    async with switches(fabric) as (_, addresses):
+        targets = targets_of(fabric, addresses, program)
+        plans = plans_of(fabric)
+        first = await asyncio.to_thread(install, targets, plans)
+        again = await asyncio.to_thread(install, targets, plans)
+        assert all(first.values())
+        assert not any(again.values())
+        assert await asyncio.to_thread(read_counts, targets)
+
+
+@asynchronous
+async def test_what_is_wrong_is_repaired_and_nothing_else(program: Program) -> None:
+    fabric = leaf_spine(2, 2, 1)
+    async with switches(fabric) as (_, addresses):
+        target = targets_of(fabric, addresses, program)[0]
+        plan = plans_of(fabric, EVERYTHING)[target.name]
+        missing = plan[0]
+        wrong = next(e for e in plan if getattr(e, "table", "") == "ecn_profiles")
+        stray = entry("ipv4_routes", {"hdr.ipv4.dst_addr": (0x0B000000, 8)}, "no_route")
+        spoilt: Plan = (
+            *(e for e in plan if e not in (missing, wrong)),
+            replace(wrong, params=(("queue_min", 1), ("queue_max", 2), ("gradient", 3))),
+            stray,
+        )
+        async with connected(target) as switch:
+            await reconcile(switch, spoilt)
+            repaired = await reconcile(switch, plan)
+            assert [len(part) for part in (repaired.add, repaired.change, repaired.remove)] == [
+                1,
+                1,
+                1,
+            ]
+            wanted = canonical(plan, switch.p4info)
+            assert set(await read_plan(switch, wanted)) == set(wanted)
+
+
+class Watched:
+    """What a keeper told its switches."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, Changes]] = []
+
+    def __call__(self, name: str, changed: Changes) -> None:
+        if len(changed):
+            self.told.append((name, changed))
+
+    def take(self) -> dict[str, int]:
+        sums: dict[str, int] = {}
+        for name, changed in self.told:
+            sums[name] = sums.get(name, 0) + len(changed)
+        self.told.clear()
+        return sums
+
+
+async def until(what: str, condition: object, timeout_s: float = 20.0) -> None:
+    assert callable(condition)
+    for _ in range(int(timeout_s / 0.02)):
+        if condition():
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError(f"in vain waited until {what}")
+
+
+@asynchronous
+async def test_a_dead_cable_is_gone_round_and_taken_back(program: Program) -> None:
+    fabric = leaf_spine(3, 2, 1)
+    told = Watched()
+    async with switches(fabric) as (host, addresses):
+        targets = targets_of(fabric, addresses, program)
+        async with Keeper(fabric, targets, interval_s=0.02, on_change=told) as keeper:
+            await keeper.settled()
+            assert set(told.take()) == {node.name for node in fabric.switches}
+            leaf1, spine1 = fabric.node("leaf1"), fabric.node("spine1")
+            port = fabric.port_towards(leaf1, spine1)
+            host.devices["leaf1"].plane.set_port_up(port, False)
+            await until("the cable is known dead", lambda: keeper.dead == {cable(leaf1, spine1)})
+            await keeper.settled()
+            # The other leaves must not send through spine1 what is for leaf1, and only that.
+            changed = told.take()
+            assert set(changed) == {"leaf1", "leaf2", "leaf3", "spine1"}
+            assert changed["leaf2"] == changed["leaf3"] <= 2
+            host.devices["leaf1"].plane.set_port_up(port, True)
+            await until("the cable is back", lambda: not keeper.dead)
+            await keeper.settled()
+            for target in targets:
+                async with connected(target) as switch:
+                    wanted = canonical(plans_of(fabric)[target.name], switch.p4info)
+                    assert len(changes(await read_plan(switch, wanted), wanted)) == 0
+
+
+@asynchronous
+async def test_a_switch_that_lost_its_state_gets_it_back(program: Program) -> None:
+    fabric = leaf_spine(2, 1, 1)
+    told = Watched()
+    async with switches(fabric) as (_, addresses):
+        pass  # the addresses are free again, and known
+    async with switches(fabric, addresses):
+        targets = targets_of(fabric, addresses, program)
+        keeper = Keeper(fabric, targets, interval_s=0.02, on_change=told)
+        await keeper.__aenter__()
+        await keeper.settled()
+        told.take()
+    try:
+        async with switches(fabric, addresses):
+            await until(
+                "all switches are told anew",
+                lambda: {name for name, _ in told.told} == {n.name for n in fabric.switches},
+            )
+            await keeper.settled()
+            for target in targets:
+                async with connected(target) as switch:
+                    wanted = canonical(plans_of(fabric)[target.name], switch.p4info)
+                    assert set(await read_plan(switch, wanted)) == set(wanted)
+    finally:
+        await keeper.__aexit__(None, None, None)
+
+
+@asynchronous
+async def test_other_settings_change_what_they_are_about(program: Program) -> None:
+    fabric = fat_tree(2)
+    told = Watched()
+    async with (
+        switches(fabric) as (_, addresses),
+        Keeper(
+            fabric, targets_of(fabric, addresses, program), interval_s=0.05, on_change=told
+        ) as keeper,
+    ):
+        await keeper.settled()
+        told.take()
+        await keeper.change(Settings(lb=LoadBalancing(Policy.SPRAY)))
+        await keeper.settled()
+        assert told.take() == {node.name: 8 for node in fabric.switches}
+
+
+@asynchronous
+async def test_counters_become_time_series(program: Program, tmp_path: Path) -> None:
+    fabric = leaf_spine(1, 1, 2)
+    async with switches(fabric) as (host, addresses):
+        targets = targets_of(fabric, addresses, program)
+        async with Keeper(fabric, targets, interval_s=0.02) as keeper:
+            await keeper.settled()
+            plane = host.devices["leaf1"].plane
+            for n in range(10):
+                plane.inject(1, bytes(60), n)
+                await asyncio.sleep(0.03)
+            await until(
+                "all are counted",
+                lambda: [v for _, v in keeper.series.of("leaf1", "dropped", 2)][-1:] == [10],
+            )
+        story = keeper.series.of("leaf1", "dropped", 2)
+        assert len(story) > 2
+        assert [value for _, value in story] == sorted(value for _, value in story)
+        keeper.series.save(tmp_path / "series.csv")
+        lines = (tmp_path / "series.csv").read_text().splitlines()
+        assert lines[0] == "time_s,switch,name,index,value"
+        assert len(lines) == len(keeper.series.samples) + 1
+
+
+@asynchronous
+async def test_a_switch_that_does_not_run_is_named(program: Program) -> None:
+    fabric = leaf_spine(1, 1, 1)
+    async with switches(fabric) as (_, addresses):
+        pass
+    async with Keeper(fabric, targets_of(fabric, addresses, program)) as keeper:
+        with pytest.raises(ControllerError, match="leaf1, spine1"):
+            await keeper.settled(timeout_s=0.5)
+
+
+@asynchronous
+async def test_tls(program: Program, tmp_path: Path) -> None:
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed: there is nothing to make certificates with")
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"),
+            *("-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"),
+            *("-keyout", str(key), "-out", str(certificate)),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    fabric = leaf_spine(1, 1, 1)
+    served = switch_host.Tls(certificate, key)
+    async with switches(fabric, tls=served) as (_, addresses):
+        trusting = targets_of(fabric, addresses, program, Tls(certificate))
+        async with Keeper(fabric, trusting) as keeper:
+            await keeper.settled()
+        in_the_clear = targets_of(fabric, addresses, program)
+        async with Keeper(fabric, in_the_clear) as keeper:
+            with pytest.raises(ControllerError, match="still lack their plan"):
+                await keeper.settled(timeout_s=1)
