@@ -208,10 +208,22 @@ class Loop:
 
 
 def text_function(sink: Callable[[str], None] | None) -> object:
-    """A function that C can call with a line of text; without a sink, C's NULL."""
+    """A function that C can call with a line of text; without a sink, C's NULL.
+
+    A sink that fails (its reader has gone, say) is not called again.
+    """
     if sink is None:
         return native.TextFunction()
-    return native.TextFunction(lambda _, text: sink(text.decode(errors="replace")))
+    sinks = [sink]
+
+    def say(_: int | None, text: bytes) -> None:
+        try:
+            for listener in sinks:
+                listener(text.decode(errors="replace"))
+        except Exception:
+            sinks.clear()
+
+    return native.TextFunction(say)
 
 
 EVENT = struct.Struct("<IIQIIII")

@@ -1,8 +1,10 @@
 """Our switch and real BMv2, fed the same random and mutated frames: the same must come out.
 
 The programs are those of tests/p4, through our compiler; the frames grow from their packet tests.
-Left out is what BMv2 itself does not repeat: random numbers, clocks, queue depths, reads of headers
-that are not there, and registers that its ingress and egress threads race for.
+Left out is what BMv2 itself does not repeat: random numbers, clocks and queue depths; recirculated
+packets and registers that its ingress and egress threads race for; and indices out of bounds, on
+which it ends. Frames are never shorter than the test's own, since what BMv2 reads from a header
+that is not there is left over from another packet.
 """
 
 from __future__ import annotations
@@ -23,7 +25,10 @@ P4 = Path(__file__).parent.parent / "p4"
 FRAMES = 60
 UNREPEATABLE = re.compile(
     r"\brandom\(|_timestamp|_qdepth|deq_timedelta|HashAlgorithm\.random|meter|advance\("
+    r"|recirculate|packet_length|\bassert\(|\bassume\("
 )
+RACING = frozenset(("register_shared", "telemetry"))
+ENDING = frozenset(("stack_index_runtime",))
 
 pytestmark = [
     pytest.mark.slow,
@@ -37,7 +42,9 @@ def programs() -> list[Path]:
     return [
         p
         for p in found
-        if p.with_suffix(".stf").exists() and not UNREPEATABLE.search(p.read_text())
+        if p.with_suffix(".stf").exists()
+        and p.stem not in RACING | ENDING
+        and not UNREPEATABLE.search(p.read_text())
     ]
 
 
@@ -59,12 +66,10 @@ def packets_in(stf: Path) -> Frames:
 
 
 def mutated(rng: random.Random, frame: bytes) -> bytes:
-    """A frame with a few bytes changed, perhaps cut or longer."""
+    """A frame with a few bytes changed, perhaps longer."""
     data = bytearray(frame)
     for _ in range(rng.choice([0, 1, 1, 2, 4])):
         data[rng.randrange(len(data))] = rng.choice([0, 1, 255, rng.getrandbits(8)])
-    if rng.random() < 0.2:
-        data = data[: rng.randrange(1, len(data) + 1)]
     if rng.random() < 0.3:
         data += rng.randbytes(rng.randrange(40))
     return bytes(data)
@@ -73,13 +78,14 @@ def mutated(rng: random.Random, frame: bytes) -> bytes:
 def frames_for(path: Path, seed: int) -> Frames:
     rng = random.Random(f"{path.stem} {seed}")
     known = packets_in(path.with_suffix(".stf"))
+    longest = max((len(frame) for _, frame in known), default=60)
     frames = []
     for _ in range(FRAMES):
         if known and rng.random() < 0.85:
             port, frame = rng.choice(known)
             frames.append((rng.choice([port, rng.choice(PORTS)]), mutated(rng, frame)))
         else:
-            frames.append((rng.choice(PORTS), rng.randbytes(rng.randrange(1, 120))))
+            frames.append((rng.choice(PORTS), rng.randbytes(longest + rng.randrange(100))))
     return frames
 
 
