@@ -2,10 +2,11 @@
 
 One task for each switch holds its connection, and comes back when it is lost: a switch that was
 away is compared with its plan entry by entry, because it may have lost all it knew. Between times
-the task asks the switch which of its ports have no carrier, and reads counters. A port that is dead
-at either end takes its cable out of the graph; every switch whose routes that changes is told the
-difference, and again when it returns. (Until then the data plane has long gone round the dead port
-by itself: the keeper repairs what only the far switches can.)
+the task asks the switch which of its ports have no carrier, and reads counters; telemetry reports
+are handed on as they come. A port that is dead at either end takes its cable out of the graph;
+every switch whose routes that changes is told the difference, and again when it returns. (Until
+then the data plane has long gone round the dead port by itself: the keeper repairs what only the
+far switches can.)
 
     keeper = Keeper(fabric, targets, settings)
     async with keeper:
@@ -28,6 +29,7 @@ import finsy as fy
 
 from controller.client import ControllerError, Target, connected, reconcile, write_changes
 from controller.entities import Changes, Plan, changes
+from controller.reports import Report, ReportError, decode
 from controller.routes import Cable, cable
 from controller.series import Series
 from controller.settings import USUAL, Settings
@@ -39,6 +41,7 @@ PORT_DOWN = "port_down"
 COUNTERS = ("received", "sent", "dropped", "marked", "xoff_sent", "xoff_received", "pause_storms")
 REGISTERS = ("buffer_pool_used",)  # small ones: all their cells are read
 _RETRY_S = 0.2
+_REPORTS_WAITING = 4096  # more are dropped: telemetry must not hold up repairs
 _SETTLE_S = 60.0
 _LOST = (fy.P4ClientError, ConnectionError, asyncio.IncompleteReadError)
 
@@ -67,6 +70,7 @@ class Keeper:
         *,
         interval_s: float = 0.05,
         on_change: Callable[[str, Changes], None] = lambda _name, _changes: None,
+        on_report: Callable[[Report], None] = lambda _report: None,
     ) -> None:
         self.series = Series()
         self.dead: frozenset[Cable] = frozenset()
@@ -74,6 +78,7 @@ class Keeper:
         self._settings = settings
         self._interval_s = interval_s
         self._on_change = on_change
+        self._on_report = on_report
         self._plans = plans_of(fabric, settings)
         self._kept = {t.name: _Kept(t, fabric.node(t.name)) for t in targets}
         self._tasks: list[asyncio.Task[None]] = []
@@ -122,9 +127,13 @@ class Keeper:
             with suppress(*_LOST):
                 async with connected(kept.target) as connection:
                     await self._take_up(kept, connection)
-                    while True:
-                        await self._look(kept, connection)
-                        await asyncio.sleep(self._interval_s)
+                    collecting = asyncio.create_task(self._collect(connection))
+                    try:
+                        while True:
+                            await self._look(kept, connection)
+                            await asyncio.sleep(self._interval_s)
+                    finally:
+                        collecting.cancel()
             kept.connection = None
             await asyncio.sleep(_RETRY_S)
 
@@ -153,6 +162,12 @@ class Keeper:
         if kept.knows_registers:
             for name in REGISTERS:
                 self.series.add(now, kept.target.name, name, await _cells(connection, name))
+
+    async def _collect(self, connection: fy.Switch) -> None:
+        """Read the telemetry reports that a switch sends to its CPU port."""
+        async for packet in connection.read_packets(queue_size=_REPORTS_WAITING):
+            with suppress(ReportError):  # whatever else comes by that port is not ours
+                self._on_report(decode(packet.payload))
 
     # --- all of them ------------------------------------------------------------------------
 

@@ -138,6 +138,7 @@ class Settings:
     tenants: Mapping[str, int] = field(default_factory=dict)  # by host's name
     rules: tuple[Rule, ...] = ()
     tick_ns: float = 1.0  # how long the target's tick lasts, in fabric time
+    control_queue: int = 7  # that pause frames leave by; 0 for BMv2, whose clones have no other
 
 
 USUAL = Settings()

@@ -61,7 +61,6 @@ PRIORITIES = range(8)
 MOST_MEMBERS = 16  # of a group
 SESSION_REPORTS = 1000
 GROUP_ALL_PORTS = 1
-CONTROL_QUEUE = 7
 _PORT_MASK = 0x1FF
 
 
@@ -285,7 +284,7 @@ def _pause(site: Site) -> Iterator[Entity]:
     pfc = site.settings.pfc
     yield MulticastGroup(GROUP_ALL_PORTS, tuple(site.ports))
     for port in site.ports:
-        yield CloneSession(session_of(port), port, CONTROL_QUEUE)
+        yield CloneSession(session_of(port), port, site.settings.control_queue)
         if not site.lossless:
             continue
         yield entry(

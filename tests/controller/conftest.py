@@ -18,6 +18,7 @@ from switch import host as switch_host
 from switch.host import Host, SwitchSettings
 from topologies import Fabric
 
+CPU_PORT = 510
 FABRIC = Path(__file__).parents[2] / "p4src" / "fabric.p4"
 
 
@@ -57,7 +58,9 @@ async def switches(
     wanted = addresses or {}
     host = Host(
         [
-            SwitchSettings(node.name, number, wanted.get(node.name, "127.0.0.1:0"), tls=tls)
+            SwitchSettings(
+                node.name, number, wanted.get(node.name, "127.0.0.1:0"), cpu_port=CPU_PORT, tls=tls
+            )
             for number, node in enumerate(fabric.switches, 1)
         ]
     )

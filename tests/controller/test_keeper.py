@@ -13,6 +13,7 @@ from controller import (
     Keeper,
     LoadBalancing,
     Policy,
+    Report,
     Settings,
     Telemetry,
     Tls,
@@ -25,7 +26,7 @@ from controller.entities import Changes, Plan, changes, entry
 from controller.routes import cable
 from controller.wire import canonical
 from switch import host as switch_host
-from tests.controller.conftest import asynchronous, switches, targets_of
+from tests.controller.conftest import CPU_PORT, asynchronous, switches, targets_of
 from topologies import fat_tree, leaf_spine
 
 Program = tuple[Path, Path]
@@ -211,6 +212,21 @@ async def test_counters_become_time_series(program: Program, tmp_path: Path) -> 
         lines = (tmp_path / "series.csv").read_text().splitlines()
         assert lines[0] == "time_s,switch,name,index,value"
         assert len(lines) == len(keeper.series.samples) + 1
+
+
+@asynchronous
+async def test_reports_to_the_cpu_port_are_collected(program: Program) -> None:
+    fabric = leaf_spine(1, 1, 2)
+    settings = Settings(telemetry=Telemetry(drop_share=1.0, report_port=CPU_PORT))
+    reports: list[Report] = []
+    async with switches(fabric) as (host, addresses):
+        targets = targets_of(fabric, addresses, program)
+        async with Keeper(fabric, targets, settings, on_report=reports.append) as keeper:
+            await keeper.settled()
+            host.devices["leaf1"].plane.inject(1, bytes(60), 0)
+            await until("the report is there", lambda: reports)
+    assert (reports[0].node, reports[0].drop_reason) == (1 << 16 | 1, 2)
+    assert reports[0].packet == bytes(60)
 
 
 @asynchronous
