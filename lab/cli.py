@@ -49,6 +49,10 @@ def run(
     seed: Seed = None,
     out: Out = None,
     engine: Annotated[str, typer.Option("--engine", help="mininet or sim.")] = "mininet",
+    dilation: Annotated[
+        int | None,
+        typer.Option("--dilation", min=1, help="Slow time down so many times (mininet)."),
+    ] = None,
     pcap: Annotated[bool, typer.Option("--pcap", help="Keep what crosses each link.")] = False,
     pcap_link: Annotated[
         list[str] | None,
@@ -60,7 +64,41 @@ def run(
 ) -> None:
     """Run a scenario."""
     links = ("all",) if pcap else tuple(pcap_link or ())
-    _run(scenario, tuple(changes or ()), seed, out, engine=engine, pcap=links, prompt=prompt)
+    _run(
+        scenario,
+        tuple(changes or ()),
+        seed,
+        out,
+        engine=engine,
+        pcap=links,
+        prompt=prompt,
+        dilation=dilation,
+    )
+
+
+@app.command()
+def sweep(
+    scenario: Annotated[str, typer.Argument(help="A name from 'closlab list', or a .yaml file.")],
+    vary: Annotated[
+        list[str] | None,
+        typer.Option("--vary", metavar="KEY=V,V", help="Values to try, or FIRST..LAST."),
+    ] = None,
+    changes: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key.")
+    ] = None,
+    processes: Annotated[int | None, typer.Option("--processes", min=1)] = None,
+    out: Out = None,
+) -> None:
+    """Simulate a scenario under several seeds or values, in parallel, and compare."""
+    from rich.console import Console
+
+    from lab import tools
+    from lab.sweep import sweep as run_sweep
+
+    tools.require_compiler()
+    folder = _make_out(out, f"sweep-{Path(scenario).stem}")
+    console = Console(stderr=True)
+    raise typer.Exit(run_sweep(scenario, changes or (), vary or (), folder, processes, console))
 
 
 @app.command("list")
@@ -179,6 +217,7 @@ def _run(
     engine: str,
     pcap: tuple[str, ...],
     prompt: bool,
+    dilation: int | None = None,
 ) -> None:
     """Check everything that can be checked, then run."""
     from lab import scenario, tools
@@ -195,7 +234,7 @@ def _run(
     elif prompt:
         raise RunError("the simulator has no prompt", "Leave --cli out, or the engine.")
     folder = _make_out(out, chosen.name)
-    options = RunOptions(out=folder, engine=engine, pcap=pcap, prompt=prompt)
+    options = RunOptions(out=folder, engine=engine, pcap=pcap, prompt=prompt, dilation=dilation)
     if engine == "sim":
         from rich.console import Console
 

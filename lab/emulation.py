@@ -22,11 +22,12 @@ from typing import IO, Any
 from mininet.log import setLogLevel
 from mininet.net import Mininet
 
-from controller import ControllerError, Settings, Target, install, plans_of
+from controller import ControllerError, LinkSpec, Settings, Target, install, plans_of
 from lab.counts import read_counts
 from lab.errors import RunError
 from lab.outcome import SwitchCounts
 from lab.program import BuiltProgram
+from lab.settings import HEADERS_BYTES
 from topologies import Fabric, Node
 from topologies.mininet_topo import build_network
 from traffic import HostPlan, HostReport
@@ -35,7 +36,7 @@ _FIRST_GRPC_PORT = 50051
 _SWITCH_START_S = 30.0
 _HOST_READY_S = 20.0
 _STOP_S = 3.0
-_HEADERS_BYTES = 200  # Ethernet to ICRC and what telemetry may add, above the path MTU
+_UNLIMITED_PACKETS, _UNLIMITED_BYTES = 1 << 20, 1 << 30  # the program's own limits are the limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +76,19 @@ class Emulation:
     def lay_cables(self, path_mtu: int) -> None:
         """Make the hosts' namespaces and all links."""
         setLogLevel("critical")  # Mininet complains about limits no capsule may set; errors raise
-        self._network = build_network(self.fabric, path_mtu + _HEADERS_BYTES)
+        self._network = build_network(self.fabric, path_mtu + HEADERS_BYTES)
 
-    def start_switches(self, pcaps: Path | None = None) -> None:
+    def start_switches(
+        self,
+        pcaps: Path | None = None,
+        *,
+        cable: Callable[[Node, int], LinkSpec] | None = None,
+        dilation: int = 1,
+    ) -> None:
         """Start the process that hosts all switches, and wait until each of them listens.
 
-        Given a folder, they record what each of their ports receives and sends.
+        Given a folder, they record what each of their ports receives and sends. Given what is at
+        the end of each port, they send no faster than that, in a time that is dilated.
         """
         if pcaps is not None:
             pcaps.mkdir(exist_ok=True)
@@ -95,6 +103,11 @@ class Emulation:
                         "ports": {
                             port: switch.interface(port) for port in self.fabric.ports(switch)
                         },
+                        "links": {
+                            port: _link(cable(switch, port)) for port in self.fabric.ports(switch)
+                        }
+                        if cable
+                        else {},
                         "pcap": str(pcaps) if pcaps else None,
                     }
                     for target, switch in zip(self.targets, self.fabric.switches, strict=True)
@@ -104,7 +117,7 @@ class Emulation:
         )
         log = (self._logs / "switches.log").open("w")
         self._switches = subprocess.Popen(
-            [sys.executable, "-m", "switch.host", str(config)],
+            [sys.executable, "-m", "switch.host", str(config), "--dilation", str(dilation)],
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,
@@ -122,7 +135,7 @@ class Emulation:
         try:
             install(self.targets, plans_of(self.fabric, self._settings), done)
         except ControllerError as error:
-            self._check_switches()
+            self.check_switches()
             raise RunError(
                 str(error), f"All they said is in {self._logs / 'switches.log'}"
             ) from None
@@ -183,9 +196,10 @@ class Emulation:
 
     def _answer_of(self, process: subprocess.Popen[str], timeout_s: float) -> str:
         assert process.stdout is not None
-        return _line_of(process.stdout, timeout_s, self._check_switches)
+        return _line_of(process.stdout, timeout_s, self.check_switches)
 
-    def _check_switches(self) -> None:
+    def check_switches(self) -> None:
+        """Fail if the switches are gone."""
         if self._switches is not None and self._switches.poll() is not None:
             raise RunError(
                 "the switches died: " + _last_line(self._logs / "switches.log"),
@@ -194,7 +208,7 @@ class Emulation:
 
     def counts(self) -> dict[Node, SwitchCounts]:
         """Every switch's counters."""
-        self._check_switches()
+        self.check_switches()
         counts = read_counts(
             self.targets,
             {switch.name: self.fabric.ports(switch) for switch in self.fabric.switches},
@@ -209,6 +223,16 @@ class Emulation:
             _stop(self._switches)
         if self._network is not None:
             self._network.stop()
+
+
+def _link(cable: LinkSpec) -> dict[str, int]:
+    """A port's link as the switches' configuration has it; its queues as deep as may be needed."""
+    return {
+        "rate_bps": cable.rate_bps,
+        "delay_ns": cable.delay_ns,
+        "queue_packets": _UNLIMITED_PACKETS,
+        "queue_bytes": _UNLIMITED_BYTES,
+    }
 
 
 @contextmanager

@@ -65,7 +65,11 @@ class Experiment:
 
     def cable(self, link: Link) -> LinkSpec:
         """What a link is made of."""
-        return SwitchSite(self.fabric, link.b, self.settings).link(link.b_port)
+        return self.port_cable(link.b, link.b_port)
+
+    def port_cable(self, switch: Node, port: int) -> LinkSpec:
+        """What hangs at a switch's port."""
+        return SwitchSite(self.fabric, switch, self.settings).link(port)
 
     @cached_property
     def host_links(self) -> dict[Node, Link]:

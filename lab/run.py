@@ -43,6 +43,14 @@ def run_simulated(scenario: Scenario, options: RunOptions, console: Console) -> 
     return conclude(experiment, sim.run(experiment, options, stages), options, stages)
 
 
+def run_quietly(scenario: Scenario, options: RunOptions, console: Console) -> Result:
+    """Run a scenario in the simulator and keep its result, without showing it."""
+    from lab.engines import sim
+
+    experiment = Experiment.of(scenario)
+    return keep(experiment, sim.run(experiment, options, Stages(console)), options)
+
+
 def conclude(experiment: Experiment, outcome: Outcome, options: RunOptions, stages: Stages) -> int:
     """Keep and show what was found out; the exit code says whether all of it arrived."""
     result = keep(experiment, outcome, options)

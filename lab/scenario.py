@@ -24,7 +24,7 @@ from controller import Policy, SettingsError
 from lab.errors import ScenarioError
 from lab.paths import SCENARIOS
 from lab.traffic import AllPairs, read_traffic
-from topologies import Fabric, TopologyError, leaf_spine
+from topologies import Fabric, TopologyError, fat_tree, leaf_spine, rail
 from traffic.collectives import Site, Spec, TrafficError
 from traffic.collectives.units import DurationNs, Size
 from traffic.endpoint import Recovery
@@ -45,6 +45,38 @@ class LeafSpine(_Section):
     def build(self) -> Fabric:
         """The fabric this describes."""
         return leaf_spine(self.leaves, self.spines, self.hosts_per_leaf)
+
+
+class FatTree(_Section):
+    """Three tiers of k-port switches: k pods, and k^3/4 hosts unless fewer hang at each leaf."""
+
+    kind: Literal["fat-tree"]
+    k: int = 4
+    hosts_per_leaf: int | None = None
+
+    def build(self) -> Fabric:
+        """The fabric this describes."""
+        return fat_tree(self.k, self.hosts_per_leaf)
+
+
+class Rail(_Section):
+    """Servers whose n-th adapters all hang at the leaf of rail n."""
+
+    kind: Literal["rail"]
+    servers: int = 4
+    rails: int = 4
+    spines: int = 2
+    pods: int = 1
+
+    def build(self) -> Fabric:
+        """The fabric this describes."""
+        return rail(self.servers, self.rails, self.spines, self.pods)
+
+
+_TOPOLOGIES: dict[str, type[_Section]] = {
+    "leaf-spine": LeafSpine, "fat-tree": FatTree, "rail": Rail,
+}  # fmt: skip
+Topology = LeafSpine | FatTree | Rail
 
 
 class LinkSettings(_Section):
@@ -70,6 +102,7 @@ class PfcSettings(_Section):
     enabled: bool = True
     headroom: Size | None = None  # a port; none: what its link needs
     xon_gap: Size | None = None  # bytes XON lies below XOFF; none: two frames
+    response_ns: DurationNs = Field(default=4000, ge=0, le=10**9)  # that headroom grants senders
     watchdog_ns: DurationNs = Field(default=10_000_000, ge=0, le=10**12)  # 0: no watchdog
 
 
@@ -124,7 +157,7 @@ class Scenario(_Section):
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")
     about: str = ""
-    topology: LeafSpine = LeafSpine()
+    topology: Topology = LeafSpine()
     link: LinkSettings = LinkSettings()
     buffer: BufferSettings = BufferSettings()
     pfc: PfcSettings = PfcSettings()
@@ -136,6 +169,21 @@ class Scenario(_Section):
     faults: tuple[Fault, ...] = ()
     limit_ns: DurationNs = Field(default=10**10, ge=1)  # when a run that goes nowhere is ended
     seed: int = Field(default=1, ge=0, lt=2**32)
+
+    @field_validator("topology", mode="before")
+    @classmethod
+    def _topology(cls, data: object) -> object:
+        """Choose the kind first, so that what is wrong is said of it alone."""
+        if not isinstance(data, dict):
+            return data
+        kind = data.get("kind", "leaf-spine")
+        if kind not in _TOPOLOGIES:
+            known = list(_TOPOLOGIES)
+            raise ScenarioError(f"topology.kind: there is no '{kind}'" + _nearest(str(kind), known))
+        try:
+            return _TOPOLOGIES[kind].model_validate(data)
+        except ValidationError as error:
+            raise ScenarioError(_explain(error, _TOPOLOGIES[kind], "topology.")) from None
 
     @field_validator("traffic", mode="before")
     @classmethod
@@ -181,7 +229,7 @@ def load(name: str, changes: tuple[str, ...] = ()) -> Scenario:
         scenario = Scenario.model_validate(content)
         check(scenario)
     except ValidationError as error:
-        raise ScenarioError(f"scenario '{name}': " + _explain(error)) from None
+        raise ScenarioError(f"scenario '{name}': " + _explain(error, Scenario)) from None
     except TopologyError as error:
         raise ScenarioError(f"scenario '{name}': topology: {error}") from None
     except SettingsError as error:
@@ -224,13 +272,13 @@ def _apply(content: dict[str, Any], change: str) -> None:
         place[last] = value
 
 
-def _explain(error: ValidationError) -> str:
+def _explain(error: ValidationError, model: type[BaseModel], section: str = "") -> str:
     """All that is wrong, one thing a line, with the place and the nearest known key."""
     lines = []
     for problem in error.errors():
-        place = ".".join(str(part) for part in problem["loc"])
+        place = section + ".".join(str(part) for part in problem["loc"])
         if problem["type"] == "extra_forbidden":
-            lines.append(f"unknown key '{place}'" + _nearest(place, _keys(Scenario)))
+            lines.append(f"unknown key '{place}'" + _nearest(place, _keys(model, section)))
         else:
             lines.append(f"{place}: {problem['msg']} (got {problem['input']!r})")
     return "\n  ".join(lines)

@@ -29,6 +29,7 @@ def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0
             enabled=pfc.enabled,
             xon_gap=pfc.xon_gap,
             headroom=pfc.headroom,
+            response_ns=pfc.response_ns,
             watchdog_ns=pfc.watchdog_ns,
         ),
         ecn=Ecn(**scenario.ecn.model_dump()),

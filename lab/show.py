@@ -141,6 +141,8 @@ def _summary(result: Result) -> str:
         )
     if result.ecn.marked_packets:
         lines.append(f"{result.ecn.marked_packets:,} packets marked")
+    if not result.fidelity.ok:
+        lines.append(f"[yellow]Do not trust this run[/]: {result.fidelity.note}")
     return "\n".join(lines)
 
 

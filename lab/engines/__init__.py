@@ -20,4 +20,4 @@ class RunOptions:
     engine: str = "mininet"
     pcap: tuple[str, ...] = ()  # links to record; "all" for all of them
     prompt: bool = False
-    dilation: float | None = None  # none: chosen by the engine
+    dilation: int | None = None  # none: chosen by the engine

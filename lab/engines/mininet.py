@@ -6,13 +6,14 @@ capsule.
 
 from __future__ import annotations
 
+import math
 from contextlib import ExitStack
 
-from lab import program
+from lab import endpoints, program
 from lab.emulation import Emulation, PingResult
 from lab.engines import RunOptions
-from lab.errors import RunError
 from lab.experiment import Experiment
+from lab.native_host import endpoint_program
 from lab.outcome import Outcome
 from lab.prompt import prompt
 from lab.running import Registration
@@ -20,14 +21,20 @@ from lab.show import Stages
 from lab.traffic import AllPairs
 from lab.workload import counters_of, host_plans, timeline_of
 
+_PACKETS_PER_S = 12_000  # that all hosts together may send, each of which crosses four links
+
 
 def run(
     experiment: Experiment, options: RunOptions, stages: Stages, registration: Registration
 ) -> Outcome | None:
     """Emulate an experiment; with a prompt instead of a measurement there is no outcome."""
     fabric = experiment.fabric
+    # All pairs is an exchange among scapy hosts, as fast as the machine lets them.
+    is_timed = not isinstance(experiment.scenario.traffic, AllPairs)
+    dilation = options.dilation or usual_dilation(experiment) if is_timed else 1
     with stages("Compiling the fabric program"):
         built = program.build(options.out)
+        hosts_program = endpoint_program() if is_timed else None
     with ExitStack() as stack:
         emulation = Emulation(fabric, built, options.out, experiment.settings)
         stack.callback(emulation.take_down)
@@ -35,7 +42,11 @@ def run(
             emulation.lay_cables(experiment.scenario.link.mtu)
             stage.note = f"{len(fabric.hosts)} hosts, {len(fabric.links)} links"
         with stages("Starting switches") as stage:
-            emulation.start_switches(options.out / "pcaps" if options.pcap else None)
+            emulation.start_switches(
+                options.out / "pcaps" if options.pcap else None,
+                cable=experiment.port_cable if is_timed else None,
+                dilation=dilation,
+            )
             stage.note = f"{len(fabric.switches)} in one process"
         with stages("Installing routes", len(fabric.switches)) as stage:
             emulation.install_routes(stage.advance)
@@ -46,13 +57,21 @@ def run(
         if options.prompt:
             prompt(emulation.network, stages.console)
             return None
+        if hosts_program is not None:
+            return endpoints.run(experiment, emulation, hosts_program, dilation, stages)
         _ping(emulation, stages)
-        if not isinstance(experiment.scenario.traffic, AllPairs):
-            raise RunError(
-                "Mininet runs no other traffic than all pairs yet",
-                "Add --engine sim.",
-            )
         return _exchange(experiment, emulation, stages)
+
+
+def usual_dilation(experiment: Experiment) -> int:
+    """How much slower than the fabric's the emulator's time has to pass.
+
+    So much that all hosts sending at once are no more than a switch process and its neighbours can
+    carry on two processors.
+    """
+    bps = sum(experiment.cable(link).rate_bps for link in experiment.host_links.values())
+    packets_per_s = bps / 8 / experiment.scenario.link.mtu
+    return max(1, math.ceil(packets_per_s / _PACKETS_PER_S))
 
 
 def _ping(emulation: Emulation, stages: Stages) -> PingResult:

@@ -1,0 +1,171 @@
+"""Native endpoints on the emulator's hosts: started together, watched, and asked what happened."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections import deque
+from contextlib import ExitStack
+from pathlib import Path
+
+from controller.settings import LOSSLESS_PRIORITY
+from lab.emulation import Emulation
+from lab.errors import RunError
+from lab.experiment import Experiment
+from lab.outcome import Fidelity, Outcome
+from lab.scenario import Fault
+from lab.show import Stage, Stages
+from topologies import Node
+from traffic.collectives import Timeline
+from traffic.endpoint import (
+    EndpointError,
+    EndpointProcess,
+    EndpointReport,
+    HostSettings,
+    TransferKind,
+    TransferState,
+)
+
+_HEAD_START_NS = 300_000_000  # until all of them have read when to begin
+_MOST_REAL_S = 120.0  # that a run may last
+_AFTER_ERROR_S = 2.0  # until what else is to come has come, once a queue pair gave up
+_POLL_S = 0.02
+
+
+def run(
+    experiment: Experiment,
+    emulation: Emulation,
+    program: Path,
+    dilation: int,
+    stages: Stages,
+) -> Outcome:
+    """Let every host carry out its plan."""
+    try:
+        with ExitStack() as stack:
+            hosts = _start(experiment, emulation, program, dilation, stages, stack)
+            before = emulation.counts()
+            with stages("Sending") as stage:
+                ended = _Course(experiment, hosts, dilation, stage).run()
+            after = emulation.counts()
+            reports = {host: process.stop() for host, process in hosts.items()}
+    except EndpointError as error:
+        emulation.check_switches()
+        raise RunError(f"an endpoint failed: {error}") from None
+    timeline = _timeline(experiment, reports)
+    late_ns = max(report.lateness.p99_ns for report in reports.values())
+    return Outcome(
+        timeline=timeline,
+        switches={switch: counts.since(before[switch]) for switch, counts in after.items()},
+        endpoints={
+            host: report.counters
+            | {f"paused_{LOSSLESS_PRIORITY}_ns": report.paused_ns.get(LOSSLESS_PRIORITY, 0)}
+            for host, report in reports.items()
+        },
+        end_ns=timeline.finish_ns,
+        dilation=dilation,
+        fidelity=_fidelity(experiment, late_ns, dilation),
+        ended=ended,
+    )
+
+
+def _start(
+    experiment: Experiment,
+    emulation: Emulation,
+    program: Path,
+    dilation: int,
+    stages: Stages,
+    stack: ExitStack,
+) -> dict[Node, EndpointProcess]:
+    pids = emulation.host_pids()
+    hosts: dict[Node, EndpointProcess] = {}
+    with stages("Starting endpoints", len(experiment.fabric.hosts)) as stage:
+        for rank, host in enumerate(experiment.fabric.hosts):
+            hosts[host] = stack.enter_context(
+                EndpointProcess(
+                    program,
+                    HostSettings(interface=host.interface(0), dilation=dilation),
+                    experiment.plan(rank, carries_payload=True),
+                    prefix=("mnexec", "-a", str(pids[host.name])),
+                )
+            )
+        for process in hosts.values():
+            process.wait_ready()
+            stage.advance()
+        stage.note = f"time passes {dilation:,} times slower"
+    return hosts
+
+
+class _Course:
+    """A run under way."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        hosts: dict[Node, EndpointProcess],
+        dilation: int,
+        stage: Stage,
+    ) -> None:
+        self._hosts = hosts
+        self._dilation = dilation
+        self._stage = stage
+        self._limit_ns = experiment.scenario.limit_ns
+        self._links = {link.name: link for link in experiment.fabric.links}
+        self._faults = deque(sorted(experiment.scenario.faults, key=lambda fault: fault.at_ns))
+
+    def run(self) -> str | None:
+        """Start all, and wait for all; why that was not the end, if it was not."""
+        epoch_ns = time.monotonic_ns() + _HEAD_START_NS
+        for process in self._hosts.values():
+            process.start(epoch_ns)
+        gave_up_at: float | None = None
+        try:
+            while not all(process.poll() for process in self._hosts.values()):
+                time.sleep(_POLL_S)
+                real_ns = time.monotonic_ns() - epoch_ns
+                now_ns = real_ns // self._dilation
+                self._stage.tell(f"{max(0, now_ns) / 1e6:.3f} ms of the fabric's time")
+                while self._faults and self._faults[0].at_ns <= now_ns:
+                    self._happen(self._faults.popleft())
+                if now_ns > self._limit_ns or real_ns > _MOST_REAL_S * 1e9:
+                    return f"the limit of {max(0, now_ns):,} ns was reached"
+                if gave_up_at is None and any(p.qp_errors for p in self._hosts.values()):
+                    gave_up_at = time.monotonic()
+                if gave_up_at and time.monotonic() - gave_up_at > _AFTER_ERROR_S:
+                    return "queue pairs went to error"
+        except KeyboardInterrupt:
+            return "interrupted"
+        return None
+
+    def _happen(self, fault: Fault) -> None:
+        link = self._links[fault.link]
+        words = ["ip", "link", "set", link.b.interface(link.b_port), fault.action]
+        subprocess.run(words, check=False, capture_output=True)
+
+
+def _timeline(experiment: Experiment, reports: dict[Node, EndpointReport]) -> Timeline:
+    starts: dict[int, int] = {}
+    ends: dict[int, int] = {}
+    for report in reports.values():
+        for number, transfer in report.transfers.items():
+            if transfer.kind is not TransferKind.RECEIVE and transfer.start_ns is not None:
+                starts[number] = transfer.start_ns
+            is_done = transfer.state is TransferState.DONE
+            if transfer.kind is not TransferKind.SEND and is_done and transfer.end_ns is not None:
+                ends[number] = transfer.end_ns
+    return Timeline.gather(len(experiment.schedule), starts, ends)
+
+
+def _fidelity(experiment: Experiment, late_ns: int, dilation: int) -> Fidelity:
+    """A run is believed if hosts were seldom later than a packet takes to cross a link."""
+    most_ns = experiment.settings.host_link.delay_ns + experiment.scenario.link.mtu * 8 // max(
+        1, experiment.settings.host_link.rate_bps // 10**9
+    )
+    if late_ns <= most_ns:
+        return Fidelity(late_p99_ns=late_ns)
+    wanted = dilation * -(-late_ns // most_ns)
+    return Fidelity(
+        late_ns,
+        ok=False,
+        note=f"the machine could not keep up: hosts woke {late_ns:,} ns late. "
+        f"Let others finish, or slow time down further: --dilation {wanted}",
+    )

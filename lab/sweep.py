@@ -1,0 +1,186 @@
+"""``closlab sweep``: a scenario under several seeds or values, in parallel processes, as one table.
+
+    closlab sweep incast --vary seed=1..8
+    closlab sweep incast --vary pfc.enabled=true,false --vary traffic.bytes=1MB,4MB
+
+Every combination is a run of its own in the simulator, with its own folder of results; the table
+and `sweep.csv` hold what one usually compares. One that fails is told and does not stop the others.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import multiprocessing
+import os
+import re
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from lab import scenario
+from lab.engines import RunOptions
+from lab.errors import LabError, RunError
+from lab.run import run_quietly
+from lab.show import Stages
+
+_RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)")
+MOST_RUNS = 10_000
+
+# What the table shows: a heading, and where in result.json the figure stands.
+FIGURES = {
+    "end_ms": ("duration_ns", 1e-6),
+    "jct_ms": ("jct_ns", 1e-6),
+    "fct_p50_us": ("flows.fct_ns.p50", 1e-3),
+    "fct_max_us": ("flows.fct_ns.max", 1e-3),
+    "failed": ("flows.failed", 1),
+    "drops": ("drops.total", 1),
+    "retransmitted": ("roce.retransmitted_packets", 1),
+    "xoff": ("pfc.xoff_frames", 1),
+    "marked": ("ecn.marked_packets", 1),
+    "busbw_gbps": ("collective.busbw_gbps", 1),
+    "gpu": ("gpu_utilisation", 1),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One run of a sweep."""
+
+    number: int
+    changes: tuple[str, ...]
+    out: Path
+
+
+def values_of(vary: str) -> list[str]:
+    """The changes one ``--vary KEY=...`` stands for."""
+    key, separator, text = vary.partition("=")
+    if not separator or not key or not text:
+        raise RunError(
+            f"--vary {vary}: write it as KEY=VALUE,VALUE or KEY=FIRST..LAST",
+            "Such as --vary seed=1..8 or --vary lb.policy=ecmp,spray",
+        )
+    found = _RANGE.fullmatch(text)
+    if found:
+        first, last = int(found[1]), int(found[2])
+        if last < first or last - first >= MOST_RUNS:
+            raise RunError(f"--vary {vary}: from {first} to {last} is no range to run")
+        return [f"{key}={value}" for value in range(first, last + 1)]
+    return [f"{key}={value}" for value in text.split(",")]
+
+
+def sweep(
+    name: str,
+    changes: Sequence[str],
+    varied: Sequence[str],
+    out: Path,
+    processes: int | None,
+    console: Console,
+) -> int:
+    """Run all combinations; the exit code says whether each of them could be run."""
+    if not varied:
+        raise RunError("there is nothing to vary", "Add --vary seed=1..8, for instance.")
+    variants = [
+        Variant(number, (*changes, *combination), out / str(number))
+        for number, combination in enumerate(product(*map(values_of, varied)), 1)
+    ]
+    for variant in variants:
+        scenario.load(name, variant.changes)  # before anything starts: all must make sense
+    rows: dict[int, dict[str, Any]] = {}
+    failures: list[str] = []
+    try:
+        for variant, outcome in _run_all(name, variants, processes, console):
+            if isinstance(outcome, str):
+                failures.append(f"{' '.join(variant.changes)}: {outcome}")
+            else:
+                rows[variant.number] = outcome
+    except KeyboardInterrupt:
+        failures.append(f"interrupted: {len(rows)} of {len(variants)} runs are in the table")
+    _conclude(variants, len(changes), rows, out, console)
+    for failure in failures:
+        console.print(f"[red]{failure}[/]", highlight=False)
+    return 1 if failures else 0
+
+
+def _run_all(
+    name: str, variants: Sequence[Variant], processes: int | None, console: Console
+) -> Iterator[tuple[Variant, dict[str, Any] | str]]:
+    """Each variant with its result, or what went wrong, as they come."""
+    workers = min(len(variants), processes or os.cpu_count() or 1)
+    context = multiprocessing.get_context("spawn")  # nothing of this process is theirs
+    with (
+        ProcessPoolExecutor(workers, mp_context=context) as pool,
+        Stages(console)(f"Running on {workers} processors", len(variants)) as stage,
+    ):
+        futures = {pool.submit(run_one, name, variant): variant for variant in variants}
+        try:
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+                stage.advance()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+        stage.note = f"{len(variants)} runs"
+
+
+def run_one(name: str, variant: Variant) -> dict[str, Any] | str:
+    """Run a variant in this process: its figures, or what went wrong."""
+    try:
+        variant.out.mkdir(parents=True, exist_ok=True)
+        options = RunOptions(out=variant.out, engine="sim")
+        chosen = scenario.load(name, variant.changes)
+        content = run_quietly(chosen, options, Console(file=io.StringIO())).content()
+    except LabError as error:
+        return error.message
+    except OSError as error:
+        return str(error)
+    return {heading: _figure(content, *where) for heading, where in FIGURES.items()}
+
+
+def _figure(content: dict[str, Any], path: str, unit: float) -> float | None:
+    found: Any = content
+    for key in path.split("."):
+        found = found.get(key) if isinstance(found, dict) else None
+    return None if found is None else found if unit == 1 else found * unit
+
+
+def _conclude(
+    variants: Sequence[Variant],
+    fixed: int,
+    rows: dict[int, dict[str, Any]],
+    out: Path,
+    console: Console,
+) -> None:
+    """Write and print the table, without columns that say nothing."""
+    keys = [change.partition("=")[0] for change in variants[0].changes[fixed:]]
+    shown = [h for h in FIGURES if any(row[h] is not None for row in rows.values())]
+    with (out / "sweep.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(("run", *keys, *shown))
+        for variant in variants:
+            if variant.number in rows:
+                values = [change.partition("=")[2] for change in variant.changes[fixed:]]
+                row = rows[variant.number]
+                writer.writerow((variant.number, *values, *(row[h] for h in shown)))
+    shown = [h for h in shown if any(row[h] for row in rows.values())]
+    table = Table()
+    for heading in (*keys, *shown):
+        table.add_column(heading, justify="right", overflow="fold")
+    for variant in variants:
+        if variant.number in rows:
+            values = [change.partition("=")[2] for change in variant.changes[fixed:]]
+            table.add_row(*values, *(_text(rows[variant.number][h]) for h in shown))
+    console.print(table)
+    console.print(f"Kept in {out}/: sweep.csv, and each run by its number", highlight=False)
+
+
+def _text(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.3f}"
