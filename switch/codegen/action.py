@@ -345,12 +345,12 @@ class Actions:
         number = f"(uint16_t)({self.exprs.stored(session, 16)})"
         return [
             f"r->pkt->clone_session = {number} | PKT_CLONE_REQUESTED;",
-            f"r->pkt->clone_list = {self.exprs.stored(fields, 16)};",
+            f"r->pkt->clone_list = (uint16_t)({self.exprs.stored(fields, 16)});",
         ]
 
     def request(self, p: Primitive, member: str) -> list[str]:
         """resubmit and recirculate."""
-        return [f"r->pkt->{member} = {self.exprs.stored(p.args[0], 16)};"]
+        return [f"r->pkt->{member} = (uint16_t)({self.exprs.stored(p.args[0], 16)});"]
 
     def truncate(self, p: Primitive) -> list[str]:
         """truncate: the smallest length asked for holds."""

@@ -127,6 +127,11 @@ COMPARISONS = frozenset(("==", "!=", "<", ">", "<=", ">="))
 STACK_ACCESS = frozenset(("dereference_stack", "dereference_header_stack"))
 
 
+def is_literal(e: Expr) -> bool:
+    """Whether an expression is a plain number."""
+    return isinstance(e, bmv2.Const)
+
+
 class Exprs:
     """Writes expressions, within an action (whose parameters it knows) or elsewhere."""
 
@@ -342,7 +347,8 @@ class Exprs:
             return Value(f"h->{self.stack_name(e.right)}_next", Rep.S64, True)
         if e.op == "b2d":
             assert e.right is not None
-            return Value(self.boolean(e.right), Rep.U64, True)
+            text = self.boolean(e.right)
+            return Value(f"({text})" if text.startswith("!") else text, Rep.U64, True)
         rep = fits(*self.interval(e))
         if e.op in ("/", "%", ">>"):
             return self.exact_division(e)
@@ -439,6 +445,9 @@ class Exprs:
             if e.op in WIDE_NAMES:
                 assert e.left is not None and e.right is not None
                 left, right = self.modulo(e.left, bits), self.modulo(e.right, bits)
+                if rep is Rep.U64 and not isinstance(e.left, bmv2.Const):
+                    # The left side makes it 64 bits already.
+                    right = right.removeprefix("(uint64_t)") if is_literal(e.right) else right
                 return self.infix(e.op, left, right, rep)
             if e.op == "~":
                 assert e.right is not None
@@ -653,6 +662,9 @@ class Exprs:
         """The value to store in a field of some width."""
         low, high = self.interval(e)
         first, last = width_interval(width, is_signed)
+        wraps = isinstance(e, Op) and e.op in WIDE_NAMES
+        if wraps and not is_signed and width in (8, 16, 32, 64):
+            return self.modulo(e, width)  # the store itself drops the rest
         if first <= low and high <= last:
             value = self.exact(e)
             target = fits(first, last)
