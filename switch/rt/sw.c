@@ -189,6 +189,7 @@ void sw_free(struct sw *sw)
         pcap_close(sw->ports[n]->pcap_in);
         pcap_close(sw->ports[n]->pcap_out);
         free(sw->ports[n]);
+        sw->ports[n] = NULL; /* groups still ask for watched ports while others go */
     }
     digest_free(sw);
     state_free(&sw->state);
