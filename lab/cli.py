@@ -101,6 +101,25 @@ def sweep(
     raise typer.Exit(run_sweep(scenario, changes or (), vary or (), folder, processes, console))
 
 
+@app.command()
+def agree(
+    cases: Annotated[list[str] | None, typer.Argument(help="Parts of cases' titles.")] = None,
+    dilation: Annotated[int | None, typer.Option("--dilation", min=1)] = None,
+    seed: Seed = None,
+    out: Out = None,
+) -> None:
+    """Run the same scenarios in the simulator and on Mininet, and compare."""
+    from rich.console import Console
+
+    from lab import tools
+    from lab.agree import agree as run_agree
+
+    tools.require_compiler()
+    tools.require_emulation()
+    folder = _make_out(out, "agree")
+    raise typer.Exit(run_agree(cases or (), folder, dilation, seed, Console(stderr=True)))
+
+
 @app.command("list")
 def list_() -> None:
     """List the scenarios that ship."""

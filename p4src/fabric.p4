@@ -22,6 +22,9 @@
 #include "mark.p4"
 #include "telemetry.p4"
 #include "report.p4"
+#ifdef PARKING
+#include "parking.p4"
+#endif
 
 control fabric_ingress(inout headers_t hdr, inout metadata_t meta,
                        inout standard_metadata_t standard_metadata) {
@@ -39,8 +42,17 @@ control fabric_ingress(inout headers_t hdr, inout metadata_t meta,
     pause_request() pause_requests;
     report_drop() drop_reports;
     account_dropped() drops;
+#ifdef PARKING
+    park() parking;
+#endif
 
     apply {
+#ifdef PARKING
+        if (meta.parked) {
+            parking.apply(meta, standard_metadata);
+            exit;
+        }
+#endif
         received.apply(standard_metadata);
 
         if (hdr.pfc.isValid()) {
@@ -86,6 +98,11 @@ control fabric_ingress(inout headers_t hdr, inout metadata_t meta,
                 NOTE_FOR_COPY(standard_metadata.ingress_port, meta.out_port)
                 clone_preserving_field_list(CloneType.I2E, meta.copy_session, COPY_FIELDS);
             }
+#ifdef PARKING
+            if (meta.lossless && meta.drop_reason == drop_reason_t.NONE) {
+                parking.apply(meta, standard_metadata);
+            }
+#endif
         }
     }
 }
@@ -104,8 +121,20 @@ control fabric_egress(inout headers_t hdr, inout metadata_t meta,
     report_drop() late_drop_reports;
     account_dropped() drops;
     account_sent() sent;
+#ifdef PARKING
+    unpark() unparking;
+#endif
 
     apply {
+#ifdef PARKING
+        if (meta.parked) {
+            recirculate_preserving_field_list(PARKED_FIELDS);
+            exit;
+        }
+        if (meta.lossless && meta.claim.size != 0) {
+            unparking.apply(meta, standard_metadata);
+        }
+#endif
         if (meta.claim.size != 0) {
             meta.copy_purpose = copy_t.NONE;    // what ingress wanted was done there
             release.apply(meta, standard_metadata);

@@ -192,20 +192,22 @@ struct metadata_t {
     drop_reason_t drop_reason;   // anything but NONE ends the packet
     bit<16>       src_port;      // of the flow, whatever telemetry made of it; 0 if there are none
     bit<16>       dst_port;
-    priority_t    priority;      // classify.p4
-    bool          lossless;      // buffer.p4
+    @field_list(PARKED_FIELDS) priority_t priority;    // classify.p4
+    @field_list(PARKED_FIELDS) bool       lossless;    // buffer.p4
     group_t       group;         // route.p4 to path.p4
     leaf_t        far_leaf;
     member_t      member;
-    port_t        out_port;      // route.p4 or path.p4 to forward.p4
+    @field_list(PARKED_FIELDS) port_t     out_port;    // route.p4 or path.p4 to forward.p4
     mac_t         next_mac;
-    claim_t       claim;
+    @field_list(PARKED_FIELDS) claim_t    claim;
     bytes_t       in_used;       // after the release: its ingress queue,
     bytes_t       in_headroom;   // that queue's headroom,
     bytes_t       out_used;      // before it: the queue it waited in,
     bytes_t       pool_used;     // and the pool
     bit<32>       utilisation;   // of the link it leaves by, in 1/65536 (load.p4)
-    int_order_t   int_order;
+    @field_list(PARKED_FIELDS) int_order_t int_order;
+    @field_list(PARKED_FIELDS) bool       parked;      // parking.p4
+    @field_list(PARKED_FIELDS) bit<32>    ticket;
 
     // What a clone is told about its purpose, and about the packet it was made from.
     bit<32>       copy_session;  // where a copy goes, if `copy_purpose` says that there is one

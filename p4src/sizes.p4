@@ -3,6 +3,8 @@
 #ifndef SIZES_P4
 #define SIZES_P4
 
+#include "types.p4"
+
 const bit<32> PORTS         = 512;       // all values of a 9-bit port number
 const bit<32> QUEUES        = 4096;      // PORTS x 8 priorities
 const bit<32> ROUTES        = 4096;      // prefixes a switch can know
@@ -14,5 +16,7 @@ const bit<32> HOSTS         = 65536;     // whose tenants are known
 const bit<32> RULES         = 1024;      // of the access list
 const bit<32> INT_FLOWS     = 1024;      // sets of flows under telemetry
 const bit<32> DROP_REASONS  = 32;        // values of drop_reason_t that can be counted
+
+const bytes_t PARKING_QUEUE_BYTES = 8192;    // parking.p4: a real queue takes more while below
 
 #endif

@@ -32,6 +32,7 @@ const priority_t PRIORITY_CONTROL = 7;           // pause frames overtake everyt
 #define BYTES24(bytes) ((bit<24>)((bytes) > 0xFFFFFF ? 0xFFFFFF : (bytes)))
 
 #define COPY_FIELDS 1                            // the field list clones keep
+#define PARKED_FIELDS 2                          // and that of parked packets
 
 // Clone sessions: one for every port, which leads back out of it, and one for reports.
 #define SESSION_OF(port) ((bit<32>)(port) + 1)

@@ -14,6 +14,8 @@ from typing import Any
 
 from . import bmv2, build, codegen
 from .ops import NO_ACTION
+from .place import JsonError
+from .read import read_program
 
 
 class MatchKind(Enum):
@@ -162,11 +164,11 @@ class Program:
     ) -> Program:
         """Read BMv2 JSON (a path, bytes, or parsed), check it, build it or find it in the cache.
 
-        Raises `bmv2.JsonError` naming the place in the JSON, or `build.CompilerMissing`. With
+        Raises `JsonError` naming the place in the JSON, or `build.CompilerMissing`. With
         `trace` the program tells each packet's story to `Dataplane.set_trace`.
         """
         text = read(source)
-        parsed = bmv2.parse(text)
+        parsed = read_program(text)
         if not name:
             name = Path(source).stem if isinstance(source, str | Path) else "program"
         library = build.program_library(codegen.generate(parsed, name), trace=trace)
@@ -206,7 +208,7 @@ def read(source: Path | str | bytes | dict[str, Any]) -> bytes:
     try:
         return Path(source).read_bytes()
     except OSError as error:
-        raise bmv2.JsonError(f"{source}: cannot be read: {error.strerror}") from None
+        raise JsonError(f"{source}: cannot be read: {error.strerror}") from None
 
 
 def action_info(index: int, action: bmv2.Action) -> ActionInfo:

@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .bmv2 import JsonError
 from .build import BuildError, CompilerMissing
 from .dataplane import (
     NO_ACTION,
@@ -43,6 +42,7 @@ from .dataplane import (
     ValueSetWrite,
     Verb,
 )
+from .place import JsonError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

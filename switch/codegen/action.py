@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from .. import bmv2
-from ..bmv2 import JsonError
+from ..place import JsonError
 from .expression import Exprs, Rep, cast
 from .names import c_string, comment, spoken
 from .unit import c_type, indent

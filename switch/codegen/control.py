@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .. import bmv2
-from ..bmv2 import JsonError
+from ..place import JsonError
 from .action import trace_text
 from .expression import Exprs
 from .names import Names, spoken

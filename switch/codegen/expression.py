@@ -20,7 +20,8 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from .. import bmv2
-from ..bmv2 import JsonError, Op
+from ..bmv2 import Op
+from ..place import JsonError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

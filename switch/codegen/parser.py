@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .. import bmv2
-from ..bmv2 import JsonError
+from ..place import JsonError
 from .action import Actions
 from .bits import load
 from .expression import Exprs

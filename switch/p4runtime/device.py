@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 from finsy.proto import p4r, rpc_code
 
 from switch import dataplane as dp
-from switch.bmv2 import JsonError
 from switch.build import BuildError, CompilerMissing
 from switch.p4runtime import idle, reconcile
 from switch.p4runtime.arbitration import Arbiter, Stream
@@ -34,6 +33,7 @@ from switch.p4runtime.errors import (
 )
 from switch.p4runtime.pipeline import Pipeline, read_device_config
 from switch.p4runtime.programs import Programs
+from switch.place import JsonError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

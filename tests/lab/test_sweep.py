@@ -18,8 +18,8 @@ def table(folder: Path) -> list[dict[str, str]]:
 def test_every_combination_is_run_and_says_the_same_in_any_number_of_processes(
     tmp_path: Path,
 ) -> None:
-    words = ("sweep", "incast", "--set", "traffic.bytes=200KB", "--vary", "seed=1..2")
-    words += ("--vary", "pfc.enabled=true,false")
+    words = ["sweep", "incast", "--set", "traffic.bytes=200KB", "--vary", "seed=1..2"]
+    words += ["--vary", "pfc.enabled=true,false"]
     for processes in ("1", "2"):
         done = closlab(*words, "--processes", processes, "--out", str(tmp_path / processes))
         assert done.returncode == 0, done.stderr

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from switch import codegen
-from switch.bmv2 import JsonError, parse
 from switch.dataplane import Program
+from switch.place import JsonError
+from switch.read import read_program
 
 from .programs import assign, compiled, const, field, one_action, op
 
@@ -28,7 +29,7 @@ def program() -> dict[str, Any]:
 
 
 def test_a_good_one() -> None:
-    parsed = parse(program())
+    parsed = read_program(program())
     assert [t.name for t in parsed.tables] == ["run"]
     assert "do_act" in codegen.generate(parsed)
 
@@ -84,14 +85,14 @@ def test_places_and_reasons(path: tuple[Any, ...], value: object, message: str) 
         place = place[step]
     place[path[-1]] = value
     with pytest.raises(JsonError) as error:
-        codegen.generate(parse(root))
+        codegen.generate(read_program(root))
     assert message in str(error.value)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"a": NaN}', "[" * 100_000])
 def test_not_a_program(text: str) -> None:
     with pytest.raises(JsonError):
-        parse(text)
+        read_program(text)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
@@ -150,7 +151,7 @@ def test_damage_is_noticed_or_harmless(name: str) -> None:
     refused = 0
     for _ in range(150):
         try:
-            codegen.generate(parse(damaged(rng, root)))
+            codegen.generate(read_program(damaged(rng, root)))
         except JsonError as error:
             assert str(error).startswith("$") or "primitive" in str(error) or str(error)
             refused += 1

@@ -1,4 +1,4 @@
-"""Every way through the switch: clones, resubmission, recirculation, multicast, and their metadata."""
+"""Every way through the switch: clones, resubmission, recirculation, multicast, metadata."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ import pytest
 from finsy.proto import p4r
 
 from switch import dataplane as dp
-from switch.bmv2 import JsonError
 from switch.p4runtime.programs import Programs
+from switch.place import JsonError
 
 from .rig import (
     DEVICE_ID,
