@@ -1,0 +1,271 @@
+"""The place in the token lists: taking tokens, names in scope, and getting over a mistake."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NoReturn, TypeVar
+
+from compiler.diagnostics import Diagnostics, Span
+from compiler.lexer import KEYWORDS, SOFT_KEYWORDS, Tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+MAX_DEPTH = 200
+
+_T = TypeVar("_T")
+
+DECLARATION_STARTS = {
+    "action",
+    "const",
+    "control",
+    "enum",
+    "error",
+    "extern",
+    "header",
+    "header_union",
+    "match_kind",
+    "package",
+    "parser",
+    "struct",
+    "typedef",
+    "type",
+    "state",
+    "table",
+    "@",
+}
+
+
+_STATEMENT_STARTS = {
+    *DECLARATION_STARTS,
+    "if",
+    "transition",
+    "apply",
+    "return",
+    "exit",
+    "switch",
+    "else",
+}
+_TOP_STARTS = {
+    "control",
+    "parser",
+    "header",
+    "header_union",
+    "struct",
+    "enum",
+    "extern",
+    "package",
+    "typedef",
+}
+
+
+class SyntaxMistakeError(Exception):
+    """Unwinds to the nearest recovery point; already reported."""
+
+
+class Cursor:
+    """A place in the tokens, which only moves on."""
+
+    def __init__(self, tokens: Tokens, diagnostics: Diagnostics) -> None:
+        self.tokens = tokens
+        self.kinds = tokens.kinds
+        self.texts = tokens.texts
+        self.starts = tokens.starts
+        self.at = 0
+        self.diagnostics = diagnostics
+        self.depth = 0
+        self.scopes: list[dict[str, bool]] = [{}]
+        self._not_type_args: set[int] = set()
+        self._last = self.kinds.index("end")
+
+    def span(self, index: int | None = None) -> Span:
+        """The span of a token, the current one by default."""
+        index = self.at if index is None else index
+        start = self.starts[index]
+        return Span(start, start + len(self.texts[index]))
+
+    def since(self, start: int) -> Span:
+        """From the token at index `start` to the one before the current."""
+        last = max(start, self.at - 1)
+        return Span(self.starts[start], self.starts[last] + len(self.texts[last]))
+
+    def _from(self, start: int) -> Span:
+        last = self.at - 1
+        return Span(start, self.starts[last] + len(self.texts[last]))
+
+    def accept(self, kind: str) -> bool:
+        """Take the current token if it is of this kind."""
+        if self.kinds[self.at] == kind:
+            if self.at < self._last:
+                self.at += 1
+            return True
+        return False
+
+    def expect(self, kind: str, context: str = "") -> None:
+        """Take a token of this kind or complain."""
+        if self.kinds[self.at] == kind:
+            if self.at < self._last:
+                self.at += 1
+            return
+        after = f" after {context}" if context else ""
+        if kind == ";" and self.at:
+            previous = self.at - 1
+            end = self.starts[previous] + len(self.texts[previous])
+            self.diagnostics.error(
+                "missing-semicolon",
+                Span(end, end + 1),
+                f"expected ';' {after.strip() or f'after {self.texts[previous]!r}'}, "
+                f"found {self._found()}",
+                "put a ';' here",
+            )
+            raise SyntaxMistakeError
+        self.fail(f"expected '{kind}'{after}, found {self._found()}")
+
+    def _found(self) -> str:
+        return repr(self.texts[self.at]) if self.kinds[self.at] != "end" else "the end of the file"
+
+    def fail(self, message: str, cure: str = "", code: str = "syntax") -> NoReturn:
+        """Report a syntax error here and unwind."""
+        self.diagnostics.error(code, self.span(), message, cure)
+        raise SyntaxMistakeError
+
+    def enter(self) -> None:
+        """Go one level deeper, within bounds."""
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            self.fail("this is nested too deeply", "use a variable for part of it", "too-deep")
+
+    def is_name(self, index: int | None = None) -> bool:
+        """Whether a token can serve as an identifier."""
+        kind = self.kinds[self.at if index is None else index]
+        return kind == "name" or kind in SOFT_KEYWORDS
+
+    def name(self, what: str = "a name") -> tuple[str, Span]:
+        """Take an identifier."""
+        kind = self.kinds[self.at]
+        if kind != "name" and kind not in SOFT_KEYWORDS:
+            cure = ""
+            if kind in KEYWORDS:
+                cure = f"'{kind}' is a word of the language; choose another name"
+            self.fail(f"expected {what}, found {self._found()}", cure)
+        span = self.span()
+        text = self.texts[self.at]
+        self.at += 1
+        return text, span
+
+    def is_type_name(self, name: str) -> bool:
+        """Whether a name in scope is that of a type."""
+        for scope in reversed(self.scopes):
+            if name in scope:
+                return scope[name]
+        return False
+
+    def declare(self, name: str, is_type: bool = False) -> None:
+        """Remember a name, so that later uses parse as what it is."""
+        self.scopes[-1][name] = is_type
+
+    def _scoped(self, rule: Callable[[], _T]) -> _T:
+        self.scopes.append({})
+        try:
+            return rule()
+        finally:
+            self.scopes.pop()
+
+    # Looking ahead
+
+    def at_top_level(self) -> bool:
+        """Whether a declaration of the top level begins here, at the start of a line."""
+        return self.kinds[self.at] in _TOP_STARTS and self._column_zero()
+
+    def _begins_line(self) -> bool:
+        previous = self.at - 1
+        if previous < 0:
+            return True
+        text = self.diagnostics.text
+        if text is None:
+            return False
+        end = self.starts[previous] + len(self.texts[previous])
+        return "\n" in text.text[end : self.starts[self.at]]
+
+    def _column_zero(self) -> bool:
+        text = self.diagnostics.text
+        start = self.starts[self.at]
+        return text is not None and (start == 0 or text.text[start - 1] == "\n")
+
+    def _adjacent(self, first: str, second: str) -> bool:
+        at = self.at
+        return (
+            self.kinds[at] == first
+            and self.kinds[at + 1] == second
+            and self.starts[at] + 1 == self.starts[at + 1]
+        )
+
+    def _matching(self, index: int) -> int:
+        """The token that closes the bracket at `index`."""
+        level = 0
+        opening, closing = {"(", "[", "{"}, {")", "]", "}"}
+        for at in range(index, len(self.kinds)):
+            kind = self.kinds[at]
+            if kind in opening:
+                level += 1
+            elif kind in closing:
+                level -= 1
+                if level == 0:
+                    return at
+        return self.fail("this bracket is never closed")
+
+    def _matching_or_none(self, index: int) -> int | None:
+        level = 0
+        for at in range(index, len(self.kinds)):
+            kind = self.kinds[at]
+            if kind == "(":
+                level += 1
+            elif kind == ")":
+                level -= 1
+                if level == 0:
+                    return at
+            elif kind in (";", "{", "}") and kind != "{":
+                return None
+        return None
+
+    # Getting over a mistake
+
+    @contextmanager
+    def recovering(self) -> Iterator[None]:
+        """Skip to after the statement that begins here if there is a mistake in it."""
+        start, depth, scopes = self.at, self.depth, len(self.scopes)
+        try:
+            yield
+        except SyntaxMistakeError:
+            self.depth = depth
+            del self.scopes[scopes:]
+            self.recover_statement(start)
+
+    def recover_statement(self, start: int) -> None:
+        """Skip to just after the broken statement."""
+        if self.at_top_level():
+            return
+        if self.at == start and self.kinds[self.at] not in ("}", "end"):
+            self.at += 1
+        level = 0
+        while True:
+            kind = self.kinds[self.at]
+            if kind == "end" or (kind in _TOP_STARTS and self._column_zero()):
+                return
+            if kind == "{":
+                level += 1
+            elif kind == "}":
+                if level == 0:
+                    return
+                level -= 1
+                if level == 0:
+                    self.at += 1
+                    return
+            elif kind == ";" and level == 0:
+                self.at += 1
+                return
+            elif (
+                level == 0 and self.at > start and self._begins_line() and kind in _STATEMENT_STARTS
+            ):
+                return
+            self.at += 1
