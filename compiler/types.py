@@ -6,7 +6,7 @@ declaration (and each choice of type arguments) making exactly one object.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -244,6 +244,10 @@ class Param:
     default: s.Expr | None = None
     span: Span | None = None
 
+    def substituted(self, binding: Mapping[TypeVar, Type | None]) -> Param:
+        """The same with types in place of type variables."""
+        return replace(self, type=substitute(self.type, binding))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Method(Named):
@@ -394,12 +398,7 @@ def substitute(type_: Type, binding: Mapping[TypeVar, Type | None]) -> Type:
             type_.name,
             type_.kind,
             (),
-            tuple(
-                Param(
-                    p.name, p.direction, substitute(p.type, binding), p.optional, p.default, p.span
-                )
-                for p in type_.params
-            ),
+            tuple(p.substituted(binding) for p in type_.params),
             type_.constructor_params,
             tuple(substitute(a, binding) for a in type_.args),
         )
@@ -423,10 +422,7 @@ def substitute_method(method: Method, binding: Mapping[TypeVar, Type | None]) ->
     return Method(
         method.name,
         method.type_params,
-        tuple(
-            Param(p.name, p.direction, substitute(p.type, binding), p.optional, p.default, p.span)
-            for p in method.params
-        ),
+        tuple(p.substituted(binding) for p in method.params),
         substitute(method.returns, binding),
         method.annotations,
         method.abstract,

@@ -390,28 +390,8 @@ class Declarations(Tables, Statements):
                 node.name,
                 type_.kind,
                 (),
-                tuple(
-                    t.Param(
-                        p.name,
-                        p.direction,
-                        t.substitute(p.type, binding),
-                        p.optional,
-                        p.default,
-                        p.span,
-                    )
-                    for p in type_.params
-                ),
-                tuple(
-                    t.Param(
-                        p.name,
-                        p.direction,
-                        t.substitute(p.type, binding),
-                        p.optional,
-                        p.default,
-                        p.span,
-                    )
-                    for p in type_.constructor_params
-                ),
+                tuple(p.substituted(binding) for p in type_.params),
+                tuple(p.substituted(binding) for p in type_.constructor_params),
                 args,
             )
         made: c.Parser | c.Control

@@ -163,16 +163,9 @@ class Statements(Calls):
         labels: list[c.Action | c.Expr] = []
         default = False
         seen: set[str] = set()
-        for index, case in enumerate(node.cases):
+        for case in node.cases:
             if isinstance(case.label, s.Default):
                 default = True
-                if index != len(node.cases) - 1:
-                    self.error(
-                        "misplaced",
-                        case.span,
-                        "'default' must be the last label",
-                        "move it to the end",
-                    )
             elif isinstance(case.label, s.Name):
                 action = by_name.get(case.label.name)
                 if action is None:
@@ -197,10 +190,15 @@ class Statements(Calls):
             if case.body is not None:
                 cases.append(c.SwitchCase(tuple(labels), default, self.block(case.body)))
                 labels, default = [], False
-        self._check_last(node)
+        self._check_labels(node)
         return c.Switch(node.span, table, value, tuple(cases))
 
-    def _check_last(self, node: s.Switch) -> None:
+    def _check_labels(self, node: s.Switch) -> None:
+        for case in node.cases[:-1]:
+            if isinstance(case.label, s.Default):
+                self.error(
+                    "misplaced", case.span, "'default' must be the last label", "move it to the end"
+                )
         if node.cases and node.cases[-1].body is None:
             self.warning(
                 "fall-through",
@@ -214,16 +212,9 @@ class Statements(Calls):
         labels: list[c.Action | c.Expr] = []
         default = False
         seen: set[object] = set()
-        for index, case in enumerate(node.cases):
+        for case in node.cases:
             if isinstance(case.label, s.Default):
                 default = True
-                if index != len(node.cases) - 1:
-                    self.error(
-                        "misplaced",
-                        case.span,
-                        "'default' must be the last label",
-                        "move it to the end",
-                    )
             else:
                 label = self.expr(case.label, value.type)
                 if isinstance(label, c.Const):
@@ -236,7 +227,7 @@ class Statements(Calls):
             if case.body is not None:
                 cases.append(c.SwitchCase(tuple(labels), default, self.block(case.body)))
                 labels, default = [], False
-        self._check_last(node)
+        self._check_labels(node)
         return c.Switch(node.span, None, value, tuple(cases))
 
     def _return(self, node: s.Return) -> c.Statement:

@@ -123,12 +123,7 @@ class Typing(Base):
         if isinstance(type_, t.Extern):
             return t.specialise_extern(type_, args)
         binding = dict(zip(type_.type_params, args, strict=True))
-        params = tuple(
-            t.Param(
-                p.name, p.direction, t.substitute(p.type, binding), p.optional, p.default, p.span
-            )
-            for p in type_.params
-        )
+        params = tuple(p.substituted(binding) for p in type_.params)
         return t.BlockType(type_.name, type_.kind, (), params, type_.constructor_params, args)
 
     def instantiate_struct(
