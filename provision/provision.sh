@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# Makes a fresh Debian or Ubuntu a lab: provision.sh [USER]
+#
+# Run as root; the lab will be USER's (root's, if not given), in USER's home. What is already there
+# is left alone, so running it again brings the copy up to date and takes seconds.
+#
+#   the lab       a copy of the tree this script is in, its system and Python packages installed
+#   closlab       on everybody's PATH
+#   BMv2, p4c     from the p4lang project's packages where they can be had (p4lang.sh); without
+#                 them the lab is whole all the same, with its own switch and compiler
+#   reports       of runs, served to a browser by a machine that has systemd
+
+set -euo pipefail
+
+source=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.." && pwd)
+user=${1:-root}
+home=$(getent passwd "$user" | cut -d: -f6) || { echo "provision: no user '$user'" >&2; exit 1; }
+lab=$home/closlab
+
+say() { printf 'provision: %s\n' "$*" >&2; }
+
+[ "$(id -u)" = 0 ] || { say "run this as root:  sudo bash $0"; exit 1; }
+
+as_user() { runuser -u "$user" -- env HOME="$home" "$@"; }
+
+# Succeeds if a package is installed.
+has() { [ "$(dpkg-query -W -f '${db:Status-Abbrev}' "$1" 2>/dev/null)" = "ii " ]; }
+
+install_basics() {
+    local package missing=()
+    for package in rsync ca-certificates curl gpg python3-venv sudo; do
+        has "$package" || missing+=("$package")
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    say "installing ${missing[*]}"
+    apt-get -q update >/dev/null
+    DEBIAN_FRONTEND=noninteractive \
+        apt-get -q install -y --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+copy_lab() {
+    [ "$source" = "$lab" ] && return 0
+    say "copying the lab to $lab"
+    rsync --archive --delete --no-owner --no-group --chown="$user:" \
+        --exclude='/.venv*' --exclude=/.set-up.lock --exclude=/runs --exclude=/.vagrant \
+        --exclude='__pycache__' --exclude='*.egg-info' "$source/" "$lab/"
+    chmod +x "$lab/closlab"
+}
+
+# Emulated fabrics live in namespaces; newer Ubuntus keep users from making any unless told.
+allow_namespaces() {
+    local key=kernel.apparmor_restrict_unprivileged_userns
+    [ -e "/proc/sys/${key//.//}" ] || return 0
+    echo "$key = 0" >/etc/sysctl.d/60-closlab.conf
+    sysctl -q -p /etc/sysctl.d/60-closlab.conf
+}
+
+# The launcher installs what it and the tests need; here, so that the first command need not.
+set_up_lab() {
+    (cd "$lab" && as_user ./closlab test --collect-only -q >/dev/null)
+    ln -sfn "$lab/closlab" /usr/local/bin/closlab
+}
+
+serve_reports() {
+    [ -d /run/systemd/system ] || return 0
+    as_user mkdir -p "$home/runs"
+    cat >/etc/systemd/system/closlab-reports.service <<UNIT
+[Unit]
+Description=Reports of closlab's runs
+
+[Service]
+User=$user
+ExecStart=/usr/bin/python3 -m http.server 8000 --directory $home/runs
+Restart=on-failure
+
+[Install]
+WantedBy=multi-user.target
+UNIT
+    systemctl daemon-reload
+    systemctl -q enable closlab-reports.service
+    systemctl restart closlab-reports.service
+}
+
+install_basics
+copy_lab
+allow_namespaces
+bash "$source/provision/p4lang.sh"
+set_up_lab
+serve_reports
+say "ready:  closlab demo"
