@@ -37,7 +37,7 @@ class Blocks(Statements):
         self.expect("{", "the parser's parameters")
         body: list[s.Statement] = []
         states: list[s.StateDecl] = []
-        while self.kinds[self.at] not in ("}", "end") and not self.at_top_level():
+        while self.inside_braces():
             with self.recovering():
                 own = self.annotations()
                 if self.kinds[self.at] == "state":
@@ -46,20 +46,9 @@ class Blocks(Statements):
                     body.append(self.value_set(own))
                 else:
                     body.append(self._local(own, "parser"))
-        self._close(f"parser '{name}'")
+        self.expect("}")
         return s.ParserDecl(
             span, name, annotations, type_params, params, constructor, tuple(body), tuple(states)
-        )
-
-    def _close(self, what: str) -> None:
-        """The brace that ends a parser or control."""
-        if self.accept("}"):
-            return
-        self.diagnostics.error(
-            "missing-brace",
-            self.span(),
-            f"{what} is not closed before {self._found()}",
-            "a '}' is missing somewhere above; the indentation may tell where",
         )
 
     def _local(self, annotations: s.Annotations, where: str) -> s.Statement:
@@ -101,7 +90,7 @@ class Blocks(Statements):
         self.expect("{")
         body: list[s.Statement] = []
         transition: s.Transition | None = None
-        while self.kinds[self.at] not in ("}", "end"):
+        while self.inside_braces():
             start = self.at
             depth, scopes = self.depth, len(self.scopes)
             try:
@@ -141,7 +130,7 @@ class Blocks(Statements):
         where = self.since(start)
         self.expect("{")
         cases: list[s.SelectCase] = []
-        while self.kinds[self.at] not in ("}", "end"):
+        while self.inside_braces():
             begin = self.at
             with self.recovering():
                 keyset = self.keyset()
@@ -171,7 +160,7 @@ class Blocks(Statements):
         self.expect("{", "the control's parameters")
         body: list[s.Statement] = []
         apply: s.Block | None = None
-        while self.kinds[self.at] not in ("}", "end") and not self.at_top_level():
+        while self.inside_braces():
             start = self.at
             depth, scopes = self.depth, len(self.scopes)
             try:
@@ -194,7 +183,7 @@ class Blocks(Statements):
                 if "apply" in self.kinds[start : self.at] and apply is None:
                     apply = s.Block(self.since(start), ())
                 self.recover_statement(start)
-        self._close(f"control '{name}'")
+        self.expect("}")
         if apply is None:
             if not self.diagnostics.error_count:
                 self.diagnostics.error(
@@ -231,7 +220,7 @@ class Blocks(Statements):
         entries: tuple[s.Entry, ...] | None = None
         const_entries = False
         properties: list[s.Property] = []
-        while self.kinds[self.at] not in ("}", "end"):
+        while self.inside_braces():
             with self.recovering():
                 own = self.annotations()
                 const = self.accept("const")
@@ -259,7 +248,7 @@ class Blocks(Statements):
     def _braced(self, rule: Callable[[], _T]) -> tuple[_T, ...]:
         self.expect("{")
         found: list[_T] = []
-        while self.kinds[self.at] not in ("}", "end"):
+        while self.inside_braces():
             with self.recovering():
                 found.append(rule())
         self.expect("}")

@@ -63,6 +63,10 @@ class SyntaxMistakeError(Exception):
     """Unwinds to the nearest recovery point; already reported."""
 
 
+class NotClosedError(SyntaxMistakeError):
+    """A '}' is missing: unwinds to `program`, which reports it once, however deep it was."""
+
+
 class Cursor:
     """A place in the tokens, which only moves on."""
 
@@ -107,6 +111,8 @@ class Cursor:
             if self.at < self._last:
                 self.at += 1
             return
+        if kind == "}" and not self.inside_braces():
+            raise NotClosedError
         after = f" after {context}" if context else ""
         if kind == ";" and self.at:
             previous = self.at - 1
@@ -176,6 +182,10 @@ class Cursor:
     def at_top_level(self) -> bool:
         """Whether a declaration of the top level begins here, at the start of a line."""
         return self.kinds[self.at] in _TOP_STARTS and self._column_zero()
+
+    def inside_braces(self) -> bool:
+        """Whether neither the end of a braced list is here nor that of what forgot to close it."""
+        return self.kinds[self.at] not in ("}", "end") and not self.at_top_level()
 
     def _begins_line(self) -> bool:
         previous = self.at - 1
@@ -250,7 +260,7 @@ class Cursor:
         level = 0
         while True:
             kind = self.kinds[self.at]
-            if kind == "end" or (kind in _TOP_STARTS and self._column_zero()):
+            if kind == "end" or self.at_top_level():
                 return
             if kind == "{":
                 level += 1

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from compiler import syntax as s
 from compiler.parser.blocks import Blocks
-from compiler.parser.cursor import DECLARATION_STARTS, SyntaxMistakeError
+from compiler.parser.cursor import DECLARATION_STARTS, NotClosedError, SyntaxMistakeError
 
 if TYPE_CHECKING:
     from compiler.diagnostics import Span
@@ -27,11 +27,24 @@ class Declarations(Blocks):
                 declaration = self.declaration()
                 if declaration is not None:
                     declarations.append(declaration)
-            except SyntaxMistakeError:
+            except SyntaxMistakeError as mistake:
                 self.depth = depth
                 del self.scopes[scopes:]
+                if isinstance(mistake, NotClosedError):
+                    self._not_closed(start)
                 self._recover_declaration(start)
         return s.Program(tuple(declarations))
+
+    def _not_closed(self, start: int) -> None:
+        """Report that the declaration which begins at a token has too few '}'."""
+        kind, name = self.kinds[start], self.texts[start + 1]
+        what = f"{kind} '{name}'" if self.is_name(start + 1) else "a declaration"
+        self.diagnostics.error(
+            "missing-brace",
+            self.span(),
+            f"{what} is not closed before {self._found()}",
+            "a '}' is missing somewhere above; the indentation may tell where",
+        )
 
     def _recover_declaration(self, start: int) -> None:
         if self.at == start:
@@ -143,7 +156,7 @@ class Declarations(Blocks):
             type_params = self.type_params()
             self.expect("{")
             fields: list[s.Field] = []
-            while self.kinds[self.at] not in ("}", "end"):
+            while self.inside_braces():
                 with self.recovering():
                     field_annotations = self.annotations()
                     type_ = self.type()
@@ -165,7 +178,7 @@ class Declarations(Blocks):
         self.declare(name, True)
         self.expect("{")
         members: list[tuple[str, s.Expr | None, Span, s.Annotations]] = []
-        while self.kinds[self.at] != "}":
+        while self.inside_braces():
             member_annotations = self.annotations()
             member, member_span = self.name("an enum member")
             value = self.expression() if self.accept("=") else None
@@ -181,7 +194,7 @@ class Declarations(Blocks):
         self.at += 1
         self.expect("{")
         members: list[tuple[str, Span]] = []
-        while self.kinds[self.at] != "}":
+        while self.inside_braces():
             self.annotations()
             members.append(self.name())
             if not self.accept(","):
@@ -230,7 +243,7 @@ class Declarations(Blocks):
         if self.accept(";"):
             return s.ExternDecl(span, name, annotations, type_params, (), ())
         self.expect("{")
-        while self.kinds[self.at] not in ("}", "end"):
+        while self.inside_braces():
             with self.recovering():
                 own = self.annotations()
                 if (

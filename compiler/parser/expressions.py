@@ -294,7 +294,7 @@ class Expressions(Types):
         elements: list[s.Expr] = []
         fields: list[tuple[str, s.Expr, Span]] = []
         rest = False
-        while self.kinds[self.at] not in ("}", "end"):
+        while self.inside_braces():
             if self.kinds[self.at] == "..." and self.kinds[self.at + 1] in ("}", ","):
                 self.at += 1
                 rest = True

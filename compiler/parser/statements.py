@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from compiler import syntax as s
 from compiler.lexer import SOFT_KEYWORDS
-from compiler.parser.cursor import SyntaxMistakeError
 from compiler.parser.expressions import Expressions
 
 if TYPE_CHECKING:
@@ -32,17 +31,12 @@ class Statements(Expressions):
         self.enter()
         self.scopes.append({})
         body: list[s.Statement] = []
-        kinds = self.kinds
-        while kinds[self.at] not in ("}", "end"):
-            if self.at_top_level():
-                raise SyntaxMistakeError
+        while self.inside_braces():
             with self.recovering():
                 body.append(self.statement())
         self.scopes.pop()
         self.depth -= 1
-        if self.kinds[self.at] == "end":
-            raise SyntaxMistakeError
-        self.at += 1
+        self.expect("}")
         return s.Block(self.since(start), tuple(body), annotations)
 
     def statement(self) -> s.Statement:
@@ -200,7 +194,7 @@ class Statements(Expressions):
         start = self.at
         self.expect("{")
         members: list[s.Statement] = []
-        while self.kinds[self.at] not in ("}", "end"):
+        while self.inside_braces():
             own = self.annotations()
             members.append(self.function_or_instance(own))
         self.expect("}")
@@ -232,7 +226,7 @@ class Statements(Expressions):
         span = self.since(start)
         self.expect("{")
         cases: list[s.SwitchCase] = []
-        while self.kinds[self.at] not in ("}", "end"):
+        while self.inside_braces():
             with self.recovering():
                 cases.append(self._switch_case())
         self.expect("}")

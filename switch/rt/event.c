@@ -52,7 +52,8 @@ bool event_put(struct event_queue *q, const struct event_head *head, const void 
         q->head = 0;
     }
     memcpy(q->ring + q->head, head, sizeof *head);
-    memcpy(q->ring + q->head + sizeof *head, body, head->body);
+    if (head->body)
+        memcpy(q->ring + q->head + sizeof *head, body, head->body);
     q->head = (q->head + need) % q->size;
     q->used += need;
     pthread_mutex_unlock(&q->lock);

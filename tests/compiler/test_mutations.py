@@ -2,9 +2,7 @@
 
 import pytest
 
-from .mutate import ROOT, run
-
-FOLDERS = [ROOT / "tests" / "p4", ROOT / "tests" / "compiler" / "stages", ROOT / "p4src"]
+from .mutate import FOLDERS, run
 
 
 def check(seed: int, count: int) -> None:
@@ -15,8 +13,8 @@ def check(seed: int, count: int) -> None:
     assert outcome.rejected > outcome.accepted
 
 
-def test_a_few_thousand() -> None:
-    check(seed=1, count=3000)
+def test_some() -> None:
+    check(seed=1, count=1000)
 
 
 @pytest.mark.slow
