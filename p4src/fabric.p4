@@ -127,12 +127,13 @@ control fabric_egress(inout headers_t hdr, inout metadata_t meta,
 
     apply {
 #ifdef PARKING
+        if (meta.lossless && !meta.parked && meta.claim.size != 0) {
+            unparking.apply(meta, standard_metadata);
+        }
         if (meta.parked) {
+            meta.asked = standard_metadata.egress_global_timestamp;
             recirculate_preserving_field_list(PARKED_FIELDS);
             exit;
-        }
-        if (meta.lossless && meta.claim.size != 0) {
-            unparking.apply(meta, standard_metadata);
         }
 #endif
         if (meta.claim.size != 0) {

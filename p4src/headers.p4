@@ -206,8 +206,12 @@ struct metadata_t {
     bytes_t       pool_used;     // and the pool
     bit<32>       utilisation;   // of the link it leaves by, in 1/65536 (load.p4)
     @field_list(PARKED_FIELDS) int_order_t int_order;
+#ifdef PARKING
     @field_list(PARKED_FIELDS) bool       parked;      // parking.p4
     @field_list(PARKED_FIELDS) bit<32>    ticket;
+    @field_list(PARKED_FIELDS) tick_t     arrived;
+    @field_list(PARKED_FIELDS) tick_t     asked;       // when it last came out of a queue
+#endif
 
     // What a clone is told about its purpose, and about the packet it was made from.
     bit<32>       copy_session;  // where a copy goes, if `copy_purpose` says that there is one

@@ -17,6 +17,4 @@ const bit<32> RULES         = 1024;      // of the access list
 const bit<32> INT_FLOWS     = 1024;      // sets of flows under telemetry
 const bit<32> DROP_REASONS  = 32;        // values of drop_reason_t that can be counted
 
-const bytes_t PARKING_QUEUE_BYTES = 8192;    // parking.p4: a real queue takes more while below
-
 #endif

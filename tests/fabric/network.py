@@ -55,7 +55,7 @@ class Switch:
     wake: int | None = None
 
     @classmethod
-    def make(cls, name: str, program: Program | None = None, seed: int = 1) -> Switch:
+    def make(cls, name: str, seed: int = 1, program: Program | None = None) -> Switch:
         program = program or fabric_program()
         plane = Dataplane(name, program, seed=seed, cpu_port=500)
         plane.set_queue_gate(index_of(program.registers, "queue_gate"))
@@ -178,7 +178,7 @@ class Network:
         self._awake: dict[str, int] = {}
 
     def add_switch(self, name: str, program: Program | None = None, seed: int = 1) -> Switch:
-        self.switches[name] = Switch.make(name, program, seed)
+        self.switches[name] = Switch.make(name, seed, program)
         return self.switches[name]
 
     def add_host(self, name: str, rate_bps: int, delay_ns: int) -> Host:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from controller import Route, Settings, plan_of, routes_of
@@ -78,12 +79,13 @@ class Testbed:
         settings: Settings = USUAL,
         seed: int = 1,
         routes: dict[Node, tuple[Route, ...]] | None = None,
+        make_switch: Callable[[str, int], Switch] = Switch.make,
     ) -> Testbed:
         """Switches with their plans, hosts, cables; ``routes`` instead of the shortest."""
         network = Network()
         bed = cls(fabric, settings, network)
         for number, node in enumerate(fabric.switches):
-            network.add_switch(node.name, seed=seed * 1000 + number)
+            network.switches[node.name] = make_switch(node.name, seed * 1000 + number)
         for host in fabric.hosts:
             link = Site(fabric, fabric.leaf_of(host), settings).link(
                 fabric.port_towards(fabric.leaf_of(host), host)
