@@ -7,6 +7,7 @@ when it is called, so that ``closlab list`` does not wait for gRPC.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
@@ -31,6 +32,7 @@ app = typer.Typer(
 )
 
 Out = Annotated[Path | None, typer.Option("--out", help="Folder for the results.")]
+Json = Annotated[bool, typer.Option("--json", help="Tell the result to a machine.")]
 Seed = Annotated[int | None, typer.Option("--seed", help="Instead of the scenario's seed.")]
 
 
@@ -61,6 +63,7 @@ def run(
     prompt: Annotated[
         bool, typer.Option("--cli", help="Stay at the mininet> prompt instead of measuring.")
     ] = False,
+    is_json: Json = False,
 ) -> None:
     """Run a scenario."""
     links = ("all",) if pcap else tuple(pcap_link or ())
@@ -72,8 +75,33 @@ def run(
         engine=engine,
         pcap=links,
         prompt=prompt,
+        is_json=is_json,
         dilation=dilation,
     )
+
+
+@app.command()
+def compare(
+    folders: Annotated[list[Path], typer.Argument(help="Of runs, or of several runs.")],
+    out: Out = None,
+    is_json: Json = False,
+) -> None:
+    """Put runs side by side: a table here, and a report with pictures."""
+    from lab.compare import compare as compare_runs
+
+    compare_runs(folders, lambda: _make_out(out, "compare"), is_json=is_json)
+
+
+@app.command()
+def report(
+    folders: Annotated[list[Path], typer.Argument(help="Of runs, or of several runs.")],
+) -> None:
+    """Write the report of runs anew, from the files they kept."""
+    from lab.report import find_runs, write_report
+
+    for folder in folders:
+        for found in find_runs(folder):
+            print(write_report(found))
 
 
 @app.command()
@@ -121,13 +149,17 @@ def agree(
 
 
 @app.command("list")
-def list_() -> None:
+def list_(is_json: Json = False) -> None:
     """List the scenarios that ship."""
     from lab import scenario
 
-    for name in scenario.names():
-        about = scenario.load(name).about.strip()
-        print(f"{name:12} {about.partition('. ')[0].rstrip('.')}.")
+    abouts = {name: scenario.load(name).about.strip() for name in scenario.names()}
+    if is_json:
+        print(json.dumps([{"name": name, "about": about} for name, about in abouts.items()]))
+        return
+    width = max(map(len, abouts))
+    for name, about in abouts.items():
+        print(f"{name:{width}} {about.partition('. ')[0].rstrip('.')}.")
 
 
 @app.command(context_settings={"ignore_unknown_options": True})
@@ -236,6 +268,7 @@ def _run(
     engine: str,
     pcap: tuple[str, ...],
     prompt: bool,
+    is_json: bool = False,
     dilation: int | None = None,
 ) -> None:
     """Check everything that can be checked, then run."""
@@ -253,7 +286,14 @@ def _run(
     elif prompt:
         raise RunError("the simulator has no prompt", "Leave --cli out, or the engine.")
     folder = _make_out(out, chosen.name)
-    options = RunOptions(out=folder, engine=engine, pcap=pcap, prompt=prompt, dilation=dilation)
+    options = RunOptions(
+        out=folder,
+        engine=engine,
+        pcap=pcap,
+        prompt=prompt,
+        is_json=is_json,
+        dilation=dilation,
+    )
     if engine == "sim":
         from rich.console import Console
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from topologies import Node
 from traffic.collectives import Timeline
@@ -73,14 +74,16 @@ class SwitchCounts:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
-    """One direction of a link at a time: the queue before it, what it has carried so far."""
+class Note(NamedTuple):
+    """One direction of a link at a time; all but the queue since the run began."""
 
-    at_ns: int
+    time_ns: int
     link: str
-    queue_bytes: int
-    bytes: int
+    queue_bytes: int  # of data that waits to be sent into it
+    bytes: int  # carried
+    paused_ns: int  # how long its sender's RoCEv2 queue stood still
+    marked: int  # packets, by the switch as it sent them into it
+    dropped: int  # packets, by the switch that sends into it, whatever their way
 
 
 @dataclass(frozen=True, slots=True)

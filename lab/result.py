@@ -1,8 +1,8 @@
 """What a run found out, and the files it is kept in.
 
 ``result.json`` holds the figures (times in fabric nanoseconds; what does not apply is absent),
-``flows.csv`` one line a message, ``timeseries.csv`` what links carried and how long their queues
-were over time.
+``flows.csv`` one line a message, ``work.csv`` what hosts computed and when, ``timeseries.csv`` what
+links carried, how long their queues were and what held them up over time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from controller.settings import LOSSLESS_PRIORITY
 from lab import outcome as seen
 from lab.alone import Alone
 from lab.experiment import Experiment
-from lab.outcome import Outcome, PortCounts
+from lab.outcome import Note, Outcome, PortCounts
 from lab.scenario import Scenario
 from topologies import Link, Node, NodeKind
 from traffic.collectives import NEVER
@@ -48,7 +48,7 @@ class Step(_Part):
     """One step of a job."""
 
     start_ns: int
-    end_ns: int | None
+    end_ns: int | None = None
     compute_ns: int  # averaged over the ranks
     comm_ns: int
 
@@ -59,8 +59,8 @@ class CollectiveResult(_Part):
     op: str
     algorithm: str
     bytes: int
-    algbw_gbps: float | None
-    busbw_gbps: float | None
+    algbw_gbps: float | None = None
+    busbw_gbps: float | None = None
 
 
 class Flows(_Part):
@@ -69,8 +69,8 @@ class Flows(_Part):
     count: int
     completed: int
     failed: int
-    fct_ns: Percentiles | None
-    slowdown: Percentiles | None  # how much longer than alone in an empty fabric
+    fct_ns: Percentiles | None = None
+    slowdown: Percentiles | None = None  # how much longer than alone in an empty fabric
 
 
 class Drops(_Part):
@@ -123,7 +123,7 @@ class LinkUse(_Part):
     packets: int
     bytes: int
     utilisation: float
-    max_queue_bytes: int | None  # at the port that feeds it
+    max_queue_bytes: int | None = None  # at the port that feeds it
 
 
 class Fidelity(_Part):
@@ -131,7 +131,7 @@ class Fidelity(_Part):
 
     late_p99_ns: int
     ok: bool
-    note: str | None
+    note: str | None = None
 
 
 class Result(_Part):
@@ -144,12 +144,12 @@ class Result(_Part):
     seed: int
     dilation: float
     provenance: dict[str, str]
-    ended: str | None  # why the run is not whole
+    ended: str | None = None  # why the run is not whole
     duration_ns: int
-    jct_ns: int | None
-    steps: tuple[Step, ...] | None
-    gpu_utilisation: float | None
-    collective: CollectiveResult | None
+    jct_ns: int | None = None
+    steps: tuple[Step, ...] | None = None
+    gpu_utilisation: float | None = None
+    collective: CollectiveResult | None = None
     flows: Flows
     drops: Drops
     ecn: Ecn
@@ -165,18 +165,21 @@ class Result(_Part):
 
 
 def save(result: Result, experiment: Experiment, outcome: Outcome, out: Path) -> None:
-    """Write ``result.json``, ``flows.csv`` and ``timeseries.csv``."""
+    """Write the files of a run."""
     (out / "result.json").write_text(json.dumps(result.content(), indent=2) + "\n")
     _write_csv(
         out / "flows.csv",
-        ("src", "dst", "bytes", "complete", "start_ns", "fct_ns", "slowdown"),
+        ("src", "dst", "bytes", "complete", "start_ns", "fct_ns", "slowdown", "step", "what"),
         _flow_rows(experiment, outcome),
     )
+    work = tuple(_work_rows(experiment, outcome))
+    if work:
+        _write_csv(out / "work.csv", ("host", "start_ns", "end_ns", "step", "what"), work)
     if outcome.notes:
         _write_csv(
             out / "timeseries.csv",
-            ("time_ns", "link", "queue_bytes", "bytes"),
-            ((note.at_ns, note.link, note.queue_bytes, note.bytes) for note in outcome.notes),
+            Note._fields,
+            outcome.notes,
         )
 
 
@@ -204,7 +207,24 @@ def _flow_rows(experiment: Experiment, outcome: Outcome) -> Iterator[Sequence[ob
             start if start != NEVER else "",
             end - start if is_whole else "",
             "" if slowdown is None else round(slowdown, 3),
+            *_purpose(experiment, number),
         )
+
+
+def _work_rows(experiment: Experiment, outcome: Outcome) -> Iterator[Sequence[object]]:
+    """What hosts did for themselves, where it took time."""
+    schedule, timeline = experiment.schedule, outcome.timeline
+    for number, (src, dst) in enumerate(zip(schedule.src, schedule.dst, strict=True)):
+        start, end = timeline.start_ns[number], timeline.end_ns[number]
+        if src == dst and schedule.delay_ns[number] and NEVER not in (start, end):
+            yield experiment.fabric.hosts[src], start, end, *_purpose(experiment, number)
+
+
+def _purpose(experiment: Experiment, number: int) -> tuple[int, str]:
+    """The step and the activity a transfer belongs to."""
+    schedule = experiment.schedule
+    activity = schedule.activities[schedule.activity[number]]
+    return activity.step, activity.name
 
 
 def _messages(experiment: Experiment) -> Iterator[int]:

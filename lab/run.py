@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 from rich.console import Console
 
 from lab.engines import RunOptions
 from lab.errors import LabError
 from lab.experiment import Experiment
 from lab.outcome import Outcome
+from lab.report import write_report
 from lab.result import Result, assemble, save
 from lab.running import Registration
 from lab.scenario import Scenario
@@ -55,8 +58,10 @@ def conclude(experiment: Experiment, outcome: Outcome, options: RunOptions, stag
     """Keep and show what was found out; the exit code says whether all of it arrived."""
     result = keep(experiment, outcome, options)
     result_tables(stages.console, experiment.fabric, result)
-    kept = ", ".join(["result.json", "flows.csv", *(["timeseries.csv"] if outcome.notes else [])])
-    stages.console.print(f"Kept in {options.out}/: {kept}", highlight=False)
+    report = write_report(options.out)
+    stages.console.print(f"All of it, with pictures: {report}", highlight=False, soft_wrap=True)
+    if options.is_json:
+        print(json.dumps(result.content(), indent=2))
     if result.ended == "interrupted":
         return INTERRUPTED
     return 0 if not result.flows.failed else 1

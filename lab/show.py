@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Table
 
+from lab.quantity import duration
 from lab.result import LinkUse, Percentiles, Result
 from topologies import Fabric, Node, NodeKind
 
@@ -128,7 +129,7 @@ def _summary(result: Result) -> str:
         )
     if result.jct_ns:
         busy = f", GPUs busy {result.gpu_utilisation:.0%}" if result.gpu_utilisation else ""
-        lines.append(f"Job completion time: {_time(result.jct_ns)}{busy}")
+        lines.append(f"Job completion time: {duration(result.jct_ns)}{busy}")
     if drops.total:
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in drops.by_reason.items())
         lines.append(f"[red]{drops.total:,} packets dropped[/]: {reasons}")
@@ -137,7 +138,7 @@ def _summary(result: Result) -> str:
     if result.pfc.xoff_frames:
         lines.append(
             f"{result.pfc.xoff_frames:,} pause frames on {len(result.pfc.by_link)} links, "
-            f"{_time(result.pfc.paused_ns)} of standing still in all"
+            f"{duration(result.pfc.paused_ns)} of standing still in all"
         )
     if result.ecn.marked_packets:
         lines.append(f"{result.ecn.marked_packets:,} packets marked")
@@ -147,11 +148,6 @@ def _summary(result: Result) -> str:
 
 
 def _times(times: Percentiles) -> str:
-    return f"median {_time(times.p50)}, 99 % {_time(times.p99)}, longest {_time(times.max)}"
-
-
-def _time(ns: float) -> str:
-    for unit, name in ((1e9, "s"), (1e6, "ms"), (1e3, "us")):
-        if ns >= unit:
-            return f"{ns / unit:.3f} {name}"
-    return f"{ns:.0f} ns"
+    return (
+        f"median {duration(times.p50)}, 99 % {duration(times.p99)}, longest {duration(times.max)}"
+    )

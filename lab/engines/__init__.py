@@ -20,4 +20,5 @@ class RunOptions:
     engine: str = "mininet"
     pcap: tuple[str, ...] = ()  # links to record; "all" for all of them
     prompt: bool = False
+    is_json: bool = False  # the result is for a machine that reads our output
     dilation: int | None = None  # none: chosen by the engine

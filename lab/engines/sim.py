@@ -16,7 +16,7 @@ from lab import program
 from lab.engines import RunOptions
 from lab.errors import RunError
 from lab.experiment import Experiment
-from lab.outcome import Note, Outcome
+from lab.outcome import Outcome
 from lab.scenario import Fault
 from lab.show import Stage, Stages
 from lab.sim import SimulatedSwitches, Simulation, SimulationError
@@ -37,7 +37,7 @@ def run(experiment: Experiment, options: RunOptions, stages: Stages) -> Outcome:
 
 def _run(experiment: Experiment, options: RunOptions, stages: Stages, stack: ExitStack) -> Outcome:
     switches, simulation = build(experiment, options.out, stages, stack)
-    simulation.sample(_NOTES_INTERVAL_NS, _MOST_NOTES)
+    simulation.sample(switches.watch, _NOTES_INTERVAL_NS, _MOST_NOTES)
     _record(simulation, experiment, options)
     with stages("Simulating") as stage:
         simulation.start()
@@ -170,9 +170,6 @@ def _outcome(
             if report.max_queue_bytes
         },
         cut_frames={name: report.lost for name, report in channels.items() if report.lost},
-        notes=tuple(
-            Note(sample.at_ns, sample.channel, sample.queue_bytes, sample.bytes)
-            for sample in simulation.samples()
-        ),
+        notes=tuple(simulation.samples()),
         ended=ended,
     )

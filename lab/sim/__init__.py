@@ -1,12 +1,11 @@
 """The simulator: the same P4 and the same endpoints under a virtual clock, in C."""
 
 from lab.sim.control import SimulatedSwitches
-from lab.sim.simulation import Account, ChannelReport, Sample, Simulation, SimulationError
+from lab.sim.simulation import Account, ChannelReport, Simulation, SimulationError
 
 __all__ = [
     "Account",
     "ChannelReport",
-    "Sample",
     "SimulatedSwitches",
     "Simulation",
     "SimulationError",

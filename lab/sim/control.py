@@ -23,6 +23,7 @@ from controller.wire import to_finsy
 from lab.errors import RunError
 from lab.outcome import PortCounts, SwitchCounts, Traffic
 from lab.program import BuiltProgram
+from lab.sim import native
 from switch.dataplane import Dataplane
 from switch.p4runtime.device import Device
 from topologies import Node
@@ -69,6 +70,17 @@ class SimulatedSwitches:
         for error in errors:
             if error is not None:
                 raise RunError(f"{node} refused what it was told: {error.message}")
+
+    @property
+    def watch(self) -> native.Watch:
+        """Where the program keeps what is noted while it runs."""
+        program = next(iter(self.planes.values())).program
+        assert program is not None
+        return native.Watch(
+            pause_total=_index(program.registers, "pause_total"),
+            marked=_index(program.counters, "marked"),
+            dropped=_index(program.counters, "dropped"),
+        )
 
     def counts(self, node: Node, ports: Iterable[int], now_ns: int) -> SwitchCounts:
         """What a switch has counted so far."""

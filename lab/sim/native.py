@@ -33,7 +33,16 @@ class Sample(c.Structure):
         ("channel", c.c_uint32),
         ("queue_bytes", c.c_uint32),
         ("bytes", c.c_uint64),
+        ("paused", c.c_uint64),
+        ("marked", c.c_uint64),
+        ("dropped", c.c_uint64),
     ]
+
+
+class Watch(c.Structure):
+    """struct net_watch."""
+
+    _fields_ = [(name, c.c_uint32) for name in ("pause_total", "marked", "dropped")]
 
 
 P, S, I64, U32, U64, B = c.c_void_p, c.c_char_p, c.c_int64, c.c_uint32, c.c_uint64, c.c_bool
@@ -47,7 +56,7 @@ SIGNATURES: dict[str, tuple[object, list[object]]] = {
     "net_add_channel": (I64, [P, U32, U32, U32, U32, U64, U32, U64]),
     "net_set_up": (None, [P, U32, B]),
     "net_record": (B, [P, U32, S]),
-    "net_sample": (None, [P, U64, U32]),
+    "net_sample": (None, [P, c.POINTER(Watch), U64, U32]),
     "net_samples": (c.POINTER(Sample), [P, c.POINTER(U64)]),
     "net_start": (None, [P]),
     "net_run": (U64, [P, U64, U64]),

@@ -44,7 +44,7 @@ struct channel {
     bool is_down;
     struct record *record;
     struct net_channel_report counts;
-    uint64_t sampled_bytes; /* what it had carried when it was last noted */
+    struct net_sample noted; /* the last note of it */
 };
 
 struct net {
@@ -58,6 +58,7 @@ struct net {
     struct pkt_pool pool; /* all switches': one set of warm blocks */
     struct evq_event sampler;
     ns_t sample_interval;
+    struct net_watch watch;
     struct net_sample *samples;
     uint64_t n_samples, most_samples;
 };
@@ -221,6 +222,46 @@ static void thin_samples(struct net *net)
     net->sample_interval *= 2;
 }
 
+static uint64_t dropped_packets(const struct sw *sw, uint32_t counter)
+{
+    uint64_t packets = 0;
+    for (uint64_t reason = 0; reason < sw->program->counters[counter].size; reason++)
+        packets += sw->state.counters[counter][reason].packets;
+    return packets;
+}
+
+/* How long the data before a channel has stood still. A pause counts when it is received; what of
+ * it is to come has not been waited for. */
+static ns_t paused(const struct channel *channel, ns_t now)
+{
+    const struct sw *sw = channel->from->sw;
+    if (!sw) {
+        struct plan *plan = channel->from->script.plan;
+        return plan ? ep_counters(plan_endpoint(plan), now)->paused_ns[DATA_QUEUE] : 0;
+    }
+    uint32_t number = channel->net->watch.pause_total, queue = channel->from_port * SW_QUEUES + DATA_QUEUE;
+    const struct sw_array_desc *total = &sw->program->registers[number];
+    struct tm_gate cells = {sw->state.registers[number], total->cell_bytes, total->size};
+    ns_t granted = tm_gate_time(&cells, queue), until = tm_gate_time(&sw->gate, queue);
+    return until > now ? granted - (until - now) : granted;
+}
+
+static struct net_sample look_at(const struct channel *channel, uint32_t number, ns_t now)
+{
+    const struct sw *sw = channel->from->sw;
+    const struct net_watch *watch = &channel->net->watch;
+    struct net_sample note = {.at = now,
+                              .channel = number,
+                              .bytes = channel->counts.bytes,
+                              .paused = paused(channel, now)};
+    if (sw) {
+        note.queue_bytes = (uint32_t)queue_bytes(channel);
+        note.marked = sw->state.counters[watch->marked][channel->from_port].packets;
+        note.dropped = dropped_packets(sw, watch->dropped);
+    }
+    return note;
+}
+
 static void sample(struct evq_event *event, ns_t now)
 {
     struct net *net = (struct net *)((char *)event - offsetof(struct net, sampler));
@@ -228,19 +269,18 @@ static void sample(struct evq_event *event, ns_t now)
         thin_samples(net);
     for (uint32_t i = 0; i < net->n_channels && net->n_samples < net->most_samples; i++) {
         struct channel *channel = net->channels[i];
-        uint64_t queue = channel->port ? queue_bytes(channel) : 0;
-        if (!queue && channel->counts.bytes == channel->sampled_bytes)
+        struct net_sample note = look_at(channel, i, now), *noted = &channel->noted;
+        if (!note.queue_bytes && note.bytes == noted->bytes && note.paused == noted->paused)
             continue;
-        channel->sampled_bytes = channel->counts.bytes;
-        net->samples[net->n_samples++] = (struct net_sample){
-            .at = now, .channel = i, .queue_bytes = (uint32_t)queue, .bytes = channel->counts.bytes};
+        net->samples[net->n_samples++] = *noted = note;
     }
     if (net->queue.used) /* else nothing is to come */
         evq_schedule(&net->queue, event, now + net->sample_interval, SAMPLES);
 }
 
-void net_sample(struct net *net, ns_t interval, uint32_t most)
+void net_sample(struct net *net, const struct net_watch *watch, ns_t interval, uint32_t most)
 {
+    net->watch = *watch;
     net->samples = malloc(most * sizeof *net->samples);
     net->most_samples = net->samples ? most : 0;
     net->sample_interval = interval;

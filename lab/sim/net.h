@@ -10,8 +10,8 @@
  *
  * Every frame that was sent is under way, was delivered, or was lost with a link: net_account.
  *
- * While it runs, a net may note what channels carry and how long their queues are (net_sample), and
- * record the frames of a channel (net_record).
+ * While it runs, a net may note what channels carry, how long their queues are and what holds them
+ * up (net_sample), and record the frames of a channel (net_record).
  */
 #ifndef NET_H
 #define NET_H
@@ -32,11 +32,21 @@ struct net_channel_report {
     uint64_t max_queue_bytes; /* of data, at the port that sends into it; 0 for a host's */
 };
 
-struct net_sample {
+struct net_sample { /* all but the queue: since the simulation began */
     ns_t at;
     uint32_t channel;
     uint32_t queue_bytes;
-    uint64_t bytes; /* carried since the simulation began */
+    uint64_t bytes;     /* carried */
+    ns_t paused;        /* how long its sender's data stood still */
+    uint64_t marked;    /* packets, by the switch as it sent them into it */
+    uint64_t dropped;   /* packets, by the switch that sends into it, whatever their way */
+};
+
+/* Where the fabric program keeps what is noted of switches; its queues are [port * 8 + priority]. */
+struct net_watch {
+    uint32_t pause_total; /* register, by queue: what was granted, the future of a pause included */
+    uint32_t marked;      /* counter, by port */
+    uint32_t dropped;     /* counter, by reason */
 };
 
 struct net *net_new(uint64_t seed); /* NULL when memory is out */
@@ -62,8 +72,8 @@ void net_set_up(struct net *net, uint32_t channel, bool is_up);
 bool net_record(struct net *net, uint32_t channel, const char *path);
 
 /* Note every channel that is in use, at intervals; those grow so that there are never more than
- * `most` notes. */
-void net_sample(struct net *net, ns_t interval, uint32_t most);
+ * `most` notes. All switches run a program that has what is watched. */
+void net_sample(struct net *net, const struct net_watch *watch, ns_t interval, uint32_t most);
 const struct net_sample *net_samples(const struct net *net, uint64_t *count);
 
 /* Let the hosts begin. */

@@ -12,9 +12,10 @@ from array import array
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Self
 
 from controller import LinkSpec
+from lab.outcome import Note
 from lab.sim import native
 from switch.dataplane import Dataplane
 from topologies import Fabric, Link, Node, NodeKind
@@ -53,15 +54,6 @@ class ChannelReport:
     bytes: int
     lost: int
     max_queue_bytes: int
-
-
-class Sample(NamedTuple):
-    """A channel at a time: the queue before it, and what it has carried since the beginning."""
-
-    at_ns: int
-    channel: str
-    queue_bytes: int
-    bytes: int
 
 
 class Simulation:
@@ -129,9 +121,9 @@ class Simulation:
             reason = os.strerror(ctypes.get_errno())
             raise SimulationError(f"{path} cannot be written: {reason}")
 
-    def sample(self, interval_ns: int, most: int) -> None:
+    def sample(self, watch: native.Watch, interval_ns: int, most: int) -> None:
         """Note all channels in use at intervals, which grow if there would be too many notes."""
-        self._native.net_sample(self._net, interval_ns, most)
+        self._native.net_sample(self._net, ctypes.byref(watch), interval_ns, most)
 
     # --- running ---------------------------------------------------------------------------------
 
@@ -184,13 +176,21 @@ class Simulation:
         self._native.net_channel_report(self._net, self._channels[name], ctypes.byref(found))
         return ChannelReport(found.packets, found.bytes, found.lost, found.max_queue_bytes)
 
-    def samples(self) -> list[Sample]:
+    def samples(self) -> list[Note]:
         """All notes, in the order of time."""
         names = list(self._channels)
         count = ctypes.c_uint64()
         notes = self._native.net_samples(self._net, ctypes.byref(count))
         return [
-            Sample(note.at, names[note.channel], note.queue_bytes, note.bytes)
+            Note(
+                note.at,
+                names[note.channel],
+                note.queue_bytes,
+                note.bytes,
+                note.paused,
+                note.marked,
+                note.dropped,
+            )
             for note in (notes[at] for at in range(count.value))
         ]
 

@@ -13,7 +13,7 @@ void tm_init(struct tm_port *port)
     }
 }
 
-static ns_t gate_time(const struct tm_gate *gate, unsigned cell)
+ns_t tm_gate_time(const struct tm_gate *gate, unsigned cell)
 {
     if (!gate->cells || cell >= gate->count)
         return 0;
@@ -28,7 +28,7 @@ static ns_t whole_ns(ps_t t) { return t / PS + (t % PS != 0); }
 static ns_t queue_ready(const struct tm_port *port, unsigned number, unsigned priority,
                         const struct tm_gate *gate)
 {
-    ns_t open = gate_time(gate, number * SW_QUEUES + priority);
+    ns_t open = tm_gate_time(gate, number * SW_QUEUES + priority);
     ns_t paced = whole_ns(port->queues[priority].paced_until);
     return open > paced ? open : paced;
 }

@@ -45,6 +45,9 @@ struct tm_gate { /* where the deadlines are; cells NULL: no gate */
     uint32_t count;
 };
 
+/* The time until which a queue, port * SW_QUEUES + priority, stands still; 0 without a gate. */
+ns_t tm_gate_time(const struct tm_gate *gate, unsigned cell);
+
 void tm_init(struct tm_port *port);
 
 /* Take the packet; false if the queue is full, and the packet stays the caller's. */

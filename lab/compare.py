@@ -1,0 +1,40 @@
+"""``closlab compare``: runs side by side, as a table here and as a report with pictures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from lab.errors import LabError
+from lab.report import Comparison, find_runs, write_comparison
+
+_MOST = 12  # of which one can still see anything
+
+
+def compare(folders: Sequence[Path], make_out: Callable[[], Path], *, is_json: bool) -> None:
+    """Compare the runs in these folders."""
+    found = [run for folder in folders for run in find_runs(folder)]
+    if len(found) < 2:
+        raise LabError(
+            "there is nothing to compare with: name two runs at least",
+            "Such as:  closlab compare runs/incast-*",
+        )
+    if len(found) > _MOST:
+        raise LabError(f"{len(found)} runs are too many side by side; name {_MOST} at most")
+    comparison = Comparison.of(found)
+    path = write_comparison(comparison, make_out())
+    if is_json:
+        print(json.dumps({**comparison.content(), "report": str(path)}, indent=2))
+        return
+    table = Table()
+    table.add_column("", no_wrap=True)
+    for name in comparison.names:
+        table.add_column(name, justify="right")
+    for row in comparison.rows():
+        table.add_row(*row)
+    Console().print(table)
+    print(f"Side by side, with pictures: {path}")

@@ -1,0 +1,70 @@
+"""Quantities as people read them: a number with the unit that suits it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A unit, and how many of the base unit make one."""
+
+    name: str
+    size: float
+
+
+NANOSECONDS = (Unit("ns", 1), Unit("µs", 1e3), Unit("ms", 1e6), Unit("s", 1e9))
+BYTES = (Unit("B", 1), Unit("KB", 1e3), Unit("MB", 1e6), Unit("GB", 1e9), Unit("TB", 1e12))
+
+
+def unit_for(value: float, units: Sequence[Unit]) -> Unit:
+    """The largest unit of which the value is at least one."""
+    return max((unit for unit in units if unit.size <= abs(value)), key=_size, default=units[0])
+
+
+def _size(unit: Unit) -> float:
+    return unit.size
+
+
+def quantity(value: float, units: Sequence[Unit]) -> str:
+    """A value in its unit, with three significant digits or more."""
+    unit = unit_for(value, units)
+    return f"{number(value / unit.size)} {unit.name}"
+
+
+def duration(ns: float) -> str:
+    """A time."""
+    return quantity(ns, NANOSECONDS)
+
+
+def size(count: float) -> str:
+    """A number of bytes."""
+    return quantity(count, BYTES)
+
+
+def number(value: float) -> str:
+    """Three significant digits, or all of a whole number."""
+    if abs(value - round(value)) <= 1e-9 * abs(value) or abs(value) >= 1000:
+        return f"{round(value):,}"
+    digits = 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0
+    if 0 < abs(value) < 0.1:
+        return f"{value:.2g}"
+    return f"{value:.{digits}f}"
+
+
+def percent(share: float) -> str:
+    """A share of one; what is not nothing does not look like it."""
+    if 0 < share < 0.001:
+        return "less than 0.1 %"
+    return f"{round(100 * share, 1 if share < 0.1 else None):g} %"
+
+
+def packets(count: int) -> str:
+    """A number of packets, in the singular where that is right."""
+    return plural(count, "packet")
+
+
+def plural(count: int, noun: str) -> str:
+    """A count and what is counted."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")

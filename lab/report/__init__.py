@@ -1,0 +1,21 @@
+"""Reports: what a folder of results shows, as one HTML file that needs nothing else.
+
+    kept ──► words, numbers ──► page
+        └──► topology, plots ──┘
+
+A report is made from the files of a run alone, so it can be made again at any time, and the same
+results make the same bytes.
+"""
+
+from lab.report.compare import Comparison, write_comparison
+from lab.report.kept import KeptRun, find_runs, read_run
+from lab.report.run import write_report
+
+__all__ = [
+    "Comparison",
+    "KeptRun",
+    "find_runs",
+    "read_run",
+    "write_comparison",
+    "write_report",
+]

@@ -1,0 +1,154 @@
+"""A run as it was kept: the files of its folder, read back."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from pydantic import ValidationError
+
+from lab.errors import LabError
+from lab.outcome import Note
+from lab.result import SCHEMA, Result
+from topologies import Fabric
+
+Row = TypeVar("Row")
+
+
+class KeptFlow(NamedTuple):
+    """A message."""
+
+    src: str
+    dst: str
+    bytes: int
+    start_ns: int
+    fct_ns: int | None  # None: not all of it arrived
+
+
+class KeptWork(NamedTuple):
+    """What a host did for itself."""
+
+    host: str
+    start_ns: int
+    end_ns: int
+
+
+@dataclass(frozen=True)
+class KeptRun:
+    """A run's result, and what happened when."""
+
+    folder: Path
+    result: Result
+    flows: tuple[KeptFlow, ...]
+    work: tuple[KeptWork, ...]
+    notes: tuple[Note, ...]
+
+    @cached_property
+    def fabric(self) -> Fabric:
+        """The fabric it ran on."""
+        return self.result.scenario.topology.build()
+
+    @cached_property
+    def notes_of(self) -> dict[str, list[Note]]:
+        """By direction of a link: its story."""
+        found: dict[str, list[Note]] = {}
+        for note in self.notes:
+            found.setdefault(note.link, []).append(note)
+        return found
+
+    @property
+    def end_ns(self) -> int:
+        """When it was over."""
+        return max(1, self.result.duration_ns)
+
+    @property
+    def delivered_bytes(self) -> int:
+        """What the messages that arrived carried."""
+        return sum(flow.bytes for flow in self.flows if flow.fct_ns is not None)
+
+
+def read_run(folder: Path) -> KeptRun:
+    """Read a run's folder."""
+    path = folder / "result.json"
+    content = _text(path)
+    try:
+        found = json.loads(content)
+        if not isinstance(found, dict) or found.get("schema") != SCHEMA:
+            raise ValueError(f"its schema is not {SCHEMA}")
+        result = Result.model_validate(found)
+    except LabError as error:
+        raise _unreadable(path, error.message) from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise _unreadable(path, f"{place}: {first['msg']}") from None
+    except ValueError as error:
+        raise _unreadable(path, str(error)) from None
+    return KeptRun(
+        folder,
+        result,
+        tuple(_rows(folder / "flows.csv", _flow)),
+        tuple(_rows(folder / "work.csv", _work)),
+        tuple(_rows(folder / "timeseries.csv", _note)),
+    )
+
+
+def find_runs(folder: Path) -> list[Path]:
+    """The folder itself if it holds a run, else those within that do, in their natural order."""
+    if (folder / "result.json").exists() or not folder.is_dir():
+        return [folder]
+    return sorted((path.parent for path in folder.glob("*/result.json")), key=_natural) or [folder]
+
+
+def _natural(path: Path) -> tuple[int, str]:
+    return (int(path.name) if path.name.isdigit() else 0, path.name)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except FileNotFoundError:
+        raise LabError(
+            f"there is no run in {path.parent}: it has no {path.name}",
+            "Name the folder of a run, as 'Kept in ...' told it at the end of the run.",
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise _unreadable(path, str(error)) from None
+
+
+def _unreadable(path: Path, why: str) -> LabError:
+    return LabError(
+        f"{path} cannot be read: {why}",
+        "It may be damaged or of another version of closlab: run the scenario again.",
+    )
+
+
+def _rows(path: Path, read: Callable[[dict[str, str]], Row]) -> Iterator[Row]:
+    """The lines of a file that a run need not have."""
+    if not path.exists():
+        return
+    for number, row in enumerate(csv.DictReader(_text(path).splitlines()), 2):
+        try:
+            yield read(row)
+        except (KeyError, ValueError, TypeError) as error:
+            raise _unreadable(path, f"line {number}: {error!r}") from None
+
+
+def _flow(row: dict[str, str]) -> KeptFlow:
+    fct_ns = int(row["fct_ns"]) if row["fct_ns"] else None
+    start_ns = int(row["start_ns"]) if row["start_ns"] else 0
+    return KeptFlow(row["src"], row["dst"], int(row["bytes"]), start_ns, fct_ns)
+
+
+def _work(row: dict[str, str]) -> KeptWork:
+    return KeptWork(row["host"], int(row["start_ns"]), int(row["end_ns"]))
+
+
+def _note(row: dict[str, str]) -> Note:
+    numbers = {name: int(row[name]) for name in Note._fields if name != "link"}
+    return Note(link=row["link"], **numbers)

@@ -1,0 +1,152 @@
+"""The page: one HTML file with everything in it, for screens of any width and for paper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from lab.report.svg import Drawing
+
+_STYLE = """
+:root{color-scheme:light;--ink:#1b2733;--faint:#5b6976;--rule:#d9dfe5;--wash:#f5f7f9}
+*{box-sizing:border-box}
+body{margin:0;background:var(--wash);color:var(--ink);
+font:16px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif}
+main{max-width:1040px;margin:0 auto;padding:28px 16px 48px}
+main.wide{max-width:1480px}
+.grid>figure:only-child{max-width:620px}
+h1{font-size:1.75rem;line-height:1.2;margin:0 0 .3rem}
+h2{font-size:1.1rem;margin:2rem 0 .6rem}
+h3{font-size:1rem;margin:0}
+p{margin:.4rem 0}
+.about,.caption,footer{color:var(--faint)}
+.story{font-size:1.06rem;background:#fff;border-left:4px solid #0072b2;padding:.8rem 1rem;
+border-radius:0 6px 6px 0;margin:1.1rem 0}
+.tiles{display:grid;gap:10px;grid-template-columns:repeat(auto-fit,minmax(140px,1fr));margin:1rem 0}
+.tiles div{background:#fff;border:1px solid var(--rule);border-radius:6px;padding:.5rem .75rem}
+.tiles b{display:block;font-size:1.25rem;font-variant-numeric:tabular-nums;white-space:nowrap}
+.tiles span{color:var(--faint);font-size:.85rem}
+.grid{display:grid;gap:14px;grid-template-columns:repeat(auto-fit,minmax(min(100%,400px),1fr));
+align-items:start}
+.columns{columns:2 400px;column-gap:14px}
+.columns figure{break-inside:avoid;margin-bottom:14px}
+figure{margin:0;background:#fff;border:1px solid var(--rule);border-radius:6px;padding:14px}
+figure svg{display:block;width:100%;height:auto;margin-top:8px;overflow:visible}
+figure svg{fill:var(--ink)}
+svg text{font-size:12px;font-family:inherit}
+svg .tick{font-size:11px}
+svg .strong{font-weight:600}
+svg .halo{paint-order:stroke;stroke:#fff;stroke-width:3px}
+.caption{font-size:.87rem;line-height:1.4;margin:.15rem 0 0}
+.scroll{overflow-x:auto;background:#fff;border:1px solid var(--rule);border-radius:6px}
+table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums;font-size:.92rem}
+th,td{text-align:right;padding:.28rem .7rem;border-bottom:1px solid var(--rule);white-space:nowrap}
+th:first-child,td:first-child{text-align:left;white-space:normal}
+tbody th{font-weight:400}
+thead th{vertical-align:bottom;white-space:normal;min-width:8rem}
+tr:last-child>*{border-bottom:0}
+code{font-size:.9em;background:#e9eef2;padding:.05em .35em;border-radius:3px;
+overflow-wrap:anywhere}
+.warning{background:#fff3e6;border-left-color:#d55e00}
+pre{padding:.7rem 1rem;font-size:.85rem;line-height:1.4}
+summary{cursor:pointer;margin:2rem 0 .6rem;font-weight:700;font-size:1.1rem}
+footer{font-size:.85rem;margin-top:2.2rem}
+@media(max-width:600px){main{padding:18px 10px}h1{font-size:1.4rem}figure{padding:10px}
+svg text{font-size:13px}
+svg .tick{font-size:12px}
+th,td{padding:.25rem .45rem}}
+@media print{body{background:#fff;font-size:10.5pt;print-color-adjust:exact;
+-webkit-print-color-adjust:exact}main,main.wide{max-width:none;padding:0}
+.grid{grid-template-columns:1fr 1fr;gap:8px}.columns{columns:2;column-gap:8px}
+figure,.tiles div,tr{break-inside:avoid}
+h2{break-after:avoid}@page{margin:14mm}}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """A drawing with what it shows; one without a drawing says why in its caption."""
+
+    title: str
+    drawing: Drawing | None
+    caption: str = ""
+    colour: str = ""  # of the run it belongs to
+
+
+def document(title: str, body: Iterable[str], *, is_wide: bool = False) -> str:
+    """A whole page."""
+    kind = ' class="wide"' if is_wide else ""
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{_STYLE}</style></head>\n"
+        f"<body><main{kind}>\n" + "\n".join(body) + "\n</main></body></html>\n"
+    )
+
+
+def heading(level: int, text: str) -> str:
+    """A heading."""
+    return f"<h{level}>{escape(text)}</h{level}>"
+
+
+def paragraph(text: str, kind: str = "") -> str:
+    """A paragraph."""
+    return f'<p class="{kind}">{escape(text)}</p>' if kind else f"<p>{escape(text)}</p>"
+
+
+def tiles(figures: Iterable[tuple[str, str]]) -> str:
+    """The few figures one looks at first: what, and how much."""
+    cells = (
+        f"<div><b>{escape(value)}</b><span>{escape(name)}</span></div>" for name, value in figures
+    )
+    return f'<div class="tiles">{"".join(cells)}</div>'
+
+
+def columns(panels: Iterable[Panel]) -> str:
+    """Drawings of different heights, in two columns where there is room."""
+    return f'<div class="columns">{"".join(map(_figure, panels))}</div>'
+
+
+def grid(panels: Iterable[Panel]) -> str:
+    """Drawings to be compared, side by side where there is room."""
+    return f'<div class="grid">{"".join(map(_figure, panels))}</div>'
+
+
+def _figure(panel: Panel) -> str:
+    drawing = panel.drawing.render() if panel.drawing else ""
+    colour = f' style="border-top:4px solid {panel.colour}"' if panel.colour else ""
+    return (
+        f"<figure{colour}>{heading(3, panel.title)}"
+        + (paragraph(panel.caption, "caption") if panel.caption else "")
+        + f"{drawing}</figure>"
+    )
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table whose first column names the rows."""
+    top = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in head)
+    body = "".join(
+        f'<tr><th scope="row">{escape(row[0])}</th>'
+        + "".join(f"<td>{escape(cell)}</td>" for cell in row[1:])
+        + "</tr>"
+        for row in rows
+    )
+    content = f"<thead><tr>{top}</tr></thead><tbody>{body}</tbody>"
+    return f'<div class="scroll"><table>{content}</table></div>'
+
+
+def folded(title: str, content: str) -> str:
+    """What only some want to see."""
+    return f"<details><summary>{escape(title)}</summary>{content}</details>"
+
+
+def halves(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A long narrow table as two beside each other where there is room."""
+    middle = (len(rows) + 1) // 2
+    return f'<div class="grid">{table(head, rows[:middle])}{table(head, rows[middle:])}</div>'
+
+
+def preformatted(text: str) -> str:
+    """Text as it stands."""
+    return f'<pre class="scroll">{escape(text)}</pre>'

@@ -1,0 +1,484 @@
+"""The diagrams of a report; each takes a run, and limits that make several runs comparable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from lab.outcome import Note
+from lab.quantity import NANOSECONDS, duration, percent, plural, size
+from lab.report.kept import KeptRun
+from lab.report.svg import (
+    COLOURS,
+    DASHES,
+    DROP,
+    FAINT,
+    FONT,
+    INK,
+    MARK,
+    PAUSE,
+    PER_CENT,
+    RULE,
+    WIDTH,
+    Drawing,
+    Scale,
+    linear,
+    spread,
+    width_of,
+    x_axis,
+    y_axis,
+)
+from topologies import Node, NodeKind
+from traffic.measures import percentile
+
+_LEFT = 46.0  # of the paper, where axes begin
+_NAMES = 112.0  # the same, beside names
+_RIGHT = WIDTH - 8
+_AXIS = 32.0  # below a plot, for its axis
+_POINTS = 240  # of a line
+_BINS = 110
+_MOST_QUEUES = 4
+_MOST_PAUSED = 6
+_MOST_ROWS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the scales of several runs' plots have in common."""
+
+    end_ns: float
+    queue_bytes: float
+
+    @classmethod
+    def of(cls, runs: Sequence[KeptRun]) -> list[Limits]:
+        """For each of them; times have the same scale unless one would be lost on another's."""
+        queue_bytes = max((note.queue_bytes for run in runs for note in run.notes), default=1) or 1
+        ends = [run.end_ns for run in runs]
+        if max(ends) <= 4 * min(ends):
+            ends = [max(ends)] * len(ends)
+        return [cls(end_ns, queue_bytes) for end_ns in ends]
+
+
+# --- queues, and what became of them --------------------------------------------------------------
+
+
+def queues(run: KeptRun, limits: Limits) -> Drawing | None:
+    """The longest queues over time, and below them pauses, marks and drops at the same scale."""
+    if not run.notes:
+        return None
+    time = linear(limits.end_ns, _NAMES, _RIGHT)
+    strips: list[_QueueStrip | _PauseStrip | _EventStrip] = [
+        *(_QueueStrip(run, limits, name) for name in _longest(run)),
+        *(_PauseStrip(run, name) for name in _most_paused(run)),
+        *(
+            _EventStrip(label, counts, colour)
+            for label, counts, colour in (
+                ("marked", _in_bins(limits, _marks(run)), MARK),
+                ("dropped", _in_bins(limits, _drops(run)), DROP),
+            )
+            if any(counts)
+        ),
+    ]
+    top = 6.0
+    bottom = top + sum(strip.height for strip in strips)
+    drawing = Drawing(bottom + _AXIS, "Queues over time, with pauses, marks and drops")
+    x_axis(drawing, time, bottom, "time", NANOSECONDS, top=top)
+    for strip in strips:
+        strip.draw(drawing, time, top)
+        top += strip.height
+    return drawing
+
+
+@dataclass(frozen=True, slots=True)
+class _QueueStrip:
+    """A queue's length over time."""
+
+    run: KeptRun
+    limits: Limits
+    name: str
+    height: float = 58.0
+
+    def draw(self, drawing: Drawing, time: Scale, y: float) -> None:
+        """Draw it from this height on downwards."""
+        base = y + self.height - 8
+        depth = linear(self.limits.queue_bytes, base, y + 4)
+        most = max(note.queue_bytes for note in self.run.notes_of[self.name])
+        points = [(time(at), depth(value)) for at, value in _story(self.run, self.name)]
+        tick = depth.ticks(2)[-1]
+        drawing.line(time.start, depth(tick), time.end, depth(tick))
+        drawing.text(time.end, depth(tick) + 11, size(tick), text_anchor="end", class_="tick")
+        outline = [(points[0][0], base), *points, (points[-1][0], base)]
+        drawing.polyline(outline, fill=COLOURS[5], fill_opacity="0.45", tip=self.name)
+        drawing.polyline(points, stroke=COLOURS[0], stroke_width=1.3)
+        drawing.line(time.start, base, time.end, base, stroke=FAINT)
+        drawing.text(0, y + 18, self.name, class_="strong")
+        drawing.text(0, y + 33, f"queue ≤ {size(most)}", class_="tick")
+        self._thresholds(drawing, time, depth)
+
+    def _thresholds(self, drawing: Drawing, time: Scale, depth: Scale) -> None:
+        """Where marking begins and where all is marked, if queues came near."""
+        ecn = self.run.result.scenario.ecn
+        for name, value in (("Kmin", ecn.kmin), ("Kmax", ecn.kmax)) if ecn.enabled else ():
+            if value <= depth.high:
+                y = depth(value)
+                drawing.line(time.start, y, time.end, y, stroke=MARK, stroke_dasharray="3 3")
+                drawing.text(time.start + 2, y - 3, name, fill=MARK, class_="tick")
+
+
+@dataclass(frozen=True, slots=True)
+class _PauseStrip:
+    """When a sender stood still."""
+
+    run: KeptRun
+    name: str
+    height: float = 18.0
+
+    def draw(self, drawing: Drawing, time: Scale, y: float) -> None:
+        """Draw it from this height on downwards."""
+        spans = [
+            (note.time_ns - (note.paused_ns - before), note.time_ns)
+            for before, note in _changes(self.run.notes_of[self.name], lambda note: note.paused_ns)
+        ]
+        least = 0.4 * (time.high - time.low) / (time.end - time.start)
+        boxes = [
+            (time(start), y, max(0.4, time(end) - time(start)), 12.0)
+            for start, end in _merged(spans, least)
+        ]
+        drawing.rect(time.start, y, time.end - time.start, 12, fill="#f3f1ea")
+        drawing.boxes(boxes, fill=PAUSE)
+        drawing.text(0, y + 10, self.name, class_="tick", fill=PAUSE)
+
+
+@dataclass(frozen=True, slots=True)
+class _EventStrip:
+    """How many of something happened when; the highest bar is told in numbers."""
+
+    label: str
+    counts: Sequence[int]
+    colour: str
+    height: float = 40.0
+
+    def draw(self, drawing: Drawing, time: Scale, y: float) -> None:
+        """Draw it from this height on downwards."""
+        base, most = y + self.height - 4, max(self.counts)
+        width = (time.end - time.start) / len(self.counts)
+        bars = [
+            (time.start + at * width, base - 28 * count / most, width - 0.4, 28 * count / most)
+            for at, count in enumerate(self.counts)
+            if count
+        ]
+        drawing.line(time.start, base, time.end, base, stroke=FAINT)
+        drawing.boxes(bars, fill=self.colour)
+        drawing.text(0, y + 18, self.label, fill=self.colour, class_="strong")
+        drawing.text(0, y + 33, f"≤ {plural(most, 'packet')}", class_="tick")
+
+
+def _longest(run: KeptRun) -> list[str]:
+    """The directions before which the longest queues stood."""
+    peaks = {name: max(note.queue_bytes for note in notes) for name, notes in run.notes_of.items()}
+    ordered = sorted(peaks, key=lambda name: (-peaks[name], name))
+    return [name for name in ordered[:_MOST_QUEUES] if peaks[name]]
+
+
+def _most_paused(run: KeptRun) -> list[str]:
+    totals = {name: notes[-1].paused_ns for name, notes in run.notes_of.items()}
+    ordered = sorted(totals, key=lambda name: (-totals[name], name))
+    return [name for name in ordered[:_MOST_PAUSED] if totals[name]]
+
+
+def _story(run: KeptRun, name: str) -> list[tuple[float, float]]:
+    """A queue's length over time: the most of each stretch of it, nothing where none was noted."""
+    noted = {note.time_ns: note.queue_bytes for note in run.notes_of[name]}
+    moments = sorted({note.time_ns for note in run.notes})
+    usual = sorted(after - before for before, after in pairwise(moments))
+    interval = usual[len(usual) // 2] if usual else 0
+    stretch = max(1, run.end_ns // _POINTS)
+    most: dict[int, tuple[int, int]] = {}  # by stretch: its last moment, and the most there was
+    for moment in moments:
+        _, so_far = most.get(moment // stretch, (0, 0))
+        most[moment // stretch] = moment, max(so_far, noted.get(moment, 0))
+    story: list[tuple[float, float]] = [(0.0, 0.0)]
+    for moment, value in most.values():
+        if moment - story[-1][0] > 3 * max(interval, stretch):  # nobody noted anything: all idle
+            story += [(story[-1][0] + interval, 0.0), (moment - interval, 0.0)]
+        story.append((moment, value))
+    return [
+        point
+        for before, point, after in zip(
+            [(0.0, -1.0), *story], story, [*story[1:], (0.0, -1.0)], strict=False
+        )
+        if not before[1] == point[1] == after[1]
+    ]
+
+
+def _changes(notes: Sequence[Note], value: Callable[[Note], int]) -> Iterable[tuple[int, Note]]:
+    """Notes at which a value had grown, with what it was before."""
+    before = 0
+    for note in notes:
+        if value(note) > before:
+            yield before, note
+            before = value(note)
+
+
+def _marks(run: KeptRun) -> list[tuple[int, int]]:
+    """When packets were marked, and how many."""
+    return [
+        (note.time_ns, note.marked - before)
+        for notes in run.notes_of.values()
+        for before, note in _changes(notes, lambda note: note.marked)
+    ]
+
+
+def _drops(run: KeptRun) -> list[tuple[int, int]]:
+    """When switches dropped packets, and how many; every link of a switch tells the same."""
+    by_switch: dict[str, list[Note]] = {}
+    for note in run.notes:
+        by_switch.setdefault(note.link.partition(">")[0], []).append(note)
+    return [
+        (note.time_ns, note.dropped - before)
+        for notes in by_switch.values()
+        for before, note in _changes(notes, lambda note: note.dropped)
+    ]
+
+
+def _in_bins(limits: Limits, events: Iterable[tuple[int, int]]) -> list[int]:
+    bins = [0] * _BINS
+    for at, count in events:
+        bins[min(_BINS - 1, int(at / limits.end_ns * _BINS))] += count
+    return bins
+
+
+def _merged(spans: Iterable[tuple[float, float]], gap: float) -> list[tuple[float, float]]:
+    """Spans in order of time, those that nobody could see apart as one."""
+    merged: list[tuple[float, float]] = []
+    for start, end in sorted(spans):
+        if merged and start - merged[-1][1] <= gap:
+            merged[-1] = merged[-1][0], max(end, merged[-1][1])
+        else:
+            merged.append((start, end))
+    return merged
+
+
+# --- completion ---------------------------------------------------------------------------------
+
+
+def completion_times(runs: Sequence[tuple[str, KeptRun]]) -> Drawing | None:
+    """The share of messages that were complete after a time, a line a run."""
+    times = [sorted(f.fct_ns for f in run.flows if f.fct_ns is not None) for _, run in runs]
+    if not any(times):
+        return None
+    is_alone = len(runs) == 1
+    top, height = 24.0, 170.0
+    rows = 1 if is_alone else len(runs)
+    drawing = Drawing(
+        top + height + _AXIS + rows * (FONT + 4) + 4, "How soon messages were complete"
+    )
+    scale = spread([time for each in times for time in each], _LEFT, _RIGHT)
+    share = Scale(0, 1, top + height, top)
+    y_axis(drawing, share, "share of messages complete", PER_CENT, left=_LEFT, right=_RIGHT)
+    y = top + height + _AXIS + FONT + 4
+    for number, ((name, run), each) in enumerate(zip(runs, times, strict=True)):
+        colour, dash = COLOURS[number % 8], DASHES[number % 8]
+        if each:
+            points = _steps(each, len(run.flows), scale, share)
+            drawing.polyline(points, stroke=colour, stroke_width=2, stroke_dasharray=dash)
+        if is_alone:
+            _percentile_marks(drawing, each, scale, share)
+        else:
+            drawing.line(0, y - 4, 20, y - 4, stroke=colour, stroke_width=3, stroke_dasharray=dash)
+            drawing.text(24, y, name)
+            y += FONT + 4
+    x_axis(drawing, scale, top + height, "completion time", NANOSECONDS, top=top)
+    if is_alone and times[0]:
+        ordered = times[0]
+        half, most = (duration(percentile(ordered, p)) for p in (50, 99))
+        drawing.text(0, y, f"half within {half}, 99 % within {most}")
+    return drawing
+
+
+def _steps(times: Sequence[int], count: int, x: Scale, y: Scale) -> list[tuple[float, float]]:
+    points = [(x(times[0]), y(0))]
+    step = max(1, len(times) // _POINTS)
+    for at in [*range(0, len(times), step), len(times) - 1]:
+        points += [(x(times[at]), points[-1][1]), (x(times[at]), y((at + 1) / count))]
+    return points
+
+
+def _percentile_marks(drawing: Drawing, times: Sequence[int], x: Scale, y: Scale) -> None:
+    for percent_ in (50, 99) if times else ():
+        value = percentile(times, percent_)
+        drawing.add(
+            "circle",
+            cx=x(value),
+            cy=y(percent_ / 100),
+            r=4,
+            fill="#fff",
+            stroke=COLOURS[0],
+            stroke_width=2,
+            tip=f"{percent_} % within {duration(value)}",
+        )
+
+
+def ranks(run: KeptRun, limits: Limits) -> Drawing | None:
+    """What each host did when: computing, and sending its messages."""
+    fabric = run.fabric
+    hosts = [str(host) for host in fabric.hosts]
+    sending: dict[str, list[tuple[int, int]]] = {}
+    for flow in run.flows:
+        if flow.fct_ns is not None:
+            sending.setdefault(flow.src, []).append((flow.start_ns, flow.start_ns + flow.fct_ns))
+    working: dict[str, list[tuple[int, int]]] = {}
+    for work in run.work:
+        working.setdefault(work.host, []).append((work.start_ns, work.end_ns))
+    busy = [host for host in hosts if host in sending or host in working]
+    if not busy:
+        return None
+    shown = busy[:_MOST_ROWS]
+    height = 17.0 if len(shown) <= 16 else 12.0
+    top = 8.0
+    bottom = top + height * len(shown)
+    drawing = Drawing(bottom + _AXIS + FONT + 8, "What each host did when")
+    time = linear(limits.end_ns, _LEFT, _RIGHT)
+    x_axis(drawing, time, bottom, "time", NANOSECONDS, top=top)
+    for row, host in enumerate(shown):
+        y = top + row * height
+        drawing.text(_LEFT - 5, y + height / 2 + 4, host, text_anchor="end", class_="tick")
+        _lanes(drawing, sending.get(host, ()), time, y + 1.5, height - 3)
+        boxes = [
+            (time(start), y + 1.5, time(end) - time(start), height - 3)
+            for start, end in _merged(working.get(host, ()), 0)
+        ]
+        drawing.boxes(boxes, fill=COLOURS[4], fill_opacity="0.85", tip=f"{host} computes")
+    entries = [(COLOURS[0], "", "sending, one message after the other in two shades")]
+    if run.work:
+        entries.insert(0, (COLOURS[4], "", "computing"))
+    if len(busy) > len(shown):
+        entries.append((RULE, "", f"{len(shown)} of {len(busy)} hosts"))
+    drawing.legend(bottom + _AXIS + FONT + 4, entries)
+    return drawing
+
+
+_SHADES = ("#0072b2", "#7fb8d8")
+_MOST_LANES = 6
+
+
+def _lanes(
+    drawing: Drawing, spans: Iterable[tuple[int, int]], time: Scale, y: float, height: float
+) -> None:
+    """Spans that overlap, one below the other; the shade changes from each to the next."""
+    lanes: list[int] = []  # by lane: when it is free again
+    placed: list[tuple[int, int, int]] = []
+    for start, end in sorted(spans):
+        lane = next((at for at, free in enumerate(lanes) if free <= start), len(lanes))
+        if lane == len(lanes):
+            lanes.append(0)
+        lanes[lane] = end
+        placed.append((lane, start, end))
+    count = min(len(lanes), _MOST_LANES)
+    for shade, colour in enumerate(_SHADES):
+        drawing.boxes(
+            (
+                (
+                    time(start),
+                    y + height / count * (lane % count),
+                    max(0.5, time(end) - time(start)),
+                    height / count,
+                )
+                for lane, start, end in placed[shade::2]
+            ),
+            fill=colour,
+        )
+
+
+# --- drops, balance, telemetry --------------------------------------------------------------------
+
+# What a switch means by the reason it gives.
+REASONS = {
+    "buffer_full": "no room in the shared buffer",
+    "headroom_full": "no room in the headroom behind a pause",
+    "injected_loss": "lost at random, as the scenario asks",
+    "link_cut": "under way in a link when it was cut",
+    "port_down": "towards a port whose link was down",
+    "no_next_hop": "every way to the destination was down",
+    "pause_storm": "given up by the watchdog behind an endless pause",
+    "ttl_expired": "went round in circles",
+    "no_route": "to nowhere",
+    "denied": "forbidden by the access list",
+    "other_tenant": "to another tenant's host",
+}
+
+
+def drops(run: KeptRun) -> Drawing | None:
+    """Packets dropped, by reason."""
+    found = sorted(run.result.drops.by_reason.items(), key=lambda item: (-item[1], item[0]))
+    if not found:
+        return None
+    most = found[0][1]
+    drawing = Drawing(len(found) * 38.0 + 4, "Packets dropped, by reason")
+    for row, (reason, count) in enumerate(found):
+        y = row * 38.0
+        meaning = REASONS.get(reason)
+        drawing.text(0, y + 13, f"{reason}" + (f": {meaning}" if meaning else ""))
+        bar = max(2.0, (WIDTH - 110) * count / most)
+        drawing.rect(0, y + 18, bar, 12, fill=DROP)
+        drawing.text(bar + 6, y + 29, f"{count:,} packets", class_="strong")
+    return drawing
+
+
+def uplinks(run: KeptRun) -> dict[Node, dict[str, int]]:
+    """By switch that has a choice: bytes sent up by each way."""
+    sent = {use.name: use.bytes for use in run.result.links}
+    found: dict[Node, dict[str, int]] = {}
+    for link in run.fabric.links:
+        if link.a.kind is not NodeKind.HOST:
+            found.setdefault(link.a, {})[str(link.b)] = sent[f"{link.a}>{link.b}"]
+    return {switch: ways for switch, ways in found.items() if len(ways) > 1 and any(ways.values())}
+
+
+def balance(run: KeptRun) -> Drawing | None:
+    """How each switch shared its upward bytes among its uplinks."""
+    found = uplinks(run)
+    if not found:
+        return None
+    shown = sorted(
+        found, key=lambda switch: -max(found[switch].values()) / sum(found[switch].values())
+    )
+    shown = sorted(shown[:16])
+    left, height = 58.0, 22.0
+    bottom = 8 + height * len(shown)
+    drawing = Drawing(bottom + _AXIS, "How upward traffic was shared")
+    share = Scale(0, 1, left, _RIGHT)
+    for row, switch in enumerate(shown):
+        y = 8 + row * height
+        drawing.text(left - 6, y + 14, str(switch), text_anchor="end", class_="tick")
+        _shares(drawing, found[switch], share, y + 2, height - 4)
+    x_axis(drawing, share, bottom, "share of a switch's upward bytes", PER_CENT, top=bottom)
+    ways = {len(found[switch]) for switch in shown}
+    if len(ways) == 1:
+        count = ways.pop()
+        for part in range(1, count if count <= 8 else 1):
+            x = share(part / count)
+            drawing.line(x, 2, x, bottom, stroke=INK, stroke_dasharray="2 4")
+    return drawing
+
+
+_FILLS = ("#2b6ca3", "#a9c9e2", "#6a9ec9", "#d5e4f0")
+
+
+def _shares(drawing: Drawing, ways: dict[str, int], share: Scale, y: float, height: float) -> None:
+    total = sum(ways.values())
+    begin = 0.0
+    for number, (way, sent) in enumerate(ways.items()):
+        end = begin + sent / total
+        width = share(end) - share(begin)
+        fill = _FILLS[number % 4]
+        story = f"{way}: {percent(sent / total)} ({size(sent)})"
+        drawing.rect(share(begin), y, width, height, fill=fill, stroke="#fff", tip=story)
+        text = f"{way} {percent(sent / total)}"
+        text = text if width_of(text) < width else way if width_of(way) < width else ""
+        ink = "#fff" if number % 4 == 0 else INK
+        if text:
+            x = (share(begin) + share(end)) / 2
+            drawing.text(x, y + 13, text, text_anchor="middle", fill=ink, class_="tick")
+        begin = end

@@ -1,0 +1,143 @@
+"""The report of one run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import yaml
+
+from lab.quantity import duration, percent, size
+from lab.report import page, plots, words
+from lab.report.kept import KeptRun, read_run
+from lab.report.numbers import FIGURES, Figure
+from lab.report.page import Panel
+from lab.report.plots import Limits
+from lab.report.topology import topology
+
+REPORT = "report.html"
+COMPLETION_TIMES = "Completion times"
+_FIRST = (
+    "duration_ns",
+    "jct_ns",
+    "gpu_utilisation",
+    "flows.fct_ns.p50",
+    "flows.fct_ns.max",
+    "drops.total",
+    "pfc.xoff_frames",
+    "ecn.marked_packets",
+    "roce.retransmitted_packets",
+)
+
+
+def write_report(folder: Path) -> Path:
+    """Write a run's report into its folder."""
+    run = read_run(folder)
+    path = folder / REPORT
+    path.write_text(page.document(f"{run.result.scenario.name} · closlab", _body(run)))
+    return path
+
+
+def _body(run: KeptRun) -> Iterator[str]:
+    result, scenario = run.result, run.result.scenario
+    yield page.heading(1, scenario.name)
+    if scenario.about:
+        yield page.paragraph(scenario.about.strip(), "about")
+    suspicious = not result.fidelity.ok or result.ended or result.flows.failed
+    yield page.paragraph(words.story(run), "story warning" if suspicious else "story")
+    first = [figure for figure in FIGURES if _is_first(figure, figure.of(result))]
+    yield page.tiles((figure.name, figure.told(result)) for figure in first)
+    yield page.columns(panel for panel in panels(run, Limits.of([run])[0]) if panel.drawing)
+    yield page.heading(2, "All figures")
+    told = [figure for figure in FIGURES if figure.of(result) is not None]
+    yield page.halves(("figure", "value"), [(figure.name, figure.told(result)) for figure in told])
+    yield page.folded("Every link", links_table(run))
+    yield page.folded("The scenario", scenario_text(run))
+    yield footer(run)
+
+
+def _is_first(figure: Figure, value: float | None) -> bool:
+    """Whether it is among what one looks at first; that nothing was dropped always is."""
+    return figure.key in _FIRST and (bool(value) or (figure.key == "drops.total"))
+
+
+def panels(run: KeptRun, limits: Limits) -> list[Panel]:
+    """What there is to see of a run, in the order of looking."""
+    return [
+        Panel(
+            "The fabric",
+            topology(run),
+            "Each link as two lines, one for each direction; the left one leads upwards."
+            if len(run.fabric.links) <= 160
+            else "Each link by the busier of its directions.",
+        ),
+        Panel(
+            "Queues, pauses, marks and drops",
+            plots.queues(run, limits),
+            "The longest queues of data, named after the link they wait for; below, who stood "
+            "still and when, and packets marked and dropped at the same time scale.",
+        ),
+        Panel(
+            COMPLETION_TIMES,
+            plots.completion_times([(run.result.scenario.name, run)]),
+            "The share of messages that were complete within a time.",
+        ),
+        Panel(
+            "Every host's time",
+            plots.ranks(run, limits),
+            "From when a message was posted until its last byte had arrived.",
+        ),
+        Panel(
+            "Load balance",
+            plots.balance(run),
+            "How each switch shared what it sent up; dashed: even shares.",
+        ),
+        Panel("Drops", plots.drops(run), ""),
+    ]
+
+
+def links_table(run: KeptRun) -> str:
+    """All directions of all links."""
+    by_link = run.result.pfc.by_link
+    rows: list[Sequence[str]] = []
+    for use in run.result.links:
+        pause = by_link.get(use.name)
+        rows.append(
+            (
+                use.name,
+                f"{use.packets:,}",
+                size(use.bytes),
+                percent(use.utilisation),
+                size(use.max_queue_bytes) if use.max_queue_bytes else "",
+                f"{pause.xoff_frames:,}" if pause else "",
+                duration(pause.paused_ns) if pause else "",
+            )
+        )
+    head = ("link", "packets", "carried", "busy", "longest queue", "pause frames", "paused")
+    return page.table(head, rows)
+
+
+def scenario_text(run: KeptRun) -> str:
+    """The scenario in full, defaults included, as it can be run again."""
+    content = run.result.scenario.model_dump(mode="json", exclude_none=True)
+    text = yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=100)
+    return page.preformatted(text)
+
+
+def footer(run: KeptRun) -> str:
+    """Where the figures come from."""
+    result = run.result
+    engine = (
+        "the simulator"
+        if result.engine == "sim"
+        else f"Mininet, slowed down {result.dilation:,.0f} times"
+    )
+    return (
+        "<footer>"
+        + page.paragraph(
+            f"Measured by closlab {result.provenance.get('version', '')} with {engine}, seed "
+            f"{result.seed}, P4 program {result.provenance.get('p4_sha256', '')[:12]}. Times are "
+            "the fabric's own."
+        )
+        + "</footer>"
+    )

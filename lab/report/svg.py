@@ -1,0 +1,205 @@
+"""SVG text, written by hand: shapes, and axes with ticks at round numbers.
+
+A drawing is a list of elements in a coordinate system of its own, 460 wide: as wide as half a page,
+and hardly wider than a phone, so that one drawing is legible on both. Numbers have one decimal, so
+the same data make the same bytes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any
+
+from lab.quantity import Unit, unit_for
+
+WIDTH = 460.0
+FONT = 12.0
+_LETTER = 0.56 * FONT  # the width of one, on the average
+
+# Okabe and Ito's colours, told apart with any kind of colour vision; dashes help where lines cross.
+INK, FAINT, RULE = "#1b2733", "#5b6976", "#d9dfe5"
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#56b4e9", "#333333", "#7b3294")
+DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 2", "1 2", "12 4", "6 2 2 2")
+PAUSE, MARK, DROP = "#8a6d00", "#009e73", "#d55e00"
+
+
+def coordinate(value: float) -> str:
+    """A number as short as a tenth of a pixel allows."""
+    text = f"{value:.1f}"
+    return text[:-2] if text.endswith(".0") else text
+
+
+def width_of(text: str) -> float:
+    """About how wide a text is."""
+    return len(text) * _LETTER
+
+
+@dataclass
+class Drawing:
+    """A picture under construction."""
+
+    height: float
+    title: str  # what it shows, for those who cannot see it
+    width: float = WIDTH
+    parts: list[str] = field(default_factory=list)
+
+    def add(self, name: str, text: str = "", tip: str = "", **attributes: Any) -> None:
+        """Add an element; a tip is shown where a pointer rests on it."""
+        words = "".join(
+            f' {key.rstrip("_").replace("_", "-")}="{_value(value)}"'
+            for key, value in attributes.items()
+            if value not in (None, "")
+        )
+        inner = escape(text) + (f"<title>{escape(tip)}</title>" if tip else "")
+        self.parts.append(f"<{name}{words}>{inner}</{name}>" if inner else f"<{name}{words}/>")
+
+    def line(self, x1: float, y1: float, x2: float, y2: float, **style: Any) -> None:
+        """A straight line."""
+        self.add("line", x1=x1, y1=y1, x2=x2, y2=y2, **{"stroke": RULE, **style})
+
+    def rect(self, x: float, y: float, width: float, height: float, **style: Any) -> None:
+        """A box."""
+        self.add("rect", x=x, y=y, width=max(0.0, width), height=height, **style)
+
+    def text(self, x: float, y: float, text: str, **style: Any) -> None:
+        """A text; its anchor is its beginning unless it says otherwise."""
+        self.add("text", text, x=x, y=y, **style)
+
+    def polyline(
+        self, points: Iterable[tuple[float, float]], fill: str = "none", **style: Any
+    ) -> None:
+        """A line through points."""
+        path = "L".join(f"{coordinate(x)} {coordinate(y)}" for x, y in points)
+        if path:
+            self.add("path", d="M" + path, fill=fill, stroke_linejoin="round", **style)
+
+    def boxes(self, boxes: Iterable[tuple[float, float, float, float]], **style: Any) -> None:
+        """Many boxes of one colour, as one element: x, y, width, height of each."""
+        path = "".join(
+            f"M{coordinate(x)} {coordinate(y)}h{coordinate(w)}v{coordinate(h)}h-{coordinate(w)}z"
+            for x, y, w, h in boxes
+        )
+        if path:
+            self.add("path", d=path, **style)
+
+    def legend(self, y: float, entries: Sequence[tuple[str, str, str]], left: float = 0) -> float:
+        """Entries of colour, dash and text, in as many rows as they need; where they end."""
+        x = left
+        for colour, dash, text in entries:
+            needs = 30 + width_of(text)
+            if x > left and x + needs > self.width:
+                x, y = left, y + FONT + 4
+            self.line(x, y - 4, x + 20, y - 4, stroke=colour, stroke_width=3, stroke_dasharray=dash)
+            self.text(x + 24, y, text)
+            x += needs + 8
+        return y
+
+    def render(self) -> str:
+        """The picture as text."""
+        size = f"{coordinate(self.width)} {coordinate(self.height)}"
+        return (
+            f'<svg viewBox="0 0 {size}" role="img" aria-label="{escape(self.title, quote=True)}">'
+            + "".join(self.parts)
+            + "</svg>"
+        )
+
+
+def _value(value: object) -> str:
+    if isinstance(value, float):
+        return coordinate(value)
+    return escape(str(value), quote=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """From values to places on the paper."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    is_log: bool = False
+
+    def __call__(self, value: float) -> float:
+        """Where a value lies."""
+        return self.start + self._share(value) * (self.end - self.start)
+
+    def _share(self, value: float) -> float:
+        if self.is_log:
+            value = max(value, self.low)
+            return math.log(value / self.low) / math.log(self.high / self.low)
+        return (value - self.low) / (self.high - self.low)
+
+    def ticks(self, most: int) -> list[float]:
+        """Round numbers within the scale."""
+        if self.is_log:
+            return _log_ticks(self.low, self.high)
+        step = _round_step((self.high - self.low) / most)
+        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+        return [at * step for at in range(first, last + 1)]
+
+
+def linear(high: float, start: float, end: float, low: float = 0) -> Scale:
+    """A scale from zero up to a value and a little beyond."""
+    return Scale(low, (high - low) * 1.02 + low if high > low else low + 1, start, end)
+
+
+def spread(values: Sequence[float], start: float, end: float) -> Scale:
+    """A scale for values that lie apart by factors; a linear one for those that do not."""
+    low, high = min(values), max(values)
+    if low > 0 and high / low > 20:
+        return Scale(low / 1.1, high * 1.1, start, end, is_log=True)
+    return linear(high, start, end)
+
+
+def _round_step(least: float) -> float:
+    magnitude = 10.0 ** math.floor(math.log10(least))
+    return next(f * magnitude for f in (1, 2, 2.5, 5, 10) if f * magnitude >= least * 0.999)
+
+
+def _log_ticks(low: float, high: float) -> list[float]:
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    factors = (1, 2, 5) if high / low < 1000 else (1,)
+    return [f * 10.0**p for p in powers for f in factors if low <= f * 10.0**p <= high]
+
+
+def x_axis(
+    drawing: Drawing, scale: Scale, y: float, label: str, units: Sequence[Unit], *, top: float
+) -> None:
+    """An axis below: ticks with lines up to the top, and what it is in which unit."""
+    unit = unit_for(scale.high / (1 if scale.is_log else 2), units)
+    for tick in scale.ticks(6):
+        x = scale(tick)
+        drawing.line(x, top, x, y)
+        drawing.text(x, y + FONT + 3, _tick(tick / unit.size), text_anchor="middle", class_="tick")
+    drawing.line(scale.start, y, scale.end, y, stroke=FAINT)
+    middle = (scale.start + scale.end) / 2
+    drawing.text(middle, y + 2 * FONT + 8, _named(label, unit), text_anchor="middle")
+
+
+def y_axis(
+    drawing: Drawing, scale: Scale, label: str, units: Sequence[Unit], *, left: float, right: float
+) -> None:
+    """An axis on the left; its name stands above it."""
+    unit = unit_for(scale.high / 2, units)
+    for tick in scale.ticks(5):
+        y = scale(tick)
+        drawing.line(left, y, right, y)
+        drawing.text(left - 5, y + 4, _tick(tick / unit.size), text_anchor="end", class_="tick")
+    drawing.text(0, scale.end - 10, _named(label, unit))
+
+
+def _tick(value: float) -> str:
+    """A round number, without the dust of its computation."""
+    return f"{round(value, 9):,g}"
+
+
+def _named(label: str, unit: Unit) -> str:
+    return f"{label} ({unit.name})" if unit.name else label
+
+
+PLAIN = (Unit("", 1),)
+PER_CENT = (Unit("%", 0.01),)

@@ -1,0 +1,168 @@
+"""The fabric drawn: how busy each direction of each link was, who stood still, who dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+
+from lab.quantity import duration, packets, percent, size
+from lab.report.kept import KeptRun
+from lab.report.svg import DROP, FAINT, FONT, INK, PAUSE, WIDTH, Drawing, width_of
+from lab.result import LinkUse
+from topologies import Node, NodeKind
+
+# Darker and wider is busier; told apart by lightness alone.
+CLASSES = (
+    (0.01, "#e0e6eb", 1.0, "idle"),
+    (0.25, "#a8c8e0", 1.6, "to 25 %"),
+    (0.50, "#5c9bc9", 2.2, "to 50 %"),
+    (0.75, "#2171b5", 2.8, "to 75 %"),
+    (2.00, "#08306b", 3.4, "above"),
+)
+_TIER_HEIGHT = 92.0
+_HOST_HEIGHT = 62.0
+_MOST_HOSTS = 128  # that are drawn
+_MOST_PAIRS = 160  # of links whose two directions are drawn apart
+_APART = 2.6
+_LEAST_PAUSED = 0.01
+
+Place = tuple[float, float]
+
+
+def topology(run: KeptRun) -> Drawing:
+    """The drawing."""
+    places, height = _places(run)
+    drawing = Drawing(height + 44, "The fabric and how busy its links were")
+    uses = {use.name: use for use in run.result.links}
+    links = [link for link in run.fabric.links if link.a in places]
+    if len(links) <= _MOST_PAIRS:
+        for link in links:
+            for start, end in ((link.a, link.b), (link.b, link.a)):
+                _direction(drawing, run, uses[f"{start}>{end}"], places[start], places[end])
+    else:
+        busiest = [
+            (max(uses[f"{a}>{b}"].utilisation, uses[f"{b}>{a}"].utilisation), places[a], places[b])
+            for a, b in ((link.a, link.b) for link in links)
+        ]
+        _bundles(drawing, busiest)
+    for node, place in places.items():
+        _node(drawing, run, node, place, places)
+    _key(
+        drawing,
+        height + 24,
+        is_paused=len(links) <= _MOST_PAIRS and bool(run.result.pfc.by_link),
+        is_dropping=bool(run.result.drops.by_switch),
+    )
+    return drawing
+
+
+def _places(run: KeptRun) -> tuple[dict[Node, Place], float]:
+    """Where nodes are drawn: tiers from the top down, hosts below their leaf."""
+    fabric = run.fabric
+    tiers = [list(tier) for _, tier in groupby(sorted(fabric.switches), key=lambda n: n.kind)]
+    if len(fabric.hosts) <= _MOST_HOSTS:
+        leaves = {leaf: at for at, leaf in enumerate(tiers[0])}
+        tiers.insert(0, sorted(fabric.hosts, key=lambda host: leaves[fabric.leaf_of(host)]))
+    places: dict[Node, Place] = {}
+    y = 26.0
+    for tier in reversed(tiers):
+        for at, node in enumerate(tier):
+            places[node] = (WIDTH * (at + 0.5) / len(tier), y)
+        is_above_hosts = tier[0].kind is NodeKind.LEAF
+        y += _HOST_HEIGHT if is_above_hosts else _TIER_HEIGHT
+    return places, y - _TIER_HEIGHT + 12
+
+
+def _class_of(utilisation: float) -> tuple[float, str, float, str]:
+    return next(c for c in CLASSES if utilisation < c[0] or c is CLASSES[-1])
+
+
+def _direction(drawing: Drawing, run: KeptRun, use: LinkUse, start: Place, end: Place) -> None:
+    """One direction of a link, on its own side of the middle, and a mark where it was paused."""
+    (x1, y1), (x2, y2) = start, end
+    length = ((x2 - x1) ** 2 + (y2 - y1) ** 2) ** 0.5
+    dx, dy = (y2 - y1) / length * _APART, (x1 - x2) / length * _APART
+    _, colour, width, _ = _class_of(use.utilisation)
+    pause = run.result.pfc.by_link.get(use.name)
+    share = pause.paused_ns / run.end_ns if pause else 0
+    story = f"{use.name}: {percent(use.utilisation)} busy, {packets(use.packets)}"
+    if use.max_queue_bytes:
+        story += f", longest queue {size(use.max_queue_bytes)}"
+    if pause:
+        story += f", paused for {duration(pause.paused_ns)} ({percent(share)})"
+    drawing.line(
+        *(x1 + dx, y1 + dy, x2 + dx, y2 + dy), stroke=colour, stroke_width=width, tip=story
+    )
+    if share >= _LEAST_PAUSED:
+        at = min(0.42, 20 / length)
+        drawing.add(
+            "circle",
+            cx=x1 + dx + (x2 - x1) * at,
+            cy=y1 + dy + (y2 - y1) * at,
+            r=2.0 + 3.5 * min(1.0, share),
+            fill=PAUSE,
+            stroke="#fff",
+            stroke_width=0.8,
+            tip=story,
+        )
+
+
+def _bundles(drawing: Drawing, links: Iterable[tuple[float, Place, Place]]) -> None:
+    """Many links: those of a class as one element, by the busier of their directions."""
+    paths: dict[str, list[str]] = {}
+    for utilisation, (x1, y1), (x2, y2) in links:
+        path = f"M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}"
+        paths.setdefault(_class_of(utilisation)[1], []).append(path)
+    for _, colour, width, _ in CLASSES:
+        if colour in paths:
+            drawing.add(
+                "path",
+                d="".join(paths[colour]),
+                stroke=colour,
+                stroke_width=width / 3,
+                fill="none",
+            )
+
+
+def _node(
+    drawing: Drawing, run: KeptRun, node: Node, place: Place, places: dict[Node, Place]
+) -> None:
+    """A box with a name, as far as there is room for it."""
+    x, y = place
+    room = WIDTH / sum(1 for other in places.values() if other[1] == y)
+    dropped = run.result.drops.by_switch.get(node.name, 0)
+    is_host = node.kind is NodeKind.HOST
+    label = next((text for text in _labels(node) if width_of(text) + 8 <= room), "")
+    width = min(room * 0.8, width_of(label) + 12 if label else 10)
+    drawing.rect(
+        *(x - width / 2, y - 9, width, 18),
+        rx=9 if is_host else 3,
+        fill="#fff" if not is_host else "#f3f6f8",
+        stroke=DROP if dropped else FAINT,
+        stroke_width=2 if dropped else 1,
+        tip=f"{node}" + (f": dropped {packets(dropped)}" if dropped else ""),
+    )
+    drawing.text(x, y + 4, label, text_anchor="middle", fill=INK)
+    if dropped and room >= width_of(lost := f"\N{MINUS SIGN}{dropped:,}"):
+        drawing.text(x, y - 13, lost, text_anchor="middle", fill=DROP, class_="strong halo")
+
+
+def _labels(node: Node) -> tuple[str, ...]:
+    return (node.name, str(node.number)) if node.kind is not NodeKind.HOST else (node.name,)
+
+
+def _key(drawing: Drawing, y: float, *, is_paused: bool, is_dropping: bool) -> None:
+    drawing.text(0, y, "busy:")
+    x = 36.0
+    for _, colour, width, name in CLASSES:
+        drawing.line(x, y - 4, x + 16, y - 4, stroke=colour, stroke_width=width)
+        drawing.text(x + 20, y, name)
+        x += 30 + width_of(name)
+    y += FONT + 5
+    x = 0.0
+    if is_paused:
+        drawing.add("circle", cx=6.0, cy=y - 4, r=4, fill=PAUSE)
+        drawing.text(16, y, "a sender that was paused, for long if large")
+        x = 286.0
+    if is_dropping:
+        drawing.text(x, y, "\N{MINUS SIGN}N: dropped N packets", fill=DROP)

@@ -1,0 +1,198 @@
+"""What happened, in plain words: every sentence follows from the figures of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from lab.quantity import duration, number, packets, percent, plural, size
+from lab.report.kept import KeptRun
+from lab.report.plots import REASONS, uplinks
+from lab.result import Drops, Result
+
+_NOTABLE = 0.05  # of a run, from which on a pause is worth a sentence
+_UNEVEN = 1.25  # times its even share, from which on a way is overloaded
+
+
+def story(run: KeptRun) -> str:
+    """A paragraph about a run."""
+    return " ".join(_sentences(run))
+
+
+def _sentences(run: KeptRun) -> Iterator[str]:
+    result = run.result
+    if result.ended:
+        yield f"The run is not whole: {result.ended}; what follows is what was measured till then."
+    yield from _completion(run)
+    yield from _losses(result)
+    yield from _pauses(run)
+    yield from _marks(result)
+    yield from _queues(result)
+    yield from _balance(run)
+    yield from _job(result)
+    if not result.fidelity.ok:
+        yield f"Do not trust these figures: {result.fidelity.note}."
+
+
+def _completion(run: KeptRun) -> Iterator[str]:
+    flows = run.result.flows
+    carried = f"{size(run.delivered_bytes)} in {duration(run.end_ns)}"
+    if flows.failed:
+        yield (
+            f"Of {plural(flows.count, 'message')} {flows.completed:,} arrived whole ({carried}); "
+            f"{flows.failed:,} did not."
+        )
+    else:
+        yield f"All {plural(flows.count, 'message')} arrived whole, {carried}."
+    busiest = max(run.result.links, key=lambda use: use.utilisation, default=None)
+    if busiest is not None and busiest.utilisation > 0:
+        yield f"The busiest link, {busiest.name}, was in use {percent(busiest.utilisation)} of it."
+    if flows.fct_ns and flows.slowdown and flows.completed > 1:
+        yield (
+            f"Half of the messages took no more than {duration(flows.fct_ns.p50)}, the slowest "
+            f"{duration(flows.fct_ns.max)}. Alone in an empty fabric the median would have been "
+            f"{number(flows.slowdown.p50)} times as fast, the worst "
+            f"{number(flows.slowdown.max)} times."
+        )
+
+
+def _losses(result: Result) -> Iterator[str]:
+    drops, roce = result.drops, result.roce
+    if drops.total:
+        yield _why_dropped(drops)
+    else:
+        yield "No packet was dropped."
+    if roce.retransmitted_packets:
+        needed = max(1, roce.data_packets - roce.retransmitted_packets)
+        share = roce.retransmitted_packets / needed
+        yield (
+            f"Adapters sent {packets(roce.retransmitted_packets)} again, "
+            + (f"{number(share)} times" if share > 1 else percent(share) + " of")
+            + " what there was to send"
+            + (f", and waited for {plural(roce.timeouts, 'timeout')}." if roce.timeouts else ".")
+        )
+
+
+def _why_dropped(drops: Drops) -> str:
+    main = max(drops.by_reason, key=lambda reason: drops.by_reason[reason])
+    share = drops.by_reason[main] / drops.total
+    how_many = "all" if share == 1 else percent(share)
+    said = (
+        f"{packets(drops.total)} {'was' if drops.total == 1 else 'were'} dropped, "
+        f"{how_many} for one reason: {REASONS.get(main, main)}"
+    )
+    if drops.by_switch:
+        most = max(drops.by_switch, key=lambda name: drops.by_switch[name])
+        said += f"; most of them at {most}" if len(drops.by_switch) > 1 else f"; at {most}"
+    return said + "."
+
+
+def _pauses(run: KeptRun) -> Iterator[str]:
+    pfc = run.result.pfc
+    if not pfc.xoff_frames:
+        if run.result.scenario.pfc.enabled:
+            yield "No switch had to pause anyone."
+        return
+    longest = max(pfc.by_link, key=lambda name: pfc.by_link[name].paused_ns)
+    share = pfc.by_link[longest].paused_ns / run.end_ns
+    notable = sum(pause.paused_ns / run.end_ns >= _NOTABLE for pause in pfc.by_link.values())
+    sender, _, to = longest.partition(">")
+    yield (
+        f"Switches sent {plural(pfc.xoff_frames, 'pause frame')}; {sender} stood still longest, "
+        f"{percent(share)} of the time towards {to}, and {plural(notable, 'direction')} for more "
+        f"than {percent(_NOTABLE)} of it."
+    )
+
+
+def _marks(result: Result) -> Iterator[str]:
+    if result.ecn.marked_packets:
+        said = f"{packets(result.ecn.marked_packets)} were marked by ECN"
+        if result.scenario.transport.cc == "none":
+            yield said + ", which adapters without congestion control ignored."
+        else:
+            yield (
+                f"{said}, answered by {plural(result.roce.cnps, 'notification')}, upon which "
+                "senders slowed down."
+            )
+
+
+def _queues(result: Result) -> Iterator[str]:
+    deepest = max(result.links, key=lambda use: use.max_queue_bytes or 0, default=None)
+    if deepest is not None and deepest.max_queue_bytes:
+        sender, _, to = deepest.name.partition(">")
+        yield f"The longest queue, {size(deepest.max_queue_bytes)}, stood in {sender} before {to}."
+
+
+def _balance(run: KeptRun) -> Iterator[str]:
+    """The most overloaded way, if any is."""
+    worst: tuple[float, str, str, float, int] | None = None
+    for switch, ways in uplinks(run).items():
+        total = sum(ways.values())
+        way = max(ways, key=lambda name: ways[name])
+        excess = ways[way] * len(ways) / total
+        found = (excess, str(switch), way, ways[way] / total, len(ways))
+        if total > 0.01 * max(1, run.delivered_bytes) and (worst is None or found > worst):
+            worst = found
+    if worst is None:
+        return
+    excess, switch_, way, share, count = worst
+    if excess >= _UNEVEN:
+        yield (
+            f"Load was uneven: {switch_} sent {percent(share)} of its upward bytes by {way}, "
+            f"where an even share is {percent(1 / count)}."
+        )
+    else:
+        yield "Every switch shared its upward traffic evenly."
+
+
+def _job(result: Result) -> Iterator[str]:
+    if result.collective and result.collective.busbw_gbps:
+        what = result.collective
+        rate = result.scenario.link.rate_gbps
+        yield (
+            f"The {what.op} ({what.algorithm}) came to {number(what.busbw_gbps or 0)} Gb/s of bus "
+            f"bandwidth, {percent((what.busbw_gbps or 0) / rate)} of a port's rate."
+        )
+    if result.gpu_utilisation:
+        yield f"GPUs computed {percent(result.gpu_utilisation)} of the time."
+
+
+def comparison(names: Sequence[str], runs: Sequence[KeptRun]) -> str:
+    """A paragraph about several runs."""
+    return " ".join(_differences(names, runs))
+
+
+def _differences(names: Sequence[str], runs: Sequence[KeptRun]) -> Iterator[str]:
+    whole = [
+        (run.end_ns, name)
+        for name, run in zip(names, runs, strict=True)
+        if not run.result.flows.failed
+    ]
+    for name, run in zip(names, runs, strict=True):
+        if run.result.flows.failed:
+            failed = f"{run.result.flows.failed:,} of {plural(run.result.flows.count, 'message')}"
+            yield f"With {name}, {failed} did not arrive."
+    if len(whole) > 1:
+        (best, first), (worst, last) = min(whole), max(whole)
+        if worst < best * 1.02:
+            yield f"All were done equally soon, within {duration(worst)}."
+        else:
+            yield (
+                f"Soonest done was {first}, in {duration(best)}; {last} took "
+                f"{number(worst / best)} times as long, {duration(worst)}."
+            )
+    for name, run in zip(names, runs, strict=True):
+        yield f"With {name}: {_in_short(run.result)}."
+
+
+def _in_short(result: Result) -> str:
+    parts = [
+        packets(result.drops.total) + " dropped" if result.drops.total else "nothing dropped",
+        f"{plural(result.pfc.xoff_frames, 'pause frame')}"
+        if result.pfc.xoff_frames
+        else "no pause",
+    ]
+    if result.ecn.marked_packets:
+        parts.append(f"{packets(result.ecn.marked_packets)} marked")
+    if result.roce.retransmitted_packets:
+        parts.append(f"{packets(result.roce.retransmitted_packets)} sent again")
+    return ", ".join(parts)

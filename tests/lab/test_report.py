@@ -1,0 +1,218 @@
+"""Reports: sound pages that say what the figures say, the same every time."""
+
+import json
+import re
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+from itertools import combinations, pairwise
+from pathlib import Path
+
+import pytest
+
+from lab.errors import LabError
+from lab.report import Comparison, read_run, write_comparison, write_report
+from lab.report.svg import COLOURS, linear, spread, width_of
+from lab.report.topology import CLASSES
+from lab.report.words import story
+from tests.lab.conftest import closlab
+from tests.lab.simulated import simulate
+
+SMALL = ("traffic.bytes=400KB", "buffer.bytes=600KB")
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """An incast three times, an all-reduce of a job, and a fabric of three tiers."""
+    folder = tmp_path_factory.mktemp("runs")
+    wanted = {
+        "lossy": ("incast", *SMALL, "pfc.enabled=false"),
+        "paused": ("incast", *SMALL),
+        "marked": ("incast", *SMALL, "ecn.enabled=true", "ecn.kmin=20KB", "transport.cc=dcqcn"),
+        "ring": ("allreduce-ring", "traffic.bytes=1MB"),
+        "tiers": ("alltoall", "topology={kind: fat-tree, k: 4}", "traffic.bytes=200KB"),
+    }
+    for name, (scenario, *changes) in wanted.items():
+        simulate(scenario, *changes, out=folder / name)
+        write_report(folder / name)
+    return {name: folder / name for name in wanted}
+
+
+class _Page(HTMLParser):
+    """Notes what a page would load, and elements left open."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loads: list[str] = []
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.loads += [f"{tag} {name}" for name, _ in attrs if name in ("src", "href", "data")]
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.loads += [f"{tag} {name}" for name, _ in attrs if name in ("src", "href", "data")]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_a_report_needs_nothing_else_and_is_well_formed(runs: dict[str, Path]) -> None:
+    for folder in runs.values():
+        text = (folder / "report.html").read_text()
+        page = _Page()
+        page.feed(text)
+        assert page.open == []
+        assert page.loads == []
+        assert "url(" not in text and "@import" not in text
+        assert len(text) < 200_000
+
+
+def test_nothing_is_drawn_beyond_the_paper_and_every_axis_has_its_unit(
+    runs: dict[str, Path],
+) -> None:
+    for name, folder in runs.items():
+        drawings = re.findall(r"<svg .*?</svg>", (folder / "report.html").read_text(), re.S)
+        assert len(drawings) >= 5
+        for drawing in map(ET.fromstring, drawings):
+            width, height = map(float, drawing.attrib["viewBox"].split()[2:])
+            for text in drawing.iter("text"):
+                x, y = float(text.attrib["x"]), float(text.attrib["y"])
+                wide = width_of(text.text or "")
+                anchor = text.attrib.get("text-anchor", "start")
+                left = x - {"start": 0, "middle": wide / 2, "end": wide}[anchor]
+                assert left >= -6 and left + wide <= width + 12, (name, text.text)
+                assert 0 <= y <= height, (name, text.text)
+            labels = [text.text or "" for text in drawing.iter("text")]
+            if any(re.fullmatch(r"[\d,.]+", label) for label in labels):
+                assert any(re.search(r"\((ns|µs|ms|s|%)\)$", label) for label in labels), labels
+
+
+def test_the_words_are_those_of_the_figures(runs: dict[str, Path]) -> None:
+    lossy, paused, marked = (read_run(runs[name]) for name in ("lossy", "paused", "marked"))
+    drops = lossy.result.drops.total
+    assert drops > 0
+    assert f"{drops:,} packets were dropped, all for one reason: no room" in story(lossy)
+    assert "pause frame" not in story(lossy)
+    assert "No packet was dropped." in story(paused)
+    assert f"{paused.result.pfc.xoff_frames:,} pause frames" in story(paused)
+    assert "marked" not in story(paused)
+    assert f"{marked.result.ecn.marked_packets:,} packets were marked by ECN" in story(marked)
+    assert f"answered by {marked.result.roce.cnps:,} notification" in story(marked)
+
+
+def test_the_same_run_makes_the_same_bytes(runs: dict[str, Path], tmp_path: Path) -> None:
+    again = simulate("incast", *SMALL, out=tmp_path).out
+    write_report(again)
+    for name in ("report.html", "timeseries.csv", "flows.csv"):
+        assert (again / name).read_bytes() == (runs["paused"] / name).read_bytes()
+
+
+def test_what_was_noted_over_time_ends_in_what_was_counted(runs: dict[str, Path]) -> None:
+    """The last note of each link comes at most a microsecond before the end."""
+    lossy, paused, marked = (read_run(runs[name]) for name in ("lossy", "paused", "marked"))
+    assert max(note.queue_bytes for note in paused.notes) > 100_000
+    dropped = {note.link.partition(">")[0]: note.dropped for note in lossy.notes if note.dropped}
+    assert dropped == lossy.result.drops.by_switch
+    stories = marked.notes_of.values()
+    assert sum(story[-1].marked for story in stories) == marked.result.ecn.marked_packets
+    for name, pause in paused.result.pfc.by_link.items():
+        noted = paused.notes_of[name][-1].paused_ns
+        assert pause.paused_ns - 2000 <= noted <= pause.paused_ns
+    for run in (lossy, paused, marked):
+        for notes in run.notes_of.values():
+            for earlier, later in pairwise(notes):
+                assert all(was <= now for was, now in zip(earlier[3:], later[3:], strict=True))
+
+
+def _seen_by(kind: str, colour: str) -> tuple[float, float, float]:
+    """A colour as somebody sees it who lacks one kind of cone (Viénot and others, 1999), in Lab."""
+    rgb = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    r, g, b = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb)
+    if kind == "protan":
+        r, g, b = 0.11238 * r + 0.88762 * g, 0.11238 * r + 0.88762 * g, 0.00401 * (r - g) + b
+    elif kind == "deutan":
+        r, g, b = 0.29275 * r + 0.70725 * g, 0.29275 * r + 0.70725 * g, -0.02234 * (r - g) + b
+    x, y, z = (
+        sum(w * c for w, c in zip(row, (r, g, b), strict=True))
+        for row in ((0.4124, 0.3576, 0.1805), (0.2126, 0.7152, 0.0722), (0.0193, 0.1192, 0.9505))
+    )
+    fx, fy, fz = (
+        t ** (1 / 3) if t > 0.008856 else 7.787 * t + 16 / 116 for t in (x / 0.9505, y, z / 1.089)
+    )
+    return 116 * fy - 16, 500 * (fx - fy), 200 * (fy - fz)
+
+
+@pytest.mark.parametrize("kind", ["normal", "protan", "deutan"])
+def test_colours_can_be_told_apart_with_any_colour_vision(kind: str) -> None:
+    seen = [_seen_by(kind, colour) for colour in COLOURS[:4]]
+    for one, other in combinations(seen, 2):
+        assert sum((a - b) ** 2 for a, b in zip(one, other, strict=True)) ** 0.5 > 12
+    lightness = [_seen_by(kind, colour)[0] for _, colour, _, _ in CLASSES]
+    assert all(a - b > 10 for a, b in pairwise(lightness))
+
+
+def test_scales_have_round_ticks_within_them() -> None:
+    assert linear(1149, 0, 100).ticks(6) == [0, 200, 400, 600, 800, 1000]
+    scale = spread([900, 31_000], 0, 100)
+    assert scale.is_log
+    assert scale.ticks(6) == [1000, 2000, 5000, 10_000, 20_000]
+    assert scale(1000) == pytest.approx(100 * 0.0557, rel=0.05)
+
+
+def test_runs_are_named_after_what_differs(runs: dict[str, Path], tmp_path: Path) -> None:
+    comparison = Comparison.of([runs["lossy"], runs["paused"], runs["marked"]])
+    assert comparison.names == (
+        "pfc off, ecn off, kmin=100000, cc=none",
+        "pfc on, ecn off, kmin=100000, cc=none",
+        "pfc on, ecn on, kmin=20000, cc=dcqcn",
+    )
+    path = write_comparison(comparison, tmp_path)
+    page = _Page()
+    page.feed(path.read_text())
+    assert page.open == [] and page.loads == []
+    same = Comparison.of([runs["lossy"], runs["lossy"]])
+    assert same.names == ("lossy", "lossy")
+
+
+def test_compare_tells_people_and_machines(runs: dict[str, Path], tmp_path: Path) -> None:
+    words = ("compare", str(runs["paused"]), str(runs["lossy"]), "--out", str(tmp_path))
+    table = closlab(*words)
+    assert table.returncode == 0, table.stderr
+    drops = read_run(runs["lossy"]).result.drops.total
+    assert "packets dropped" in table.stdout and f"{drops:,}" in table.stdout
+    found = json.loads(closlab(*words, "--json").stdout)
+    assert [run["figures"]["drops.total"] for run in found["runs"]] == [0, drops]
+    assert Path(found["report"]).exists()
+    all_of_them = closlab("compare", str(runs["paused"].parent), "--out", str(tmp_path), "--json")
+    assert len(json.loads(all_of_them.stdout)["runs"]) == len(runs)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "complaint"),
+    [
+        ("result.json", None, "there is no run in"),
+        ("result.json", "{", "result.json cannot be read"),
+        ("result.json", '{"schema": "other/9"}', "its schema is not closlab.result/1"),
+        ("result.json", '{"schema": "closlab.result/1"}', "scenario: Field required"),
+        ("timeseries.csv", "time_ns,link\n1,a>b\n", "timeseries.csv cannot be read: line 2"),
+        ("flows.csv", "src,dst,bytes,start_ns,fct_ns\nh1,h2,many,0,\n", "flows.csv cannot be"),
+    ],
+)
+def test_damaged_folders_are_named(
+    runs: dict[str, Path], tmp_path: Path, name: str, content: str | None, complaint: str
+) -> None:
+    for kept in ("result.json", "flows.csv", "timeseries.csv"):
+        (tmp_path / kept).write_bytes((runs["paused"] / kept).read_bytes())
+    if content is None:
+        (tmp_path / name).unlink()
+    else:
+        (tmp_path / name).write_text(content)
+    with pytest.raises(LabError, match=re.escape(complaint)):
+        read_run(tmp_path)
+
+
+def test_one_run_is_nothing_to_compare(runs: dict[str, Path]) -> None:
+    done = closlab("compare", str(runs["paused"]))
+    assert done.returncode == 1
+    assert "nothing to compare" in done.stderr
