@@ -12,10 +12,10 @@ from functools import cache
 import networkx as nx
 
 from lab.experiment import Experiment
+from lab.settings import DATA_HEADERS_BYTES
 from topologies import Node
 from traffic.collectives import Schedule
 
-_HEADERS = 14 + 20 + 8 + 12 + 4  # Ethernet to BTH, and the ICRC
 _RETH, _IMMEDIATE = 16, 4
 _WIRE = 24  # preamble and start 8, FCS 4, gap 12
 
@@ -40,12 +40,15 @@ class Alone:
     @property
     def alpha_ns(self) -> float:
         """The first byte's time within a rack."""
-        return 2 * self._host_delay_ns + (self._mtu + _HEADERS + _WIRE) * self._host_ns_per_byte
+        return (
+            2 * self._host_delay_ns
+            + (self._mtu + DATA_HEADERS_BYTES + _WIRE) * self._host_ns_per_byte
+        )
 
     @property
     def payload_rate_gbps(self) -> float:
         """What of a host's rate is left for payload."""
-        return 8 / self._host_ns_per_byte * self._mtu / (self._mtu + _HEADERS + _WIRE)
+        return 8 / self._host_ns_per_byte * self._mtu / (self._mtu + DATA_HEADERS_BYTES + _WIRE)
 
     def takes_ns(self, number: int) -> float:
         """How long a transfer takes."""
@@ -53,8 +56,8 @@ class Alone:
         src, dst = (self._hosts[end[number]] for end in (self._schedule.src, self._schedule.dst))
         links = self._links_between(self._leaf[src], self._leaf[dst])
         packets = max(1, -(-size // self._mtu))
-        whole = size + packets * (_HEADERS + _WIRE) + _RETH + _IMMEDIATE
-        one = whole if packets == 1 else self._mtu + _HEADERS + _WIRE
+        whole = size + packets * (DATA_HEADERS_BYTES + _WIRE) + _RETH + _IMMEDIATE
+        one = whole if packets == 1 else self._mtu + DATA_HEADERS_BYTES + _WIRE
         slowest = max(self._host_ns_per_byte, self._fabric_ns_per_byte if links else 0)
         hops_ns = one * (2 * self._host_ns_per_byte + links * self._fabric_ns_per_byte)
         delays_ns = 2 * self._host_delay_ns + links * self._fabric_delay_ns

@@ -51,6 +51,9 @@ def run(
     seed: Seed = None,
     out: Out = None,
     engine: Annotated[str, typer.Option("--engine", help="mininet or sim.")] = "mininet",
+    switch: Annotated[
+        str, typer.Option("--switch", help="soft (ours) or bmv2 (mininet).")
+    ] = "soft",
     dilation: Annotated[
         int | None,
         typer.Option("--dilation", min=1, help="Slow time down so many times (mininet)."),
@@ -73,6 +76,7 @@ def run(
         seed,
         out,
         engine=engine,
+        switch=switch,
         pcap=links,
         prompt=prompt,
         is_json=is_json,
@@ -268,27 +272,38 @@ def _run(
     engine: str,
     pcap: tuple[str, ...],
     prompt: bool,
+    switch: str = "soft",
     is_json: bool = False,
     dilation: int | None = None,
 ) -> None:
     """Check everything that can be checked, then run."""
     from lab import scenario, tools
-    from lab.engines import ENGINES, RunOptions
+    from lab.engines import ENGINES, SWITCHES, RunOptions
 
-    if engine not in ENGINES:
-        raise RunError(f"there is no engine '{engine}'", f"Choose one of {', '.join(ENGINES)}.")
+    for what, chosen_one, known in (("engine", engine, ENGINES), ("switch", switch, SWITCHES)):
+        if chosen_one not in known:
+            raise RunError(
+                f"there is no {what} '{chosen_one}'", f"Choose one of {', '.join(known)}."
+            )
+    if engine == "sim" and switch != "soft":
+        raise RunError(
+            "the simulator's switches are our own", "Leave --switch out, or --engine sim."
+        )
     if seed is not None:
         changes = (*changes, f"seed={seed}")
     chosen = scenario.load(name, changes)
     tools.require_compiler()
     if engine == "mininet":
         tools.require_emulation()
+        if switch == "bmv2":
+            tools.require_bmv2()
     elif prompt:
         raise RunError("the simulator has no prompt", "Leave --cli out, or the engine.")
     folder = _make_out(out, chosen.name)
     options = RunOptions(
         out=folder,
         engine=engine,
+        switch=switch,
         pcap=pcap,
         prompt=prompt,
         is_json=is_json,

@@ -18,16 +18,20 @@ _ANSWER_TIMEOUT_S = 60.0
 
 
 def read_counts(
-    targets: Iterable[Target], ports: Mapping[str, Iterable[int]]
+    targets: Iterable[Target], ports: Mapping[str, Iterable[int]], *, has_registers: bool = True
 ) -> dict[str, SwitchCounts]:
-    """What every switch has counted so far, at the ports named for it."""
+    """What every switch has counted so far, at the ports named for it.
+
+    How long queues stood still is in registers, which BMv2 does not offer over P4Runtime; it is 0
+    without them.
+    """
 
     async def read_one(target: Target) -> tuple[str, SwitchCounts]:
         options = fy.SwitchOptions(
             p4info=target.p4info, p4blob=target.program, device_id=target.device_id
         )
         async with fy.Switch(target.name, target.address, options) as switch:
-            return target.name, await _counts(switch, tuple(ports[target.name]))
+            return target.name, await _counts(switch, tuple(ports[target.name]), has_registers)
 
     async def read_all() -> dict[str, SwitchCounts]:
         return dict(await asyncio.gather(*map(read_one, targets)))
@@ -40,17 +44,19 @@ def read_counts(
         raise RunError(f"a switch would not tell its counters: {error}") from None
 
 
-async def _counts(switch: fy.Switch, ports: tuple[int, ...]) -> SwitchCounts:
+async def _counts(switch: fy.Switch, ports: tuple[int, ...], has_registers: bool) -> SwitchCounts:
     by_port = [fy.P4CounterEntry(name, index=port) for name in _BY_PORT for port in ports]
     by_queue = [
-        fy.P4CounterEntry(name, index=_queue(port, priority))
+        fy.P4CounterEntry(name, index=queue_index(port, priority))
         for name in _BY_QUEUE
         for port in ports
         for priority in _PRIORITIES
     ]
     reasons = [fy.P4CounterEntry("dropped", index=at) for at in range(len(DROP_REASONS))]
     pauses = [
-        fy.P4RegisterEntry("pause_total", index=_queue(port, LOSSLESS_PRIORITY)) for port in ports
+        fy.P4RegisterEntry(PAUSE_TOTAL, index=queue_index(port, LOSSLESS_PRIORITY))
+        for port in ports
+        if has_registers
     ]
     counters: dict[tuple[str, int], Traffic] = {}
     registers: dict[int, int] = {}
@@ -63,7 +69,7 @@ async def _counts(switch: fy.Switch, ports: tuple[int, ...]) -> SwitchCounts:
             registers[cell.index or 0] = int(cell.data)
 
     def packets(name: str, port: int) -> int:
-        return sum(counters[name, _queue(port, priority)].packets for priority in _PRIORITIES)
+        return sum(counters[name, queue_index(port, priority)].packets for priority in _PRIORITIES)
 
     return SwitchCounts(
         {
@@ -73,7 +79,7 @@ async def _counts(switch: fy.Switch, ports: tuple[int, ...]) -> SwitchCounts:
                 marked=counters["marked", port].packets,
                 xoff_sent=packets("xoff_sent", port),
                 xon_sent=packets("xon_sent", port),
-                paused_ns=registers[_queue(port, LOSSLESS_PRIORITY)],
+                paused_ns=registers.get(queue_index(port, LOSSLESS_PRIORITY), 0),
             )
             for port in ports
         },
@@ -85,9 +91,11 @@ async def _counts(switch: fy.Switch, ports: tuple[int, ...]) -> SwitchCounts:
     )
 
 
+PAUSE_TOTAL = "pause_total"
 _BY_PORT = ("received", "sent", "marked")
 _BY_QUEUE = ("xoff_sent", "xon_sent")
 
 
-def _queue(port: int, priority: int) -> int:
+def queue_index(port: int, priority: int) -> int:
+    """A queue's place in the program's arrays."""
     return port * len(_PRIORITIES) + priority

@@ -43,13 +43,13 @@ def run(
     try:
         with ExitStack() as stack:
             hosts = _start(experiment, emulation, program, dilation, stages, stack)
-            before = emulation.counts()
+            before = emulation.switches.counts()
             with stages("Sending") as stage:
                 ended = _Course(experiment, hosts, dilation, stage).run()
-            after = emulation.counts()
+            after = emulation.switches.counts()
             reports = {host: process.stop() for host, process in hosts.items()}
     except EndpointError as error:
-        emulation.check_switches()
+        emulation.switches.check()
         raise RunError(f"an endpoint failed: {error}") from None
     timeline = _timeline(experiment, reports)
     late_ns = max(report.lateness.p99_ns for report in reports.values())

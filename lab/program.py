@@ -5,14 +5,21 @@ Both are kept, by the content of all they are made from, so that only the first 
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from compiler import CompileError, compile_program
+from compiler import CompileError, CompileOptions, compile_program
 from lab.errors import LabError
 from lab.paths import FABRIC_PROGRAM, ROOT
 from switch.build import BuildError, cache_dir, digest, write_whole
 from switch.dataplane import Program
+
+P4C = "p4c-bm2-ss"
+_Compiler = Callable[[Path, tuple[str, ...]], tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +31,8 @@ class BuiltProgram:
 
 
 def build(out: Path, source: Path = FABRIC_PROGRAM) -> BuiltProgram:
-    """Compile a program into a folder."""
-    built = BuiltProgram(out / f"{source.stem}.json", out / f"{source.stem}.p4info.txtpb")
-    kept = cache_dir() / f"{source.stem}-{_ingredients(source)}"
-    texts = [kept.with_suffix(suffix) for suffix in (".json", ".p4info")]
-    if not all(text.exists() for text in texts):
-        for text, content in zip(texts, _compile(source), strict=True):
-            write_whole(text, content)
-    for text, file in zip(texts, (built.json, built.p4info), strict=True):
-        file.write_bytes(text.read_bytes())
+    """Compile a program into a folder, for our own switches."""
+    built = _kept(out, source, (), _compile)
     try:
         # Now, because a controller would not wait for the C compiler on a slow machine.
         Program.load(built.json)
@@ -41,18 +41,56 @@ def build(out: Path, source: Path = FABRIC_PROGRAM) -> BuiltProgram:
     return built
 
 
-def _ingredients(source: Path) -> str:
-    """A name for what a program is made from: its sources, and the compiler's."""
+def build_for_bmv2(out: Path, source: Path = FABRIC_PROGRAM) -> BuiltProgram:
+    """Compile a program into a folder, for switches whose queues cannot stand still.
+
+    By p4c where it is installed, by our compiler otherwise.
+    """
+    return _kept(out, source, ("PARKING",), _compile_with_p4c if has_p4c() else _compile)
+
+
+def has_p4c() -> bool:
+    """Whether BMv2's own compiler is on the PATH."""
+    return shutil.which(P4C) is not None
+
+
+def _kept(out: Path, source: Path, defines: tuple[str, ...], compiler: _Compiler) -> BuiltProgram:
+    """A program's files in a folder, compiled only if that was not done before."""
+    built = BuiltProgram(out / f"{source.stem}.json", out / f"{source.stem}.p4info.txtpb")
+    kept = cache_dir() / f"{source.stem}-{_ingredients(source, compiler.__name__, *defines)}"
+    texts = [kept.with_suffix(suffix) for suffix in (".json", ".p4info")]
+    if not all(text.exists() for text in texts):
+        for text, content in zip(texts, compiler(source, defines), strict=True):
+            write_whole(text, content)
+    for text, file in zip(texts, (built.json, built.p4info), strict=True):
+        file.write_bytes(text.read_bytes())
+    return built
+
+
+def _ingredients(source: Path, *words: str) -> str:
+    """A name for what a program is made from: its sources, the compiler's, and what it is told."""
     files = [*source.parent.glob("*.p4"), *(ROOT / "compiler").rglob("*.p[y4]")]
-    return digest(*(part for file in sorted(files) for part in (str(file), file.read_bytes())))
+    return digest(*words, *(part for f in sorted(files) for part in (str(f), f.read_bytes())))
 
 
-def _compile(source: Path) -> tuple[str, str]:
+def _compile(source: Path, defines: tuple[str, ...]) -> tuple[str, str]:
     """A program's BMv2 JSON and its P4Info as text."""
     from google.protobuf import text_format
 
     try:
-        compiled = compile_program(source)
+        compiled = compile_program(source, CompileOptions(defines=defines))
     except CompileError as error:
         raise LabError(f"{source.name} does not compile:\n{error}") from None
     return compiled.json_text, text_format.MessageToString(compiled.p4info)
+
+
+def _compile_with_p4c(source: Path, defines: tuple[str, ...]) -> tuple[str, str]:
+    """The same, by p4c."""
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder) / "made.json", Path(folder) / "made.p4info.txtpb"
+        words = [P4C, "--p4v", "16", "--Wdisable", *(f"-D{name}" for name in defines)]
+        words += ["-o", str(made[0]), "--p4runtime-files", str(made[1]), str(source)]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise LabError(f"{source.name} does not compile with {P4C}:\n{done.stderr.strip()}")
+        return made[0].read_text(), made[1].read_text()

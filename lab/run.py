@@ -73,7 +73,7 @@ def keep(experiment: Experiment, outcome: Outcome, options: RunOptions) -> Resul
         experiment,
         outcome,
         engine=options.engine,
-        switch="soft",
+        switch=options.switch,
         program=options.out / "fabric.json",
     )
     save(result, experiment, outcome, options.out)

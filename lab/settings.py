@@ -8,6 +8,7 @@ from lab.scenario import Scenario
 from topologies import Fabric, NodeKind
 from traffic.endpoint import EndpointConfig
 
+DATA_HEADERS_BYTES = 14 + 20 + 8 + 12 + 4  # of a data packet: Ethernet to BTH, and the ICRC
 HEADERS_BYTES = 200  # Ethernet to ICRC and what telemetry may add, above the path MTU
 GBPS = 1_000_000_000
 

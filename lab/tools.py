@@ -8,6 +8,8 @@ import shutil
 
 from lab.errors import MissingTool
 
+BMV2 = "simple_switch_grpc"
+BMV2_CLI = "simple_switch_CLI"
 _PROGRAMS = {
     # program -> the Debian package that brings it
     "mnexec": "mininet",
@@ -47,4 +49,17 @@ def require_compiler() -> None:
             "the switch turns P4 into native code and needs one",
             "Install one:  sudo apt-get install gcc libc6-dev"
             + ("   (or unset CC)" if wanted else ""),
+        )
+
+
+def require_bmv2() -> None:
+    """Fail with what to install, if BMv2 is not there."""
+    missing = [name for name in (BMV2, BMV2_CLI) if shutil.which(name) is None]
+    if missing:
+        raise MissingTool(
+            f"BMv2 is not installed here: there is no {' and no '.join(missing)} on the PATH",
+            "The p4lang project has packages for Debian and Ubuntu releases; as root:\n"
+            "    bash provision/p4lang.sh\n"
+            "installs them (p4lang-bmv2, p4lang-p4c) where they exist; `vagrant up` makes a\n"
+            "machine that has them. Without BMv2:  --switch soft",
         )

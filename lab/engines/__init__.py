@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ENGINES = ("mininet", "sim")
+SWITCHES = ("soft", "bmv2")  # of the Mininet engine
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,7 @@ class RunOptions:
 
     out: Path
     engine: str = "mininet"
+    switch: str = "soft"
     pcap: tuple[str, ...] = ()  # links to record; "all" for all of them
     prompt: bool = False
     is_json: bool = False  # the result is for a machine that reads our output

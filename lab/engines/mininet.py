@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from contextlib import ExitStack
 
-from lab import endpoints, program
+from lab import endpoints
 from lab.emulation import Emulation, PingResult
 from lab.engines import RunOptions
 from lab.experiment import Experiment
@@ -17,11 +17,12 @@ from lab.native_host import endpoint_program
 from lab.outcome import Outcome
 from lab.prompt import prompt
 from lab.running import Registration
+from lab.settings import DATA_HEADERS_BYTES
 from lab.show import Stages
+from lab.switches import KINDS, Setting, Switches
+from lab.switches.soft import SoftSwitches
 from lab.traffic import AllPairs
 from lab.workload import counters_of, host_plans, timeline_of
-
-_PACKETS_PER_S = 12_000  # that all hosts together may send, each of which crosses four links
 
 
 def run(
@@ -29,49 +30,59 @@ def run(
 ) -> Outcome | None:
     """Emulate an experiment; with a prompt instead of a measurement there is no outcome."""
     fabric = experiment.fabric
-    # All pairs is an exchange among scapy hosts, as fast as the machine lets them.
-    is_timed = not isinstance(experiment.scenario.traffic, AllPairs)
-    dilation = options.dilation or usual_dilation(experiment) if is_timed else 1
+    kind = KINDS[options.switch]
+    all_pairs = isinstance(experiment.scenario.traffic, AllPairs)
+    # Unless told otherwise, all pairs is an exchange among scapy hosts, as fast as they can.
+    is_timed = not all_pairs or options.dilation is not None or kind is not SoftSwitches
+    dilation = options.dilation or usual_dilation(experiment, kind) if is_timed else 1
     with stages("Compiling the fabric program"):
-        built = program.build(options.out)
+        built = kind.build_program(options.out)
         hosts_program = endpoint_program() if is_timed else None
+    switches = kind(
+        Setting(
+            fabric,
+            built,
+            logs=options.out / "logs",
+            pcaps=options.out / "pcaps" if options.pcap else None,
+            cable=experiment.port_cable if is_timed else None,
+            data_frame=experiment.scenario.link.mtu + DATA_HEADERS_BYTES,
+            dilation=dilation,
+        )
+    )
     with ExitStack() as stack:
-        emulation = Emulation(fabric, built, options.out, experiment.settings)
+        settings = kind.told(experiment.settings, dilation)
+        emulation = Emulation(fabric, switches, options.out, settings)
         stack.callback(emulation.take_down)
         with stages("Laying cables") as stage:
             emulation.lay_cables(experiment.scenario.link.mtu)
             stage.note = f"{len(fabric.hosts)} hosts, {len(fabric.links)} links"
         with stages("Starting switches") as stage:
-            emulation.start_switches(
-                options.out / "pcaps" if options.pcap else None,
-                cable=experiment.port_cable if is_timed else None,
-                dilation=dilation,
-            )
-            stage.note = f"{len(fabric.switches)} in one process"
+            stage.note = switches.start()
         with stages("Installing routes", len(fabric.switches)) as stage:
             emulation.install_routes(stage.advance)
         registration.furnish(
             emulation.host_pids(),
-            {target.name: (target.address, target.device_id) for target in emulation.targets},
+            {target.name: (target.address, target.device_id) for target in switches.targets},
         )
         if options.prompt:
             prompt(emulation.network, stages.console)
             return None
+        if all_pairs:
+            _ping(emulation, stages)
         if hosts_program is not None:
             return endpoints.run(experiment, emulation, hosts_program, dilation, stages)
-        _ping(emulation, stages)
         return _exchange(experiment, emulation, stages)
 
 
-def usual_dilation(experiment: Experiment) -> int:
+def usual_dilation(experiment: Experiment, kind: type[Switches]) -> int:
     """How much slower than the fabric's the emulator's time has to pass.
 
-    So much that all hosts sending at once are no more than a switch process and its neighbours can
+    So much that all hosts sending at once are no more than the switches and their neighbours can
     carry on two processors.
     """
     bps = sum(experiment.cable(link).rate_bps for link in experiment.host_links.values())
     packets_per_s = bps / 8 / experiment.scenario.link.mtu
-    return max(1, math.ceil(packets_per_s / _PACKETS_PER_S))
+    return max(1, math.ceil(packets_per_s / kind.PACKETS_PER_S))
 
 
 def _ping(emulation: Emulation, stages: Stages) -> PingResult:
@@ -89,9 +100,9 @@ def _exchange(experiment: Experiment, emulation: Emulation, stages: Stages) -> O
     """Exchange the messages of all pairs, and compare what switches counted before and after."""
     messages = len(experiment.schedule)
     with stages("One RoCEv2 message for every pair of hosts") as stage:
-        before = emulation.counts()
+        before = emulation.switches.counts()
         reports = emulation.exchange(host_plans(experiment))
-        after = emulation.counts()
+        after = emulation.switches.counts()
         stage.note = f"{messages} messages of {experiment.schedule.size[0]:,} bytes"
     timeline = timeline_of(experiment, reports)
     return Outcome(

@@ -1,0 +1,60 @@
+"""Processes that a run starts, listens to and ends."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+_STOP_S = 3.0
+
+
+def say(process: subprocess.Popen[str], line: str) -> None:
+    """Hand a process a line; if it is gone, whoever waits for its answer will notice."""
+    assert process.stdin is not None
+    try:
+        process.stdin.write(line + "\n")
+        process.stdin.flush()
+    except BrokenPipeError:
+        pass
+
+
+def stop(process: subprocess.Popen[Any]) -> None:
+    """End a process, gently at first."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(_STOP_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+    process.wait()
+
+
+def line_of(stream: IO[str], timeout_s: float, watch: Callable[[], None] = lambda: None) -> str:
+    """The next line of a pipe, without its end; empty if it closes or time is up.
+
+    ``watch`` is called now and then and may raise, when waiting on has become pointless.
+    """
+    deadline = time.monotonic() + timeout_s
+    received = b""
+    while not received.endswith(b"\n") and (left := deadline - time.monotonic()) > 0:
+        readable, _, _ = select.select([stream], [], [], min(left, 0.5))
+        if readable:
+            chunk = os.read(stream.fileno(), 1 << 16)
+            if not chunk:
+                return ""
+            received += chunk
+        else:
+            watch()
+    return received.decode().strip()
+
+
+def last_line(log: Path) -> str:
+    """What a process said last."""
+    lines = log.read_text(errors="replace").strip().splitlines() if log.exists() else []
+    return lines[-1] if lines else "it said nothing"

@@ -1,0 +1,98 @@
+"""What all kinds of switches have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from controller import LinkSpec, Settings, Target
+from lab.counts import read_counts
+from lab.outcome import SwitchCounts
+from lab.program import BuiltProgram
+from topologies import Fabric, Node
+
+_FIRST_GRPC_PORT = 50051
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where switches are to run, and how.
+
+    Given a folder for pcaps, they record what each of their ports receives and sends. Given what is
+    at the end of each port, they send no faster than that, in a time that is dilated.
+    """
+
+    fabric: Fabric
+    program: BuiltProgram
+    logs: Path
+    pcaps: Path | None = None
+    cable: Callable[[Node, int], LinkSpec] | None = None
+    data_frame: int = 0  # bytes of a full data packet without FCS
+    dilation: int = 1
+
+
+class Switches(ABC):
+    """A fabric's switches, as processes in the network namespace that holds their interfaces."""
+
+    PACKETS_PER_S: int  # that all hosts together may send, each of which crosses up to four links
+    CONTROL_QUEUE = 7  # that clones, such as pause frames, can leave by
+    REAL_TICK_NS: int | None = None  # the program's clock's; none: a nanosecond of the fabric's
+
+    @staticmethod
+    @abstractmethod
+    def build_program(out: Path) -> BuiltProgram:
+        """The fabric program as these switches want it."""
+
+    @classmethod
+    def told(cls, settings: Settings, dilation: int) -> Settings:
+        """What a controller needs to know of a fabric, for these switches."""
+        tick_ns = 1 if cls.REAL_TICK_NS is None else cls.REAL_TICK_NS / dilation
+        return replace(settings, tick_ns=tick_ns, control_queue=cls.CONTROL_QUEUE)
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+        self.targets = tuple(
+            Target(
+                name=switch.name,
+                address=f"127.0.0.1:{_FIRST_GRPC_PORT + index}",
+                device_id=index + 1,
+                p4info=setting.program.p4info,
+                program=setting.program.json,
+            )
+            for index, switch in enumerate(setting.fabric.switches)
+        )
+        setting.logs.mkdir(parents=True, exist_ok=True)
+        if setting.pcaps is not None:
+            setting.pcaps.mkdir(exist_ok=True)
+
+    @abstractmethod
+    def start(self) -> str:
+        """Start them, and wait until each of them listens; returns a word on them."""
+
+    @abstractmethod
+    def furnish(self) -> None:
+        """Do what could not be done before they had their program."""
+
+    @abstractmethod
+    def check(self) -> None:
+        """Fail if one of them is gone."""
+
+    @abstractmethod
+    def where_they_speak(self) -> str:
+        """What to tell a user who wants to know more."""
+
+    def counts(self) -> dict[Node, SwitchCounts]:
+        """Every switch's counters."""
+        self.check()
+        counts = read_counts(self.targets, self._ports())
+        return {switch: counts[switch.name] for switch in self.setting.fabric.switches}
+
+    def _ports(self) -> dict[str, tuple[int, ...]]:
+        fabric = self.setting.fabric
+        return {switch.name: tuple(fabric.ports(switch)) for switch in fabric.switches}
+
+    @abstractmethod
+    def stop(self) -> None:
+        """End them."""

@@ -1,0 +1,223 @@
+"""BMv2: a simple_switch_grpc for each switch.
+
+It takes the same program and the same plans as ours over P4Runtime, with two differences that the
+program and the controller know of: its tick is a microsecond of real time, and its queues cannot
+stand still, so that the program is compiled with parking (p4src/parking.p4). What P4Runtime has no
+words for goes through BMv2's own interface, by simple_switch_CLI: how deep queues are and how fast
+they are served, in packets a second, and reading registers.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import socket
+import subprocess
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from controller.settings import LOSSLESS_PRIORITY
+from controller.thresholds import WIRE_OVERHEAD
+from lab import program
+from lab.counts import PAUSE_TOTAL, queue_index, read_counts
+from lab.errors import RunError
+from lab.outcome import SwitchCounts
+from lab.processes import last_line, stop
+from lab.program import BuiltProgram
+from lab.switches.base import Setting, Switches
+from lab.tools import BMV2, BMV2_CLI
+from topologies import Node
+
+_FIRST_THRIFT_PORT = 9090
+_CPU_PORT = 510
+_START_S = 30.0
+_CLI_S = 30.0
+_QUEUE_PACKETS = 1 << 20  # the program's own limits are the limits
+_DATA_PRIORITIES = (0, LOSSLESS_PRIORITY)
+_HOLD_PORT = 256  # added to a port's number: see p4src/parking.p4
+
+
+class Bmv2Switches(Switches):
+    """One process for each switch."""
+
+    PACKETS_PER_S = 4_000
+    CONTROL_QUEUE = 0
+    REAL_TICK_NS = 1000
+
+    @staticmethod
+    def build_program(out: Path) -> BuiltProgram:
+        """Compiled with parking."""
+        return program.build_for_bmv2(out)
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(self) -> str:
+        """Start the processes."""
+        for number, switch in enumerate(self.setting.fabric.switches):
+            with self._log(switch.name).open("wb") as log:
+                self._processes[switch.name] = subprocess.Popen(
+                    self._words(number, switch),
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,  # Ctrl-C at the prompt is not meant for the switches
+                )
+        deadline = time.monotonic() + _START_S
+        for target in self.targets:
+            while not _listens(target.address):
+                self.check()
+                if time.monotonic() > deadline:
+                    raise RunError(
+                        f"{target.name} does not listen: {last_line(self._log(target.name))}",
+                        self.where_they_speak(),
+                    )
+                time.sleep(0.05)
+        compiler = program.P4C if program.has_p4c() else "closlab's compiler"
+        return f"{len(self.targets)} of BMv2, program by {compiler}"
+
+    def _words(self, number: int, switch: Node) -> list[str]:
+        setting, target = self.setting, self.targets[number]
+        ports = (f"{port}@{switch.interface(port)}" for port in setting.fabric.ports(switch))
+        return [
+            *(BMV2, "--no-p4", "--device-id", str(target.device_id)),
+            *(word for port in ports for word in ("-i", port)),
+            *("--thrift-port", str(_FIRST_THRIFT_PORT + number)),
+            *("--log-console", "--log-level", "warn"),
+            *(("--pcap", str(setting.pcaps)) if setting.pcaps else ()),
+            *("--", "--grpc-server-addr", target.address),
+            *("--priority-queues", "8", "--cpu-port", str(_CPU_PORT)),
+        ]
+
+    def furnish(self) -> None:
+        """Make queues as deep as may be needed, and as fast as the links."""
+        self._tell_all({switch: self._queue_commands(switch) for switch in self._switches})
+
+    def _queue_commands(self, switch: Node) -> Iterator[str]:
+        yield f"set_queue_depth {_QUEUE_PACKETS}"
+        for port in self.setting.fabric.ports(switch):
+            pace = self._packets_per_s(switch, port)
+            for priority in _DATA_PRIORITIES:
+                yield f"set_queue_rate {pace} {port} {priority}"
+            yield f"set_queue_rate {pace} {port | _HOLD_PORT}"
+
+    def _packets_per_s(self, switch: Node, port: int) -> int:
+        """A link's rate in packets of full size; 0, to BMv2, is no limit."""
+        if self.setting.cable is None:
+            return 0
+        bits = 8 * (self.setting.data_frame + WIRE_OVERHEAD)
+        rate_bps = self.setting.cable(switch, port).rate_bps
+        return max(1, round(rate_bps / bits / self.setting.dilation))
+
+    def check(self) -> None:
+        """Fail if a process is gone."""
+        for name, process in self._processes.items():
+            if process.poll() is not None:
+                raise RunError(
+                    f"BMv2 as {name} ended by itself (exit code {process.returncode}): "
+                    + last_line(self._log(name)),
+                    f"All it said is in {self._log(name)}",
+                )
+
+    def where_they_speak(self) -> str:
+        """Their logs."""
+        return f"All they said is in {self.setting.logs}/"
+
+    def counts(self) -> dict[Node, SwitchCounts]:
+        """Every switch's counters; how long queues were held is in registers."""
+        self.check()
+        counts = read_counts(self.targets, self._ports(), has_registers=False)
+        paused_ns = self._paused_ns()
+        return {
+            switch: dataclasses.replace(
+                counts[switch.name],
+                ports={
+                    port: dataclasses.replace(seen, paused_ns=paused_ns[switch, port])
+                    for port, seen in counts[switch.name].ports.items()
+                },
+            )
+            for switch in self._switches
+        }
+
+    def _paused_ns(self) -> dict[tuple[Node, int], int]:
+        index = {
+            (switch, port): queue_index(port, LOSSLESS_PRIORITY)
+            for switch in self._switches
+            for port in self.setting.fabric.ports(switch)
+        }
+        answers = self._tell_all(
+            {
+                switch: (
+                    f"register_read {PAUSE_TOTAL} {index[switch, port]}"
+                    for port in self.setting.fabric.ports(switch)
+                )
+                for switch in self._switches
+            }
+        )
+        ticks = {
+            (switch, int(cell)): int(value)
+            for switch, answer in answers.items()
+            for cell, value in re.findall(rf"{PAUSE_TOTAL}\[(\d+)\]\s*=\s*(\d+)", answer)
+        }
+        return {
+            place: ticks[place[0], cell] * self.REAL_TICK_NS // self.setting.dilation
+            for place, cell in index.items()
+        }
+
+    def stop(self) -> None:
+        """End the processes."""
+        for process in self._processes.values():
+            process.terminate()
+        for process in self._processes.values():
+            stop(process)
+
+    # --- BMv2's own interface -----------------------------------------------------------------
+
+    @property
+    def _switches(self) -> tuple[Node, ...]:
+        return self.setting.fabric.switches
+
+    def _log(self, name: str) -> Path:
+        return self.setting.logs / f"{name}.log"
+
+    def _tell_all(self, commands: dict[Node, Iterable[str]]) -> dict[Node, str]:
+        """Carry out commands on all switches; what they answered."""
+        with ThreadPoolExecutor() as pool:
+            answers = pool.map(self._tell, commands, commands.values())
+            return dict(zip(commands, answers, strict=True))
+
+    def _tell(self, switch: Node, commands: Iterable[str]) -> str:
+        port = _FIRST_THRIFT_PORT + self._switches.index(switch)
+        try:
+            done = subprocess.run(
+                [BMV2_CLI, "--thrift-port", str(port)],
+                input="\n".join(commands) + "\n",
+                capture_output=True,
+                text=True,
+                timeout=_CLI_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise RunError(
+                f"{switch} did not answer {BMV2_CLI} within {_CLI_S:.0f} s", self.where_they_speak()
+            ) from None
+        said = done.stdout + done.stderr
+        if done.returncode != 0 or "Invalid" in said or "Error" in said:
+            raise RunError(
+                f"{BMV2_CLI} could not tell {switch} about its queues: "
+                f"{said.strip().splitlines()[-1:]}",
+                "closlab needs a BMv2 with its Thrift interface, as the packages have it.",
+            )
+        return done.stdout
+
+
+def _listens(address: str) -> bool:
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=1).close()
+    except OSError:
+        return False
+    return True
