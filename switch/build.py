@@ -22,10 +22,12 @@ CFLAGS = (
     *("-std=gnu11", "-O2", "-g1", "-fPIC", "-shared", "-fno-plt", "-fno-semantic-interposition"),
     *("-Wall", "-Wextra"),
 )
-# A P4 program may well compare a field with itself, or a number with what it cannot be.
+# A P4 program may well compare a field with itself, or a number with what it cannot be, or compute
+# what it has no use for.
 PROGRAM_FLAGS = (
     *("-Wno-type-limits", "-Wno-tautological-compare", "-Wno-bool-compare", "-Wno-bool-operation"),
     *("-Wno-int-in-bool-context", "-Wno-parentheses-equality", "-Wno-overflow"),
+    "-Wno-unused-but-set-variable",
 )
 # For tests: -Werror, the sanitizers. Warnings are no errors to users, whose compiler may know more
 # of them than ours. Part of the cache key.

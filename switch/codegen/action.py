@@ -12,7 +12,8 @@ from .. import bmv2
 from ..place import JsonError
 from .expression import Exprs, Rep, cast
 from .names import c_string, comment, spoken
-from .unit import c_type, indent
+from .temporaries import SCALARS
+from .unit import c_type, indent, own_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -509,6 +510,9 @@ def emit_action(unit: Unit, index: int) -> str:
     scope = ("h", "a") if params else ("h",)
     unused = (n for n in scope if not re.search(rf"\b{n}\b(?=->|[,)])", text))
     parts += [f"    (void){n};\n" for n in unused]
+    for field in unit.temporaries.get(index, ()):
+        variable = own_name(unit.fields[unit.program.headers[SCALARS].type.name, field.name])
+        parts.append(f"    {c_type(field.width, field.is_signed)} {variable} = {{0}};\n")
     parts.append(trace_call(action.name, params))
     body_text = indent(text).replace("    step_", "step_")
     parts.append(f"{body_text}\n}}" if text else "}")

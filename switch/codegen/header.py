@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .bits import load, pieces, store
+from .temporaries import SCALARS
 from .unit import WIDE_BITS, Unit, c_type
 
 if TYPE_CHECKING:
@@ -23,7 +24,11 @@ def emit_structs(unit: Unit) -> str:
 def struct(unit: Unit, header_type: HeaderType) -> str:
     """The struct of a header type."""
     lines = [f"struct {unit.types[header_type.name]} {{"]
+    scalars = unit.program.headers.get(SCALARS)
+    is_scalars = scalars is not None and scalars.type is header_type
     for field in header_type.fields:
+        if is_scalars and field.name in unit.local_names:
+            continue
         name = unit.fields[header_type.name, field.name]
         if field.is_varbit:
             lines.append(f"    uint8_t {name}[{max(field.width // 8, 1)}];")

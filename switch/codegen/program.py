@@ -282,10 +282,18 @@ def priority(unit: Unit) -> list[str]:
 
 
 def field_lists(unit: Unit) -> str:
-    """Resetting metadata, and the fields that copies of a packet keep."""
+    """Clearing all, resetting metadata, and the fields that copies of a packet keep."""
     program = unit.program
     metadata = [h for h in program.headers.values() if h.is_metadata]
     lines = [
+        "static void clear(void *phv)",
+        "{",
+        "    struct phv *h = phv;",
+        f"    memset(h, 0, {unit.cleared_bytes});",
+        *(f"    {path}.is_valid = false;" for path, _ in unit.long_headers),
+        *(f"    {path}.{name}_bits = 0;" for path, name in unit.long_headers),
+        "}",
+        "",
         "static void reset_metadata(void *phv)",
         "{",
         "    struct phv *h = phv;",
@@ -432,6 +440,7 @@ def descriptions(unit: Unit, name: str) -> str:
         "    .egress = run_egress,",
         "    .deparse = run_deparse,",
         "    .priority = queue_priority,",
+        "    .clear = clear,",
         "    .reset_metadata = reset_metadata,",
         "    .copy_list = copy_list,",
         "    .digest = digest_sample_of,",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..layout import cell_bytes
 from .names import Names
+from .temporaries import SCALARS, temporaries
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -34,6 +35,8 @@ class Unit:
     fields: dict[tuple[str, str], str] = field(default_factory=dict)  # (header type, field)
     paths: dict[str, str] = field(default_factory=dict)  # header instance to lvalue
     members: list[str] = field(default_factory=list)  # declarations of struct phv
+    long_headers: list[tuple[str, str]] = field(default_factory=list)  # lvalue, its varbit field
+    cleared_bytes: str = "sizeof *h"  # of struct phv, before the first of those
     stacks: dict[str, str] = field(default_factory=dict)
     union_stacks: dict[str, str] = field(default_factory=dict)
     siblings: dict[str, list[str]] = field(default_factory=dict)  # union member to the others
@@ -47,8 +50,12 @@ class Unit:
     calculations: dict[str, str] = field(default_factory=dict)
     value_sets: dict[str, str] = field(default_factory=dict)
     profiles: dict[str, str] = field(default_factory=dict)
+    temporaries: dict[int, tuple[Field, ...]] = field(init=False)  # by action's number
+    local_names: set[str] = field(init=False)  # of all temporaries: fields of `scalars`
 
     def __post_init__(self) -> None:
+        self.temporaries = temporaries(self.program)
+        self.local_names = {f.name for own in self.temporaries.values() for f in own}
         self.name_types()
         self.name_headers()
         self.name_objects()
@@ -84,12 +91,16 @@ class Unit:
             for i, header in enumerate(stack.headers):
                 self.paths[header] = f"h->{name}[{i}]"
                 placed.add(header)
-        for instance in self.program.headers.values():
-            if instance.name in placed:
-                continue
+        alone = [h for h in self.program.headers.values() if h.name not in placed]
+        # Those of variable length come last: the bytes they might hold need no clearing.
+        for instance in sorted(alone, key=lambda h: h.type.varbit is not None):
             name = names.new(instance.name)
-            self.paths[instance.name] = f"h->{name}"
+            path = self.paths[instance.name] = f"h->{name}"
             self.members.append(f"struct {self.types[instance.type.name]} {name};")
+            if (varbit := instance.type.varbit) is not None:
+                if not self.long_headers:
+                    self.cleared_bytes = f"offsetof(struct phv, {name})"
+                self.long_headers.append((path, self.fields[instance.type.name, varbit.name]))
         for union in self.program.unions.values():
             in_union = [h for _, h in union.members]
             for h in in_union:
@@ -131,9 +142,12 @@ class Unit:
         self.profiles = unique(program.profiles)
 
     def field_path(self, header: str, name: str) -> str:
-        """The lvalue of a header's field."""
+        """The lvalue of a header's field; of one that is an action's own, its variable."""
         type_name = self.program.headers[header].type.name
-        return f"{self.paths[header]}.{self.fields[type_name, name]}"
+        c_name = self.fields[type_name, name]
+        if header == SCALARS and name in self.local_names:
+            return own_name(c_name)
+        return f"{self.paths[header]}.{c_name}"
 
     def standard(self, name: str) -> tuple[str, Field] | None:
         """The lvalue of a field the switch knows of, if the program has it."""
@@ -141,6 +155,11 @@ class Unit:
         if ref is None:
             return None
         return self.field_path(ref.header, ref.field), self.program.field_of(ref)
+
+
+def own_name(field_name: str) -> str:
+    """The C variable of a temporary: nothing else in scope ends in an underscore."""
+    return f"{field_name}_"
 
 
 def unique(names: Iterable[str]) -> dict[str, str]:

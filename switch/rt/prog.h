@@ -9,7 +9,7 @@
 
 #include "pkt.h"
 
-#define SW_PROGRAM_ABI 4
+#define SW_PROGRAM_ABI 5
 
 struct sw;
 struct sw_table;
@@ -141,6 +141,7 @@ struct sw_program {
     void (*deparse)(struct sw_run *run); /* checksums updated; headers in front of the payload */
 
     uint8_t (*priority)(const void *phv);       /* the queue it wants */
+    void (*clear)(void *phv);                   /* as it is before a packet is looked at */
     void (*reset_metadata)(void *phv);          /* user metadata and the standard one */
     void (*copy_list)(uint32_t list, void *to, const void *from); /* a field list's fields */
     void (*digest)(uint32_t digest, const void *phv, uint8_t *sample);

@@ -408,7 +408,7 @@ static void clone_ingress(struct sw *sw, struct sw_run *run, const struct pkt *p
         return;
     }
     memcpy(clone->frame, p->frame, p->frame_len);
-    memset(clone->phv, 0, program->phv_size);
+    program->clear(clone->phv);
     clone->ingress_port = p->ingress_port;
     clone->ingress_ns = p->ingress_ns;
     clone->absent = p->absent;
@@ -451,7 +451,7 @@ static void go_again(struct sw *sw, struct pkt *p, uint32_t list, enum pkt_type 
         return;
     }
     memcpy(fresh->frame, frame, len);
-    memset(fresh->phv, 0, program->phv_size);
+    program->clear(fresh->phv);
     program->copy_list(list, fresh->phv, p->phv);
     fresh->type = (uint8_t)type;
     fresh->ingress_port = p->ingress_port;
@@ -572,7 +572,7 @@ void sw_receive_cut(struct sw *sw, uint32_t number, const void *frame, uint32_t 
         return;
     }
     memcpy(p->frame, frame, len);
-    memset(p->phv, 0, program->phv_size);
+    program->clear(p->phv);
     p->ingress_port = (uint16_t)number;
     p->ingress_ns = now;
     p->absent = absent;

@@ -85,7 +85,8 @@ def least(costs: Iterable[float], enough: float = 0) -> float:
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_packet_costs_no_more_than_it_may(name: str) -> None:
-    tries = (cost(*CASES[name], size=1088) for _ in range(20))
+    # Short ones, so that some fall between what else the machine does.
+    tries = (cost(*CASES[name], size=1088, packets=1 << 15) for _ in range(60))
     assert least(tries, enough=MOST_NS) <= MOST_NS
 
 
