@@ -11,7 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import finsy as fy
 
@@ -112,14 +112,19 @@ async def reconcile(switch: fy.Switch, plan: Plan) -> Changes:
 
 async def write_changes(switch: fy.Switch, difference: Changes) -> None:
     """Write a difference, in batches: what is referred to before what refers to it."""
-    writes = (
+    writes = writes_of(difference)
+    for at in range(0, len(writes), _ENTITIES_PER_WRITE):
+        await switch.write(writes[at : at + _ENTITIES_PER_WRITE])
+
+
+def writes_of(difference: Changes) -> tuple[Any, ...]:
+    """A difference in finsy's words, in the order in which it can be written."""
+    return (
         *(+to_finsy(entity) for entity in difference.add if not _is_default(entity)),
         *(~to_finsy(entity) for entity in difference.add if _is_default(entity)),
         *(~to_finsy(entity) for entity in difference.change),
         *(-to_finsy(entity) for entity in difference.remove),
     )
-    for at in range(0, len(writes), _ENTITIES_PER_WRITE):
-        await switch.write(writes[at : at + _ENTITIES_PER_WRITE])
 
 
 async def read_plan(switch: fy.Switch, wanted: Plan = ()) -> Plan:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ from mininet.log import setLogLevel
 from mininet.net import Mininet
 
 from controller import ControllerError, Settings, install, plans_of
+from controller.routes import Cable
 from lab.errors import RunError
 from lab.processes import last_line, line_of, say, stop
 from lab.settings import HEADERS_BYTES
@@ -53,10 +54,15 @@ class Emulation:
         setLogLevel("critical")  # Mininet complains about limits no capsule may set; errors raise
         self._network = build_network(self.fabric, path_mtu + HEADERS_BYTES)
 
-    def install_routes(self, done: Callable[[str], None]) -> None:
-        """Give every switch its program and its plan."""
+    def install_routes(
+        self,
+        done: Callable[[str], None] = lambda _: None,
+        *,
+        dead: Collection[Cable] = frozenset(),
+    ) -> None:
+        """Give every switch its program and its plan, or what is new of it."""
         try:
-            install(self.switches.targets, plans_of(self.fabric, self._settings), done)
+            install(self.switches.targets, plans_of(self.fabric, self._settings, dead), done)
         except ControllerError as error:
             self.switches.check()
             raise RunError(str(error), self.switches.where_they_speak()) from None

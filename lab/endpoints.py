@@ -12,8 +12,8 @@ from controller.settings import LOSSLESS_PRIORITY
 from lab.emulation import Emulation
 from lab.errors import RunError
 from lab.experiment import Experiment
+from lab.faults import Reroute, Turn, events_of
 from lab.outcome import Fidelity, Outcome
-from lab.scenario import Fault
 from lab.show import Stage, Stages
 from topologies import Node
 from traffic.collectives import Timeline
@@ -45,7 +45,7 @@ def run(
             hosts = _start(experiment, emulation, program, dilation, stages, stack)
             before = emulation.switches.counts()
             with stages("Sending") as stage:
-                ended = _Course(experiment, hosts, dilation, stage).run()
+                ended = _Course(experiment, emulation, hosts, dilation, stage).run()
             after = emulation.switches.counts()
             reports = {host: process.stop() for host, process in hosts.items()}
     except EndpointError as error:
@@ -101,19 +101,21 @@ class _Course:
     def __init__(
         self,
         experiment: Experiment,
+        emulation: Emulation,
         hosts: dict[Node, EndpointProcess],
         dilation: int,
         stage: Stage,
     ) -> None:
+        self._emulation = emulation
         self._hosts = hosts
         self._dilation = dilation
         self._stage = stage
         self._limit_ns = experiment.scenario.limit_ns
-        self._links = {link.name: link for link in experiment.fabric.links}
-        self._faults = deque(sorted(experiment.scenario.faults, key=lambda fault: fault.at_ns))
+        self._events = deque(events_of(experiment.scenario, experiment.fabric))
 
     def run(self) -> str | None:
         """Start all, and wait for all; why that was not the end, if it was not."""
+        self._let_happen(0)
         epoch_ns = time.monotonic_ns() + _HEAD_START_NS
         for process in self._hosts.values():
             process.start(epoch_ns)
@@ -124,8 +126,7 @@ class _Course:
                 real_ns = time.monotonic_ns() - epoch_ns
                 now_ns = real_ns // self._dilation
                 self._stage.tell(f"{max(0, now_ns) / 1e6:.3f} ms of the fabric's time")
-                while self._faults and self._faults[0].at_ns <= now_ns:
-                    self._happen(self._faults.popleft())
+                self._let_happen(now_ns)
                 if now_ns > self._limit_ns or real_ns > _MOST_REAL_S * 1e9:
                     return f"the limit of {max(0, now_ns):,} ns was reached"
                 if gave_up_at is None and any(p.qp_errors for p in self._hosts.values()):
@@ -136,10 +137,15 @@ class _Course:
             return "interrupted"
         return None
 
-    def _happen(self, fault: Fault) -> None:
-        link = self._links[fault.link]
-        words = ["ip", "link", "set", link.b.interface(link.b_port), fault.action]
-        subprocess.run(words, check=False, capture_output=True)
+    def _let_happen(self, now_ns: int) -> None:
+        while self._events and self._events[0].at_ns <= now_ns:
+            match self._events.popleft():
+                case Turn(link=link, is_up=is_up):
+                    state = "up" if is_up else "down"
+                    words = ["ip", "link", "set", link.b.interface(link.b_port), state]
+                    subprocess.run(words, check=False, capture_output=True)
+                case Reroute(dead=dead):
+                    self._emulation.install_routes(dead=dead)
 
 
 def _timeline(experiment: Experiment, reports: dict[Node, EndpointReport]) -> Timeline:

@@ -47,16 +47,13 @@ class Experiment:
         """Work out a scenario."""
         fabric = scenario.topology.build()
         workload = make_workload(scenario.traffic, scenario.site(fabric))
-        if workload.port_shares:
-            rate_bps = controller_settings(scenario, fabric).host_link.rate_bps
-            fabric = _slowed(
-                fabric,
-                {
-                    fabric.hosts[number]: Speed(rate_bps=round(rate_bps * share))
-                    for number, share in workload.port_shares.items()
-                },
-            )
-        return cls(scenario, fabric, controller_settings(scenario, fabric), workload)
+        settings = controller_settings(scenario, fabric)
+        shares = {
+            f"{host}-{fabric.leaf_of(host)}": workload.port_shares[number]
+            for number, host in enumerate(fabric.hosts)
+            if number in workload.port_shares
+        } | scenario.link.slow
+        return cls(scenario, _slowed(fabric, settings, shares), settings, workload)
 
     @property
     def schedule(self) -> Schedule:
@@ -109,7 +106,9 @@ class Experiment:
         host = self.fabric.hosts[rank]
         rate_bps = self.cable(self.host_links[host]).rate_bps
         return EndpointPlan(
-            config=endpoint_config(self.scenario, rate_bps, carries_payload=carries_payload),
+            config=endpoint_config(
+                self.scenario, host.name, rate_bps, carries_payload=carries_payload
+            ),
             queue_pairs=tuple(self._queue_pair(path, rank) for path in self._paths_of[rank]),
             transfers=tuple(self._transfer(rank, part) for part in local_part(self.schedule, rank)),
         )
@@ -159,12 +158,17 @@ class Experiment:
 _ROCE_PRIORITY = 3
 
 
-def _slowed(fabric: Fabric, speeds: Mapping[Node, Speed]) -> Fabric:
-    """The same fabric with some hosts' cables of another speed."""
+def _slowed(fabric: Fabric, settings: Settings, shares: Mapping[str, float]) -> Fabric:
+    """The same fabric with some links at a share of their rate."""
+    if not shares:
+        return fabric
     copy = Fabric()
     for link in fabric.links:
-        if link.a.kind is NodeKind.HOST:
-            copy.add_host(link.a, link.b, speeds.get(link.a, link.speed))
+        usual = settings.fabric_link if link.joins_switches else settings.host_link
+        share = shares.get(link.name)
+        speed = link.speed if share is None else Speed(rate_bps=round(usual.rate_bps * share))
+        if link.joins_switches:
+            copy.add_link(link.a, link.b, speed)
         else:
-            copy.add_link(link.a, link.b, link.speed)
+            copy.add_host(link.a, link.b, speed)
     return copy

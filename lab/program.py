@@ -34,8 +34,9 @@ def build(out: Path, source: Path = FABRIC_PROGRAM) -> BuiltProgram:
     """Compile a program into a folder, for our own switches."""
     built = _kept(out, source, (), _compile)
     try:
-        # Now, because a controller would not wait for the C compiler on a slow machine.
-        Program.load(built.json)
+        # Now, because a controller would not wait for the C compiler on a slow machine; and as
+        # bytes, as switches are given it, because to build it under another name is to build anew.
+        Program.load(built.json.read_bytes())
     except BuildError as error:
         raise LabError(f"{source.name} cannot be built as native code:\n{error}") from None
     return built

@@ -151,6 +151,7 @@ class Result(_Part):
     gpu_utilisation: float | None = None
     collective: CollectiveResult | None = None
     flows: Flows
+    parts: dict[str, Flows] | None  # the same of each part of the traffic, if it has several
     drops: Drops
     ecn: Ecn
     pfc: Pfc
@@ -234,11 +235,20 @@ def _messages(experiment: Experiment) -> Iterator[int]:
     return (number for number, (src, dst) in enumerate(ends) if src != dst)
 
 
+def _part_of(experiment: Experiment, number: int) -> str:
+    """What a message belongs to: a job, or flows by their name."""
+    activity = experiment.schedule.activities[experiment.schedule.activity[number]]
+    return activity.job or activity.name
+
+
 def assemble(
     experiment: Experiment, outcome: Outcome, *, engine: str, switch: str, program: Path
 ) -> Result:
     """Put a run's result together from what was seen of it."""
     alone = Alone(experiment)
+    parts: dict[str, list[int]] = {}
+    for number in _messages(experiment):
+        parts.setdefault(_part_of(experiment, number), []).append(number)
     measures = Measures(
         experiment.schedule, outcome.timeline, alone.alpha_ns, alone.payload_rate_gbps
     )
@@ -260,7 +270,10 @@ def assemble(
         steps=_steps(job),
         gpu_utilisation=(job.gpu_utilisation or None) if job else None,
         collective=_collective(measures),
-        flows=_flows(experiment, outcome, alone),
+        flows=_flows(_messages(experiment), outcome, alone),
+        parts={name: _flows(numbers, outcome, alone) for name, numbers in parts.items()}
+        if len(parts) > 1
+        else None,
         drops=_drops(outcome),
         ecn=Ecn(marked_packets=sum(port.marked for _, _, port in _ports(outcome))),
         pfc=_pfc(experiment, outcome),
@@ -304,9 +317,9 @@ def _collective(measures: Measures) -> CollectiveResult | None:
     )
 
 
-def _flows(experiment: Experiment, outcome: Outcome, alone: Alone) -> Flows:
+def _flows(messages: Iterable[int], outcome: Outcome, alone: Alone) -> Flows:
     times, slowdowns, count = [], [], 0
-    for number in _messages(experiment):
+    for number in messages:
         count += 1
         start, end = outcome.timeline.start_ns[number], outcome.timeline.end_ns[number]
         if NEVER not in (start, end):

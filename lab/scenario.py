@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import (
@@ -18,6 +18,7 @@ from pydantic import (
     SerializeAsAny,
     ValidationError,
     field_validator,
+    model_validator,
 )
 
 from controller import Policy, SettingsError
@@ -31,7 +32,7 @@ from traffic.endpoint import Recovery
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
 class LeafSpine(_Section):
@@ -39,8 +40,11 @@ class LeafSpine(_Section):
 
     kind: Literal["leaf-spine"] = "leaf-spine"
     leaves: int = 4
+    """Switches that hosts hang at."""
     spines: int = 2
+    """Switches that join the leaves: as many ways as these lead from leaf to leaf."""
     hosts_per_leaf: int = 2
+    """Hosts at each leaf, counted h1, h2 ... leaf by leaf."""
 
     def build(self) -> Fabric:
         """The fabric this describes."""
@@ -52,7 +56,9 @@ class FatTree(_Section):
 
     kind: Literal["fat-tree"]
     k: int = 4
+    """Ports of a switch, an even number."""
     hosts_per_leaf: int | None = None
+    """Hosts at each leaf; without it k/2, which is non-blocking."""
 
     def build(self) -> Fabric:
         """The fabric this describes."""
@@ -64,16 +70,20 @@ class Rail(_Section):
 
     kind: Literal["rail"]
     servers: int = 4
+    """How many, evenly spread over the pods."""
     rails: int = 4
+    """GPUs in each, and leaves in a pod: GPU n of every server hangs at leaf n."""
     spines: int = 2
+    """Switches that join the rails."""
     pods: int = 1
+    """Groups of servers, each with leaves of its own."""
 
     def build(self) -> Fabric:
         """The fabric this describes."""
         return rail(self.servers, self.rails, self.spines, self.pods)
 
 
-_TOPOLOGIES: dict[str, type[_Section]] = {
+TOPOLOGIES: dict[str, type[_Section]] = {
     "leaf-spine": LeafSpine, "fat-tree": FatTree, "rail": Rail,
 }  # fmt: skip
 Topology = LeafSpine | FatTree | Rail
@@ -83,92 +93,152 @@ class LinkSettings(_Section):
     """Cables; those between switches are like those to hosts unless they are given."""
 
     rate_gbps: float = Field(default=100, ge=0.001, le=10_000)
+    """The rate of a link."""
     delay_ns: DurationNs = Field(default=1000, ge=0, le=10**9)
+    """How long a bit takes from one end to the other."""
     fabric_rate_gbps: float | None = Field(default=None, ge=0.001, le=10_000)
+    """The rate of links between switches, if it differs."""
     fabric_delay_ns: DurationNs | None = Field(default=None, ge=0, le=10**9)
-    mtu: int = Field(default=4096, ge=256, le=9000, multiple_of=8)  # the path MTU: payload bytes
+    """The delay of links between switches, if it differs."""
+    mtu: int = Field(default=4096, ge=256, le=9000, multiple_of=8)
+    """The path MTU: payload bytes in a packet."""
+    slow: dict[str, Annotated[float, Field(gt=0, le=1)]] = {}
+    """Links that have only a share of their rate, such as {leaf1-spine1: 0.25}."""
 
 
 class BufferSettings(_Section):
     """A switch's memory, shared by its ports."""
 
     bytes: Size = Field(default=4_000_000, ge=1)
-    alpha: float = 0.125  # the share of what is free that one queue may take; a power of two
+    """How much there is, headroom included."""
+    alpha: float = 0.125
+    """The share of what is free that one queue may take; a power of two."""
 
 
 class PfcSettings(_Section):
     """Priority flow control for RoCEv2's priority."""
 
     enabled: bool = True
-    headroom: Size | None = None  # a port; none: what its link needs
-    xon_gap: Size | None = None  # bytes XON lies below XOFF; none: two frames
-    response_ns: DurationNs = Field(default=4000, ge=0, le=10**9)  # that headroom grants senders
-    watchdog_ns: DurationNs = Field(default=10_000_000, ge=0, le=10**12)  # 0: no watchdog
+    """Whether switches pause whoever fills them, so that nothing is lost."""
+    headroom: Size | None = None
+    """Memory a port has for what arrives after a pause; without it what its link needs."""
+    xon_gap: Size | None = None
+    """How far a queue must sink below XOFF to resume; without it two frames."""
+    response_ns: DurationNs = Field(default=4000, ge=0, le=10**9)
+    """How long senders may take to obey; headroom allows for it."""
+    watchdog_ns: DurationNs = Field(default=10_000_000, ge=0, le=10**12)
+    """A queue paused without a break for longer is let go and its packets dropped; 0: never."""
 
 
 class EcnSettings(_Section):
     """Marking, by the length of the queue a packet leaves."""
 
     enabled: bool = True
+    """Whether switches mark; only transport.cc does something about it."""
     kmin: Size = Field(default=100_000, ge=0)
+    """The queue from which on packets may be marked."""
     kmax: Size = Field(default=400_000, ge=1)
+    """The queue from which on all of them are."""
     pmax: float = Field(default=0.2, ge=0, le=1)
+    """The probability of a mark just below kmax; it rises from 0 at kmin."""
 
 
 class LoadBalancing(_Section):
     """How a switch chooses among equally good next hops."""
 
     policy: Policy = Policy.ECMP
+    """ecmp, flowlet, dlb, conga or spray: p4src/path.p4 says what each does."""
     flowlet_gap_ns: DurationNs = Field(default=50_000, ge=1, le=10**9)
+    """How long a flow must rest before it may take another path."""
 
 
 class TransportSettings(_Section):
     """How adapters recover from loss and what they do about congestion."""
 
     recovery: Recovery = Recovery.GO_BACK_N
+    """What a loss costs: go-back-0 (the message again), go-back-n, or selective."""
     cc: Literal["none", "dcqcn"] = "none"
-    dcqcn: Literal["paper", "hpcc-paper", "conweave"] = "paper"  # the profile
-    window: int = Field(default=512, ge=1, le=1 << 20)  # packets in flight a queue pair
+    """What a sender does about marks: nothing, or DCQCN."""
+    dcqcn: Literal["paper", "hpcc-paper", "conweave"] = "paper"
+    """DCQCN's parameters, by who published them."""
+    window: int = Field(default=512, ge=1, le=1 << 20)
+    """Packets a queue pair may have in flight."""
     rto_ns: DurationNs = Field(default=4_194_304, ge=1000, le=10**12)
+    """Without an answer for this long a sender starts again from what was acknowledged."""
     retry_limit: int = Field(default=7, ge=0, le=250)
+    """Time-outs in a row before a queue pair gives up."""
 
 
 class LossSettings(_Section):
-    """Data packets lost at random where they arrive.
-
-    On the links named, both ways; without names on the last link to each host, so that every packet
-    runs the risk once.
-    """
+    """Data packets lost at random where they arrive."""
 
     rate: float = Field(default=0, ge=0, le=1)
+    """The probability that a packet is lost."""
     links: tuple[str, ...] = ()
+    """Where, both ways; without names on the last link to each host: every packet once."""
 
 
 class Fault(_Section):
-    """Something that happens to a link at a time."""
+    """Something that happens at a time."""
 
     at_ns: DurationNs = Field(ge=0)
-    link: str
-    action: Literal["down", "up"]
+    """When; a cable that dies at 0 was dead before, and routes lead round it from the start."""
+    action: Literal["down", "up", "storm"]
+    """A link goes down, or up again, or a host's adapter sends nothing but pause frames."""
+    link: str | None = None
+    """Which link goes down or up, such as leaf1-spine2."""
+    host: str | None = None
+    """Which host storms."""
+    for_ns: DurationNs | None = Field(default=None, ge=1)
+    """How long it lasts; without it for good. A storm always ends."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Fault:
+        wanted, other = ("host", "link") if self.action == "storm" else ("link", "host")
+        if getattr(self, wanted) is None or getattr(self, other) is not None:
+            raise ValueError(f"{self.action} happens to a {wanted}: name that, and no {other}")
+        if self.action == "storm" and self.for_ns is None:
+            raise ValueError("say how long the storm lasts: for_ns")
+        if self.action == "up" and self.for_ns is not None:
+            raise ValueError("a link that goes up stays up: leave out for_ns")
+        return self
 
 
 class Scenario(_Section):
     """One experiment."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")
+    """What it is called."""
     about: str = ""
+    """What it shows and what to watch."""
     topology: Topology = LeafSpine()
+    """Which switches and hosts there are, and how they are cabled."""
     link: LinkSettings = LinkSettings()
+    """What cables are like."""
     buffer: BufferSettings = BufferSettings()
+    """What memory switches have."""
     pfc: PfcSettings = PfcSettings()
+    """Priority flow control: pause frames instead of losses."""
     ecn: EcnSettings = EcnSettings()
+    """Explicit congestion notification: marks instead of losses."""
     lb: LoadBalancing = LoadBalancing()
+    """Load balancing: which of several ways a packet takes."""
     transport: TransportSettings = TransportSettings()
+    """What adapters do."""
     traffic: SerializeAsAny[Spec] = AllPairs()
+    """Who sends what to whom, and when."""
+    tenants: dict[str, tuple[str, ...]] = {}
+    """Hosts by tenant, such as {blue: [h1, h2]}: packets between tenants are dropped."""
     loss: LossSettings = LossSettings()
+    """Packets lost as a bad cable loses them."""
     faults: tuple[Fault, ...] = ()
-    limit_ns: DurationNs = Field(default=10**10, ge=1)  # when a run that goes nowhere is ended
+    """What happens meanwhile."""
+    reroute_ns: DurationNs | None = Field(default=None, ge=0, le=10**12)
+    """How long the controller takes to lead routes round a dead cable; without it never."""
+    limit_ns: DurationNs = Field(default=10**10, ge=1)
+    """When a run that goes nowhere is ended."""
     seed: int = Field(default=1, ge=0, lt=2**32)
+    """All that is random follows from it."""
 
     @field_validator("topology", mode="before")
     @classmethod
@@ -177,13 +247,13 @@ class Scenario(_Section):
         if not isinstance(data, dict):
             return data
         kind = data.get("kind", "leaf-spine")
-        if kind not in _TOPOLOGIES:
-            known = list(_TOPOLOGIES)
+        if kind not in TOPOLOGIES:
+            known = list(TOPOLOGIES)
             raise ScenarioError(f"topology.kind: there is no '{kind}'" + _nearest(str(kind), known))
         try:
-            return _TOPOLOGIES[kind].model_validate(data)
+            return TOPOLOGIES[kind].model_validate(data)
         except ValidationError as error:
-            raise ScenarioError(_explain(error, _TOPOLOGIES[kind], "topology.")) from None
+            raise ScenarioError(_explain(error, TOPOLOGIES[kind], "topology.")) from None
 
     @field_validator("traffic", mode="before")
     @classmethod
@@ -246,12 +316,24 @@ def check(scenario: Scenario) -> None:
 
     fabric = scenario.topology.build()
     links = {link.name for link in fabric.links}
-    for link in (*scenario.loss.links, *(fault.link for fault in scenario.faults)):
+    faults = scenario.faults
+    named = (fault.link for fault in faults if fault.link)
+    for link in (*scenario.loss.links, *scenario.link.slow, *named):
         if link not in links:
             raise ScenarioError(
                 f"there is no link '{link}' in this fabric" + _nearest(link, sorted(links)),
                 "A link is named after its ends, the one nearer to the hosts first: leaf1-spine2.",
             )
+    hosts = [host.name for host in fabric.hosts]
+    tenants = [host for members in scenario.tenants.values() for host in members]
+    for host in (*tenants, *(fault.host for fault in faults if fault.host)):
+        if host not in hosts:
+            raise ScenarioError(
+                f"there is no host '{host}' in this fabric",
+                f"Its hosts are {hosts[0]} to {hosts[-1]}.",
+            )
+        if tenants.count(host) > 1:
+            raise ScenarioError(f"tenants: {host} is named twice; a host has one tenant")
     settings = controller_settings(scenario, fabric)
     largest = {switch.kind: switch for switch in sorted(fabric.switches, key=fabric.graph.degree)}
     for switch in largest.values():  # those of a kind differ in their ports alone
@@ -263,16 +345,39 @@ def _apply(content: dict[str, Any], change: str) -> None:
     key, separator, value = change.partition("=")
     if not separator or not key:
         raise ScenarioError(f"--set {change}: write it as KEY=VALUE, such as traffic.bytes=1MB")
-    *sections, last = key.split(".")
-    place = content
-    for section in sections:
-        place = place.setdefault(section, {})
-        if not isinstance(place, dict):
-            raise ScenarioError(f"--set {change}: '{section}' is a value, not a section")
     try:
-        place[last] = yaml.safe_load(value)
+        wanted = yaml.safe_load(value)
     except yaml.YAMLError:
-        place[last] = value
+        wanted = value
+    *sections, last = key.split(".")
+    place: Any = content
+    for section in sections:
+        place = _inside(place, section, change)
+    if isinstance(place, list):
+        place[_position(place, last, change)] = wanted
+    else:
+        place[last] = wanted
+
+
+def _inside(place: Any, section: str, change: str) -> dict[str, Any] | list[Any]:
+    """What a key's part leads to: a section, made if it is missing, or an entry of a list."""
+    if isinstance(place, list):
+        found = place[_position(place, section, change)]
+    else:
+        found = place.setdefault(section, {})
+    if not isinstance(found, dict | list):
+        raise ScenarioError(f"--set {change}: '{section}' is a value, not a section")
+    return found
+
+
+def _position(entries: list[Any], written: str, change: str) -> int:
+    """The entry of a list that a key's part names by its number, the first being 0."""
+    if not written.isdigit() or int(written) >= len(entries):
+        raise ScenarioError(
+            f"--set {change}: '{written}' is no entry of this list",
+            f"Its {len(entries)} entries have the numbers 0 to {len(entries) - 1}.",
+        )
+    return int(written)
 
 
 def _explain(error: ValidationError, model: type[BaseModel], section: str = "") -> str:

@@ -36,6 +36,11 @@ def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0
         ecn=Ecn(**scenario.ecn.model_dump()),
         lb=LoadBalancing(policy=scenario.lb.policy, flowlet_gap_ns=scenario.lb.flowlet_gap_ns),
         losses=_losses(scenario, fabric),
+        tenants={
+            host: number
+            for number, hosts in enumerate(scenario.tenants.values(), 1)
+            for host in hosts
+        },
         tick_ns=tick_ns,
     )
 
@@ -64,9 +69,12 @@ def _losses(scenario: Scenario, fabric: Fabric) -> tuple[Loss, ...]:
     return tuple(made)
 
 
-def endpoint_config(scenario: Scenario, link_bps: int, *, carries_payload: bool) -> EndpointConfig:
-    """What an adapter is set to."""
+def endpoint_config(
+    scenario: Scenario, host: str, link_bps: int, *, carries_payload: bool
+) -> EndpointConfig:
+    """What a host's adapter is set to."""
     transport = scenario.transport
+    storms = [(f.at_ns, f.at_ns + f.for_ns) for f in scenario.faults if f.host == host and f.for_ns]
     return EndpointConfig(
         link_bps=link_bps,
         mtu=scenario.link.mtu,
@@ -77,4 +85,6 @@ def endpoint_config(scenario: Scenario, link_bps: int, *, carries_payload: bool)
         rto=transport.rto_ns,
         retry_limit=transport.retry_limit,
         dcqcn=transport.dcqcn,
+        storm_from=min((begin for begin, _ in storms), default=None),
+        storm_until=max((end for _, end in storms), default=None),
     )

@@ -92,7 +92,8 @@ control pause_obey(inout headers_t hdr, inout metadata_t meta,
         lasting = timer == 0 ? 0 : lasting;
 
         pause_began.write(queue, began);
-        queue_gate.write(queue, storms ? 0 : now + lasting);
+        // Let go now: what waited in vain must not count as having been free to go all along.
+        queue_gate.write(queue, storms ? now : now + lasting);
         pause_storm_until.write(queue, storms ? now + lasting : 0);
         // What was counted before it came to pass is taken back.
         pause_total.write(queue, total - (held_until |-| now) + (storms ? 0 : lasting));

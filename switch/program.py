@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from . import bmv2, build, codegen
 from .ops import NO_ACTION
 from .place import JsonError
 from .read import read_program
+
+KEPT = 4  # programs that a process remembers having translated
 
 
 class MatchKind(Enum):
@@ -168,10 +171,10 @@ class Program:
         `trace` the program tells each packet's story to `Dataplane.set_trace`.
         """
         text = read(source)
-        parsed = read_program(text)
         if not name:
             name = Path(source).stem if isinstance(source, str | Path) else "program"
-        library = build.program_library(codegen.generate(parsed, name), trace=trace)
+        parsed, c_text = _translated(text, name)
+        library = build.program_library(c_text, trace=trace)
         return cls(
             name=name,
             source=text,
@@ -197,6 +200,13 @@ class Program:
                 ValueSetInfo(i, v.name, v.width) for i, v in enumerate(parsed.value_sets.values())
             ),
         )
+
+
+@lru_cache(maxsize=KEPT)
+def _translated(text: bytes, name: str) -> tuple[bmv2.Program, str]:
+    """A program read and written as C; a process asks for the same one again and again."""
+    parsed = read_program(text)
+    return parsed, codegen.generate(parsed, name)
 
 
 def read(source: Path | str | bytes | dict[str, Any]) -> bytes:

@@ -83,6 +83,11 @@ class Link:
         """``leaf1-spine2``: the two ends, the one nearer to the hosts first."""
         return f"{self.a}-{self.b}"
 
+    @property
+    def joins_switches(self) -> bool:
+        """Whether neither end is a host."""
+        return NodeKind.HOST not in (self.a.kind, self.b.kind)
+
 
 class Fabric:
     """A connected graph of nodes, built link by link and read by everyone else."""

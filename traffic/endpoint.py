@@ -133,6 +133,8 @@ class EndpointConfig(_Record):
     catch_up: _Positive | None = None
     int_port: _Natural | None = None
     control_priority: Annotated[int, Field(ge=0, le=7)] | None = None
+    storm_from: _Natural | None = None
+    storm_until: _Natural | None = None
     dcqcn: Annotated[str, Field(pattern="^(paper|hpcc-paper|conweave)$")] | None = None
     dcqcn_alpha_interval: _Positive | None = None
     dcqcn_cut_interval: _Positive | None = None

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Collection
 from contextlib import ExitStack
 from pathlib import Path
 
 from controller import plans_of
+from controller.routes import Cable
 from lab import program
 from lab.engines import RunOptions
 from lab.errors import RunError
 from lab.experiment import Experiment
+from lab.faults import Reroute, Turn, events_of
 from lab.outcome import Outcome
-from lab.scenario import Fault
 from lab.show import Stage, Stages
 from lab.sim import SimulatedSwitches, Simulation, SimulationError
 
@@ -40,8 +42,7 @@ def _run(experiment: Experiment, options: RunOptions, stages: Stages, stack: Exi
     simulation.sample(switches.watch, _NOTES_INTERVAL_NS, _MOST_NOTES)
     _record(simulation, experiment, options)
     with stages("Simulating") as stage:
-        simulation.start()
-        ended = _Course(experiment, simulation, stage).run()
+        ended = _Course(experiment, switches, simulation, stage).run()
     return _outcome(experiment, switches, simulation, ended)
 
 
@@ -93,22 +94,32 @@ def _record(simulation: Simulation, experiment: Experiment, options: RunOptions)
 class _Course:
     """A run under way."""
 
-    def __init__(self, experiment: Experiment, simulation: Simulation, stage: Stage) -> None:
+    def __init__(
+        self,
+        experiment: Experiment,
+        switches: SimulatedSwitches,
+        simulation: Simulation,
+        stage: Stage,
+    ) -> None:
+        self._experiment = experiment
+        self._switches = switches
         self._simulation = simulation
         self._stage = stage
         self._limit_ns = experiment.scenario.limit_ns
-        self._transfers = max(1, simulation.open_transfers)
-        self._links = {link.name: link for link in experiment.fabric.links}
-        self._faults = deque(sorted(experiment.scenario.faults, key=lambda fault: fault.at_ns))
+        self._events = deque(events_of(experiment.scenario, experiment.fabric))
         self._began = time.perf_counter()
+        self._transfers = 1
 
     def run(self) -> str | None:
         """Run to the end; why it is not the end of all transfers, if it is not."""
+        self._let_happen(0)
+        self._simulation.start()
+        self._transfers = max(1, self._simulation.open_transfers)
         try:
             now_ns = 0
             while self._simulation.open_transfers and now_ns < self._limit_ns:
                 now_ns = self._slice()
-                if self._simulation.is_quiet and not self._faults:
+                if self._simulation.is_quiet and not self._events:
                     return f"{self._simulation.open_transfers} transfers will never end"
         except KeyboardInterrupt:
             return "interrupted"
@@ -117,15 +128,24 @@ class _Course:
         return None
 
     def _slice(self) -> int:
-        until_ns = min([self._limit_ns, *(fault.at_ns for fault in self._faults)])
+        until_ns = min([self._limit_ns, *(event.at_ns for event in self._events)])
         now_ns = self._simulation.run(until_ns, _SLICE_EVENTS)
-        while self._faults and self._faults[0].at_ns <= now_ns:
-            self._happen(self._faults.popleft())
+        self._let_happen(now_ns)
         self._show(now_ns)
         return now_ns
 
-    def _happen(self, fault: Fault) -> None:
-        self._simulation.set_up(self._links[fault.link], is_up=fault.action == "up")
+    def _let_happen(self, now_ns: int) -> None:
+        while self._events and self._events[0].at_ns <= now_ns:
+            match self._events.popleft():
+                case Turn(link=link, is_up=is_up):
+                    self._simulation.set_up(link, is_up=is_up)
+                case Reroute(dead=dead):
+                    self._reroute(dead)
+
+    def _reroute(self, dead: Collection[Cable]) -> None:
+        plans = plans_of(self._experiment.fabric, self._experiment.settings, dead)
+        for switch in self._experiment.fabric.switches:
+            self._switches.install(switch, plans[switch.name])
 
     def _show(self, now_ns: int) -> None:
         took_s = max(1e-6, time.perf_counter() - self._began)

@@ -9,6 +9,7 @@ plane itself.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Protocol, Self
 
@@ -16,10 +17,11 @@ import finsy as fy
 from finsy.p4entity import encode_updates
 from finsy.proto import p4r
 
-from controller.entities import DefaultAction, Plan
+from controller.client import writes_of
+from controller.entities import Plan, changes
 from controller.settings import LOSSLESS_PRIORITY
 from controller.tables import DROP_REASONS
-from controller.wire import to_finsy
+from controller.wire import canonical
 from lab.errors import RunError
 from lab.outcome import PortCounts, SwitchCounts, Traffic
 from lab.program import BuiltProgram
@@ -40,6 +42,7 @@ class SimulatedSwitches:
         self._schema = fy.P4Schema(program.p4info)
         self.planes: dict[Node, Dataplane] = {}
         self._devices: dict[Node, Device] = {}
+        self._installed: dict[Node, Plan] = {}
         config = p4r.ForwardingPipelineConfig(
             p4info=self._schema.p4info, p4_device_config=program.json.read_bytes()
         )
@@ -56,11 +59,10 @@ class SimulatedSwitches:
             device.commit(pipeline)
 
     def install(self, node: Node, plan: Plan) -> None:
-        """Tell a switch everything it has to know."""
-        words = [
-            ~to_finsy(entity) if isinstance(entity, DefaultAction) else +to_finsy(entity)
-            for entity in plan
-        ]
+        """Tell a switch everything it has to know and was not told before."""
+        wanted = canonical(plan, self._schema)
+        words = writes_of(changes(self._installed.get(node, ()), wanted))
+        self._installed[node] = wanted
         updates = [
             update
             for update in encode_updates(words, self._schema)
@@ -114,14 +116,15 @@ class SimulatedSwitches:
                 paused_ns=register("pause_total", queue) - to_come,
             )
 
-        drops = {
-            reason: traffic("dropped", number).packets for number, reason in enumerate(DROP_REASONS)
-        }
-        drops |= {
-            reason: packets
-            for reason, packets in plane.stats().drops.items()
-            if reason not in _BY_THE_PROGRAM
-        }
+        drops = Counter(
+            {
+                reason: traffic("dropped", number).packets
+                for number, reason in enumerate(DROP_REASONS)
+            }
+        )
+        for reason, packets in plane.stats().drops.items():
+            if reason not in _BY_THE_PROGRAM:
+                drops[reason] += packets  # both know of ports that are down
         return SwitchCounts(
             {port: of(port) for port in ports},
             {reason: packets for reason, packets in drops.items() if packets},

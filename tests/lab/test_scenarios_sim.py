@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from lab import scenario
+from lab.result import Percentiles, Result
 from tests.lab.simulated import Run, simulate
+from traffic.jobs import TrainingJob
 
 RunScenario = Callable[..., Run]
 
@@ -20,6 +22,34 @@ def run(tmp_path: Path) -> RunScenario:
 def test_none_is_forgotten() -> None:
     told = {name.removeprefix("test_").replace("_", "-") for name in globals()}
     assert set(scenario.names()) <= told
+
+
+def fct(result: Result, part: str | None = None) -> Percentiles:
+    """The completion times of all messages, or of a part's."""
+    flows = result.flows if part is None else (result.parts or {})[part]
+    assert flows.fct_ns is not None
+    return flows.fct_ns
+
+
+def jct(result: Result) -> int:
+    assert result.jct_ns is not None
+    return result.jct_ns
+
+
+def busbw(result: Result) -> float:
+    assert result.collective is not None and result.collective.busbw_gbps is not None
+    return result.collective.busbw_gbps
+
+
+def utilisation(result: Result) -> float:
+    assert result.gpu_utilisation is not None
+    return result.gpu_utilisation
+
+
+def paused(result: Result, *links: str) -> int:
+    """How long these directions of links stood still, all together."""
+    pauses = result.pfc.by_link
+    return sum(pauses[link].paused_ns for link in links if link in pauses)
 
 
 def test_hello(run: RunScenario) -> None:
@@ -43,17 +73,15 @@ def test_incast(run: RunScenario) -> None:
         assert pauses[link].xoff_frames > 0
     senders = [pauses[f"h{number}>leaf{(number + 1) // 2}"] for number in range(2, 9)]
     assert all(pause.paused_ns > 0 for pause in senders)
-    assert result.flows.fct_ns is not None
     alone_ns = 7 * 2_000_000 * 8 / 100
-    assert alone_ns < result.flows.fct_ns.max < 1.03 * alone_ns
+    assert alone_ns < fct(result).max < 1.03 * alone_ns
     use = {use.name: use.utilisation for use in result.links}
     assert use["leaf1>h1"] > 0.95
 
     without = run("incast", "pfc.enabled=false").result
     assert without.drops.by_reason["buffer_full"] > 0
     assert without.pfc.xoff_frames == 0
-    assert without.flows.fct_ns is not None
-    assert without.flows.fct_ns.max > result.flows.fct_ns.max
+    assert fct(without).max > fct(result).max
 
 
 def test_hash_collision(run: RunScenario) -> None:
@@ -69,11 +97,17 @@ def test_hash_collision(run: RunScenario) -> None:
 def test_allreduce_ring(run: RunScenario) -> None:
     """No queue to speak of, and bus bandwidth near the rate of a port."""
     result = run("allreduce-ring").result
-    assert result.collective is not None and result.collective.busbw_gbps is not None
-    assert 90 < result.collective.busbw_gbps < 100
+    assert 90 < busbw(result) < 100
     assert result.drops.total == 0
     assert result.pfc.xoff_frames == 0
     assert max(use.max_queue_bytes or 0 for use in result.links) < 20_000
+
+
+def test_allreduce_tree(run: RunScenario) -> None:
+    """For little data trees are sooner than a ring, for much the ring is."""
+    ring, much = "traffic.algorithm=ring", "traffic.bytes=16MB"
+    assert jct(run("allreduce-tree").result) < 0.8 * jct(run("allreduce-tree", ring).result)
+    assert jct(run("allreduce-tree", much).result) > jct(run("allreduce-tree", much, ring).result)
 
 
 def test_alltoall(run: RunScenario) -> None:
@@ -86,6 +120,36 @@ def test_alltoall(run: RunScenario) -> None:
     assert result.flows.slowdown.max > 2
 
 
+def test_degraded_uplink(run: RunScenario) -> None:
+    """One flow crosses the slow link, and the all-reduce has its rate; mended, that of a port."""
+    slow, whole = run("degraded-uplink"), run("degraded-uplink", "link.slow.leaf1-spine1=1")
+    assert slow.links("leaf1>spine1")["leaf1>spine1"] < 100_000  # acknowledgements
+    down = slow.links("spine1>leaf1")["spine1>leaf1"]
+    assert 14_000_000 < down < 14_500_000  # a rank's chunks, and their headers
+    assert 23 < busbw(slow.result) < 25
+    assert busbw(whole.result) > 90
+    assert slow.result.drops.total == 0
+
+
+def test_oversubscription(run: RunScenario) -> None:
+    """With one uplink for four hosts it takes more than twice as long as with four."""
+    tight, wide = run("oversubscription"), run("oversubscription", "topology.spines=4")
+    assert jct(tight.result) > 2 * jct(wide.result)
+    assert tight.result.drops.total == wide.result.drops.total == 0
+    use = {use.name: use.utilisation for use in tight.result.links}
+    assert min(use[f"leaf{leaf}>spine1"] for leaf in range(1, 5)) > 0.85
+
+
+def test_straggler(run: RunScenario) -> None:
+    """One slow GPU costs as much as eight."""
+    one = run("straggler").result
+    none = run("straggler", "traffic.stragglers=[]").result
+    everyone = run("straggler", "traffic.stragglers=[]", "traffic.compute_ns=1ms").result
+    assert jct(one) > 1.6 * jct(none)
+    assert jct(one) == pytest.approx(jct(everyone), rel=0.05)
+    assert utilisation(one) < 0.7 * utilisation(none)
+
+
 def test_lossy_link(run: RunScenario) -> None:
     """Going back to the lost packet sends far more again than sending what was lost."""
     back = run("lossy-link").result
@@ -96,5 +160,125 @@ def test_lossy_link(run: RunScenario) -> None:
         assert 5 < result.drops.total < 60
     assert selective.roce.retransmitted_packets < 2 * selective.drops.total
     assert back.roce.retransmitted_packets > 5 * back.drops.total
-    assert back.flows.fct_ns is not None and selective.flows.fct_ns is not None
-    assert selective.flows.fct_ns.max < back.flows.fct_ns.max
+    assert fct(selective).max < fct(back).max
+
+
+def test_link_failure(run: RunScenario) -> None:
+    """Lost is what was in the cable and what the far end had for it; in the end all arrives."""
+    found = run("link-failure")
+    result = found.result
+    assert result.flows.failed == 0
+    assert set(result.drops.by_reason) == {"link_cut", "port_down"}
+    assert set(result.drops.by_switch) == {"leaf1", "spine1"}
+    assert result.roce.timeouts > 0
+    assert found.links("leaf1>spine2")["leaf1>spine2"] > 8_000_000
+
+    unguided = run("link-failure", "reroute_ns=null").result
+    assert unguided.drops.by_switch["spine1"] > 10 * result.drops.by_switch["spine1"]
+    assert unguided.flows.failed > 0
+    assert unguided.roce.qp_errors > 0
+
+
+def test_victim_flow(run: RunScenario) -> None:
+    """The victim shares no full link, and waits; without pauses it does not, and marks help."""
+    paused = run("victim-flow").result
+    lossy = run("victim-flow", "pfc.enabled=false").result
+    marked = run("victim-flow", "ecn.enabled=true", "transport.cc=dcqcn").result
+    assert paused.drops.total == marked.drops.total == 0
+    victim = (paused.parts or {})["victim"].slowdown
+    assert victim is not None and 4.5 < victim.max < 6
+    assert paused.pfc.by_link["spine1>leaf1"].paused_ns > 0
+    assert paused.pfc.by_link["leaf2>spine1"].paused_ns > 0
+    assert fct(lossy, "victim").max < 0.25 * fct(paused, "victim").max
+    assert fct(lossy, "incast").max > 10 * fct(paused, "incast").max
+    assert fct(marked, "victim").max < 0.55 * fct(paused, "victim").max
+
+
+def test_pfc_storm(run: RunScenario) -> None:
+    """Others stand still until the watchdog drops what is for h1; without one, for longer."""
+    others = [f"h{number}>leaf{(number + 1) // 2}" for number in range(3, 9)]
+    calm, watched, unwatched = (
+        run("pfc-storm", *changes).result
+        for changes in (("faults=[]",), (), ("pfc.watchdog_ns=0",))
+    )
+    assert calm.drops.total == unwatched.drops.total == 0
+    assert set(watched.drops.by_reason) == {"pause_storm"}
+    assert watched.drops.by_switch["leaf1"] > 0.98 * watched.drops.total
+    assert watched.flows.failed == 0
+    assert paused(watched, *others) > 1.5 * paused(calm, *others)
+    assert paused(unwatched, *others) > 1.5 * paused(watched, *others)
+
+
+def test_deadlock(run: RunScenario) -> None:
+    """It closes, and for good unless the watchdog breaks it; with all cables it never does."""
+    broken = run("deadlock").result
+    for_good = run("deadlock", "pfc.watchdog_ns=0", "limit_ns=20ms").result
+    sound = run("deadlock", "faults=[]").result
+    assert broken.flows.failed == 0
+    assert set(broken.drops.by_reason) == {"pause_storm"}
+    assert for_good.flows.completed == 0
+    assert for_good.drops.total == 0
+    circle = ("spine1>leaf2", "leaf2>spine2", "spine2>leaf4", "leaf4>spine1")
+    assert all(for_good.pfc.by_link[link].paused_ns > 19_000_000 for link in circle)
+    assert sound.flows.failed == sound.drops.total == 0
+    assert fct(broken).max > 10 * fct(sound).max
+
+
+def test_noisy_neighbour(run: RunScenario) -> None:
+    """Blue alone, beside red, and beside red of another class."""
+    ring = "traffic.parts.1.flows=[{src: h4, dst: h2, bytes: 1}]"
+    alone, beside, apart = (
+        run("noisy-neighbour", *changes).result
+        for changes in ((ring,), (), ("traffic.parts.1.priority=0",))
+    )
+    assert jct(beside) > 2 * jct(alone)
+    assert beside.drops.total == 0
+    assert jct(apart) < 1.05 * jct(alone)
+    assert apart.drops.total > 0
+
+    # Neither could reach the other.
+    astray = "traffic.parts.1.flows=[{src: h4, dst: h1, bytes: 1KB}]"
+    refused = run("noisy-neighbour", astray, "transport.retry_limit=0").result
+    assert (refused.parts or {})["red"].failed == 1
+    assert set(refused.drops.by_reason) == {"other_tenant"}
+
+
+def test_north_south(run: RunScenario) -> None:
+    """Best effort is dropped, the ring never: none of it waits for a time-out, only for links."""
+    busy = run("north-south").result
+    quiet = run("north-south", "traffic.parts.1.load=0.01").result
+    assert jct(busy) > 1.1 * jct(quiet)
+    assert busy.flows.failed == 0
+    assert busy.drops.by_reason["buffer_full"] > 0
+    time_out_ns = busy.scenario.transport.rto_ns
+    assert fct(busy, "north-south hadoop").max > time_out_ns > 10 * fct(busy, "collective").max
+
+
+def test_rails(run: RunScenario) -> None:
+    """Aligned nothing crosses a spine; at random most does, and GPUs wait."""
+    aligned, anywhere = run("rails"), run("rails", "traffic.placement=random")
+    assert sum(n for name, n in aligned.links("leaf").items() if ">spine" in name) == 0
+    used = anywhere.links("leaf1>spine", "leaf2>spine", "leaf3>spine", "leaf4>spine")
+    assert sum(used.values()) > 0.5 * sum(anywhere.links("h").values())
+    assert utilisation(anywhere.result) < 0.4 * utilisation(aligned.result)
+
+
+def check_training(run: RunScenario, name: str) -> None:
+    """Busy for seven tenths; a slower network and a random placement both cost much of that."""
+    usual = run(name)
+    assert 0.65 < utilisation(usual.result) < 0.75
+    assert usual.result.drops.total == usual.result.pfc.xoff_frames == 0
+    assert isinstance(usual.experiment.scenario.traffic, TrainingJob)
+    scale = usual.experiment.scenario.traffic.scale
+    larger = run(name, f"traffic.scale={4 * scale}")
+    assert utilisation(usual.result) < utilisation(larger.result) < 0.8
+    for change in ("link.rate_gbps=25", "traffic.placement=random"):
+        assert utilisation(run(name, change).result) < 0.8 * utilisation(usual.result)
+
+
+def test_training_gpt3(run: RunScenario) -> None:
+    check_training(run, "training-gpt3")
+
+
+def test_training_llama(run: RunScenario) -> None:
+    check_training(run, "training-llama")

@@ -12,7 +12,7 @@ from traffic.collectives.algorithms import add_collective, collective
 from traffic.collectives.collective import Collective
 from traffic.collectives.errors import SpecError, nearest
 from traffic.collectives.schedule import Schedule, ScheduleBuilder
-from traffic.collectives.units import Size
+from traffic.collectives.units import Host, Size
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,9 @@ class Site:
 class Spec(BaseModel):
     """A piece of YAML that refuses what it does not know."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True
+    )
 
     @classmethod
     def read(cls, data: object, what: str = "traffic") -> Self:
@@ -61,12 +63,19 @@ class CollectiveOptions(Spec):
     """Which collective, without saying among whom."""
 
     op: str
+    """all-reduce, reduce-scatter, all-gather, all-to-all, broadcast or barrier."""
     algorithm: str | None = None
+    """How it is carried out, such as ring or double-binary-tree; without it the usual way."""
     bytes: Size = 0
+    """What every rank has, as nccl-tests counts it."""
     channels: int = 1
+    """Into how many parts the data is split, each with queue pairs of its own."""
     root: int = 0
+    """The rank a broadcast comes from."""
     node_size: int | None = None
+    """Ranks that make a node, for hierarchical all-reduce."""
     pieces: int | None = None
+    """Into how many pieces a tree or broadcast cuts the data to pipeline it."""
 
     def among(self, ranks: Sequence[int], world: int, size: int | None = None) -> Collective:
         """The collective of these ranks; of another size than its own if one is given."""
@@ -87,8 +96,10 @@ class CollectiveSpec(CollectiveOptions):
     """A collective, once or several times in a row."""
 
     kind: Literal["collective"] = "collective"
-    ranks: tuple[int, ...] | None = None  # none: all hosts
+    ranks: tuple[Host, ...] | None = None
+    """The hosts that take part, in their order; without it all of them."""
     repeat: int = Field(default=1, ge=1, le=10_000)
+    """How many times in a row."""
 
     def schedule(self, site: Site) -> Schedule:
         """Each repetition begins, for a rank, when the one before is over for it."""

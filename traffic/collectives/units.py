@@ -15,6 +15,7 @@ _SIZES = {
 }  # fmt: skip
 _TIMES = {"": 1, "ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 _COUNTS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
+_HOST = re.compile(r"h([1-9]\d*)")
 _QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?(?:e\d+)?)\s*([A-Za-z]*)\s*")
 
 
@@ -37,6 +38,13 @@ def _reader(units: dict[str, int], example: str) -> BeforeValidator:
     return BeforeValidator(read)
 
 
+def _host_number(value: object) -> object:
+    """``h3`` is the host with the number 2; leave anything else to the type check."""
+    found = _HOST.fullmatch(value) if isinstance(value, str) else None
+    return int(found[1]) - 1 if found else value
+
+
+Host = Annotated[int, BeforeValidator(_host_number)]
 Size = Annotated[int, _reader(_SIZES, "a number of bytes, 16KB, 4MB or 1MiB")]
 DurationNs = Annotated[int, _reader(_TIMES, "a number of nanoseconds, 50us or 3ms")]
 Count = Annotated[int, _reader(_COUNTS, "a number, 70B or 1.5T")]

@@ -89,6 +89,7 @@ struct ep *ep_new(const struct ep_config *config, const struct ep_port *port, ui
     ep->port = *port;
     ep->qp_room = qps;
     ep->expected_room = expected;
+    ep->storm_next = config->storm_from < config->storm_until ? config->storm_from : NS_NEVER;
     for (int i = 0; i < 8; i++)
         ep->paused_since[i] = NS_NEVER;
     ep->qps = calloc(qps + 1, sizeof *ep->qps);

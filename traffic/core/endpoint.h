@@ -67,6 +67,7 @@ struct ep_config {
     ns_t catch_up;         /* how much lateness to make up for; 1 under a virtual clock */
     uint16_t int_port;     /* UDP destination port of packets with INT on board */
     uint8_t control_priority;
+    ns_t storm_from, storm_until; /* a fault: pause whoever sends to us, all this time */
     struct dcqcn_profile dcqcn;
     struct hpcc_profile hpcc;
 };

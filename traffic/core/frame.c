@@ -99,3 +99,17 @@ uint32_t frame_cnp(struct ep *ep, const struct qp *qp, uint32_t *stored)
     memset(bth + WIRE_BTH, 0, WIRE_CNP_PAD);
     return close_frame(ep, bth, bth + WIRE_BTH + WIRE_CNP_PAD, 0, stored);
 }
+
+uint32_t frame_pause(struct ep *ep)
+{
+    static const uint8_t addresses[] = {0x01, 0x80, 0xC2, 0, 0, 0x01, /* the next bridge */
+                                        0x02, 0,    0,    0, 0, 0};   /* a faulty adapter */
+    memset(ep->frame, 0, WIRE_PFC);
+    memcpy(ep->frame, addresses, sizeof addresses);
+    be16_store(ep->frame + 12, ETHERTYPE_MAC_CONTROL);
+    be16_store(ep->frame + 14, PFC_OPCODE);
+    be16_store(ep->frame + 16, 0xFF);
+    for (int priority = 0; priority < 8; priority++)
+        be16_store(ep->frame + 18 + 2 * priority, 0xFFFF);
+    return WIRE_PFC;
+}

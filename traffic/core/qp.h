@@ -128,6 +128,7 @@ struct ep {
     struct ring rings[8], control;
     struct heap pace, rto;
     ns_t paused_until[8], paused_since[8]; /* since: NS_NEVER when not paused */
+    ns_t storm_next;                       /* when the next frame of a pause storm is due */
 
     struct qp *qps;
     uint32_t qp_count, qp_room, expected_count, expected_room;
@@ -163,6 +164,7 @@ uint32_t frame_data(struct ep *ep, const struct qp *qp, const struct segment *se
 uint32_t frame_ack(struct ep *ep, const struct qp *qp, uint64_t seq, uint8_t syndrome, uint32_t msn,
                    uint32_t *stored);
 uint32_t frame_cnp(struct ep *ep, const struct qp *qp, uint32_t *stored);
+uint32_t frame_pause(struct ep *ep); /* all classes, for as long as can be said; all of it stored */
 
 /* schedule.c */
 void schedule_data(struct ep *ep, struct qp *qp, ns_t now); /* it may have something to send now */

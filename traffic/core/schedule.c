@@ -227,8 +227,23 @@ static bool send_data(struct ep *ep, struct ring *ring, ns_t now)
     return true;
 }
 
+/* A fault, not a protocol: nothing of ours asks for it, and it ends when it was told to. */
+static bool send_storm(struct ep *ep, ns_t now)
+{
+    uint32_t wire = frame_pause(ep);
+    ps_t pause = 0xFFFF * ps_for_bytes(PFC_QUANTUM_BYTES, ep->config.link_bps);
+    if (schedule_send(ep, wire, wire, ep->config.control_priority, 0, now) == PS_NEVER)
+        return false;
+    ep->storm_next = now + ns_after_ps(pause / 2);
+    if (ep->storm_next >= ep->config.storm_until)
+        ep->storm_next = NS_NEVER;
+    return true;
+}
+
 static bool send_one(struct ep *ep, ns_t now)
 {
+    if (ep->storm_next <= now)
+        return send_storm(ep, now);
     if (ep->control.head && !paused(ep, ep->config.control_priority, now))
         return send_control(ep, now);
     struct ring *ring = next_ring(ep, now);
@@ -243,6 +258,7 @@ static ns_t wake(const struct ep *ep, ns_t now)
                       heap_key(&ep->rto)), free = ns_after_ps(ep->port_free);
     uint8_t control = ep->config.control_priority;
 
+    at = earlier(at, ep->storm_next > free ? ep->storm_next : free);
     if (ep->control.head)
         at = earlier(at, paused(ep, control, now) ? ep->paused_until[control] : free);
     for (uint8_t priority = 0; priority < 8; priority++)

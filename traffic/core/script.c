@@ -48,6 +48,8 @@ static const struct key HEAD_KEYS[] = {
     HEAD("catch-up", U64, config.catch_up),
     HEAD("int-port", U16, config.int_port),
     HEAD("control-priority", U8, config.control_priority),
+    HEAD("storm-from", U64, config.storm_from),
+    HEAD("storm-until", U64, config.storm_until),
     HEAD("dcqcn", PROFILE, config.dcqcn),
     HEAD("dcqcn-alpha-interval", U64, config.dcqcn.alpha_interval),
     HEAD("dcqcn-cut-interval", U64, config.dcqcn.cut_interval),

@@ -29,24 +29,33 @@ class Straggler(Spec):
     """A rank that computes slower than the others."""
 
     rank: int = Field(ge=0)
+    """Which."""
     slowdown: float = Field(ge=1, le=1000)
+    """How many times longer it computes."""
 
 
 class SlowLink(Spec):
     """A rank whose port has only a share of its rate."""
 
     rank: int = Field(ge=0)
+    """Whose."""
     rate_share: float = Field(gt=0, le=1)
+    """The share of its rate that is left."""
 
 
 class Job(Spec):
     """The keys every job has."""
 
     name: str = Field(default="job", min_length=1)
+    """What results call it."""
     steps: Steps = 1
+    """How many times it computes and communicates."""
     placement: Policy = "packed"
+    """Which host a rank runs on: packed, spread, random or rail-aligned."""
     stragglers: tuple[Straggler, ...] = ()
+    """Ranks that compute slower than the others."""
     slow_links: tuple[SlowLink, ...] = ()
+    """Ranks whose port has only a share of its rate."""
 
     def check_ranks(self, ranks: int) -> None:
         """Refuse stragglers and slow links the job does not have."""

@@ -24,8 +24,11 @@ class Experts(Spec):
     """The experts of a mixture."""
 
     count: Positive
-    active: Positive  # how many serve a token
-    parameters: Parameters  # of all of them, in all layers
+    """How many there are in a layer."""
+    active: Positive
+    """How many serve a token."""
+    parameters: Parameters
+    """Of all of them, in all layers."""
 
     @model_validator(mode="after")
     def _check(self) -> Experts:
@@ -38,14 +41,23 @@ class Model(Spec):
     """A transformer."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")
+    """What it is called."""
     parameters: Parameters
+    """All of them."""
     layers: Positive
+    """How many."""
     hidden: Positive
+    """The width of a layer."""
     heads: Positive
+    """Of attention, in a layer."""
     sequence: Positive
+    """Tokens in a sequence."""
     precision: Precision = "bf16"
-    gradient_precision: Precision | None = None  # none: as precision
+    """Of weights and activations."""
+    gradient_precision: Precision | None = None
+    """Of gradients; without it that of weights."""
     experts: Experts | None = None
+    """Those of a mixture."""
 
     @model_validator(mode="after")
     def _check(self) -> Model:

@@ -21,12 +21,18 @@ class SimpleJob(Job):
     """Steps of compute, then a collective."""
 
     kind: Literal["job"] = "job"
-    ranks: Annotated[int, Field(ge=2)] | None = None  # none: every host
+    ranks: Annotated[int, Field(ge=2)] | None = None
+    """How many; without it one on every host."""
     compute_ns: Annotated[DurationNs, Field(ge=0, le=10**15)]
+    """How long a step computes."""
     collective: CollectiveOptions
+    """What it exchanges then."""
     buckets: int = Field(default=1, ge=1, le=10_000)
+    """In how many parts, one after the other."""
     overlap: bool = False
+    """Whether a part is sent while the rest is still computed."""
     barrier: bool = True
+    """Whether ranks wait for each other at a step's end."""
 
     def size(self, site: Site) -> int:
         """How many ranks it has on a site of its own."""

@@ -18,6 +18,7 @@ from traffic.jobs.simple import SimpleJob
 from traffic.jobs.training import TrainingJob
 from traffic.patterns import (
     ElephantsSpec,
+    FlowsSpec,
     IncastSpec,
     NorthSouthSpec,
     PermutationSpec,
@@ -27,6 +28,7 @@ from traffic.patterns import (
 Part = Annotated[
     CollectiveSpec
     | IncastSpec
+    | FlowsSpec
     | PermutationSpec
     | ElephantsSpec
     | PoissonSpec
@@ -42,6 +44,7 @@ class MixSpec(Spec):
 
     kind: Literal["mix"] = "mix"
     parts: tuple[Part, ...]
+    """What runs at the same time: each like a traffic section of its own."""
 
     @model_validator(mode="after")
     def _check(self) -> MixSpec:
@@ -55,8 +58,8 @@ TrafficSpec = Annotated[Part | MixSpec, Field(discriminator="kind")]
 _KINDS: dict[str, type[Spec]] = {
     model.model_fields["kind"].default: model
     for model in (
-        CollectiveSpec, IncastSpec, PermutationSpec, ElephantsSpec, PoissonSpec, NorthSouthSpec,
-        SimpleJob, TrainingJob, MixSpec,
+        CollectiveSpec, IncastSpec, FlowsSpec, PermutationSpec, ElephantsSpec, PoissonSpec,
+        NorthSouthSpec, SimpleJob, TrainingJob, MixSpec,
     )
 }  # fmt: skip
 

@@ -49,39 +49,53 @@ class Parallelism(Spec):
     """How many ways each dimension is split."""
 
     tensor: Degree = 1
+    """Ranks that share every layer's matrices."""
     pipeline: Degree = 1
+    """Stages, each with its share of the layers."""
     data: Degree = 1
+    """Replicas, each with its share of the batch."""
     expert: Degree = 1
+    """Ranks that a mixture's experts are spread over."""
 
 
 class Batch(Spec):
     """How many sequences a step takes, and a pass."""
 
     sequences: Annotated[int, Field(ge=1, le=10**7)]
+    """In a step, over all replicas."""
     micro: Annotated[int, Field(ge=1, le=10**5)] = 1
+    """In one pass through a stage."""
 
 
 class Gpu(Spec):
     """What a rank computes with."""
 
     tflops: float = Field(default=312, gt=0, le=10**6)
+    """What it could compute."""
     efficiency: float = Field(default=0.5, gt=0, le=1)
+    """The share of that a model gets out of it."""
 
 
 class NodeSpec(Spec):
     """GPUs that exchange data without the fabric."""
 
     gpus: Degree = 1
+    """How many there are to a node."""
     gbps: float = Field(default=2400, gt=0, le=10**6)
+    """The rate each of them exchanges data at inside."""
 
 
 class Algorithms(Spec):
     """How each dimension's collectives are carried out; none: the first there is."""
 
     tensor: str | None = None
+    """Of the all-reduce inside layers."""
     data: str | None = None
+    """Of the all-reduce of gradients."""
     expert: str | None = None
+    """Of the all-to-all among experts."""
     channels: int = Field(default=1, ge=1, le=64)
+    """Into how many parts each is split."""
 
 
 class TrainingJob(Job):
@@ -89,17 +103,29 @@ class TrainingJob(Job):
 
     kind: Literal["training"] = "training"
     model: NamedModel
+    """What is trained: gpt3-175b, llama-70b, mixtral-8x7b, or a file of your own."""
     parallelism: Parallelism
+    """How it is split among the ranks."""
     batch: Batch
+    """How much is learnt from in a step."""
     gpu: Gpu = Gpu()
+    """What a rank computes with."""
     node: NodeSpec = NodeSpec()
+    """How many ranks exchange data without the fabric."""
     algorithms: Algorithms = Algorithms()
+    """How collectives are carried out."""
     buckets: int = Field(default=4, ge=1, le=1000)
+    """In how many parts gradients are exchanged."""
     slices: int = Field(default=1, ge=1, le=1000)
+    """How often a pass alternates computing and exchanging; as many as layers is exact."""
     overlap: bool = True
+    """Whether gradients are exchanged while the rest is still computed."""
     recompute: bool = False
+    """Whether activations are computed again on the way back."""
     sharded_optimizer: bool = False
+    """Whether gradients are scattered and weights gathered, instead of all-reduced."""
     scale: float = Field(default=1.0, gt=0, le=1)
+    """Shrinks all bytes and durations alike, so that a simulator can afford the job."""
 
     @property
     def groups(self) -> ParallelGroups:

@@ -14,6 +14,7 @@ from traffic.patterns.flows import (
 from traffic.patterns.sizes import SIZES, SizeDistribution, size_distribution
 from traffic.patterns.specs import (
     ElephantsSpec,
+    FlowsSpec,
     IncastSpec,
     NorthSouthSpec,
     PermutationSpec,
@@ -26,6 +27,7 @@ __all__ = [
     "ElephantsSpec",
     "Flow",
     "FlowSet",
+    "FlowsSpec",
     "IncastSpec",
     "NorthSouthSpec",
     "PermutationSpec",

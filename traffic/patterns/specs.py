@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from traffic.collectives import Schedule, Site, Spec
-from traffic.collectives.units import DurationNs, Size
+from traffic.collectives import RankError, Schedule, Site, Spec
+from traffic.collectives.units import DurationNs, Host, Size
 from traffic.patterns import flows
 from traffic.patterns.sizes import size_distribution
 
@@ -21,9 +22,13 @@ class IncastSpec(Spec):
 
     kind: Literal["incast"] = "incast"
     bytes: Size
-    senders: int | None = None  # none: all the others
-    receiver: int = 0
+    """That every sender writes in a message."""
+    senders: int | None = None
+    """How many write: the first hosts that are not the receiver. Without it all others do."""
+    receiver: Host = 0
+    """The host they write to: a name such as h1, or a number counted from 0."""
     messages: Messages = 1
+    """How many every sender writes, one after the other."""
 
     def schedule(self, site: Site) -> Schedule:
         """The flows on this site."""
@@ -36,12 +41,60 @@ class IncastSpec(Spec):
         )
 
 
+class FlowSpec(Spec):
+    """One flow."""
+
+    src: Host
+    """The host that sends: a name such as h1, or a number counted from 0."""
+    dst: Host
+    """The host it sends to."""
+    bytes: Size
+    """The size of a message."""
+    at_ns: DurationNs = Field(default=0, ge=0)
+    """When it begins."""
+
+
+class FlowsSpec(Spec):
+    """Flows named one by one."""
+
+    kind: Literal["flows"] = "flows"
+    name: str = Field(default="flows", min_length=1)
+    """What results call them."""
+    flows: Annotated[tuple[FlowSpec, ...], Field(min_length=1)]
+    """Which: each from a host to another, so many bytes."""
+    messages: Messages = 1
+    """How many every flow has, one after the other."""
+    priority: Priority = 3
+    """Their class: 3 is lossless, 0 best effort."""
+
+    def schedule(self, site: Site) -> Schedule:
+        """The flows on this site."""
+        channels: Counter[tuple[int, int]] = Counter()
+        made = []
+        for flow in self.flows:
+            for host in (flow.src, flow.dst):
+                if not 0 <= host < site.hosts:
+                    raise RankError(f"{self.name}: there is no h{host + 1}", _hosts(site))
+            if flow.src == flow.dst:
+                raise RankError(f"{self.name}: h{flow.src + 1} sends to itself", "name two hosts")
+            channels[flow.src, flow.dst] += 1
+            channel = channels[flow.src, flow.dst] - 1
+            made.append(flows.Flow(flow.src, flow.dst, channel, flow.bytes, flow.at_ns))
+        return flows.FlowSet(self.name, made, self.messages, self.priority).schedule(site.hosts)
+
+
+def _hosts(site: Site) -> str:
+    return f"they are h1 to h{site.hosts}"
+
+
 class PermutationSpec(Spec):
-    """Everyone sends to one other."""
+    """Everyone sends to one other, drawn from the seed."""
 
     kind: Literal["permutation"] = "permutation"
     bytes: Size
+    """The size of a message."""
     messages: Messages = 1
+    """How many everyone sends, one after the other."""
 
     def schedule(self, site: Site) -> Schedule:
         """The flows on this site."""
@@ -53,9 +106,13 @@ class ElephantsSpec(Spec):
 
     kind: Literal["elephants"] = "elephants"
     bytes: Size
-    flows: int | None = None  # none: one from every host
+    """The size of a message."""
+    flows: int | None = None
+    """How many there are; without it one from every host."""
     messages: Messages = 1
+    """How many each flow has, one after the other."""
     source_ports: int = 1
+    """How many UDP source ports they share; 1: only addresses tell them apart."""
 
     def schedule(self, site: Site) -> Schedule:
         """The flows on this site."""
@@ -74,9 +131,13 @@ class PoissonSpec(Spec):
 
     kind: Literal["poisson"] = "poisson"
     load: Load
+    """The share of their rate that ports are busy, on average."""
     duration_ns: DurationNs
+    """For how long flows arrive."""
     sizes: str = "websearch"
+    """How large they are: websearch, hadoop or storage."""
     priority: Priority = 3
+    """Their class: 3 is lossless, 0 best effort."""
 
     def schedule(self, site: Site) -> Schedule:
         """The flows on this site."""
@@ -96,10 +157,15 @@ class NorthSouthSpec(Spec):
 
     kind: Literal["north-south"] = "north-south"
     load: Load
+    """The share of its rate that a gateway's port is busy each way, on average."""
     duration_ns: DurationNs
-    gateways: tuple[int, ...] = (0,)
+    """For how long flows arrive."""
+    gateways: tuple[Host, ...] = (0,)
+    """The hosts through which the world is reached."""
     sizes: str = "hadoop"
+    """How large the flows are: websearch, hadoop or storage."""
     priority: Priority = flows.BEST_EFFORT
+    """Their class: 3 is lossless, 0 best effort."""
 
     def schedule(self, site: Site) -> Schedule:
         """The flows on this site."""
