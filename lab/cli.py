@@ -373,6 +373,7 @@ def main() -> None:
         error.show()
         sys.exit(1)
     except KeyboardInterrupt:
+        print("closlab: interrupted", file=sys.stderr)
         sys.exit(130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

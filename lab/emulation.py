@@ -19,6 +19,7 @@ from mininet.net import Mininet
 from controller import ControllerError, Settings, install, plans_of
 from controller.routes import Cable
 from lab.errors import RunError
+from lab.outcome import INTERRUPTION
 from lab.processes import last_line, line_of, say, stop
 from lab.settings import HEADERS_BYTES
 from lab.switches import Switches
@@ -99,21 +100,34 @@ class Emulation:
         pairs = {(a, b) for a in nodes for b in nodes if a != b}
         return PingResult(frozenset(answered), frozenset(pairs - answered))
 
-    def exchange(self, plans: list[HostPlan]) -> list[HostReport]:
-        """Let every host carry out its plan, all starting together."""
+    def exchange(self, plans: list[HostPlan]) -> tuple[list[HostReport], str | None]:
+        """Let every host carry out its plan, all starting together; why that is not all, if so."""
         with _host_processes(self.network, plans, self._logs) as processes:
             for plan, process in zip(plans, processes, strict=True):
                 if self._answer_of(process, _HOST_READY_S) != "ready":
                     raise self._host_failure(plan)
             for process in processes:
                 say(process, "go")
-            reports = []
+            return self._reports(plans, processes)
+
+    def _reports(
+        self, plans: list[HostPlan], processes: list[subprocess.Popen[str]]
+    ) -> tuple[list[HostReport], str | None]:
+        """What hosts tell; of one that tells nothing, that it did nothing."""
+        reports = {plan.name: HostReport.silent(plan.name) for plan in plans}
+        ended = None
+        try:
             for plan, process in zip(plans, processes, strict=True):
                 report = self._answer_of(process, plan.timeout_s + _HOST_READY_S)
-                if not report:
-                    raise self._host_failure(plan)
-                reports.append(HostReport.model_validate_json(report))
-        return reports
+                if report:
+                    reports[plan.name] = HostReport.model_validate_json(report)
+                else:
+                    ended = ended or self._host_failure(plan).message
+        except RunError as error:
+            ended = error.message
+        except KeyboardInterrupt:
+            ended = INTERRUPTION
+        return list(reports.values()), ended
 
     def _host_failure(self, plan: HostPlan) -> RunError:
         log = self._logs / f"{plan.name}.log"

@@ -13,7 +13,7 @@ from lab.emulation import Emulation
 from lab.errors import RunError
 from lab.experiment import Experiment
 from lab.faults import Reroute, Turn, events_of
-from lab.outcome import Fidelity, Outcome
+from lab.outcome import INTERRUPTION, Fidelity, Outcome
 from lab.show import Stage, Stages
 from topologies import Node
 from traffic.collectives import Timeline
@@ -30,6 +30,7 @@ _HEAD_START_NS = 300_000_000  # until all of them have read when to begin
 _MOST_REAL_S = 120.0  # that a run may last
 _AFTER_ERROR_S = 2.0  # until what else is to come has come, once a queue pair gave up
 _POLL_S = 0.02
+_SHOW_S = 0.25
 
 
 def run(
@@ -45,8 +46,9 @@ def run(
             hosts = _start(experiment, emulation, program, dilation, stages, stack)
             before = emulation.switches.counts()
             with stages("Sending") as stage:
-                ended = _Course(experiment, emulation, hosts, dilation, stage).run()
-            after = emulation.switches.counts()
+                course = _Course(experiment, emulation, hosts, dilation, stage)
+                ended = course.run()
+            after = emulation.switches.last_counts()
             reports = {host: process.stop() for host, process in hosts.items()}
     except EndpointError as error:
         emulation.switches.check()
@@ -61,8 +63,9 @@ def run(
             | {f"paused_{LOSSLESS_PRIORITY}_ns": report.paused_ns.get(LOSSLESS_PRIORITY, 0)}
             for host, report in reports.items()
         },
-        end_ns=timeline.finish_ns,
+        end_ns=timeline.finish_ns if ended is None else course.now_ns,
         dilation=dilation,
+        notes=emulation.switches.watch.notes(course.epoch_ns, dilation),
         fidelity=_fidelity(experiment, late_ns, dilation),
         ended=ended,
     )
@@ -112,30 +115,50 @@ class _Course:
         self._stage = stage
         self._limit_ns = experiment.scenario.limit_ns
         self._events = deque(events_of(experiment.scenario, experiment.fabric))
+        self._show_at = 0.0
+        self.epoch_ns = 0  # when the hosts begin
 
     def run(self) -> str | None:
         """Start all, and wait for all; why that was not the end, if it was not."""
         self._let_happen(0)
-        epoch_ns = time.monotonic_ns() + _HEAD_START_NS
+        self.epoch_ns = time.monotonic_ns() + _HEAD_START_NS
         for process in self._hosts.values():
-            process.start(epoch_ns)
+            process.start(self.epoch_ns)
         gave_up_at: float | None = None
         try:
             while not all(process.poll() for process in self._hosts.values()):
                 time.sleep(_POLL_S)
-                real_ns = time.monotonic_ns() - epoch_ns
-                now_ns = real_ns // self._dilation
-                self._stage.tell(f"{max(0, now_ns) / 1e6:.3f} ms of the fabric's time")
+                now_ns = self.now_ns
+                self._show(now_ns)
                 self._let_happen(now_ns)
-                if now_ns > self._limit_ns or real_ns > _MOST_REAL_S * 1e9:
-                    return f"the limit of {max(0, now_ns):,} ns was reached"
+                if now_ns > self._limit_ns or now_ns * self._dilation > _MOST_REAL_S * 1e9:
+                    return f"the limit of {now_ns:,} ns was reached"
+                if failure := self._failure():
+                    return failure
                 if gave_up_at is None and any(p.qp_errors for p in self._hosts.values()):
                     gave_up_at = time.monotonic()
                 if gave_up_at and time.monotonic() - gave_up_at > _AFTER_ERROR_S:
                     return "queue pairs went to error"
         except KeyboardInterrupt:
-            return "interrupted"
+            return INTERRUPTION
         return None
+
+    @property
+    def now_ns(self) -> int:
+        """The fabric's time."""
+        return max(0, time.monotonic_ns() - self.epoch_ns) // self._dilation
+
+    def _failure(self) -> str | None:
+        """What has died, if anything has."""
+        died = [str(host) for host, process in self._hosts.items() if process.has_died]
+        return f"the endpoint of {died[0]} died" if died else self._emulation.switches.failure
+
+    def _show(self, now_ns: int) -> None:
+        """Tell how things are, now and then, where somebody watches."""
+        if self._stage.is_watched and time.monotonic() >= self._show_at:
+            self._show_at = time.monotonic() + _SHOW_S
+            glance = self._emulation.switches.watch.glance(self._dilation)
+            self._stage.tell(f"{now_ns / 1e6:.3f} ms  {glance}")
 
     def _let_happen(self, now_ns: int) -> None:
         while self._events and self._events[0].at_ns <= now_ns:

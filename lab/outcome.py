@@ -22,6 +22,7 @@ class Traffic:
         return Traffic(self.packets - earlier.packets, self.bytes - earlier.bytes)
 
 
+INTERRUPTION = "interrupted"  # by the user: why a run is not whole
 NOTHING = Traffic()
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 from rich.console import Console
 
 from lab.engines import RunOptions
-from lab.errors import LabError
+from lab.errors import LabError, RunError
 from lab.experiment import Experiment
-from lab.outcome import Outcome
+from lab.outcome import INTERRUPTION, Outcome
 from lab.report import write_report
 from lab.result import Result, assemble, save
 from lab.running import Registration
@@ -17,6 +21,16 @@ from lab.scenario import Scenario
 from lab.show import Stages, result_tables
 
 INTERRUPTED = 130
+_CANNOT_WRITE = (
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EFBIG,
+    errno.EROFS,
+    errno.EACCES,
+    errno.EPERM,
+    errno.EIO,
+    errno.ENOENT,
+)  # what a folder that is full, forbidden or gone answers
 
 
 def run_emulated(scenario: Scenario, options: RunOptions, registration: Registration) -> int:
@@ -25,10 +39,11 @@ def run_emulated(scenario: Scenario, options: RunOptions, registration: Registra
 
     console = Console(stderr=True)
     try:
-        stages = Stages(console)
-        experiment = Experiment.of(scenario)
-        outcome = mininet.run(experiment, options, stages, registration)
-        return 0 if outcome is None else conclude(experiment, outcome, options, stages)
+        with writing_to(options.out):
+            stages = Stages(console)
+            experiment = Experiment.of(scenario)
+            outcome = mininet.run(experiment, options, stages, registration)
+            return 0 if outcome is None else conclude(experiment, outcome, options, stages)
     except LabError as error:
         error.show()
         return 1
@@ -41,9 +56,25 @@ def run_simulated(scenario: Scenario, options: RunOptions, console: Console) -> 
     """Run a scenario in the simulator; returns the exit code."""
     from lab.engines import sim
 
-    stages = Stages(console)
-    experiment = Experiment.of(scenario)
-    return conclude(experiment, sim.run(experiment, options, stages), options, stages)
+    with writing_to(options.out):
+        stages = Stages(console)
+        experiment = Experiment.of(scenario)
+        return conclude(experiment, sim.run(experiment, options, stages), options, stages)
+
+
+@contextmanager
+def writing_to(out: Path) -> Iterator[None]:
+    """Say in one message when a folder takes no more."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _CANNOT_WRITE:
+            raise
+        raise RunError(
+            f"{error.filename or out} cannot be written: {error.strerror}",
+            "Make room, or give another folder with --out DIR; what is kept there may not be "
+            "whole, what is shown above is.",
+        ) from None
 
 
 def run_quietly(scenario: Scenario, options: RunOptions, console: Console) -> Result:
@@ -56,25 +87,31 @@ def run_quietly(scenario: Scenario, options: RunOptions, console: Console) -> Re
 
 def conclude(experiment: Experiment, outcome: Outcome, options: RunOptions, stages: Stages) -> int:
     """Keep and show what was found out; the exit code says whether all of it arrived."""
-    result = keep(experiment, outcome, options)
+    result = assembled(experiment, outcome, options)
     result_tables(stages.console, experiment.fabric, result)
+    save(result, experiment, outcome, options.out)
     report = write_report(options.out)
     stages.console.print(f"All of it, with pictures: {report}", highlight=False, soft_wrap=True)
     if options.is_json:
         print(json.dumps(result.content(), indent=2))
-    if result.ended == "interrupted":
+    if result.ended == INTERRUPTION:
         return INTERRUPTED
-    return 0 if not result.flows.failed else 1
+    return 1 if result.ended or result.flows.failed else 0
 
 
 def keep(experiment: Experiment, outcome: Outcome, options: RunOptions) -> Result:
     """Put the result together and write it."""
-    result = assemble(
+    result = assembled(experiment, outcome, options)
+    save(result, experiment, outcome, options.out)
+    return result
+
+
+def assembled(experiment: Experiment, outcome: Outcome, options: RunOptions) -> Result:
+    """Put the result together."""
+    return assemble(
         experiment,
         outcome,
         engine=options.engine,
         switch=options.switch,
         program=options.out / "fabric.json",
     )
-    save(result, experiment, outcome, options.out)
-    return result

@@ -54,6 +54,11 @@ class Stage:
         self._title = title
         self.note = ""
 
+    @property
+    def is_watched(self) -> bool:
+        """Whether what it tells is shown to anybody."""
+        return not self._progress.disable
+
     def tell(self, text: str) -> None:
         """Say how far it is, beside the title, where somebody watches."""
         self._progress.update(self._task, description=f"{self._title}  {text}")  # type: ignore[arg-type]

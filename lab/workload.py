@@ -52,12 +52,17 @@ def timeline_of(experiment: Experiment, reports: Sequence[HostReport]) -> Timeli
         for message in report.received
         if message.complete and message.end_ns is not None
     }
-    began = min(starts.values(), default=0)
+    began = began_ns(reports)
     return Timeline.gather(
         len(experiment.schedule),
         {number: at - began for number, at in starts.items()},
         {number: at - began for number, at in ends.items()},
     )
+
+
+def began_ns(reports: Sequence[HostReport]) -> int:
+    """When the first host began, by the machine's monotonic clock."""
+    return min((at for report in reports for at in report.start_ns.values()), default=0)
 
 
 def counters_of(

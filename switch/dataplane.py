@@ -571,17 +571,22 @@ class Dataplane:
             data = self._buffer.raw[:used]
         return self._state(data)
 
-    def _cells(self, kind: int, number: int, size: int, index: int | None, item: int) -> bytes:
+    def _cells(
+        self, kind: int, number: int, size: int, index: int | range | None, item: int
+    ) -> bytes:
         """Cells of an array, `item` bytes each."""
-        first, count = (0, size) if index is None else (index, 1)
+        if isinstance(index, int):
+            index = range(index, index + 1)
+        wanted = range(size) if index is None else index
+        first, count = wanted.start, len(wanted)
         if not 0 <= first <= first + count <= size:
             raise DataplaneError(f"{self.name}: index {index} is beyond the {size} cells there are")
         out = ctypes.create_string_buffer(max(count * item, 1))
         self._native.hosted_read_cells(self._l, self._sw, kind, number, first, count, out)
         return out.raw[: count * item]
 
-    def read_counter(self, counter: int, index: int | None = None) -> list[CounterValue]:
-        """One cell of an indirect counter, or all."""
+    def read_counter(self, counter: int, index: int | range | None = None) -> list[CounterValue]:
+        """One cell of an indirect counter, some, or all."""
         info = self._need().program.counters[counter]
         data = self._cells(
             CTL_COUNTER, counter, 0 if info.table is not None else info.size, index, 16
@@ -595,8 +600,8 @@ class Dataplane:
         data = self._cells(CTL_METER, meter, size, index, METER.size)
         return [MeterRates(*rates) if on else None for on, *rates in METER.iter_unpack(data)]
 
-    def read_register(self, register: int, index: int | None = None) -> list[int]:
-        """One cell of a register array, or all."""
+    def read_register(self, register: int, index: int | range | None = None) -> list[int]:
+        """One cell of a register array, some, or all."""
         info = self._need().program.registers[register]
         size = layout.cell_bytes(info.width)
         data = self._cells(CTL_REGISTER, register, info.size, index, size)

@@ -35,6 +35,7 @@ from switch.p4runtime.infer import infer_p4info
 from switch.p4runtime.pipeline import parse_p4info
 from switch.p4runtime.programs import Programs
 from switch.p4runtime.service import ServeError, Server, Tls
+from switch.recorder import Cells, Recorder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -77,6 +78,7 @@ class SwitchSettings:
     p4info: Path | None = None
     tls: Tls | None = None
     pcap: Path | None = None
+    record: Cells = field(default_factory=Cells)
     trace: Callable[[str], None] | None = None
     console_port: int | None = None
 
@@ -93,6 +95,8 @@ class SwitchSettings:
                 int(k): Link(**_object(v, f"{place}.links.{k}", Link))
                 for k, v in given.get("links", {}).items()
             }
+            if "record" in given:
+                given["record"] = Cells(**_object(given["record"], f"{place}.record", Cells))
             if given.get("tls") is not None:
                 tls = _object(given["tls"], f"{place}.tls", Tls)
                 given["tls"] = Tls(**{key: Path(value) for key, value in tls.items()})
@@ -102,9 +106,18 @@ class SwitchSettings:
 class Host:
     """Switches that live and end together."""
 
-    def __init__(self, settings: Sequence[SwitchSettings], *, dilation: float = 1.0) -> None:
+    def __init__(
+        self,
+        settings: Sequence[SwitchSettings],
+        *,
+        dilation: float = 1.0,
+        record: tuple[Path, float] | None = None,
+    ) -> None:
+        """Describe switches, and where and how often (in seconds) to record what they hold."""
         self._settings = tuple(settings)
         self._dilation = dilation
+        self._record = record
+        self._recorder: Recorder | None = None
         self._loop: dp.Loop | None = None
         self._programs = Programs()
         self._planes: list[dp.Dataplane] = []
@@ -121,6 +134,8 @@ class Host:
             for settings in self._settings:
                 await self._start_switch(settings)
             self._loop.start()
+            if self._record is not None:
+                self._start_recorder(self._loop, *self._record)
         except BaseException:
             await self.stop()
             raise
@@ -132,6 +147,9 @@ class Host:
         for console in self._consoles:
             await console.stop()
         self._consoles.clear()
+        if self._recorder is not None:
+            self._recorder.stop()
+            self._recorder = None
         if self._loop is not None:
             self._loop.stop()
             self._loop = None
@@ -144,6 +162,15 @@ class Host:
         """Return the port a switch listens on, for those that asked for port 0."""
         names = [settings.name for settings in self._settings]
         return self._servers[names.index(name)].port
+
+    def _start_recorder(self, loop: dp.Loop, path: Path, interval_s: float) -> None:
+        cells = [settings.record for settings in self._settings]
+        switches = list(zip(self._planes, cells, strict=True))
+        try:
+            self._recorder = Recorder(loop, switches, path, interval_s)
+        except OSError as error:
+            raise HostError(f"cannot record into {path}: {error.strerror}") from None
+        self._recorder.start()
 
     async def _start_switch(self, settings: SwitchSettings) -> None:
         with _naming(f"switch {settings.name}"):
@@ -291,10 +318,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="switch.host", description="Host switches.")
     parser.add_argument("config", type=Path, help="a JSON list of switch settings")
     parser.add_argument("--dilation", type=float, default=1.0, metavar="D")
+    parser.add_argument("--record", type=Path, metavar="FILE", help="what switches hold, over time")
+    parser.add_argument("--record-every", type=float, default=0.05, metavar="SECONDS")
     arguments = parser.parse_args(argv)
     logging.basicConfig(level=logging.INFO, format="%(message)s")
+    record = (arguments.record, arguments.record_every) if arguments.record else None
     try:
-        host = Host(read_config(arguments.config), dilation=arguments.dilation)
+        host = Host(read_config(arguments.config), dilation=arguments.dilation, record=record)
         asyncio.run(run_until_signal(host, ready=lambda: print("ready", flush=True)))
     except HostError as error:
         print(f"closlab: {error}", file=sys.stderr)

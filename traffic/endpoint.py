@@ -379,7 +379,9 @@ class EndpointProcess:
         return int(self._wait_for("done", timeout_s).split()[1])
 
     def stop(self, timeout_s: float = 30) -> EndpointReport:
-        """Stop the endpoint and read its report."""
+        """Stop the endpoint and read its report, or what it said before it died."""
+        if self.has_died:
+            return read_report(self._lines)
         self._say("stop\n")
         self._wait_for("end", timeout_s)
         self._process.wait(timeout_s)
@@ -397,6 +399,11 @@ class EndpointProcess:
     def qp_errors(self) -> tuple[QpError, ...]:
         """The queue pairs known to have gone to error so far."""
         return read_report(self._lines).qp_errors
+
+    @property
+    def has_died(self) -> bool:
+        """Whether it ended without having been told to."""
+        return self._process.poll() is not None and "end" not in self._lines
 
     def poll(self) -> bool:
         """Read what the program has said meanwhile; True once every transfer has ended."""

@@ -6,6 +6,7 @@ Plans and reports travel as JSON between the lab and the hosts' processes.
 from __future__ import annotations
 
 import hashlib
+from typing import Self
 
 from pydantic import BaseModel, ConfigDict
 
@@ -64,3 +65,16 @@ class HostReport(_Record):
     received: tuple[MessageReport, ...]
     damaged: tuple[str, ...]
     stray_packets: int
+
+    @classmethod
+    def silent(cls, name: str) -> Self:
+        """What is known of a host that told nothing."""
+        return cls(
+            name=name,
+            sent_packets=0,
+            sent_bytes=0,
+            start_ns={},
+            received=(),
+            damaged=(),
+            stray_packets=0,
+        )

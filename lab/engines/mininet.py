@@ -22,7 +22,7 @@ from lab.show import Stages
 from lab.switches import KINDS, Setting, Switches
 from lab.switches.soft import SoftSwitches
 from lab.traffic import AllPairs
-from lab.workload import counters_of, host_plans, timeline_of
+from lab.workload import began_ns, counters_of, host_plans, timeline_of
 
 
 def run(
@@ -101,8 +101,8 @@ def _exchange(experiment: Experiment, emulation: Emulation, stages: Stages) -> O
     messages = len(experiment.schedule)
     with stages("One RoCEv2 message for every pair of hosts") as stage:
         before = emulation.switches.counts()
-        reports = emulation.exchange(host_plans(experiment))
-        after = emulation.switches.counts()
+        reports, ended = emulation.exchange(host_plans(experiment))
+        after = emulation.switches.last_counts()
         stage.note = f"{messages} messages of {experiment.schedule.size[0]:,} bytes"
     timeline = timeline_of(experiment, reports)
     return Outcome(
@@ -110,4 +110,6 @@ def _exchange(experiment: Experiment, emulation: Emulation, stages: Stages) -> O
         switches={switch: counts.since(before[switch]) for switch, counts in after.items()},
         endpoints=counters_of(experiment, reports),
         end_ns=timeline.finish_ns,
+        notes=emulation.switches.watch.notes(began_ns(reports), 1),
+        ended=ended,
     )

@@ -19,7 +19,7 @@ from lab.engines import RunOptions
 from lab.errors import RunError
 from lab.experiment import Experiment
 from lab.faults import Reroute, Turn, events_of
-from lab.outcome import Outcome
+from lab.outcome import INTERRUPTION, Outcome
 from lab.show import Stage, Stages
 from lab.sim import SimulatedSwitches, Simulation, SimulationError
 
@@ -122,7 +122,7 @@ class _Course:
                 if self._simulation.is_quiet and not self._events:
                     return f"{self._simulation.open_transfers} transfers will never end"
         except KeyboardInterrupt:
-            return "interrupted"
+            return INTERRUPTION
         if self._simulation.open_transfers:
             return f"the limit of {self._limit_ns:,} ns was reached"
         return None

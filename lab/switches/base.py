@@ -9,8 +9,10 @@ from pathlib import Path
 
 from controller import LinkSpec, Settings, Target
 from lab.counts import read_counts
+from lab.errors import RunError
 from lab.outcome import SwitchCounts
 from lab.program import BuiltProgram
+from lab.watch import Watch
 from topologies import Fabric, Node
 
 _FIRST_GRPC_PORT = 50051
@@ -64,6 +66,7 @@ class Switches(ABC):
             for index, switch in enumerate(setting.fabric.switches)
         )
         setting.logs.mkdir(parents=True, exist_ok=True)
+        self.watch = Watch(setting.fabric, setting.logs / "switches.jsonl")
         if setting.pcaps is not None:
             setting.pcaps.mkdir(exist_ok=True)
 
@@ -79,6 +82,15 @@ class Switches(ABC):
     def check(self) -> None:
         """Fail if one of them is gone."""
 
+    @property
+    def failure(self) -> str | None:
+        """What befell them, if one of them is gone."""
+        try:
+            self.check()
+        except RunError as error:
+            return error.message
+        return None
+
     @abstractmethod
     def where_they_speak(self) -> str:
         """What to tell a user who wants to know more."""
@@ -88,6 +100,10 @@ class Switches(ABC):
         self.check()
         counts = read_counts(self.targets, self._ports())
         return {switch: counts[switch.name] for switch in self.setting.fabric.switches}
+
+    def last_counts(self) -> dict[Node, SwitchCounts]:
+        """Every switch's counters, or, of switches that are gone, what they last wrote down."""
+        return self.watch.counts() if self.failure else self.counts()
 
     def _ports(self) -> dict[str, tuple[int, ...]]:
         fabric = self.setting.fabric

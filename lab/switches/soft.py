@@ -13,8 +13,11 @@ from lab.errors import RunError
 from lab.processes import last_line, line_of, stop
 from lab.program import BuiltProgram
 from lab.switches.base import Setting, Switches
+from lab.watch import cells_of
 
 _START_S = 30.0
+_LEAST_INTERVAL_S = 0.02
+_RECORD_S = 0.01  # fifty times what recording a switch takes
 _UNLIMITED_PACKETS, _UNLIMITED_BYTES = 1 << 20, 1 << 30  # the program's own limits are the limits
 
 
@@ -54,6 +57,7 @@ class SoftSwitches(Switches):
                         if setting.cable
                         else {},
                         "pcap": str(setting.pcaps) if setting.pcaps else None,
+                        "record": cells_of(setting.fabric, switch),
                     }
                     for target, switch in zip(self.targets, setting.fabric.switches, strict=True)
                 ],
@@ -61,7 +65,11 @@ class SoftSwitches(Switches):
             )
         )
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "switch.host", config, "--dilation", str(setting.dilation)],
+            [
+                *(sys.executable, "-m", "switch.host", config),
+                *("--dilation", str(setting.dilation)),
+                *("--record", self.watch.path, "--record-every", str(self._interval_s)),
+            ],
             stdout=subprocess.PIPE,
             stderr=self._log.open("w"),
             text=True,
@@ -73,6 +81,11 @@ class SoftSwitches(Switches):
                 f"the switches did not start: {last_line(self._log)}", self.where_they_speak()
             )
         return f"{len(self.targets)} in one process"
+
+    @property
+    def _interval_s(self) -> float:
+        """The time between two records of what switches hold."""
+        return max(_LEAST_INTERVAL_S, _RECORD_S * len(self.targets))
 
     def furnish(self) -> None:
         """Nothing: the process was told all when it started."""

@@ -1,0 +1,185 @@
+"""What happens on an emulated fabric while it happens, from what its switches write down.
+
+The process that hosts the switches appends a line for each of them at intervals
+(`switch/recorder.py`). Whoever shows progress reads the latest; after the run all of it becomes the
+notes that a result keeps over time. Times there are the fabric's: from the moment hosts began,
+divided by the dilation.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from controller.settings import LOSSLESS_PRIORITY
+from controller.tables import DROP_REASONS, PRIORITIES
+from lab.counts import queue_index
+from lab.outcome import Note, PortCounts, SwitchCounts, Traffic
+from lab.quantity import size
+from topologies import Fabric, Node, NodeKind
+
+_MOST_NOTES = 100_000
+
+
+def cells_of(fabric: Fabric, switch: Node) -> dict[str, Any]:
+    """What is to be written down of a switch, in the words of its configuration."""
+    ports = sorted(fabric.ports(switch))
+    first = queue_index(ports[0], 0)
+    queues = [first, queue_index(ports[-1] + 1, 0) - first]
+    return {
+        "counters": {
+            "marked": [0, ports[-1] + 1],
+            "dropped": [0, len(DROP_REASONS)],
+            "xoff_sent": queues,
+            "xon_sent": queues,
+        },
+        "registers": {"pause_total": queues, "queue_gate": queues},
+    }
+
+
+@dataclass
+class Watch:
+    """Reads what the switches write down."""
+
+    fabric: Fabric
+    path: Path
+    _lines: list[dict[str, Any]] = field(default_factory=list)
+    _offset: int = 0
+    _shown: tuple[int, int] = (0, 0)  # when, and how many bytes hosts had been sent
+
+    def read(self) -> None:
+        """Take in what is new."""
+        try:
+            with self.path.open("rb") as file:
+                file.seek(self._offset)
+                text = file.read()
+        except OSError:
+            return
+        whole, newline, _ = text.rpartition(b"\n")
+        self._offset += len(whole) + len(newline)
+        self._lines += [json.loads(line) for line in whole.splitlines()]
+
+    def glance(self, dilation: float) -> str:
+        """How things are now: the rate into hosts, the longest queue, who stands still, drops."""
+        self.read()
+        latest = self._latest
+        if not latest:
+            return ""
+        notes = [note for line in latest.values() for note in self._notes(line, 0, dilation)]
+        into_hosts = sum(
+            note.bytes for note in notes if note.link.partition(">")[2].startswith("h")
+        )
+        paused = sum(_is_held(line, port) for line in latest.values() for port in line["ports"])
+        dropped = sum(sum(line["counters"]["dropped"].values()) for line in latest.values())
+        at_ns = max(line["at_ns"] for line in latest.values())
+        before_ns, before = self._shown
+        self._shown = at_ns, into_hosts
+        parts = []
+        if at_ns > before_ns > 0:
+            rate = (into_hosts - before) * 8 * dilation / (at_ns - before_ns)
+            parts.append(f"{rate:.0f} Gb/s into hosts")
+        longest = max(notes, key=lambda note: note.queue_bytes)
+        if longest.queue_bytes:
+            parts.append(f"{size(longest.queue_bytes)} before {longest.link}")
+        parts += [f"{paused} paused"] if paused else []
+        parts += [f"{dropped:,} dropped"] if dropped else []
+        return ", ".join(parts)
+
+    def notes(self, epoch_ns: int, dilation: float) -> tuple[Note, ...]:
+        """All of it since the hosts began, as a result keeps it."""
+        self.read()
+        began: dict[str, Note] = {}
+        latest: dict[str, Note] = {}
+        kept = []
+        stride = max(1, len(self._lines) * len(self.fabric.links) // _MOST_NOTES)
+        for number, line in enumerate(self._lines):
+            for note in self._notes(line, epoch_ns, dilation):
+                if note.time_ns <= 0:
+                    began[note.link] = note
+                    continue
+                told = _since(note, began.get(note.link))
+                before = latest.get(note.link)
+                latest[note.link] = told
+                is_news = before is None or told[3:] != before[3:] or told.queue_bytes
+                if is_news and number // len(self.fabric.switches) % stride == 0:
+                    kept.append(told)
+        return tuple(kept)
+
+    def counts(self) -> dict[Node, SwitchCounts]:
+        """What switches had counted when they last wrote it down."""
+        self.read()
+        latest = self._latest
+        return {
+            switch: _counts(latest[switch.name]) if switch.name in latest else SwitchCounts({}, {})
+            for switch in self.fabric.switches
+        }
+
+    @property
+    def _latest(self) -> dict[str, dict[str, Any]]:
+        return {line["switch"]: line for line in self._lines[-len(self.fabric.switches) :]}
+
+    def _notes(self, line: dict[str, Any], epoch_ns: int, dilation: float) -> Iterator[Note]:
+        """A line as notes of the links that the switch sends into, and of those from hosts."""
+        switch = line["switch"]
+        at_ns = round((line["at_ns"] - epoch_ns) / dilation)
+        dropped = sum(line["counters"]["dropped"].values())
+        for port, (_, received, _, sent, queued) in line["ports"].items():
+            peer = self._peers[switch][int(port)]
+            marked = line["counters"]["marked"].get(port, 0)
+            paused_ns = _paused_ns(line, port)
+            yield Note(at_ns, f"{switch}>{peer}", queued, sent, paused_ns, marked, dropped)
+            if peer.kind is NodeKind.HOST:
+                yield Note(at_ns, f"{peer}>{switch}", 0, received, 0, 0, 0)
+
+    @cached_property
+    def _peers(self) -> dict[str, dict[int, Node]]:
+        return {switch.name: dict(self.fabric.ports(switch)) for switch in self.fabric.switches}
+
+
+def _counts(line: dict[str, Any]) -> SwitchCounts:
+    counters = line["counters"]
+
+    def of_all_priorities(name: str, port: str) -> int:
+        queues = (queue_index(int(port), priority) for priority in PRIORITIES)
+        return sum(counters[name].get(str(queue), 0) for queue in queues)
+
+    return SwitchCounts(
+        {
+            int(port): PortCounts(
+                received=Traffic(rx_packets, rx_bytes),
+                sent=Traffic(tx_packets, tx_bytes),
+                marked=counters["marked"].get(port, 0),
+                xoff_sent=of_all_priorities("xoff_sent", port),
+                xon_sent=of_all_priorities("xon_sent", port),
+                paused_ns=_paused_ns(line, port),
+            )
+            for port, (rx_packets, rx_bytes, tx_packets, tx_bytes, _) in line["ports"].items()
+        },
+        {DROP_REASONS[int(reason)]: count for reason, count in counters["dropped"].items()},
+    )
+
+
+def _paused_ns(line: dict[str, Any], port: str) -> int:
+    """How long a port's data stood still; what of a pause is to come has not been waited for."""
+    queue = str(queue_index(int(port), LOSSLESS_PRIORITY))
+    registers = line["registers"]
+    to_come: int = max(0, registers["queue_gate"].get(queue, 0) - line["now_ns"])
+    granted: int = registers["pause_total"].get(queue, 0)
+    return max(0, granted - to_come)
+
+
+def _is_held(line: dict[str, Any], port: str) -> bool:
+    queue = str(queue_index(int(port), LOSSLESS_PRIORITY))
+    return bool(line["registers"]["queue_gate"].get(queue, 0) > line["now_ns"])
+
+
+def _since(note: Note, began: Note | None) -> Note:
+    """A note without what had been counted before the run."""
+    if began is None:
+        return note
+    counted = (now - before for now, before in zip(note[3:], began[3:], strict=True))
+    return Note(note.time_ns, note.link, note.queue_bytes, *counted)

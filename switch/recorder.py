@@ -1,0 +1,120 @@
+"""What switches hold and have counted, written down at intervals while packets pass.
+
+A thread reads each switch between two bursts of packets and appends one line of JSON to a file:
+
+    {"at_ns": ..., "now_ns": ..., "switch": "leaf1",
+     "ports": {"1": [received packets, bytes, sent packets, bytes, bytes queued]},
+     "counters": {"marked": {"1": packets}}, "registers": {"pause_total": {"11": value}}}
+
+`at_ns` is the monotonic clock, `now_ns` the switches' own. Cells that are zero are left out.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from switch.dataplane import DataplaneError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from switch.dataplane import Dataplane, Loop
+
+__all__ = ["Cells", "Recorder"]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """What to read of a switch's program: by name, the first cell and how many."""
+
+    counters: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    registers: Mapping[str, Sequence[int]] = field(default_factory=dict)
+
+
+class Recorder:
+    """Writes down what some switches hold, until it is stopped."""
+
+    def __init__(
+        self, loop: Loop, switches: Sequence[tuple[Dataplane, Cells]], path: Path, interval_s: float
+    ) -> None:
+        self._loop = loop
+        self._switches = switches
+        self._file = path.open("w")
+        self._interval_s = interval_s
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="recorder", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End, with the last line whole."""
+        self._ended.set()
+        self._thread.join()
+        self._file.close()
+
+    def _run(self) -> None:
+        while not self._ended.wait(self._interval_s):
+            try:
+                for plane, cells in self._switches:
+                    if plane.program is not None:
+                        self._file.write(json.dumps(self._look(plane, cells)) + "\n")
+                self._file.flush()
+            except (OSError, DataplaneError):
+                return  # a full disk, or a program without these cells: nothing to switch less for
+
+    def _look(self, plane: Dataplane, cells: Cells) -> dict[str, Any]:
+        program = plane.program
+        assert program is not None
+        return {
+            "at_ns": time.monotonic_ns(),
+            "now_ns": self._loop.now_ns(),
+            "switch": plane.name,
+            "ports": {
+                number: [
+                    *(port.rx_packets, port.rx_bytes, port.tx_packets, port.tx_bytes),
+                    sum(port.queue_bytes),
+                ]
+                for number, port in plane.stats().ports.items()
+            },
+            "counters": {
+                name: {
+                    cell: value.packets
+                    for cell, value in enumerate(
+                        plane.read_counter(_index(program.counters, name), range(*_ends(span))),
+                        span[0],
+                    )
+                    if value.packets
+                }
+                for name, span in cells.counters.items()
+            },
+            "registers": {
+                name: {
+                    cell: value
+                    for cell, value in enumerate(
+                        plane.read_register(_index(program.registers, name), range(*_ends(span))),
+                        span[0],
+                    )
+                    if value
+                }
+                for name, span in cells.registers.items()
+            },
+        }
+
+
+def _ends(span: Sequence[int]) -> tuple[int, int]:
+    first, count = span
+    return first, first + count
+
+
+def _index(infos: Sequence[Any], name: str) -> int:
+    for info in infos:
+        if info.name == name or info.name.endswith(f".{name}"):
+            return int(info.index)
+    raise DataplaneError(f"the program has no '{name}'")

@@ -1,0 +1,167 @@
+"""What goes wrong in the middle of a run: a message, what was measured till then, nothing left."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from lab.report import read_run
+from tests.lab.conftest import CLOSLAB, closlab
+from tests.lab.test_capsule import in_namespace
+
+_LONG = ("--set", "traffic.bytes=20MB", "--dilation", "20000")  # a minute, unless it is ended
+
+
+def _capsule(run: subprocess.Popen[str]) -> int:
+    """The first process of a run's capsule."""
+    (child,) = Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
+    return int(child)
+
+
+def _inside(first: int, word: str) -> list[int]:
+    """Processes of a capsule whose command has a word in it."""
+    space = (Path("/proc") / str(first) / "ns" / "pid").readlink()
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            is_inside = (process / "ns" / "pid").readlink() == space
+            if is_inside and word.encode() in (process / "cmdline").read_bytes():
+                found.append(int(process.name))
+        except OSError:
+            continue
+    return found
+
+
+@contextmanager
+def _under_way(out: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
+    """A run on Mininet whose hosts are sending, and after which nothing may be left."""
+    run = subprocess.Popen(
+        [*CLOSLAB, "run", *words, "--out", str(out)], stderr=subprocess.PIPE, text=True
+    )
+    record = out / "logs" / "switches.jsonl"
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not _has_traffic(record):
+        assert run.poll() is None, run.communicate()[1]
+        time.sleep(0.05)
+    network = (Path("/proc") / str(_capsule(run)) / "ns" / "net").readlink()
+    yield run
+    deadline = time.monotonic() + 10
+    while in_namespace(network) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert in_namespace(network) == []
+
+
+def _has_traffic(record: Path) -> bool:
+    if not record.exists():
+        return False
+    last = record.read_text().rpartition("\n")[0].rpartition("\n")[2]
+    return bool(last) and any(port[2] > 20 for port in json.loads(last)["ports"].values())
+
+
+def _kept(out: Path, run: subprocess.Popen[str], code: int, *told: str) -> None:
+    """The run ended so, said this, and kept what it had seen."""
+    _, err = run.communicate(timeout=60)
+    assert run.returncode == code, err
+    assert "Traceback" not in err
+    for word in told:
+        assert word in err, err
+    kept = read_run(out)
+    assert kept.result.ended
+    assert kept.result.flows.failed > 0
+    assert sum(use.packets for use in kept.result.links) > 0
+    assert kept.notes
+    assert "The run is not whole" in (out / "report.html").read_text()
+
+
+def _end(kind: str) -> Callable[[subprocess.Popen[str]], None]:
+    def end(run: subprocess.Popen[str]) -> None:
+        if kind == "interrupt":  # the terminal tells all of the foreground
+            os.kill(_capsule(run), signal.SIGINT)
+            return
+        word = {"endpoint": "/host-", "switches": "switch.host"}[kind]
+        os.kill(_inside(_capsule(run), word)[0], signal.SIGKILL)
+
+    return end
+
+
+@pytest.mark.mininet
+@pytest.mark.parametrize(
+    ("kind", "code", "told"),
+    [
+        ("interrupt", 130, ["Not whole: interrupted"]),
+        ("endpoint", 1, ["Not whole: the endpoint of h", "died"]),
+        ("switches", 1, ["Not whole: the switches died"]),
+    ],
+)
+def test_a_run_that_is_cut_short_keeps_what_it_saw(
+    tmp_path: Path, own_cache: Path, kind: str, code: int, told: list[str]
+) -> None:
+    with _under_way(tmp_path, "incast", *_LONG) as run:
+        _end(kind)(run)
+        _kept(tmp_path, run, code, *told)
+    assert list(own_cache.glob("*")) == []
+
+
+def test_an_interrupted_simulation_keeps_what_it_saw(tmp_path: Path) -> None:
+    words = ("run", "incast", "--engine", "sim")
+    run = subprocess.Popen(
+        [*CLOSLAB, *words, "--set", "traffic.bytes=1GB", "--out", str(tmp_path)],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert run.stderr is not None
+    for line in run.stderr:
+        if "Giving hosts their plans" in line:
+            break
+    time.sleep(1)
+    run.send_signal(signal.SIGINT)
+    _kept(tmp_path, run, 130, "Not whole: interrupted")
+
+
+def _with_mount(options: str, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run closlab where a folder is a small or a sealed disk."""
+    folder.mkdir()
+    script = 'mount -t tmpfs -o "$1" none "$2" && shift 2 && exec "$@"'
+    return subprocess.run(
+        [
+            *("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"),
+            *(options, str(folder), *CLOSLAB, *words, "--out", str(folder)),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+@pytest.mark.parametrize(
+    ("size", "told"),
+    [
+        ("1m", "disk cannot be written: No space left"),  # not even the program
+        ("2900k", "cannot be written: No space left"),  # the program, and a little more
+    ],
+)
+def test_a_full_disk_is_told_and_the_result_shown(tmp_path: Path, size: str, told: str) -> None:
+    done = _with_mount(f"size={size}", tmp_path / "disk", "run", "incast", "--engine", "sim")
+    assert done.returncode == 1
+    assert told in done.stderr, done.stderr
+    assert "Traceback" not in done.stderr
+    assert ("7 of 7 messages arrived whole" in done.stderr) == (size != "1m")
+
+
+@pytest.mark.parametrize("engine", ["sim", "mininet"])
+def test_a_folder_that_may_not_be_written_is_told_at_once(tmp_path: Path, engine: str) -> None:
+    done = _with_mount("ro", tmp_path / "disk", "run", "incast", "--engine", engine)
+    assert done.returncode == 1
+    assert "the results cannot be written to" in done.stderr
+    assert "Traceback" not in done.stderr
+    (tmp_path / "file").write_text("")
+    done = closlab("run", "incast", "--engine", engine, "--out", str(tmp_path / "file" / "below"))
+    assert done.returncode == 1
+    assert "Not a directory" in done.stderr
