@@ -151,7 +151,7 @@ class Result(_Part):
     gpu_utilisation: float | None = None
     collective: CollectiveResult | None = None
     flows: Flows
-    parts: dict[str, Flows] | None  # the same of each part of the traffic, if it has several
+    parts: dict[str, Flows] | None = None  # the same of each part of the traffic, if it has several
     drops: Drops
     ecn: Ecn
     pfc: Pfc
