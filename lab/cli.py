@@ -166,6 +166,16 @@ def list_(is_json: Json = False) -> None:
         print(f"{name:{width}} {about.partition('. ')[0].rstrip('.')}.")
 
 
+@app.command()
+def explain(
+    key: Annotated[str | None, typer.Argument(help="Such as pfc, pfc.enabled.")] = None,
+) -> None:
+    """Say what a scenario's keys mean."""
+    from lab.explain import explain as text_for
+
+    print(text_for(key))
+
+
 @app.command(context_settings={"ignore_unknown_options": True})
 def enter(
     node: Annotated[str | None, typer.Argument(help="A host or switch; else the capsule.")] = None,

@@ -9,12 +9,13 @@ from ipaddress import IPv4Address
 
 from controller import LinkSpec, Settings
 from controller.tables import Site as SwitchSite
+from lab.errors import ScenarioError
 from lab.scenario import Scenario
 from lab.settings import controller_settings, endpoint_config
 from lab.traffic import make_workload
 from topologies import Fabric, Link, Node, NodeKind
 from topologies.fabric import Speed
-from traffic.collectives import LocalTransfer, Schedule, local_part
+from traffic.collectives import LocalTransfer, Schedule, TrafficError, local_part
 from traffic.endpoint import (
     CongestionControl,
     EndpointPlan,
@@ -46,7 +47,10 @@ class Experiment:
     def of(cls, scenario: Scenario) -> Experiment:
         """Work out a scenario."""
         fabric = scenario.topology.build()
-        workload = make_workload(scenario.traffic, scenario.site(fabric))
+        try:
+            workload = make_workload(scenario.traffic, scenario.site(fabric))
+        except TrafficError as error:
+            raise ScenarioError(f"scenario '{scenario.name}': traffic: {error}") from None
         settings = controller_settings(scenario, fabric)
         shares = {
             f"{host}-{fabric.leaf_of(host)}": workload.port_shares[number]

@@ -6,7 +6,6 @@ An unknown key is refused with the nearest known one; sizes may be written ``16K
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -23,8 +22,9 @@ from pydantic import (
 
 from controller import Policy, SettingsError
 from lab.errors import ScenarioError
+from lab.keys import Key, Kinds, keys_of, nearest
 from lab.paths import SCENARIOS
-from lab.traffic import AllPairs, read_traffic
+from lab.traffic import KINDS, AllPairs, read_traffic
 from topologies import Fabric, TopologyError, fat_tree, leaf_spine, rail
 from traffic.collectives import Site, Spec, TrafficError
 from traffic.collectives.units import DurationNs, Size
@@ -249,7 +249,7 @@ class Scenario(_Section):
         kind = data.get("kind", "leaf-spine")
         if kind not in TOPOLOGIES:
             known = list(TOPOLOGIES)
-            raise ScenarioError(f"topology.kind: there is no '{kind}'" + _nearest(str(kind), known))
+            raise ScenarioError(f"topology.kind: there is no '{kind}'" + nearest(str(kind), known))
         try:
             return TOPOLOGIES[kind].model_validate(data)
         except ValidationError as error:
@@ -284,7 +284,7 @@ def load(name: str, changes: tuple[str, ...] = ()) -> Scenario:
         if path.parent != SCENARIOS:
             raise ScenarioError(f"there is no scenario file {path}")
         raise ScenarioError(
-            f"there is no scenario '{name}'" + _nearest(name, names()),
+            f"there is no scenario '{name}'" + nearest(name, names()),
             f"These ship: {', '.join(names())}. Your own: give the path of a .yaml file.",
         )
     try:
@@ -321,7 +321,7 @@ def check(scenario: Scenario) -> None:
     for link in (*scenario.loss.links, *scenario.link.slow, *named):
         if link not in links:
             raise ScenarioError(
-                f"there is no link '{link}' in this fabric" + _nearest(link, sorted(links)),
+                f"there is no link '{link}' in this fabric" + nearest(link, sorted(links)),
                 "A link is named after its ends, the one nearer to the hosts first: leaf1-spine2.",
             )
     hosts = [host.name for host in fabric.hosts]
@@ -380,27 +380,22 @@ def _position(entries: list[Any], written: str, change: str) -> int:
     return int(written)
 
 
+SECTION_KINDS: Kinds = {"topology": TOPOLOGIES, "traffic": KINDS}
+
+
+def all_keys() -> list[Key]:
+    """Every key a scenario may have."""
+    return list(keys_of(Scenario, SECTION_KINDS))
+
+
 def _explain(error: ValidationError, model: type[BaseModel], section: str = "") -> str:
     """All that is wrong, one thing a line, with the place and the nearest known key."""
     lines = []
     for problem in error.errors():
         place = section + ".".join(str(part) for part in problem["loc"])
         if problem["type"] == "extra_forbidden":
-            lines.append(f"unknown key '{place}'" + _nearest(place, _keys(model, section)))
+            known = [key.name for key in keys_of(model, {}, section)]
+            lines.append(f"unknown key '{place}'" + nearest(place, known))
         else:
             lines.append(f"{place}: {problem['msg']} (got {problem['input']!r})")
     return "\n  ".join(lines)
-
-
-def _keys(model: type[BaseModel], prefix: str = "") -> list[str]:
-    keys = []
-    for name, field in model.model_fields.items():
-        keys.append(prefix + name)
-        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
-            keys += _keys(field.annotation, f"{prefix}{name}.")
-    return keys
-
-
-def _nearest(word: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
-    return f"; did you mean '{near[0]}'?" if near else ""

@@ -19,11 +19,15 @@ class AllPairs(Spec):
 
     kind: Literal["all-pairs"] = "all-pairs"
     bytes: Size = Field(default=16_000, ge=1, le=10**8)
+    """The size of a message."""
 
     def schedule(self, site: Site) -> Schedule:
         """The messages on this site."""
         flows = [Flow(src, dst, 0, self.bytes) for src, dst in permutations(range(site.hosts), 2)]
         return FlowSet("all pairs", flows).schedule(site.hosts)
+
+
+KINDS: dict[str, type[Spec]] = {"all-pairs": AllPairs, **jobs.KINDS}
 
 
 def read_traffic(data: object) -> Spec:

@@ -4,6 +4,7 @@ import pytest
 
 from lab import scenario
 from lab.errors import ScenarioError
+from lab.experiment import Experiment
 from lab.traffic import AllPairs
 
 
@@ -56,6 +57,16 @@ def test_sizes(written: str, size: int) -> None:
         ("hello", ("ecn.kmin=5MB",), "kmin must be less"),
         ("hello", ("lb.policy=magic",), "lb.policy"),
         ("hello", ("transport.cc=bbr",), "transport.cc"),
+        ("hello", ("link.slow.leaf1-spine9=0.5",), "no link 'leaf1-spine9' in this fabric"),
+        ("hello", ("link.slow.leaf1-spine1=2",), "link.slow.leaf1-spine1"),
+        ("hello", ("tenants={blue: [h9]}",), "no host 'h9' in this fabric"),
+        ("hello", ("tenants={blue: [h1], red: [h1]}",), "h1 is named twice"),
+        ("deadlock", ("faults.2.link=x",), "'2' is no entry of this list"),
+        ("deadlock", ("faults.link=x",), "'link' is no entry of this list"),
+        ("pfc-storm", ("faults.0.host=h9",), "no host 'h9' in this fabric"),
+        ("pfc-storm", ("faults.0.link=leaf1-spine1",), "storm happens to a host"),
+        ("hello", ("faults=[{at_ns: 0, action: storm, host: h1}]",), "say how long"),
+        ("hello", ("faults=[{at_ns: 0, action: down}]",), "down happens to a link"),
     ],
 )
 def test_a_mistake_is_named(name: str, changes: tuple[str, ...], complaint: str) -> None:
@@ -64,9 +75,32 @@ def test_a_mistake_is_named(name: str, changes: tuple[str, ...], complaint: str)
     assert complaint in f"{caught.value.message} {caught.value.cure}"
 
 
+@pytest.mark.parametrize(
+    ("name", "change", "complaint"),
+    [
+        ("deadlock", "traffic.flows.0.dst=h9", "there is no h9; they are h1 to h8"),
+        ("deadlock", "traffic.flows.0.dst=h1", "h1 sends to itself"),
+        ("incast", "traffic.receiver=h9", "there is no host number 8"),
+        ("straggler", "traffic.stragglers.0.rank=8", "no rank 8 to slow down"),
+        ("training-llama", "traffic.parallelism.data=3", "do not divide"),
+        ("rails", "topology.servers=2", "16 ranks do not fit on 8 free hosts"),
+    ],
+)
+def test_traffic_that_does_not_fit_is_named(name: str, change: str, complaint: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        Experiment.of(scenario.load(name, (change,)))
+    assert complaint in caught.value.message
+
+
 @pytest.mark.parametrize("content", ["{", "- a\n- b\n", "", "\x00", "name: [1, 2]\n"])
 def test_a_file_that_is_no_scenario_is_refused(tmp_path: Path, content: str) -> None:
     path = tmp_path / "odd.yaml"
     path.write_text(content)
     with pytest.raises(ScenarioError):
         scenario.load(str(path))
+
+
+def test_set_reaches_into_lists() -> None:
+    loaded = scenario.load("deadlock", ("faults.1.link=leaf2-spine1", "traffic.flows.0.dst=h8"))
+    assert loaded.faults[1].link == "leaf2-spine1"
+    assert loaded.traffic.model_dump()["flows"][0]["dst"] == 7

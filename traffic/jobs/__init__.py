@@ -4,7 +4,7 @@ from traffic.jobs.job import Job, SlowLink, Straggler
 from traffic.jobs.model import Experts, Model, load_model, model_names
 from traffic.jobs.placement import Placer, Policy
 from traffic.jobs.simple import SimpleJob
-from traffic.jobs.specs import MixSpec, TrafficSpec, Workload, make_workload, read_traffic
+from traffic.jobs.specs import KINDS, MixSpec, TrafficSpec, Workload, make_workload, read_traffic
 from traffic.jobs.training import (
     Algorithms,
     Batch,
@@ -15,6 +15,7 @@ from traffic.jobs.training import (
 )
 
 __all__ = [
+    "KINDS",
     "Algorithms",
     "Batch",
     "Experts",

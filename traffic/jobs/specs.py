@@ -55,7 +55,7 @@ class MixSpec(Spec):
 
 TrafficSpec = Annotated[Part | MixSpec, Field(discriminator="kind")]
 
-_KINDS: dict[str, type[Spec]] = {
+KINDS: dict[str, type[Spec]] = {
     model.model_fields["kind"].default: model
     for model in (
         CollectiveSpec, IncastSpec, FlowsSpec, PermutationSpec, ElephantsSpec, PoissonSpec,
@@ -78,9 +78,9 @@ def read_traffic(data: object) -> TrafficSpec:
     if not isinstance(data, dict):
         raise SpecError("traffic: a list of keys and values is missing", "begin with 'kind:'")
     kind = data.get("kind")
-    if not isinstance(kind, str) or kind not in _KINDS:
-        raise SpecError(f"traffic.kind: there is no kind {kind!r}", nearest(str(kind), _KINDS))
-    return _KINDS[kind].read(data)  # type: ignore[return-value]  # one of the union by its kind
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise SpecError(f"traffic.kind: there is no kind {kind!r}", nearest(str(kind), KINDS))
+    return KINDS[kind].read(data)  # type: ignore[return-value]  # one of the union by its kind
 
 
 def make_workload(spec: TrafficSpec, site: Site) -> Workload:

@@ -1,0 +1,201 @@
+"""The keys of a scenario, as the models that check them describe them.
+
+A key is named as ``--set`` takes it: ``pfc.enabled``; within a list ``faults[].at_ns``, where the
+entry's number takes the brackets' place. Some sections are of one of several kinds, and each kind
+has keys of its own.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import annotated_types
+from pydantic import BaseModel, BeforeValidator
+from pydantic.fields import FieldInfo
+
+from traffic.collectives.units import Count, DurationNs, Host, Size
+
+Kinds = Mapping[str, Mapping[str, type[BaseModel]]]  # by section: the models of its kinds
+
+_HOST = get_args(Host)[1]
+_PLAIN = {bool: "true or false", int: "a whole number", float: "a number", str: "a word"}
+_SECTION = "a section"
+_READ = {
+    get_args(Size)[1]: "bytes, such as 16KB or 4MB",
+    get_args(DurationNs)[1]: "a time, such as 50us or 3ms",
+    get_args(Count)[1]: "a number, such as 70B or 1.5T",
+    _HOST: "a host, such as h1",
+}
+_STEPS = {
+    get_args(Size)[1]: ((10**9, "GB"), (10**6, "MB"), (10**3, "KB")),
+    get_args(DurationNs)[1]: ((10**9, "s"), (10**6, "ms"), (10**3, "us"), (1, "ns")),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key, or a section of them."""
+
+    name: str
+    kind: str | None  # of which kind its section has to be, if there are several
+    takes: str
+    default: str | None  # empty: nothing; None: it must be given
+    about: str
+    is_section: bool
+
+
+def keys_of(model: type[BaseModel], kinds: Kinds, prefix: str = "") -> Iterator[Key]:
+    """All keys, sections before what is in them."""
+    return _keys_of(model, kinds, prefix, None)
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The known word that may have been meant, as the end of a sentence."""
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    return f"; did you mean '{near[0]}'?" if near else ""
+
+
+def _keys_of(model: type[BaseModel], kinds: Kinds, prefix: str, kind: str | None) -> Iterator[Key]:
+    for name, field in model.model_fields.items():
+        whole = prefix + name
+        if kind is not None and whole.count(".") == 1 and name == "kind":
+            continue  # told once, of the section
+        members = kinds.get(whole, {})
+        inside, is_list = _model_in(field.annotation)
+        is_section = bool(members) or inside is not None
+        yield Key(
+            name=whole,
+            kind=kind,
+            takes=_takes(field, is_section=is_section, is_list=is_list),
+            default=_default(field),
+            about=field.description or "",
+            is_section=is_section,
+        )
+        if members:
+            yield Key(
+                name=f"{whole}.kind",
+                kind=None,
+                takes="one of " + ", ".join(members),
+                default=next(iter(members)),
+                about="Which keys there are besides.",
+                is_section=False,
+            )
+            for title, member in members.items():
+                yield from _keys_of(member, kinds, f"{whole}.", title)
+        elif inside is not None:
+            yield from _keys_of(inside, kinds, f"{whole}[]." if is_list else f"{whole}.", kind)
+
+
+def _model_in(kind: Any) -> tuple[type[BaseModel] | None, bool]:
+    """The one model that a value of this type holds, and whether it holds a list of them."""
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return kind, False
+    is_list = get_origin(kind) is tuple
+    members = [m for m in get_args(kind) if m not in (NoneType, Ellipsis)]
+    if get_origin(kind) is Annotated:
+        members = members[:1]
+    if len(members) != 1:
+        return None, False
+    found, nested = _model_in(members[0])
+    return found, is_list or nested
+
+
+def _takes(field: FieldInfo, *, is_section: bool, is_list: bool) -> str:
+    """What may be written there."""
+    if is_section:
+        return "a list of sections" if is_list else _SECTION
+    bounds = list(field.metadata)
+    words = _words(field.annotation, bounds)
+    return words + _range(bounds)
+
+
+def _words(kind: Any, metadata: list[Any]) -> str:
+    """A type in words; what it was annotated with goes to the metadata."""
+    for note in metadata:
+        if isinstance(note, BeforeValidator) and note in _READ:
+            return _READ[note]
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        metadata += inner[1:]
+        return _words(inner[0], metadata)
+    if origin is Literal:
+        return "one of " + ", ".join(map(str, inner))
+    if origin in (Union, UnionType):
+        words = [_words(member, metadata) for member in inner if member is not NoneType]
+        return " or ".join(dict.fromkeys(words))
+    if origin is tuple:
+        each = _words(inner[0], [])
+        return "a list of sections" if each == _SECTION else f"a list, each {each}"
+    if origin is dict:
+        return f"by name {_words(inner[1], [])}"
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return "one of " + ", ".join(str(member.value) for member in kind)
+    return _PLAIN.get(kind, _SECTION)
+
+
+def _range(metadata: list[Any]) -> str:
+    """The bounds of a value, in words."""
+    parts = []
+    for note in _flat(metadata):
+        match note:
+            case annotated_types.Ge(ge=least) if least:
+                parts.append(f"at least {_plain(least, metadata)}")
+            case annotated_types.Gt(gt=below):
+                parts.append(f"more than {_plain(below, metadata)}")
+            case annotated_types.Le(le=most):
+                parts.append(f"at most {_plain(most, metadata)}")
+            case annotated_types.Lt(lt=above):
+                parts.append(f"less than {_plain(above, metadata)}")
+            case annotated_types.MultipleOf(multiple_of=unit):
+                parts.append(f"a multiple of {unit}")
+    return "".join(f", {part}" for part in parts)
+
+
+def _flat(metadata: Iterable[Any]) -> Iterator[Any]:
+    """Annotations, those of a field inside an annotation included."""
+    for note in metadata:
+        if isinstance(note, FieldInfo):
+            yield from _flat(note.metadata)
+        else:
+            yield note
+
+
+def _default(field: FieldInfo) -> str | None:
+    """What holds if nothing is written."""
+    if field.is_required():
+        return None
+    value = field.default
+    if value is None or value in ((), {}, ""):
+        return ""
+    if isinstance(value, BaseModel):
+        return "as its keys have it"
+    metadata: list[Any] = list(field.metadata)
+    _words(field.annotation, metadata)  # for what the type was annotated with
+    if isinstance(value, tuple):
+        _words(get_args(field.annotation)[0], metadata)
+        return f"[{', '.join(_plain(each, metadata) for each in value)}]"
+    return _plain(value, metadata)
+
+
+def _plain(value: Any, metadata: Iterable[Any]) -> str:
+    """A value as one would write it."""
+    if isinstance(value, Enum):
+        return str(value.value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    metadata = list(metadata)
+    if _HOST in metadata:
+        return f"h{value + 1}"
+    steps = next(
+        (_STEPS[n] for n in metadata if isinstance(n, BeforeValidator) and n in _STEPS), ()
+    )
+    if isinstance(value, int) and value:
+        for step, unit in steps:
+            if value % step == 0:
+                return f"{value // step}{unit}"
+    return f"{value:,}" if isinstance(value, int) else str(value)

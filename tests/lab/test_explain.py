@@ -1,0 +1,82 @@
+"""What the lab says of a scenario's keys: all of them, and nothing that is not so."""
+
+import pytest
+
+from lab import scenario
+from lab.errors import ScenarioError
+from lab.explain import explain
+from tests.lab.conftest import closlab
+
+
+def test_every_key_is_documented() -> None:
+    keys = scenario.all_keys()
+    assert len(keys) > 150
+    assert [key.name for key in keys if not key.about] == []
+    for key in keys:
+        assert key.about in " ".join(explain(key.name).split()), key.name
+
+
+def test_every_key_of_the_shipped_scenarios_is_known() -> None:
+    known = {key.name.replace("[]", "") for key in scenario.all_keys()}
+
+    def check(content: object, place: str) -> None:
+        if place in ("tenants", "link.slow") or place == "traffic.parts":
+            return  # names of the user's own; sections of any kind
+        if isinstance(content, dict):
+            for key, inside in content.items():
+                assert f"{place}.{key}".lstrip(".") in known
+                check(inside, f"{place}.{key}".lstrip("."))
+        elif isinstance(content, tuple | list):
+            for entry in content:
+                check(entry, place)
+
+    for name in scenario.names():
+        check(scenario.load(name).model_dump(), "")
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (None, "pfc         Priority flow control"),
+        ("pfc", "pfc.watchdog_ns"),
+        ("pfc.watchdog_ns", "a time, such as 50us or 3ms, at most 1000s; 10ms if not given"),
+        ("watchdog_ns", "pfc.watchdog_ns"),
+        ("buffer.bytes", "bytes, such as 16KB or 4MB, at least 1; 4MB if not given"),
+        ("transport.recovery", "one of go-back-0, go-back-n, selective; go-back-n if not given"),
+        ("pfc.headroom", "bytes, such as 16KB or 4MB; may be left out"),
+        ("link.mtu", "at least 256, at most 9,000, a multiple of 8; 4,096 if not given"),
+        ("traffic", "north-south  Background traffic with the world outside."),
+        ("traffic.kind", "one of all-pairs, collective, incast"),
+        ("traffic.incast", "a host, such as h1; h1 if not given"),
+        ("topology.fat-tree", "Ports of a switch, an even number."),
+        ("faults.0.link", "faults[].link"),
+        ("faults.at_ns", "a time, such as 50us or 3ms; it must be given"),
+        ("gateways", "traffic.gateways  (kind north-south)"),
+    ],
+)
+def test_what_is_said(asked: str | None, said: str) -> None:
+    assert said in explain(asked)
+
+
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [
+        ("pfc.enabld", "pfc.enabled"),
+        ("traffic.incats", "traffic.incast"),
+        ("watchdog", "watchdog_ns"),
+        ("trafic", "traffic"),
+    ],
+)
+def test_what_is_not_known_is_refused_with_the_nearest(asked: str, meant: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        explain(asked)
+    assert f"did you mean '{meant}'" in caught.value.message
+
+
+def test_the_command() -> None:
+    done = closlab("explain", "ecn.pmax")
+    assert done.returncode == 0
+    assert done.stdout.startswith("ecn.pmax\n")
+    done = closlab("explain", "nonsense")
+    assert done.returncode == 1
+    assert done.stderr.startswith("closlab: a scenario has no key 'nonsense'")
