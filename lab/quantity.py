@@ -28,7 +28,7 @@ def _size(unit: Unit) -> float:
 
 
 def quantity(value: float, units: Sequence[Unit]) -> str:
-    """A value in its unit, with three significant digits or more."""
+    """A value in its unit."""
     unit = unit_for(value, units)
     return f"{number(value / unit.size)} {unit.name}"
 
@@ -44,13 +44,8 @@ def size(count: float) -> str:
 
 
 def number(value: float) -> str:
-    """Three significant digits, or all of a whole number."""
-    if abs(value - round(value)) <= 1e-9 * abs(value) or abs(value) >= 1000:
-        return f"{round(value):,}"
-    digits = 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0
-    if 0 < abs(value) < 0.1:
-        return f"{value:.2g}"
-    return f"{value:.{digits}f}"
+    """Three significant digits, or all of what is larger."""
+    return f"{value:.3g}" if abs(value) < 999.5 else f"{round(value):,}"
 
 
 def percent(share: float) -> str:

@@ -84,10 +84,32 @@ def queues(run: KeptRun, limits: Limits) -> Drawing | None:
     bottom = top + sum(strip.height for strip in strips)
     drawing = Drawing(bottom + _AXIS, "Queues over time, with pauses, marks and drops")
     x_axis(drawing, time, bottom, "time", NANOSECONDS, top=top)
+    y = top
     for strip in strips:
-        strip.draw(drawing, time, top)
-        top += strip.height
+        strip.draw(drawing, time, y)
+        y += strip.height
+    _faults(drawing, run, time, top, bottom)
     return drawing
+
+
+def _faults(drawing: Drawing, run: KeptRun, time: Scale, top: float, bottom: float) -> None:
+    """When something was done to the fabric, as the scenario asks."""
+    for fault in run.result.scenario.faults:
+        where = fault.link or fault.host or ""
+        for at_ns, what in (
+            (fault.at_ns, fault.action),
+            *(((fault.at_ns + fault.for_ns, "over"),) if fault.for_ns else ()),
+        ):
+            if 0 < at_ns < time.high:
+                x = time(at_ns)
+                drawing.line(x, top, x, bottom, stroke=INK, stroke_dasharray="5 3")
+                text = f"{where} {what}"
+                is_late = x + width_of(text) > WIDTH
+                drawing.text(
+                    *(x - 3 if is_late else x + 3, top + 4, text),
+                    text_anchor="end" if is_late else "start",
+                    class_="tick halo",
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +129,12 @@ class _QueueStrip:
         points = [(time(at), depth(value)) for at, value in _story(self.run, self.name)]
         tick = depth.ticks(2)[-1]
         drawing.line(time.start, depth(tick), time.end, depth(tick))
-        drawing.text(time.end, depth(tick) + 11, size(tick), text_anchor="end", class_="tick")
         outline = [(points[0][0], base), *points, (points[-1][0], base)]
         drawing.polyline(outline, fill=COLOURS[5], fill_opacity="0.45", tip=self.name)
         drawing.polyline(points, stroke=COLOURS[0], stroke_width=1.3)
         drawing.line(time.start, base, time.end, base, stroke=FAINT)
+        at = depth(tick) + 11
+        drawing.text(time.end, at, size(tick), text_anchor="end", class_="tick halo")
         drawing.text(0, y + 18, self.name, class_="strong")
         drawing.text(0, y + 33, f"queue ≤ {size(most)}", class_="tick")
         self._thresholds(drawing, time, depth)
@@ -123,7 +146,7 @@ class _QueueStrip:
             if value <= depth.high:
                 y = depth(value)
                 drawing.line(time.start, y, time.end, y, stroke=MARK, stroke_dasharray="3 3")
-                drawing.text(time.start + 2, y - 3, name, fill=MARK, class_="tick")
+                drawing.text(time.start + 2, y - 3, name, fill=MARK, class_="tick halo")
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,24 +361,25 @@ def ranks(run: KeptRun, limits: Limits) -> Drawing | None:
     height = 17.0 if len(shown) <= 16 else 12.0
     top = 8.0
     bottom = top + height * len(shown)
-    drawing = Drawing(bottom + _AXIS + FONT + 8, "What each host did when")
+    drawing = Drawing(bottom, "What each host did when")
     time = linear(limits.end_ns, _LEFT, _RIGHT)
     x_axis(drawing, time, bottom, "time", NANOSECONDS, top=top)
     for row, host in enumerate(shown):
         y = top + row * height
         drawing.text(_LEFT - 5, y + height / 2 + 4, host, text_anchor="end", class_="tick")
-        _lanes(drawing, sending.get(host, ()), time, y + 1.5, height - 3)
+        upper = 0.4 * (height - 3) if host in working else 0
+        _lanes(drawing, sending.get(host, ()), time, y + 1.5 + upper, height - 3 - upper)
         boxes = [
-            (time(start), y + 1.5, time(end) - time(start), height - 3)
+            (time(start), y + 1.5, time(end) - time(start), upper)
             for start, end in _merged(working.get(host, ()), 0)
         ]
-        drawing.boxes(boxes, fill=COLOURS[4], fill_opacity="0.85", tip=f"{host} computes")
+        drawing.boxes(boxes, fill=COLOURS[4], tip=f"{host} computes")
     entries = [(COLOURS[0], "", "sending, one message after the other in two shades")]
     if run.work:
         entries.insert(0, (COLOURS[4], "", "computing"))
     if len(busy) > len(shown):
         entries.append((RULE, "", f"{len(shown)} of {len(busy)} hosts"))
-    drawing.legend(bottom + _AXIS + FONT + 4, entries)
+    drawing.height = drawing.legend(bottom + _AXIS + FONT + 4, entries) + 4
     return drawing
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import yaml
@@ -10,24 +10,26 @@ import yaml
 from lab.quantity import duration, percent, size
 from lab.report import page, plots, words
 from lab.report.kept import KeptRun, read_run
-from lab.report.numbers import FIGURES, Figure
+from lab.report.numbers import FIGURES, Figure, times
 from lab.report.page import Panel
 from lab.report.plots import Limits
 from lab.report.topology import topology
+from lab.result import Flows, Result
 
 REPORT = "report.html"
 COMPLETION_TIMES = "Completion times"
-_FIRST = (
+_FIRST = (  # what one looks at first
     "duration_ns",
-    "jct_ns",
     "gpu_utilisation",
-    "flows.fct_ns.p50",
-    "flows.fct_ns.max",
     "drops.total",
     "pfc.xoff_frames",
-    "ecn.marked_packets",
+    "flows.fct_ns.max",
+    "collective.busbw_gbps",
     "roce.retransmitted_packets",
+    "ecn.marked_packets",
+    "flows.fct_ns.p50",
 )
+_MOST_FIRST = 6
 
 
 def write_report(folder: Path) -> Path:
@@ -45,20 +47,24 @@ def _body(run: KeptRun) -> Iterator[str]:
         yield page.paragraph(scenario.about.strip(), "about")
     suspicious = not result.fidelity.ok or result.ended or result.flows.failed
     yield page.paragraph(words.story(run), "story warning" if suspicious else "story")
-    first = [figure for figure in FIGURES if _is_first(figure, figure.of(result))]
-    yield page.tiles((figure.name, figure.told(result)) for figure in first)
+    yield page.tiles((figure.name, figure.told(result)) for figure in _first(result))
     yield page.columns(panel for panel in panels(run, Limits.of([run])[0]) if panel.drawing)
     yield page.heading(2, "All figures")
     told = [figure for figure in FIGURES if figure.of(result) is not None]
     yield page.halves(("figure", "value"), [(figure.name, figure.told(result)) for figure in told])
+    if result.parts:
+        yield page.heading(2, "The parts of the traffic")
+        yield _parts_table(result.parts)
     yield page.folded("Every link", links_table(run))
     yield page.folded("The scenario", scenario_text(run))
     yield footer(run)
 
 
-def _is_first(figure: Figure, value: float | None) -> bool:
-    """Whether it is among what one looks at first; that nothing was dropped always is."""
-    return figure.key in _FIRST and (bool(value) or (figure.key == "drops.total"))
+def _first(result: Result) -> list[Figure]:
+    """The few figures that matter; that nothing was dropped always does."""
+    by_key = {figure.key: figure for figure in FIGURES}
+    found = [by_key[key] for key in _FIRST if by_key[key].of(result) or key == "drops.total"]
+    return found[:_MOST_FIRST]
 
 
 def panels(run: KeptRun, limits: Limits) -> list[Panel]:
@@ -94,6 +100,21 @@ def panels(run: KeptRun, limits: Limits) -> list[Panel]:
         ),
         Panel("Drops", plots.drops(run), ""),
     ]
+
+
+def _parts_table(parts: Mapping[str, Flows]) -> str:
+    """How each part of the traffic fared."""
+    rows = [
+        (
+            name,
+            f"{part.completed:,} of {part.count:,}",
+            *((duration(part.fct_ns.p50), duration(part.fct_ns.max)) if part.fct_ns else ("", "")),
+            *((times(part.slowdown.p50), times(part.slowdown.max)) if part.slowdown else ("", "")),
+        )
+        for name, part in parts.items()
+    ]
+    head = ("part", "complete", "median", "longest", "median slowdown", "worst slowdown")
+    return page.table(head, rows)
 
 
 def links_table(run: KeptRun) -> str:

@@ -47,6 +47,7 @@ def topology(run: KeptRun) -> Drawing:
         _bundles(drawing, busiest)
     for node, place in places.items():
         _node(drawing, run, node, place, places)
+    _name_tiers(drawing, places)
     _key(
         drawing,
         height + 24,
@@ -132,8 +133,8 @@ def _node(
     room = WIDTH / sum(1 for other in places.values() if other[1] == y)
     dropped = run.result.drops.by_switch.get(node.name, 0)
     is_host = node.kind is NodeKind.HOST
-    label = next((text for text in _labels(node) if width_of(text) + 8 <= room), "")
-    width = min(room * 0.8, width_of(label) + 12 if label else 10)
+    label = _label(node, room, places)
+    width = min(room * 0.9, width_of(label) + 12 if label else 10)
     drawing.rect(
         *(x - width / 2, y - 9, width, 18),
         rx=9 if is_host else 3,
@@ -147,8 +148,23 @@ def _node(
         drawing.text(x, y - 13, lost, text_anchor="middle", fill=DROP, class_="strong halo")
 
 
-def _labels(node: Node) -> tuple[str, ...]:
-    return (node.name, str(node.number)) if node.kind is not NodeKind.HOST else (node.name,)
+def _name_tiers(drawing: Drawing, places: dict[Node, Place]) -> None:
+    """Say what is in a row whose nodes have no room for their names."""
+    for y, tier in groupby(places.items(), key=lambda item: item[1][1]):
+        nodes = [node for node, _ in tier]
+        if _label(nodes[0], WIDTH / len(nodes), places) != nodes[0].name:
+            said = f"{min(nodes)} to {max(nodes)}"
+            drawing.text(0, y - 13, said, class_="tick halo")
+
+
+def _label(node: Node, room: float, places: dict[Node, Place]) -> str:
+    """A name, a number or nothing: what there is room for at each node of the tier."""
+    numbers = [other.number for other in places if other.kind is node.kind]
+    longest = Node(node.kind, max(numbers))
+    for label, most in ((node.name, longest.name), (str(node.number), str(longest.number))):
+        if width_of(most) + 8 <= room:
+            return label
+    return ""
 
 
 def _key(drawing: Drawing, y: float, *, is_paused: bool, is_dropping: bool) -> None:

@@ -10,6 +10,7 @@ from lab.report.plots import REASONS, uplinks
 from lab.result import Drops, Result
 
 _NOTABLE = 0.05  # of a run, from which on a pause is worth a sentence
+_HARDLY = 1.1  # times as long as alone
 _UNEVEN = 1.25  # times its even share, from which on a way is overloaded
 
 
@@ -46,12 +47,29 @@ def _completion(run: KeptRun) -> Iterator[str]:
     busiest = max(run.result.links, key=lambda use: use.utilisation, default=None)
     if busiest is not None and busiest.utilisation > 0:
         yield f"The busiest link, {busiest.name}, was in use {percent(busiest.utilisation)} of it."
-    if flows.fct_ns and flows.slowdown and flows.completed > 1:
+    if flows.slowdown and flows.slowdown.max < _HARDLY:
+        yield "Each took hardly longer than it would have taken alone in an empty fabric."
+    elif flows.fct_ns and flows.slowdown and flows.completed > 1:
         yield (
             f"Half of the messages took no more than {duration(flows.fct_ns.p50)}, the slowest "
             f"{duration(flows.fct_ns.max)}. Alone in an empty fabric the median would have been "
-            f"{number(flows.slowdown.p50)} times as fast, the worst "
-            f"{number(flows.slowdown.max)} times."
+            + (
+                f"{number(flows.slowdown.p50)} times as fast"
+                if flows.slowdown.p50 >= _HARDLY
+                else "hardly faster"
+            )
+            + f", the worst {number(flows.slowdown.max)} times as fast."
+        )
+    slowed = [
+        (part.slowdown.p50, name)
+        for name, part in (run.result.parts or {}).items()
+        if part.slowdown and part.completed
+    ]
+    if slowed:
+        (most, worst), (least, best) = max(slowed), min(slowed)
+        yield (
+            f"Of its parts {worst} was slowed down most, {number(most)} times in the middle, and "
+            f"{best} least, {number(least)} times."
         )
 
 
@@ -75,7 +93,7 @@ def _losses(result: Result) -> Iterator[str]:
 def _why_dropped(drops: Drops) -> str:
     main = max(drops.by_reason, key=lambda reason: drops.by_reason[reason])
     share = drops.by_reason[main] / drops.total
-    how_many = "all" if share == 1 else percent(share)
+    how_many = "all" if share == 1 else "nearly all" if share > 0.99 else percent(share)
     said = (
         f"{packets(drops.total)} {'was' if drops.total == 1 else 'were'} dropped, "
         f"{how_many} for one reason: {REASONS.get(main, main)}"
