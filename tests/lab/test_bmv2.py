@@ -1,0 +1,76 @@
+"""BMv2 as the switch: the same scenarios, and what is said where it is missing."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab import tools
+from lab.errors import MissingTool
+from switch.shims import write_shims
+from tests.lab.conftest import closlab
+
+pytestmark = pytest.mark.mininet
+
+needs_bmv2 = pytest.mark.skipif(
+    shutil.which(tools.BMV2) is None, reason=f"{tools.BMV2} is not on PATH: BMv2 is not installed"
+)
+SMALL = ("topology={kind: leaf-spine, leaves: 2, spines: 1, hosts_per_leaf: 1}",)
+
+
+def run(
+    engine: str, scenario: str, out: Path, changes: tuple[str, ...] = (), **environment: str
+) -> dict[str, Any]:
+    """A run's result."""
+    words = ["--engine", "sim"] if engine == "sim" else ["--switch", "bmv2"]
+    for change in changes:
+        words += ["--set", change]
+    done = closlab("run", scenario, *words, "--out", str(out), **environment)
+    assert (out / "result.json").exists(), done.stderr
+    return json.loads((out / "result.json").read_text())
+
+
+def test_without_bmv2_it_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(MissingTool) as caught:
+        tools.require_bmv2()
+    assert "no simple_switch_grpc and no simple_switch_CLI on the PATH" in caught.value.message
+    assert "bash provision/p4lang.sh" in (caught.value.cure or "")
+
+
+def test_a_bmv2_that_ends_is_named_with_its_last_words(tmp_path: Path) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in (tools.BMV2, tools.BMV2_CLI):
+        (programs / name).write_text("#!/bin/sh\necho 'no such interface: leaf1-eth1'; exit 3\n")
+        (programs / name).chmod(0o755)
+    done = closlab(
+        *("run", "hello", "--switch", "bmv2", "--out", str(tmp_path / "out")),
+        PATH=f"{programs}:{os.environ['PATH']}",
+    )
+    assert done.returncode == 1
+    assert "BMv2 as leaf1 ended by itself (exit code 3): no such interface" in done.stderr
+    assert "logs/leaf1.log" in done.stderr
+
+
+def test_whatever_has_its_command_line_can_take_its_place(tmp_path: Path) -> None:
+    """Everything but BMv2 itself: processes, queue rates, plans, counters, a program that parks."""
+    programs = tmp_path / "bin"
+    write_shims(programs)
+    for name in ("p4c", "p4c-bm2-ss"):
+        (programs / name).unlink()
+    result = run(
+        *("mininet", "hello", tmp_path / "out", SMALL), PATH=f"{programs}:{os.environ['PATH']}"
+    )
+    assert result["switch"] == "bmv2"
+    assert result["flows"] == result["flows"] | {"count": 2, "completed": 2, "failed": 0}
+    assert result["drops"]["total"] == 0
+    assert all("max_queue_bytes" not in link for link in result["links"])
