@@ -10,7 +10,9 @@ they are served, in packets a second, and reading registers.
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
+import shutil
 import socket
 import subprocess
 import time
@@ -42,7 +44,7 @@ _HOLD_PORT = 256  # added to a port's number: see p4src/parking.p4
 class Bmv2Switches(Switches):
     """One process for each switch."""
 
-    PACKETS_PER_S = 4_000
+    PACKETS_PER_S = 1_500
     CONTROL_QUEUE = 0
     REAL_TICK_NS = 1000
 
@@ -193,7 +195,9 @@ class Bmv2Switches(Switches):
         port = _FIRST_THRIFT_PORT + self._switches.index(switch)
         try:
             done = subprocess.run(
-                [BMV2_CLI, "--thrift-port", str(port)],
+                [shutil.which(BMV2_CLI) or BMV2_CLI, "--thrift-port", str(port)],
+                # It is a script for the system's Python, which is where its modules are.
+                env={**os.environ, "PATH": f"/usr/bin:{os.environ['PATH']}"},
                 input="\n".join(commands) + "\n",
                 capture_output=True,
                 text=True,
