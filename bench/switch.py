@@ -288,7 +288,7 @@ class Bench:
 
 def show_pipeline(bench: Bench) -> None:
     """Print what a packet costs without I/O."""
-    print("pipeline without I/O")
+    print("pipeline without I/O, in processor time")
     library = open_load(bench.load)
     for size in SIZES:
         ns = pipeline_ns(library, bench.program, size, bench.rounds)

@@ -9,6 +9,7 @@ A complaint is a `JsonError` that names the place as a path, such as
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -37,6 +38,11 @@ class HeaderType:
     name: str
     fields: tuple[Field, ...]
 
+    @cached_property
+    def by_name(self) -> dict[str, Field]:
+        """The fields by name."""
+        return {f.name: f for f in self.fields}
+
     @property
     def fixed_bits(self) -> int:
         """The width of all fields but a varbit."""
@@ -63,7 +69,7 @@ class Header:
 
     def field(self, name: str) -> Field | None:
         """A field by name."""
-        return next((f for f in self.type.fields if f.name == name), None)
+        return self.type.by_name.get(name)
 
 
 @dataclass(frozen=True)
@@ -546,7 +552,7 @@ class Program:
     aliases: dict[str, FieldRef]
     action_index: dict[int, int] = field(default_factory=dict)  # JSON id to position
 
-    @property
+    @cached_property
     def tables(self) -> list[Table]:
         """All tables, ingress first."""
         nodes = (n for p in self.pipelines.values() for n in p.nodes.values())

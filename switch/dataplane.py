@@ -11,6 +11,7 @@ All calls are thread-safe once a switch is hosted; without a loop, one thread at
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import select
 import struct
@@ -337,7 +338,10 @@ class Dataplane:
             port = self._open_interface(interface, fd, netns)
             added = self._native.hosted_add_packet_port(self._l, self._sw, number, port)
         if not added:
-            raise DataplaneError(f"{self.name}: port {number} is in use: remove it first")
+            code = ctypes.get_errno()
+            if code == errno.EBUSY:
+                raise DataplaneError(f"{self.name}: port {number} is in use: remove it first")
+            raise DataplaneError(f"{self.name}: cannot open port {number}: {os.strerror(code)}")
 
     def _open_interface(self, interface: str | None, fd: int | None, netns: str | None) -> int:
         if self._loop is None:

@@ -77,16 +77,14 @@ class Names:
         return text
 
 
+_IN_C_STRING = {byte: f"\\{byte:03o}" for byte in range(256) if not 32 <= byte < 127}
+_IN_C_STRING |= {ord(char): f"\\{char}" for char in '"\\'}
+
+
 def c_string(text: str) -> str:
     """A C string literal."""
-    out = []
-    for byte in text.encode():
-        char = chr(byte)
-        if char in '"\\':
-            out.append("\\" + char)
-        else:
-            out.append(char if 32 <= byte < 127 else f"\\{byte:03o}")
-    return '"' + "".join(out).replace("??", '?""?') + '"'
+    escaped = text.encode().decode("latin-1").translate(_IN_C_STRING)
+    return '"' + escaped.replace("??", '?""?') + '"'
 
 
 def spoken(text: str) -> str:

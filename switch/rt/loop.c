@@ -250,8 +250,9 @@ static bool add_port(struct loop *loop, struct sw *sw, uint32_t number, struct p
     loop->ports[loop->n_ports++] = port;
     if (packet_attach(sw, number, driver))
         return true;
+    int saved = errno;
     drop_port(loop, loop->n_ports - 1);
-    errno = EBUSY;
+    errno = saved;
     return false;
 }
 

@@ -8,6 +8,7 @@
  */
 #include "sw.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,6 +97,8 @@ static void watch_ports(struct sw *sw)
 bool sw_attach(struct sw *sw, uint32_t number, const struct port_ops *ops, void *driver)
 {
     struct sw_port *port = sw_port(sw, number);
+    if (port && port->ops)
+        errno = EBUSY;
     if (!port || port->ops)
         return false;
     port->ops = ops;

@@ -153,6 +153,7 @@ static inline struct sw_port *sw_port(struct sw *sw, uint32_t number)
     return SW_LIKELY(port != NULL) ? port : sw_port_new(sw, number);
 }
 
+/* false, and errno EBUSY, if the port has a driver already. */
 bool sw_attach(struct sw *sw, uint32_t number, const struct port_ops *ops, void *driver);
 void sw_detach(struct sw *sw, uint32_t number); /* closes the driver */
 void sw_set_up(struct sw *sw, uint32_t number, bool is_up, ns_t now);
