@@ -13,7 +13,8 @@ from lab.emulation import Emulation
 from lab.errors import RunError
 from lab.experiment import Experiment
 from lab.faults import Reroute, Turn, events_of
-from lab.outcome import INTERRUPTION, Fidelity, Outcome
+from lab.outcome import INTERRUPTION, Fidelity, Glance, Outcome
+from lab.quantity import duration
 from lab.show import Stage, Stages
 from topologies import Node
 from traffic.collectives import Timeline
@@ -116,6 +117,7 @@ class _Course:
         self._limit_ns = experiment.scenario.limit_ns
         self._events = deque(events_of(experiment.scenario, experiment.fabric))
         self._show_at = 0.0
+        self._seen: tuple[int, Glance | None] = 0, None
         self.epoch_ns = 0  # when the hosts begin
 
     def run(self) -> str | None:
@@ -157,8 +159,12 @@ class _Course:
         """Tell how things are, now and then, where somebody watches."""
         if self._stage.is_watched and time.monotonic() >= self._show_at:
             self._show_at = time.monotonic() + _SHOW_S
-            glance = self._emulation.switches.watch.glance(self._dilation)
-            self._stage.tell(f"{now_ns / 1e6:.3f} ms  {glance}")
+            seen = self._emulation.switches.watch.glance()
+            if seen is not None:
+                (at_ns, glance), (before_ns, before) = seen, self._seen
+                took_ns = (at_ns - before_ns) / self._dilation
+                self._stage.tell(f"{duration(now_ns)}  {glance.told(before, took_ns)}")
+                self._seen = seen
 
     def _let_happen(self, now_ns: int) -> None:
         while self._events and self._events[0].at_ns <= now_ns:

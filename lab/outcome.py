@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from lab.quantity import number, size
 from topologies import Node
 from traffic.collectives import Timeline
 
@@ -85,6 +86,32 @@ class Note(NamedTuple):
     paused_ns: int  # how long its sender's RoCEv2 queue stood still
     marked: int  # packets, by the switch as it sent them into it
     dropped: int  # packets, by the switch that sends into it, whatever their way
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """How things are at a moment of a run."""
+
+    into_hosts: int  # bytes, since the run began
+    longest: str | None  # the direction of a link before which the longest queue stands
+    queue_bytes: int
+    paused: int  # switches' ports whose RoCEv2 queue stands still
+    dropped: int
+    marked: int
+
+    def told(self, before: Glance | None, took_ns: float) -> str:
+        """In words, after so much of the fabric's time since an earlier one."""
+        parts = []
+        if before is not None and took_ns > 0:
+            rate = (self.into_hosts - before.into_hosts) * 8 / took_ns
+            parts.append(f"{number(rate)} Gb/s into hosts")
+        if self.longest:
+            parts.append(f"{size(self.queue_bytes)} before {self.longest}")
+        for count, what in ((self.paused, "ports paused"), (self.marked, "marked")):
+            if count:
+                parts.append(f"{count:,} {what}")
+        parts.append(f"{self.dropped:,} dropped")
+        return ", ".join(parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,7 @@ from typing import Any
 from controller.settings import LOSSLESS_PRIORITY
 from controller.tables import DROP_REASONS, PRIORITIES
 from lab.counts import queue_index
-from lab.outcome import Note, PortCounts, SwitchCounts, Traffic
-from lab.quantity import size
+from lab.outcome import Glance, Note, PortCounts, SwitchCounts, Traffic
 from topologies import Fabric, Node, NodeKind
 
 _MOST_NOTES = 100_000
@@ -49,7 +48,6 @@ class Watch:
     path: Path
     _lines: list[dict[str, Any]] = field(default_factory=list)
     _offset: int = 0
-    _shown: tuple[int, int] = (0, 0)  # when, and how many bytes hosts had been sent
 
     def read(self) -> None:
         """Take in what is new."""
@@ -63,31 +61,27 @@ class Watch:
         self._offset += len(whole) + len(newline)
         self._lines += [json.loads(line) for line in whole.splitlines()]
 
-    def glance(self, dilation: float) -> str:
-        """How things are now: the rate into hosts, the longest queue, who stands still, drops."""
+    def glance(self) -> tuple[int, Glance] | None:
+        """How things are now, and since when by the monotonic clock."""
         self.read()
         latest = self._latest
         if not latest:
-            return ""
-        notes = [note for line in latest.values() for note in self._notes(line, 0, dilation)]
-        into_hosts = sum(
-            note.bytes for note in notes if note.link.partition(">")[2].startswith("h")
-        )
-        paused = sum(_is_held(line, port) for line in latest.values() for port in line["ports"])
-        dropped = sum(sum(line["counters"]["dropped"].values()) for line in latest.values())
-        at_ns = max(line["at_ns"] for line in latest.values())
-        before_ns, before = self._shown
-        self._shown = at_ns, into_hosts
-        parts = []
-        if at_ns > before_ns > 0:
-            rate = (into_hosts - before) * 8 * dilation / (at_ns - before_ns)
-            parts.append(f"{rate:.0f} Gb/s into hosts")
+            return None
+        notes = [note for line in latest.values() for note in self._notes(line, 0, 1)]
         longest = max(notes, key=lambda note: note.queue_bytes)
-        if longest.queue_bytes:
-            parts.append(f"{size(longest.queue_bytes)} before {longest.link}")
-        parts += [f"{paused} paused"] if paused else []
-        parts += [f"{dropped:,} dropped"] if dropped else []
-        return ", ".join(parts)
+        held = (_is_held(line, port) for line in latest.values() for port in line["ports"])
+        return max(line["at_ns"] for line in latest.values()), Glance(
+            into_hosts=sum(
+                note.bytes
+                for note in notes
+                if self.fabric.node(note.link.partition(">")[2]).kind is NodeKind.HOST
+            ),
+            longest=longest.link if longest.queue_bytes else None,
+            queue_bytes=longest.queue_bytes,
+            paused=sum(held),
+            dropped=sum(sum(line["counters"]["dropped"].values()) for line in latest.values()),
+            marked=sum(note.marked for note in notes),
+        )
 
     def notes(self, epoch_ns: int, dilation: float) -> tuple[Note, ...]:
         """All of it since the hosts began, as a result keeps it."""

@@ -19,7 +19,7 @@ from lab.engines import RunOptions
 from lab.errors import RunError
 from lab.experiment import Experiment
 from lab.faults import Reroute, Turn, events_of
-from lab.outcome import INTERRUPTION, Outcome
+from lab.outcome import INTERRUPTION, Glance, Outcome
 from lab.show import Stage, Stages
 from lab.sim import SimulatedSwitches, Simulation, SimulationError
 
@@ -107,6 +107,7 @@ class _Course:
         self._stage = stage
         self._limit_ns = experiment.scenario.limit_ns
         self._events = deque(events_of(experiment.scenario, experiment.fabric))
+        self._seen: tuple[int, Glance | None] = 0, None
         self._began = time.perf_counter()
         self._transfers = 1
 
@@ -155,7 +156,11 @@ class _Course:
         self._stage.note = (
             f"{now_ns / 1e6:.3f} ms, {delivered:,} packet-hops, {delivered / took_s / 1e6:.2f} M/s"
         )
-        self._stage.tell(f"{done:.0%}  {self._stage.note}{left}")
+        if self._stage.is_watched:
+            (before_ns, before), glance = self._seen, self._simulation.glance()
+            said = glance.told(before, now_ns - before_ns)
+            self._stage.tell(f"{done:.0%}  {self._stage.note}{left}\n  {said}")
+            self._seen = now_ns, glance
 
 
 def _outcome(

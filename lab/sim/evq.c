@@ -90,7 +90,7 @@ bool evq_schedule(struct evq *queue, struct evq_event *event, ns_t time, uint8_t
         queue->heap = heap;
         queue->room = room;
     }
-    uint64_t tie = draw(queue) & ((1u << TIE_BITS) - 1);
+    uint64_t tie = priority == EVQ_OBSERVER ? 0 : draw(queue) & ((1u << TIE_BITS) - 1);
     uint64_t order = (uint64_t)priority << (TIE_BITS + SEQUENCE_BITS) | tie << SEQUENCE_BITS |
                      (queue->sequence++ & ((1ull << SEQUENCE_BITS) - 1));
     struct evq_key key = {.time = time, .order = order, .event = event};

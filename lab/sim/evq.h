@@ -19,6 +19,7 @@
 
 typedef uint64_t ns_t;
 #define EVQ_NEVER UINT64_MAX
+#define EVQ_OBSERVER UINT8_MAX /* last of an instant, and no lot is drawn: looking changes nothing */
 
 struct evq_event;
 typedef void (*evq_fn)(struct evq_event *event, ns_t now);

@@ -45,6 +45,19 @@ class Watch(c.Structure):
     _fields_ = [(name, c.c_uint32) for name in ("pause_total", "marked", "dropped")]
 
 
+class Glance(c.Structure):
+    """struct net_glance."""
+
+    _fields_ = [
+        ("into_hosts", c.c_uint64),
+        ("queue_bytes", c.c_uint64),
+        ("channel", c.c_uint32),
+        ("paused", c.c_uint32),
+        ("dropped", c.c_uint64),
+        ("marked", c.c_uint64),
+    ]
+
+
 P, S, I64, U32, U64, B = c.c_void_p, c.c_char_p, c.c_int64, c.c_uint32, c.c_uint64, c.c_bool
 
 SIGNATURES: dict[str, tuple[object, list[object]]] = {
@@ -58,6 +71,7 @@ SIGNATURES: dict[str, tuple[object, list[object]]] = {
     "net_record": (B, [P, U32, S]),
     "net_sample": (None, [P, c.POINTER(Watch), U64, U32]),
     "net_samples": (c.POINTER(Sample), [P, c.POINTER(U64)]),
+    "net_glance": (None, [P, c.POINTER(Glance)]),
     "net_start": (None, [P]),
     "net_run": (U64, [P, U64, U64]),
     "net_wake": (None, [P, U32]),

@@ -9,7 +9,6 @@
 #define FRAME_CLASSES 3 /* blocks of 256, 2048 and 16384 bytes */
 #define ARRIVALS 0      /* priorities of events at one instant: what arrives is seen first, */
 #define WAKES 1         /* then whoever waited for the time goes on */
-#define SAMPLES 2       /* and all has happened when it is noted down */
 
 #define DATA_QUEUE 3 /* RoCEv2's priority */
 #define REST_QUEUE 0
@@ -275,7 +274,7 @@ static void sample(struct evq_event *event, ns_t now)
         net->samples[net->n_samples++] = *noted = note;
     }
     if (net->queue.used) /* else nothing is to come */
-        evq_schedule(&net->queue, event, now + net->sample_interval, SAMPLES);
+        evq_schedule(&net->queue, event, now + net->sample_interval, EVQ_OBSERVER);
 }
 
 void net_sample(struct net *net, const struct net_watch *watch, ns_t interval, uint32_t most)
@@ -286,7 +285,31 @@ void net_sample(struct net *net, const struct net_watch *watch, ns_t interval, u
     net->sample_interval = interval;
     net->sampler.happen = sample;
     if (net->samples)
-        evq_schedule(&net->queue, &net->sampler, net->queue.now + interval, SAMPLES);
+        evq_schedule(&net->queue, &net->sampler, net->queue.now + interval, EVQ_OBSERVER);
+}
+
+void net_glance(const struct net *net, struct net_glance *glance)
+{
+    *glance = (struct net_glance){0};
+    for (uint32_t i = 0; i < net->n_channels; i++) {
+        const struct channel *channel = net->channels[i];
+        if (!channel->to->sw)
+            glance->into_hosts += channel->counts.bytes;
+        if (!channel->port)
+            continue;
+        const struct sw *sw = channel->from->sw;
+        uint64_t queue = queue_bytes(channel);
+        if (queue > glance->queue_bytes) {
+            glance->queue_bytes = queue;
+            glance->channel = i;
+        }
+        unsigned cell = channel->from_port * SW_QUEUES + DATA_QUEUE;
+        glance->paused += tm_gate_time(&sw->gate, cell) > net->queue.now;
+        glance->marked += sw->state.counters[net->watch.marked][channel->from_port].packets;
+    }
+    for (uint32_t i = 0; i < net->n_nodes; i++)
+        if (net->nodes[i]->sw)
+            glance->dropped += dropped_packets(net->nodes[i]->sw, net->watch.dropped);
 }
 
 const struct net_sample *net_samples(const struct net *net, uint64_t *count)

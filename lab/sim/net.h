@@ -76,6 +76,16 @@ bool net_record(struct net *net, uint32_t channel, const char *path);
 void net_sample(struct net *net, const struct net_watch *watch, ns_t interval, uint32_t most);
 const struct net_sample *net_samples(const struct net *net, uint64_t *count);
 
+/* How things are now. Of drops only those are seen that net_sample's switches count. */
+struct net_glance {
+    uint64_t into_hosts; /* bytes, since the simulation began */
+    uint64_t queue_bytes; /* the longest queue */
+    uint32_t channel;     /* that it waits for */
+    uint32_t paused;      /* switches' ports whose data stands still */
+    uint64_t dropped, marked;
+};
+void net_glance(const struct net *net, struct net_glance *glance);
+
 /* Let the hosts begin. */
 void net_start(struct net *net);
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Self
 
 from controller import LinkSpec
-from lab.outcome import Note
+from lab.outcome import Glance, Note
 from lab.sim import native
 from switch.dataplane import Dataplane
 from topologies import Fabric, Link, Node, NodeKind
@@ -159,6 +159,15 @@ class Simulation:
     def is_quiet(self) -> bool:
         """Whether nothing will ever happen again."""
         return bool(self._native.net_is_quiet(self._net))
+
+    def glance(self) -> Glance:
+        """How things are now."""
+        found = native.Glance()
+        self._native.net_glance(self._net, ctypes.byref(found))
+        longest = list(self._channels)[found.channel] if found.queue_bytes else None
+        return Glance(
+            found.into_hosts, longest, found.queue_bytes, found.paused, found.dropped, found.marked
+        )
 
     # --- what happened ---------------------------------------------------------------------------
 
