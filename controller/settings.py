@@ -87,6 +87,7 @@ class Telemetry:
     collector: str = "10.255.255.1"
     collector_port: int = 32766
     report_port: int | None = None  # the port reports leave by; none: they are not made
+    by_hosts: bool = False  # hosts ask for telemetry in their packets, and get it: no sinks
 
     @property
     def hop_words(self) -> int:

@@ -338,7 +338,8 @@ def _window_shift(site: Site) -> int:
 def _load(site: Site) -> Iterator[Entity]:
     settings = site.settings
     policies = {settings.lb.policy, *settings.lb.by_priority.values()}
-    if not policies & _LOAD_AWARE and not settings.telemetry.share:
+    telemetry = settings.telemetry
+    if not policies & _LOAD_AWARE and not telemetry.share and not telemetry.by_hosts:
         return
     shift = _window_shift(site)
     for port in site.ports:
@@ -362,10 +363,11 @@ def node_id(switch: Node) -> int:
 
 def _telemetry(site: Site) -> Iterator[Entity]:
     telemetry = site.settings.telemetry
-    if not telemetry.share:
+    if not telemetry.share and not telemetry.by_hosts:
         yield default("int_hops", "NoAction")
     else:
         yield default("int_hops", "be_hop", node_id=node_id(site.switch))
+    if telemetry.share:
         for port in site.host_ports:
             yield entry(
                 "int_flows",

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import IPv4Address
 
+import networkx as nx
+
 from controller import LinkSpec, Settings
 from controller.tables import Site as SwitchSite
 from lab.errors import ScenarioError
 from lab.scenario import Scenario
-from lab.settings import controller_settings, endpoint_config
+from lab.settings import DATA_HEADERS_BYTES, controller_settings, endpoint_config
 from lab.traffic import make_workload
 from topologies import Fabric, Link, Node, NodeKind
 from topologies.fabric import Speed
@@ -111,10 +113,26 @@ class Experiment:
         rate_bps = self.cable(self.host_links[host]).rate_bps
         return EndpointPlan(
             config=endpoint_config(
-                self.scenario, host.name, rate_bps, carries_payload=carries_payload
+                self.scenario,
+                host.name,
+                rate_bps,
+                self.round_trip_ns,
+                carries_payload=carries_payload,
             ),
             queue_pairs=tuple(self._queue_pair(path, rank) for path in self._paths_of[rank]),
             transfers=tuple(self._transfer(rank, part) for part in local_part(self.schedule, rank)),
+        )
+
+    @cached_property
+    def round_trip_ns(self) -> int:
+        """What a full packet and its answer take over the longest way of an empty fabric."""
+        one, *others = (self.fabric.leaf_of(host) for host in self.fabric.hosts)
+        far = nx.single_source_shortest_path_length(self.fabric.graph, one)
+        between = max((far[leaf] for leaf in others), default=0)
+        frame = self.scenario.link.mtu + DATA_HEADERS_BYTES
+        way = ((2, self.settings.host_link), (between, self.settings.fabric_link))
+        return round(
+            sum(n * (2 * cable.delay_ns + frame * 8e9 / cable.rate_bps) for n, cable in way)
         )
 
     def _queue_pair(self, path: Path, rank: int) -> QueuePair:

@@ -62,7 +62,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 def _keys_of(model: type[BaseModel], kinds: Kinds, prefix: str, kind: str | None) -> Iterator[Key]:
     for name, field in model.model_fields.items():
-        whole = prefix + name
+        whole = prefix + (field.alias or name)
         if kind is not None and whole.count(".") == 1 and name == "kind":
             continue  # told once, of the section
         members = kinds.get(whole, {})

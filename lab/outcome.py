@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from lab.quantity import number, size
+from lab.telemetry import Tally
 from topologies import Node
 from traffic.collectives import Timeline
 
@@ -135,5 +136,6 @@ class Outcome:
     max_queue_bytes: Mapping[str, int] = field(default_factory=dict)  # by direction of a link
     cut_frames: Mapping[str, int] = field(default_factory=dict)  # lost when a link was cut
     notes: tuple[Note, ...] = ()
+    telemetry: Tally | None = None
     fidelity: Fidelity = Fidelity()
     ended: str | None = None  # why a run is not whole

@@ -126,6 +126,23 @@ class LinkUse(_Part):
     max_queue_bytes: int | None = None  # at the port that feeds it
 
 
+class HopTelemetry(_Part):
+    """What one switch said of the packets that carried telemetry."""
+
+    count: int
+    latency_ns: Percentiles | None = None
+    queue_bytes: Percentiles | None = None
+
+
+class Telemetry(_Part):
+    """What telemetry reports told, of all hops together and of each switch."""
+
+    reports: int
+    hop_latency_ns: Percentiles | None = None
+    queue_bytes: Percentiles | None = None
+    by_switch: dict[str, HopTelemetry]
+
+
 class Fidelity(_Part):
     """Whether the run can be believed."""
 
@@ -156,6 +173,7 @@ class Result(_Part):
     ecn: Ecn
     pfc: Pfc
     roce: Roce
+    telemetry: Telemetry | None = None
     links: tuple[LinkUse, ...]
     fidelity: Fidelity
 
@@ -278,6 +296,7 @@ def assemble(
         ecn=Ecn(marked_packets=sum(port.marked for _, _, port in _ports(outcome))),
         pfc=_pfc(experiment, outcome),
         roce=_roce(outcome),
+        telemetry=_telemetry(outcome),
         links=tuple(
             use for link in experiment.fabric.links for use in _link_use(link, experiment, outcome)
         ),
@@ -286,6 +305,26 @@ def assemble(
             ok=outcome.fidelity.ok,
             note=outcome.fidelity.note,
         ),
+    )
+
+
+def _telemetry(outcome: Outcome) -> Telemetry | None:
+    tally = outcome.telemetry
+    if tally is None:
+        return None
+    hops = {name: tally.hops[name] for name in sorted(tally.hops)}
+    return Telemetry(
+        reports=tally.reports,
+        hop_latency_ns=_percentiles([ns for hop in hops.values() for ns in hop.latency_ns]),
+        queue_bytes=_percentiles([size for hop in hops.values() for size in hop.queue_bytes]),
+        by_switch={
+            name: HopTelemetry(
+                count=len(hop.latency_ns),
+                latency_ns=_percentiles(hop.latency_ns),
+                queue_bytes=_percentiles(hop.queue_bytes),
+            )
+            for name, hop in hops.items()
+        },
     )
 
 

@@ -32,7 +32,9 @@ from traffic.endpoint import Recovery
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", use_attribute_docstrings=True, serialize_by_alias=True
+    )
 
 
 class LeafSpine(_Section):
@@ -157,8 +159,8 @@ class TransportSettings(_Section):
 
     recovery: Recovery = Recovery.GO_BACK_N
     """What a loss costs: go-back-0 (the message again), go-back-n, or selective."""
-    cc: Literal["none", "dcqcn"] = "none"
-    """What a sender does about marks: nothing, or DCQCN."""
+    cc: Literal["none", "dcqcn", "hpcc"] = "none"
+    """What a sender does about congestion: nothing, DCQCN about marks, HPCC about telemetry."""
     dcqcn: Literal["paper", "hpcc-paper", "conweave"] = "paper"
     """DCQCN's parameters, by who published them."""
     window: int = Field(default=512, ge=1, le=1 << 20)
@@ -176,6 +178,13 @@ class LossSettings(_Section):
     """The probability that a packet is lost."""
     links: tuple[str, ...] = ()
     """Where, both ways; without names on the last link to each host: every packet once."""
+
+
+class TelemetrySettings(_Section):
+    """In-band telemetry: some packets carry what every hop says of them."""
+
+    share: float = Field(default=0, ge=0, le=1)
+    """The share of packets that do; what they carried is reported, and summed up in the result."""
 
 
 class Fault(_Section):
@@ -231,6 +240,8 @@ class Scenario(_Section):
     """Hosts by tenant, such as {blue: [h1, h2]}: packets between tenants are dropped."""
     loss: LossSettings = LossSettings()
     """Packets lost as a bad cable loses them."""
+    telemetry: TelemetrySettings = Field(default=TelemetrySettings(), alias="int")
+    """In-band network telemetry (INT)."""
     faults: tuple[Fault, ...] = ()
     """What happens meanwhile."""
     reroute_ns: DurationNs | None = Field(default=None, ge=0, le=10**12)
@@ -334,6 +345,11 @@ def check(scenario: Scenario) -> None:
             )
         if tenants.count(host) > 1:
             raise ScenarioError(f"tenants: {host} is named twice; a host has one tenant")
+    if scenario.telemetry.share and scenario.transport.cc == "hpcc":
+        raise ScenarioError(
+            "int.share: with HPCC every packet carries telemetry, and takes it to its receiver",
+            "Leave out int.share, or choose another transport.cc.",
+        )
     settings = controller_settings(scenario, fabric)
     largest = {switch.kind: switch for switch in sorted(fabric.switches, key=fabric.graph.degree)}
     for switch in largest.values():  # those of a kind differ in their ports alone

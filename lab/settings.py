@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from controller import Buffer, Ecn, LinkSpec, LoadBalancing, Loss, Pfc, Settings
+from controller import Buffer, Ecn, LinkSpec, LoadBalancing, Loss, Pfc, Settings, Telemetry
 from controller.settings import LOSSLESS_PRIORITY
 from lab.scenario import Scenario
+from lab.telemetry import REPORT_PORT
 from topologies import Fabric, NodeKind
 from traffic.endpoint import EndpointConfig
 
@@ -35,6 +36,11 @@ def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0
         ),
         ecn=Ecn(**scenario.ecn.model_dump()),
         lb=LoadBalancing(policy=scenario.lb.policy, flowlet_gap_ns=scenario.lb.flowlet_gap_ns),
+        telemetry=Telemetry(
+            share=scenario.telemetry.share,
+            report_port=REPORT_PORT if scenario.telemetry.share else None,
+            by_hosts=scenario.transport.cc == "hpcc",
+        ),
         losses=_losses(scenario, fabric),
         tenants={
             host: number
@@ -70,9 +76,10 @@ def _losses(scenario: Scenario, fabric: Fabric) -> tuple[Loss, ...]:
 
 
 def endpoint_config(
-    scenario: Scenario, host: str, link_bps: int, *, carries_payload: bool
+    scenario: Scenario, host: str, link_bps: int, round_trip_ns: int, *, carries_payload: bool
 ) -> EndpointConfig:
     """What a host's adapter is set to."""
+    link = scenario.link
     transport = scenario.transport
     storms = [(f.at_ns, f.at_ns + f.for_ns) for f in scenario.faults if f.host == host and f.for_ns]
     return EndpointConfig(
@@ -85,6 +92,8 @@ def endpoint_config(
         rto=transport.rto_ns,
         retry_limit=transport.retry_limit,
         dcqcn=transport.dcqcn,
+        hpcc_base_rtt=round_trip_ns,
+        hpcc_fabric_bps=_or(link.fabric_rate_gbps, link_bps, GBPS),
         storm_from=min((begin for begin, _ in storms), default=None),
         storm_until=max((end for _, end in storms), default=None),
     )

@@ -147,6 +147,11 @@ def _summary(result: Result) -> str:
         )
     if result.ecn.marked_packets:
         lines.append(f"{result.ecn.marked_packets:,} packets marked")
+    if result.telemetry and result.telemetry.hop_latency_ns:
+        lines.append(
+            f"{result.telemetry.reports:,} telemetry reports; a hop took: "
+            + _times(result.telemetry.hop_latency_ns)
+        )
     if not result.fidelity.ok:
         lines.append(f"[yellow]Do not trust this run[/]: {result.fidelity.note}")
     return "\n".join(lines)

@@ -122,7 +122,9 @@ class Watch:
         at_ns = round((line["at_ns"] - epoch_ns) / dilation)
         dropped = sum(line["counters"]["dropped"].values())
         for port, (_, received, _, sent, queued) in line["ports"].items():
-            peer = self._peers[switch][int(port)]
+            peer = self._peers[switch].get(int(port))
+            if peer is None:
+                continue  # where reports leave
             marked = line["counters"]["marked"].get(port, 0)
             paused_ns = _paused_ns(line, port)
             yield Note(at_ns, f"{switch}>{peer}", queued, sent, paused_ns, marked, dropped)

@@ -249,6 +249,9 @@ control telemetry(inout headers_t hdr, inout metadata_t meta,
         hdr.kept_hop.ingress_time = (bit<64>)standard_metadata.ingress_global_timestamp;
         hdr.kept_hop.egress_time = (bit<64>)standard_metadata.egress_global_timestamp;
         hdr.kept_hop.utilisation = meta.utilisation;
+    }
+
+    action tell() {
         meta.copy_purpose = copy_t.INT_REPORT;
         meta.copy_session = SESSION_REPORTS;
     }
@@ -269,6 +272,8 @@ control telemetry(inout headers_t hdr, inout metadata_t meta,
                 hop.apply(hdr, meta, standard_metadata);
             } else if (hdr.kept_int_head.length >= 0x40) {
                 meta.drop_reason = drop_reason_t.MALFORMED;
+            } else if (meta.copy_purpose != copy_t.PAUSE) {
+                tell();
             }
         }
     }

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 from contextlib import ExitStack
+from dataclasses import replace
 
+from controller import Settings
 from lab import endpoints
 from lab.emulation import Emulation, PingResult
 from lab.engines import RunOptions
@@ -21,8 +23,10 @@ from lab.settings import DATA_HEADERS_BYTES
 from lab.show import Stages
 from lab.switches import KINDS, Setting, Switches
 from lab.switches.soft import SoftSwitches
+from lab.telemetry import Collector, Tally, lay_report_cables
 from lab.traffic import AllPairs
 from lab.workload import began_ns, counters_of, host_plans, timeline_of
+from topologies import Fabric
 
 
 def run(
@@ -47,6 +51,7 @@ def run(
             cable=experiment.port_cable if is_timed else None,
             data_frame=experiment.scenario.link.mtu + DATA_HEADERS_BYTES,
             dilation=dilation,
+            reports=bool(experiment.settings.telemetry.share),
         )
     )
     with ExitStack() as stack:
@@ -55,6 +60,7 @@ def run(
         stack.callback(emulation.take_down)
         with stages("Laying cables") as stage:
             emulation.lay_cables(experiment.scenario.link.mtu)
+            tally = _listen(fabric, settings, stack) if switches.setting.reports else None
             stage.note = f"{len(fabric.hosts)} hosts, {len(fabric.links)} links"
         with stages("Starting switches") as stage:
             stage.note = switches.start()
@@ -70,8 +76,18 @@ def run(
         if all_pairs:
             _ping(emulation, stages)
         if hosts_program is not None:
-            return endpoints.run(experiment, emulation, hosts_program, dilation, stages)
-        return _exchange(experiment, emulation, stages)
+            outcome = endpoints.run(experiment, emulation, hosts_program, dilation, stages)
+        else:
+            outcome = _exchange(experiment, emulation, stages)
+        return replace(outcome, telemetry=tally)
+
+
+def _listen(fabric: Fabric, settings: Settings, stack: ExitStack) -> Tally:
+    """Take telemetry reports, for as long as the fabric is up."""
+    lay_report_cables(fabric.switches)
+    tally = Tally.of(fabric, settings.tick_ns)
+    stack.callback(Collector(fabric, tally).close)
+    return tally
 
 
 def usual_dilation(experiment: Experiment, kind: type[Switches]) -> int:

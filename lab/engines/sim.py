@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Collection
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from controller import plans_of
@@ -22,8 +23,10 @@ from lab.faults import Reroute, Turn, events_of
 from lab.outcome import INTERRUPTION, Glance, Outcome
 from lab.show import Stage, Stages
 from lab.sim import SimulatedSwitches, Simulation, SimulationError
+from lab.telemetry import REPORT_PORT, Tally
 
 _SLICE_EVENTS = 200_000  # a tenth of a second's work
+_REPORTS_COST = 20  # by how much slices are shorter if every packet is reported
 _NOTES_INTERVAL_NS = 1000
 _MOST_NOTES = 100_000
 
@@ -42,8 +45,9 @@ def _run(experiment: Experiment, options: RunOptions, stages: Stages, stack: Exi
     simulation.sample(switches.watch, _NOTES_INTERVAL_NS, _MOST_NOTES)
     _record(simulation, experiment, options)
     with stages("Simulating") as stage:
-        ended = _Course(experiment, switches, simulation, stage).run()
-    return _outcome(experiment, switches, simulation, ended)
+        course = _Course(experiment, switches, simulation, stage)
+        ended = course.run()
+    return replace(_outcome(experiment, switches, simulation, ended), telemetry=course.tally)
 
 
 def build(
@@ -55,7 +59,9 @@ def build(
         built = program.build(out)
     with stages("Building switches", len(fabric.switches)) as stage:
         switches = stack.enter_context(
-            SimulatedSwitches(fabric.switches, built, seed=experiment.scenario.seed)
+            SimulatedSwitches(
+                fabric.switches, built, seed=experiment.scenario.seed, cpu_port=REPORT_PORT
+            )
         )
         plans = plans_of(fabric, experiment.settings)
         for switch in fabric.switches:
@@ -110,6 +116,9 @@ class _Course:
         self._seen: tuple[int, Glance | None] = 0, None
         self._began = time.perf_counter()
         self._transfers = 1
+        share = experiment.settings.telemetry.share
+        self.tally = Tally.of(experiment.fabric) if share else None
+        self._slice_events = round(_SLICE_EVENTS / (1 + _REPORTS_COST * share))
 
     def run(self) -> str | None:
         """Run to the end; why it is not the end of all transfers, if it is not."""
@@ -130,7 +139,9 @@ class _Course:
 
     def _slice(self) -> int:
         until_ns = min([self._limit_ns, *(event.at_ns for event in self._events)])
-        now_ns = self._simulation.run(until_ns, _SLICE_EVENTS)
+        now_ns = self._simulation.run(until_ns, self._slice_events)
+        if self.tally is not None:
+            self._switches.collect(self.tally)
         self._let_happen(now_ns)
         self._show(now_ns)
         return now_ns

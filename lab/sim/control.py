@@ -26,7 +26,8 @@ from lab.errors import RunError
 from lab.outcome import PortCounts, SwitchCounts, Traffic
 from lab.program import BuiltProgram
 from lab.sim import native
-from switch.dataplane import Dataplane
+from lab.telemetry import Tally
+from switch.dataplane import Dataplane, PacketIn
 from switch.p4runtime.device import Device
 from topologies import Node
 
@@ -38,7 +39,14 @@ _PRIORITIES = 8
 class SimulatedSwitches:
     """A switch for each node, all running one program, and what a controller may ask of them."""
 
-    def __init__(self, nodes: Iterable[Node], program: BuiltProgram, *, seed: int = 1) -> None:
+    def __init__(
+        self,
+        nodes: Iterable[Node],
+        program: BuiltProgram,
+        *,
+        seed: int = 1,
+        cpu_port: int | None = None,
+    ) -> None:
         self._schema = fy.P4Schema(program.p4info)
         self.planes: dict[Node, Dataplane] = {}
         self._devices: dict[Node, Device] = {}
@@ -46,14 +54,18 @@ class SimulatedSwitches:
         config = p4r.ForwardingPipelineConfig(
             p4info=self._schema.p4info, p4_device_config=program.json.read_bytes()
         )
-        asyncio.run(self._load(tuple(nodes), config, seed))
+        asyncio.run(self._load(tuple(nodes), config, seed, cpu_port))
 
     async def _load(
-        self, nodes: tuple[Node, ...], config: p4r.ForwardingPipelineConfig, seed: int
+        self,
+        nodes: tuple[Node, ...],
+        config: p4r.ForwardingPipelineConfig,
+        seed: int,
+        cpu_port: int | None,
     ) -> None:
         pipeline = None  # built once: code and symbols are shared, state is not
         for number, node in enumerate(nodes, 1):
-            self.planes[node] = Dataplane(node.name, seed=seed << 16 | number)
+            self.planes[node] = Dataplane(node.name, seed=seed << 16 | number, cpu_port=cpu_port)
             device = self._devices[node] = Device(number, self.planes[node])
             pipeline = pipeline or await device.build(config)
             device.commit(pipeline)
@@ -72,6 +84,13 @@ class SimulatedSwitches:
         for error in errors:
             if error is not None:
                 raise RunError(f"{node} refused what it was told: {error.message}")
+
+    def collect(self, tally: Tally) -> None:
+        """Take the telemetry reports that wait."""
+        for plane in self.planes.values():
+            for event in plane.drain():
+                if isinstance(event, PacketIn):
+                    tally.add(event.data)
 
     @property
     def watch(self) -> native.Watch:

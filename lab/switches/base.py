@@ -12,6 +12,7 @@ from lab.counts import read_counts
 from lab.errors import RunError
 from lab.outcome import SwitchCounts
 from lab.program import BuiltProgram
+from lab.telemetry import REPORT_PORT
 from lab.watch import Watch
 from topologies import Fabric, Node
 
@@ -33,6 +34,12 @@ class Setting:
     cable: Callable[[Node, int], LinkSpec] | None = None
     data_frame: int = 0  # bytes of a full data packet without FCS
     dilation: int = 1
+    reports: bool = False  # whether each has a cable for telemetry reports
+
+    def interfaces(self, switch: Node) -> dict[int, str]:
+        """A switch's ports."""
+        ports = [*self.fabric.ports(switch), *([REPORT_PORT] if self.reports else [])]
+        return {port: switch.interface(port) for port in ports}
 
 
 class Switches(ABC):

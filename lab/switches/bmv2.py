@@ -83,7 +83,7 @@ class Bmv2Switches(Switches):
 
     def _words(self, number: int, switch: Node) -> list[str]:
         setting, target = self.setting, self.targets[number]
-        ports = (f"{port}@{switch.interface(port)}" for port in setting.fabric.ports(switch))
+        ports = (f"{port}@{name}" for port, name in setting.interfaces(switch).items())
         return [
             *(BMV2, "--no-p4", "--device-id", str(target.device_id)),
             *(word for port in ports for word in ("-i", port)),

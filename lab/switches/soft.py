@@ -47,9 +47,7 @@ class SoftSwitches(Switches):
                         "name": target.name,
                         "device_id": target.device_id,
                         "grpc_address": target.address,
-                        "ports": {
-                            port: switch.interface(port) for port in setting.fabric.ports(switch)
-                        },
+                        "ports": setting.interfaces(switch),
                         "links": {
                             port: _link(setting.cable(switch, port))
                             for port in setting.fabric.ports(switch)
