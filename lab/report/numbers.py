@@ -99,6 +99,18 @@ FIGURES = (
     Figure("pfc.paused_ns", "time paused, all links", lambda r: r.pfc.paused_ns, duration),
     Figure("ecn.marked_packets", "packets marked", lambda r: r.ecn.marked_packets, count),
     Figure("roce.cnps", "congestion notifications", lambda r: r.roce.cnps, count),
+    Figure(
+        "telemetry.hop_latency_ns.p50",
+        "time at a hop, median",
+        lambda r: p.p50 if r.telemetry and (p := r.telemetry.hop_latency_ns) else None,
+        duration,
+    ),
+    Figure(
+        "telemetry.hop_latency_ns.p99",
+        "time at a hop, 99 %",
+        lambda r: p.p99 if r.telemetry and (p := r.telemetry.hop_latency_ns) else None,
+        duration,
+    ),
     Figure("roce.data_packets", "data packets sent", lambda r: r.roce.data_packets, count),
     Figure("roce.data_bytes", "payload sent", lambda r: r.roce.data_bytes, size),
     Figure(

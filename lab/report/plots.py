@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from lab.outcome import Note
-from lab.quantity import NANOSECONDS, duration, percent, plural, size
+from lab.quantity import BYTES, NANOSECONDS, Unit, duration, percent, plural, quantity, size
 from lab.report.kept import KeptRun
 from lab.report.svg import (
     COLOURS,
@@ -29,6 +29,7 @@ from lab.report.svg import (
     x_axis,
     y_axis,
 )
+from lab.result import Percentiles
 from topologies import Node, NodeKind
 from traffic.measures import percentile
 
@@ -506,3 +507,50 @@ def _shares(drawing: Drawing, ways: dict[str, int], share: Scale, y: float, heig
             x = (share(begin) + share(end)) / 2
             drawing.text(x, y + 13, text, text_anchor="middle", fill=ink, class_="tick")
         begin = end
+
+
+def telemetry(run: KeptRun) -> Drawing | None:
+    """What each switch said of packets: how long they were there, and before which queue."""
+    told = run.result.telemetry
+    if told is None or not told.by_switch:
+        return None
+    shown = sorted(
+        sorted(told.by_switch.items(), key=lambda item: -item[1].count)[:16],
+        key=lambda item: run.fabric.node(item[0]),
+    )
+    left, height, middle = 58.0, 22.0, WIDTH / 2 + 20
+    bottom = 8 + height * len(shown)
+    drawing = Drawing(bottom + _AXIS, "Latency and queue by hop, as telemetry told")
+    halves = (
+        (
+            "time at the switch",
+            NANOSECONDS,
+            [hop.latency_ns for _, hop in shown],
+            left,
+            middle - 14,
+        ),
+        ("its queue", BYTES, [hop.queue_bytes for _, hop in shown], middle + 14, _RIGHT),
+    )
+    for label, units, told_of, start, end in halves:
+        scale = linear(max((seen.max for seen in told_of if seen), default=1), start, end)
+        x_axis(drawing, scale, bottom, label, units, top=4)
+        for row, seen in enumerate(told_of):
+            if seen is not None:
+                _spread_bar(drawing, scale, 8 + row * height, seen, units)
+    for row, (name, hop) in enumerate(shown):
+        y = 8 + row * height + 14
+        drawing.text(left - 6, y, name, text_anchor="end", class_="tick", tip=f"{hop.count:,}")
+    return drawing
+
+
+def _spread_bar(
+    drawing: Drawing, scale: Scale, y: float, seen: Percentiles, units: Sequence[Unit]
+) -> None:
+    """Half of all are no more than the bar, 99 % no more than the line, none more than the dot."""
+    tip = ", ".join(
+        f"{name} {quantity(value, units)}"
+        for name, value in (("median", seen.p50), ("99 %", seen.p99), ("most", seen.max))
+    )
+    drawing.line(scale(0), y + 10, scale(seen.p99), y + 10, stroke=_FILLS[2], stroke_width=3)
+    drawing.rect(scale(0), y + 4, scale(seen.p50) - scale(0), 12, fill=_FILLS[0], tip=tip)
+    drawing.add("circle", cx=scale(seen.max), cy=y + 10, r=3, fill=INK, tip=tip)

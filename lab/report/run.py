@@ -99,6 +99,12 @@ def panels(run: KeptRun, limits: Limits) -> list[Panel]:
             "How each switch shared what it sent up; dashed: even shares.",
         ),
         Panel("Drops", plots.drops(run), ""),
+        Panel(
+            "Telemetry by hop",
+            plots.telemetry(run),
+            "Of packets that carried telemetry half stayed no longer than the bar, 99 % no longer "
+            "than the line, and none longer than the dot; so with the queues they saw.",
+        ),
     ]
 
 
