@@ -4,11 +4,17 @@ Both run the same compiled P4 and the same endpoints; what differs is the clock,
 adds to it. Completion times should be within 10 %, nothing should be dropped in one that is not in
 the other, pauses and marks should be within 25 %. Counts below a hundred are held to a difference
 of twenty-five instead: so few are noise.
+
+The cases are chosen so that the simulator alone comes to the same figures whichever way it decides
+between packets that arrive at one instant. (Sixteen elephants that set out at once do not: who
+comes first decides which of them share a link from then on, in a real fabric as well. So load
+balancers are compared under flows that arrive at random, at the same times on both engines.)
 """
 
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -19,12 +25,15 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from lab import scenario
 from lab.errors import RunError
+from lab.experiment import Experiment
 from lab.show import Stages
 
 TIME_TOLERANCE = 0.10
 COUNT_TOLERANCE = 0.25
 FEW = 100
+_PACKETS_PER_S = 3_000  # that hosts may send: slow, for now and then one is late by real ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +45,35 @@ class Case:
     changes: tuple[str, ...] = ()
 
 
-_SMALL_ELEPHANTS = ("traffic.bytes=1MB",)
+_FLOWS = ("traffic={kind: poisson, load: 0.5, duration_ns: 600us, sizes: hadoop}",)
+_NO_PFC = (
+    "pfc.enabled=false",
+    "transport={recovery: selective, rto_ns: 30us, retry_limit: 100}",
+)
+_FAILURE = (
+    "transport.rto_ns=200us",
+    "reroute_ns=100us",
+    "faults=[{at_ns: 50us, link: leaf1-spine1, action: down}]",
+)
+_DCQCN = (
+    "traffic={kind: incast, senders: 4, bytes: 2MB}",
+    "buffer.bytes=4MB",
+    "ecn={enabled: true, kmin: 20KB, kmax: 200KB, pmax: 0.8}",
+    "transport={cc: dcqcn, dcqcn: conweave}",
+)
 CASES = (
     Case("incast, PFC", "incast"),
-    Case("incast, no PFC", "incast", ("pfc.enabled=false", "transport.recovery=selective")),
-    Case("incast, PFC and ECN", "incast", ("ecn.enabled=true", "transport.cc=dcqcn")),
-    Case("elephants, ecmp", "hash-collision", _SMALL_ELEPHANTS),
+    Case("incast, no PFC", "incast", _NO_PFC),
+    Case("incast, ECN", "incast", ("ecn={enabled: true, kmin: 20KB, kmax: 100KB}",)),
+    Case("incast, DCQCN", "incast", _DCQCN),
     *(
-        Case(f"elephants, {policy}", "hash-collision", (*_SMALL_ELEPHANTS, f"lb.policy={policy}"))
-        for policy in ("flowlet", "dlb", "conga", "spray")
+        Case(f"flows, {policy}", "hash-collision", (*_FLOWS, f"lb.policy={policy}"))
+        for policy in ("ecmp", "flowlet", "dlb", "conga")
+    ),
+    Case(
+        "elephants, spray",
+        "hash-collision",
+        ("lb.policy=spray", "traffic.bytes=1MB", "transport.recovery=selective"),
     ),
     Case("all-reduce ring", "allreduce-ring"),
     Case("all-to-all", "alltoall"),
@@ -52,14 +81,14 @@ CASES = (
     Case(
         "link failure",
         "alltoall",
-        ("faults=[{at_ns: 50us, link: leaf1-spine1, action: down}]",),
+        ("ecn.enabled=false", *_FAILURE),
     ),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How two results compare."""
+    """How two results compare; the ratio is that of the completion times that differ most."""
 
     time_ratio: float | None
     complaints: tuple[str, ...]
@@ -74,23 +103,28 @@ def agree(
         raise RunError(
             f"no case is called '{names[0]}'", f"There are: {', '.join(c.title for c in CASES)}"
         )
-    table = Table(title="Simulator and Mininet")
-    for heading in ("", "time sim", "time mininet", "ratio", "drops", "pauses", "marks", "late"):
-        table.add_column(heading, justify="left" if not heading else "right", overflow="fold")
-    table.add_column("verdict", overflow="fold")
-    disagree = 0
+    table = Table(title="Simulator and Mininet", padding=(0, 0))
+    for heading in ("", "sim, us", "mininet", "ratio", "drops", "pauses", "marks", "late"):
+        table.add_column(heading, justify="left" if not heading else "right", no_wrap=True)
+    complaints: list[str] = []
+    agreed = 0
     for number, case in enumerate(chosen, 1):
-        with Stages(console)(case.title):
+        with Stages(console)(case.title) as stage:
             sim, mininet = (
                 _run(case, engine, out / f"{number}-{engine}", dilation, seed)
                 for engine in ("sim", "mininet")
             )
-        verdict = compare(sim, mininet)
-        disagree += bool(verdict.complaints)
+            verdict = compare(sim, mininet)
+            stage.note = "; ".join(verdict.complaints) or "agree"
+        agreed += not verdict.complaints
+        complaints += (f"{case.title}: {text}" for text in verdict.complaints)
         table.add_row(*_row(case, sim, mininet, verdict))
+    table.caption = "counts: sim / mininet; late: when hosts woke, ns of the fabric, 99 %"
     console.print(table)
-    console.print(f"{len(chosen) - disagree} of {len(chosen)} agree. All runs are in {out}/.")
-    return 1 if disagree else 0
+    for text in complaints:
+        console.print(f"[red]{text}[/]", highlight=False)
+    console.print(f"{agreed} of {len(chosen)} agree. All runs are in {out}/.", highlight=False)
+    return 0 if agreed == len(chosen) else 1
 
 
 def _run(
@@ -102,8 +136,8 @@ def _run(
     words += ["--engine", engine, "--out", str(out)]
     for change in case.changes:
         words += ["--set", change]
-    if engine == "mininet" and dilation is not None:
-        words += ["--dilation", str(dilation)]
+    if engine == "mininet":
+        words += ["--dilation", str(dilation or _slow_dilation(case))]
     if seed is not None:
         words += ["--seed", str(seed)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
@@ -115,24 +149,35 @@ def _run(
     return content
 
 
-def completion_ns(result: dict[str, Any]) -> float | None:
-    """A job's time, or that of the slowest message; none if not everything arrived."""
-    if result["flows"]["failed"]:
-        return None
-    return float(result.get("jct_ns") or result["flows"]["fct_ns"]["max"])
+def _slow_dilation(case: Case) -> int:
+    experiment = Experiment.of(scenario.load(case.scenario, case.changes))
+    return math.ceil(experiment.packets_per_s / _PACKETS_PER_S)
+
+
+def completion_ns(result: dict[str, Any]) -> tuple[float, ...]:
+    """A job's time, or that of the slowest message and of the slowest but one in a hundred.
+
+    Nothing if not everything arrived.
+    """
+    flows = result["flows"]
+    if flows["failed"]:
+        return ()
+    return (
+        (result["jct_ns"],)
+        if result.get("jct_ns")
+        else (flows["fct_ns"]["max"], flows["fct_ns"]["p99"])
+    )
 
 
 def compare(sim: dict[str, Any], mininet: dict[str, Any]) -> Verdict:
     """Where two results differ by more than they should."""
     complaints = []
-    times = completion_ns(sim), completion_ns(mininet)
-    ratio = None
-    if None in times:
+    ratios = [b / a for a, b in zip(completion_ns(sim), completion_ns(mininet), strict=False)]
+    ratio = max(ratios, key=lambda ratio: abs(ratio - 1), default=None)
+    if ratio is None:
         complaints.append("not everything arrived")
-    else:
-        ratio = (times[1] or 0) / (times[0] or 1)
-        if abs(ratio - 1) > TIME_TOLERANCE:
-            complaints.append(f"times differ by {abs(ratio - 1):.0%}")
+    elif abs(ratio - 1) > TIME_TOLERANCE:
+        complaints.append(f"times differ by {abs(ratio - 1):.0%}")
     drops = _count(sim, "drops"), _count(mininet, "drops")
     if (drops[0] == 0) != (drops[1] == 0):
         complaints.append("drops in one only")
@@ -157,7 +202,7 @@ def _count(result: dict[str, Any], what: str) -> int:
 
 def _row(case: Case, sim: dict[str, Any], mininet: dict[str, Any], verdict: Verdict) -> list[str]:
     times = [
-        "-" if (time := completion_ns(result)) is None else f"{time / 1e3:,.1f} us"
+        f"{times[0] / 1e3:,.1f}" if (times := completion_ns(result)) else "-"
         for result in (sim, mininet)
     ]
     counts = [f"{_count(sim, w):,} / {_count(mininet, w):,}" for w in ("drops", "pauses", "marks")]
@@ -166,6 +211,5 @@ def _row(case: Case, sim: dict[str, Any], mininet: dict[str, Any], verdict: Verd
         *times,
         "-" if verdict.time_ratio is None else f"{verdict.time_ratio:.3f}",
         *counts,
-        f"{mininet['fidelity']['late_p99_ns']:,} ns",
-        "; ".join(verdict.complaints) or "agree",
+        f"{mininet['fidelity']['late_p99_ns']:,}",
     ]

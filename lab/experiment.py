@@ -79,6 +79,16 @@ class Experiment:
         """Each host's link."""
         return {link.a: link for link in self.fabric.links if link.a.kind is NodeKind.HOST}
 
+    @property
+    def packets_per_s(self) -> float:
+        """Full ones, in fabric time, when all hosts send at once."""
+        bps = sum(self.cable(link).rate_bps for link in self.host_links.values())
+        return bps / 8 / self.scenario.link.mtu
+
+    def switch_seed(self, switch: Node) -> int:
+        """What a switch's random choices follow from: its own, and the same on every engine."""
+        return self.scenario.seed << 16 | (self.fabric.switches.index(switch) + 1)
+
     # --- what hosts are told --------------------------------------------------------------------
 
     @cached_property

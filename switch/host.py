@@ -78,6 +78,7 @@ class SwitchSettings:
     cpu_port: int | None = None
     drop_port: int = 511
     queues: int = 8
+    seed: int = 1  # of its random choices
     program: Path | None = None
     p4info: Path | None = None
     tls: Tls | None = None
@@ -187,6 +188,7 @@ class Host:
                 cpu_port=settings.cpu_port,
                 drop_port=settings.drop_port,
                 queues=settings.queues,
+                seed=settings.seed,
             )
             self._planes.append(plane)
             plane.set_trace(settings.trace)

@@ -240,10 +240,14 @@ class HostSettings(_Record):
     interface: Annotated[str, Field(pattern=r"^[^\s/]{1,15}$")]
     dilation: _Positive = 1  # real ns that a fabric ns lasts
     timeout_ns: _Natural = 0  # fabric time after which to give up; 0: never
+    delay_ns: _Natural = 0  # of the cable; 0: there is none, frames go as fast as they may
 
     def line(self) -> str:
         """These settings in the words of the program."""
-        return f"host interface={self.interface} dilation={self.dilation} timeout={self.timeout_ns}"
+        return (
+            f"host interface={self.interface} dilation={self.dilation} "
+            f"timeout={self.timeout_ns} delay={self.delay_ns}"
+        )
 
 
 class TransferReport(_Record):

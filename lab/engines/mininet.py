@@ -17,6 +17,7 @@ from lab.engines import RunOptions
 from lab.experiment import Experiment
 from lab.native_host import endpoint_program
 from lab.outcome import Outcome
+from lab.precedence import take_precedence
 from lab.prompt import prompt
 from lab.running import Registration
 from lab.settings import DATA_HEADERS_BYTES
@@ -33,6 +34,7 @@ def run(
     experiment: Experiment, options: RunOptions, stages: Stages, registration: Registration
 ) -> Outcome | None:
     """Emulate an experiment; with a prompt instead of a measurement there is no outcome."""
+    take_precedence()
     fabric = experiment.fabric
     kind = KINDS[options.switch]
     all_pairs = isinstance(experiment.scenario.traffic, AllPairs)
@@ -52,6 +54,7 @@ def run(
             data_frame=experiment.scenario.link.mtu + DATA_HEADERS_BYTES,
             dilation=dilation,
             reports=bool(experiment.settings.telemetry.share),
+            seed_of=experiment.switch_seed,
         )
     )
     with ExitStack() as stack:
@@ -96,9 +99,7 @@ def usual_dilation(experiment: Experiment, kind: type[Switches]) -> int:
     So much that all hosts sending at once are no more than the switches and their neighbours can
     carry on two processors.
     """
-    bps = sum(experiment.cable(link).rate_bps for link in experiment.host_links.values())
-    packets_per_s = bps / 8 / experiment.scenario.link.mtu
-    return max(1, math.ceil(packets_per_s / kind.PACKETS_PER_S))
+    return max(1, math.ceil(experiment.packets_per_s / kind.PACKETS_PER_S))
 
 
 def _ping(emulation: Emulation, stages: Stages) -> PingResult:

@@ -59,9 +59,7 @@ def build(
         built = program.build(out)
     with stages("Building switches", len(fabric.switches)) as stage:
         switches = stack.enter_context(
-            SimulatedSwitches(
-                fabric.switches, built, seed=experiment.scenario.seed, cpu_port=REPORT_PORT
-            )
+            SimulatedSwitches(fabric.switches, built, experiment.switch_seed, cpu_port=REPORT_PORT)
         )
         plans = plans_of(fabric, experiment.settings)
         for switch in fabric.switches:

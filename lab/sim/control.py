@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, Self
 
 import finsy as fy
@@ -43,8 +43,8 @@ class SimulatedSwitches:
         self,
         nodes: Iterable[Node],
         program: BuiltProgram,
+        seed_of: Callable[[Node], int] = lambda _: 1,
         *,
-        seed: int = 1,
         cpu_port: int | None = None,
     ) -> None:
         self._schema = fy.P4Schema(program.p4info)
@@ -54,18 +54,18 @@ class SimulatedSwitches:
         config = p4r.ForwardingPipelineConfig(
             p4info=self._schema.p4info, p4_device_config=program.json.read_bytes()
         )
-        asyncio.run(self._load(tuple(nodes), config, seed, cpu_port))
+        asyncio.run(self._load(tuple(nodes), config, seed_of, cpu_port))
 
     async def _load(
         self,
         nodes: tuple[Node, ...],
         config: p4r.ForwardingPipelineConfig,
-        seed: int,
+        seed_of: Callable[[Node], int],
         cpu_port: int | None,
     ) -> None:
         pipeline = None  # built once: code and symbols are shared, state is not
         for number, node in enumerate(nodes, 1):
-            self.planes[node] = Dataplane(node.name, seed=seed << 16 | number, cpu_port=cpu_port)
+            self.planes[node] = Dataplane(node.name, seed=seed_of(node), cpu_port=cpu_port)
             device = self._devices[node] = Device(number, self.planes[node])
             pipeline = pipeline or await device.build(config)
             device.commit(pipeline)

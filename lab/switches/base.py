@@ -35,6 +35,7 @@ class Setting:
     data_frame: int = 0  # bytes of a full data packet without FCS
     dilation: int = 1
     reports: bool = False  # whether each has a cable for telemetry reports
+    seed_of: Callable[[Node], int] = lambda _: 1
 
     def interfaces(self, switch: Node) -> dict[int, str]:
         """A switch's ports."""

@@ -24,7 +24,7 @@ _UNLIMITED_PACKETS, _UNLIMITED_BYTES = 1 << 20, 1 << 30  # the program's own lim
 class SoftSwitches(Switches):
     """The process that hosts all switches."""
 
-    PACKETS_PER_S = 12_000
+    PACKETS_PER_S = 6_000
 
     @staticmethod
     def build_program(out: Path) -> BuiltProgram:
@@ -47,6 +47,7 @@ class SoftSwitches(Switches):
                         "name": target.name,
                         "device_id": target.device_id,
                         "grpc_address": target.address,
+                        "seed": setting.seed_of(switch),
                         "ports": setting.interfaces(switch),
                         "links": {
                             port: _link(setting.cable(switch, port))

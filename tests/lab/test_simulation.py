@@ -37,7 +37,7 @@ class Lab:
     ):
         self.fabric, self.wire = fabric, settings.host_link
         self.switches = stack.enter_context(
-            SimulatedSwitches(fabric.switches, program.build(folder), seed=seed)
+            SimulatedSwitches(fabric.switches, program.build(folder), lambda _: seed)
         )
         plans = plans_of(fabric, settings)
         for switch in fabric.switches:

@@ -3,7 +3,7 @@
  *
  * Input, a line each:
  *
- *   host interface=h1-eth0 dilation=250 timeout=2000000000
+ *   host interface=h1-eth0 dilation=250 timeout=2000000000 delay=1000
  *   endpoint ... / qp ... / send ... / receive ... / compute ... / after ...     see script.h
  *   ready                 open the socket
  *   start NS              begin when CLOCK_MONOTONIC shows NS; that instant is fabric time 0
@@ -20,7 +20,9 @@
  *   end
  *
  * Times are fabric nanoseconds: one of them lasts `dilation` real ones. A timeout (0: none) ends
- * the run with what there is. The kernel would answer RoCE packets with "port unreachable", so a
+ * the run with what there is. With a delay the cable is part of the host: a frame is kept until its
+ * last bit would have come out at the other end, and then handed over whole. Without, frames go as
+ * soon as they may, many at a time. The kernel would answer RoCE packets with "port unreachable", so a
  * socket nobody reads owns the ports, as an adapter would.
  */
 #define _GNU_SOURCE
@@ -42,6 +44,7 @@
 
 enum {
     BATCH = 64,
+    WIRE_MOST = 1024, /* frames that a cable holds; more than that, and the adapter has to wait */
     SLOT = 16384,
     SOCKET_BUFFER = 64 << 20,
     ETH_P_EVERY = 0x0003,
@@ -50,25 +53,34 @@ enum {
     EXIT_REFUSED = 2,
 };
 
+#define HOST_LINE "host interface=NAME dilation=D timeout=NS delay=NS"
 #define NS_PER_S 1000000000u
 #define LONGEST_NAP NS_PER_S
 
-/* Frames on their way to or from the socket. */
-struct batch {
-    struct mmsghdr headers[BATCH];
-    struct iovec vectors[BATCH];
+/* Memory for frames on their way to or from the socket. */
+struct frames {
+    struct mmsghdr *headers;
+    struct iovec *vectors;
     uint8_t (*slots)[SLOT];
-    unsigned count, first; /* `first`: the next to be sent */
+};
+
+/* What has left the adapter and not yet arrived, in the order of both: a ring. */
+struct wire {
+    struct frames frames;
+    ns_t arrives[WIRE_MOST];
+    unsigned first, count;
+    bool is_blocked; /* the socket takes no more */
 };
 
 struct host {
     struct script script;
     char interface[IFNAMSIZ];
     uint64_t dilation;
-    ns_t timeout;
+    ns_t timeout, delay;
     uint64_t epoch; /* CLOCK_MONOTONIC at fabric time 0 */
     int socket;
-    struct batch in, out;
+    struct frames in;
+    struct wire wire;
     uint64_t late[LATE_BUCKETS], late_count;
     ns_t late_most;
     uint64_t lost_on_send;
@@ -124,48 +136,87 @@ static ns_t late_quantile(const struct host *host, double share)
     return host->late_most;
 }
 
-static bool batch_init(struct batch *batch)
+static bool frames_init(struct frames *frames, unsigned count)
 {
-    batch->slots = calloc(BATCH, SLOT);
-    for (unsigned i = 0; batch->slots && i < BATCH; i++) {
-        batch->vectors[i] = (struct iovec){batch->slots[i], SLOT};
-        batch->headers[i].msg_hdr.msg_iov = &batch->vectors[i];
-        batch->headers[i].msg_hdr.msg_iovlen = 1;
+    frames->headers = calloc(count, sizeof *frames->headers);
+    frames->vectors = calloc(count, sizeof *frames->vectors);
+    frames->slots = calloc(count, SLOT);
+    if (!frames->headers || !frames->vectors || !frames->slots)
+        return false;
+    for (unsigned i = 0; i < count; i++) {
+        frames->vectors[i] = (struct iovec){frames->slots[i], SLOT};
+        frames->headers[i].msg_hdr.msg_iov = &frames->vectors[i];
+        frames->headers[i].msg_hdr.msg_iovlen = 1;
     }
-    return batch->slots;
+    return true;
 }
 
-/* Send what waits. Frames that the interface refuses are lost, as on a wire that is unplugged. */
-static void flush(struct host *host)
+static void frames_free(struct frames *frames)
 {
-    struct batch *out = &host->out;
-    while (out->first < out->count) {
-        int n = sendmmsg(host->socket, out->headers + out->first, out->count - out->first,
-                         MSG_DONTWAIT);
-        if (n > 0) {
-            out->first += (unsigned)n;
-        } else if (errno == EAGAIN || errno == ENOBUFS) {
+    free(frames->headers);
+    free(frames->vectors);
+    free(frames->slots);
+}
+
+static ns_t next_arrival(const struct host *host)
+{
+    return host->wire.count ? host->wire.arrives[host->wire.first] : NS_NEVER;
+}
+
+/* Frames at the head of the wire that have arrived and lie one after the other in memory. */
+static unsigned arrived(const struct wire *wire, ns_t now)
+{
+    unsigned n = 0;
+    while (n < wire->count && wire->first + n < WIRE_MOST && wire->arrives[wire->first + n] <= now)
+        n++;
+    return n;
+}
+
+/* Hand over what has arrived. What the interface refuses is lost, as on a wire that is unplugged. */
+static void deliver(struct host *host, ns_t now)
+{
+    struct wire *wire = &host->wire;
+    wire->is_blocked = false;
+    for (unsigned n; (n = arrived(wire, now)) != 0;) {
+        int sent = sendmmsg(host->socket, wire->frames.headers + wire->first, n, MSG_DONTWAIT);
+        if (sent < 0 && (errno == EAGAIN || errno == ENOBUFS)) {
+            wire->is_blocked = true;
             return;
-        } else if (errno != EINTR) {
-            out->first++;
-            host->lost_on_send++;
         }
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent < 0)
+            host->lost_on_send++;
+        unsigned gone = sent < 0 ? 1 : (unsigned)sent;
+        wire->first = (wire->first + gone) % WIRE_MOST;
+        wire->count -= gone;
     }
-    out->first = out->count = 0;
+    if (!wire->count)
+        wire->first = 0; /* memory that is warm */
 }
 
-static bool transmit(void *ctx, const uint8_t *frame, uint32_t stored, uint32_t wire,
+static ns_t arrival(const struct host *host, uint32_t bytes, ns_t at)
+{
+    const struct ep_config *config = ep_get_config(plan_endpoint(host->script.plan));
+    return at + ns_after_ps(ps_for_bytes(bytes + config->overhead_bytes, config->link_bps)) +
+           host->delay;
+}
+
+static bool transmit(void *ctx, const uint8_t *frame, uint32_t stored, uint32_t bytes,
                      uint8_t priority, ns_t at)
 {
     struct host *host = ctx;
-    struct batch *out = &host->out;
-    (void)wire, (void)priority, (void)at;
-    if (out->count == BATCH)
-        flush(host);
-    if (out->count == BATCH)
+    struct wire *wire = &host->wire;
+    unsigned most = host->delay ? WIRE_MOST : BATCH;
+    (void)priority;
+    if (wire->count >= most)
+        deliver(host, at);
+    if (wire->count >= most)
         return false;
-    memcpy(out->slots[out->count], frame, stored);
-    out->vectors[out->count++].iov_len = stored;
+    unsigned last = (wire->first + wire->count++) % WIRE_MOST;
+    memcpy(wire->frames.slots[last], frame, stored);
+    wire->frames.vectors[last].iov_len = stored;
+    wire->arrives[last] = host->delay ? arrival(host, bytes, at) : 0;
     return true;
 }
 
@@ -229,19 +280,22 @@ static bool open_socket(struct host *host)
     const struct ep_config *config = ep_get_config(plan_endpoint(host->script.plan));
     if (!own_port(ROCE_PORT) || !own_port(config->int_port))
         return refuse(host, "RoCE's UDP ports are taken: %s", strerror(errno));
-    return fits_interface(host, config) && batch_init(&host->in) && batch_init(&host->out);
+    if (!frames_init(&host->in, BATCH) || !frames_init(&host->wire.frames, WIRE_MOST))
+        return refuse(host, "%s", "memory is short");
+    return fits_interface(host, config);
 }
 
 static bool read_host(struct host *host, char *rest)
 {
-    unsigned long long dilation, timeout;
+    unsigned long long dilation, timeout, delay;
     char extra;
-    int found = sscanf(rest, " interface=%15s dilation=%llu timeout=%llu %c", host->interface,
-                       &dilation, &timeout, &extra);
-    if (found != 3 || !dilation)
-        return refuse(host, "a host line is: %s", "host interface=NAME dilation=D timeout=NS");
+    int found = sscanf(rest, " interface=%15s dilation=%llu timeout=%llu delay=%llu %c",
+                       host->interface, &dilation, &timeout, &delay, &extra);
+    if (found != 4 || !dilation)
+        return refuse(host, "a host line is: %s", HOST_LINE);
     host->dilation = dilation;
     host->timeout = timeout ? timeout : NS_NEVER;
+    host->delay = delay;
     return true;
 }
 
@@ -274,7 +328,7 @@ static bool take_line(struct host *host, char *line)
     if (!strncmp(line, "host ", 5))
         return read_host(host, line + 5);
     if (!host->dilation)
-        return refuse(host, "the first line is: %s", "host interface=NAME dilation=D timeout=NS");
+        return refuse(host, "the first line is: %s", HOST_LINE);
     if (!strcmp(line, "ready\n"))
         return get_ready(host);
     if (!strncmp(line, "start ", 6))
@@ -302,7 +356,7 @@ static bool set_up(struct host *host)
 
 static bool receive_some(struct host *host)
 {
-    struct batch *in = &host->in;
+    const struct frames *in = &host->in;
     int n = recvmmsg(host->socket, in->headers, BATCH, MSG_DONTWAIT, NULL);
     ns_t now = fabric_now(host);
     for (int i = 0; i < n; i++) {
@@ -315,9 +369,8 @@ static bool receive_some(struct host *host)
 /* Wait for a frame, a word, or `wake`. True: it is time to stop. */
 static bool nap(struct host *host, ns_t wake)
 {
-    bool blocked = host->out.count != 0;
     struct pollfd files[2] = {
-        {.fd = host->socket, .events = (short)(POLLIN | (blocked ? POLLOUT : 0))},
+        {.fd = host->socket, .events = (short)(POLLIN | (host->wire.is_blocked ? POLLOUT : 0))},
         {.fd = STDIN_FILENO, .events = POLLIN},
     };
     ns_t until = wake < host->timeout ? wake : host->timeout;
@@ -345,7 +398,9 @@ static void run(struct host *host)
         if (wake <= now)
             note_late(host, now - wake);
         wake = plan_service(plan, now);
-        flush(host);
+        deliver(host, now);
+        if (!host->wire.is_blocked && next_arrival(host) < wake)
+            wake = next_arrival(host);
         if (!plan_open(plan) && !host->said_done) {
             host->said_done = true;
             printf("done %llu\n", (unsigned long long)now);
@@ -387,7 +442,7 @@ int main(void)
         report(&host);
     }
     plan_free(host.script.plan);
-    free(host.in.slots);
-    free(host.out.slots);
+    frames_free(&host.in);
+    frames_free(&host.wire.frames);
     return fine ? 0 : EXIT_REFUSED;
 }
