@@ -259,6 +259,7 @@ def bmv2(program: dict[str, Any], command: str) -> Rival:
             source = Path(folder) / "l3.json"
             source.write_text(json.dumps(program))
             words = [command, str(source), "-i", f"{IN}@in", "-i", f"{OUT}@out", "-L", "off"]
+            words += ["--notifications-addr", f"ipc://{folder}/notifications.ipc"]
             with pinned(cores.switch):
                 process = subprocess.Popen(
                     words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL

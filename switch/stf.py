@@ -151,14 +151,18 @@ class StfRunner:
     def run(self, text: str) -> StfResult:
         """Run all commands, then compare what left with what was expected."""
         try:
-            for number, line in enumerate(text.splitlines(), 1):
-                self.line = number
-                self.command(line)
-            self.settle()
+            self.play(text)
             self.compare()
         finally:
             self.dataplane.close()
         return self.result
+
+    def play(self, text: str) -> None:
+        """Run all commands, and let everything leave."""
+        for number, line in enumerate(text.splitlines(), 1):
+            self.line = number
+            self.command(line)
+        self.settle()
 
     def fail(self, reason: str) -> StfError:
         """Make the error for the present line."""

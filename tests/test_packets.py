@@ -92,9 +92,9 @@ def theirs(program: Path) -> dict[str, Any] | str:
         return code
 
 
-def other_with(tool: str, test: Path) -> str | None:
-    """What a test says another tool does differently, in a line `# p4c: ...` or `# BMv2: ...`."""
-    found = re.search(rf"^# {tool}: (.*)$", test.read_text(), re.MULTILINE)
+def other_with_p4c(test: Path) -> str | None:
+    """What a test says p4c does differently, in a line `# p4c: ...`."""
+    found = re.search(r"^# p4c: (.*)$", test.read_text(), re.MULTILINE)
     return found[1] if found else None
 
 
@@ -109,11 +109,6 @@ def must_pass(result: StfResult) -> None:
     assert result.passed, "\n".join(report(result))
 
 
-def not_on_bmv2(test: Path) -> str | None:
-    """Why a test is not run on BMv2, if it is not."""
-    return other_with("BMv2", test) or bmv2.cannot(test)
-
-
 @pytest.fixture(scope="module")
 def on_bmv2(request: pytest.FixtureRequest) -> Iterator[dict[Path, Future[StfResult]]]:
     """Results of the tests chosen, side by side: BMv2 waits more than it works."""
@@ -124,7 +119,7 @@ def on_bmv2(request: pytest.FixtureRequest) -> Iterator[dict[Path, Future[StfRes
         yield {
             test: pool.submit(bmv2.run_stf, ours(program_of(test)), test)
             for test in chosen
-            if not not_on_bmv2(test)
+            if not bmv2.cannot(test)
         }
         pool.shutdown(cancel_futures=True)
 
@@ -140,7 +135,7 @@ def test_ours(test: Path) -> None:
 @all_tests
 @pytest.mark.skipif(not bmv2.is_here(), reason=f"{bmv2.SWITCH} or {bmv2.CLI} is not on PATH")
 def test_our_compiler_on_bmv2(test: Path, on_bmv2: dict[Path, Future[StfResult]]) -> None:
-    if reason := not_on_bmv2(test):
+    if reason := bmv2.cannot(test):
         pytest.skip(reason)
     must_pass(on_bmv2[test].result())
 
@@ -148,7 +143,7 @@ def test_our_compiler_on_bmv2(test: Path, on_bmv2: dict[Path, Future[StfResult]]
 @all_tests
 @pytest.mark.skipif(shutil.which(P4C) is None, reason=f"{P4C} is not on PATH")
 def test_p4c_on_our_switch(test: Path) -> None:
-    if reason := other_with("p4c", test):
+    if reason := other_with_p4c(test):
         pytest.skip(reason)
     code = theirs(program_of(test))
     if isinstance(code, str):

@@ -49,7 +49,8 @@ if TYPE_CHECKING:
 
 SWITCH = "simple_switch"
 CLI = "simple_switch_CLI"
-OPTIONS = ["--use-files", "0", "--log-console"]
+# What it tells the world goes into its own folder, so that switches can run side by side.
+OPTIONS = ["--use-files", "0", "--log-console", "--notifications-addr", "ipc://told.ipc"]
 TARGET = ["--", "--priority-queues", "8"]
 PCAP_HEADER = struct.pack("<IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65536, 1)
 RECORD = struct.Struct("<IIII")
@@ -66,8 +67,11 @@ def is_here() -> bool:
 
 
 def cannot(stf: Path) -> str | None:
-    """Why a test cannot run here, if it cannot."""
-    if re.search(r"^\s*pvs_add", stf.read_text(), re.MULTILINE):
+    """Why a test cannot run here, if it cannot; it may say so itself, in a line `# BMv2: ...`."""
+    text = stf.read_text()
+    if found := re.search(r"^# BMv2: (.*)$", text, re.MULTILINE):
+        return found[1]
+    if re.search(r"^\s*pvs_add", text, re.MULTILINE):
         return f"{CLI} cannot fill value sets"
     return None
 
