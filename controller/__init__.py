@@ -1,6 +1,14 @@
 """The control plane: routes, thresholds and all else a switch is told, over P4Runtime."""
 
-from controller.client import ControllerError, Counts, Target, Tls, install, read_counts
+from controller.client import (
+    ControllerError,
+    Counts,
+    Target,
+    Tls,
+    install,
+    read_counts,
+    read_plans,
+)
 from controller.entities import Plan
 from controller.keeper import Keeper
 from controller.reports import Report, ReportError, decode
@@ -51,6 +59,7 @@ __all__ = [
     "plan_of",
     "plans_of",
     "read_counts",
+    "read_plans",
     "routes_of",
     "to_finsy",
 ]

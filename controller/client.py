@@ -145,6 +145,18 @@ async def read_plan(switch: fy.Switch, wanted: Plan = ()) -> Plan:
     return tuple(entity for entity in found if entity is not None)
 
 
+def read_plans(targets: Iterable[Target]) -> dict[str, Plan]:
+    """Everything that switches have been told, but for defaults."""
+
+    async def read_one(target: Target) -> Plan:
+        async with connected(target) as switch:
+            return await read_plan(switch)
+
+    targets = tuple(targets)
+    plans = _on_all(targets, read_one)
+    return {target.name: plan for target, plan in zip(targets, plans, strict=True)}
+
+
 def _is_default(entity: Entity) -> bool:
     return isinstance(entity, DefaultAction)
 

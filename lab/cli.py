@@ -191,6 +191,26 @@ def enter(
     os.execvp(argv[0], argv)
 
 
+@app.command()
+def pcap(
+    link: Annotated[str, typer.Argument(help="Such as leaf1-spine2.")],
+    file: Annotated[
+        Path | None, typer.Option("--out", help="Instead of LINK.pcap; - is standard output.")
+    ] = None,
+    packets: Annotated[
+        int | None, typer.Option("--packets", min=1, help="Stop after so many.")
+    ] = None,
+    lab: Annotated[str | None, typer.Option("--lab", help="Which, if several run.")] = None,
+) -> None:
+    """Record what crosses a link of the running lab, until Ctrl-C."""
+    from lab import running
+
+    found = running.find(lab)
+    words = [found.link_interface(link), str(file or f"{link}.pcap"), str(packets or 0)]
+    argv = found.enter_command([sys.executable, "-m", "lab.tap", *words])
+    os.execvp(argv[0], argv)
+
+
 @app.command(context_settings={"ignore_unknown_options": True})
 def shell(
     switch: Annotated[str, typer.Argument(help="Such as leaf1.")],

@@ -23,7 +23,7 @@ from lab.outcome import INTERRUPTION
 from lab.processes import last_line, line_of, say, stop
 from lab.settings import HEADERS_BYTES
 from lab.switches import Switches
-from topologies import Fabric, Node
+from topologies import Fabric, Link, Node
 from topologies.mininet_topo import build_network
 from traffic import HostPlan, HostReport
 
@@ -68,6 +68,23 @@ class Emulation:
             self.switches.check()
             raise RunError(str(error), self.switches.where_they_speak()) from None
         self.switches.furnish()
+
+    def change(
+        self, change: Callable[[Settings], Settings], *, dead: Collection[Cable] = frozenset()
+    ) -> None:
+        """Let the controller have other settings from now on."""
+        self._settings = change(self._settings)
+        self.install_routes(dead=dead)
+
+    @property
+    def tick_ns(self) -> float:
+        """How much of the fabric's time passes in a tick of the switches' clock."""
+        return self._settings.tick_ns
+
+    def set_up(self, link: Link, *, is_up: bool) -> None:
+        """Cut a cable, or mend it."""
+        words = ["ip", "link", "set", link.b.interface(link.b_port), "up" if is_up else "down"]
+        subprocess.run(words, check=False, capture_output=True)
 
     # --- using it -------------------------------------------------------------------------
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
 from collections import deque
 from contextlib import ExitStack
@@ -181,9 +180,7 @@ class _Course:
         while self._events and self._events[0].at_ns <= now_ns:
             match self._events.popleft():
                 case Turn(link=link, is_up=is_up):
-                    state = "up" if is_up else "down"
-                    words = ["ip", "link", "set", link.b.interface(link.b_port), state]
-                    subprocess.run(words, check=False, capture_output=True)
+                    self._emulation.set_up(link, is_up=is_up)
                 case Reroute(dead=dead):
                     self._emulation.install_routes(dead=dead)
 

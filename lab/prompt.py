@@ -1,29 +1,356 @@
-"""The ``mininet>`` prompt on a fabric that is up."""
+"""The ``mininet>`` prompt on a fabric that is up, with words of its own.
+
+Mininet's words are all there; ours begin where they end: what switches were told, what they count
+and hold, who is paused, another load balancer, a cable that dies, the way of a packet as its
+telemetry tells it, and the scenario's traffic as often as one likes.
+"""
 
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from ipaddress import IPv4Address
 
 from mininet.cli import CLI
 from mininet.log import setLogLevel
-from mininet.net import Mininet
 from rich.console import Console
+from rich.table import Table
+
+from controller import (
+    ControllerError,
+    Policy,
+    Report,
+    ReportError,
+    Telemetry,
+    decode,
+    read_plans,
+)
+from controller.entities import Match, TableEntry
+from controller.routes import Cable, cable
+from lab.emulation import Emulation
+from lab.errors import LabError
+from lab.keys import nearest
+from lab.quantity import duration, percent, size
+from lab.telemetry import REPORT_PORT, Collector, switch_named
+from topologies import Link, NodeKind
+
+_REPORT_S = 3.0  # that a telemetry report may take
+_POLL_S = 0.05
+_PROBES = 5
+_PROBE_PORT = 9  # discard
+
+
+class _Misspelt(Exception):  # noqa: N818  (a user's, and no defect)
+    """A word that cannot be understood; the text says how to write it."""
 
 
 class LabPrompt(CLI):  # type: ignore[misc]
-    """Mininet's own prompt."""
+    """Mininet's own prompt, and what one may ask of a lossless fabric."""
 
     prompt = "mininet> "
 
+    def __init__(self, emulation: Emulation, traffic: Callable[[], object]) -> None:
+        self._emulation = emulation
+        self._fabric = emulation.fabric
+        self._traffic = traffic
+        self._dead: set[Cable] = set()
+        self._console = Console(file=sys.stdout, highlight=False, soft_wrap=False)
+        super().__init__(emulation.network, stdin=sys.stdin)  # returns when the user leaves
 
-def prompt(network: Mininet, console: Console) -> None:
-    """Hand the network to the user until they leave."""
+    # --- what was told, and what is -------------------------------------------------------------
+
+    def do_tables(self, line: str) -> None:
+        """tables SWITCH [TABLE]: what a switch was told; of one table, its entries."""
+        with self._answering():
+            switch, *table = self._words(line, "tables SWITCH [TABLE]", least=1, most=2)
+            target = next((t for t in self._emulation.switches.targets if t.name == switch), None)
+            if target is None:
+                raise _Misspelt(self._no_such("switch", switch, self._switches))
+            plan = read_plans([target])[switch]
+            entries = [entity for entity in plan if isinstance(entity, TableEntry)]
+            counts = dict.fromkeys(sorted(entry.table for entry in entries), 0)
+            for entry in entries:
+                counts[entry.table] += 1
+            if not table:
+                self._print_rows(("table", "entries"), counts.items())
+                self._say(f"One of them: tables {switch} TABLE")
+                return
+            if table[0] not in counts:
+                raise _Misspelt(self._no_such("table", table[0], counts))
+            shown = [entry for entry in entries if entry.table == table[0]]
+            self._print_rows(("match", "action"), sorted(map(_entry_row, shown)))
+
+    def do_queues(self, _line: str) -> None:
+        """queues: how long queues are, and have been since the fabric came up."""
+        with self._answering():
+            watch = self._emulation.switches.watch
+            latest = {note.link: note for note in watch.latest()}
+            if not latest:
+                raise LabError("these switches do not say how long their queues are")
+            longest = watch.longest_queues()
+            rows = [
+                (link, size(note.queue_bytes), size(longest[link]))
+                for link, note in latest.items()
+                if longest.get(link)
+            ]
+            if not rows:
+                self._say("All queues have been empty so far; 'traffic' fills them.")
+                return
+            self._print_rows(("queue before", "now", "longest seen"), rows)
+
+    def do_counters(self, line: str) -> None:
+        """counters [SWITCH]: packets by port, marks, pauses and drops, since the fabric came up."""
+        with self._answering():
+            asked = self._words(line, "counters [SWITCH]", least=0, most=1)
+            if asked and asked[0] not in self._switches:
+                raise _Misspelt(self._no_such("switch", asked[0], self._switches))
+            rows: list[tuple[str, ...]] = []
+            dropped: list[str] = []
+            for switch, counts in self._emulation.switches.counts().items():
+                if asked and switch.name != asked[0]:
+                    continue
+                for port, peer in self._fabric.ports(switch).items():
+                    seen = counts.port(port)
+                    figures = (
+                        seen.received.packets,
+                        seen.sent.packets,
+                        seen.marked,
+                        seen.xoff_sent,
+                    )
+                    rows.append((f"{switch} port {port}", str(peer), *(f"{n:,}" for n in figures)))
+                dropped += [
+                    f"{switch} dropped {packets:,}: {reason}"
+                    for reason, packets in counts.dropped.items()
+                ]
+            self._print_rows(("port", "to", "received", "sent", "marked", "pauses sent"), rows)
+            self._say("\n".join(dropped) or "No switch dropped a packet.")
+
+    def do_pause(self, _line: str) -> None:
+        """pause: who was told to stop, how often, and how long it stood still."""
+        with self._answering():
+            rows = []
+            counts = self._emulation.switches.counts()
+            for switch, seen in counts.items():
+                for number, peer in self._fabric.ports(switch).items():
+                    port = seen.port(number)
+                    if port.xoff_sent:
+                        still = ""
+                        if peer.kind is not NodeKind.HOST:
+                            towards = self._fabric.port_towards(peer, switch)
+                            still = duration(counts[peer].port(towards).paused_ns)
+                        stops, resumes = f"{port.xoff_sent:,}", f"{port.xon_sent:,}"
+                        rows.append((f"{peer}>{switch}", stops, resumes, still))
+            if not rows:
+                self._say("Nobody was paused so far.")
+                return
+            self._print_rows(("told to stop", "stops", "resumes", "stood still"), rows)
+
+    # --- what one may change --------------------------------------------------------------------
+
+    def do_lb(self, line: str) -> None:
+        """lb POLICY: balance load by another policy: ecmp, flowlet, spray, dlb or conga."""
+        with self._answering():
+            known = [policy.value for policy in Policy]
+            (name,) = self._words(line, f"lb {'|'.join(known)}", least=1, most=1)
+            if name not in known:
+                raise _Misspelt(self._no_such("policy", name, known))
+            self._emulation.change(
+                lambda settings: replace(settings, lb=replace(settings.lb, policy=Policy(name))),
+                dead=self._dead,
+            )
+            self._say(f"From now on paths are chosen by {name}.")
+
+    def do_fail(self, line: str) -> None:
+        """fail NODE NODE: cut the cable between two switches, and lead routes round it."""
+        with self._answering():
+            link = self._link(line, "fail")
+            self._emulation.set_up(link, is_up=False)
+            self._reroute(self._dead | {cable(link.a, link.b)})
+            self._say(f"{link.name} is cut; routes lead round it. 'mend {link.a} {link.b}' it.")
+
+    def do_mend(self, line: str) -> None:
+        """mend NODE NODE: mend the cable between two switches, and use it again."""
+        with self._answering():
+            link = self._link(line, "mend")
+            self._emulation.set_up(link, is_up=True)
+            self._reroute(self._dead - {cable(link.a, link.b)})
+            self._say(f"{link.name} is up.")
+
+    def _reroute(self, dead: Collection[Cable]) -> None:
+        self._dead = set(dead)
+        self._emulation.install_routes(dead=self._dead)
+
+    def do_traffic(self, _line: str) -> None:
+        """traffic: let the hosts send what the scenario says, and show what came of it."""
+        with self._answering():
+            self._traffic()
+
+    def do_int(self, line: str) -> None:
+        """int HOST HOST: the way of packets between two hosts, as in-band telemetry tells it."""
+        with self._answering():
+            src, dst = self._words(line, "int HOST HOST", least=2, most=2)
+            hosts = {host.name: host for host in self._fabric.hosts}
+            for name in (src, dst):
+                if name not in hosts:
+                    raise _Misspelt(self._no_such("host", name, hosts))
+            if src == dst:
+                raise _Misspelt("a host reaches itself without the fabric: name two")
+            leaf = self._fabric.leaf_of(hosts[dst])
+            if leaf == self._fabric.leaf_of(hosts[src]):
+                raise _Misspelt(f"both hang at {leaf}: telemetry is of packets that leave it")
+            address = self._fabric.address(hosts[dst])
+            probes = _Probes(address)
+            collector = Collector(self._fabric, probes.take)
+            try:
+                with self._telemetry():
+                    sender = self._emulation.network.get(src)
+                    for _ in range(_PROBES):
+                        sender.cmd(f"echo probe > /dev/udp/{address}/{_PROBE_PORT}")
+                    found = probes.ways()
+            finally:
+                collector.close()
+            if not found:
+                raise LabError(f"no packet from {src} to {dst} came with its telemetry")
+            for report in found:
+                self._tell_way(report, src, dst)
+
+    @contextmanager
+    def _telemetry(self) -> Iterator[None]:
+        """Let every packet carry telemetry for a while."""
+        everything = Telemetry(share=1.0, report_port=REPORT_PORT)
+        self._emulation.change(lambda s: replace(s, telemetry=everything), dead=self._dead)
+        try:
+            yield
+        finally:
+            self._emulation.change(lambda s: replace(s, telemetry=Telemetry()), dead=self._dead)
+
+    def _tell_way(self, report: Report, src: str, dst: str) -> None:
+        port = report.flow.src_port if report.flow else 0
+        tick_ns = self._emulation.tick_ns
+        rows = [
+            (
+                f"{number}",
+                str(switch_named(self._fabric, hop.node)),
+                f"{hop.ingress_port} to {hop.egress_port}",
+                "" if hop.latency is None else duration(hop.latency * tick_ns),
+                "" if hop.queue_bytes is None else size(hop.queue_bytes),
+                "" if hop.utilisation is None else percent(hop.utilisation),
+            )
+            for number, hop in enumerate(report.hops, 1)
+        ]
+        self._say(f"{src} to {dst}, UDP from port {port}:")
+        self._print_rows(("hop", "switch", "ports", "stayed", "queue before it", "link used"), rows)
+
+    # --- words and answers ----------------------------------------------------------------------
+
+    @property
+    def _switches(self) -> list[str]:
+        return [switch.name for switch in self._fabric.switches]
+
+    def _link(self, line: str, word: str) -> Link:
+        names = self._words(line, f"{word} leaf1 spine2", least=2, most=2)
+        for link in self._fabric.links:
+            if {link.a.name, link.b.name} == set(names) and link.a.kind is not NodeKind.HOST:
+                return link
+        known = self._switches
+        wrong = next((name for name in names if name not in known), None)
+        raise _Misspelt(
+            self._no_such("switch", wrong, known)
+            if wrong
+            else f"there is no cable between {names[0]} and {names[1]}"
+        )
+
+    def _words(self, line: str, usage: str, *, least: int, most: int) -> list[str]:
+        words = line.split()
+        if not least <= len(words) <= most:
+            raise _Misspelt(f"write it as: {usage}")
+        return words
+
+    def _no_such(self, what: str, word: str, known: Collection[str]) -> str:
+        return f"there is no {what} '{word}'" + nearest(word, known)
+
+    @contextmanager
+    def _answering(self) -> Iterator[None]:
+        """Say what is wrong, and stay at the prompt."""
+        try:
+            yield
+        except (LabError, ControllerError, _Misspelt) as error:
+            self._say(f"*** {error}")
+        except KeyboardInterrupt:
+            self._say("Interrupted.")
+
+    def _say(self, text: str) -> None:
+        self._console.print(text, markup=False, soft_wrap=True)
+
+    def _print_rows(self, head: tuple[str, ...], rows: Collection[tuple[object, ...]]) -> None:
+        table = Table(*head, box=None, pad_edge=False)
+        for row in rows:
+            table.add_row(*map(str, row))
+        self._console.print(table)
+
+
+def _entry_row(entry: TableEntry) -> tuple[str, str]:
+    match = ", ".join(f"{name} {_plain(name, value)}" for name, value in entry.match)
+    params = ", ".join(f"{name} {_plain(name, value)}" for name, value in entry.params)
+    return match or "(anything)", f"{entry.action}({params})"
+
+
+def _plain(name: str, value: Match) -> str:
+    """A value as one would write it: addresses with dots and colons, the rest as numbers."""
+    if isinstance(value, tuple):
+        first, second = value
+        is_length = "addr" in name and second <= 32
+        return f"{_plain(name, first)}/{second}" if is_length else f"{first:#x}/{second:#x}"
+    if name.endswith("addr"):
+        return str(IPv4Address(value))
+    if name.endswith("mac"):
+        return ":".join(f"{byte:02x}" for byte in value.to_bytes(6, "big"))
+    return str(value)
+
+
+@dataclass
+class _Probes:
+    """Reports of packets that we sent to an address."""
+
+    address: IPv4Address
+    reports: list[Report] = field(default_factory=list)
+
+    def take(self, frame: bytes) -> None:
+        """Keep a report if it is of one of them."""
+        with suppress(ReportError):
+            report = decode(frame)
+            flow = report.flow
+            if flow and (str(flow.dst), flow.dst_port) == (str(self.address), _PROBE_PORT):
+                self.reports.append(report)
+
+    def ways(self) -> list[Report]:
+        """Once they have come, one for each way that was taken."""
+        deadline = time.monotonic() + _REPORT_S
+        while time.monotonic() < deadline and len(self.reports) < _PROBES:
+            time.sleep(_POLL_S)
+        return list(
+            {tuple(h.node for h in report.hops): report for report in self.reports}.values()
+        )
+
+
+def prompt(emulation: Emulation, console: Console, traffic: Callable[[], object]) -> None:
+    """Hand the fabric to the user until they leave."""
     console.print(
         "\nThe fabric is up. Try  [bold]h1 ping -c 3 h8[/],  [bold]pingall[/],  [bold]net[/],  "
-        "[bold]help[/];  [bold]exit[/] takes it down.\n"
-        "From a second terminal:  [bold]closlab shell leaf1[/]  and  [bold]closlab enter h1[/]",
+        "and what it can tell:\n"
+        "  [bold]traffic[/]  [bold]queues[/]  [bold]counters[/]  [bold]pause[/]  "
+        "[bold]tables leaf1[/]  [bold]int h1 h5[/]  [bold]lb conga[/]  "
+        "[bold]fail leaf1 spine2[/]\n"
+        "[bold]help[/] lists all words, [bold]help int[/] explains one; [bold]exit[/] takes the "
+        "fabric down.\n"
+        "From a second terminal:  [bold]closlab shell leaf1[/],  [bold]closlab enter h1[/]  and  "
+        "[bold]closlab pcap leaf1-spine1[/]",
         highlight=False,
+        soft_wrap=True,
     )
     setLogLevel("info")
-    LabPrompt(network, stdin=sys.stdin)
+    LabPrompt(emulation, traffic)
     setLogLevel("critical")

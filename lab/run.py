@@ -42,8 +42,13 @@ def run_emulated(scenario: Scenario, options: RunOptions, registration: Registra
         with writing_to(options.out):
             stages = Stages(console)
             experiment = Experiment.of(scenario)
-            outcome = mininet.run(experiment, options, stages, registration)
-            return 0 if outcome is None else conclude(experiment, outcome, options, stages)
+            return mininet.run(
+                experiment,
+                options,
+                stages,
+                registration,
+                lambda outcome: conclude(experiment, outcome, options, stages),
+            )
     except LabError as error:
         error.show()
         return 1

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab.errors import LabError
+from lab.keys import nearest
 from lab.paths import running_labs
 
 
@@ -25,6 +26,7 @@ class RunningLab:
     pid: int
     hosts: dict[str, int]  # PIDs inside the capsule
     switches: dict[str, tuple[str, int]]  # P4Runtime address and device id
+    links: dict[str, str]  # the interface at a switch's end
 
     def enter_command(self, command: list[str]) -> list[str]:
         """A command, to be run inside the capsule."""
@@ -43,6 +45,15 @@ class RunningLab:
         known = ", ".join((*self.switches, *self.hosts))
         raise LabError(f"there is no node '{node}' in the running lab", f"It has {known}.")
 
+    def link_interface(self, link: str) -> str:
+        """Where frames on a link can be seen."""
+        if link not in self.links:
+            raise LabError(
+                f"there is no link '{link}' in the running lab" + nearest(link, self.links),
+                "A link is named after its ends, the one nearer to the hosts first: leaf1-spine2.",
+            )
+        return self.links[link]
+
 
 class Registration:
     """A lab's own entry among the running ones."""
@@ -56,9 +67,12 @@ class Registration:
         self._folder.mkdir(parents=True, exist_ok=True)
         _write(self._folder / "capsule.json", {"pid": pid, "started": _start_time(pid)})
 
-    def furnish(self, hosts: dict[str, int], switches: dict[str, tuple[str, int]]) -> None:
+    def furnish(
+        self, hosts: dict[str, int], switches: dict[str, tuple[str, int]], links: dict[str, str]
+    ) -> None:
         """From inside: the lab is up."""
-        _write(self._folder / "lab.json", {"hosts": hosts, "switches": switches})
+        content = {"hosts": hosts, "switches": switches, "links": links}
+        _write(self._folder / "lab.json", content)
 
     def withdraw(self) -> None:
         """From outside: the capsule is gone."""
@@ -96,7 +110,8 @@ def running() -> list[RunningLab]:
         if lab.exists():  # else it is still coming up
             content = json.loads(lab.read_text())
             switches = {name: (where[0], where[1]) for name, where in content["switches"].items()}
-            labs.append(RunningLab(folder.name, capsule["pid"], content["hosts"], switches))
+            hosts, links = content["hosts"], content["links"]
+            labs.append(RunningLab(folder.name, capsule["pid"], hosts, switches, links))
     return labs
 
 

@@ -12,7 +12,7 @@ import socket
 import subprocess
 import threading
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -71,8 +71,8 @@ class Tally:
 class Collector:
     """Listens at the far ends of the report cables, until it is closed."""
 
-    def __init__(self, fabric: Fabric, tally: Tally) -> None:
-        self._tally = tally
+    def __init__(self, fabric: Fabric, take: Callable[[bytes], None]) -> None:
+        self._take = take
         self._selector = selectors.DefaultSelector()
         self._stop_reader, self._stop_writer = socket.socketpair()
         self._selector.register(self._stop_reader, selectors.EVENT_READ)
@@ -93,7 +93,7 @@ class Collector:
     def _take_all(self, listener: socket.socket) -> None:
         with suppress(BlockingIOError):
             while True:
-                self._tally.add(listener.recv(_LARGEST))
+                self._take(listener.recv(_LARGEST))
 
     def close(self) -> None:
         """Take what has come, and stop."""
@@ -103,6 +103,11 @@ class Collector:
             key.fileobj.close()  # type: ignore[union-attr]
         self._stop_writer.close()
         self._selector.close()
+
+
+def switch_named(fabric: Fabric, number: int | None) -> Node | None:
+    """The switch of this number in telemetry."""
+    return next((switch for switch in fabric.switches if node_id(switch) == number), None)
 
 
 def far_end(switch: Node) -> str:

@@ -67,7 +67,7 @@ class Watch:
         latest = self._latest
         if not latest:
             return None
-        notes = [note for line in latest.values() for note in self._notes(line, 0, 1)]
+        notes = self.latest()
         longest = max(notes, key=lambda note: note.queue_bytes)
         held = (_is_held(line, port) for line in latest.values() for port in line["ports"])
         return max(line["at_ns"] for line in latest.values()), Glance(
@@ -82,6 +82,20 @@ class Watch:
             dropped=sum(sum(line["counters"]["dropped"].values()) for line in latest.values()),
             marked=sum(note.marked for note in notes),
         )
+
+    def latest(self) -> list[Note]:
+        """How every direction of every link is now, if the switches say so."""
+        self.read()
+        return [note for line in self._latest.values() for note in self._notes(line, 0, 1)]
+
+    def longest_queues(self) -> dict[str, int]:
+        """By direction of a link: the longest queue that was ever noted."""
+        self.read()
+        longest: dict[str, int] = {}
+        for line in self._lines:
+            for note in self._notes(line, 0, 1):
+                longest[note.link] = max(longest.get(note.link, 0), note.queue_bytes)
+        return longest
 
     def notes(self, epoch_ns: int, dilation: float) -> tuple[Note, ...]:
         """All of it since the hosts began, as a result keeps it."""

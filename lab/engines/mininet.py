@@ -7,6 +7,7 @@ capsule.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -31,9 +32,13 @@ from topologies import Fabric
 
 
 def run(
-    experiment: Experiment, options: RunOptions, stages: Stages, registration: Registration
-) -> Outcome | None:
-    """Emulate an experiment; with a prompt instead of a measurement there is no outcome."""
+    experiment: Experiment,
+    options: RunOptions,
+    stages: Stages,
+    registration: Registration,
+    conclude: Callable[[Outcome], int],
+) -> int:
+    """Emulate an experiment, or hand it to the user; the exit code is what concluding it says."""
     take_precedence()
     fabric = experiment.fabric
     kind = KINDS[options.switch]
@@ -53,7 +58,7 @@ def run(
             cable=experiment.port_cable if is_timed else None,
             data_frame=experiment.scenario.link.mtu + DATA_HEADERS_BYTES,
             dilation=dilation,
-            reports=bool(experiment.settings.telemetry.share),
+            reports=options.prompt or bool(experiment.settings.telemetry.share),
             seed_of=experiment.switch_seed,
         )
     )
@@ -63,7 +68,9 @@ def run(
         stack.callback(emulation.take_down)
         with stages("Laying cables") as stage:
             emulation.lay_cables(experiment.scenario.link.mtu)
-            tally = _listen(fabric, settings, stack) if switches.setting.reports else None
+            if switches.setting.reports:
+                lay_report_cables(fabric.switches)
+            tally = _listen(fabric, settings, stack) if settings.telemetry.share else None
             stage.note = f"{len(fabric.hosts)} hosts, {len(fabric.links)} links"
         with stages("Starting switches") as stage:
             stage.note = switches.start()
@@ -72,24 +79,27 @@ def run(
         registration.furnish(
             emulation.host_pids(),
             {target.name: (target.address, target.device_id) for target in switches.targets},
+            {link.name: link.b.interface(link.b_port) for link in fabric.links},
         )
+
+        def traffic() -> Outcome:
+            if hosts_program is not None:
+                return endpoints.run(experiment, emulation, hosts_program, dilation, stages)
+            return _exchange(experiment, emulation, stages)
+
         if options.prompt:
-            prompt(emulation.network, stages.console)
-            return None
+            prompt(emulation, stages.console, lambda: conclude(traffic()))
+            return 0
         if all_pairs:
             _ping(emulation, stages)
-        if hosts_program is not None:
-            outcome = endpoints.run(experiment, emulation, hosts_program, dilation, stages)
-        else:
-            outcome = _exchange(experiment, emulation, stages)
-        return replace(outcome, telemetry=tally)
+        outcome = replace(traffic(), telemetry=tally)
+    return conclude(outcome)
 
 
 def _listen(fabric: Fabric, settings: Settings, stack: ExitStack) -> Tally:
     """Take telemetry reports, for as long as the fabric is up."""
-    lay_report_cables(fabric.switches)
     tally = Tally.of(fabric, settings.tick_ns)
-    stack.callback(Collector(fabric, tally).close)
+    stack.callback(Collector(fabric, tally.add).close)
     return tally
 
 

@@ -28,6 +28,7 @@ def _sentences(run: KeptRun) -> Iterator[str]:
     yield from _pauses(run)
     yield from _marks(result)
     yield from _queues(result)
+    yield from _telemetry(result)
     yield from _balance(run)
     yield from _job(result)
     if not result.fidelity.ok:
@@ -138,6 +139,19 @@ def _queues(result: Result) -> Iterator[str]:
     if deepest is not None and deepest.max_queue_bytes:
         sender, _, to = deepest.name.partition(">")
         yield f"The longest queue, {size(deepest.max_queue_bytes)}, stood in {sender} before {to}."
+
+
+def _telemetry(result: Result) -> Iterator[str]:
+    """Where packets stayed longest, by what those that carried telemetry tell."""
+    told = result.telemetry
+    if told is None or told.hop_latency_ns is None:
+        return
+    stays = {name: hop.latency_ns.p99 for name, hop in told.by_switch.items() if hop.latency_ns}
+    slowest = max(stays, key=lambda name: stays[name])
+    yield (
+        f"Packets that carried telemetry stayed {duration(told.hop_latency_ns.p50)} in a switch, "
+        f"in the middle; one in a hundred stayed {duration(stays[slowest])} or longer in {slowest}."
+    )
 
 
 def _balance(run: KeptRun) -> Iterator[str]:

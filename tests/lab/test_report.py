@@ -28,6 +28,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "lossy": ("incast", *SMALL, "pfc.enabled=false"),
         "paused": ("incast", *SMALL),
         "marked": ("incast", *SMALL, "ecn.enabled=true", "ecn.kmin=20KB", "transport.cc=dcqcn"),
+        "told": ("incast", *SMALL, "int.share=0.2"),
         "ring": ("allreduce-ring", "traffic.bytes=1MB"),
         "tiers": ("alltoall", "topology={kind: fat-tree, k: 4}", "traffic.bytes=200KB"),
     }
@@ -98,6 +99,10 @@ def test_the_words_are_those_of_the_figures(runs: dict[str, Path]) -> None:
     assert f"{paused.result.pfc.xoff_frames:,} pause frames" in story(paused)
     assert "marked" not in story(paused)
     assert f"{marked.result.ecn.marked_packets:,} packets were marked by ECN" in story(marked)
+    told = read_run(runs["told"]).result
+    assert told.telemetry is not None
+    assert "Packets that carried telemetry stayed" in story(read_run(runs["told"]))
+    assert "Telemetry by hop" in (runs["told"] / "report.html").read_text()
     assert f"answered by {marked.result.roce.cnps:,} notification" in story(marked)
 
 
