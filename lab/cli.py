@@ -152,6 +152,24 @@ def agree(
     raise typer.Exit(run_agree(cases or (), folder, dilation, seed, Console(stderr=True)))
 
 
+@app.command()
+def claims(
+    names: Annotated[list[str] | None, typer.Argument(help="Which; without, all.")] = None,
+    processes: Annotated[int | None, typer.Option("--processes", min=1)] = None,
+    out: Out = None,
+    is_json: Json = False,
+) -> None:
+    """Put to the test what the field says about AI fabrics."""
+    from rich.console import Console
+
+    from lab import tools
+    from lab.claims import claims as try_claims
+
+    tools.require_compiler()
+    folder = _make_out(out, "claims")
+    try_claims(names or (), folder, processes, Console(stderr=True), is_json=is_json)
+
+
 @app.command("list")
 def list_(is_json: Json = False) -> None:
     """List the scenarios that ship."""

@@ -90,6 +90,14 @@ def run_quietly(scenario: Scenario, options: RunOptions, console: Console) -> Re
     return keep(experiment, sim.run(experiment, options, Stages(console)), options)
 
 
+def measure(scenario: Scenario, options: RunOptions, console: Console) -> Result:
+    """Run a scenario in the simulator and keep nothing but what is returned."""
+    from lab.engines import sim
+
+    experiment = Experiment.of(scenario)
+    return assembled(experiment, sim.run(experiment, options, Stages(console)), options)
+
+
 def conclude(experiment: Experiment, outcome: Outcome, options: RunOptions, stages: Stages) -> int:
     """Keep and show what was found out; the exit code says whether all of it arrived."""
     result = assembled(experiment, outcome, options)

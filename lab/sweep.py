@@ -11,11 +11,8 @@ from __future__ import annotations
 
 import csv
 import io
-import multiprocessing
-import os
 import re
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -27,8 +24,8 @@ from rich.table import Table
 from lab import scenario
 from lab.engines import RunOptions
 from lab.errors import LabError, RunError
+from lab.parallel import in_parallel
 from lab.run import run_quietly
-from lab.show import Stages
 
 _RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)")
 MOST_RUNS = 10_000
@@ -53,6 +50,7 @@ FIGURES = {
 class Variant:
     """One run of a sweep."""
 
+    name: str
     number: int
     changes: tuple[str, ...]
     out: Path
@@ -87,7 +85,7 @@ def sweep(
     if not varied:
         raise RunError("there is nothing to vary", "Add --vary seed=1..8, for instance.")
     variants = [
-        Variant(number, (*changes, *combination), out / str(number))
+        Variant(name, number, (*changes, *combination), out / str(number))
         for number, combination in enumerate(product(*map(values_of, varied)), 1)
     ]
     for variant in variants:
@@ -95,7 +93,7 @@ def sweep(
     rows: dict[int, dict[str, Any]] = {}
     failures: list[str] = []
     try:
-        for variant, outcome in _run_all(name, variants, processes, console):
+        for variant, outcome in in_parallel(run_one, variants, processes, console):
             if isinstance(outcome, str):
                 failures.append(f"{' '.join(variant.changes)}: {outcome}")
             else:
@@ -108,33 +106,12 @@ def sweep(
     return 1 if failures else 0
 
 
-def _run_all(
-    name: str, variants: Sequence[Variant], processes: int | None, console: Console
-) -> Iterator[tuple[Variant, dict[str, Any] | str]]:
-    """Each variant with its result, or what went wrong, as they come."""
-    workers = min(len(variants), processes or os.cpu_count() or 1)
-    context = multiprocessing.get_context("spawn")  # nothing of this process is theirs
-    with (
-        ProcessPoolExecutor(workers, mp_context=context) as pool,
-        Stages(console)(f"Running on {workers} processors", len(variants)) as stage,
-    ):
-        futures = {pool.submit(run_one, name, variant): variant for variant in variants}
-        try:
-            for future in as_completed(futures):
-                yield futures[future], future.result()
-                stage.advance()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-        stage.note = f"{len(variants)} runs"
-
-
-def run_one(name: str, variant: Variant) -> dict[str, Any] | str:
+def run_one(variant: Variant) -> dict[str, Any] | str:
     """Run a variant in this process: its figures, or what went wrong."""
     try:
         variant.out.mkdir(parents=True, exist_ok=True)
         options = RunOptions(out=variant.out, engine="sim")
-        chosen = scenario.load(name, variant.changes)
+        chosen = scenario.load(variant.name, variant.changes)
         content = run_quietly(chosen, options, Console(file=io.StringIO())).content()
     except LabError as error:
         return error.message

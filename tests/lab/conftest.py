@@ -11,7 +11,9 @@ import pytest
 CLOSLAB = [sys.executable, "-c", "from lab.cli import main; main()"]
 
 
-def closlab(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def closlab(
+    *words: str, timeout_s: float = 120, **environment: str
+) -> subprocess.CompletedProcess[str]:
     """Run a command to its end."""
     return subprocess.run(
         [*CLOSLAB, *words],
@@ -19,7 +21,7 @@ def closlab(*words: str, **environment: str) -> subprocess.CompletedProcess[str]
         text=True,
         check=False,
         env={**os.environ, **environment},
-        timeout=120,
+        timeout=timeout_s,
     )
 
 

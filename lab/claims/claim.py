@@ -1,0 +1,100 @@
+"""A claim: what is said, how it is tested, and who judges."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from lab.report.svg import Drawing
+from lab.result import Result
+from traffic.jobs import SimpleJob
+
+
+class Verdict(Enum):
+    """How a claim stands."""
+
+    HOLDS = "holds"
+    SOMETIMES = "holds under conditions"
+    FAILS = "does not hold"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One run of a claim's experiment."""
+
+    scenario: str
+    changes: tuple[str, ...] = ()
+
+    @property
+    def command(self) -> str:
+        """What repeats it."""
+        words = ["closlab", "run", self.scenario, "--engine", "sim"]
+        for change in self.changes:
+            words += ["--set", change]
+        return shlex.join(words)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a run found, as far as claims ask."""
+
+    is_whole: bool = True
+    duration_ns: int = 0
+    jct_ns: int | None = None
+    utilisation: float | None = None  # of a job that did not end: what it can be at most
+    busbw_gbps: float | None = None
+    fct_max_ns: float | None = None
+    part_fct_ns: Mapping[str, float] = field(default_factory=dict)  # the longest of each part
+    drops: int = 0
+    paused_ns: int = 0
+    links: Mapping[str, int] = field(default_factory=dict)  # bytes, by direction
+
+    @classmethod
+    def of(cls, result: Result) -> Found:
+        """What a claim may ask of a result."""
+        fct = result.flows.fct_ns
+        return cls(
+            is_whole=not result.flows.failed and not result.ended,
+            duration_ns=result.duration_ns,
+            jct_ns=result.jct_ns,
+            utilisation=_utilisation(result),
+            busbw_gbps=result.collective.busbw_gbps if result.collective else None,
+            fct_max_ns=fct.max if fct else None,
+            part_fct_ns={
+                name: part.fct_ns.max for name, part in (result.parts or {}).items() if part.fct_ns
+            },
+            drops=result.drops.total,
+            paused_ns=result.pfc.paused_ns,
+            links={use.name: use.bytes for use in result.links},
+        )
+
+
+def _utilisation(result: Result) -> float | None:
+    """The share of its time a GPU computed; at most, if the job did not end."""
+    traffic = result.scenario.traffic
+    if result.gpu_utilisation is None and result.ended and isinstance(traffic, SimpleJob):
+        return min(1.0, traffic.steps * traffic.compute_ns / result.duration_ns)
+    return result.gpu_utilisation
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What the runs say of a claim."""
+
+    verdict: Verdict
+    finding: str  # what was found, and under which conditions
+    figures: Mapping[str, float]  # the numbers it rests on, by name
+    drawing: Drawing
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Something that is said."""
+
+    key: str
+    words: str
+    experiment: str
+    cases: Mapping[str, Case]  # by a name the judge knows them by
+    judge: Callable[[Mapping[str, Found]], Judgement]

@@ -1,0 +1,147 @@
+"""``closlab claims``: runs what claims need, has them judged, and writes down what came of it.
+
+The same run serves every claim that asks for it. ``claims.json`` holds words, verdicts and figures,
+``claims.html`` the same with diagrams and with the commands that repeat each run.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from lab import scenario
+from lab.claims.claim import Case, Claim, Found, Judgement, Verdict
+from lab.claims.fabric import FABRIC_CLAIMS
+from lab.claims.loss import LOSS_CLAIMS
+from lab.engines import RunOptions
+from lab.errors import LabError, RunError
+from lab.keys import nearest
+from lab.parallel import in_parallel
+from lab.report import page
+from lab.report.page import Panel
+from lab.run import measure
+
+CLAIMS: tuple[Claim, ...] = (*LOSS_CLAIMS, *FABRIC_CLAIMS)
+_COLOURS = {
+    Verdict.HOLDS: "#009e73", Verdict.SOMETIMES: "#8a6d00", Verdict.FAILS: "#d55e00",
+}  # fmt: skip
+
+
+def claims(
+    keys: Sequence[str], out: Path, processes: int | None, console: Console, *, is_json: bool
+) -> None:
+    """Put claims to the test: those named, or all."""
+    chosen = _chosen(keys)
+    judgements = try_claims(chosen, processes, console)
+    content = json.dumps(_content(chosen, judgements), indent=2) + "\n"
+    (out / "claims.json").write_text(content)
+    (out / "claims.html").write_text(
+        page.document("Claims about AI fabrics · closlab", _body(chosen, judgements), is_wide=True)
+    )
+    if is_json:
+        print(content, end="")
+    else:
+        Console().print(_table(chosen, judgements))
+        print(f"With diagrams and commands: {out}/claims.html; for machines: {out}/claims.json")
+
+
+def try_claims(
+    chosen: Sequence[Claim], processes: int | None, console: Console
+) -> dict[str, Judgement]:
+    """Every claim's judgement, by its key."""
+    cases = list(dict.fromkeys(case for claim in chosen for case in claim.cases.values()))
+    found: dict[Case, Found] = {}
+    for case, outcome in in_parallel(run_case, cases, processes, console):
+        if isinstance(outcome, str):
+            raise RunError(f"{outcome}\n  in: {case.command}")
+        found[case] = outcome
+    return {
+        claim.key: claim.judge({name: found[case] for name, case in claim.cases.items()})
+        for claim in chosen
+    }
+
+
+def run_case(case: Case) -> Found | str:
+    """Run a case in this process: what it found, or what went wrong."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="closlab-") as folder:
+            options = RunOptions(out=Path(folder), engine="sim")
+            chosen = scenario.load(case.scenario, case.changes)
+            return Found.of(measure(chosen, options, Console(file=io.StringIO())))
+    except LabError as error:
+        return error.message
+    except OSError as error:
+        return str(error)
+
+
+def _chosen(keys: Sequence[str]) -> tuple[Claim, ...]:
+    known = {claim.key: claim for claim in CLAIMS}
+    for key in keys:
+        if key not in known:
+            raise RunError(
+                f"there is no claim '{key}'" + nearest(key, known), f"There are: {', '.join(known)}"
+            )
+    return tuple(claim for claim in CLAIMS if not keys or claim.key in keys)
+
+
+def _content(chosen: Sequence[Claim], judgements: Mapping[str, Judgement]) -> dict[str, Any]:
+    """All of it for machines."""
+    return {
+        "schema": "closlab.claims/1",
+        "claims": [
+            {
+                "key": claim.key,
+                "words": claim.words,
+                "experiment": claim.experiment,
+                "verdict": judgements[claim.key].verdict.value,
+                "finding": judgements[claim.key].finding,
+                "figures": dict(judgements[claim.key].figures),
+                "commands": {name: case.command for name, case in claim.cases.items()},
+            }
+            for claim in chosen
+        ],
+    }
+
+
+def _table(chosen: Sequence[Claim], judgements: Mapping[str, Judgement]) -> Table:
+    table = Table(show_lines=True)
+    table.add_column("claim")
+    table.add_column("verdict", min_width=10)
+    table.add_column("what the simulator found")
+    for claim in chosen:
+        judgement = judgements[claim.key]
+        colour = _COLOURS[judgement.verdict]
+        verdict = f"[{colour}]{judgement.verdict.value}[/]"
+        table.add_row(f"{claim.words}\n[dim]{claim.key}[/]", verdict, judgement.finding)
+    return table
+
+
+def _body(chosen: Sequence[Claim], judgements: Mapping[str, Judgement]) -> Iterator[str]:
+    yield page.heading(1, "Claims about AI fabrics, put to the test")
+    yield page.paragraph(
+        "Each claim was tried in the simulator, with the same compiled P4 and the same RoCEv2 "
+        "endpoints as the emulated fabric has. A verdict follows from the figures beside it.",
+        "about",
+    )
+    rows = ((claim.words, judgements[claim.key].verdict.value) for claim in chosen)
+    yield page.table(("claim", "verdict"), rows)
+    for claim in chosen:
+        judgement = judgements[claim.key]
+        yield page.heading(2, claim.words)
+        kind = "story" if judgement.verdict is Verdict.HOLDS else "story warning"
+        yield page.paragraph(f"It {judgement.verdict.value}. {judgement.finding}", kind)
+        yield page.paragraph(claim.experiment, "about")
+        yield page.grid(
+            [Panel(judgement.drawing.title, judgement.drawing, "", _COLOURS[judgement.verdict])]
+        )
+        figures = [(name, f"{value:,.6g}") for name, value in judgement.figures.items()]
+        yield page.folded("The figures", page.table(("figure", "value"), figures))
+        commands = "\n".join(f"{case.command}   # {name}" for name, case in claim.cases.items())
+        yield page.folded("The runs", page.preformatted(commands))

@@ -1,0 +1,371 @@
+"""What the field says of links, buffers, hashing, pauses, oversubscription and placement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from statistics import mean
+
+from lab.claims.claim import Case, Claim, Found, Judgement, Verdict
+from lab.claims.picture import bars, lines
+from lab.quantity import NANOSECONDS, duration, number, percent
+from lab.report.svg import PER_CENT, PLAIN
+
+Runs = Mapping[str, Found]
+
+
+def _times(value: float) -> str:
+    return f"{number(value)} times"
+
+
+def _jct(found: Found) -> float:
+    """A job that never ended took as long as it was given, at least."""
+    return float(found.jct_ns if found.jct_ns is not None else found.duration_ns)
+
+
+def _all_or_some(agrees: Iterable[bool]) -> Verdict:
+    each = list(agrees)
+    if all(each):
+        return Verdict.HOLDS
+    return Verdict.SOMETIMES if any(each) else Verdict.FAILS
+
+
+# --- 30 to 50 % of productivity ------------------------------------------------------------------
+
+_LLAMA = "training-llama"
+_POOR = {
+    "a good network": (),
+    "random placement": ("traffic.placement=random",),
+    "random placement, one spine": ("traffic.placement=random", "topology.spines=1"),
+    "0.1 % loss": ("loss.rate=0.001", "transport.rto_ns=100us"),
+    "1 % loss": ("loss.rate=0.01", "transport.rto_ns=100us"),
+    "a port at a quarter of its rate": ("traffic.slow_links=[{rank: 0, rate_share: 0.25}]",),
+    "a quarter of the bandwidth": ("link.rate_gbps=25",),
+}
+
+
+def _judge_productivity(found: Runs) -> Judgement:
+    best = found["a good network"].utilisation or 0.0
+    lost = {
+        name: 1 - (run.utilisation or 0.0) / best
+        for name, run in found.items()
+        if name != "a good network"
+    }
+    agrees = [0.3 <= share <= 0.5 for share in lost.values()]
+    worse = [name for name, share in lost.items() if share > 0.5]
+    told = ", ".join(f"{name} {percent(share)}" for name, share in lost.items())
+    return Judgement(
+        _all_or_some(agrees),
+        f"Of what the GPUs computed on a good network, {told} is lost. "
+        + (f"More than half: {', '.join(worse)}." if worse else "None of it costs more than half."),
+        lost,
+        bars("Computing lost to the network", lost, percent),
+    )
+
+
+_PRODUCTIVITY = Claim(
+    "productivity",
+    "A poor network costs a GPU cluster 30 to 50 % of its productivity.",
+    "Two steps of Llama 2 70B on sixteen GPUs aligned to rails, 100 Gb/s, then with one or two "
+    "things wrong at a time; time-outs of 100 us, as the job is shrunk.",
+    {name: Case(_LLAMA, changes) for name, changes in _POOR.items()},
+    _judge_productivity,
+)
+
+
+# --- one slow link -------------------------------------------------------------------------------
+
+_SHARES = (1.0, 0.75, 0.5, 0.25, 0.1)
+
+
+def _judge_slow_link(found: Runs) -> Judgement:
+    rates = {share: found[str(share)].busbw_gbps or 0.0 for share in _SHARES}
+    kept = {share: rate / rates[1.0] for share, rate in rates.items()}
+    follows = [abs(kept[share] - share) < 0.1 * share for share in _SHARES]
+    told = ", ".join(f"{percent(kept[share])} at {percent(share)}" for share in _SHARES[1:])
+    return Judgement(
+        _all_or_some(follows),
+        f"With one of eight uplinks at a share of its rate, the whole all-reduce keeps {told}: "
+        "every turn of the ring waits for the flow that crosses it.",
+        {f"bus bandwidth kept at {share:.0%}": value for share, value in kept.items()},
+        lines(
+            "Bus bandwidth by the rate of one link",
+            ("rate of the slow link, of its usual rate", PER_CENT),
+            ("bus bandwidth kept", PER_CENT),
+            {"measured": kept, "as slow as the link": {share: share for share in _SHARES}},
+            top=1.0,
+        ),
+    )
+
+
+_SLOW_LINK = Claim(
+    "slow-link",
+    "One slow link drags a whole all-reduce down to its rate.",
+    "A ring all-reduce of 8 MB among eight hosts at 100 Gb/s, one uplink slowed down.",
+    {
+        str(share): Case("degraded-uplink", (f"link.slow.leaf1-spine1={share}",))
+        for share in _SHARES
+    },
+    _judge_slow_link,
+)
+
+
+# --- incast --------------------------------------------------------------------------------------
+
+_BUFFERS = {
+    "1 MB": ("buffer.bytes=1MB",),
+    "4 MB": ("buffer.bytes=4MB",),
+    "16 MB": ("buffer.bytes=16MB",),
+    "32 MB": ("buffer.bytes=32MB",),
+    "32 MB, one queue may have 8/9": ("buffer.bytes=32MB", "buffer.alpha=8"),
+}
+_MOMENTS_US = (5, 10, 20, 50, 100, 200, 500, 1000)
+
+
+def _judge_incast(found: Runs) -> Judgement:
+    first = {}
+    for buffer in _BUFFERS:
+        lossy = [us for us in _MOMENTS_US if found[f"{buffer}, {us}"].drops]
+        if lossy:
+            first[buffer] = min(lossy) * 1000.0
+    told = [f"{buffer} within {duration(ns)}" for buffer, ns in first.items()]
+    told += [f"{buffer} not within a millisecond" for buffer in _BUFFERS if buffer not in first]
+    return Judgement(
+        _all_or_some(buffer in first for buffer in _BUFFERS),
+        f"Without pauses seven hosts that write to one overflow a buffer of {', '.join(told)}.",
+        {
+            f"{name}: dropped in 1 ms": float(found[f"{name}, {_MOMENTS_US[-1]}"].drops)
+            for name in _BUFFERS
+        }
+        | {f"{buffer}: first drop before (ns)": ns for buffer, ns in first.items()},
+        lines(
+            "Packets dropped since an incast began",
+            ("time since the incast began", NANOSECONDS),
+            ("packets dropped", PLAIN),
+            {
+                buffer: {us * 1e3: found[f"{buffer}, {us}"].drops for us in _MOMENTS_US}
+                for buffer in _BUFFERS
+            },
+            is_log=True,
+        ),
+    )
+
+
+_INCAST = Claim(
+    "incast",
+    "An incast overflows a switch's buffer within a millisecond.",
+    "Seven hosts write 16 MB each to one at 100 Gb/s, PFC and ECN off, and the run is ended after "
+    "5 us to 1 ms; buffers from 1 MB to 32 MB.",
+    {
+        f"{buffer}, {us}": Case(
+            "incast",
+            (
+                *changes,
+                *("pfc.enabled=false", "traffic.bytes=16MB", "transport.window=8192"),
+                f"limit_ns={us}us",
+            ),
+        )
+        for buffer, changes in _BUFFERS.items()
+        for us in _MOMENTS_US
+    },
+    _judge_incast,
+)
+
+
+# --- ECMP ----------------------------------------------------------------------------------------
+
+_SEEDS = tuple(range(1, 9))
+_LOADS = {
+    "16 elephants, ecmp": (),
+    "256 flows, ecmp": ("traffic.flows=256", "traffic.bytes=250KB", "traffic.source_ports=16384"),
+    "16 elephants, spray": ("lb.policy=spray", "transport.recovery=selective"),
+}
+
+
+def _idle_share(found: Found) -> float:
+    """The share of leaves' ways up that carry less than a tenth of an even share."""
+    idle = []
+    for leaf in range(1, 5):
+        ways = [carried for name, carried in found.links.items() if f"leaf{leaf}>spine" in name]
+        idle += [carried < 0.1 * mean(ways) for carried in ways]
+    return mean(idle)
+
+
+def _judge_ecmp(found: Runs) -> Judgement:
+    idle = {load: mean(_idle_share(found[f"{load}, {seed}"]) for seed in _SEEDS) for load in _LOADS}
+    ends = {
+        load: mean(found[f"{load}, {seed}"].fct_max_ns or 0.0 for seed in _SEEDS) for load in _LOADS
+    }
+    collided, many, sprayed = _LOADS
+    slower = ends[collided] / ends[sprayed]
+    holds = idle[collided] > 0.2 and slower > 1.5
+    cured = idle[many] < 0.05
+    verdict = (Verdict.HOLDS if cured else Verdict.SOMETIMES) if holds else Verdict.FAILS
+    return Judgement(
+        verdict,
+        f"Averaged over {len(_SEEDS)} seeds, {percent(idle[collided])} of the ways up stay idle "
+        f"under 16 elephants, {percent(idle[many])} if the same bytes are 256 flows, and "
+        f"{percent(idle[sprayed])} if elephants are sprayed; the elephants take "
+        f"{_times(slower)} as long as sprayed.",
+        {**{f"{k}: idle": v for k, v in idle.items()}, "slower than spray": slower},
+        bars("Ways up that stay idle", idle, percent),
+    )
+
+
+_ECMP = Claim(
+    "ecmp",
+    "ECMP lets low-entropy elephants collide and leaves paths idle.",
+    "Sixteen hosts at 100 Gb/s below four leaves and four spines, each sending 4 MB to one other; "
+    "eight seeds.",
+    {
+        f"{load}, {seed}": Case("hash-collision", (*changes, f"seed={seed}"))
+        for load, changes in _LOADS.items()
+        for seed in _SEEDS
+    },
+    _judge_ecmp,
+)
+
+
+# --- PFC and ECN ---------------------------------------------------------------------------------
+
+_MARKS = ("ecn.enabled=true", "transport.cc=dcqcn")
+_NO_PAUSES = ("pfc.enabled=false",)
+_CONTROLS = {
+    "neither": _NO_PAUSES,
+    "PFC": (),
+    "ECN": (*_NO_PAUSES, *_MARKS),
+    "PFC and ECN": _MARKS,
+}
+
+
+def _judge_pfc_ecn(found: Runs) -> Judgement:
+    victim = {name: found[name].part_fct_ns.get("victim", 0.0) for name in _CONTROLS}
+    drops = {name: found[name].drops for name in _CONTROLS}
+    both, pfc = found["PFC and ECN"], found["PFC"]
+    not_enough = [drops["PFC"] > 0, drops["ECN"] > 0]
+    figures = {
+        **{f"{name}: drops": float(count) for name, count in drops.items()},
+        **{f"{name}: victim (ns)": ns for name, ns in victim.items()},
+        **{f"{name}: paused (ns)": float(found[name].paused_ns) for name in _CONTROLS},
+    }
+    return Judgement(
+        Verdict.FAILS if drops["PFC and ECN"] else _all_or_some(not_enough),
+        f"Dropped: {drops['neither']:,} packets with neither, {drops['ECN']:,} with ECN alone, "
+        f"{drops['PFC']:,} with PFC alone, {drops['PFC and ECN']:,} with both. "
+        + ("" if drops["PFC"] else "So PFC alone loses nothing either. ")
+        + f"A bystander takes {duration(victim['PFC'])} with PFC alone, "
+        f"{duration(victim['PFC and ECN'])} with both, while links stand still "
+        f"{duration(pfc.paused_ns)} and {duration(both.paused_ns)} in all.",
+        figures,
+        bars("Completion time of the flow that shares no full link", victim, duration),
+    )
+
+
+_PFC_ECN = Claim(
+    "pfc-ecn",
+    "PFC and ECN together are lossless, where each alone is not enough.",
+    "Six hosts write 2 MB each to one, and a seventh to another below the same leaf; ECN with "
+    "DCQCN senders, marking well below where pauses begin.",
+    {name: Case("victim-flow", changes) for name, changes in _CONTROLS.items()},
+    _judge_pfc_ecn,
+)
+
+
+# --- oversubscription ----------------------------------------------------------------------------
+
+_SPINES = (4, 2, 1)
+_OPS = {
+    "all-to-all": "traffic={kind: collective, op: all-to-all, bytes: 4MB}",
+    "ring all-reduce": "traffic={kind: collective, op: all-reduce, algorithm: ring, bytes: 8MB}",
+}
+
+
+def _judge_oversubscription(found: Runs) -> Judgement:
+    slower = {
+        op: {4.0 / s: _jct(found[f"{op}, {s}"]) / _jct(found[f"{op}, 4"]) for s in _SPINES}
+        for op in _OPS
+    }
+    most = {op: values[4.0] for op, values in slower.items()}
+    told = " and ".join(f"{op} {_times(value)} as long" for op, value in most.items())
+    return Judgement(
+        _all_or_some(value > 2 for value in most.values()),
+        f"Four to one, {told} as without oversubscription. A ring whose neighbours are neighbours "
+        "in the fabric sends one flow up from each leaf, which fits through one spine; what "
+        "crosses all at once does not.",
+        {f"{op}, {ratio:g} to 1": v for op, each in slower.items() for ratio, v in each.items()},
+        lines(
+            "Completion time by oversubscription",
+            ("hosts' rate to uplinks' rate, to 1", PLAIN),
+            ("times as long as non-blocking", PLAIN),
+            slower,
+        ),
+    )
+
+
+_OVERSUBSCRIPTION = Claim(
+    "oversubscription",
+    "AI traffic needs a non-blocking Clos: oversubscribed, collectives slow down.",
+    "Sixteen hosts below four leaves, with four, two and one spine; spray and selective recovery, "
+    "so that collisions play no part.",
+    {
+        f"{op}, {spines}": Case("oversubscription", (traffic, f"topology.spines={spines}"))
+        for op, traffic in _OPS.items()
+        for spines in _SPINES
+    },
+    _judge_oversubscription,
+)
+
+
+# --- rails ---------------------------------------------------------------------------------------
+
+_JOBS = ("rails", "training-llama", "training-gpt3")
+_PLACEMENT_SEEDS = (1, 2, 3)
+
+
+def _judge_rails(found: Runs) -> Judgement:
+    faster, spine_share = dict[str, float](), dict[str, float]()
+    for job in _JOBS:
+        anywhere = [found[f"{job}, random, {seed}"] for seed in _PLACEMENT_SEEDS]
+        aligned = found[f"{job}, aligned"]
+        faster[job] = mean(map(_jct, anywhere)) / _jct(aligned)
+        spine_share[job] = _through_spines(aligned)
+    told = ", ".join(f"{job} {_times(value)}" for job, value in faster.items())
+    pure = [job for job, share in spine_share.items() if share == 0]
+    return Judgement(
+        _all_or_some(faster[job] > 1.2 and job in pure for job in _JOBS),
+        f"Placed at random, jobs take longer than aligned to rails: {told}. "
+        + (f"Aligned, no packet of {' and '.join(pure)} crosses a spine." if pure else ""),
+        {
+            **{f"{job}: slower at random": value for job, value in faster.items()},
+            **{f"{job}: through spines": value for job, value in spine_share.items()},
+        },
+        bars("How many times longer at random", faster, lambda value: f"{number(value)} x"),
+    )
+
+
+def _through_spines(found: Found) -> float:
+    """The bytes that spines receive, for each byte that hosts send."""
+    up = sum(carried for name, carried in found.links.items() if ">spine" in name)
+    sent = sum(carried for name, carried in found.links.items() if name.startswith("h"))
+    return up / sent if sent else 0.0
+
+
+_RAILS = Claim(
+    "rails",
+    "Rail-optimised placement keeps collectives off the spines and jobs fast.",
+    "Sixteen GPUs in four servers on a rail-optimised fabric at 100 Gb/s: three training jobs, "
+    "aligned to rails and placed at random with three seeds.",
+    {
+        **{f"{job}, aligned": Case(job) for job in _JOBS},
+        **{
+            f"{job}, random, {seed}": Case(job, ("traffic.placement=random", f"seed={seed}"))
+            for job in _JOBS
+            for seed in _PLACEMENT_SEEDS
+        },
+    },
+    _judge_rails,
+)
+
+
+FABRIC_CLAIMS = (
+    _PRODUCTIVITY, _SLOW_LINK, _INCAST, _ECMP, _PFC_ECN, _OVERSUBSCRIPTION, _RAILS,
+)  # fmt: skip

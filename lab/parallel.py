@@ -1,0 +1,37 @@
+"""Many runs at once: jobs handed to processes that share nothing, results as they come."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from typing import TypeVar
+
+from rich.console import Console
+
+from lab.show import Stages
+
+J = TypeVar("J")
+R = TypeVar("R")
+
+
+def in_parallel(
+    work: Callable[[J], R], jobs: Sequence[J], processes: int | None, console: Console
+) -> Iterator[tuple[J, R]]:
+    """Each job with what came of it; ``work`` is a function of a module."""
+    workers = min(len(jobs), processes or os.cpu_count() or 1)
+    context = multiprocessing.get_context("spawn")  # nothing of this process is theirs
+    with (
+        ProcessPoolExecutor(workers, mp_context=context) as pool,
+        Stages(console)(f"Running on {workers} processors", len(jobs)) as stage,
+    ):
+        futures = {pool.submit(work, job): job for job in jobs}
+        try:
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+                stage.advance()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+        stage.note = f"{len(jobs)} runs"

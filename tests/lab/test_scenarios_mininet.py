@@ -1,0 +1,192 @@
+"""Every scenario on real namespaces, in slow motion: in time, and as it says of itself.
+
+What needs a second run to compare with is asserted in the simulator (test_scenarios_sim); what one
+run shows is asserted here. Where the machine could not keep up, a result says so, and what depends
+on exact times is not held against it.
+"""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from lab import scenario
+from lab.report import read_run
+from lab.result import Result
+from tests.lab.conftest import closlab
+
+pytestmark = pytest.mark.mininet
+
+MOST_S = 60
+ALWAYS = ("victim-flow", "link-failure", "noisy-neighbour")
+
+
+def carried(result: Result, *parts: str) -> int:
+    """Bytes on all directions of links whose names contain one of these."""
+    return sum(u.bytes for u in result.links if any(part in u.name for part in parts))
+
+
+def busbw(result: Result) -> float:
+    assert result.collective is not None and result.collective.busbw_gbps is not None
+    return result.collective.busbw_gbps
+
+
+def slowdown(result: Result, part: str) -> float:
+    found = (result.parts or {})[part].slowdown
+    assert found is not None
+    return found.max
+
+
+def lossless(result: Result) -> None:
+    if result.fidelity.ok:
+        assert result.drops.total == 0
+
+
+def check_hello(result: Result) -> None:
+    assert result.drops.total == 0
+    assert all(u.packets for u in result.links if "leaf1>spine" in u.name)
+
+
+def check_incast(result: Result) -> None:
+    lossless(result)
+    assert result.pfc.by_link["spine1>leaf1"].xoff_frames > 0
+    assert result.flows.fct_ns is not None
+    assert 0.95 < result.flows.fct_ns.max / 1_120_000 < 1.25
+
+
+def check_ring(result: Result) -> None:
+    lossless(result)
+    assert 60 < busbw(result) < 100
+
+
+def check_tree(result: Result) -> None:
+    assert result.collective is not None
+    assert result.collective.algorithm == "double-binary-tree"
+    assert result.flows.count == 60
+
+
+def check_alltoall(result: Result) -> None:
+    lossless(result)
+    assert all(u.bytes > 1_000_000 for u in result.links if ">h" in u.name)
+
+
+def check_degraded_uplink(result: Result) -> None:
+    lossless(result)
+    assert 18 < busbw(result) < 26
+
+
+def check_oversubscription(result: Result) -> None:
+    lossless(result)
+    use = {u.name: u.utilisation for u in result.links}
+    assert min(use[f"leaf{leaf}>spine1"] for leaf in range(1, 5)) > 0.6
+
+
+def check_straggler(result: Result) -> None:
+    lossless(result)
+    assert result.gpu_utilisation is not None
+    assert 0.35 < result.gpu_utilisation < 0.5
+
+
+def check_hash_collision(result: Result) -> None:
+    ways = [
+        [u.bytes for u in result.links if f"leaf{leaf}>spine" in u.name] for leaf in range(1, 5)
+    ]
+    assert any(min(loads) < 0.1 * max(loads) for loads in ways)
+
+
+def check_lossy_link(result: Result) -> None:
+    assert 5 < result.drops.by_reason["injected_loss"] < 60
+    assert result.roce.retransmitted_packets > 5 * result.drops.by_reason["injected_loss"]
+
+
+def check_link_failure(result: Result) -> None:
+    assert result.drops.by_reason["port_down"] > 0
+    assert result.roce.timeouts > 0
+    assert carried(result, "leaf1>spine2") > 8_000_000
+
+
+def check_victim_flow(result: Result) -> None:
+    lossless(result)
+    assert 3.5 < slowdown(result, "victim") < 8
+    assert result.pfc.by_link["leaf2>spine1"].paused_ns > 0
+
+
+def check_pfc_storm(result: Result) -> None:
+    assert result.drops.by_reason["pause_storm"] > 100
+    others = [f"h{number}>leaf{(number + 1) // 2}" for number in range(3, 9)]
+    assert sum(result.pfc.by_link[link].paused_ns for link in others) > 1_000_000
+
+
+def check_deadlock(result: Result) -> None:
+    assert result.drops.by_reason["pause_storm"] > 10
+    assert result.flows.fct_ns is not None
+    assert result.flows.fct_ns.max > 1_000_000  # a tenth of it without the circle
+
+
+def check_noisy_neighbour(result: Result) -> None:
+    lossless(result)
+    assert slowdown(result, "collective") > 3
+
+
+def check_north_south(result: Result) -> None:
+    assert slowdown(result, "collective") > 1.5
+    assert (result.parts or {})["north-south hadoop"].count > 100
+
+
+def check_rails(result: Result) -> None:
+    lossless(result)
+    assert carried(result, ">spine", "spine1>", "spine2>") == 0
+
+
+def check_training(result: Result) -> None:
+    lossless(result)
+    assert result.gpu_utilisation is not None
+    assert 0.5 < result.gpu_utilisation < 0.75
+
+
+CHECKS: dict[str, Callable[[Result], None]] = {
+    "hello": check_hello,
+    "incast": check_incast,
+    "allreduce-ring": check_ring,
+    "allreduce-tree": check_tree,
+    "alltoall": check_alltoall,
+    "hash-collision": check_hash_collision,
+    "degraded-uplink": check_degraded_uplink,
+    "oversubscription": check_oversubscription,
+    "straggler": check_straggler,
+    "lossy-link": check_lossy_link,
+    "link-failure": check_link_failure,
+    "victim-flow": check_victim_flow,
+    "pfc-storm": check_pfc_storm,
+    "deadlock": check_deadlock,
+    "noisy-neighbour": check_noisy_neighbour,
+    "north-south": check_north_south,
+    "rails": check_rails,
+    "training-gpt3": check_training,
+    "training-llama": check_training,
+}
+
+
+def test_none_is_forgotten() -> None:
+    assert set(CHECKS) == set(scenario.names())
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in ALWAYS else pytest.mark.slow)
+        for name in scenario.names()
+    ],
+)
+def test_runs_in_time_and_as_it_says(name: str, tmp_path: Path, own_cache: Path) -> None:
+    began = time.monotonic()
+    done = closlab("run", name, "--engine", "mininet", "--out", str(tmp_path))
+    took_s = time.monotonic() - began
+    assert (tmp_path / "result.json").exists(), done.stderr
+    result = read_run(tmp_path).result
+    assert took_s < MOST_S
+    assert result.ended is None
+    assert result.flows.failed == 0
+    CHECKS[name](result)
+    assert list(own_cache.glob("*")) == []
