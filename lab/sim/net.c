@@ -94,6 +94,10 @@ static bool channel_put(struct channel *channel, const uint8_t *bytes, uint32_t 
                         uint32_t wire, ns_t arrives)
 {
     struct net *net = channel->net;
+    if (SW_UNLIKELY(arrives < net->queue.now))
+        return false; /* its arrival could never happen, nor that of anything behind it */
+    if (channel->head && arrives < channel->tail->arrives)
+        arrives = channel->tail->arrives; /* a cable keeps order */
     struct frame *frame = frame_new(net, stored);
     if (!frame)
         return false;
