@@ -38,8 +38,23 @@ Seed = Annotated[int | None, typer.Option("--seed", help="Instead of the scenari
 
 @app.command()
 def demo(out: Out = None, seed: Seed = None) -> None:
-    """Bring up a fabric, send RoCEv2 through it, show what happened, take it down."""
-    _run("hello", (), seed, out, engine="mininet", pcap=(), prompt=False)
+    """Compare an incast without and with pauses, then send through a real fabric; a report."""
+    from rich.console import Console
+
+    from lab import tools
+    from lab.demo import compare_pauses
+
+    tools.require_compiler()
+    tools.require_emulation()
+    folder = _make_out(out, "demo")
+    console = Console(stderr=True)
+    changes = () if seed is None else (f"seed={seed}",)
+    report = compare_pauses(folder, changes, console)
+    console.print("\nThe same P4 on real namespaces and packets:", highlight=False)
+    try:
+        _run("hello", changes, None, folder / "hello", engine="mininet", pcap=(), prompt=False)
+    finally:
+        console.print(f"The incast, side by side: {report}", highlight=False, soft_wrap=True)
 
 
 @app.command()

@@ -30,11 +30,16 @@ def compare(folders: Sequence[Path], make_out: Callable[[], Path], *, is_json: b
     if is_json:
         print(json.dumps({**comparison.content(), "report": str(path)}, indent=2))
         return
+    show_table(comparison, Console())
+    print(f"Side by side, with pictures: {path}")
+
+
+def show_table(comparison: Comparison, console: Console) -> None:
+    """Print a figure a row, a run a column."""
     table = Table()
     table.add_column("", no_wrap=True)
     for name in comparison.names:
         table.add_column(name, justify="right")
     for row in comparison.rows():
         table.add_row(*row)
-    Console().print(table)
-    print(f"Side by side, with pictures: {path}")
+    console.print(table)

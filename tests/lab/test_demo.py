@@ -27,7 +27,7 @@ def test_demo_delivers_everything_and_spreads_it(tmp_path: Path, own_cache: Path
     assert "56 of 56 answered" in done.stderr
     assert "56 of 56 messages arrived whole" in done.stderr
 
-    result = json.loads((tmp_path / "result.json").read_text())
+    result = json.loads((tmp_path / "hello" / "result.json").read_text())
     assert result["schema"] == "closlab.result/1"
     assert result["flows"]["completed"] == 56
     assert result["drops"]["total"] == 0
@@ -42,8 +42,14 @@ def test_demo_delivers_everything_and_spreads_it(tmp_path: Path, own_cache: Path
         up = [packets[f"leaf{leaf}>spine{spine}"] for spine in (1, 2)]
         assert sum(up) == 2 * 6 * per_message  # two hosts, six hosts behind other leaves
         assert min(up) > 0, "ECMP left a spine idle"
-    assert len((tmp_path / "flows.csv").read_text().splitlines()) == 57
+    assert len((tmp_path / "hello" / "flows.csv").read_text().splitlines()) == 57
     assert list(own_cache.glob("*")) == []
+
+    compared = (tmp_path / "report.html").read_text()
+    for name in ("pfc off, ecn off", "pfc on, ecn off", "pfc on, ecn on"):
+        assert name in compared
+    assert "packets dropped" in done.stderr
+    assert str(tmp_path / "report.html") in done.stderr
 
 
 def test_two_demos_at_once_do_not_disturb_each_other(tmp_path: Path, own_cache: Path) -> None:
