@@ -1,5 +1,6 @@
 """What each scenario says of itself, asserted of its run in the simulator."""
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,8 +16,16 @@ RunScenario = Callable[..., Run]
 
 @pytest.fixture
 def run(tmp_path: Path) -> RunScenario:
+    """Run a scenario, which must not take longer than anyone would wait."""
     runs = iter(range(100))
-    return lambda name, *changes: simulate(name, *changes, out=tmp_path / str(next(runs)))
+
+    def timed(name: str, *changes: str) -> Run:
+        began = time.monotonic()
+        found = simulate(name, *changes, out=tmp_path / str(next(runs)))
+        assert time.monotonic() - began < 60
+        return found
+
+    return timed
 
 
 def test_none_is_forgotten() -> None:
