@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -94,8 +95,11 @@ def test_incast(run: RunScenario) -> None:
 
 
 def test_hash_collision(run: RunScenario) -> None:
-    """Some uplinks are idle beside full ones; sprayed, all are used and the end comes sooner."""
-    collided, sprayed = run("hash-collision"), run("hash-collision", "lb.policy=spray")
+    """Some uplinks are idle beside full ones; sprayed none is, for better or for worse."""
+    spray, selective = "lb.policy=spray", "transport.recovery=selective"
+    collided, sprayed = run("hash-collision"), run("hash-collision", spray, selective)
+    assert fct(sprayed.result).max < 0.6 * fct(collided.result).max
+    assert fct(run("hash-collision", spray).result).max > 3 * fct(collided.result).max
     up = [collided.links(f"leaf{leaf}>spine").values() for leaf in range(1, 5)]
     assert any(min(loads) < 0.1 * max(loads) for loads in up)
     for leaf in range(1, 5):
@@ -145,6 +149,14 @@ def test_oversubscription(run: RunScenario) -> None:
     tight, wide = run("oversubscription"), run("oversubscription", "topology.spines=4")
     assert jct(tight.result) > 2 * jct(wide.result)
     assert tight.result.drops.total == wide.result.drops.total == 0
+    schedule, timeline = tight.experiment.schedule, tight.outcome.timeline
+    hosts, leaf_of = tight.experiment.fabric.hosts, tight.experiment.fabric.leaf_of
+    times: dict[bool, list[int]] = {True: [], False: []}
+    for number, (src, dst) in enumerate(zip(schedule.src, schedule.dst, strict=True)):
+        if src != dst:
+            stays = leaf_of(hosts[src]) == leaf_of(hosts[dst])
+            times[stays].append(timeline.end_ns[number] - timeline.start_ns[number])
+    assert median(times[True]) < 0.5 * median(times[False])
     use = {use.name: use.utilisation for use in tight.result.links}
     assert min(use[f"leaf{leaf}>spine1"] for leaf in range(1, 5)) > 0.85
 
