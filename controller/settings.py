@@ -71,8 +71,8 @@ class LoadBalancing:
     policy: Policy = Policy.ECMP
     by_priority: Mapping[int, Policy] = field(default_factory=dict)
     flowlet_gap_ns: int = 50_000
-    metric_age_ns: int = 500_000
-    load_window_ns: int = 65_536
+    metric_age_ns: int | None = None  # how long what was heard of a path counts; computed
+    load_window_ns: int | None = None  # over which a link's load is measured; computed
 
 
 @dataclass(frozen=True, slots=True)

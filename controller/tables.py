@@ -215,7 +215,7 @@ def _policies(site: Site) -> Iterator[Entity]:
             params["load_window_shift"] = _window_shift(site)
         if policy is Policy.CONGA:
             params["leaf"] = site.switch.number
-            params["age"] = site.ticks(lb.metric_age_ns)
+            params["age"] = site.ticks(thresholds.metric_age_ns(lb))
         if policy is not Policy.ECMP:
             match: dict[str, Match] = {"meta.priority": priority}
             yield entry("path_policies", match, f"use_{policy.value}", **params)
@@ -332,7 +332,10 @@ def _marking(site: Site) -> Iterator[Entity]:
 
 
 def _window_shift(site: Site) -> int:
-    return max(0, round(math.log2(site.settings.lb.load_window_ns / site.settings.tick_ns)))
+    """The window of load.p4, as a power of two of ticks; the same for all of a switch's links."""
+    links = [site.link(port) for port in site.ports]
+    window_ns = thresholds.load_window_ns(site.settings.lb, links, site.settings.max_frame)
+    return max(0, round(math.log2(window_ns / site.settings.tick_ns)))
 
 
 def _load(site: Site) -> Iterator[Entity]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 
-from controller.settings import LinkSpec, Settings, SettingsError
+from controller.settings import LinkSpec, LoadBalancing, Settings, SettingsError
 
 WIRE_OVERHEAD = 24
 PAUSE_WIRE_BYTES = 60 + WIRE_OVERHEAD
@@ -72,3 +72,21 @@ def marking_gradient(kmin: int, kmax: int, pmax: float) -> int:
     if not 0 <= kmin < kmax:
         raise SettingsError(f"kmin is {kmin}, kmax {kmax}; kmin must be less")
     return min(int(pmax * 2**32 / (kmax - kmin)), 0xFFFFFFFF)
+
+
+def load_window_ns(lb: LoadBalancing, links: list[LinkSpec], max_frame: int) -> float:
+    """The window over which load is measured, if none is given.
+
+    A quarter of the flowlet gap: a flow that rested for the gap, and may choose anew, must not take
+    for a busy link what it has itself sent. But some frames of the slowest link: less would be full
+    with one of them.
+    """
+    if lb.load_window_ns is not None:
+        return lb.load_window_ns
+    frame_ns = max((max_frame + WIRE_OVERHEAD) * 8 * _NS / link.rate_bps for link in links)
+    return max(lb.flowlet_gap_ns / 4, 4 * frame_ns)
+
+
+def metric_age_ns(lb: LoadBalancing) -> int:
+    """How long what was heard of a path counts: as long as a few flowlets stay away from it."""
+    return 10 * lb.flowlet_gap_ns if lb.metric_age_ns is None else lb.metric_age_ns

@@ -9,11 +9,10 @@ import finsy as fy
 
 from controller import Target
 from controller.settings import LOSSLESS_PRIORITY
-from controller.tables import DROP_REASONS
+from controller.tables import DROP_REASONS, PRIORITIES
 from lab.errors import RunError
 from lab.outcome import PortCounts, SwitchCounts, Traffic
 
-_PRIORITIES = range(8)
 _ANSWER_TIMEOUT_S = 60.0
 
 
@@ -50,7 +49,7 @@ async def _counts(switch: fy.Switch, ports: tuple[int, ...], has_registers: bool
         fy.P4CounterEntry(name, index=queue_index(port, priority))
         for name in _BY_QUEUE
         for port in ports
-        for priority in _PRIORITIES
+        for priority in PRIORITIES
     ]
     reasons = [fy.P4CounterEntry("dropped", index=at) for at in range(len(DROP_REASONS))]
     pauses = [
@@ -68,8 +67,8 @@ async def _counts(switch: fy.Switch, ports: tuple[int, ...], has_registers: bool
         else:
             registers[cell.index or 0] = int(cell.data)
 
-    def packets(name: str, port: int) -> int:
-        return sum(counters[name, queue_index(port, priority)].packets for priority in _PRIORITIES)
+    def packets(name: str, port: int, priorities: Iterable[int] = PRIORITIES) -> int:
+        return sum(counters[name, queue_index(port, priority)].packets for priority in priorities)
 
     return SwitchCounts(
         {
@@ -79,7 +78,9 @@ async def _counts(switch: fy.Switch, ports: tuple[int, ...], has_registers: bool
                 marked=counters["marked", port].packets,
                 xoff_sent=packets("xoff_sent", port),
                 xon_sent=packets("xon_sent", port),
+                stray_xoff_sent=packets("xoff_sent", port, STRAY_PRIORITIES),
                 paused_ns=registers.get(queue_index(port, LOSSLESS_PRIORITY), 0),
+                storms=packets("pause_storms", port),
             )
             for port in ports
         },
@@ -92,10 +93,11 @@ async def _counts(switch: fy.Switch, ports: tuple[int, ...], has_registers: bool
 
 
 PAUSE_TOTAL = "pause_total"
+STRAY_PRIORITIES = [priority for priority in PRIORITIES if priority != LOSSLESS_PRIORITY]
 _BY_PORT = ("received", "sent", "marked")
-_BY_QUEUE = ("xoff_sent", "xon_sent")
+_BY_QUEUE = ("xoff_sent", "xon_sent", "pause_storms")
 
 
 def queue_index(port: int, priority: int) -> int:
     """A queue's place in the program's arrays."""
-    return port * len(_PRIORITIES) + priority
+    return port * len(PRIORITIES) + priority

@@ -37,7 +37,9 @@ class PortCounts:
     marked: int = 0
     xoff_sent: int = 0  # pause frames, of all priorities
     xon_sent: int = 0
+    stray_xoff_sent: int = 0  # those of any priority but RoCEv2's
     paused_ns: int = 0  # how long RoCEv2's queue was held
+    storms: int = 0  # how often the watchdog let a queue go
 
     def since(self, earlier: PortCounts) -> PortCounts:
         """What was counted after an earlier reading."""
@@ -47,7 +49,9 @@ class PortCounts:
             self.marked - earlier.marked,
             self.xoff_sent - earlier.xoff_sent,
             self.xon_sent - earlier.xon_sent,
+            self.stray_xoff_sent - earlier.stray_xoff_sent,
             self.paused_ns - earlier.paused_ns,
+            self.storms - earlier.storms,
         )
 
 

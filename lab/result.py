@@ -99,8 +99,10 @@ class Pfc(_Part):
 
     xoff_frames: int
     xon_frames: int
+    stray_xoff_frames: int = 0  # of those, for a priority that may lose: there should be none
     paused_ns: int
     by_link: dict[str, Pause]
+    storms: dict[str, int] = {}  # how often the watchdog let go a queue, by where it leads
 
 
 class Roce(_Part):
@@ -406,16 +408,21 @@ def _ports(outcome: Outcome) -> Iterator[tuple[Node, int, PortCounts]]:
 def _pfc(experiment: Experiment, outcome: Outcome) -> Pfc:
     """Who was paused, and for how long: by the direction whose sender had to stop."""
     by_link: dict[str, Pause] = {}
+    storms: dict[str, int] = {}
     for switch, number, port in _ports(outcome):
         peer = experiment.fabric.ports(switch)[number]
         paused_ns = _paused_ns(experiment, outcome, peer, switch)
         if port.xoff_sent or paused_ns:
             by_link[f"{peer}>{switch}"] = Pause(xoff_frames=port.xoff_sent, paused_ns=paused_ns)
+        if port.storms:
+            storms[f"{switch}>{peer}"] = port.storms
     return Pfc(
         xoff_frames=sum(port.xoff_sent for _, _, port in _ports(outcome)),
         xon_frames=sum(port.xon_sent for _, _, port in _ports(outcome)),
+        stray_xoff_frames=sum(port.stray_xoff_sent for _, _, port in _ports(outcome)),
         paused_ns=sum(pause.paused_ns for pause in by_link.values()),
         by_link=by_link,
+        storms=storms,
     )
 
 

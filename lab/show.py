@@ -145,6 +145,9 @@ def _summary(result: Result) -> str:
             f"{result.pfc.xoff_frames:,} pause frames on {len(result.pfc.by_link)} links, "
             f"{duration(result.pfc.paused_ns)} of standing still in all"
         )
+    if result.pfc.storms:
+        queues = ", ".join(f"{link} ({times:,} times)" for link, times in result.pfc.storms.items())
+        lines.append(f"[red]The watchdog let go queues[/] that were paused too long: {queues}")
     if result.ecn.marked_packets:
         lines.append(f"{result.ecn.marked_packets:,} packets marked")
     if result.telemetry and result.telemetry.hop_latency_ns:

@@ -9,7 +9,7 @@ divided by the dilation.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any
 
 from controller.settings import LOSSLESS_PRIORITY
 from controller.tables import DROP_REASONS, PRIORITIES
-from lab.counts import queue_index
+from lab.counts import STRAY_PRIORITIES, queue_index
 from lab.outcome import Glance, Note, PortCounts, SwitchCounts, Traffic
 from topologies import Fabric, Node, NodeKind
 
@@ -35,6 +35,7 @@ def cells_of(fabric: Fabric, switch: Node) -> dict[str, Any]:
             "dropped": [0, len(DROP_REASONS)],
             "xoff_sent": queues,
             "xon_sent": queues,
+            "pause_storms": queues,
         },
         "registers": {"pause_total": queues, "queue_gate": queues},
     }
@@ -153,8 +154,8 @@ class Watch:
 def _counts(line: dict[str, Any]) -> SwitchCounts:
     counters = line["counters"]
 
-    def of_all_priorities(name: str, port: str) -> int:
-        queues = (queue_index(int(port), priority) for priority in PRIORITIES)
+    def of(name: str, port: str, priorities: Iterable[int] = PRIORITIES) -> int:
+        queues = (queue_index(int(port), priority) for priority in priorities)
         return sum(counters[name].get(str(queue), 0) for queue in queues)
 
     return SwitchCounts(
@@ -163,9 +164,11 @@ def _counts(line: dict[str, Any]) -> SwitchCounts:
                 received=Traffic(rx_packets, rx_bytes),
                 sent=Traffic(tx_packets, tx_bytes),
                 marked=counters["marked"].get(port, 0),
-                xoff_sent=of_all_priorities("xoff_sent", port),
-                xon_sent=of_all_priorities("xon_sent", port),
+                xoff_sent=of("xoff_sent", port),
+                xon_sent=of("xon_sent", port),
+                stray_xoff_sent=of("xoff_sent", port, STRAY_PRIORITIES),
                 paused_ns=_paused_ns(line, port),
+                storms=of("pause_storms", port),
             )
             for port, (rx_packets, rx_bytes, tx_packets, tx_bytes, _) in line["ports"].items()
         },

@@ -20,8 +20,9 @@ from finsy.proto import p4r
 from controller.client import writes_of
 from controller.entities import Plan, changes
 from controller.settings import LOSSLESS_PRIORITY
-from controller.tables import DROP_REASONS
+from controller.tables import DROP_REASONS, PRIORITIES
 from controller.wire import canonical
+from lab.counts import STRAY_PRIORITIES, queue_index
 from lab.errors import RunError
 from lab.outcome import PortCounts, SwitchCounts, Traffic
 from lab.program import BuiltProgram
@@ -33,7 +34,6 @@ from topologies import Node
 
 # What the program itself drops is counted by it, with better reasons; so is what it consumes.
 _BY_THE_PROGRAM = ("ingress", "egress")
-_PRIORITIES = 8
 
 
 class SimulatedSwitches:
@@ -116,23 +116,24 @@ class SimulatedSwitches:
             found = plane.read_counter(_index(program.counters, name), cell)[0]
             return Traffic(found.packets, found.bytes)
 
-        def of_all_priorities(name: str, port: int) -> int:
+        def frames(name: str, port: int, priorities: Iterable[int] = PRIORITIES) -> int:
             return sum(
-                traffic(name, port * _PRIORITIES + priority).packets
-                for priority in range(_PRIORITIES)
+                traffic(name, queue_index(port, priority)).packets for priority in priorities
             )
 
         def of(port: int) -> PortCounts:
-            queue = port * _PRIORITIES + LOSSLESS_PRIORITY
+            queue = queue_index(port, LOSSLESS_PRIORITY)
             # A pause counts when it is received; what of it is to come has not been waited for.
             to_come = max(0, register("queue_gate", queue) - now_ns)
             return PortCounts(
                 received=traffic("received", port),
                 sent=traffic("sent", port),
                 marked=traffic("marked", port).packets,
-                xoff_sent=of_all_priorities("xoff_sent", port),
-                xon_sent=of_all_priorities("xon_sent", port),
+                xoff_sent=frames("xoff_sent", port),
+                xon_sent=frames("xon_sent", port),
+                stray_xoff_sent=frames("xoff_sent", port, STRAY_PRIORITIES),
                 paused_ns=register("pause_total", queue) - to_come,
+                storms=frames("pause_storms", port),
             )
 
         drops = Counter(

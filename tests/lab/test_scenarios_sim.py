@@ -306,3 +306,18 @@ def test_training_gpt3(run: RunScenario) -> None:
 
 def test_training_llama(run: RunScenario) -> None:
     check_training(run, "training-llama")
+
+
+def test_two_elephants(run: RunScenario) -> None:
+    """Both on one uplink, the other idle; what parts them is in tests.fabric.shows."""
+    result = run("two-elephants")
+    assert sorted(result.links("leaf1>spine").values())[0] == 0
+    assert result.result.drops.total == 0
+
+
+def test_degraded_path(run: RunScenario) -> None:
+    """conga goes round, dlb does not; over several seeds in tests.fabric.shows."""
+    conga, dlb = (run("degraded-path", f"lb.policy={policy}") for policy in ("conga", "dlb"))
+    assert conga.result.duration_ns < 0.93 * dlb.result.duration_ns
+    slow = [sum(found.links("spine1>leaf2").values()) for found in (conga, dlb)]
+    assert slow[0] < 0.7 * slow[1]

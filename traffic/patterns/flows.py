@@ -40,6 +40,7 @@ class FlowSet:
     messages: int = 1
     priority: int = 3
     source_ports: int | None = None
+    rest_ns: int = 0  # of a sender, between two messages
 
     def schedule(self, hosts: int) -> Schedule:
         """Every flow's messages one after the other, each posted when the last is delivered."""
@@ -60,7 +61,7 @@ class FlowSet:
                     flow.size,
                     activity=activity,
                     channel=flow.channel,
-                    delay_ns=0 if after else flow.start_ns,
+                    delay_ns=self.rest_ns if after else flow.start_ns,
                     after=after,
                 )
                 after = [number]

@@ -64,6 +64,8 @@ class FlowsSpec(Spec):
     """Which: each from a host to another, so many bytes."""
     messages: Messages = 1
     """How many every flow has, one after the other."""
+    rest_ns: DurationNs = Field(default=0, ge=0)
+    """How long a sender rests between two of them."""
     priority: Priority = 3
     """Their class: 3 is lossless, 0 best effort."""
 
@@ -80,7 +82,8 @@ class FlowsSpec(Spec):
             channels[flow.src, flow.dst] += 1
             channel = channels[flow.src, flow.dst] - 1
             made.append(flows.Flow(flow.src, flow.dst, channel, flow.bytes, flow.at_ns))
-        return flows.FlowSet(self.name, made, self.messages, self.priority).schedule(site.hosts)
+        chosen = flows.FlowSet(self.name, made, self.messages, self.priority, rest_ns=self.rest_ns)
+        return chosen.schedule(site.hosts)
 
 
 def _hosts(site: Site) -> str:

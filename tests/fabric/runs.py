@@ -1,0 +1,126 @@
+"""Scenarios, run on either engine as a user would, and what came of them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from lab import scenario
+from lab.engines import RunOptions, sim
+from lab.experiment import Experiment
+from lab.run import keep
+from lab.show import Stages
+
+CLOSLAB = [sys.executable, "-c", "from lab.cli import main; main()"]
+TIMEOUT_S = 290
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A run's files, read."""
+
+    out: Path
+    result: dict[str, Any]
+
+    @cached_property
+    def _flows(self) -> list[dict[str, str]]:
+        with (self.out / "flows.csv").open() as file:
+            return list(csv.DictReader(file))
+
+    @property
+    def times_ns(self) -> list[int]:
+        """How long each message took; all must have arrived."""
+        assert all(row["fct_ns"] for row in self._flows), f"not everything arrived: see {self.out}"
+        return [int(row["fct_ns"]) for row in self._flows]
+
+    @property
+    def mean_ns(self) -> float:
+        """How long a message took on average."""
+        return sum(self.times_ns) / len(self.times_ns)
+
+    @property
+    def whole_ns(self) -> int:
+        """From the beginning to the arrival of the last message."""
+        pairs = zip(self._flows, self.times_ns, strict=True)
+        return max(int(row["start_ns"]) + took for row, took in pairs)
+
+    @property
+    def drops(self) -> dict[str, int]:
+        """Packets dropped, by reason."""
+        return dict(self.result["drops"]["by_reason"])
+
+    @property
+    def reordered(self) -> int:
+        """Packets that arrived out of order."""
+        return int(self.result["roce"]["out_of_order_packets"])
+
+    @property
+    def paused_ns(self) -> int:
+        """How long senders stood still, all together."""
+        return int(self.result["pfc"]["paused_ns"])
+
+    def pauses(self) -> dict[str, int]:
+        """XOFF frames by the direction they paused."""
+        by_link = self.result["pfc"]["by_link"].items()
+        return {name: pause["xoff_frames"] for name, pause in by_link if pause["xoff_frames"]}
+
+    def carried(self, link: str) -> int:
+        """Bytes that a direction of a link carried."""
+        return next(use["bytes"] for use in self.result["links"] if use["name"] == link)
+
+    def timeseries(self) -> Iterator[dict[str, str]]:
+        """What was noted while it ran."""
+        with (self.out / "timeseries.csv").open() as file:
+            yield from csv.DictReader(file)
+
+
+@dataclass(frozen=True)
+class Runner:
+    """Runs scenarios on an engine; ``dilation`` slows Mininet's time down."""
+
+    engine: str
+    tells: bool = False  # each command, before it runs
+
+    def __call__(
+        self, name: str, *changes: str, dilation: int | None = None, seed: int | None = None
+    ) -> Outcome:
+        """Run a scenario and read what it left."""
+        words = [name, "--engine", self.engine]
+        for change in changes:
+            words += ["--set", change]
+        if seed is not None:
+            words += ["--seed", str(seed)]
+        if dilation is not None and self.engine == "mininet":
+            words += ["--dilation", str(dilation)]
+        if self.tells:
+            print("  ./closlab run", shlex.join(words), flush=True)
+        out = Path(tempfile.mkdtemp(prefix=f"{name}-"))
+        if self.engine == "sim":
+            _simulate(name, changes if seed is None else (*changes, f"seed={seed}"), out)
+        else:
+            done = subprocess.run(
+                [*CLOSLAB, "run", *words, "--out", str(out)],
+                capture_output=True, text=True, timeout=TIMEOUT_S, check=False,
+            )  # fmt: skip
+            assert (out / "result.json").exists(), done.stderr
+        return Outcome(out, json.loads((out / "result.json").read_text()))
+
+
+def _simulate(name: str, changes: tuple[str, ...], out: Path) -> None:
+    """The same in this process."""
+    experiment = Experiment.of(scenario.load(name, changes))
+    options = RunOptions(out=out, engine="sim")
+    outcome = sim.run(experiment, options, Stages(Console(file=io.StringIO())))
+    keep(experiment, outcome, options)

@@ -1,0 +1,268 @@
+"""What the fabric's mechanisms promise, shown by scenarios on either engine.
+
+    python -m tests.fabric.shows [NAME...] [--engine sim|mininet]
+
+prints the figures with the commands that give them. Each show raises if its promise is not kept;
+`test_shows.py` runs them all.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+
+from tests.fabric.runs import Outcome, Runner
+
+Figures = Iterator[tuple[str, str]]
+
+# --- pauses ---------------------------------------------------------------------------------------
+
+RECEIVER_LEAF = "leaf1"
+
+
+def incast(run: Runner) -> Figures:
+    """Seven hosts write to one at full rate for 100 fabric ms (a shorter run of a slower link).
+
+    A host's link carries 12.5 MB a millisecond at 100 Gb/s, and the receiver's is the limit. The
+    emulator runs at 5 Gb/s, since all that is in bytes scales with the rate, and grants senders
+    longer to obey: a process on a busy machine is no adapter.
+    """
+    gbps = 100 if run.engine == "sim" else 5
+    size = round(100 * gbps * 125_000 / 7 * 1.3)
+    base = (
+        f"link.rate_gbps={gbps}",
+        *("limit_ns=100ms", "buffer.bytes=2MB", "transport.recovery=selective"),
+        "pfc.response_ns=" + ("4us" if run.engine == "sim" else "400us"),
+        f"traffic.bytes={size}",
+    )
+    slow = 50 * gbps  # as the receiver's link is all that is busy, time need not be slowed more
+    paused = run("incast", *base, dilation=slow)
+    yield "PFC", _pauses_told(paused)
+    assert paused.drops == {}
+    assert paused.result["roce"]["retransmitted_packets"] == 0
+    assert _receiver_is_busy(paused, gbps) > 0.97
+    _check_hops(paused.pauses())
+
+    dropped = run("incast", *base, "pfc.enabled=false", dilation=slow)
+    yield "neither", _pauses_told(dropped)
+    assert dropped.drops["buffer_full"] > 100
+    assert dropped.pauses() == {}
+
+    marked = run("incast", *base, "ecn.enabled=true", "transport.cc=dcqcn", dilation=slow)
+    yield "PFC, ECN and DCQCN", _pauses_told(marked)
+    assert marked.drops == {}
+    less = 1 - marked.paused_ns / paused.paused_ns
+    yield "paused less by", f"{less:.1%}"
+    assert less >= 0.80
+    assert _receiver_is_busy(marked, gbps) > 0.7
+
+    collide = ", ".join(f"{{src: h{src}, dst: h8, bytes: {size}}}" for src in (1, 3, 5))
+    lossy = f"{{kind: flows, name: lossy, priority: 0, flows: [{collide}]}}"
+    lossless = f"{{kind: incast, bytes: {size}}}"
+    mixed = run(
+        "incast",
+        *base[:-1],
+        "limit_ns=10ms",
+        f"traffic={{kind: mix, parts: [{lossless}, {lossy}]}}",
+        dilation=slow,
+    )
+    yield "PFC, beside lossy traffic that collides", _pauses_told(mixed)
+    assert set(mixed.drops) == {"buffer_full"}
+    assert mixed.result["pfc"]["stray_xoff_frames"] == 0
+    assert mixed.pauses()
+
+
+def _pauses_told(outcome: Outcome) -> str:
+    pfc = outcome.result["pfc"]
+    return (
+        f"{sum(outcome.drops.values()):,} drops, {pfc['xoff_frames']:,} pause frames on "
+        f"{len(outcome.pauses())} hops ({pfc['stray_xoff_frames']} for lossy priorities), "
+        f"{outcome.paused_ns / 1e6:.1f} ms of standing still, "
+        f"{outcome.result['ecn']['marked_packets']:,} marks, "
+        f"{outcome.carried(f'{RECEIVER_LEAF}>h1') / 1e6:,.0f} MB to the receiver"
+    )
+
+
+def _receiver_is_busy(outcome: Outcome, gbps: float) -> float:
+    return outcome.carried(f"{RECEIVER_LEAF}>h1") * 8 / (gbps * 100e6)
+
+
+def _check_hops(pauses: dict[str, int]) -> None:
+    """Every hop that carries the incast is paused, and no other.
+
+    Which uplinks those are is the hash's choice: of each leaf whose hosts were paused, one at
+    least; of the spines towards the receiver's leaf, those that have something for it.
+    """
+    assert all(pauses[f"h{host}>leaf{(host + 1) // 2}"] for host in range(2, 9))
+    assert not any(name.startswith("h1>") for name in pauses)
+    into = {name for name in pauses if name.endswith(f">{RECEIVER_LEAF}") and name[0] == "s"}
+    assert into
+    for leaf in (2, 3, 4):
+        up = {name for name in pauses if name.startswith(f"leaf{leaf}>")}
+        assert up, f"leaf{leaf}"
+        assert {name.split(">")[1] for name in up} <= {name.split(">")[0] for name in into}
+    down = [name for name in pauses if name[0] == "s" and name not in into]
+    assert not down, down
+
+
+# --- paths ----------------------------------------------------------------------------------------
+
+RESTS = ("traffic.rest_ns=26us", "traffic.messages=24")
+BURSTS = (*RESTS, "traffic.flows.0.bytes=1MB", "traffic.flows.1.bytes=900KB")
+POLICIES = ("ecmp", "flowlet", "dlb", "conga", "spray")
+
+
+def steady(run: Runner) -> Figures:
+    """Two elephants on one uplink that leave no gaps: only spraying parts them, at a price."""
+    alone = run("two-elephants", "traffic.flows=[{src: h1, dst: h4, bytes: 24MB}]").whole_ns
+    for policy in POLICIES:
+        outcome = run("two-elephants", f"lb.policy={policy}")
+        share = alone / outcome.whole_ns
+        up = [outcome.carried(f"leaf1>spine{spine}") for spine in (1, 2)]
+        yield (
+            policy,
+            (
+                f"{share:.0%} of what each has alone, uplinks carried {up[0]:,} and {up[1]:,} B, "
+                f"{outcome.reordered:,} packets out of order"
+            ),
+        )
+        if policy == "spray":
+            assert share > 0.9
+            assert outcome.reordered > 100
+        else:
+            assert 0.45 < share < 0.55
+            assert min(up) == 0
+            assert outcome.reordered == 0
+
+
+def resting(run: Runner) -> Figures:
+    """The same two, resting between bursts: flowlets part them, and keep the order.
+
+    What is drawn at random falls together again every other time where there are two uplinks, and
+    seldom where there are eight.
+    """
+    flow = "traffic.flows=[{src: h1, dst: h4, bytes: 1MB}]"
+    alone = run("two-elephants", *RESTS, flow).whole_ns
+    at_least = {"flowlet": 0.74, "dlb": 0.9, "conga": 0.88}
+    shares = {}
+    for policy in POLICIES[:-1]:
+        outcome = run("two-elephants", *BURSTS, f"lb.policy={policy}")
+        shares[policy] = alone / outcome.whole_ns
+        assert outcome.reordered == 0
+        yield policy, f"{shares[policy]:.0%} of what each has alone, nothing out of order"
+    assert shares.pop("ecmp") < 0.72
+    assert all(share >= at_least[policy] for policy, share in shares.items()), shares
+    wide = run("two-elephants", *BURSTS, "lb.policy=flowlet", "topology.spines=8")
+    yield "flowlet, 8 uplinks", f"{alone / wide.whole_ns:.0%} of what each has alone"
+    assert alone / wide.whole_ns > 0.88
+
+
+def degraded(run: Runner) -> Figures:
+    """A path's far half has a quarter of its rate: conga hears of it, the others do not."""
+    seeds = range(1, 9) if run.engine == "sim" else (2,)
+    means = {}
+    for policy in ("ecmp", "dlb", "conga"):
+        runs = [run("degraded-path", f"lb.policy={policy}", seed=seed) for seed in seeds]
+        means[policy] = sum(outcome.mean_ns for outcome in runs) / len(runs)
+        yield policy, f"bursts take {means[policy] / 1000:.1f} us on average"
+    assert means["conga"] < 0.9 * means["dlb"]
+    assert means["conga"] < 0.9 * means["ecmp"]
+
+
+# --- failures -------------------------------------------------------------------------------------
+
+CUT_NS = 500_000
+CUT_SPINE = "spine1"
+
+
+def failure(run: Runner) -> Figures:
+    """A cable is cut: who crosses it moves within a fabric millisecond, nobody else is disturbed.
+
+    h1 writes to h5 over it, and h6 to h2; h3 and h4 write to h7 and h8.
+    """
+    flows = ", ".join(
+        f"{{src: h{src}, dst: h{dst}, bytes: 20MB}}"
+        for src, dst in ((1, 5), (6, 2), (3, 7), (4, 8))
+    )
+    base = (
+        *("topology.spines=4", f"traffic={{kind: flows, flows: [{flows}]}}"),
+        *("transport.rto_ns=200us", "transport.recovery=selective"),
+    )
+    whole = run("link-failure", *base, "faults=[]", seed=CUT_SEED)
+    for way in (f"leaf1>{CUT_SPINE}", f"{CUT_SPINE}>leaf1"):
+        assert whole.carried(way) > 20_000_000, "choose another seed: the cable is not used"
+    fault = f"faults=[{{at_ns: {CUT_NS}, action: down, link: leaf1-{CUT_SPINE}}}]"
+    cut = run("link-failure", *base, fault, "reroute_ns=300us", seed=CUT_SEED)
+    assert set(cut.drops) <= {"port_down", "link_cut"}
+    for who, way in (("what leaf1 sends", "leaf1>{}"), ("what others send it", "{}>leaf1")):
+        stood = _resumes_after(cut, way)
+        yield f"{who} takes another way after", f"{stood / 1000:.0f} us"
+        assert stood < 1_000_000
+    lost = sum(cut.drops.values())
+    yield "lost with the cable, or sent into it", f"{lost:,} packets, all sent again and arrived"
+    change = max(abs(cut.times_ns[n] / whole.times_ns[n] - 1) for n in (2, 3))
+    yield "flows elsewhere differ by", f"{change:.2%}"
+    assert change < (0.001 if run.engine == "sim" else 0.05)
+
+
+CUT_SEED = 10
+
+
+def _resumes_after(outcome: Outcome, way: str) -> int:
+    """How long after the cut the other links this way have carried more than acknowledgements."""
+    links = {way.format(f"spine{number}") for number in (2, 3, 4)}
+    before: dict[str, int] = {}
+    after: dict[str, int] = {}
+    for note in outcome.timeseries():
+        if note["link"] in links:
+            when, so_far = int(note["time_ns"]), int(note["bytes"])
+            if when <= CUT_NS:
+                before[note["link"]] = so_far
+            after[note["link"]] = so_far
+            if sum(after.values()) - sum(before.values()) > 100_000:
+                return when - CUT_NS
+    raise AssertionError(f"nothing took another way {way}")
+
+
+def deadlock(run: Runner) -> Figures:
+    """Queues that wait for one another in a circle: for ever, or until the watchdog lets one go."""
+    locked = run("deadlock", "pfc.watchdog_ns=0", "limit_ns=20ms")
+    arrived = locked.result["flows"]["completed"]
+    yield "no watchdog", f"after 20 ms {arrived} of {locked.result['flows']['count']} arrived"
+    assert arrived < locked.result["flows"]["count"]
+    assert locked.drops.get("pause_storm", 0) == 0
+    circle = {"spine1>leaf2", "leaf2>spine2", "spine2>leaf4", "leaf4>spine1"}
+    paused = locked.result["pfc"]["by_link"]
+    stood = {name: paused[name]["paused_ns"] / locked.result["duration_ns"] for name in circle}
+    yield "stand still on the circle", ", ".join(f"{n} {s:.0%}" for n, s in sorted(stood.items()))
+    assert min(stood.values()) > 0.5
+
+    broken = run("deadlock")
+    storms = broken.result["pfc"]["storms"]
+    yield "watchdog named", ", ".join(f"{name} ({times})" for name, times in storms.items())
+    yield "at the price of", f"{broken.drops['pause_storm']:,} packets; all messages arrived"
+    assert circle & set(storms)
+    assert len(broken.times_ns) == broken.result["flows"]["count"]
+
+
+SHOWS: dict[str, Callable[[Runner], Figures]] = {
+    show.__name__: show for show in (incast, steady, resting, degraded, failure, deadlock)
+}
+
+
+def main() -> None:
+    """Print figures."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fabric.shows")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(SHOWS))
+    parser.add_argument("--engine", choices=("sim", "mininet"), default="sim")
+    chosen = parser.parse_args()
+    if unknown := set(chosen.names) - set(SHOWS):
+        parser.error(f"there is no {', '.join(unknown)}; there are {', '.join(SHOWS)}")
+    for name in chosen.names or SHOWS:
+        print(f"{name}: {(SHOWS[name].__doc__ or '').splitlines()[0]}")
+        for what, figure in SHOWS[name](Runner(chosen.engine, tells=True)):
+            print(f"    {what}: {figure}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
