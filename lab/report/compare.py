@@ -17,6 +17,8 @@ from lab.report.plots import Limits
 from lab.report.run import COMPLETION_TIMES, REPORT, footer, panels
 from lab.report.svg import COLOURS
 
+_LONGEST_NAME = 60  # beyond it the folder is a better name
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -31,20 +33,25 @@ class Comparison:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """What tells each run from the others."""
-        settings = [_settings(run) for run in self.runs]
-        keys = dict.fromkeys(key for each in settings for key in each)
-        differing = [key for key in keys if len({repr(each.get(key)) for each in settings}) > 1]
+        """What tells each run from the others: its scenario if there are several, its settings."""
+        scenarios = [run.result.scenario.name for run in self.runs]
         names = [
-            ", ".join(_setting(key, each[key], differing) for key in differing if key in each)
-            for each in settings
+            ": ".join(
+                filter(None, (name if len(set(scenarios)) > 1 else "", self._told_apart(run)))
+            )
+            for name, run in zip(scenarios, self.runs, strict=True)
         ]
-        if len(set(names)) < len(names):
-            names = [
-                f"{name} ({run.folder.name})" if name else run.folder.name
-                for name, run in zip(names, self.runs, strict=True)
-            ]
-        return tuple(names)
+        is_plain = len(set(names)) == len(names) and max(map(len, names)) <= _LONGEST_NAME
+        return tuple(names) if is_plain else tuple(str(run.folder) for run in self.runs)
+
+    def _told_apart(self, run: KeptRun) -> str:
+        """The settings in which a run differs from others of its scenario."""
+        name = run.result.scenario.name
+        alike = [_settings(other) for other in self.runs if other.result.scenario.name == name]
+        own = _settings(run)
+        keys = dict.fromkeys(key for each in alike for key in each)
+        differing = [key for key in keys if len({repr(each.get(key)) for each in alike}) > 1]
+        return ", ".join(_setting(key, own[key], differing) for key in differing if key in own)
 
     @property
     def figures(self) -> list[Figure]:
@@ -103,7 +110,7 @@ def _body(title: str, comparison: Comparison) -> Iterator[str]:
         yield page.heading(2, row[0].title)
         yield page.paragraph(next(panel.caption for panel in row if panel.drawing), "about")
         yield page.grid(
-            Panel(name, panel.drawing, "" if panel.drawing else "Nothing to show.", colour)
+            Panel(name, panel.drawing, "" if panel.drawing else panel.instead, colour)
             for name, panel, colour in zip(names, row, cycle(COLOURS), strict=False)
         )
     yield page.heading(2, "What each run did")

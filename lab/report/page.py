@@ -56,11 +56,11 @@ footer{font-size:.85rem;margin-top:2.2rem}
 svg text{font-size:13px}
 svg .tick{font-size:12px}
 th,td{padding:.25rem .45rem}}
-@media print{body{background:#fff;font-size:10.5pt;print-color-adjust:exact;
+@media print{html{font-size:11.5px}body{background:#fff;font-size:1rem;print-color-adjust:exact;
 -webkit-print-color-adjust:exact}main,main.wide{max-width:none;padding:0}
-.grid{grid-template-columns:1fr 1fr;gap:8px}.columns{columns:2;column-gap:8px}
+.grid{grid-template-columns:repeat(auto-fit,minmax(180px,1fr));gap:8px}.columns{columns:2;column-gap:8px}
 figure,.tiles div,tr{break-inside:avoid}
-h2{break-after:avoid}@page{margin:14mm}}
+h2,h2+.about{break-after:avoid}@page{margin:14mm}}
 """
 
 
@@ -72,6 +72,7 @@ class Panel:
     drawing: Drawing | None
     caption: str = ""
     colour: str = ""  # of the run it belongs to
+    instead: str = "Nothing to show."  # where there is no drawing, beside runs that have one
 
 
 def document(title: str, body: Iterable[str], *, is_wide: bool = False) -> str:

@@ -98,7 +98,7 @@ def panels(run: KeptRun, limits: Limits) -> list[Panel]:
             plots.balance(run),
             "How each switch shared what it sent up; dashed: even shares.",
         ),
-        Panel("Drops", plots.drops(run), ""),
+        Panel("Drops", plots.drops(run), instead="No packet was dropped."),
         Panel(
             "Telemetry by hop",
             plots.telemetry(run),

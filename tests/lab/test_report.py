@@ -177,7 +177,9 @@ def test_runs_are_named_after_what_differs(runs: dict[str, Path], tmp_path: Path
     page.feed(path.read_text())
     assert page.open == [] and page.loads == []
     same = Comparison.of([runs["lossy"], runs["lossy"]])
-    assert same.names == ("lossy", "lossy")
+    assert same.names == (str(runs["lossy"]),) * 2
+    others = Comparison.of([runs["ring"], runs["lossy"], runs["paused"]])
+    assert others.names == ("allreduce-ring", "incast: pfc off", "incast: pfc on")
 
 
 def test_compare_tells_people_and_machines(runs: dict[str, Path], tmp_path: Path) -> None:
