@@ -26,7 +26,7 @@ from lab.keys import nearest
 from lab.parallel import in_parallel
 from lab.report import page
 from lab.report.page import Panel
-from lab.run import measure
+from lab.run import measure, writing_to
 
 CLAIMS: tuple[Claim, ...] = (*LOSS_CLAIMS, *FABRIC_CLAIMS)
 _COLOURS = {
@@ -41,10 +41,12 @@ def claims(
     chosen = _chosen(keys)
     judgements = try_claims(chosen, processes, console)
     content = json.dumps(_content(chosen, judgements), indent=2) + "\n"
-    (out / "claims.json").write_text(content)
-    (out / "claims.html").write_text(
-        page.document("Claims about AI fabrics · closlab", _body(chosen, judgements), is_wide=True)
+    html = page.document(
+        "Claims about AI fabrics · closlab", _body(chosen, judgements), is_wide=True
     )
+    with writing_to(out):
+        (out / "claims.json").write_text(content)
+        (out / "claims.html").write_text(html)
     if is_json:
         print(content, end="")
     else:

@@ -26,6 +26,7 @@ VERDICTS = {
     "slow-link": Verdict.HOLDS,
     "incast": Verdict.SOMETIMES,
     "ecmp": Verdict.HOLDS,
+    "victim": Verdict.HOLDS,
     "pfc-ecn": Verdict.SOMETIMES,
     "oversubscription": Verdict.SOMETIMES,
     "rails": Verdict.HOLDS,
@@ -155,6 +156,22 @@ def test_ecmp() -> None:
 def test_pfc_and_ecn(drops: dict[str, int], verdict: Verdict) -> None:
     found = Found(part_fct_ns={"victim": 1e5}, paused_ns=10)
     assert judged("pfc-ecn", lambda name: replace(found, drops=drops[name])) is verdict
+
+
+@pytest.mark.parametrize(
+    ("paused_ns", "free_ns", "verdict"),
+    [
+        (9e5, 2e5, Verdict.HOLDS),
+        (9e5, 9e5, Verdict.SOMETIMES),  # it suffers, but not from pauses alone
+        (3e5, 2e5, Verdict.FAILS),
+    ],
+)
+def test_victim(paused_ns: float, free_ns: float, verdict: Verdict) -> None:
+    def find(name: str) -> Found:
+        victim_ns = {"nobody else": 1.7e5, "PFC": paused_ns, "neither": free_ns}[name]
+        return Found(fct_max_ns=victim_ns, part_fct_ns={"victim": victim_ns})
+
+    assert judged("victim", find) is verdict
 
 
 def test_oversubscription() -> None:
