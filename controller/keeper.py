@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -33,13 +33,15 @@ from controller.reports import Report, ReportError, decode
 from controller.routes import Cable, cable
 from controller.series import Series
 from controller.settings import USUAL, Settings
-from controller.tables import plans_of
+from controller.tables import DROP_REASONS, PRIORITIES, plans_of, queue_index
 from controller.wire import canonical
 from topologies import Fabric, Node
 
 PORT_DOWN = "port_down"
-COUNTERS = ("received", "sent", "dropped", "marked", "xoff_sent", "xoff_received", "pause_storms")
-REGISTERS = ("buffer_pool_used",)  # small ones: all their cells are read
+BY_PORT = ("received", "sent", "marked")  # counters
+BY_QUEUE = ("xoff_sent", "xoff_received", "pause_storms")
+BY_REASON = "dropped"
+POOL_USED = "buffer_pool_used"
 _RETRY_S = 0.2
 _REPORTS_WAITING = 4096  # more are dropped: telemetry must not hold up repairs
 _SETTLE_S = 60.0
@@ -146,22 +148,30 @@ class Keeper:
             kept.connection = connection
 
     async def _look(self, kept: _Kept, connection: fy.Switch) -> None:
-        """Read a switch's ports and counters."""
+        """Read a switch's ports and counters; of those only what its ports can have moved."""
+        ports = sorted(self._fabric.ports(kept.node))
         if kept.knows_registers:
+            asked = [fy.P4RegisterEntry(PORT_DOWN, index=port) for port in ports]
             try:
-                dead = [index for index, value in await _cells(connection, PORT_DOWN) if value]
+                states = await _readings(connection, [*asked, fy.P4RegisterEntry(POOL_USED)])
             except fy.P4ClientError as error:
                 if error.code is not fy.GRPCStatusCode.UNIMPLEMENTED:
                     raise
                 kept.knows_registers = False
             else:
+                self._note(kept, {POOL_USED: states.pop(POOL_USED)})
+                dead = (port for port, is_down in states[PORT_DOWN] if is_down)
                 await self._note_dead(kept, frozenset(dead))
+        queues = [queue_index(port, priority) for port in ports for priority in PRIORITIES]
+        counters = [fy.P4CounterEntry(BY_REASON, index=at) for at in range(len(DROP_REASONS))]
+        for names, indices in ((BY_PORT, ports), (BY_QUEUE, queues)):
+            counters += [fy.P4CounterEntry(name, index=at) for name in names for at in indices]
+        self._note(kept, await _readings(connection, counters))
+
+    def _note(self, kept: _Kept, readings: _Readings) -> None:
         now = time.monotonic() - self._began
-        for name in COUNTERS:
-            self.series.add(now, kept.target.name, name, await _counts(connection, name))
-        if kept.knows_registers:
-            for name in REGISTERS:
-                self.series.add(now, kept.target.name, name, await _cells(connection, name))
+        for name, cells in readings.items():
+            self.series.add(now, kept.target.name, name, cells)
 
     async def _collect(self, connection: fy.Switch) -> None:
         """Read the telemetry reports that a switch sends to its CPU port."""
@@ -209,20 +219,20 @@ class Keeper:
             self._on_change(kept.target.name, difference)
 
 
-async def _cells(connection: fy.Switch, name: str) -> list[tuple[int, int]]:
+_Readings = dict[str, list[tuple[int, int]]]  # by array: cells and what they hold
+
+
+async def _readings(
+    connection: fy.Switch, wanted: Sequence[fy.P4RegisterEntry | fy.P4CounterEntry]
+) -> _Readings:
+    """Read cells of any arrays, all at once."""
+    found: _Readings = {}
     # finsy declares the overloads of read() as coroutines; what it returns is a generator.
-    return [
-        (
-            cell.index or 0,
-            int.from_bytes(cell.data, "big") if isinstance(cell.data, bytes) else cell.data,
-        )
-        async for cell in connection.read(fy.P4RegisterEntry(name))  # type: ignore[attr-defined]
-    ]
-
-
-async def _counts(connection: fy.Switch, name: str) -> list[tuple[int, int]]:
-    return [
-        (cell.index or 0, cell.packet_count)
-        async for cell in connection.read(fy.P4CounterEntry(name))  # type: ignore[attr-defined]
-        if cell.packet_count
-    ]
+    async for cell in connection.read(wanted):  # type: ignore[attr-defined]
+        if isinstance(cell, fy.P4CounterEntry):
+            name, value = cell.counter_id, cell.packet_count
+        else:
+            name, data = cell.register_id, cell.data
+            value = int.from_bytes(data, "big") if isinstance(data, bytes) else data
+        found.setdefault(name.split(".")[-1], []).append((cell.index or 0, value))
+    return found

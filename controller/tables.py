@@ -67,6 +67,11 @@ _PORT_MASK = 0x1FF
 _LOAD_AWARE = frozenset({Policy.DLB, Policy.CONGA})
 
 
+def queue_index(port: int, priority: int) -> int:
+    """A queue's place in the program's arrays."""
+    return port * len(PRIORITIES) + priority
+
+
 def session_of(port: int) -> int:
     """The clone session that leads back out of a port."""
     return port + 1

@@ -9,7 +9,7 @@ import finsy as fy
 
 from controller import Target
 from controller.settings import LOSSLESS_PRIORITY
-from controller.tables import DROP_REASONS, PRIORITIES
+from controller.tables import DROP_REASONS, PRIORITIES, queue_index
 from lab.errors import RunError
 from lab.outcome import PortCounts, SwitchCounts, Traffic
 
@@ -96,8 +96,3 @@ PAUSE_TOTAL = "pause_total"
 STRAY_PRIORITIES = [priority for priority in PRIORITIES if priority != LOSSLESS_PRIORITY]
 _BY_PORT = ("received", "sent", "marked")
 _BY_QUEUE = ("xoff_sent", "xon_sent", "pause_storms")
-
-
-def queue_index(port: int, priority: int) -> int:
-    """A queue's place in the program's arrays."""
-    return port * len(PRIORITIES) + priority

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from controller.settings import LOSSLESS_PRIORITY
-from controller.tables import DROP_REASONS, PRIORITIES
-from lab.counts import STRAY_PRIORITIES, queue_index
+from controller.tables import DROP_REASONS, PRIORITIES, queue_index
+from lab.counts import STRAY_PRIORITIES
 from lab.outcome import Glance, Note, PortCounts, SwitchCounts, Traffic
 from topologies import Fabric, Node, NodeKind
 

@@ -20,9 +20,9 @@ from finsy.proto import p4r
 from controller.client import writes_of
 from controller.entities import Plan, changes
 from controller.settings import LOSSLESS_PRIORITY
-from controller.tables import DROP_REASONS, PRIORITIES
+from controller.tables import DROP_REASONS, PRIORITIES, queue_index
 from controller.wire import canonical
-from lab.counts import STRAY_PRIORITIES, queue_index
+from lab.counts import STRAY_PRIORITIES
 from lab.errors import RunError
 from lab.outcome import PortCounts, SwitchCounts, Traffic
 from lab.program import BuiltProgram

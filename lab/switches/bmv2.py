@@ -21,9 +21,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from controller.settings import LOSSLESS_PRIORITY
+from controller.tables import queue_index
 from controller.thresholds import WIRE_OVERHEAD
 from lab import program
-from lab.counts import PAUSE_TOTAL, queue_index, read_counts
+from lab.counts import PAUSE_TOTAL, read_counts
 from lab.errors import RunError
 from lab.outcome import SwitchCounts
 from lab.processes import last_line, stop

@@ -198,16 +198,20 @@ async def test_counters_become_time_series(program: Program, tmp_path: Path) -> 
         async with Keeper(fabric, targets, interval_s=0.02) as keeper:
             await keeper.settled()
             plane = host.devices["leaf1"].plane
-            for n in range(10):
-                plane.inject(1, bytes(60), n)
-                await asyncio.sleep(0.03)
-            await until(
-                "all are counted",
-                lambda: [v for _, v in keeper.series.of("leaf1", "dropped", 2)][-1:] == [10],
-            )
+            for turn in range(1, 4):
+                for n in range(10):
+                    plane.inject(1, bytes(60), 10 * turn + n)
+                await until(
+                    "they are counted",
+                    lambda all_=10 * turn: (
+                        [v for _, v in keeper.series.of("leaf1", "dropped", 2)][-1:] == [all_]
+                    ),
+                )
         story = keeper.series.of("leaf1", "dropped", 2)
-        assert len(story) > 2
+        assert story[-1][1] == 30
+        assert len(story) >= 3
         assert [value for _, value in story] == sorted(value for _, value in story)
+        assert keeper.series.of("leaf1", "received", 1)[-1][1] == 30
         keeper.series.save(tmp_path / "series.csv")
         lines = (tmp_path / "series.csv").read_text().splitlines()
         assert lines[0] == "time_s,switch,name,index,value"
