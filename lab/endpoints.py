@@ -15,6 +15,7 @@ from lab.faults import Reroute, Turn, events_of
 from lab.outcome import INTERRUPTION, Fidelity, Glance, Outcome
 from lab.quantity import duration
 from lab.show import Stage, Stages
+from lab.watch import longest_queues
 from topologies import Node
 from traffic.collectives import Timeline
 from traffic.endpoint import (
@@ -54,6 +55,7 @@ def run(
         emulation.switches.check()
         raise RunError(f"an endpoint failed: {error}") from None
     timeline = _timeline(experiment, reports)
+    notes = emulation.switches.watch.notes(course.epoch_ns, dilation)
     late_ns = max(report.lateness.p99_ns for report in reports.values())
     return Outcome(
         timeline=timeline,
@@ -65,7 +67,8 @@ def run(
         },
         end_ns=timeline.finish_ns if ended is None else course.now_ns,
         dilation=dilation,
-        notes=emulation.switches.watch.notes(course.epoch_ns, dilation),
+        max_queue_bytes=longest_queues(notes),
+        notes=notes,
         fidelity=_fidelity(experiment, late_ns, dilation),
         ended=ended,
     )

@@ -90,13 +90,9 @@ class Watch:
         return [note for line in self._latest.values() for note in self._notes(line, 0, 1)]
 
     def longest_queues(self) -> dict[str, int]:
-        """By direction of a link: the longest queue that was ever noted."""
+        """The longest queues since the switches began to write."""
         self.read()
-        longest: dict[str, int] = {}
-        for line in self._lines:
-            for note in self._notes(line, 0, 1):
-                longest[note.link] = max(longest.get(note.link, 0), note.queue_bytes)
-        return longest
+        return longest_queues(note for line in self._lines for note in self._notes(line, 0, 1))
 
     def notes(self, epoch_ns: int, dilation: float) -> tuple[Note, ...]:
         """All of it since the hosts began, as a result keeps it."""
@@ -188,6 +184,15 @@ def _paused_ns(line: dict[str, Any], port: str) -> int:
 def _is_held(line: dict[str, Any], port: str) -> bool:
     queue = str(queue_index(int(port), LOSSLESS_PRIORITY))
     return bool(line["registers"]["queue_gate"].get(queue, 0) > line["now_ns"])
+
+
+def longest_queues(notes: Iterable[Note]) -> dict[str, int]:
+    """By direction of a link: the longest queue that was noted, where there was any."""
+    longest: dict[str, int] = {}
+    for note in notes:
+        if note.queue_bytes:
+            longest[note.link] = max(longest.get(note.link, 0), note.queue_bytes)
+    return longest
 
 
 def _since(note: Note, began: Note | None) -> Note:

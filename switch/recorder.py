@@ -6,7 +6,8 @@ A thread reads each switch between two bursts of packets and appends one line of
      "ports": {"1": [received packets, bytes, sent packets, bytes, bytes queued]},
      "counters": {"marked": {"1": packets}}, "registers": {"pause_total": {"11": value}}}
 
-`at_ns` is the monotonic clock, `now_ns` the switches' own. Cells that are zero are left out.
+`at_ns` is the monotonic clock when the round of all switches began, `now_ns` the switches' own when
+this one was read. Cells that are zero are left out.
 """
 
 from __future__ import annotations
@@ -61,19 +62,20 @@ class Recorder:
 
     def _run(self) -> None:
         while not self._ended.wait(self._interval_s):
+            at_ns = time.monotonic_ns()
             try:
                 for plane, cells in self._switches:
                     if plane.program is not None:
-                        self._file.write(json.dumps(self._look(plane, cells)) + "\n")
+                        self._file.write(json.dumps(self._look(plane, cells, at_ns)) + "\n")
                 self._file.flush()
             except (OSError, DataplaneError):
                 return  # a full disk, or a program without these cells: nothing to switch less for
 
-    def _look(self, plane: Dataplane, cells: Cells) -> dict[str, Any]:
+    def _look(self, plane: Dataplane, cells: Cells, at_ns: int) -> dict[str, Any]:
         program = plane.program
         assert program is not None
         return {
-            "at_ns": time.monotonic_ns(),
+            "at_ns": at_ns,
             "now_ns": self._loop.now_ns(),
             "switch": plane.name,
             "ports": {

@@ -195,6 +195,14 @@ def test_compare_tells_people_and_machines(runs: dict[str, Path], tmp_path: Path
     assert len(json.loads(all_of_them.stdout)["runs"]) == len(runs)
 
 
+def test_run_and_list_tell_machines(tmp_path: Path) -> None:
+    done = closlab("run", "incast", "--engine", "sim", "--json", "--out", str(tmp_path))
+    assert json.loads(done.stdout) == json.loads((tmp_path / "result.json").read_text())
+    assert "\x1b" not in done.stderr and "\r" not in done.stderr  # nobody watches: nothing moves
+    names = [scenario["name"] for scenario in json.loads(closlab("list", "--json").stdout)]
+    assert "incast" in names and names == sorted(names)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "complaint"),
     [

@@ -1,0 +1,60 @@
+"""What switches hold, written down while they run."""
+
+import json
+import time
+from pathlib import Path
+
+from switch.dataplane import CounterWrite, Dataplane, Loop, RegisterWrite
+from switch.recorder import Cells, Recorder
+
+from .programs import compiled
+from .test_externs import SOURCE, index
+
+CELLS = Cells(counters={"arrivals": [2, 4]}, registers={"narrow": [0, 8]})
+
+
+def test_cells_are_written_down_until_it_is_stopped(tmp_path: Path) -> None:
+    path = tmp_path / "record"
+    with (
+        Loop() as loop,
+        Dataplane("one", compiled(SOURCE), loop=loop) as one,
+        Dataplane("empty", loop=loop) as empty,
+    ):
+        recorder = Recorder(loop, [(one, CELLS), (empty, Cells())], path, 0.005)
+        recorder.start()
+        _await_lines(path, 3)
+        arrivals, narrow = index(one, "counters", "arrivals"), index(one, "registers", "narrow")
+        one.write([CounterWrite(arrivals, cell, cell, 9) for cell in range(8)])
+        one.write([RegisterWrite(narrow, 5, 77)])
+        _await_lines(path, len(_lines(path)) + 3)
+        recorder.stop()
+        seen = len(_lines(path))
+        time.sleep(0.05)
+    lines = _lines(path)
+    assert len(lines) == seen
+    assert {line["switch"] for line in lines} == {"one"}  # the other runs no program
+    assert lines[0]["counters"] == {"arrivals": {}} and lines[0]["registers"] == {"narrow": {}}
+    assert lines[-1]["counters"] == {"arrivals": {"2": 2, "3": 3, "4": 4, "5": 5}}
+    assert lines[-1]["registers"] == {"narrow": {"5": 77}}
+    times = [(line["at_ns"], line["now_ns"]) for line in lines]
+    assert times == sorted(times)
+
+
+def test_a_program_without_such_cells_is_let_be(tmp_path: Path) -> None:
+    with Loop() as loop, Dataplane("one", compiled(SOURCE), loop=loop) as one:
+        cells = Cells(counters={"nothing": [0, 1]})
+        recorder = Recorder(loop, [(one, cells)], tmp_path / "record", 0.001)
+        recorder.start()
+        time.sleep(0.05)
+        recorder.stop()
+    assert _lines(tmp_path / "record") == []
+
+
+def _lines(path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def _await_lines(path: Path, count: int) -> None:
+    deadline = time.monotonic() + 20
+    while len(path.read_text().splitlines()) < count and time.monotonic() < deadline:
+        time.sleep(0.005)
