@@ -11,6 +11,7 @@ Mininet is a system package, so this module is imported only by what emulates.
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -104,5 +105,18 @@ def _host_setup(fabric: Fabric, host: Node, mtu: int) -> str:
     )
 
 
-def _run_ip_batch(commands: Any) -> None:
+def add_veths(pairs: Iterable[tuple[str, str]], mtu: int) -> None:
+    """Connect interfaces in pairs, beside those of a fabric, up and ready to carry frames."""
+    _run_ip_batch(
+        command
+        for a, b in pairs
+        for command in (
+            f"link add {a} mtu {mtu} type veth peer name {b} mtu {mtu}",
+            f"link set {a} up",
+            f"link set {b} up",
+        )
+    )
+
+
+def _run_ip_batch(commands: Iterable[str]) -> None:
     subprocess.run(["ip", "-batch", "-"], input="\n".join(commands), text=True, check=True)

@@ -5,6 +5,11 @@ program and the controller know of: its tick is a microsecond of real time, and 
 stand still, so that the program is compiled with parking (p4src/parking.p4). What P4Runtime has no
 words for goes through BMv2's own interface, by simple_switch_CLI: how deep queues are and how fast
 they are served, in packets a second, and reading registers.
+
+BMv2 has no links either, what it sends is there at once. So it does not hold the fabric's own
+interfaces; a process of ours (cable.p4) does, and passes frames on as late as links make them.
+
+    BMv2 as leaf1 ── leaf1-eth3i ─ veth ─ leaf1-eth3o ── cables ── leaf1-eth3 ─ veth ─ spine1-eth1
 """
 
 from __future__ import annotations
@@ -30,8 +35,10 @@ from lab.outcome import SwitchCounts
 from lab.processes import last_line, stop
 from lab.program import BuiltProgram
 from lab.switches.base import Setting, Switches
+from lab.switches.hosted import Hosted, link_of
 from lab.tools import BMV2, BMV2_CLI
 from topologies import Node
+from topologies.mininet_topo import add_veths
 
 _FIRST_THRIFT_PORT = 9090
 _CPU_PORT = 510
@@ -40,6 +47,9 @@ _CLI_S = 30.0
 _QUEUE_PACKETS = 1 << 20  # the program's own limits are the limits
 _DATA_PRIORITIES = (0, LOSSLESS_PRIORITY)
 _HOLD_PORT = 256  # added to a port's number: see p4src/parking.p4
+_CABLE = Path(__file__).parent / "cable.p4"
+_OTHER_END = 256  # added to a port's number: see cable.p4
+_MTU = 9600  # of interfaces that are no link
 
 
 class Bmv2Switches(Switches):
@@ -57,9 +67,11 @@ class Bmv2Switches(Switches):
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._cables = Hosted("cables", setting.logs.parent)
 
     def start(self) -> str:
         """Start the processes."""
+        self._lay_cables()
         for number, switch in enumerate(self.setting.fabric.switches):
             with self._log(switch.name).open("wb") as log:
                 self._processes[switch.name] = subprocess.Popen(
@@ -84,7 +96,11 @@ class Bmv2Switches(Switches):
 
     def _words(self, number: int, switch: Node) -> list[str]:
         setting, target = self.setting, self.targets[number]
-        ports = (f"{port}@{name}" for port, name in setting.interfaces(switch).items())
+        links = setting.fabric.ports(switch)
+        ports = (
+            f"{port}@{_inner(switch, port) if port in links else name}"
+            for port, name in setting.interfaces(switch).items()
+        )
         return [
             *(BMV2, "--no-p4", "--device-id", str(target.device_id)),
             *(word for port in ports for word in ("-i", port)),
@@ -94,6 +110,33 @@ class Bmv2Switches(Switches):
             *("--", "--grpc-server-addr", target.address),
             *("--priority-queues", "8", "--cpu-port", str(_CPU_PORT)),
         ]
+
+    def _lay_cables(self) -> None:
+        """Let our process hold the fabric's interfaces, and others lead from there to BMv2."""
+        setting = self.setting
+        ends = [(switch, port) for switch in self._switches for port in self._ports()[switch.name]]
+        if any(port >= _OTHER_END for _, port in ends):
+            raise RunError(f"BMv2 switches can have no more than {_OTHER_END - 1} ports here")
+        add_veths(((_inner(*end), _outer(*end)) for end in ends), _MTU)
+        made = program.build(setting.logs.parent, _CABLE)
+        self._cables.start(
+            [
+                {
+                    "name": f"cables of {switch}",
+                    "device_id": 1,
+                    "grpc_address": "127.0.0.1:0",
+                    "program": str(made.json),
+                    "ports": {port: switch.interface(port) for port in ports}
+                    | {port | _OTHER_END: _outer(switch, port) for port in ports},
+                    "links": {port: link_of(setting.cable(switch, port)) for port in ports}
+                    if setting.cable
+                    else {},
+                }
+                for switch in self._switches
+                if (ports := self._ports()[switch.name])
+            ],
+            setting.dilation,
+        )
 
     def furnish(self) -> None:
         """Make queues as deep as may be needed, and as fast as the links."""
@@ -113,10 +156,11 @@ class Bmv2Switches(Switches):
             return 0
         bits = 8 * (self.setting.data_frame + WIRE_OVERHEAD)
         rate_bps = self.setting.cable(switch, port).rate_bps
-        return max(1, round(rate_bps / bits / self.setting.dilation))
+        return max(1, rate_bps // (bits * self.setting.dilation))  # never more than the cable takes
 
     def check(self) -> None:
         """Fail if a process is gone."""
+        self._cables.check()
         for name, process in self._processes.items():
             if process.poll() is not None:
                 raise RunError(
@@ -153,10 +197,10 @@ class Bmv2Switches(Switches):
         }
         answers = self._tell_all(
             {
-                switch: (
+                switch: [
                     f"register_read {PAUSE_TOTAL} {index[switch, port]}"
                     for port in self.setting.fabric.ports(switch)
-                )
+                ]
                 for switch in self._switches
             }
         )
@@ -172,6 +216,7 @@ class Bmv2Switches(Switches):
 
     def stop(self) -> None:
         """End the processes."""
+        self._cables.stop()
         for process in self._processes.values():
             process.terminate()
         for process in self._processes.values():
@@ -226,3 +271,13 @@ def _listens(address: str) -> bool:
     except OSError:
         return False
     return True
+
+
+def _inner(switch: Node, port: int) -> str:
+    """The interface that BMv2 holds."""
+    return f"{switch.interface(port)}i"
+
+
+def _outer(switch: Node, port: int) -> str:
+    """What it is connected to: a port of the cables."""
+    return f"{switch.interface(port)}o"

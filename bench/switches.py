@@ -1,0 +1,200 @@
+"""`closlab bench switches`: BMv2 beside our own switch, on the same scenarios.
+
+    closlab bench switches [CASE...] [--out DIR] [--repeat N]
+
+Every case runs on Mininet with either switch, each at the dilation that it can sustain, with the
+same controller, endpoints and plans. Times are the fabric's, so they compare. Without names, all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from lab import tools
+from lab.show import Stages
+
+TIME_TOLERANCE = 0.20
+_HELLO_DILATION = 4000  # without one, our switches would let it run as fast as hosts can
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A scenario to run on both."""
+
+    name: str
+    scenario: str
+    changes: tuple[str, ...] = ()
+    is_timed: bool = False  # completion times have to agree
+
+    def words(self, switch: str, out: Path) -> list[str]:
+        """The command line of its run."""
+        words = [sys.executable, "-c", "from lab.cli import main; main()", "run", self.scenario]
+        words += ["--switch", switch, "--out", str(out)]
+        if self.scenario == "hello" and switch == "soft":
+            words += ["--dilation", str(_HELLO_DILATION)]
+        return words + [word for change in self.changes for word in ("--set", change)]
+
+
+_NO_PFC = (
+    "pfc.enabled=false",
+    "traffic.bytes=500KB",
+    "transport={recovery: selective, rto_ns: 100us, retry_limit: 100}",
+)
+_ELEPHANTS = ("traffic.bytes=1MB", "buffer.bytes=16MB")
+CASES = (
+    Case("hello", "hello", is_timed=True),
+    Case("incast", "incast", is_timed=True),
+    Case("incast-no-pfc", "incast", _NO_PFC),
+    Case("incast-ecn", "incast", ("ecn={enabled: true, kmin: 20KB, kmax: 60KB}",)),
+    Case(
+        "incast-dcqcn",
+        "incast",
+        (
+            "ecn={enabled: true, kmin: 20KB, kmax: 200KB, pmax: 0.8}",
+            "buffer.bytes=4MB",
+            "transport={cc: dcqcn, dcqcn: conweave}",
+        ),
+    ),
+    Case("collision-ecmp", "hash-collision", _ELEPHANTS),
+    Case("collision-flowlet", "hash-collision", (*_ELEPHANTS, "lb.policy=flowlet")),
+    Case(
+        "collision-spray",
+        "hash-collision",
+        (*_ELEPHANTS, "lb.policy=spray", "transport.recovery=selective"),
+    ),
+    Case("ring", "allreduce-ring", is_timed=True),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a run showed, in words, figures left out."""
+
+    arrived: str
+    lost: str
+    paused: str
+    marked: str
+    uplinks: str
+
+    @classmethod
+    def of(cls, result: dict[str, Any]) -> Verdict:
+        """What a result says."""
+        reasons = sorted(result["drops"]["by_reason"])
+        failed = result["flows"]["failed"]
+        return cls(
+            arrived="all arrived" if not failed else "not all arrived",
+            lost=f"lost: {', '.join(reasons)}" if reasons else "nothing lost",
+            paused="paused" if result["pfc"]["xoff_frames"] else "never paused",
+            marked="marked" if result["ecn"]["marked_packets"] else "unmarked",
+            uplinks=f"{_idle_uplinks(result)} uplinks idle",
+        )
+
+    def __str__(self) -> str:
+        return ", ".join((self.arrived, self.lost, self.paused, self.marked, self.uplinks))
+
+
+def _idle_uplinks(result: dict[str, Any]) -> int:
+    """Uplinks that carried next to nothing: acknowledgements at most."""
+    uplinks = [
+        link["bytes"]
+        for link in result["links"]
+        if link["name"].startswith("leaf") and ">spine" in link["name"]
+    ]
+    return sum(carried < max(uplinks) / 20 for carried in uplinks)
+
+
+def completion_ns(result: dict[str, Any]) -> float | None:
+    """A job's time, or that of the slowest message; none if not everything arrived."""
+    if result["flows"]["failed"]:
+        return None
+    return float(result.get("jct_ns") or result["flows"]["fct_ns"]["max"])
+
+
+def measure(case: Case, switch: str, out: Path) -> dict[str, Any]:
+    """A case's result."""
+    out.mkdir(parents=True, exist_ok=True)
+    kept = out / "result.json"
+    kept.unlink(missing_ok=True)  # of an earlier measurement
+    done = subprocess.run(case.words(switch, out), capture_output=True, text=True, check=False)
+    if not kept.exists():
+        raise SystemExit(f"closlab: {case.name} on {switch}: {done.stderr.strip()[-500:]}")
+    result: dict[str, Any] = json.loads(kept.read_text())
+    return result
+
+
+def complaints(case: Case, ours: dict[str, Any], bmv2: dict[str, Any]) -> list[str]:
+    """In what two results contradict each other."""
+    found = []
+    if (a := Verdict.of(ours)) != (b := Verdict.of(bmv2)):
+        found.append(f"{a}; BMv2: {b}")
+    times = completion_ns(ours), completion_ns(bmv2)
+    if case.is_timed and times[0] and times[1]:
+        off = abs(times[1] / times[0] - 1)
+        if off > TIME_TOLERANCE:
+            found.append(f"times differ by {off:.0%}")
+    return found
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run cases on both switches and compare."""
+    parser = argparse.ArgumentParser(prog="closlab bench switches", description=__doc__)
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(c.name for c in CASES))
+    parser.add_argument("--out", type=Path, help="keep the runs here")
+    words = parser.parse_args(arguments)
+    unknown = set(words.cases) - {case.name for case in CASES}
+    if unknown:
+        parser.error(f"no case is called {', '.join(sorted(unknown))}")
+    tools.require_compiler()
+    tools.require_emulation()
+    tools.require_bmv2()
+    chosen = [case for case in CASES if not words.cases or case.name in words.cases]
+    with tempfile.TemporaryDirectory() as folder:
+        return _compare(chosen, words.out or Path(folder), Console())
+
+
+def _compare(cases: Iterable[Case], out: Path, console: Console) -> int:
+    table = Table(title="Our switch / BMv2", padding=(0, 0))
+    for heading in ("", "dilation", "time, us", "ratio", "drops", "XOFF", "held, us", "marks"):
+        table.add_column(heading, justify="left" if not heading else "right", no_wrap=True)
+    table.add_column("both", overflow="fold")
+    wrong = 0
+    for case in cases:
+        with Stages(console)(case.name):
+            ours, bmv2 = (
+                measure(case, switch, out / f"{case.name}-{switch}") for switch in ("soft", "bmv2")
+            )
+        found = complaints(case, ours, bmv2)
+        wrong += bool(found)
+        verdict = "; ".join(found) if found else str(Verdict.of(ours))
+        table.add_row(case.name, *_figures(ours, bmv2), verdict)
+    console.print(table)
+    return 1 if wrong else 0
+
+
+def _figures(*results: dict[str, Any]) -> list[str]:
+    times = [completion_ns(result) for result in results]
+    both = None not in times
+
+    def pair(values: Iterable[float]) -> str:
+        return " / ".join(f"{value:,.0f}" for value in values)
+
+    return [
+        pair(result["dilation"] for result in results),
+        pair((time or 0) / 1e3 for time in times) if both else "-",
+        f"{(times[1] or 0) / (times[0] or 1):.3f}" if both else "-",
+        pair(result["drops"]["total"] for result in results),
+        pair(result["pfc"]["xoff_frames"] for result in results),
+        pair(result["pfc"]["paused_ns"] / 1e3 for result in results),
+        pair(result["ecn"]["marked_packets"] for result in results),
+    ]
