@@ -1,6 +1,6 @@
 """`closlab bench switches`: BMv2 beside our own switch, on the same scenarios.
 
-    closlab bench switches [CASE...] [--out DIR] [--repeat N]
+    closlab bench switches [CASE...] [--out DIR]
 
 Every case runs on Mininet with either switch, each at the dilation that it can sustain, with the
 same controller, endpoints and plans. Times are the fabric's, so they compare. Without names, all.
@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
@@ -164,10 +165,10 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _compare(cases: Iterable[Case], out: Path, console: Console) -> int:
-    table = Table(title="Our switch / BMv2", padding=(0, 0))
+    table = Table(title="Our switch / BMv2", box=SIMPLE, padding=(0, 1, 0, 0))
     for heading in ("", "dilation", "time, us", "ratio", "drops", "XOFF", "held, us", "marks"):
         table.add_column(heading, justify="left" if not heading else "right", no_wrap=True)
-    table.add_column("both", overflow="fold")
+    verdicts = []
     wrong = 0
     for case in cases:
         with Stages(console)(case.name):
@@ -176,9 +177,10 @@ def _compare(cases: Iterable[Case], out: Path, console: Console) -> int:
             )
         found = complaints(case, ours, bmv2)
         wrong += bool(found)
-        verdict = "; ".join(found) if found else str(Verdict.of(ours))
-        table.add_row(case.name, *_figures(ours, bmv2), verdict)
+        verdicts.append(f"{case.name}: {'; '.join(found) or f'both: {Verdict.of(ours)}'}")
+        table.add_row(case.name, *_figures(ours, bmv2))
     console.print(table)
+    console.print(*verdicts, sep="\n", highlight=False)
     return 1 if wrong else 0
 
 
@@ -187,7 +189,7 @@ def _figures(*results: dict[str, Any]) -> list[str]:
     both = None not in times
 
     def pair(values: Iterable[float]) -> str:
-        return " / ".join(f"{value:,.0f}" for value in values)
+        return "/".join(f"{value:,.0f}" for value in values)
 
     return [
         pair(result["dilation"] for result in results),
