@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -57,11 +57,14 @@ CASES = (
     Case("hello", "hello", is_timed=True),
     Case("incast", "incast", is_timed=True),
     Case("incast-no-pfc", "incast", _NO_PFC),
-    Case("incast-ecn", "incast", ("ecn={enabled: true, kmin: 20KB, kmax: 60KB}",)),
+    Case(
+        "incast-ecn", "incast", ("traffic.bytes=1MB", "ecn={enabled: true, kmin: 20KB, kmax: 60KB}")
+    ),
     Case(
         "incast-dcqcn",
         "incast",
         (
+            "traffic.bytes=1MB",
             "ecn={enabled: true, kmin: 20KB, kmax: 200KB, pmax: 0.8}",
             "buffer.bytes=4MB",
             "transport={cc: dcqcn, dcqcn: conweave}",
@@ -74,6 +77,7 @@ CASES = (
         "hash-collision",
         (*_ELEPHANTS, "lb.policy=spray", "transport.recovery=selective"),
     ),
+    Case("int", "incast", ("traffic.bytes=500KB", "int.share=0.05")),
     Case("ring", "allreduce-ring", is_timed=True),
 )
 
@@ -87,6 +91,7 @@ class Verdict:
     paused: str
     marked: str
     uplinks: str
+    reported: str
 
     @classmethod
     def of(cls, result: dict[str, Any]) -> Verdict:
@@ -98,11 +103,12 @@ class Verdict:
             lost=f"lost: {', '.join(reasons)}" if reasons else "nothing lost",
             paused="paused" if result["pfc"]["xoff_frames"] else "never paused",
             marked="marked" if result["ecn"]["marked_packets"] else "unmarked",
-            uplinks=f"{_idle_uplinks(result)} uplinks idle",
+            uplinks="uplinks idle" if _idle_uplinks(result) else "all uplinks used",
+            reported="hops reported" if result.get("telemetry") else "",
         )
 
     def __str__(self) -> str:
-        return ", ".join((self.arrived, self.lost, self.paused, self.marked, self.uplinks))
+        return ", ".join(word for word in astuple(self) if word)
 
 
 def _idle_uplinks(result: dict[str, Any]) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from bench import switches
 from lab import tools
 from lab.errors import MissingTool
 from switch.shims import write_shims
@@ -73,3 +74,20 @@ def test_whatever_has_its_command_line_can_take_its_place(tmp_path: Path) -> Non
     assert result["flows"] == result["flows"] | {"count": 2, "completed": 2, "failed": 0}
     assert result["drops"]["total"] == 0
     assert all("max_queue_bytes" not in link for link in result["links"])
+
+
+def timed_as(result: dict[str, Any], reference: dict[str, Any]) -> bool:
+    """Whether a run took as long as another, within a fifth."""
+    times = [switches.completion_ns(one) for one in (result, reference)]
+    return None not in times and abs((times[0] or 0) / (times[1] or 1) - 1) <= 0.20
+
+
+@needs_bmv2
+@pytest.mark.parametrize("case", switches.CASES, ids=lambda case: case.name)
+def test_bmv2_comes_to_the_same_verdict(case: switches.Case, tmp_path: Path) -> None:
+    """As our switch in the simulator, which no neighbour on the machine can disturb."""
+    ours = run("sim", case.scenario, tmp_path / "ours", case.changes)
+    bmv2 = run("mininet", case.scenario, tmp_path / "bmv2", case.changes)
+    assert switches.Verdict.of(bmv2) == switches.Verdict.of(ours)
+    if case.is_timed:
+        assert timed_as(bmv2, ours)
