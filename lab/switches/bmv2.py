@@ -41,6 +41,7 @@ from topologies import Node
 from topologies.mininet_topo import add_veths
 
 _FIRST_THRIFT_PORT = 9090
+_FIRST_NOTIFICATION_PORT = 10090
 _CPU_PORT = 510
 _START_S = 30.0
 _CLI_S = 30.0
@@ -105,6 +106,8 @@ class Bmv2Switches(Switches):
             *(BMV2, "--no-p4", "--device-id", str(target.device_id)),
             *(word for port in ports for word in ("-i", port)),
             *("--thrift-port", str(_FIRST_THRIFT_PORT + number)),
+            # Of no use here; by default a file in /tmp that stays behind.
+            *("--notifications-addr", f"tcp://127.0.0.1:{_FIRST_NOTIFICATION_PORT + number}"),
             *("--log-console", "--log-level", "warn"),
             *(("--pcap", str(setting.pcaps)) if setting.pcaps else ()),
             *("--", "--grpc-server-addr", target.address),
