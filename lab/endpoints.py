@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from lab.emulation import Emulation
 from lab.errors import RunError
 from lab.experiment import Experiment
 from lab.faults import Reroute, Turn, events_of
+from lab.losses import lost_frames
 from lab.outcome import INTERRUPTION, Fidelity, Glance, Outcome
 from lab.quantity import duration
 from lab.show import Stage, Stages
@@ -56,20 +58,24 @@ def run(
         raise RunError(f"an endpoint failed: {error}") from None
     timeline = _timeline(experiment, reports)
     notes = emulation.switches.watch.notes(course.epoch_ns, dilation)
+    switches = {switch: counts.since(before[switch]) for switch, counts in after.items()}
+    endpoints = {
+        host: report.counters
+        | {f"paused_{LOSSLESS_PRIORITY}_ns": report.paused_ns.get(LOSSLESS_PRIORITY, 0)}
+        for host, report in reports.items()
+    }
     late_ns = max(report.lateness.p99_ns for report in reports.values())
+    is_whole = ended is None and not experiment.scenario.faults
+    lost = lost_frames(experiment.fabric, switches, endpoints) if is_whole else {}
     return Outcome(
         timeline=timeline,
-        switches={switch: counts.since(before[switch]) for switch, counts in after.items()},
-        endpoints={
-            host: report.counters
-            | {f"paused_{LOSSLESS_PRIORITY}_ns": report.paused_ns.get(LOSSLESS_PRIORITY, 0)}
-            for host, report in reports.items()
-        },
+        switches=switches,
+        endpoints=endpoints,
         end_ns=timeline.finish_ns if ended is None else course.now_ns,
         dilation=dilation,
         max_queue_bytes=longest_queues(notes),
         notes=notes,
-        fidelity=_fidelity(experiment, late_ns, dilation),
+        fidelity=_fidelity(experiment, late_ns, lost, dilation),
         ended=ended,
     )
 
@@ -201,17 +207,26 @@ def _timeline(experiment: Experiment, reports: dict[Node, EndpointReport]) -> Ti
     return Timeline.gather(len(experiment.schedule), starts, ends)
 
 
-def _fidelity(experiment: Experiment, late_ns: int, dilation: int) -> Fidelity:
-    """A run is believed if hosts were seldom later than a packet takes to cross a link."""
+def _fidelity(
+    experiment: Experiment, late_ns: int, lost: Mapping[str, int], dilation: int
+) -> Fidelity:
+    """A run is believed if hosts were seldom later than a packet takes to cross a link.
+
+    And if nothing was lost but what the fabric program dropped.
+    """
     most_ns = experiment.settings.host_link.delay_ns + experiment.scenario.link.mtu * 8 // max(
         1, experiment.settings.host_link.rate_bps // 10**9
     )
-    if late_ns <= most_ns:
+    slower = max(2 if lost else 1, -(-late_ns // most_ns))
+    if slower == 1:
         return Fidelity(late_p99_ns=late_ns)
-    wanted = dilation * -(-late_ns // most_ns)
+    what = [f"hosts woke {late_ns:,} ns late"] if late_ns > most_ns else []
+    if lost:
+        where = ", ".join(sorted(lost))
+        what.append(f"{sum(lost.values()):,} frames were lost between processes ({where})")
     return Fidelity(
         late_ns,
         ok=False,
-        note=f"the machine could not keep up: hosts woke {late_ns:,} ns late. "
-        f"Let others finish, or slow time down further: --dilation {wanted}",
+        note=f"the machine could not keep up: {' and '.join(what)}. "
+        f"Let others finish, or slow time down further: --dilation {dilation * slower}",
     )

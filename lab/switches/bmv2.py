@@ -56,7 +56,7 @@ _MTU = 9600  # of interfaces that are no link
 class Bmv2Switches(Switches):
     """One process for each switch."""
 
-    PACKETS_PER_S = 1_500
+    PACKETS_PER_S = 1_200
     CONTROL_QUEUE = 0
     REAL_TICK_NS = 1000
 

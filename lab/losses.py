@@ -1,0 +1,43 @@
+"""Frames that were lost where nothing counts: between a process that sent and one that receives.
+
+A machine that gives processes their turn too late lets their sockets overflow. What left one end of
+a cable and did not arrive at the other says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from lab.outcome import SwitchCounts
+from topologies import Fabric, Node, NodeKind
+
+Ends = tuple[Node, int]
+
+
+def lost_frames(
+    fabric: Fabric,
+    switches: Mapping[Node, SwitchCounts],
+    endpoints: Mapping[Node, Mapping[str, int]],
+) -> dict[str, int]:
+    """By direction of a link, in a fabric whose links were up all the time."""
+
+    def sent(node: Node, port: int) -> int:
+        if node.kind is NodeKind.HOST:
+            return endpoints[node]["tx_packets"]
+        counts = switches[node].port(port)
+        return counts.sent.packets + counts.xoff_sent + counts.xon_sent
+
+    def received(node: Node, port: int) -> int:
+        if node.kind is NodeKind.HOST:
+            return endpoints[node]["rx_packets"]
+        return switches[node].port(port).received.packets
+
+    losses = {f"{src[0]}>{dst[0]}": sent(*src) - received(*dst) for src, dst in _directions(fabric)}
+    return {name: frames for name, frames in losses.items() if frames > 0}
+
+
+def _directions(fabric: Fabric) -> Iterator[tuple[Ends, Ends]]:
+    for link in fabric.links:
+        a, b = (link.a, link.a_port), (link.b, link.b_port)
+        yield a, b
+        yield b, a
