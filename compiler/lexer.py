@@ -87,14 +87,17 @@ SOFT_KEYWORDS = frozenset(
     }
 )
 
+# An annotation's only argument may go on for lines.
+LONG_STRING = r'(?<=\()"(?:\\.|[^"\\])*"(?=\s*\))'
+
 _SCAN = re.compile(
-    r"""
+    rf"""
     (?P<space>\s+)
   | (?P<name>[A-Za-z_]\w*)
   | (?P<number>\d\w*)
-  | (?P<string>"(?:\\.|[^"\\\n])*")
+  | (?P<string>"(?:\\.|[^"\\\n])*"|{LONG_STRING})
   | (?P<op>\|\+\|=|\|-\|=|<<=|&&&|\|\+\||\|-\||\.\.\.|\.\.|\+\+|<<|&&|\|\||==|!=|<=|>=
-      | \+=|-=|\*=|/=|%=|&=|\|=|\^=|[-+*/%&|^~!<>=(){}\[\];:,.?@\#])
+      | \+=|-=|\*=|/=|%=|&=|\|=|\^=|[-+*/%&|^~!<>=(){{}}\[\];:,.?@\#])
   | (?P<bad>.)
     """,
     re.VERBOSE | re.DOTALL | re.ASCII,

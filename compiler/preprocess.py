@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from compiler.diagnostics import Diagnostic, Diagnostics
+from compiler.lexer import LONG_STRING
 from compiler.source import Line, Position, Text
 
 INCLUDE_DIR = Path(__file__).parent / "p4include"
@@ -24,7 +25,7 @@ MAX_OUTPUT = 1 << 25
 _TOKEN = re.compile(
     r'"(?:\\.|[^"\\\n])*"?|[A-Za-z_]\w*|\d[\w]*|\s+|##|&&|\|\||==|!=|<=|>=|<<|>>|.', re.DOTALL
 )
-_COMMENT_OR_STRING = re.compile(r'"(?:\\.|[^"\\\n])*"?|//[^\n]*|/\*', re.DOTALL)
+_COMMENT_OR_STRING = re.compile(LONG_STRING + r'|"(?:\\.|[^"\\\n])*"?|//[^\n]*|/\*', re.DOTALL)
 _DIRECTIVE = re.compile(r"\s*#\s*(\w*)\s*(.*)", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
@@ -69,7 +70,7 @@ class Preprocessor:
     def run(self, path: Path, name: str | None = None) -> Text:
         """Preprocess a file."""
         try:
-            content = path.read_bytes().decode("utf-8", "replace")
+            content = path.read_bytes().decode("utf-8-sig", "replace")
         except OSError as error:
             self._error(
                 "cannot-read", None, f"cannot read {path}: {error.strerror}", "check the path"
@@ -259,7 +260,7 @@ class Preprocessor:
             target = place / wanted
             try:
                 if target.is_file():
-                    content = target.read_bytes().decode("utf-8", "replace")
+                    content = target.read_bytes().decode("utf-8-sig", "replace")
                     self._file(content, str(target), target, depth + 1)
                     return
             except (OSError, ValueError):

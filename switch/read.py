@@ -186,7 +186,7 @@ class _Reader:
         for at in self.section("header_unions"):
             kind = at["union_type"].text()
             ids = list(at["header_ids"].items())
-            if len(ids) != len(kinds.get(kind, ())):
+            if kind not in kinds or len(ids) != len(kinds[kind]):
                 raise at.fail(f"it does not have the members of union type {kind!r}")
             members = zip(kinds[kind], (by_id_or_fail(by_id, i).name for i in ids), strict=True)
             union = Union(at["name"].text(), tuple(members))
@@ -605,8 +605,7 @@ class _Reader:
     def key(self, at: At) -> Key:
         target_at = at["target"]
         if at["match_type"].text() == "valid":
-            header = target_at.value[0] if isinstance(target_at.value, list) else target_at.value
-            header_at = At(header, target_at.path)
+            header_at = target_at.pair()[0] if isinstance(target_at.value, list) else target_at
             target = FieldRef(self.named(header_at, self.headers, "header"), VALID_FIELD)
         else:
             target = self.field_ref(target_at)

@@ -339,7 +339,8 @@ class StfRunner:
         unique = list(dict.fromkeys(names))
         exact = {i for n, i in unique if n in (name, name + "$")}
         ends = {i for n, i in unique if n.endswith(("." + name, "." + name + "$"))}
-        found = exact or ends
+        starts = {i for n, i in unique if name.endswith("." + n)}  # of what the source calls hdr.x
+        found = exact or ends or starts
         if len(found) != 1:
             known = ", ".join(k.name for k in table.keys)
             problem = "is ambiguous" if found else "is no key"

@@ -38,6 +38,8 @@ def expand(folder: Path, text: str, **files: str) -> list[str]:
         ("#if (0x10 | 0b1) == 17\na\n#endif", ["a"]),
         ("#if NOT_DEFINED\na\n#endif\nb", ["b"]),
         ("#pragma anything\na", ["a"]),
+        ("\ufeff#define A 1\r\nA", ["1"]),
+        ('@a("x // y\n  /* z */") b // c', ['@a("x // y', '/* z */") b']),
     ],
 )
 def test_expansion(tmp_path: Path, text: str, lines: list[str]) -> None:

@@ -66,6 +66,10 @@ def test_strings_keep_their_escapes() -> None:
     assert tokens(r'"a \" b" c') == [("string", r'"a \" b"'), ("name", "c")]
 
 
+def test_an_annotations_string_may_go_on_for_lines() -> None:
+    assert tokens('@a("b\nc")')[3] == ("string", '"b\nc"')
+
+
 def test_spans_point_at_the_text() -> None:
     text = "  abc   = 12 ;"
     found = tokenize(text, Diagnostics())

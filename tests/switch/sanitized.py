@@ -1,4 +1,4 @@
-"""Random and mutated frames, and random control, under AddressSanitizer and UBSan.
+"""Packet tests, random and mutated frames, and random control, under AddressSanitizer and UBSan.
 
     python -m tests.switch.sanitized FRAMES SEED [PROGRAM.p4 ...]
 
@@ -62,6 +62,18 @@ def seeds_of(path: Path) -> list[bytes]:
     return [bytes.fromhex(f) for f in found if len(f) % 2 == 0] + [bytes(64), b"\xff" * 300]
 
 
+def play_tests(path: Path) -> None:
+    """Run a program's own packet tests."""
+    from compiler import compile_program
+    from switch.stf import report, run_stf
+    from tests.test_packets import program_of
+
+    for test in path.parent.glob(f"{path.stem}*.stf"):
+        if program_of(test) == path:
+            result = run_stf(compile_program(path).json, test)
+            assert result.passed, "\n".join(report(result))
+
+
 def fuzz(path: Path, frames: int, seed: int) -> int:
     """Feed one program; returns how many frames left it."""
     from compiler.driver import compile_program
@@ -99,8 +111,11 @@ def main(argv: list[str]) -> int:
     frames, seed = int(argv[0]), int(argv[1])
     paths = [Path(a) for a in argv[2:]] or sorted(P4.rglob("*.p4"))
     each = -(-frames // len(paths))
-    sent = sum(fuzz(path, each, seed) for path in paths)
-    print(f"{each * len(paths)} frames through {len(paths)} programs, {sent} came out")
+    sent = 0
+    for number, path in enumerate(paths, 1):
+        play_tests(path)
+        sent += fuzz(path, each, seed)
+        print(f"{number * each} frames through {number} programs, {sent} came out", flush=True)
     return 0
 
 

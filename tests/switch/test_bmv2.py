@@ -75,6 +75,16 @@ def test_a_good_one() -> None:
             ["0x1"],
             "action 'act' takes 0 arguments, found 1",
         ),
+        (
+            ("pipelines", 0, "tables", 0, "key"),
+            [{"match_type": "valid", "target": []}],
+            "key[0].target: expected two elements, found 0",
+        ),
+        (
+            ("header_unions",),
+            [{"name": "u", "id": 0, "union_type": "x", "header_ids": []}],
+            "$.header_unions[0]: it does not have the members of union type 'x'",
+        ),
         (("extern_instances",), [{"type": "magic"}], "extern 'magic' is not part of v1model"),
     ],
 )
