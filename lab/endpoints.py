@@ -6,13 +6,15 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from controller.settings import LOSSLESS_PRIORITY
 from lab.emulation import Emulation
 from lab.errors import RunError
 from lab.experiment import Experiment
-from lab.faults import Reroute, Turn, events_of
+from lab.faults import Replan, Turn, events_of
 from lab.losses import lost_frames
 from lab.outcome import INTERRUPTION, Fidelity, Glance, Outcome
 from lab.quantity import duration
@@ -190,8 +192,8 @@ class _Course:
             match self._events.popleft():
                 case Turn(link=link, is_up=is_up):
                     self._emulation.set_up(link, is_up=is_up)
-                case Reroute(dead=dead):
-                    self._emulation.install_routes(dead=dead)
+                case Replan(losses=losses, dead=dead):
+                    self._emulation.change(partial(replace, losses=losses), dead=dead)
 
 
 def _timeline(experiment: Experiment, reports: dict[Node, EndpointReport]) -> Timeline:

@@ -192,10 +192,12 @@ class Fault(_Section):
 
     at_ns: DurationNs = Field(ge=0)
     """When; a cable that dies at 0 was dead before, and routes lead round it from the start."""
-    action: Literal["down", "up", "storm"]
-    """A link goes down, or up again, or a host's adapter sends nothing but pause frames."""
+    action: Literal["down", "up", "lose", "storm"]
+    """A link goes down, or up again, or loses packets; or a host's adapter pauses whoever sends."""
     link: str | None = None
-    """Which link goes down or up, such as leaf1-spine2."""
+    """Which link goes down or up or loses packets, such as leaf1-spine2."""
+    rate: float | None = Field(default=None, ge=0, le=1)
+    """The probability that a packet on the link is lost, both ways."""
     host: str | None = None
     """Which host storms."""
     for_ns: DurationNs | None = Field(default=None, ge=1)
@@ -206,6 +208,8 @@ class Fault(_Section):
         wanted, other = ("host", "link") if self.action == "storm" else ("link", "host")
         if getattr(self, wanted) is None or getattr(self, other) is not None:
             raise ValueError(f"{self.action} happens to a {wanted}: name that, and no {other}")
+        if (self.rate is not None) != (self.action == "lose"):
+            raise ValueError("rate is how much a link loses: give it with lose, and only there")
         if self.action == "storm" and self.for_ns is None:
             raise ValueError("say how long the storm lasts: for_ns")
         if self.action == "up" and self.for_ns is not None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from controller import Buffer, Ecn, LinkSpec, LoadBalancing, Loss, Pfc, Settings, Telemetry
 from controller.settings import LOSSLESS_PRIORITY
 from lab.scenario import Scenario
 from lab.telemetry import REPORT_PORT
-from topologies import Fabric, NodeKind
+from topologies import Fabric
 from traffic.endpoint import EndpointConfig
 
 DATA_HEADERS_BYTES = 14 + 20 + 8 + 12 + 4  # of a data packet: Ethernet to BTH, and the ICRC
@@ -41,7 +44,7 @@ def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0
             report_port=REPORT_PORT if scenario.telemetry.share else None,
             by_hosts=scenario.transport.cc == "hpcc",
         ),
-        losses=_losses(scenario, fabric),
+        losses=losses_of(scenario, fabric),
         tenants={
             host: number
             for number, hosts in enumerate(scenario.tenants.values(), 1)
@@ -55,23 +58,29 @@ def _or(given: float | None, usual: int, unit: int = 1) -> int:
     return usual if given is None else round(given * unit)
 
 
-def _losses(scenario: Scenario, fabric: Fabric) -> tuple[Loss, ...]:
-    """Where data packets are lost: where they arrive, or, if that is a host, where they leave."""
+def losses_of(
+    scenario: Scenario, fabric: Fabric, rates: Mapping[str, float] = MappingProxyType({})
+) -> tuple[Loss, ...]:
+    """Where data packets are lost: where they arrive, or, if that is a host, where they leave.
+
+    ``rates`` are those of links that lose more, or less, than they usually do.
+    """
     loss = scenario.loss
-    if not loss.rate:
-        return ()
+    named = dict.fromkeys(loss.links, loss.rate) | dict(rates)
     made = []
     for link in fabric.links:
-        is_last = link.a.kind is NodeKind.HOST
-        if link.name not in loss.links and (loss.links or not is_last):
+        is_last = not link.joins_switches
+        usual = loss.rate if is_last and not loss.links else 0.0
+        rate = named.get(link.name, 0.0) or usual
+        if not rate:
             continue
         made.append(
-            Loss(link.b.name, link.b_port, loss.rate, received=False, priority=LOSSLESS_PRIORITY)
+            Loss(link.b.name, link.b_port, rate, received=False, priority=LOSSLESS_PRIORITY)
             if is_last
-            else Loss(link.a.name, link.a_port, loss.rate, priority=LOSSLESS_PRIORITY)
+            else Loss(link.a.name, link.a_port, rate, priority=LOSSLESS_PRIORITY)
         )
-        if loss.links:
-            made.append(Loss(link.b.name, link.b_port, loss.rate, priority=LOSSLESS_PRIORITY))
+        if named.get(link.name):
+            made.append(Loss(link.b.name, link.b_port, rate, priority=LOSSLESS_PRIORITY))
     return tuple(made)
 
 

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Collection
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 from controller import plans_of
-from controller.routes import Cable
 from lab import program
 from lab.engines import RunOptions
 from lab.errors import RunError
 from lab.experiment import Experiment
-from lab.faults import Reroute, Turn, events_of
+from lab.faults import Replan, Turn, events_of
 from lab.outcome import INTERRUPTION, Glance, Outcome
 from lab.show import Stage, Stages
 from lab.sim import SimulatedSwitches, Simulation, SimulationError
@@ -149,11 +147,12 @@ class _Course:
             match self._events.popleft():
                 case Turn(link=link, is_up=is_up):
                     self._simulation.set_up(link, is_up=is_up)
-                case Reroute(dead=dead):
-                    self._reroute(dead)
+                case Replan() as news:
+                    self._replan(news)
 
-    def _reroute(self, dead: Collection[Cable]) -> None:
-        plans = plans_of(self._experiment.fabric, self._experiment.settings, dead)
+    def _replan(self, news: Replan) -> None:
+        settings = replace(self._experiment.settings, losses=news.losses)
+        plans = plans_of(self._experiment.fabric, settings, news.dead)
         for switch in self._experiment.fabric.switches:
             self._switches.install(switch, plans[switch.name])
 

@@ -7,7 +7,7 @@ from scapy.utils import rdpcap
 
 from controller.routes import cable
 from lab import scenario
-from lab.faults import Reroute, Turn, events_of
+from lab.faults import Replan, Turn, events_of
 from tests.lab.simulated import simulate
 
 MAC_CONTROL_PFC = bytes.fromhex("88080101")
@@ -24,9 +24,10 @@ def story(*faults: str, **changes: Any) -> list[tuple[int, str]]:
         match event:
             case Turn(at_ns=at_ns, link=link, is_up=is_up):
                 told.append((at_ns, f"{link.name} {'up' if is_up else 'down'}"))
-            case Reroute(at_ns=at_ns, dead=dead):
+            case Replan(at_ns=at_ns, dead=dead, losses=losses):
                 names = sorted(link.name for link in fabric.links if cable(link.a, link.b) in dead)
-                told.append((at_ns, f"round {' and '.join(names) or 'nothing'}"))
+                rates = "".join(f", {loss.switch} loses {loss.share:.0%}" for loss in losses)
+                told.append((at_ns, f"round {' and '.join(names) or 'nothing'}{rates}"))
     return told
 
 
@@ -63,6 +64,33 @@ def test_several_at_once_are_one_repair_and_what_was_dead_is_known_at_once() -> 
 
 def test_nobody_is_led_round_a_hosts_only_cable() -> None:
     assert story(DOWN.format(at=5, link="h1-leaf1"), reroute_ns=1) == [(5, "h1-leaf1 down")]
+
+
+def test_a_link_loses_packets_for_a_while() -> None:
+    """Both ways, beside what is usual, and not at the price of what is known to be dead."""
+    lose = "{at_ns: 30, action: lose, link: leaf1-spine2, rate: 0.5, for_ns: 100}"
+    down = DOWN.format(at=10, link="leaf2-spine1")
+    assert story(lose, down, reroute_ns=50) == [
+        (10, "leaf2-spine1 down"),
+        (30, "round nothing, leaf1 loses 50%, spine2 loses 50%"),
+        (60, "round leaf2-spine1, leaf1 loses 50%, spine2 loses 50%"),
+        (130, "round leaf2-spine1"),
+    ]
+    usual = {"loss.rate": 0.25, "loss.links": "[leaf1-spine2]"}
+    assert story(lose, **usual) == [
+        (30, "round nothing, leaf1 loses 50%, spine2 loses 50%"),
+        (130, "round nothing, leaf1 loses 25%, spine2 loses 25%"),
+    ]
+
+
+def test_what_is_lost_meanwhile_is_sent_again(tmp_path: Any) -> None:
+    lose = "faults=[{at_ns: 100us, action: lose, link: h1-leaf1, rate: 0.2, for_ns: 100us}]"
+    result = simulate("lossy-link", lose, "loss.rate=0", out=tmp_path).result
+    assert result.flows.failed == 0
+    # 100 us at 100 Gb/s are some 300 packets each way, and go-back-n sends in bursts.
+    assert 5 < result.drops.by_reason["injected_loss"] < 150
+    assert set(result.drops.by_reason) == {"injected_loss"}
+    assert result.drops.by_switch == {"leaf1": result.drops.total}
 
 
 def test_a_link_that_flaps_carries_again(tmp_path: Any) -> None:

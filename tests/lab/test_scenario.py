@@ -67,6 +67,11 @@ def test_sizes(written: str, size: int) -> None:
         ("pfc-storm", ("faults.0.link=leaf1-spine1",), "storm happens to a host"),
         ("hello", ("faults=[{at_ns: 0, action: storm, host: h1}]",), "say how long"),
         ("hello", ("faults=[{at_ns: 0, action: down}]",), "down happens to a link"),
+        (
+            "hello",
+            ("faults=[{at_ns: 0, action: lose, link: leaf1-spine1}]",),
+            "rate is how much a link loses",
+        ),
     ],
 )
 def test_a_mistake_is_named(name: str, changes: tuple[str, ...], complaint: str) -> None:
