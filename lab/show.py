@@ -10,11 +10,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Table
 
-from lab.quantity import duration
+from lab.quantity import duration, size
 from lab.result import LinkUse, Percentiles, Result
 from topologies import Fabric, Node, NodeKind
 
-_BAR_WIDTH = 20
+_BAR_WIDTH = 14
 
 
 class Stages:
@@ -80,35 +80,47 @@ def result_tables(console: Console, fabric: Fabric, result: Result) -> None:
 
 
 def _link_table(fabric: Fabric, result: Result) -> Table:
-    """Packets by link and direction; beside a leaf's uplinks, how they share its traffic."""
+    """What became of each link; beside a leaf's uplinks, how they share its traffic."""
     uses = {use.name: use for use in result.links}
-    table = Table(title="Packets by link", title_justify="left")
-    table.add_column("link")
-    table.add_column("up", justify="right")
-    table.add_column("down", justify="right")
-    table.add_column("share of the leaf's upward packets")
+    table = Table(title="Links: what they carried, longest queue, time paused", title_justify="left")
+    table.add_column("link", no_wrap=True)
+    for heading in ("up", "down", "queue", "paused"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("of its leaf's bytes", no_wrap=True)
     for link in sorted(fabric.links, key=lambda link: (link.a, link.b)):
-        up, down = uses[f"{link.a}>{link.b}"], uses[f"{link.b}>{link.a}"]
+        names = f"{link.a}>{link.b}", f"{link.b}>{link.a}"
+        up, down = (uses[name] for name in names)
+        longest = max(up.max_queue_bytes or 0, down.max_queue_bytes or 0)
+        paused_ns = sum(
+            result.pfc.by_link[name].paused_ns for name in names if name in result.pfc.by_link
+        )
         share = ""
         if link.b.kind is NodeKind.SPINE:
-            share = _share_bar(up.packets, _sent_up(fabric, link.a, uses))
-        table.add_row(link.name, str(up.packets), str(down.packets), share)
+            share = _share_bar(up.bytes, _sent_up(fabric, link.a, uses))
+        table.add_row(
+            link.name,
+            size(up.bytes),
+            size(down.bytes),
+            size(longest) if longest else "",
+            duration(paused_ns) if paused_ns else "",
+            share,
+        )
     return table
 
 
 def _sent_up(fabric: Fabric, leaf: Node, uses: dict[str, LinkUse]) -> int:
     return sum(
-        uses[f"{leaf}>{link.b}"].packets
+        uses[f"{leaf}>{link.b}"].bytes
         for link in fabric.links
         if link.a == leaf and link.b.kind is NodeKind.SPINE
     )
 
 
-def _share_bar(packets: int, total: int) -> str:
+def _share_bar(sent: int, total: int) -> str:
     if total == 0:
         return ""
-    filled = round(_BAR_WIDTH * packets / total)
-    return f"{'█' * filled}{'░' * (_BAR_WIDTH - filled)} {100 * packets / total:3.0f} %"
+    filled = round(_BAR_WIDTH * sent / total)
+    return f"{'█' * filled}{'░' * (_BAR_WIDTH - filled)} {100 * sent / total:3.0f} %"
 
 
 def _summary(result: Result) -> str:

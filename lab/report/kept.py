@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
@@ -17,7 +17,7 @@ from lab.outcome import Note
 from lab.result import SCHEMA, Result
 from topologies import Fabric
 
-Row = TypeVar("Row")
+Row = TypeVar("Row", bound=NamedTuple)
 
 
 class KeptFlow(NamedTuple):
@@ -26,7 +26,7 @@ class KeptFlow(NamedTuple):
     src: str
     dst: str
     bytes: int
-    start_ns: int
+    start_ns: int | None  # None: it never began
     fct_ns: int | None  # None: not all of it arrived
 
 
@@ -92,9 +92,9 @@ def read_run(folder: Path) -> KeptRun:
     return KeptRun(
         folder,
         result,
-        tuple(_rows(folder / "flows.csv", _flow)),
-        tuple(_rows(folder / "work.csv", _work)),
-        tuple(_rows(folder / "timeseries.csv", _note)),
+        tuple(_rows(folder / "flows.csv", KeptFlow)),
+        tuple(_rows(folder / "work.csv", KeptWork)),
+        tuple(_rows(folder / "timeseries.csv", Note)),
     )
 
 
@@ -128,27 +128,32 @@ def _unreadable(path: Path, why: str) -> LabError:
     )
 
 
-def _rows(path: Path, read: Callable[[dict[str, str]], Row]) -> Iterator[Row]:
-    """The lines of a file that a run need not have."""
+def _rows(path: Path, kind: type[Row]) -> Iterator[Row]:
+    """The lines of a file that a run need not have, by the names of its columns."""
     if not path.exists():
         return
-    for number, row in enumerate(csv.DictReader(_text(path).splitlines()), 2):
+    rows = csv.reader(_text(path).splitlines())
+    head = next(rows, [])
+    try:
+        columns = [(head.index(name), _READERS.get(name, int)) for name in kind._fields]
+    except ValueError as error:
+        raise _unreadable(path, f"its first line lacks a column: {error}") from None
+    for number, row in enumerate(rows, 2):
         try:
-            yield read(row)
-        except (KeyError, ValueError, TypeError) as error:
-            raise _unreadable(path, f"line {number}: {error!r}") from None
+            yield kind(*(read(row[at]) for at, read in columns))
+        except (ValueError, IndexError):
+            raise _unreadable(path, f"line {number} is not understood: {','.join(row)}") from None
 
 
-def _flow(row: dict[str, str]) -> KeptFlow:
-    fct_ns = int(row["fct_ns"]) if row["fct_ns"] else None
-    start_ns = int(row["start_ns"]) if row["start_ns"] else 0
-    return KeptFlow(row["src"], row["dst"], int(row["bytes"]), start_ns, fct_ns)
+def _int_or_none(text: str) -> int | None:
+    return int(text) if text else None
 
 
-def _work(row: dict[str, str]) -> KeptWork:
-    return KeptWork(row["host"], int(row["start_ns"]), int(row["end_ns"]))
-
-
-def _note(row: dict[str, str]) -> Note:
-    numbers = {name: int(row[name]) for name in Note._fields if name != "link"}
-    return Note(link=row["link"], **numbers)
+_READERS: dict[str, Callable[[str], Any]] = {
+    "src": str,
+    "dst": str,
+    "host": str,
+    "link": str,
+    "start_ns": _int_or_none,
+    "fct_ns": _int_or_none,
+}

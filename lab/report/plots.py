@@ -350,7 +350,7 @@ def ranks(run: KeptRun, limits: Limits) -> Drawing | None:
     hosts = [str(host) for host in fabric.hosts]
     sending: dict[str, list[tuple[int, int]]] = {}
     for flow in run.flows:
-        if flow.fct_ns is not None:
+        if flow.start_ns is not None and flow.fct_ns is not None:
             sending.setdefault(flow.src, []).append((flow.start_ns, flow.start_ns + flow.fct_ns))
     working: dict[str, list[tuple[int, int]]] = {}
     for work in run.work:

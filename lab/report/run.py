@@ -30,6 +30,7 @@ _FIRST = (  # what one looks at first
     "flows.fct_ns.p50",
 )
 _MOST_FIRST = 6
+_MOST_LINKS = 512  # whose figures are told
 
 
 def write_report(folder: Path) -> Path:
@@ -55,7 +56,10 @@ def _body(run: KeptRun) -> Iterator[str]:
     if result.parts:
         yield page.heading(2, "The parts of the traffic")
         yield _parts_table(result.parts)
-    yield page.folded("Every link", links_table(run))
+    is_whole = len(result.links) <= _MOST_LINKS
+    yield page.folded(
+        "Every link" if is_whole else f"The {_MOST_LINKS} busiest links", links_table(run)
+    )
     yield page.folded("The scenario", scenario_text(run))
     yield footer(run)
 
@@ -124,10 +128,13 @@ def _parts_table(parts: Mapping[str, Flows]) -> str:
 
 
 def links_table(run: KeptRun) -> str:
-    """All directions of all links."""
+    """All directions of all links; of very many the busiest."""
     by_link = run.result.pfc.by_link
     rows: list[Sequence[str]] = []
-    for use in run.result.links:
+    links = run.result.links
+    if len(links) > _MOST_LINKS:
+        links = tuple(sorted(links, key=lambda use: -use.utilisation)[:_MOST_LINKS])
+    for use in links:
         pause = by_link.get(use.name)
         rows.append(
             (

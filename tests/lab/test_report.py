@@ -210,8 +210,16 @@ def test_run_and_list_tell_machines(tmp_path: Path) -> None:
         ("result.json", "{", "result.json cannot be read"),
         ("result.json", '{"schema": "other/9"}', "its schema is not closlab.result/1"),
         ("result.json", '{"schema": "closlab.result/1"}', "scenario: Field required"),
-        ("timeseries.csv", "time_ns,link\n1,a>b\n", "timeseries.csv cannot be read: line 2"),
-        ("flows.csv", "src,dst,bytes,start_ns,fct_ns\nh1,h2,many,0,\n", "flows.csv cannot be"),
+        (
+            "timeseries.csv",
+            "time_ns,link\n1,a>b\n",
+            "timeseries.csv cannot be read: its first line lacks",
+        ),
+        (
+            "flows.csv",
+            "src,dst,bytes,start_ns,fct_ns\nh1,h2,many,0,\n",
+            "flows.csv cannot be read: line 2",
+        ),
     ],
 )
 def test_damaged_folders_are_named(
