@@ -61,6 +61,7 @@ PRIORITIES = range(8)
 MOST_MEMBERS = 16  # of a group
 SESSION_REPORTS = 1000
 GROUP_ALL_PORTS = 1
+NOBODY = 0  # the tenant of hosts that have none
 _PORT_MASK = 0x1FF
 
 
@@ -421,13 +422,12 @@ def _permissions(site: Site) -> Iterator[Entity]:
     tenants = site.settings.tenants
     if tenants:
         for port, host in site.host_ports.items():
-            if host.name in tenants:
-                yield entry(
-                    "tenant_ports",
-                    {"standard_metadata.ingress_port": port},
-                    "belongs_to",
-                    number=tenants[host.name],
-                )
+            yield entry(
+                "tenant_ports",
+                {"standard_metadata.ingress_port": port},
+                "belongs_to",
+                number=tenants.get(host.name, NOBODY),
+            )
         if site.host_ports:
             for name, tenant in tenants.items():
                 address = int(site.fabric.address(site.fabric.node(name)))

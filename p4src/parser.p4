@@ -2,14 +2,15 @@
 //
 // Reads:  the frame.
 // Writes: hdr, meta.src_port, meta.dst_port; a frame too short for its headers, or an IPv4 header
-//         with options, leaves a parser error, which fabric.p4 turns into a counted drop.
+//         with options or of another version, leaves a parser error, which fabric.p4 turns into a
+//         counted drop.
 
 #ifndef PARSER_P4
 #define PARSER_P4
 
 #include "headers.p4"
 
-error { Ipv4WithOptions }
+error { NotVersion4, Ipv4WithOptions }
 
 parser fabric_parser(packet_in packet, out headers_t hdr, inout metadata_t meta,
                      inout standard_metadata_t standard_metadata) {
@@ -45,6 +46,7 @@ parser fabric_parser(packet_in packet, out headers_t hdr, inout metadata_t meta,
 
     state parse_ipv4 {
         packet.extract(hdr.ipv4);
+        verify(hdr.ipv4.version == 4, error.NotVersion4);
         verify(hdr.ipv4.ihl == 5, error.Ipv4WithOptions);
         // Of a packet in fragments only the first has ports; so that all take one path, none has.
         transition select(hdr.ipv4.flags, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {

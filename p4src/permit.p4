@@ -1,8 +1,8 @@
 // Permit: who may talk to whom.
 //
 // Tenants: a port towards a host belongs to a tenant, and so does every host's address; a host
-// reaches its own tenant's hosts only. Ports without a tenant are not looked at: what comes from
-// another switch was looked at where it entered.
+// reaches its own tenant's hosts only. Tenant 0 has all who belong to nobody. Ports without an entry
+// are not looked at: what comes from another switch was looked at where it entered.
 // Access list: the first matching rule, by priority, lets a packet through or ends it.
 //
 // Reads:  the ingress port, hdr.ipv4, meta.src_port, meta.dst_port.

@@ -44,7 +44,7 @@ const bit<16> GROUP_ALL_PORTS = 1;
 // Why a packet ended here. Each drop is counted under its reason (account.p4).
 enum bit<8> drop_reason_t {
     NONE          = 0,
-    MALFORMED     = 1,    // shorter than its headers say, or IPv4 with options
+    MALFORMED     = 1,    // too short for its headers, or IPv4 with options or not of version 4
     NOT_IPV4      = 2,
     BAD_CHECKSUM  = 3,    // of the IPv4 header
     TTL_EXPIRED   = 4,

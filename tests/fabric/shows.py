@@ -3,7 +3,9 @@
     python -m tests.fabric.shows [NAME...] [--engine sim|mininet]
 
 prints the figures with the commands that give them. Each show raises if its promise is not kept;
-`test_shows.py` runs them all.
+`test_shows.py` runs them all. What the program costs is printed by
+`python -m tests.fabric.test_cost`; what telemetry tells is held against the switches' own clocks by
+`test_telemetry.py` and `test_telemetry_emulated.py`.
 """
 
 from __future__ import annotations
@@ -11,7 +13,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator
 
+from tests.fabric import test_mark, test_pause
 from tests.fabric.runs import Outcome, Runner
+from tests.fabric.test_pause import FRAME
 
 Figures = Iterator[tuple[str, str]]
 
@@ -244,22 +248,42 @@ def deadlock(run: Runner) -> Figures:
     assert len(broken.times_ns) == broken.result["flows"]["count"]
 
 
-SHOWS: dict[str, Callable[[Runner], Figures]] = {
+# --- thresholds, to the byte, in virtual time -----------------------------------------------------
+
+
+def headroom(_run: Runner) -> Figures:
+    """The worst case a pause can meet: headroom as computed loses nothing, a frame less does."""
+    for name, link in test_pause.LINKS.items():
+        computed = test_pause.computed_headroom(link)
+        lost = [test_pause.worst_overrun(size, link) for size in (None, computed - FRAME)]
+        yield name, f"{computed:,} bytes lose {lost[0]} frames, {FRAME} bytes less lose {lost[1]}"
+
+
+def ecn(_run: Runner) -> Figures:
+    """The share of marked packets at 221 depths of a queue, against the configured curve."""
+    for kmin, kmax, pmax in test_mark.CURVES:
+        worst = test_mark.worst_deviation(kmin, kmax, pmax)
+        yield f"Kmin {kmin:,}, Kmax {kmax:,}, Pmax {pmax}", f"never more than {worst:.2%} off"
+
+
+Show = Callable[[Runner], Figures]
+SHOWS: dict[str, Show] = {
     show.__name__: show for show in (incast, steady, resting, degraded, failure, deadlock)
 }
+FIGURES: dict[str, Show] = {**SHOWS, "headroom": headroom, "ecn": ecn}
 
 
 def main() -> None:
     """Print figures."""
     parser = argparse.ArgumentParser(prog="python -m tests.fabric.shows")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(SHOWS))
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(FIGURES))
     parser.add_argument("--engine", choices=("sim", "mininet"), default="sim")
     chosen = parser.parse_args()
-    if unknown := set(chosen.names) - set(SHOWS):
-        parser.error(f"there is no {', '.join(unknown)}; there are {', '.join(SHOWS)}")
-    for name in chosen.names or SHOWS:
-        print(f"{name}: {(SHOWS[name].__doc__ or '').splitlines()[0]}")
-        for what, figure in SHOWS[name](Runner(chosen.engine, tells=True)):
+    if unknown := set(chosen.names) - set(FIGURES):
+        parser.error(f"there is no {', '.join(unknown)}; there are {', '.join(FIGURES)}")
+    for name in chosen.names or FIGURES:
+        print(f"{name}: {(FIGURES[name].__doc__ or '').splitlines()[0]}")
+        for what, figure in FIGURES[name](Runner(chosen.engine, tells=True)):
             print(f"    {what}: {figure}", flush=True)
 
 

@@ -24,9 +24,13 @@ BAD_CHECKSUM = bytearray(ipv4_frame("10.0.1.1", "10.0.1.2", size=100))
 BAD_CHECKSUM[24] ^= 1
 OPTIONS = bytearray(ipv4_frame("10.0.1.1", "10.0.1.2", size=100))
 OPTIONS[14] = 0x46
+VERSION = bytearray(ipv4_frame("10.0.1.1", "10.0.1.2", size=100))
+VERSION[14] += 0x20
+VERSION[24] -= 0x20  # the checksum is right all the same
 BAD = {
     "malformed": [
         bytes(OPTIONS),
+        bytes(VERSION),
         ipv4_frame("10.0.1.1", "10.0.1.2", size=100)[:33],
         bytes.fromhex("020000000001 020000000002 0800"),
         bytes(5),
@@ -97,6 +101,15 @@ def test_a_host_reaches_its_own_tenants_hosts_only() -> None:
     assert [arrived(bed, name) for name in ("h1", "h2", "h3", "h4")] == [0, 10, 10, 0]
     assert bed.drops() == {"other_tenant": 30}
     bed.check_accounts()
+
+
+def test_who_has_no_tenant_reaches_only_those_who_have_none() -> None:
+    bed = build(replace(PLAIN, tenants={"h1": 7}))
+    for src, dst in (("h2", "h1"), ("h3", "h1"), ("h1", "h3"), ("h2", "h4"), ("h3", "h4")):
+        bed.send(src, dst, 10)
+    bed.network.run(100_000)
+    assert [arrived(bed, name) for name in ("h1", "h2", "h3", "h4")] == [0, 0, 0, 20]
+    assert bed.drops() == {"other_tenant": 30}
 
 
 def test_the_first_rule_that_matches_decides() -> None:

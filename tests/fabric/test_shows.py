@@ -1,13 +1,9 @@
 """The promises of tests.fabric.shows, kept in the simulator; and on Mininet, at length."""
 
-from collections.abc import Callable
-
 import pytest
 
 from tests.fabric.runs import Runner
-from tests.fabric.shows import SHOWS, Figures
-
-Show = Callable[[Runner], Figures]
+from tests.fabric.shows import SHOWS, Show
 
 
 @pytest.mark.parametrize("show", SHOWS.values(), ids=SHOWS)
