@@ -82,7 +82,9 @@ def result_tables(console: Console, fabric: Fabric, result: Result) -> None:
 def _link_table(fabric: Fabric, result: Result) -> Table:
     """What became of each link; beside a leaf's uplinks, how they share its traffic."""
     uses = {use.name: use for use in result.links}
-    table = Table(title="Links: what they carried, longest queue, time paused", title_justify="left")
+    table = Table(
+        title="Links: what they carried, longest queue, time paused", title_justify="left"
+    )
     table.add_column("link", no_wrap=True)
     for heading in ("up", "down", "queue", "paused"):
         table.add_column(heading, justify="right", no_wrap=True)

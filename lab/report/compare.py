@@ -132,7 +132,7 @@ def _setting(key: str, value: object, differing: Sequence[str]) -> str:
     """One setting in few words: without its section where that is not needed to tell it apart."""
     section, _, last = key.rpartition(".")
     if last == "enabled":
-        return f"{section} {'on' if value else 'off'}"
+        return f"{section.upper()} {'on' if value else 'off'}"
     is_alone = sum(other.rpartition(".")[2] == last for other in differing) == 1
     return f"{last if is_alone else key}={value}"
 

@@ -55,7 +55,7 @@ footer{font-size:.85rem;margin-top:2.2rem}
 @media(max-width:600px){main{padding:18px 10px}h1{font-size:1.4rem}figure{padding:10px}
 svg text{font-size:13px}
 svg .tick{font-size:12px}
-th,td{padding:.25rem .45rem}}
+table{font-size:.8rem}th,td{padding:.25rem .35rem}thead th{min-width:0}}
 @media print{html{font-size:11.5px}body{background:#fff;font-size:1rem;print-color-adjust:exact;
 -webkit-print-color-adjust:exact}main,main.wide{max-width:none;padding:0}
 .grid{grid-template-columns:repeat(auto-fit,minmax(180px,1fr));gap:8px}.columns{columns:2;column-gap:8px}

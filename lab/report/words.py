@@ -199,18 +199,14 @@ def _differences(names: Sequence[str], runs: Sequence[KeptRun]) -> Iterator[str]
         for name, run in zip(names, runs, strict=True)
         if not run.result.flows.failed
     ]
-    for name, run in zip(names, runs, strict=True):
-        if run.result.flows.failed:
-            failed = f"{run.result.flows.failed:,} of {plural(run.result.flows.count, 'message')}"
-            yield f"With {name}, {failed} did not arrive."
     if len(whole) > 1:
         (best, first), (worst, last) = min(whole), max(whole)
         if worst < best * 1.02:
             yield f"All were done equally soon, within {duration(worst)}."
         else:
             yield (
-                f"Soonest done was {first}, in {duration(best)}; {last} took "
-                f"{number(worst / best)} times as long, {duration(worst)}."
+                f"Soonest done was the run with {first}, in {duration(best)}; the one with {last} "
+                f"took {number(worst / best)} times as long, {duration(worst)}."
             )
     for name, run in zip(names, runs, strict=True):
         yield f"With {name}: {_in_short(run.result)}."
@@ -223,6 +219,8 @@ def _in_short(result: Result) -> str:
         if result.pfc.xoff_frames
         else "no pause",
     ]
+    if result.flows.failed:
+        parts.append(f"{plural(result.flows.failed, 'message')} incomplete")
     if result.ecn.marked_packets:
         parts.append(f"{packets(result.ecn.marked_packets)} marked")
     if result.roce.retransmitted_packets:

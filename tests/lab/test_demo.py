@@ -46,7 +46,7 @@ def test_demo_delivers_everything_and_spreads_it(tmp_path: Path, own_cache: Path
     assert list(own_cache.glob("*")) == []
 
     compared = (tmp_path / "report.html").read_text()
-    for name in ("pfc off, ecn off", "pfc on, ecn off", "pfc on, ecn on"):
+    for name in ("PFC off, ECN off", "PFC on, ECN off", "PFC on, ECN on"):
         assert name in compared
     assert "packets dropped" in done.stderr
     assert str(tmp_path / "report.html") in done.stderr
@@ -73,15 +73,15 @@ def test_kill_9_at_any_moment_leaves_nothing(tmp_path: Path, own_cache: Path, se
     mounts = Path("/proc/self/mounts").read_text()
     interfaces = {name for _, name in socket.if_nameindex()}
     ours = f"killed-at-{moment}-{os.getpid()}"
-    demo = subprocess.Popen(
-        [*CLOSLAB, "demo", "--out", str(tmp_path)],
+    run = subprocess.Popen(
+        [*CLOSLAB, "run", "hello", "--out", str(tmp_path)],
         stderr=subprocess.DEVNULL,
         env={**os.environ, "CLOSLAB_TEST": ours},
     )
     time.sleep(moment)
     spaces = {_network(pid) for pid in _marked(ours)} - {_network(os.getpid()), None}
-    os.kill(demo.pid, signal.SIGKILL)
-    demo.wait()
+    os.kill(run.pid, signal.SIGKILL)
+    run.wait()
 
     def left_over() -> list[object]:
         # A process that is ending has lost its environment already, but not its namespace.

@@ -168,9 +168,9 @@ def test_scales_have_round_ticks_within_them() -> None:
 def test_runs_are_named_after_what_differs(runs: dict[str, Path], tmp_path: Path) -> None:
     comparison = Comparison.of([runs["lossy"], runs["paused"], runs["marked"]])
     assert comparison.names == (
-        "pfc off, ecn off, kmin=100000, cc=none",
-        "pfc on, ecn off, kmin=100000, cc=none",
-        "pfc on, ecn on, kmin=20000, cc=dcqcn",
+        "PFC off, ECN off, kmin=100000, cc=none",
+        "PFC on, ECN off, kmin=100000, cc=none",
+        "PFC on, ECN on, kmin=20000, cc=dcqcn",
     )
     path = write_comparison(comparison, tmp_path)
     page = _Page()
@@ -179,7 +179,7 @@ def test_runs_are_named_after_what_differs(runs: dict[str, Path], tmp_path: Path
     same = Comparison.of([runs["lossy"], runs["lossy"]])
     assert same.names == (str(runs["lossy"]),) * 2
     others = Comparison.of([runs["ring"], runs["lossy"], runs["paused"]])
-    assert others.names == ("allreduce-ring", "incast: pfc off", "incast: pfc on")
+    assert others.names == ("allreduce-ring", "incast: PFC off", "incast: PFC on")
 
 
 def test_compare_tells_people_and_machines(runs: dict[str, Path], tmp_path: Path) -> None:
