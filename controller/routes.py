@@ -10,7 +10,7 @@ there for such.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 
@@ -48,17 +48,19 @@ def routes_of(
     fabric: Fabric, dead: Collection[Cable] = frozenset()
 ) -> dict[Node, tuple[Route, ...]]:
     """Every switch's routes, over the cables that are not dead."""
-    living = nx.restricted_view(fabric.graph, (), [tuple(ends) for ends in dead])
+    living = nx.restricted_view(fabric.graph, (), [tuple(ends) for ends in dead]).copy()
     leaves = [switch for switch in fabric.switches if fabric.hosts_of(switch)]
+    prefixes = {leaf: fabric.prefixes(leaf) for leaf in leaves}
     distances = {leaf: _distances(living, leaf) for leaf in leaves}
     return {
         switch: (
             *_to_own_hosts(fabric, switch),
             *(
-                route
+                Route(prefix, hops, leaf.number)
                 for leaf in leaves
                 if leaf != switch and switch in distances[leaf]
-                for route in _to_leaf(fabric, living, switch, leaf, distances[leaf])
+                for hops in [_towards(fabric, living, switch, distances[leaf])]
+                for prefix in prefixes[leaf]
             ),
         )
         for switch in fabric.switches
@@ -81,11 +83,10 @@ def _to_own_hosts(fabric: Fabric, switch: Node) -> tuple[Route, ...]:
     )
 
 
-def _to_leaf(
-    fabric: Fabric, living: nx.Graph[Node], switch: Node, leaf: Node, distance: dict[Node, int]
-) -> Iterator[Route]:
+def _towards(
+    fabric: Fabric, living: nx.Graph[Node], switch: Node, distance: dict[Node, int]
+) -> tuple[NextHop, ...]:
+    """The next hops of a switch to the leaf that everybody is so far from."""
     near = distance[switch]
     nearer = sorted(peer for peer in living.neighbors(switch) if distance.get(peer, near) < near)
-    hops = tuple(NextHop(fabric.port_towards(switch, peer), fabric.mac(peer)) for peer in nearer)
-    for prefix in fabric.prefixes(leaf):
-        yield Route(prefix, hops, leaf.number)
+    return tuple(NextHop(fabric.port_towards(switch, peer), fabric.mac(peer)) for peer in nearer)

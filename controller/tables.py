@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from ipaddress import IPv4Address, IPv4Network
 
 from controller import thresholds
@@ -78,7 +79,7 @@ def session_of(port: int) -> int:
     return port + 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Site:
     """A switch in its fabric, with the links at its ports."""
 
@@ -90,7 +91,7 @@ class Site:
         """A time as the target counts it; one that is not zero does not become so."""
         return max(1, round(ns / self.settings.tick_ns)) if ns else 0
 
-    @property
+    @cached_property
     def ports(self) -> dict[int, Node]:
         """What hangs at each port."""
         return self.fabric.ports(self.switch)

@@ -244,6 +244,38 @@ def pcap(
     os.execvp(argv[0], argv)
 
 
+@app.command()
+def frames(
+    kind: Annotated[str | None, typer.Argument(help="One of those listed without it.")] = None,
+    changes: Annotated[
+        list[str] | None, typer.Option("--set", metavar="LAYER.FIELD=VALUE", help="Change it.")
+    ] = None,
+    interface: Annotated[
+        str | None, typer.Option("--send", metavar="INTERFACE", help="Send it there.")
+    ] = None,
+    count: Annotated[int, typer.Option("--count", min=1, help="Send it so many times.")] = 1,
+    file: Annotated[
+        Path | None, typer.Option("--pcap", metavar="FILE", help="Show those of a capture.")
+    ] = None,
+    most: Annotated[int, typer.Option("--most", min=1, help="So many of a capture.")] = 10,
+) -> None:
+    """Show and dissect the packets of the fabric, or send one."""
+    from rich.console import Console
+
+    from lab import frames
+
+    console = Console()
+    if file is not None:
+        frames.show_pcap(console, file, most)
+    elif kind is None:
+        frames.list_kinds(console)
+    else:
+        packet = frames.make(kind, changes or ())
+        frames.show(console, bytes(packet), kind)
+        if interface is not None:
+            frames.send([packet] * count, interface)
+
+
 @app.command(context_settings={"ignore_unknown_options": True})
 def shell(
     switch: Annotated[str, typer.Argument(help="Such as leaf1.")],

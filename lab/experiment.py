@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import IPv4Address
+from typing import NamedTuple
 
 import networkx as nx
 
@@ -34,6 +35,14 @@ _KINDS = {
 }  # fmt: skip
 _FIRST_QUEUE_PAIR = 0x100
 Path = tuple[int, int, int]  # source, destination and channel: what has a queue pair of its own
+
+
+class _Place(NamedTuple):
+    """Where a rank is."""
+
+    mac: str
+    gateway_mac: str
+    address: IPv4Address
 
 
 @dataclass(frozen=True)
@@ -107,6 +116,15 @@ class Experiment:
         return paths
 
     @cached_property
+    def _places(self) -> list[_Place]:
+        """By rank."""
+        fabric = self.fabric
+        return [
+            _Place(fabric.mac(host), fabric.mac(fabric.leaf_of(host)), fabric.address(host))
+            for host in fabric.hosts
+        ]
+
+    @cached_property
     def _activity_of(self) -> dict[Path, int]:
         schedule = self.schedule
         return dict(
@@ -149,15 +167,15 @@ class Experiment:
         """A rank's end of a path: an even number where it begins, the next one where it ends."""
         begins = path[0] == rank
         number = self._numbers[path]
-        host, peer = (self.fabric.hosts[path[at]] for at in ((0, 1) if begins else (1, 0)))
+        here, there = (self._places[path[at]] for at in ((0, 1) if begins else (1, 0)))
         activity = self.schedule.activities[self._activity_of[path]]
         return QueuePair(
             number=number if begins else number + 1,
             flow=FlowAddress(
-                src_mac=self.fabric.mac(host),
-                dst_mac=self.fabric.mac(self.fabric.leaf_of(host)),
-                src=IPv4Address(self.fabric.address(host)),
-                dst=IPv4Address(self.fabric.address(peer)),
+                src_mac=here.mac,
+                dst_mac=here.gateway_mac,
+                src=here.address,
+                dst=there.address,
                 src_port=self.source_port(path),
                 queue_pair=number + 1 if begins else number,
             ),

@@ -198,7 +198,14 @@ class Fabric:
 
     def hosts_of(self, leaf: Node) -> tuple[Node, ...]:
         """The hosts cabled to a leaf."""
-        return tuple(host for host in self.hosts if self.leaf_of(host) == leaf)
+        return self._hosts_by_leaf.get(leaf, ())
+
+    @cached_property
+    def _hosts_by_leaf(self) -> dict[Node, tuple[Node, ...]]:
+        by_leaf: dict[Node, list[Node]] = {}
+        for host in self.hosts:
+            by_leaf.setdefault(self.leaf_of(host), []).append(host)
+        return {leaf: tuple(hosts) for leaf, hosts in by_leaf.items()}
 
     def prefixes(self, leaf: Node) -> tuple[IPv4Network, ...]:
         """What leads to a leaf: one prefix, and every host whose address is not in it."""

@@ -1,0 +1,237 @@
+"""One packet of each kind that crosses the fabric, built by scapy: to look at, change and send.
+
+packet = sample("write-only")
+change(packet, "BTH.psn", "7")
+print(dissect(bytes(packet)))
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from scapy.contrib.mac_control import MACControlClassBasedFlowControl
+from scapy.fields import AnyField, BitField
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
+from scapy.packet import NoPayload, Packet, Raw
+
+from traffic.frames import DSCP_CONTROL, DSCP_ROCE, ECN_CAPABLE, FrameError, Opcode, icrc
+from traffic.layers import (
+    AETH,
+    BTH,
+    INT_PORT,
+    REPORT_PORT,
+    RETH,
+    ROCE_PORT,
+    CNPPadding,
+    ImmDt,
+    IntHeader,
+    IntShim,
+    Report,
+    ReportGroup,
+)
+
+_PAUSE_ADDRESS = "01:80:c2:00:00:01"
+_LOSSLESS_PRIORITY = 3
+_ACK, _CNP = 0x11, 0x81
+_PSN_ERROR = 0x60  # the syndrome of a NAK for a packet that came before its turn
+_DATA = b"Remote DMA data."
+_ICRC_BYTES = 4
+_NODE_AND_LATENCY = 0xA000  # INT instructions
+_HOPS = [[2, 340], [1, 120]]  # newest first: node, hop latency in ns
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of packet."""
+
+    about: str
+    build: Callable[[], Packet]
+
+
+def _ethernet() -> Packet:
+    return Ether(src="02:00:0a:00:01:01", dst="02:01:01:00:00:01")
+
+
+def _network(dscp: int) -> Packet:
+    tos = dscp << 2 | ECN_CAPABLE
+    return _ethernet() / IP(src="10.0.1.1", dst="10.0.2.1", tos=tos, flags="DF", id=0)
+
+
+def _transport(dscp: int = DSCP_ROCE) -> Packet:
+    return _network(dscp) / UDP(sport=0xC123, dport=ROCE_PORT, chksum=0)
+
+
+def _reth() -> Packet:
+    return RETH(va=0x1000, rkey=0xABCD, dmalen=len(_DATA))
+
+
+def _data(opcode: Opcode) -> Packet:
+    packet = _transport() / BTH(opcode=int(opcode), dqpn=0x101, ackreq=int(opcode.ends), psn=7)
+    packet = packet / _reth() if opcode.starts else packet
+    packet = packet / ImmDt(data=0x2A) if opcode.has_immediate else packet
+    return packet / Raw(_DATA)
+
+
+def _answer(syndrome: int) -> Packet:
+    bth = BTH(opcode=_ACK, dqpn=0x100, psn=7)
+    return _transport(DSCP_CONTROL) / bth / AETH(syndrome=syndrome, msn=1)
+
+
+def _with_telemetry() -> Packet:
+    stack = [word for hop in _HOPS for word in hop]
+    header = IntHeader(hop_words=2, remaining_hops=6, instructions=_NODE_AND_LATENCY, stack=stack)
+    transport = UDP(sport=0xC123, dport=INT_PORT, chksum=0) / IntShim() / header
+    bth = BTH(opcode=int(Opcode.WRITE_ONLY), dqpn=0x101, ackreq=1, psn=7, icrc=0)
+    packet = _network(DSCP_ROCE) / transport / bth / _reth() / Raw(_DATA)
+    frame = bytes(packet)  # the ICRC is that of the packet without INT
+    return Ether(frame[:-_ICRC_BYTES] + _right_icrc(frame).to_bytes(_ICRC_BYTES, "little"))
+
+
+def _report() -> Packet:
+    report = Report(bits=_NODE_AND_LATENCY, tracked_flow=1, metadata=[1, 120])
+    transport = UDP(sport=REPORT_PORT, dport=REPORT_PORT) / ReportGroup(sequence=1, node=1)
+    return _network(0) / transport / report / _data(Opcode.WRITE_ONLY)
+
+
+KINDS = {
+    "write-only": Kind("an RDMA WRITE in one packet", lambda: _data(Opcode.WRITE_ONLY)),
+    "write-first": Kind("the first packet of a WRITE", lambda: _data(Opcode.WRITE_FIRST)),
+    "write-middle": Kind("one between first and last", lambda: _data(Opcode.WRITE_MIDDLE)),
+    "write-last": Kind("the last packet", lambda: _data(Opcode.WRITE_LAST)),
+    "write-last-immediate": Kind(
+        "the last, with 32 bits for the program", lambda: _data(Opcode.WRITE_LAST_IMMEDIATE)
+    ),
+    "write-only-immediate": Kind(
+        "one packet with an immediate", lambda: _data(Opcode.WRITE_ONLY_IMMEDIATE)
+    ),
+    "write-int": Kind("a WRITE that two switches have put telemetry on", _with_telemetry),
+    "ack": Kind("all up to a sequence number has arrived", lambda: _answer(0x1F)),
+    "nak": Kind("a packet is missing: go back to this one", lambda: _answer(_PSN_ERROR)),
+    "cnp": Kind(
+        "congestion was experienced: send more slowly",
+        lambda: _transport(DSCP_CONTROL) / BTH(opcode=_CNP, dqpn=0x100, becn=1) / CNPPadding(),
+    ),
+    "pause": Kind(
+        "802.1Qbb: nothing of priority 3 for a while",
+        lambda: (
+            Ether(src="02:01:01:00:00:01", dst=_PAUSE_ADDRESS)
+            / MACControlClassBasedFlowControl(c3_enabled=1, c3_pause_time=0xFFFF)
+        ),
+    ),
+    "report": Kind("a telemetry report of one packet", _report),
+}
+
+
+def sample(kind: str) -> Packet:
+    """A packet of a kind, whole, with all that scapy works out."""
+    return Ether(bytes(KINDS[kind].build()))
+
+
+def change(packet: Packet, place: str, text: str) -> None:
+    """Set ``LAYER.FIELD`` of a packet.
+
+    Lengths, checksums and the ICRC stay what they were, unless they are set to "auto".
+    """
+    name, _, field = place.partition(".")
+    layers = {_short(layer).lower(): layer for layer in layers_of(packet)}
+    layer = layers.get(name.lower())
+    if layer is None:
+        known = ", ".join(_short(layer) for layer in layers_of(packet))
+        raise FrameError(f"this packet has no layer '{name}'; it has {known}")
+    fields = {known.name: known for known in layer.fields_desc}
+    if field not in fields:
+        raise FrameError(f"{_short(layer)} has no field '{field}'; it has {', '.join(fields)}")
+    is_number = re.fullmatch(r"0[xX][0-9a-fA-F]+|\d+", text)
+    try:
+        if text == "auto":
+            layer.delfieldval(field)
+        else:
+            layer.setfieldval(field, _fitting(fields[field], text) if is_number else text)
+        packet.build()
+    except Exception as error:  # scapy checks nothing itself: whatever packs the field complains
+        raise FrameError(f"'{text}' is no value for {place}: {error}") from None
+
+
+def _fitting(field: AnyField, text: str) -> int:
+    """A number that has room in a field."""
+    bits = field.size if isinstance(field, BitField) else 8 * field.sz
+    number = int(text, 0)
+    if number >> bits:
+        raise FrameError(f"it has {bits} bits")
+    return number
+
+
+def layers_of(packet: Packet) -> Iterator[Packet]:
+    """Its layers, outermost first."""
+    while not isinstance(packet, NoPayload):
+        yield packet
+        packet = packet.payload
+
+
+def _short(layer: Packet) -> str:
+    return "PFC" if isinstance(layer, MACControlClassBasedFlowControl) else type(layer).__name__
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field as it is shown; only the first of a layer names that."""
+
+    layer: str
+    name: str
+    value: str
+
+
+def dissect(frame: bytes) -> list[Field]:
+    """A frame field by field."""
+    fields: list[Field] = []
+    for layer in layers_of(Ether(frame)):
+        fields += _fields_of(layer, frame)
+        if isinstance(layer, Report):
+            break  # what follows is the packet reported on, and may be cut anywhere
+    return fields
+
+
+def _fields_of(layer: Packet, frame: bytes) -> Iterator[Field]:
+    for index, field in enumerate(layer.fields_desc):
+        is_icrc = isinstance(layer, BTH) and field.name == "icrc"
+        value = str(field.i2repr(layer, layer.getfieldval(field.name)))
+        name = "" if index else _short(layer)
+        yield Field(name, field.name, f"{value}, {_icrc_verdict(frame)}" if is_icrc else value)
+    if isinstance(layer, IntHeader):
+        for number, hop in enumerate(layer.hops(), 1):
+            yield Field("", f"hop {number}", ", ".join(f"{k} {v:,}" for k, v in hop.items()))
+
+
+def icrc_is_right(frame: bytes) -> bool | None:
+    """Whether a RoCEv2 frame's ICRC is right; none if it has none."""
+    packet = Ether(frame)
+    if not packet.haslayer(BTH) or packet.haslayer(Report):
+        return None
+    end = 14 + packet[IP].len
+    if end > len(frame):
+        return None  # a capture that was cut
+    return frame[end - _ICRC_BYTES : end] == _right_icrc(frame).to_bytes(_ICRC_BYTES, "little")
+
+
+def _icrc_verdict(frame: bytes) -> str:
+    is_right = icrc_is_right(frame)
+    if is_right is None:
+        return "cut off"
+    right = _right_icrc(frame).to_bytes(_ICRC_BYTES, "little").hex()
+    return "right" if is_right else f"WRONG: 0x{right} would be right"
+
+
+def _right_icrc(frame: bytes) -> int:
+    """The ICRC a frame should have: that of the packet as it was before INT came on board."""
+    packet = Ether(frame)
+    ip = bytearray(frame[14 : 14 + packet[IP].len - _ICRC_BYTES])
+    if packet.haslayer(IntShim):
+        bth_at = 28 + 4 + 4 * packet[IntShim].length
+        del ip[28:bth_at]
+        total = len(ip) + _ICRC_BYTES
+        ip[2:4], ip[22:24] = total.to_bytes(2, "big"), packet[IntShim].port.to_bytes(2, "big")
+        ip[24:26] = (total - 20).to_bytes(2, "big")
+    return icrc(bytes(ip))
