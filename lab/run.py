@@ -102,7 +102,15 @@ def conclude(experiment: Experiment, outcome: Outcome, options: RunOptions, stag
     """Keep and show what was found out; the exit code says whether all of it arrived."""
     result = assembled(experiment, outcome, options)
     result_tables(stages.console, experiment.fabric, result)
-    save(result, experiment, outcome, options.out)
+    try:
+        save(result, experiment, outcome, options.out)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        # The program can be compiled again, what was measured cannot be measured again.
+        (options.out / "fabric.json").unlink(missing_ok=True)
+        save(result, experiment, outcome, options.out)
+        stages.console.print("[yellow]The disk is full[/]: fabric.json gave way to the results.")
     report = write_report(options.out)
     stages.console.print(f"All of it, with pictures: {report}", highlight=False, soft_wrap=True)
     if options.is_json:
