@@ -10,10 +10,13 @@ from pathlib import Path
 import pytest
 
 from lab.errors import LabError
+from lab.outcome import Note
+from lab.paths import ROOT
 from lab.report import Comparison, read_run, write_comparison, write_report
 from lab.report.svg import COLOURS, linear, spread, width_of
 from lab.report.topology import CLASSES
 from lab.report.words import story
+from lab.result import Result
 from tests.lab.conftest import closlab
 from tests.lab.simulated import simulate
 
@@ -233,6 +236,12 @@ def test_damaged_folders_are_named(
         (tmp_path / name).write_text(content)
     with pytest.raises(LabError, match=re.escape(complaint)):
         read_run(tmp_path)
+
+
+def test_the_documentation_names_every_key_and_column() -> None:
+    text = (ROOT / "docs" / "results.md").read_text()
+    told = set(re.findall(r"`(\w+)[`.]", text))
+    assert {*Note._fields, *Result.model_fields} - {"schema_"} <= told
 
 
 def test_one_run_is_nothing_to_compare(runs: dict[str, Path]) -> None:
