@@ -249,7 +249,8 @@ def pool_of(site: Site) -> int:
 
 def _refresh(site: Site, port: int) -> int:
     """When a pause is sent again, where packets come and go: at a quarter of what it lasts."""
-    return site.ticks(thresholds.pause_ns(site.link(port), site.settings.pfc.quanta) / 4)
+    quarter = site.ticks(thresholds.pause_ns(site.link(port), site.settings.pfc.quanta) / 4)
+    return min(quarter, 0xFFFFFFFF)  # sooner than need be on links of a few Mb/s
 
 
 def _fresh_for(site: Site) -> int:

@@ -124,6 +124,26 @@ def report(
 
 
 @app.command()
+def draw(
+    scenario: Annotated[str, typer.Argument(help="A name from 'closlab list', or a .yaml file.")],
+    picture: Annotated[Path, typer.Argument(help="To write: .dot, or .png where Graphviz is.")],
+    changes: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key.")
+    ] = None,
+) -> None:
+    """Draw a scenario's fabric, with the ports at the ends of each cable."""
+    import topologies
+    from lab.scenario import load
+
+    try:
+        topologies.draw(load(scenario, tuple(changes or ())).topology.build(), picture)
+    except topologies.TopologyError as error:
+        raise RunError(str(error)) from None
+    except OSError as error:
+        raise RunError(f"{picture} cannot be written: {error.strerror}") from None
+
+
+@app.command()
 def sweep(
     scenario: Annotated[str, typer.Argument(help="A name from 'closlab list', or a .yaml file.")],
     vary: Annotated[

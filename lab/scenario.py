@@ -25,7 +25,7 @@ from lab.errors import ScenarioError
 from lab.keys import Key, Kinds, keys_of, nearest
 from lab.paths import SCENARIOS
 from lab.traffic import KINDS, AllPairs, read_traffic
-from topologies import Fabric, TopologyError, fat_tree, leaf_spine, rail
+from topologies import Fabric, TopologyError, fat_tree, leaf_spine, rail, read_tutorial
 from traffic.collectives import Site, Spec, TrafficError
 from traffic.collectives.units import DurationNs, Size
 from traffic.endpoint import Recovery
@@ -85,10 +85,22 @@ class Rail(_Section):
         return rail(self.servers, self.rails, self.spines, self.pods)
 
 
+class File(_Section):
+    """A fabric somebody else described."""
+
+    kind: Literal["file"]
+    path: str
+    """A topology.json as the P4 tutorials have it; links without a speed get the scenario's."""
+
+    def build(self) -> Fabric:
+        """The fabric this describes."""
+        return read_tutorial(Path(self.path)).fabric
+
+
 TOPOLOGIES: dict[str, type[_Section]] = {
-    "leaf-spine": LeafSpine, "fat-tree": FatTree, "rail": Rail,
+    "leaf-spine": LeafSpine, "fat-tree": FatTree, "rail": Rail, "file": File,
 }  # fmt: skip
-Topology = LeafSpine | FatTree | Rail
+Topology = LeafSpine | FatTree | Rail | File
 
 
 class LinkSettings(_Section):

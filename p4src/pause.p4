@@ -52,14 +52,14 @@ counter(QUEUES, CounterType.packets) pause_storms;
 
 control pause_obey(inout headers_t hdr, inout metadata_t meta,
                    inout standard_metadata_t standard_metadata) {
-    bit<32> quantum;          // 512 bit times, in 1/65536 ticks
+    bit<48> quantum;          // 512 bit times, in 1/65536 ticks
     bit<8>  lossless_classes;
     tick_t  storm_limit;
     tick_t  now = standard_metadata.ingress_global_timestamp;
     bit<32> queue;
     bool    storm_begins;
 
-    action link(bit<32> pause_quantum, bit<8> classes, tick_t storm_after) {
+    action link(bit<48> pause_quantum, bit<8> classes, tick_t storm_after) {
         quantum = pause_quantum;
         lossless_classes = classes;
         storm_limit = storm_after;

@@ -38,8 +38,10 @@ def read_tutorial(path: Path) -> Imported:
     """Read a file."""
     try:
         content = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise TopologyError(f"{path}: {error}") from None
+    except OSError as error:
+        raise TopologyError(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise TopologyError(f"{path} is not JSON: {error}") from None
     try:
         return import_tutorial(content)
     except TopologyError as error:
