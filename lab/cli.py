@@ -202,7 +202,8 @@ def claims(
 
     tools.require_compiler()
     folder = _make_out(out, "claims")
-    try_claims(names or (), folder, processes, Console(stderr=True), is_json=is_json)
+    console = Console(stderr=True)
+    raise typer.Exit(try_claims(names or (), folder, processes, console, is_json=is_json))
 
 
 @app.command("list")

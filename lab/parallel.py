@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from typing import TypeVar
@@ -22,8 +23,9 @@ def in_parallel(
     """Each job with what came of it; ``work`` is a function of a module."""
     workers = min(len(jobs), processes or os.cpu_count() or 1)
     context = multiprocessing.get_context("spawn")  # nothing of this process is theirs
+    strangers = set(multiprocessing.active_children())
     with (
-        ProcessPoolExecutor(workers, mp_context=context) as pool,
+        ProcessPoolExecutor(workers, mp_context=context, initializer=_ignore_interrupts) as pool,
         Stages(console)(f"Running on {workers} processors", len(jobs)) as stage,
     ):
         futures = {pool.submit(work, job): job for job in jobs}
@@ -33,5 +35,12 @@ def in_parallel(
                 stage.advance()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
+            for worker in set(multiprocessing.active_children()) - strangers:
+                worker.terminate()  # whatever it is at, nobody waits for it any more
             raise
         stage.note = f"{len(jobs)} runs"
+
+
+def _ignore_interrupts() -> None:
+    """Ctrl-C reaches all processes of a terminal; it is for the one that hands out the jobs."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -10,6 +10,7 @@ import io
 import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from lab.keys import nearest
 from lab.parallel import in_parallel
 from lab.report import page
 from lab.report.page import Panel
-from lab.run import measure, writing_to
+from lab.run import INTERRUPTED, measure, writing_to
 
 CLAIMS: tuple[Claim, ...] = (*LOSS_CLAIMS, *FABRIC_CLAIMS)
 _COLOURS = {
@@ -36,10 +37,14 @@ _COLOURS = {
 
 def claims(
     keys: Sequence[str], out: Path, processes: int | None, console: Console, *, is_json: bool
-) -> None:
-    """Put claims to the test: those named, or all."""
-    chosen = _chosen(keys)
-    judgements = try_claims(chosen, processes, console)
+) -> int:
+    """Put claims to the test: those named, or all. The exit code says whether all were judged."""
+    asked = _chosen(keys)
+    judgements = try_claims(asked, processes, console)
+    chosen = [claim for claim in asked if claim.key in judgements]
+    if not chosen:
+        console.print("Interrupted before any claim had all its runs; nothing is kept.")
+        return INTERRUPTED
     content = json.dumps(_content(chosen, judgements), indent=2) + "\n"
     html = page.document(
         "Claims about AI fabrics · closlab", _body(chosen, judgements), is_wide=True
@@ -52,21 +57,27 @@ def claims(
     else:
         Console().print(_table(chosen, judgements))
         print(f"With diagrams and commands: {out}/claims.html; for machines: {out}/claims.json")
+    if len(chosen) < len(asked):
+        console.print(f"Interrupted: {len(chosen)} of {len(asked)} claims are judged and kept.")
+        return INTERRUPTED
+    return 0
 
 
 def try_claims(
     chosen: Sequence[Claim], processes: int | None, console: Console
 ) -> dict[str, Judgement]:
-    """Every claim's judgement, by its key."""
+    """Every claim's judgement, by its key; if interrupted, of those that have all their runs."""
     cases = list(dict.fromkeys(case for claim in chosen for case in claim.cases.values()))
     found: dict[Case, Found] = {}
-    for case, outcome in in_parallel(run_case, cases, processes, console):
-        if isinstance(outcome, str):
-            raise RunError(f"{outcome}\n  in: {case.command}")
-        found[case] = outcome
+    with suppress(KeyboardInterrupt):
+        for case, outcome in in_parallel(run_case, cases, processes, console):
+            if isinstance(outcome, str):
+                raise RunError(f"{outcome}\n  in: {case.command}")
+            found[case] = outcome
     return {
         claim.key: claim.judge({name: found[case] for name, case in claim.cases.items()})
         for claim in chosen
+        if all(case in found for case in claim.cases.values())
     }
 
 

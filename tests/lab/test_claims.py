@@ -1,7 +1,12 @@
 """Claims: verdicts follow from what runs find, and are the same each time."""
 
 import json
+import os
+import signal
+import subprocess
+import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +16,7 @@ from lab import scenario
 from lab.claims import CLAIMS, Claim, Found, Verdict
 from lab.claims import loss as losses
 from lab.claims.court import run_case
-from tests.lab.conftest import closlab
+from tests.lab.conftest import CLOSLAB, closlab
 
 BY_KEY = {claim.key: claim for claim in CLAIMS}
 Finder = Callable[[str], Found]
@@ -252,3 +257,37 @@ def test_all_verdicts_and_the_same_numbers_every_time(tmp_path: Path) -> None:
     assert contents[0] == contents[1]
     found = {claim["key"]: claim["verdict"] for claim in json.loads(contents[0])["claims"]}
     assert found == {key: verdict.value for key, verdict in VERDICTS.items()}
+
+
+def test_an_interrupt_ends_the_runs_at_once_and_says_what_is_kept(tmp_path: Path) -> None:
+    """All processes of the terminal get it; none goes on, and none tells a traceback."""
+    trial = subprocess.Popen(
+        [*CLOSLAB, "claims", "loss-5", "--out", str(tmp_path)],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        deadline = time.monotonic() + 100
+        while len(session_of(trial.pid)) < 3 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        time.sleep(1)
+        os.killpg(trial.pid, signal.SIGINT)
+        _, said = trial.communicate(timeout=30)
+    finally:
+        trial.kill()
+    assert trial.returncode == 130
+    assert said.endswith("Interrupted before any claim had all its runs; nothing is kept.\n")
+    assert "Traceback" not in said
+    assert session_of(trial.pid) == []
+
+
+def session_of(leader: int) -> list[int]:
+    """The living processes of a session."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            fields = entry.read_text().rpartition(")")[2].split()
+            if int(fields[3]) == leader and fields[0] != "Z":
+                found.append(int(entry.parent.name))
+    return found
