@@ -16,7 +16,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-P4 = Path(__file__).parent.parent / "p4"
+from tests.test_packets import TESTS, program_of
+
 FLAGS = "-Werror -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
 
 
@@ -62,11 +63,15 @@ def seeds_of(path: Path) -> list[bytes]:
     return [bytes.fromhex(f) for f in found if len(f) % 2 == 0] + [bytes(64), b"\xff" * 300]
 
 
+def packet_suite() -> list[Path]:
+    """The programs that packet tests are for."""
+    return sorted({program_of(test) for test in TESTS})
+
+
 def play_tests(path: Path) -> None:
     """Run a program's own packet tests."""
     from compiler import compile_program
     from switch.stf import report, run_stf
-    from tests.test_packets import program_of
 
     for test in path.parent.glob(f"{path.stem}*.stf"):
         if program_of(test) == path:
@@ -109,7 +114,7 @@ def fuzz(path: Path, frames: int, seed: int) -> int:
 def main(argv: list[str]) -> int:
     """Spread the frames over the programs."""
     frames, seed = int(argv[0]), int(argv[1])
-    paths = [Path(a) for a in argv[2:]] or sorted(P4.rglob("*.p4"))
+    paths = [Path(a) for a in argv[2:]] or packet_suite()
     each = -(-frames // len(paths))
     sent = 0
     for number, path in enumerate(paths, 1):

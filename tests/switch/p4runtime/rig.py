@@ -129,7 +129,7 @@ class Client:
             update.role.name = self.role
         return update
 
-    async def next(self, kind: str, timeout: float = 5) -> p4r.StreamMessageResponse:
+    async def next(self, kind: str, timeout: float = 20) -> p4r.StreamMessageResponse:
         """The next message of a kind; others before it are skipped."""
         while True:
             message = await asyncio.wait_for(self.inbox.get(), timeout)

@@ -139,7 +139,7 @@ def test_a_stream_keeps_its_device_and_role():
 
 async def quiet(clients: list[Client]) -> None:
     """Forget what the controllers were told so far."""
-    await asyncio.sleep(0.1)
+    await asyncio.sleep(0.3)
     for client in clients:
         while not client.inbox.empty():
             client.inbox.get_nowait()

@@ -63,7 +63,7 @@ def host(config: Path, switches: Any) -> tuple[str, str]:
 def outcome_of(*words: str) -> tuple[int, str]:
     """The exit code and the error text of a process that must end by itself."""
     done = subprocess.run(
-        [sys.executable, *words], capture_output=True, text=True, timeout=30, cwd=ROOT, check=False
+        [sys.executable, *words], capture_output=True, text=True, timeout=60, cwd=ROOT, check=False
     )
     assert "Traceback" not in done.stderr, done.stderr
     return done.returncode, done.stderr
@@ -78,7 +78,7 @@ def cpu_seconds(pid: int) -> float:
 def capabilities(address: str) -> str:
     with grpc.insecure_channel(address) as channel:
         stub = p4r_grpc.P4RuntimeStub(channel)
-        answer = stub.Capabilities(p4r.CapabilitiesRequest(), wait_for_ready=True, timeout=5)
+        answer = stub.Capabilities(p4r.CapabilitiesRequest(), wait_for_ready=True, timeout=30)
         return answer.p4runtime_api_version
 
 
@@ -91,7 +91,7 @@ def test_six_switches_are_ready_soon_and_end_cleanly(tmp_path: Path):
         for switch in switches:
             assert capabilities(switch["grpc_address"])
         child.send_signal(signal.SIGTERM)
-        out, err = child.communicate(timeout=5)
+        out, err = child.communicate(timeout=30)
         assert child.returncode == 0
         assert out == ""
         assert "Traceback" not in err
@@ -222,7 +222,9 @@ def pki(tmp_path_factory: pytest.TempPathFactory) -> Path:
 async def ask(port: int, credentials: grpc.ChannelCredentials) -> str:
     async with grpc.aio.secure_channel(f"127.0.0.1:{port}", credentials) as channel:
         stub = p4r_grpc.P4RuntimeStub(channel)
-        return (await stub.Capabilities(p4r.CapabilitiesRequest(), timeout=3)).p4runtime_api_version
+        return (
+            await stub.Capabilities(p4r.CapabilitiesRequest(), timeout=30)
+        ).p4runtime_api_version
 
 
 @pytest.mark.parametrize("mutual", [False, True])
@@ -249,7 +251,7 @@ def test_tls(pki: Path, mutual: bool):
             async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
                 stub = p4r_grpc.P4RuntimeStub(channel)
                 with pytest.raises(grpc.aio.AioRpcError):
-                    await stub.Capabilities(p4r.CapabilitiesRequest(), timeout=3)
+                    await stub.Capabilities(p4r.CapabilitiesRequest(), timeout=30)
         finally:
             await hosted.stop()
 
@@ -276,10 +278,10 @@ def test_one_switch_with_simple_switch_grpcs_flags(built: Built, tmp_path: Path)
         with grpc.insecure_channel(address) as channel:
             stub = p4r_grpc.P4RuntimeStub(channel)
             request = p4r.GetForwardingPipelineConfigRequest(device_id=3)
-            answer = stub.GetForwardingPipelineConfig(request, timeout=5)
+            answer = stub.GetForwardingPipelineConfig(request, timeout=30)
             assert len(answer.config.p4info.tables) == len(built.info.tables)
         child.send_signal(signal.SIGINT)
-        _, err = child.communicate(timeout=5)
+        _, err = child.communicate(timeout=30)
         assert child.returncode == 0
         assert "--nanolog is ignored" in err
 
@@ -376,7 +378,7 @@ def test_simple_switch_cli_talks_to_a_switch(built: Built, tmp_path: Path):
             input=COMMANDS,
             capture_output=True,
             text=True,
-            timeout=20,
+            timeout=60,
             check=False,
         )
     assert done.returncode == 0, done.stderr
@@ -390,7 +392,7 @@ def test_simple_switch_cli_says_when_nobody_answers(tmp_path: Path):
         [str(tmp_path / "simple_switch_CLI"), "--thrift-port", str(free_port())],
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=60,
         check=False,
     )
     assert done.returncode == 1

@@ -105,7 +105,7 @@ async def test_clients_that_vanish_leave_nothing_behind(built: Built, names: Nam
             call = ghost.stub.Read(p4r.ReadRequest(device_id=7, entities=[p4r.Entity()]))
             call.cancel()
             await ghost.close()
-        for _ in range(100):
+        for _ in range(1000):
             if (await client.bid()).status.code == 0:
                 break
             client.election_id = 1000
