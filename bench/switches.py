@@ -52,6 +52,19 @@ _NO_PFC = (
     "traffic.bytes=500KB",
     "transport={recovery: selective, rto_ns: 100us, retry_limit: 100}",
 )
+_BURSTS = (  # of two pairs of hosts, over two spines, with rests between them
+    "topology={kind: leaf-spine, leaves: 2, spines: 2, hosts_per_leaf: 2}",
+    "traffic={kind: flows, flows: ["
+    + ", ".join(
+        f"{{src: {src}, dst: {dst}, bytes: 128KB, at_ns: {number * 15}us}}"
+        for number in range(12)
+        for src, dst in (("h1", "h3"), ("h2", "h4"))
+    )
+    + "]}",
+    "buffer.bytes=16MB",
+    "lb.flowlet_gap_ns=3us",
+)
+_DEGRADED = (*_BURSTS, "link.slow={leaf2-spine2: 0.25}")
 _ELEPHANTS = ("traffic.bytes=1MB", "buffer.bytes=16MB")
 CASES = (
     Case("hello", "hello", is_timed=True),
@@ -76,6 +89,14 @@ CASES = (
         "collision-spray",
         "hash-collision",
         (*_ELEPHANTS, "lb.policy=spray", "transport.recovery=selective"),
+    ),
+    *(
+        Case(f"bursts-{policy}", "incast", (*_BURSTS, f"lb.policy={policy}"))
+        for policy in ("ecmp", "dlb")
+    ),
+    *(
+        Case(f"degraded-{policy}", "incast", (*_DEGRADED, f"lb.policy={policy}"))
+        for policy in ("ecmp", "dlb", "conga")
     ),
     Case("int", "incast", ("traffic.bytes=500KB", "int.share=0.05")),
     Case("ring", "allreduce-ring", is_timed=True),

@@ -20,7 +20,9 @@ _ORDINARY = 0  # SCHED_OTHER
 
 
 def take_precedence() -> None:
-    """As far as this machine permits it."""
+    """As far as this machine permits it; who was started with more (`chrt -r 1 ...`) keeps it."""
+    if os.sched_getscheduler(0) != os.SCHED_OTHER:
+        return
     try:
         niceness = os.nice(_NICENESS - os.nice(0))
     except PermissionError:
