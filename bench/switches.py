@@ -26,6 +26,7 @@ from lab import tools
 from lab.show import Stages
 
 TIME_TOLERANCE = 0.20
+_LEAST_WIDTH = 100
 _HELLO_DILATION = 4000  # without one, our switches would let it run as fast as hosts can
 
 
@@ -52,13 +53,15 @@ _NO_PFC = (
     "traffic.bytes=500KB",
     "transport={recovery: selective, rto_ns: 100us, retry_limit: 100}",
 )
-_BURSTS = (  # of two pairs of hosts, over two spines, with rests between them
+# Two pairs of hosts, two spines, rests between bursts. (Of senders that begin at one instant each
+# finds the same link idle, so that they collide all the time, on whichever switch.)
+_BURSTS = (
     "topology={kind: leaf-spine, leaves: 2, spines: 2, hosts_per_leaf: 2}",
     "traffic={kind: flows, flows: ["
     + ", ".join(
-        f"{{src: {src}, dst: {dst}, bytes: 128KB, at_ns: {number * 15}us}}"
+        f"{{src: {src}, dst: {dst}, bytes: 128KB, at_ns: {number * 15 + later}us}}"
         for number in range(12)
-        for src, dst in (("h1", "h3"), ("h2", "h4"))
+        for src, dst, later in (("h1", "h3", 0), ("h2", "h4", 6))
     )
     + "]}",
     "buffer.bytes=16MB",
@@ -188,7 +191,8 @@ def main(arguments: Sequence[str]) -> int:
     tools.require_bmv2()
     chosen = [case for case in CASES if not words.cases or case.name in words.cases]
     with tempfile.TemporaryDirectory() as folder:
-        return _compare(chosen, words.out or Path(folder), Console())
+        console = Console(width=max(_LEAST_WIDTH, Console().width))
+        return _compare(chosen, words.out or Path(folder), console)
 
 
 def _compare(cases: Iterable[Case], out: Path, console: Console) -> int:
