@@ -37,7 +37,7 @@ from lab.quantity import duration, percent, size
 from lab.telemetry import REPORT_PORT, Collector, switch_named
 from topologies import Link, NodeKind
 
-_REPORT_S = 3.0  # that a telemetry report may take
+_REPORT_S = 8.0  # that a telemetry report may take
 _POLL_S = 0.05
 _PROBES = 5
 _PROBE_PORT = 9  # discard
