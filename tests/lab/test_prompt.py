@@ -28,7 +28,8 @@ def ask(lab: subprocess.Popen[str], *lines: str) -> list[str]:
     """What the prompt answered to each line."""
     out, _ = lab.communicate("\n".join((*lines, "exit\n")), timeout=100)
     assert "Traceback" not in out
-    answers = out.split("mininet> ")[1:]
+    # The first prompt may have been read by who waited for it.
+    answers = out.split("mininet> ")[-len(lines) - 1 :]
     assert len(answers) == len(lines) + 1, out
     return answers
 
