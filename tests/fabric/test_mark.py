@@ -1,5 +1,10 @@
 """ECN: the share of marked packets follows the curve."""
 
+import json
+import shutil
+import subprocess
+import sys
+
 import pytest
 
 from controller import Ecn, Settings, plans_of
@@ -83,3 +88,28 @@ def test_without_ecn_nothing_is_marked() -> None:
         bed.send(sender, "h3", 500, size=SIZE, ecn=2)
     bed.network.run(1_000_000)
     assert {ecn_of(data) for _, data in bed.host("h3").arrived} == {2}
+
+
+@pytest.mark.skipif(
+    shutil.which("simple_switch_grpc") is None,
+    reason="simple_switch_grpc is not on PATH: BMv2 is not installed",
+)
+def test_bmv2_marks_by_the_same_curve() -> None:
+    """Fewer packets, because it is slow: depths are judged 25 together, within two percent."""
+    alone = ["unshare", "--user", "--map-root-user", "--net"]
+    if subprocess.run([*alone, "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("user namespaces are not allowed here")
+    done = subprocess.run(
+        [*alone, sys.executable, "-m", "tests.fabric.mark_on_bmv2"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stderr
+    shares = json.loads(done.stdout)
+    assert len(shares) == 200
+    for first in range(0, 200, 25):
+        some = shares[first : first + 25]
+        off = sum(share - curve(depth, KMIN, KMAX, PMAX) for depth, share in some) / 25
+        assert abs(off) < 0.02, some

@@ -1,0 +1,120 @@
+"""The share of packets that BMv2 marks, by the depth of the queue: prints depth and share as JSON.
+
+To be run in a network namespace of its own:  unshare -rn python -m tests.fabric.mark_on_bmv2
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from controller import Ecn, Settings, Target, install, plans_of
+from lab import program, tools
+from tests.fabric.testbed import ecn_of, ipv4_frame
+from topologies import leaf_spine
+
+KMIN, KMAX, PMAX = 100_000, 400_000, 0.2
+DEPTHS = 200
+PACKETS = 300  # a depth
+SIZE = 100
+GRPC, THRIFT = 50051, 9090
+IN, OUT = 1, 2
+CELL = OUT * 8 + 3
+_BATCH = 20
+_START_S = 20
+
+
+def main() -> None:
+    """Measure all depths."""
+    for port in (IN, OUT):
+        _run(f"ip link add s{port} type veth peer name h{port}")
+        for interface in (f"s{port}", f"h{port}"):
+            _run(f"ip link set {interface} up")
+    _run("ip link set lo up")
+    with tempfile.TemporaryDirectory() as folder:
+        built = program.build_for_bmv2(Path(folder))
+        switch = subprocess.Popen(
+            [
+                *(tools.BMV2, "--no-p4", "--device-id", "1", "--thrift-port", str(THRIFT)),
+                *("-i", f"{IN}@s{IN}", "-i", f"{OUT}@s{OUT}"),
+                *("--notifications-addr", "tcp://127.0.0.1:10090"),
+                *("--", "--grpc-server-addr", f"127.0.0.1:{GRPC}", "--priority-queues", "8"),
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            _wait_for(GRPC)
+            settings = Settings(ecn=Ecn(kmin=KMIN, kmax=KMAX, pmax=PMAX), control_queue=0)
+            target = Target("leaf1", f"127.0.0.1:{GRPC}", 1, built.p4info, built.json)
+            install([target], plans_of(leaf_spine(1, 1, 2), settings))
+            json.dump(_measure(), sys.stdout)
+        finally:
+            switch.kill()
+            switch.wait()
+
+
+def _measure() -> list[tuple[int, float]]:
+    cli = subprocess.Popen(
+        [shutil.which(tools.BMV2_CLI) or "", "--thrift-port", str(THRIFT)],
+        env={**os.environ, "PATH": f"/usr/bin:{os.environ['PATH']}"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert cli.stdin is not None and cli.stdout is not None
+    sender, receiver = (_socket(f"h{port}") for port in (IN, OUT))
+    frame = ipv4_frame("10.0.1.1", "10.0.1.2", size=SIZE, ecn=2)
+    shares = []
+    for step in range(DEPTHS):
+        depth = KMIN // 2 + (KMAX - KMIN // 2) * step // DEPTHS
+        # The queue is made to hold all but the packet that passes.
+        cli.stdin.write(f"register_write buffer_out_used {CELL} {depth - SIZE}\n")
+        cli.stdin.write(f"register_read buffer_out_used {CELL}\n")
+        cli.stdin.flush()
+        while f"]= {depth - SIZE}" not in cli.stdout.readline():
+            pass
+        marked = 0
+        for _ in range(PACKETS // _BATCH):
+            for _ in range(_BATCH):
+                sender.send(frame)
+            marked += sum(ecn_of(receiver.recv(2048)) == 3 for _ in range(_BATCH))
+        shares.append((depth, marked / PACKETS))
+    cli.stdin.close()
+    cli.wait()
+    return shares
+
+
+def _socket(interface: str) -> socket.socket:
+    made = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0800))
+    made.bind((interface, 0))
+    made.settimeout(10)
+    return made
+
+
+def _wait_for(port: int) -> None:
+    deadline = time.monotonic() + _START_S
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+        else:
+            return
+
+
+def _run(command: str) -> None:
+    subprocess.run(command.split(), check=True)
+
+
+if __name__ == "__main__":
+    main()
