@@ -109,7 +109,6 @@ class Bmv2Switches(Switches):
             # Of no use here; by default a file in /tmp that stays behind.
             *("--notifications-addr", f"tcp://127.0.0.1:{_FIRST_NOTIFICATION_PORT + number}"),
             *("--log-console", "--log-level", "warn"),
-            *(("--pcap", str(setting.pcaps)) if setting.pcaps else ()),
             *("--", "--grpc-server-addr", target.address),
             *("--priority-queues", "8", "--cpu-port", str(_CPU_PORT)),
         ]
@@ -134,6 +133,8 @@ class Bmv2Switches(Switches):
                     "links": {port: link_of(setting.cable(switch, port)) for port in ports}
                     if setting.cable
                     else {},
+                    # BMv2's own lack their ends: it leaves what it has not written yet.
+                    "pcap": str(setting.pcaps) if setting.pcaps else None,
                 }
                 for switch in self._switches
                 if (ports := self._ports()[switch.name])
@@ -220,10 +221,19 @@ class Bmv2Switches(Switches):
     def stop(self) -> None:
         """End the processes."""
         self._cables.stop()
+        for record in self._inner_records():
+            record.unlink(missing_ok=True)
         for process in self._processes.values():
             process.terminate()
         for process in self._processes.values():
             stop(process)
+
+    def _inner_records(self) -> Iterator[Path]:
+        """What cables recorded of their ends towards BMv2: the same as at the others."""
+        if self.setting.pcaps is not None:
+            for switch in self._switches:
+                for port in self._ports()[switch.name]:
+                    yield from self.setting.pcaps.glob(f"{_outer(switch, port)}_*.pcap")
 
     # --- BMv2's own interface -----------------------------------------------------------------
 
