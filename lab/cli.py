@@ -7,11 +7,13 @@ when it is called, so that ``closlab list`` does not wait for gRPC.
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -38,7 +40,7 @@ Seed = Annotated[int | None, typer.Option("--seed", help="Instead of the scenari
 
 @app.command()
 def demo(out: Out = None, seed: Seed = None) -> None:
-    """Compare an incast without and with pauses, then send through a real fabric; a report."""
+    """Show what pauses do, and send through a real fabric."""
     from rich.console import Console
 
     from lab import tools
@@ -105,7 +107,7 @@ def compare(
     out: Out = None,
     is_json: Json = False,
 ) -> None:
-    """Put runs side by side: a table here, and a report with pictures."""
+    """Put runs side by side, in a table and a report."""
     from lab.compare import compare as compare_runs
 
     compare_runs(folders, lambda: _make_out(out, "compare"), is_json=is_json)
@@ -115,7 +117,7 @@ def compare(
 def report(
     folders: Annotated[list[Path], typer.Argument(help="Of runs, or of several runs.")],
 ) -> None:
-    """Write the report of runs anew, from the files they kept."""
+    """Write the reports of runs anew."""
     from lab.report import find_runs, write_report
 
     for folder in folders:
@@ -156,7 +158,7 @@ def sweep(
     processes: Annotated[int | None, typer.Option("--processes", min=1)] = None,
     out: Out = None,
 ) -> None:
-    """Simulate a scenario under several seeds or values, in parallel, and compare."""
+    """Simulate a scenario under several seeds or values."""
     from rich.console import Console
 
     from lab import tools
@@ -175,7 +177,7 @@ def agree(
     seed: Seed = None,
     out: Out = None,
 ) -> None:
-    """Run the same scenarios in the simulator and on Mininet, and compare."""
+    """Compare the simulator with Mininet."""
     from rich.console import Console
 
     from lab import tools
@@ -256,7 +258,7 @@ def pcap(
     ] = None,
     lab: Annotated[str | None, typer.Option("--lab", help="Which, if several run.")] = None,
 ) -> None:
-    """Record what crosses a link of the running lab, until Ctrl-C."""
+    """Record what crosses a link of the running lab."""
     from lab import running
 
     found = running.find(lab)
@@ -327,7 +329,7 @@ def test(
 # Listed for --help only: _passed_on sees their words first.
 @app.command()
 def p4c() -> None:
-    """Compile P4_16 to BMv2 JSON and P4Info, with p4c-bm2-ss's flags."""
+    """Compile P4_16, with p4c-bm2-ss's flags."""
 
 
 @app.command()
@@ -337,19 +339,19 @@ def switch() -> None:
 
 @app.command()
 def stf() -> None:
-    """Run a packet test: closlab stf PROG.p4|PROG.json TEST.stf."""
+    """Run a packet test: closlab stf PROG TEST.stf."""
 
 
 @app.command()
 def bench() -> None:
-    """Measure: closlab bench NAME; without a name, say what there is."""
+    """Measure: closlab bench [NAME]."""
 
 
 @app.command()
 def shims(
     folder: Annotated[Path, typer.Argument(help="Put it first in PATH.")],
 ) -> None:
-    """Write p4c, simple_switch_grpc and the like into a folder: other labs then run on ours."""
+    """Write programs named p4c, simple_switch_grpc..."""
     from switch.shims import write_shims
 
     for path in write_shims(folder):
@@ -469,6 +471,7 @@ def _make_out(out: Path | None, name: str) -> Path:
                 own.mkdir(parents=True)
             except FileExistsError:
                 continue
+            atexit.register(_remove_if_empty, own, os.getpid())
             return own
     except OSError as error:
         raise RunError(
@@ -476,6 +479,13 @@ def _make_out(out: Path | None, name: str) -> Path:
             "Give a folder you may write to with --out DIR.",
         ) from None
     raise RunError("too many runs in the same second", "Give each its folder with --out DIR.")
+
+
+def _remove_if_empty(folder: Path, owner: int) -> None:
+    """A run that came to nothing leaves no folder."""
+    if os.getpid() == owner:
+        with suppress(OSError):
+            folder.rmdir()
 
 
 def main() -> None:

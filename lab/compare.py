@@ -26,7 +26,13 @@ def compare(folders: Sequence[Path], make_out: Callable[[], Path], *, is_json: b
     if len(found) > _MOST:
         raise LabError(f"{len(found)} runs are too many side by side; name {_MOST} at most")
     comparison = Comparison.of(found)
-    path = write_comparison(comparison, make_out())
+    out = make_out()
+    if (out / "result.json").exists():
+        raise LabError(
+            f"{out} is the folder of a run, whose report would be lost",
+            "Give the comparison a folder of its own with --out DIR.",
+        )
+    path = write_comparison(comparison, out)
     if is_json:
         print(json.dumps({**comparison.content(), "report": str(path)}, indent=2))
         return

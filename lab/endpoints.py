@@ -16,7 +16,7 @@ from lab.errors import RunError
 from lab.experiment import Experiment
 from lab.faults import Replan, Turn, events_of
 from lab.losses import lost_frames
-from lab.outcome import INTERRUPTION, Fidelity, Glance, Outcome
+from lab.outcome import INTERRUPTION, Fidelity, Glance, Outcome, SwitchCounts
 from lab.quantity import duration
 from lab.show import Stage, Stages
 from lab.watch import longest_queues
@@ -77,7 +77,7 @@ def run(
         dilation=dilation,
         max_queue_bytes=longest_queues(notes),
         notes=notes,
-        fidelity=_fidelity(experiment, late_ns, lost, dilation),
+        fidelity=_fidelity(experiment, late_ns, lost, _overrun(experiment, switches), dilation),
         ended=ended,
     )
 
@@ -209,23 +209,33 @@ def _timeline(experiment: Experiment, reports: dict[Node, EndpointReport]) -> Ti
     return Timeline.gather(len(experiment.schedule), starts, ends)
 
 
+def _overrun(experiment: Experiment, switches: Mapping[Node, SwitchCounts]) -> int:
+    """Packets that came later than the headroom computed for them allows."""
+    if experiment.scenario.pfc.headroom is not None:
+        return 0  # whoever sets the headroom may want to see it overrun
+    return sum(counts.dropped.get("headroom_full", 0) for counts in switches.values())
+
+
 def _fidelity(
-    experiment: Experiment, late_ns: int, lost: Mapping[str, int], dilation: int
+    experiment: Experiment, late_ns: int, lost: Mapping[str, int], overrun: int, dilation: int
 ) -> Fidelity:
     """A run is believed if hosts were seldom later than a packet takes to cross a link.
 
-    And if nothing was lost but what the fabric program dropped.
+    And if nothing was lost but what the fabric program dropped, which drops nothing for want of
+    headroom as long as everybody stops when told to.
     """
     most_ns = experiment.settings.host_link.delay_ns + experiment.scenario.link.mtu * 8 // max(
         1, experiment.settings.host_link.rate_bps // 10**9
     )
-    slower = max(2 if lost else 1, -(-late_ns // most_ns))
+    slower = max(2 if lost or overrun else 1, -(-late_ns // most_ns))
     if slower == 1:
         return Fidelity(late_p99_ns=late_ns)
     what = [f"hosts woke {late_ns:,} ns late"] if late_ns > most_ns else []
     if lost:
         where = ", ".join(sorted(lost))
         what.append(f"{sum(lost.values()):,} frames were lost between processes ({where})")
+    if overrun:
+        what.append(f"{overrun:,} packets came after the pause that should have kept them")
     return Fidelity(
         late_ns,
         ok=False,

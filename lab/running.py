@@ -46,7 +46,8 @@ class RunningLab:
         raise LabError(f"there is no node '{node}' in the running lab", f"It has {known}.")
 
     def link_interface(self, link: str) -> str:
-        """Where frames on a link can be seen."""
+        """Where frames on a link can be seen; its ends may be named in either order."""
+        link = link if link in self.links else "-".join(reversed(link.split("-")))
         if link not in self.links:
             raise LabError(
                 f"there is no link '{link}' in the running lab" + nearest(link, self.links),

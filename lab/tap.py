@@ -22,6 +22,7 @@ def record(interface: str, file: BinaryIO, most: int) -> int:
     """Write frames as they cross, until there are so many or the user interrupts."""
     count = 0
     file.write(struct.pack("<IHHiIII", _MAGIC_NS, *_VERSION, 0, 0, _SNAP, _ETHERNET))
+    file.flush()
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ALL_PROTOCOLS)) as tap:
         tap.bind((interface, 0))
         try:

@@ -115,7 +115,7 @@ def _text(path: Path) -> str:
     except FileNotFoundError:
         raise LabError(
             f"there is no run in {path.parent}: it has no {path.name}",
-            "Name the folder of a run, as 'Kept in ...' told it at the end of the run.",
+            "Name the folder of a run: the one its report lies in, as the run's last line told.",
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise _unreadable(path, str(error)) from None
