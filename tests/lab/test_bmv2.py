@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from bench import switches
-from lab import tools
+from lab import program, tools
 from lab.errors import MissingTool
+from switch.dataplane import Program
 from switch.shims import write_shims
 from tests.lab.conftest import closlab
 
@@ -67,6 +68,8 @@ def test_whatever_has_its_command_line_can_take_its_place(tmp_path: Path) -> Non
     write_shims(programs)
     for name in ("p4c", "p4c-bm2-ss"):
         (programs / name).unlink()
+    # Built here and now: a controller does not wait while three switches do so at once.
+    Program.load(program.build_for_bmv2(tmp_path).json)
     result = run(
         *("mininet", "hello", tmp_path / "out", SMALL), PATH=f"{programs}:{os.environ['PATH']}"
     )
