@@ -95,7 +95,12 @@ class Runner:
     tells: bool = False  # each command, before it runs
 
     def __call__(
-        self, name: str, *changes: str, dilation: int | None = None, seed: int | None = None
+        self,
+        name: str,
+        *changes: str,
+        dilation: int | None = None,
+        seed: int | None = None,
+        tries: int = TRIES,
     ) -> Outcome:
         """Run a scenario; one the machine could not keep up with again, in slower motion."""
         if seed is not None:
@@ -103,7 +108,7 @@ class Runner:
         if self.engine == "sim":
             self._tell(name, changes)
             return _simulate(name, changes)
-        for _ in range(TRIES):
+        for _ in range(tries):
             outcome = self._emulate(name, changes, dilation)
             if outcome.result["fidelity"]["ok"]:
                 break
