@@ -88,7 +88,7 @@ def _compile(source: Path, defines: tuple[str, ...]) -> tuple[str, str]:
 def _compile_with_p4c(source: Path, defines: tuple[str, ...]) -> tuple[str, str]:
     """The same, by p4c."""
     with tempfile.TemporaryDirectory() as folder:
-        made = Path(folder) / "made.json", Path(folder) / "made.p4info.txtpb"
+        made = Path(folder) / "made.json", Path(folder) / "made.p4info.txt"
         words = [P4C, "--p4v", "16", "--Wdisable", *(f"-D{name}" for name in defines)]
         words += ["-o", str(made[0]), "--p4runtime-files", str(made[1]), str(source)]
         done = subprocess.run(words, capture_output=True, text=True, check=False)

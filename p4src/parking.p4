@@ -41,8 +41,8 @@
 
 #define HOLD_PORT(port) ((port) | 256)
 #define HOLD_QUEUE(before) \
-    ((before) < 2 ? 3w7 : (before) < 4 ? 3w6 : (before) < 8 ? 3w5 : (before) < 16 ? 3w4 : \
-     (before) < 32 ? 3w3 : (before) < 64 ? 3w2 : (before) < 128 ? 3w1 : 3w0)
+    ((before) < 2 ? 3w7 : ((before) < 4 ? 3w6 : ((before) < 8 ? 3w5 : ((before) < 16 ? 3w4 : \
+     ((before) < 32 ? 3w3 : ((before) < 64 ? 3w2 : ((before) < 128 ? 3w1 : 3w0)))))))
 
 register<bit<32>>(QUEUES) parking_issued;     // by egress queue: the next ticket to be given out,
 register<bit<32>>(QUEUES) parking_entered;    // the next to enter the queue,

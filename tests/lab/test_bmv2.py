@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.protobuf import text_format
 
 from bench import switches
+from compiler import CompileOptions, compile_program
 from lab import program, tools
 from lab.errors import MissingTool
+from lab.paths import FABRIC_PROGRAM
 from switch.dataplane import Program
 from switch.shims import write_shims
 from tests.lab.conftest import closlab
@@ -94,3 +97,13 @@ def test_bmv2_comes_to_the_same_verdict(case: switches.Case, tmp_path: Path) -> 
     assert switches.Verdict.of(bmv2) == switches.Verdict.of(ours)
     if case.is_timed:
         assert timed_as(bmv2, ours)
+
+
+@pytest.mark.skipif(not program.has_p4c(), reason=f"{program.P4C} is not on PATH")
+def test_p4c_takes_the_program_that_parks_and_names_things_alike(tmp_path: Path) -> None:
+    by_p4c = program.build_for_bmv2(tmp_path)
+    ours = compile_program(FABRIC_PROGRAM, CompileOptions(defines=("PARKING",)))
+    info = text_format.Parse(by_p4c.p4info.read_text(), type(ours.p4info)())
+    for kind in ("tables", "actions", "counters", "registers"):
+        ids = {what.preamble.name: what.preamble.id for what in getattr(info, kind)}
+        assert ids == {what.preamble.name: what.preamble.id for what in getattr(ours.p4info, kind)}
