@@ -47,7 +47,9 @@ class RunningLab:
 
     def link_interface(self, link: str) -> str:
         """Where frames on a link can be seen; its ends may be named in either order."""
-        link = link if link in self.links else "-".join(reversed(link.split("-")))
+        turned = "-".join(reversed(link.split("-")))
+        if turned in self.links:
+            link = turned
         if link not in self.links:
             raise LabError(
                 f"there is no link '{link}' in the running lab" + nearest(link, self.links),

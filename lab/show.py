@@ -83,12 +83,12 @@ def _link_table(fabric: Fabric, result: Result) -> Table:
     """What became of each link; beside a leaf's uplinks, how they share its traffic."""
     uses = {use.name: use for use in result.links}
     table = Table(
-        title="Links: what they carried, longest queue, time paused", title_justify="left"
+        title="Links: packets they carried, longest queue, time paused", title_justify="left"
     )
     table.add_column("link", no_wrap=True)
     for heading in ("up", "down", "queue", "paused"):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("of its leaf's bytes", no_wrap=True)
+    table.add_column("of its leaf's packets", no_wrap=True)
     for link in sorted(fabric.links, key=lambda link: (link.a, link.b)):
         names = f"{link.a}>{link.b}", f"{link.b}>{link.a}"
         up, down = (uses[name] for name in names)
@@ -98,11 +98,11 @@ def _link_table(fabric: Fabric, result: Result) -> Table:
         )
         share = ""
         if link.b.kind is NodeKind.SPINE:
-            share = _share_bar(up.bytes, _sent_up(fabric, link.a, uses))
+            share = _share_bar(up.packets, _sent_up(fabric, link.a, uses))
         table.add_row(
             link.name,
-            size(up.bytes),
-            size(down.bytes),
+            f"{up.packets:,}",
+            f"{down.packets:,}",
             size(longest) if longest else "",
             duration(paused_ns) if paused_ns else "",
             share,
@@ -112,7 +112,7 @@ def _link_table(fabric: Fabric, result: Result) -> Table:
 
 def _sent_up(fabric: Fabric, leaf: Node, uses: dict[str, LinkUse]) -> int:
     return sum(
-        uses[f"{leaf}>{link.b}"].bytes
+        uses[f"{leaf}>{link.b}"].packets
         for link in fabric.links
         if link.a == leaf and link.b.kind is NodeKind.SPINE
     )

@@ -120,7 +120,9 @@ def test_hops_tell_what_the_switches_did() -> None:
 
 
 def test_queue_depth_and_load_are_in_bytes_and_shares() -> None:
-    bed = Testbed.build(leaf_spine(2, 1, 1), WATCHED)
+    window_ns = 65536
+    settings = replace(WATCHED, lb=LoadBalancing(load_window_ns=window_ns))
+    bed = Testbed.build(leaf_spine(2, 1, 1), settings)
     frames = [bed.frame("h1", "h2", size=1000, mark=n) for n in range(10)]
     for frame in frames:
         bed.network.inject("leaf1", 1, frame)
@@ -130,7 +132,7 @@ def test_queue_depth_and_load_are_in_bytes_and_shares() -> None:
     # The first leaves as soon as it is there; each of the others while those after it still wait.
     depths = [1000, *(1000 * (10 - n) for n in range(1, 10))]
     assert [first[n].queue_bytes for n in range(10)] == depths
-    window = 65536 * 100 / 8
+    window = window_ns * 100 / 8
     for n in range(10):
         assert first[n].utilisation == pytest.approx((n + 1) * 1000 / window, rel=0.02)
 
