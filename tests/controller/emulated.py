@@ -28,7 +28,7 @@ from lab.switches.soft import SoftSwitches
 from topologies import leaf_spine
 
 FABRIC = leaf_spine(2, 2, 1)
-SOON_S = 20.0
+SOON_S = 60.0
 
 
 # --- the controller -------------------------------------------------------------------------------
