@@ -54,7 +54,11 @@ drop; intrinsic metadata;
 """
 
 # What the p4c that can be had refuses although the language allows it, by the words it says so in.
-P4C_REFUSES = re.compile(r"syntax error|[Uu]nsupported|not supported|could not evaluate|limited to")
+P4C_REFUSES = re.compile(
+    r"syntax error|[Uu]nsupported|not supported|could not evaluate|limited to"
+    r"|Width must be specified for at least one of|'Invalid' produces a result of type"
+    r"|expressions in a \?: conditional have different types"
+)
 
 
 def name_of(test: Path) -> str:
