@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from typing import TypeVar
 
 from rich.console import Console
@@ -28,7 +29,8 @@ def in_parallel(
         ProcessPoolExecutor(workers, mp_context=context, initializer=_ignore_interrupts) as pool,
         Stages(console)(f"Running on {workers} processors", len(jobs)) as stage,
     ):
-        futures = {pool.submit(work, job): job for job in jobs}
+        with _interrupts_held():  # for workers already before they can say how to take them
+            futures = {pool.submit(work, job): job for job in jobs}
         try:
             for future in as_completed(futures):
                 yield futures[future], future.result()
@@ -39,6 +41,16 @@ def in_parallel(
                 worker.terminate()  # whatever it is at, nobody waits for it any more
             raise
         stage.note = f"{len(jobs)} runs"
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Ctrl-C counts only afterwards; processes that are started meanwhile never see it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _ignore_interrupts() -> None:
