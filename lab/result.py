@@ -14,7 +14,7 @@ import platform
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict
 
@@ -178,6 +178,13 @@ class Result(_Part):
     telemetry: Telemetry | None = None
     links: tuple[LinkUse, ...]
     fidelity: Fidelity
+
+    def figure(self, key: str) -> float | None:
+        """What stands at a place such as ``flows.fct_ns.p50``; None where it does not apply."""
+        found: Any = self
+        for name in key.split("."):
+            found = None if found is None else getattr(found, name)
+        return None if found is None else cast("float", found)
 
     def content(self) -> dict[str, Any]:
         """What ``result.json`` holds."""

@@ -112,19 +112,16 @@ def run_one(variant: Variant) -> dict[str, Any] | str:
         variant.out.mkdir(parents=True, exist_ok=True)
         options = RunOptions(out=variant.out, engine="sim")
         chosen = scenario.load(variant.name, variant.changes)
-        content = run_quietly(chosen, options, Console(file=io.StringIO())).content()
+        result = run_quietly(chosen, options, Console(file=io.StringIO()))
     except LabError as error:
         return error.message
     except OSError as error:
         return str(error)
-    return {heading: _figure(content, *where) for heading, where in FIGURES.items()}
+    return {heading: _scaled(result.figure(key), unit) for heading, (key, unit) in FIGURES.items()}
 
 
-def _figure(content: dict[str, Any], path: str, unit: float) -> float | None:
-    found: Any = content
-    for key in path.split("."):
-        found = found.get(key) if isinstance(found, dict) else None
-    return None if found is None else found if unit == 1 else found * unit
+def _scaled(value: float | None, unit: float) -> float | None:
+    return value if value is None or unit == 1 else value * unit
 
 
 def _conclude(
