@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from controller.routes import Cable
+
 LOSSLESS_PRIORITY = 3
 CONTROL_PRIORITY = 6
 DSCP_PRIORITIES = {26: LOSSLESS_PRIORITY, 48: CONTROL_PRIORITY}
@@ -135,6 +137,7 @@ class Settings:
     ecn: Ecn = Ecn()
     lb: LoadBalancing = LoadBalancing()
     telemetry: Telemetry = Telemetry()
+    slowed: Mapping[Cable, float] = field(default_factory=dict)  # what cables have of their rate
     losses: tuple[Loss, ...] = ()
     tenants: Mapping[str, int] = field(default_factory=dict)  # by host's name
     rules: tuple[Rule, ...] = ()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from ipaddress import IPv4Address, IPv4Network
 
@@ -22,7 +22,7 @@ from controller.entities import (
     default,
     entry,
 )
-from controller.routes import Cable, NextHop, Route, routes_of
+from controller.routes import Cable, NextHop, Route, cable, routes_of
 from controller.settings import (
     DSCP_PRIORITIES,
     USUAL,
@@ -107,6 +107,15 @@ class Site:
             delay_ns=usual.delay_ns if own.delay_ns is None else own.delay_ns,
         )
 
+    def link_now(self, port: int) -> LinkSpec:
+        """The cable with what it has of its rate: for paths and loads to go by.
+
+        Headroom and pauses go by all of it: it may have that again sooner than anyone hears of it.
+        """
+        whole = self.link(port)
+        share = self.settings.slowed.get(cable(self.switch, self.ports[port]), 1.0)
+        return replace(whole, rate_bps=round(whole.rate_bps * share))
+
     @property
     def host_ports(self) -> dict[int, Node]:
         """The ports at which hosts hang."""
@@ -187,7 +196,7 @@ def _weighted(site: Site, next_hops: tuple[NextHop, ...]) -> tuple[int, ...]:
             f"{site.switch} has {len(next_hops)} equal ways to one prefix; a group holds "
             f"{MOST_MEMBERS}: build the fabric with fewer spines"
         )
-    rates = [site.link(hop.port).rate_bps for hop in next_hops]
+    rates = [site.link_now(hop.port).rate_bps for hop in next_hops]
     unit = math.gcd(*rates)
     shares = [rate // unit for rate in rates]
     if sum(shares) > MOST_MEMBERS:  # as near as a group allows
@@ -341,7 +350,7 @@ def _marking(site: Site) -> Iterator[Entity]:
 
 def _window_shift(site: Site) -> int:
     """The window of load.p4, as a power of two of ticks; the same for all of a switch's links."""
-    links = [site.link(port) for port in site.ports]
+    links = [site.link_now(port) for port in site.ports]
     window_ns = thresholds.load_window_ns(site.settings.lb, links, site.settings.max_frame)
     return max(0, round(math.log2(window_ns / site.settings.tick_ns)))
 
@@ -354,7 +363,7 @@ def _load(site: Site) -> Iterator[Entity]:
         return
     shift = _window_shift(site)
     for port in site.ports:
-        held = thresholds.bytes_in(site.link(port), settings.tick_ns * 2**shift)
+        held = thresholds.bytes_in(site.link_now(port), settings.tick_ns * 2**shift)
         yield entry(
             "link_loads",
             {"standard_metadata.egress_port": port},

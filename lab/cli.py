@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,8 +31,24 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    help="A lossless-Ethernet lab: a Clos of P4 switches under RoCEv2 traffic.",
 )
+
+
+def _tell_version(asked: bool) -> None:
+    if asked:
+        print(f"closlab {version('closlab')}")
+        raise typer.Exit
+
+
+@app.callback()
+def closlab(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_tell_version, is_eager=True, help="Say which this is."),
+    ] = False,
+) -> None:
+    """A lossless-Ethernet lab: a Clos of P4 switches under RoCEv2 traffic."""
+
 
 Out = Annotated[Path | None, typer.Option("--out", help="Folder for the results.")]
 Json = Annotated[bool, typer.Option("--json", help="Tell the result to a machine.")]

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from controller.settings import LOSSLESS_PRIORITY
 from lab.emulation import Emulation
 from lab.errors import RunError
 from lab.experiment import Experiment
-from lab.faults import Replan, Turn, events_of
+from lab.faults import Agenda, Pace, Replan, Turn
 from lab.losses import lost_frames
 from lab.outcome import INTERRUPTION, Fidelity, Glance, Outcome, SwitchCounts
 from lab.quantity import duration
@@ -124,12 +121,13 @@ class _Course:
         dilation: int,
         stage: Stage,
     ) -> None:
+        self._experiment = experiment
         self._emulation = emulation
         self._hosts = hosts
         self._dilation = dilation
         self._stage = stage
         self._limit_ns = experiment.scenario.limit_ns
-        self._events = deque(events_of(experiment.scenario, experiment.fabric))
+        self._agenda = Agenda(experiment.scenario, experiment.fabric)
         self._show_at = 0.0
         self._seen: tuple[int, Glance | None] = 0, None
         self.epoch_ns = 0  # when the hosts begin
@@ -166,9 +164,10 @@ class _Course:
 
     def _nap_s(self) -> float:
         """Until the next event, or the next look."""
-        if not self._events:
+        next_ns = self._agenda.next_ns
+        if next_ns is None:
             return _POLL_S
-        due_ns = self.epoch_ns + self._events[0].at_ns * self._dilation
+        due_ns = self.epoch_ns + next_ns * self._dilation
         return min(_POLL_S, max(0, (due_ns - time.monotonic_ns()) / 1e9))
 
     def _failure(self) -> str | None:
@@ -188,12 +187,15 @@ class _Course:
                 self._seen = seen
 
     def _let_happen(self, now_ns: int) -> None:
-        while self._events and self._events[0].at_ns <= now_ns:
-            match self._events.popleft():
+        for event in self._agenda.due(now_ns):
+            match event:
                 case Turn(link=link, is_up=is_up):
                     self._emulation.set_up(link, is_up=is_up)
-                case Replan(losses=losses, dead=dead):
-                    self._emulation.change(partial(replace, losses=losses), dead=dead)
+                case Pace(link=link, share=share):
+                    cable = self._experiment.slowed_cable(link, share)
+                    self._emulation.switches.set_cable(link, cable)
+                case Replan() as news:
+                    self._emulation.change(news.applied, dead=news.dead)
 
 
 def _timeline(experiment: Experiment, reports: dict[Node, EndpointReport]) -> Timeline:

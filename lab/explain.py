@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from lab import scenario
 from lab.errors import ScenarioError
-from lab.keys import Key, nearest
+from lab.keys import Key, nearest, nearest_key
 
 _WIDTH = 100
 _INDENT = "  "
@@ -33,8 +33,9 @@ def explain(asked: str | None) -> str:
         names = dict.fromkeys(key.name for key in keys)
         kinds = (f"{s}.{k}" for s, members in scenario.SECTION_KINDS.items() for k in members)
         ends = (key.rpartition(".")[2] for key in names)
+        hint = nearest(asked, [*kinds, *names, *ends]) if "." not in asked else ""
         raise ScenarioError(
-            f"a scenario has no key '{asked}'" + nearest(asked, [*names, *kinds, *ends]),
+            f"a scenario has no key '{asked}'" + (hint or nearest_key(asked, [*names, *kinds])),
             "closlab explain, without a key, lists the sections.",
         )
     told = [_kind(section, kind, keys)] if is_kind else []

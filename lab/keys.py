@@ -8,6 +8,7 @@ has keys of its own.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -23,6 +24,8 @@ from traffic.collectives.units import Count, DurationNs, Host, Size
 Kinds = Mapping[str, Mapping[str, type[BaseModel]]]  # by section: the models of its kinds
 
 _HOST = get_args(Host)[1]
+_MOST_TOLD = 16  # keys in a message
+_ENTRY = re.compile(r"\.\d+(?=\.|$)")  # an entry's number, as in faults.0.link
 _PLAIN = {bool: "true or false", int: "a whole number", float: "a number", str: "a word"}
 _SECTION = "a section"
 _READ = {
@@ -56,8 +59,26 @@ def keys_of(model: type[BaseModel], kinds: Kinds, prefix: str = "") -> Iterator[
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """The known word that may have been meant, as the end of a sentence."""
-    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f"; did you mean '{near[0]}'?" if near else ""
+
+
+def nearest_key(place: str, known: Iterable[str]) -> str:
+    """The same for a key: of those beside it, or all of these if none is like it."""
+    section, _, last = place.rpartition(".")
+    within = _ENTRY.sub("[]", section)
+    beside = list(
+        dict.fromkeys(name.rpartition(".")[2] for name in known if _section(name) == within)
+    )
+    near = difflib.get_close_matches(last, beside, n=1, cutoff=0.6)
+    if near:
+        return f"; did you mean '{section}.{near[0]}'?" if section else nearest(last, near)
+    is_short = section and 0 < len(beside) <= _MOST_TOLD
+    return f"; {section} has {', '.join(beside)}" if is_short else ""
+
+
+def _section(name: str) -> str:
+    return name.rpartition(".")[0]
 
 
 def _keys_of(model: type[BaseModel], kinds: Kinds, prefix: str, kind: str | None) -> Iterator[Key]:

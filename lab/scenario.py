@@ -22,11 +22,11 @@ from pydantic import (
 
 from controller import Policy, SettingsError
 from lab.errors import ScenarioError
-from lab.keys import Key, Kinds, keys_of, nearest
+from lab.keys import Key, Kinds, keys_of, nearest, nearest_key
 from lab.paths import SCENARIOS
 from lab.traffic import KINDS, AllPairs, read_traffic
 from topologies import Fabric, TopologyError, fat_tree, leaf_spine, rail, read_tutorial
-from traffic.collectives import Site, Spec, TrafficError
+from traffic.collectives import Site, Spec, TrafficError, complaint
 from traffic.collectives.units import DurationNs, Size
 from traffic.endpoint import Recovery
 
@@ -204,10 +204,12 @@ class Fault(_Section):
 
     at_ns: DurationNs = Field(ge=0)
     """When; a cable that dies at 0 was dead before, and routes lead round it from the start."""
-    action: Literal["down", "up", "lose", "storm"]
-    """A link goes down, or up again, or loses packets; or a host's adapter pauses whoever sends."""
+    action: Literal["down", "up", "slow", "lose", "storm"]
+    """A link goes down, or up, is slow or loses packets; or a host's adapter pauses who sends."""
     link: str | None = None
-    """Which link goes down or up or loses packets, such as leaf1-spine2."""
+    """Which link it is that goes down or up, is slow or loses packets, such as leaf1-spine2."""
+    share: float | None = Field(default=None, gt=0, le=1)
+    """How much of its rate a slow link has left, both ways; it has to join two switches."""
     rate: float | None = Field(default=None, ge=0, le=1)
     """The probability that a packet on the link is lost, both ways."""
     host: str | None = None
@@ -222,6 +224,10 @@ class Fault(_Section):
             raise ValueError(f"{self.action} happens to a {wanted}: name that, and no {other}")
         if (self.rate is not None) != (self.action == "lose"):
             raise ValueError("rate is how much a link loses: give it with lose, and only there")
+        if (self.share is not None) != (self.action == "slow"):
+            raise ValueError(
+                "share is what a slow link has left: give it with slow, and only there"
+            )
         if self.action == "storm" and self.for_ns is None:
             raise ValueError("say how long the storm lasts: for_ns")
         if self.action == "up" and self.for_ns is not None:
@@ -261,7 +267,7 @@ class Scenario(_Section):
     faults: tuple[Fault, ...] = ()
     """What happens meanwhile."""
     reroute_ns: DurationNs | None = Field(default=None, ge=0, le=10**12)
-    """How long the controller takes to lead routes round a dead cable; without it never."""
+    """How long the controller takes to lead routes round a dead or slow cable; without it never."""
     limit_ns: DurationNs = Field(default=10**10, ge=1)
     """When a run that goes nowhere is ended."""
     seed: int = Field(default=1, ge=0, lt=2**32)
@@ -271,8 +277,13 @@ class Scenario(_Section):
     @classmethod
     def _topology(cls, data: object) -> object:
         """Choose the kind first, so that what is wrong is said of it alone."""
-        if not isinstance(data, dict):
+        if isinstance(data, BaseModel):
             return data
+        if not isinstance(data, dict):
+            raise ScenarioError(
+                f"topology: it must be a section, with keys and values (got {data!r})",
+                f"Such as {{kind: leaf-spine, leaves: 4}}; the kinds are {', '.join(TOPOLOGIES)}.",
+            )
         kind = data.get("kind", "leaf-spine")
         if kind not in TOPOLOGIES:
             known = list(TOPOLOGIES)
@@ -351,6 +362,14 @@ def check(scenario: Scenario) -> None:
                 f"there is no link '{link}' in this fabric" + nearest(link, sorted(links)),
                 "A link is named after its ends, the one nearer to the hosts first: leaf1-spine2.",
             )
+    to_hosts = {link.name for link in fabric.links if not link.joins_switches}
+    for fault in faults:
+        if fault.action == "slow" and fault.link in to_hosts:
+            raise ScenarioError(
+                f"faults: {fault.link} leads to a host, whose adapter keeps its rate while it runs",
+                f"Slow a link between switches, or make this one slow from the beginning: "
+                f"link.slow.{fault.link}",
+            )
     hosts = [host.name for host in fabric.hosts]
     tenants = [host for members in scenario.tenants.values() for host in members]
     for host in (*tenants, *(fault.host for fault in faults if fault.host)):
@@ -427,7 +446,7 @@ def _explain(error: ValidationError, model: type[BaseModel], section: str = "") 
         place = section + ".".join(str(part) for part in problem["loc"])
         if problem["type"] == "extra_forbidden":
             known = [key.name for key in keys_of(model, {}, section)]
-            lines.append(f"unknown key '{place}'" + nearest(place, known))
+            lines.append(f"unknown key '{place}'" + nearest_key(place, known))
         else:
-            lines.append(f"{place}: {problem['msg']} (got {problem['input']!r})")
+            lines.append(f"{place}: {complaint(problem)}")
     return "\n  ".join(lines)

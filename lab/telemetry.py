@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import selectors
 import socket
-import subprocess
 import threading
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 from controller import ReportError, decode
 from controller.tables import node_id
 from topologies import Fabric, Node
+from topologies.ip import add_veths
 
 REPORT_PORT = 192  # above every port of a fabric's
 _ALL_PROTOCOLS = 3
@@ -117,19 +117,7 @@ def far_end(switch: Node) -> str:
 
 def lay_report_cables(switches: Iterable[Node]) -> None:
     """Give every switch a cable for its reports."""
-    subprocess.run(
-        ["ip", "-batch", "-"],
-        input="\n".join(line for switch in switches for line in _cable_of(switch)),
-        text=True,
-        check=True,
-    )
-
-
-def _cable_of(switch: Node) -> Iterator[str]:
-    near, far = switch.interface(REPORT_PORT), far_end(switch)
-    yield f"link add {near} type veth peer name {far}"
-    yield f"link set {near} up"
-    yield f"link set {far} up"
+    add_veths((switch.interface(REPORT_PORT), far_end(switch)) for switch in switches)
 
 
 def _listener(interface: str) -> socket.socket:

@@ -13,6 +13,7 @@ import asyncio
 import logging
 import sys
 from contextlib import ExitStack
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -98,6 +99,9 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     if {"-h", "--help"} & set(words):
         print(general.format_help() + "\nafter --:\n" + target.format_help().partition("\n\n")[2])
         raise SystemExit(0)
+    if "--version" in words:
+        print(f"closlab switch {version('closlab')} (in place of simple_switch_grpc)")
+        raise SystemExit(0)
     arguments = general.parse_args(words[:cut])
     target.parse_args(words[cut + 1 :], namespace=arguments)
     if arguments.program is None and arguments.pcap and arguments.pcap.endswith(".json"):
@@ -128,10 +132,12 @@ def _general_parser() -> argparse.ArgumentParser:
     add("-L", "--log-level", choices=tuple(LEVELS), default="info", help="how much to say")
     add("--log-flush", action="store_true", help="accepted: logs are always flushed")
     add("--thrift-port", type=int, metavar="N", help="serve simple_switch_CLI's commands there")
+    add("--console-port", type=int, help=argparse.SUPPRESS)  # the same, without a word on it
     add("--nanolog", metavar="ADDR", help="ignored")
     add("--notifications-addr", metavar="ADDR", help="ignored")
     add("--debugger", action="store_const", const="", dest="debugger_addr", help="ignored")
     add("--restore-state", metavar="FILE", help="ignored")
+    add("--version", action="store_true", help="say which version this is")
     add("--max-port-count", type=int, metavar="N", help="accepted: there is no such limit")
     add("--dump-packet-data", type=int, metavar="N", help="accepted: traces have the bytes")
     return parser
@@ -181,7 +187,7 @@ def _settings(arguments: argparse.Namespace, stack: ExitStack) -> SwitchSettings
         tls=tls,
         pcap=pcap,
         trace=_trace(arguments, stack),
-        console_port=arguments.thrift_port,
+        console_port=arguments.thrift_port or arguments.console_port,
     )
 
 

@@ -9,7 +9,10 @@ From Python:
     await host.stop()
 
 From a shell: `python -m switch.host CONFIG.json` with a JSON list of the same settings. It prints
-`ready` when every switch listens and every port is open, and ends on SIGTERM or SIGINT.
+`ready` when every switch listens and every port is open, and ends on SIGTERM or SIGINT. With
+`--links-change` it reads what ports' links are from now on from its standard input, a line each:
+
+    {"switch": "leaf1", "port": 2, "link": {"rate_bps": 25000000000, "delay_ns": 1000}}
 """
 
 from __future__ import annotations
@@ -171,6 +174,13 @@ class Host:
         names = [settings.name for settings in self._settings]
         return self._servers[names.index(name)].port
 
+    def set_link(self, line: str | bytes) -> None:
+        """Give a port another link, as a line of JSON says."""
+        with _naming("a change of a link"):
+            told = json.loads(line)
+            planes = {s.name: plane for s, plane in zip(self._settings, self._planes, strict=True)}
+            _configure_link(planes[told["switch"]], told["port"], Link(**told["link"]))
+
     def _start_recorder(self, loop: dp.Loop, path: Path, interval_s: float) -> None:
         cells = [settings.record for settings in self._settings]
         switches = list(zip(self._planes, cells, strict=True))
@@ -253,20 +263,23 @@ def _open_port(plane: dp.Dataplane, settings: SwitchSettings, number: int, inter
         plane.add_port(number, interface)
         link = settings.links.get(number)
         if link is not None:
-            plane.configure_port(
-                number,
-                rate_bps=link.rate_bps,
-                delay_ns=link.delay_ns,
-                overhead_bytes=link.overhead_bytes,
-            )
-            plane.set_queue_limits(
-                number, None, packets=link.queue_packets, bytes_=link.queue_bytes
-            )
+            _configure_link(plane, number, link)
         if settings.pcap is not None:
             for direction in ("in", "out"):
                 plane.set_pcap(number, direction, settings.pcap / f"{interface}_{direction}.pcap")
     except (dp.DataplaneError, OSError) as error:
-        raise HostError(f"switch {settings.name}: port {number}@{interface}: {error}") from None
+        said = str(error).removeprefix(f"{settings.name}: ")
+        raise HostError(f"switch {settings.name}: port {number}@{interface}: {said}") from None
+
+
+def _configure_link(plane: dp.Dataplane, port: int, link: Link) -> None:
+    plane.configure_port(
+        port,
+        rate_bps=link.rate_bps,
+        delay_ns=link.delay_ns,
+        overhead_bytes=link.overhead_bytes,
+    )
+    plane.set_queue_limits(port, None, packets=link.queue_packets, bytes_=link.queue_bytes)
 
 
 def _check_names(settings: Sequence[SwitchSettings]) -> None:
@@ -285,7 +298,10 @@ def _naming(place: str) -> Iterator[None]:
     except (HostError, ServeError) as error:
         raise HostError(str(error)) from None
     except (dp.DataplaneError, RequestError, CompilerMissing) as error:
-        raise HostError(f"{place}: {error}") from None
+        said = str(error).removeprefix(f"{place.removeprefix('switch ')}: ")
+        raise HostError(f"{place}: {said}") from None
+    except KeyError as error:
+        raise HostError(f"{place}: there is no {error}") from error
     except (TypeError, ValueError, AttributeError) as error:
         raise HostError(f"{place}: {error}") from error
 
@@ -331,19 +347,39 @@ def _without_collections() -> Iterator[None]:
         gc.enable()
 
 
-async def run_until_signal(host: Host, *, ready: Callable[[], None]) -> None:
-    """Host switches until SIGTERM or SIGINT; `ready` is called once all of them listen."""
+async def run_until_signal(
+    host: Host, *, ready: Callable[[], None], links_change: bool = False
+) -> None:
+    """Host switches until SIGTERM or SIGINT; `ready` is called once all of them listen.
+
+    Where links change, how they do is read from standard input.
+    """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     with _without_collections():
         await host.start()
+    changing = loop.create_task(_take_changes(host)) if links_change else None
     try:
         ready()
         await stop.wait()
     finally:
+        if changing is not None:
+            changing.cancel()
         await host.stop()
+
+
+async def _take_changes(host: Host) -> None:
+    """Carry out the changes of links that standard input tells of, as long as it does."""
+    lines = asyncio.StreamReader()
+    loop = asyncio.get_running_loop()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
+    async for line in lines:
+        try:
+            host.set_link(line)
+        except HostError as error:
+            log.error("%s", error)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -353,12 +389,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--dilation", type=float, default=1.0, metavar="D")
     parser.add_argument("--record", type=Path, metavar="FILE", help="what switches hold, over time")
     parser.add_argument("--record-every", type=float, default=0.05, metavar="SECONDS")
+    parser.add_argument("--links-change", action="store_true", help="as standard input says")
     arguments = parser.parse_args(argv)
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     record = (arguments.record, arguments.record_every) if arguments.record else None
     try:
         host = Host(read_config(arguments.config), dilation=arguments.dilation, record=record)
-        asyncio.run(run_until_signal(host, ready=lambda: print("ready", flush=True)))
+        asyncio.run(
+            run_until_signal(
+                host,
+                ready=lambda: print("ready", flush=True),
+                links_change=arguments.links_change,
+            )
+        )
     except HostError as error:
         print(f"closlab: {error}", file=sys.stderr)
         return 1

@@ -10,8 +10,6 @@ Mininet is a system package, so this module is imported only by what emulates.
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +19,7 @@ from mininet.node import Host, Switch
 from mininet.topo import Topo
 
 from topologies.fabric import Fabric, Node, TopologyError
+from topologies.ip import run_ip
 from topologies.offload import switch_off_checksum_offload
 
 _NO_IPV6 = "echo 1 > /proc/sys/net/ipv6/conf/{scope}/disable_ipv6"
@@ -83,7 +82,7 @@ def build_network(fabric: Fabric, mtu: int) -> Mininet:
         complaint = network.get(host.name).cmd(_host_setup(fabric, host, mtu))
         if complaint:
             raise TopologyError(f"{host} could not be set up: {complaint.strip()}")
-    _run_ip_batch(
+    run_ip(
         f"link set {switch.interface(port)} mtu {mtu} up"
         for switch in fabric.switches
         for port in fabric.ports(switch)
@@ -103,20 +102,3 @@ def _host_setup(fabric: Fabric, host: Node, mtu: int) -> str:
             f"ip route replace default via {gateway} dev {device} onlink",
         )
     )
-
-
-def add_veths(pairs: Iterable[tuple[str, str]], mtu: int) -> None:
-    """Connect interfaces in pairs, beside those of a fabric, up and ready to carry frames."""
-    _run_ip_batch(
-        command
-        for a, b in pairs
-        for command in (
-            f"link add {a} mtu {mtu} type veth peer name {b} mtu {mtu}",
-            f"link set {a} up",
-            f"link set {b} up",
-        )
-    )
-
-
-def _run_ip_batch(commands: Iterable[str]) -> None:
-    subprocess.run(["ip", "-batch", "-"], input="\n".join(commands), text=True, check=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gc
 import time
-from collections import deque
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -19,7 +18,7 @@ from lab import program
 from lab.engines import RunOptions
 from lab.errors import RunError
 from lab.experiment import Experiment
-from lab.faults import Replan, Turn, events_of
+from lab.faults import Agenda, Pace, Replan, Turn
 from lab.outcome import INTERRUPTION, Glance, Outcome
 from lab.show import Stage, Stages
 from lab.sim import SimulatedSwitches, Simulation, SimulationError
@@ -127,7 +126,7 @@ class _Course:
         self._simulation = simulation
         self._stage = stage
         self._limit_ns = experiment.scenario.limit_ns
-        self._events = deque(events_of(experiment.scenario, experiment.fabric))
+        self._agenda = Agenda(experiment.scenario, experiment.fabric)
         self._seen: tuple[int, Glance | None] = 0, None
         self._began = time.perf_counter()
         self._transfers = 1
@@ -144,7 +143,7 @@ class _Course:
             now_ns = 0
             while self._simulation.open_transfers and now_ns < self._limit_ns:
                 now_ns = self._slice()
-                if self._simulation.is_quiet and not self._events:
+                if self._simulation.is_quiet and not self._agenda:
                     return f"{self._simulation.open_transfers} transfers will never end"
         except KeyboardInterrupt:
             return INTERRUPTION
@@ -153,7 +152,8 @@ class _Course:
         return None
 
     def _slice(self) -> int:
-        until_ns = min([self._limit_ns, *(event.at_ns for event in self._events)])
+        next_ns = self._agenda.next_ns
+        until_ns = self._limit_ns if next_ns is None else min(self._limit_ns, next_ns)
         now_ns = self._simulation.run(until_ns, self._slice_events)
         if self.tally is not None:
             self._switches.collect(self.tally)
@@ -162,15 +162,17 @@ class _Course:
         return now_ns
 
     def _let_happen(self, now_ns: int) -> None:
-        while self._events and self._events[0].at_ns <= now_ns:
-            match self._events.popleft():
+        for event in self._agenda.due(now_ns):
+            match event:
                 case Turn(link=link, is_up=is_up):
                     self._simulation.set_up(link, is_up=is_up)
+                case Pace(link=link, share=share):
+                    self._simulation.set_cable(link, self._experiment.slowed_cable(link, share))
                 case Replan() as news:
                     self._replan(news)
 
     def _replan(self, news: Replan) -> None:
-        settings = replace(self._experiment.settings, losses=news.losses)
+        settings = news.applied(self._experiment.settings)
         plans = plans_of(self._experiment.fabric, settings, news.dead)
         for switch in self._experiment.fabric.switches:
             self._switches.install(switch, plans[switch.name])

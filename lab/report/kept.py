@@ -16,6 +16,7 @@ from lab.errors import LabError
 from lab.outcome import Note
 from lab.result import SCHEMA, Result
 from topologies import Fabric
+from traffic.collectives import complaint
 
 Row = TypeVar("Row", bound=NamedTuple)
 
@@ -86,7 +87,7 @@ def read_run(folder: Path) -> KeptRun:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
-        raise _unreadable(path, f"{place}: {first['msg']}") from None
+        raise _unreadable(path, f"{place}: {complaint(first)}") from None
     except ValueError as error:
         raise _unreadable(path, str(error)) from None
     return KeptRun(

@@ -87,14 +87,8 @@ class Simulation:
 
     def _add_channel(self, a: Node, a_port: int, b: Node, b_port: int, cable: LinkSpec) -> None:
         if a.kind is not NodeKind.HOST:
-            plane = self._planes[a]
-            plane.configure_port(
-                a_port,
-                rate_bps=cable.rate_bps,
-                delay_ns=cable.delay_ns,
-                overhead_bytes=OVERHEAD_BYTES,
-            )
-            plane.set_queue_limits(
+            self._configure_port(a, a_port, cable)
+            self._planes[a].set_queue_limits(
                 a_port, None, packets=_UNLIMITED_PACKETS, bytes_=_UNLIMITED_BYTES
             )
         number = self._native.net_add_channel(
@@ -105,6 +99,14 @@ class Simulation:
         if number < 0:
             raise SimulationError(f"{a} port {a_port} is in use, or memory is out")
         self._channels[f"{a}>{b}"] = number
+
+    def _configure_port(self, switch: Node, port: int, cable: LinkSpec) -> None:
+        self._planes[switch].configure_port(
+            port,
+            rate_bps=cable.rate_bps,
+            delay_ns=cable.delay_ns,
+            overhead_bytes=OVERHEAD_BYTES,
+        )
 
     # --- before it runs --------------------------------------------------------------------------
 
@@ -145,6 +147,12 @@ class Simulation:
         """Cut a link, with what is under way in it, or mend it."""
         for channel in (f"{link.a}>{link.b}", f"{link.b}>{link.a}"):
             self._native.net_set_up(self._net, self._channels[channel], is_up)
+
+    def set_cable(self, link: Link, cable: LinkSpec) -> None:
+        """Let a link between switches be another cable, from the next frames on."""
+        for switch, port in ((link.a, link.a_port), (link.b, link.b_port)):
+            self._configure_port(switch, port, cable)
+            self.wake(switch)
 
     def wake(self, switch: Node) -> None:
         """After something was done to a switch from outside: let it act on it."""

@@ -14,7 +14,7 @@ from lab.outcome import SwitchCounts
 from lab.program import BuiltProgram
 from lab.telemetry import REPORT_PORT
 from lab.watch import Watch
-from topologies import Fabric, Node
+from topologies import Fabric, Link, Node
 
 _FIRST_GRPC_PORT = 50051
 
@@ -85,6 +85,10 @@ class Switches(ABC):
     @abstractmethod
     def furnish(self) -> None:
         """Do what could not be done before they had their program."""
+
+    @abstractmethod
+    def set_cable(self, link: Link, cable: LinkSpec) -> None:
+        """Let a link between switches be another cable, from the next frames on."""
 
     @abstractmethod
     def check(self) -> None:

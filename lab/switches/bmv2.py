@@ -25,6 +25,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from controller import LinkSpec
 from controller.settings import LOSSLESS_PRIORITY
 from controller.tables import queue_index
 from controller.thresholds import WIRE_OVERHEAD
@@ -37,8 +38,8 @@ from lab.program import BuiltProgram
 from lab.switches.base import Setting, Switches
 from lab.switches.hosted import Hosted, link_of
 from lab.tools import BMV2, BMV2_CLI
-from topologies import Node
-from topologies.mininet_topo import add_veths
+from topologies import Link, Node
+from topologies.ip import add_veths
 
 _FIRST_THRIFT_PORT = 9090
 _FIRST_NOTIFICATION_PORT = 10090
@@ -124,7 +125,7 @@ class Bmv2Switches(Switches):
         self._cables.start(
             [
                 {
-                    "name": f"cables of {switch}",
+                    "name": _cables_of(switch),
                     "device_id": 1,
                     "grpc_address": "127.0.0.1:0",
                     "program": str(made.json),
@@ -148,19 +149,26 @@ class Bmv2Switches(Switches):
 
     def _queue_commands(self, switch: Node) -> Iterator[str]:
         yield f"set_queue_depth {_QUEUE_PACKETS}"
+        cable = self.setting.cable
         for port in self.setting.fabric.ports(switch):
-            pace = self._packets_per_s(switch, port)
-            for priority in _DATA_PRIORITIES:
-                yield f"set_queue_rate {pace} {port} {priority}"
-            yield f"set_queue_rate {pace} {port | _HOLD_PORT}"
+            yield from self._pace_commands(port, cable(switch, port) if cable else None)
 
-    def _packets_per_s(self, switch: Node, port: int) -> int:
+    def _pace_commands(self, port: int, cable: LinkSpec | None) -> Iterator[str]:
         """A link's rate in packets of full size; 0, to BMv2, is no limit."""
-        if self.setting.cable is None:
-            return 0
-        bits = 8 * (self.setting.data_frame + WIRE_OVERHEAD)
-        rate_bps = self.setting.cable(switch, port).rate_bps
-        return max(1, rate_bps // (bits * self.setting.dilation))  # never more than the cable takes
+        pace = 0
+        if cable is not None:  # never more than it takes
+            bits = 8 * (self.setting.data_frame + WIRE_OVERHEAD)
+            pace = max(1, cable.rate_bps // (bits * self.setting.dilation))
+        for priority in _DATA_PRIORITIES:
+            yield f"set_queue_rate {pace} {port} {priority}"
+        yield f"set_queue_rate {pace} {port | _HOLD_PORT}"
+
+    def set_cable(self, link: Link, cable: LinkSpec) -> None:
+        """Tell the cables, and pace the queues before them."""
+        ends = ((link.a, link.a_port), (link.b, link.b_port))
+        for switch, port in ends:
+            self._cables.set_link(_cables_of(switch), port, cable)
+        self._tell_all({switch: self._pace_commands(port, cable) for switch, port in ends})
 
     def check(self) -> None:
         """Fail if a process is gone."""
@@ -284,6 +292,11 @@ def _listens(address: str) -> bool:
     except OSError:
         return False
     return True
+
+
+def _cables_of(switch: Node) -> str:
+    """What the process of the cables calls those at a switch."""
+    return f"cables of {switch}"
 
 
 def _inner(switch: Node, port: int) -> str:

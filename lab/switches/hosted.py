@@ -11,7 +11,7 @@ from typing import Any
 
 from controller import LinkSpec
 from lab.errors import RunError
-from lab.processes import last_line, line_of, stop
+from lab.processes import last_line, line_of, say, stop
 
 _START_S = 30.0
 _UNLIMITED_PACKETS, _UNLIMITED_BYTES = 1 << 20, 1 << 30  # the program's own limits are the limits
@@ -35,8 +35,9 @@ class Hosted:
             self._process = subprocess.Popen(
                 [
                     *(sys.executable, "-m", "switch.host", self._config),
-                    *("--dilation", str(dilation), *words),
+                    *("--dilation", str(dilation), "--links-change", *words),
                 ],
+                stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
@@ -47,6 +48,11 @@ class Hosted:
             raise RunError(
                 f"the {self._what} did not start: {last_line(self._log)}", self.where_it_speaks()
             )
+
+    def set_link(self, switch: str, port: int, cable: LinkSpec) -> None:
+        """Give a port of one of them another link."""
+        assert self._process is not None
+        say(self._process, json.dumps({"switch": switch, "port": port, "link": link_of(cable)}))
 
     def check(self) -> None:
         """Fail if the process is gone."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from controller import LinkSpec
 from lab import program
 from lab.program import BuiltProgram
 from lab.switches.base import Setting, Switches
 from lab.switches.hosted import Hosted, link_of
 from lab.watch import cells_of
+from topologies import Link
 
 _LEAST_INTERVAL_S = 0.02
 _RECORD_S = 0.01  # fifty times what recording a switch takes
@@ -60,6 +62,11 @@ class SoftSwitches(Switches):
 
     def furnish(self) -> None:
         """Nothing: the process was told all when it started."""
+
+    def set_cable(self, link: Link, cable: LinkSpec) -> None:
+        """Tell the process."""
+        for switch, port in ((link.a, link.a_port), (link.b, link.b_port)):
+            self._hosted.set_link(switch.name, port, cable)
 
     def check(self) -> None:
         """Fail if the process is gone."""

@@ -192,8 +192,7 @@ bool hosted_set_link(struct loop *loop, struct sw *sw, uint32_t number, struct h
     if (port) {
         port->tm.rate = link.rate;
         port->tm.delay = link.delay;
-        port->tm.overhead = link.overhead;
-        port->tm.busy_until = 0;
+        port->tm.overhead = link.overhead; /* what is being sent ends when it was to end */
     }
     leave(loop, true);
     return port != NULL;

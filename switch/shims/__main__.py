@@ -29,7 +29,7 @@ def main(words: list[str]) -> int:
             _closlab("p4c", words)
         case "simple_switch_grpc":
             if not any(word.split("=")[0] == "--thrift-port" for word in words):
-                words = ["--thrift-port", str(DEFAULT_THRIFT_PORT), *words]
+                words = ["--console-port", str(DEFAULT_THRIFT_PORT), *words]
             _closlab("switch", words)
         case "simple_switch_CLI":
             return command_line(words)

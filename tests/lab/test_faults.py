@@ -1,13 +1,18 @@
 """What happens to cables, in order, and when the controller has led everyone round it."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from scapy.utils import rdpcap
 
+from controller import plans_of
 from controller.routes import cable
 from lab import scenario
-from lab.faults import Replan, Turn, events_of
+from lab.experiment import Experiment
+from lab.faults import Agenda, Pace, Replan, Turn, events_of
+from lab.report import read_run
+from tests.lab.conftest import closlab
 from tests.lab.simulated import simulate
 
 MAC_CONTROL_PFC = bytes.fromhex("88080101")
@@ -24,10 +29,14 @@ def story(*faults: str, **changes: Any) -> list[tuple[int, str]]:
         match event:
             case Turn(at_ns=at_ns, link=link, is_up=is_up):
                 told.append((at_ns, f"{link.name} {'up' if is_up else 'down'}"))
-            case Replan(at_ns=at_ns, dead=dead, losses=losses):
-                names = sorted(link.name for link in fabric.links if cable(link.a, link.b) in dead)
+            case Pace(at_ns=at_ns, link=link, share=share):
+                told.append((at_ns, f"{link.name} at {share:.0%}"))
+            case Replan(at_ns=at_ns, dead=dead, slowed=slowed, losses=losses):
+                links = {cable(link.a, link.b): link.name for link in fabric.links}
+                names = sorted(links[ends] for ends in dead)
+                known = "".join(f", {links[ends]} at {share:.0%}" for ends, share in slowed.items())
                 rates = "".join(f", {loss.switch} loses {loss.share:.0%}" for loss in losses)
-                told.append((at_ns, f"round {' and '.join(names) or 'nothing'}{rates}"))
+                told.append((at_ns, f"round {' and '.join(names) or 'nothing'}{known}{rates}"))
     return told
 
 
@@ -81,6 +90,71 @@ def test_a_link_loses_packets_for_a_while() -> None:
         (30, "round nothing, leaf1 loses 50%, spine2 loses 50%"),
         (130, "round nothing, leaf1 loses 25%, spine2 loses 25%"),
     ]
+
+
+SLOW = "{at_ns: 100us, action: slow, link: leaf1-spine1, share: 0.25, for_ns: 200us}"
+
+
+def test_a_link_is_slow_for_a_while_and_the_controller_hears_of_it_if_ever() -> None:
+    turns = [(100_000, "leaf1-spine1 at 25%"), (300_000, "leaf1-spine1 at 100%")]
+    assert story(SLOW) == turns
+    assert story(SLOW, reroute_ns=50) == [
+        turns[0],
+        (100_050, "round nothing, leaf1-spine1 at 25%"),
+        turns[1],
+        (300_050, "round nothing, leaf1-spine1 at 100%"),
+    ]
+
+
+def test_what_the_controller_hears_of_changes_paths_and_loads_but_no_headroom() -> None:
+    """The link may have all of its rate again sooner than anyone hears of it."""
+    slow = (f"faults=[{SLOW}]", "reroute_ns=50", "lb.policy=dlb")
+    experiment = Experiment.of(scenario.load("allreduce-ring", slow))
+    fabric, settings = experiment.fabric, experiment.settings
+    agenda = Agenda(experiment.scenario, fabric)
+    _, news = agenda.due(100_050)
+    assert isinstance(news, Replan)
+    before = plans_of(fabric, settings)["leaf1"]
+    after = plans_of(fabric, news.applied(settings), news.dead)["leaf1"]
+    changed = {type(e).__name__ + getattr(e, "table", "") for e in set(after) ^ set(before)}
+    assert any("link_loads" in name for name in changed)
+    assert not any("buffer_profiles" in name or "pause" in name for name in changed)
+
+
+def test_a_slow_link_takes_as_long_as_its_rate_says(tmp_path: Any) -> None:
+    """Of three megabytes one goes out before, and the rest at a quarter of the rate."""
+    one = "traffic={kind: flows, flows: [{src: h1, dst: h8, bytes: 3MB}]}"
+    only = ("topology.spines=1", one, "link.delay_ns=0", "ecn.enabled=false")
+    slow = "faults=[{at_ns: 86us, action: slow, link: leaf1-spine1, share: 0.25%s}]"
+    took = {}
+    for name, faults in (
+        ("whole", "faults=[]"),
+        ("slow", slow % ""),
+        ("back", slow % ", for_ns: 80us"),
+    ):
+        result = simulate("allreduce-ring", *only, faults, out=tmp_path / name).result
+        assert result.flows.failed == result.drops.total == 0
+        took[name] = result.duration_ns
+    whole = took["whole"]
+    assert took["slow"] == pytest.approx(86_000 + 4 * (whole - 86_000), rel=0.02)
+    assert took["back"] == pytest.approx(whole + 0.75 * 80_000, rel=0.02)
+
+
+@pytest.mark.mininet
+def test_on_mininet_a_link_is_slow_for_as_long_and_by_as_much(tmp_path: Path) -> None:
+    changes = [
+        "topology.spines=1",
+        "traffic={kind: flows, flows: [{src: h1, dst: h8, bytes: 1500KB}]}",
+        "faults=[{at_ns: 40us, action: slow, link: leaf1-spine1, share: 0.25, for_ns: 150us}]",
+        "reroute_ns=20us",
+    ]
+    simulated = simulate("allreduce-ring", *changes, out=tmp_path / "sim").result
+    words = [word for change in changes for word in ("--set", change)]
+    done = closlab("run", "allreduce-ring", *words, "--out", str(tmp_path / "mininet"))
+    assert done.returncode == 0, done.stderr
+    emulated = read_run(tmp_path / "mininet").result
+    assert emulated.duration_ns == pytest.approx(simulated.duration_ns, rel=0.1)
+    assert emulated.drops.total == 0
 
 
 def test_what_is_lost_meanwhile_is_sent_again(tmp_path: Any) -> None:

@@ -212,7 +212,7 @@ def test_run_and_list_tell_machines(tmp_path: Path) -> None:
         ("result.json", None, "there is no run in"),
         ("result.json", "{", "result.json cannot be read"),
         ("result.json", '{"schema": "other/9"}', "its schema is not closlab.result/1"),
-        ("result.json", '{"schema": "closlab.result/1"}', "scenario: Field required"),
+        ("result.json", '{"schema": "closlab.result/1"}', "scenario: it must be given"),
         (
             "timeseries.csv",
             "time_ns,link\n1,a>b\n",

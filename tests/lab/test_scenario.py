@@ -72,6 +72,15 @@ def test_sizes(written: str, size: int) -> None:
             ("faults=[{at_ns: 0, action: lose, link: leaf1-spine1}]",),
             "rate is how much a link loses",
         ),
+        ("hello", ("faults=[{at_ns: 0, action: slow, link: leaf1-spine1}]",), "share is what"),
+        (
+            "hello",
+            ("faults=[{at_ns: 0, action: slow, link: h1-leaf1, share: 0.5}]",),
+            "leads to a host",
+        ),
+        ("hello", ("buffer.size=1",), "unknown key 'buffer.size'; buffer has bytes, alpha"),
+        ("hello", ("pfc.enabled=maybe",), "pfc.enabled: it must be true or false (got 'maybe')"),
+        ("hello", ("traffic.bytes=0",), "traffic.bytes: it must be at least 1 (got 0)"),
     ],
 )
 def test_a_mistake_is_named(name: str, changes: tuple[str, ...], complaint: str) -> None:
@@ -85,7 +94,7 @@ def test_a_mistake_is_named(name: str, changes: tuple[str, ...], complaint: str)
     [
         ("deadlock", "traffic.flows.0.dst=h9", "there is no h9; they are h1 to h8"),
         ("deadlock", "traffic.flows.0.dst=h1", "h1 sends to itself"),
-        ("incast", "traffic.receiver=h9", "there is no host number 8"),
+        ("incast", "traffic.receiver=h9", "there is no h9; they are h1 to h8"),
         ("straggler", "traffic.stragglers.0.rank=8", "no rank 8 to slow down"),
         ("training-llama", "traffic.parallelism.data=3", "do not divide"),
         ("rails", "topology.servers=2", "16 ranks do not fit on 8 free hosts"),

@@ -36,6 +36,7 @@ from traffic.collectives.schedule import (
 from traffic.collectives.spec import CollectiveOptions, CollectiveSpec, Site, Spec
 from traffic.collectives.symbolic import prove
 from traffic.collectives.timeline import NEVER, Timeline
+from traffic.collectives.wording import complaint
 
 __all__ = [
     "ALGORITHMS",
@@ -66,6 +67,7 @@ __all__ = [
     "channel_room",
     "check_partition",
     "collective",
+    "complaint",
     "local_part",
     "merge",
     "plan",

@@ -338,8 +338,8 @@ class ScheduleBuilder:
         if not 1 <= size <= MAX_TRANSFER_BYTES:
             raise SizeError(
                 f"a transfer of {size} bytes",
-                f"one RDMA message carries 1 to {MAX_TRANSFER_BYTES};"
-                " use more channels, pieces or buckets",
+                f"one RDMA message carries 1 to {MAX_TRANSFER_BYTES}: "
+                + ("send more" if size < 1 else "use more channels, pieces or buckets"),
             )
         return self._append(
             after, src, dst, size, channel, delay_ns, activity, first_chunk, chunks, mode

@@ -13,6 +13,7 @@ from traffic.collectives.collective import Collective
 from traffic.collectives.errors import SpecError, nearest
 from traffic.collectives.schedule import Schedule, ScheduleBuilder
 from traffic.collectives.units import Host, Size
+from traffic.collectives.wording import complaint
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,7 @@ def explain(error: ValidationError, model: type[BaseModel], what: str) -> str:
             known = _keys_beside(model, problem["loc"])
             lines.append(f"unknown key '{place}'; {nearest(str(problem['loc'][-1]), known)}")
         else:
-            said = problem["msg"].removeprefix("Value error, ")
-            lines.append(f"{place}: {said} (got {_shortened(problem['input'])})")
+            lines.append(f"{place}: {complaint(problem)}")
     return "; ".join(lines)
 
 
@@ -109,11 +109,6 @@ class CollectiveSpec(CollectiveOptions):
         for step in range(self.repeat):
             gates = add_collective(builder, what, gates=gates, job="collective", step=step)
         return builder.build()
-
-
-def _shortened(value: object, most: int = 60) -> str:
-    text = repr(value)
-    return text if len(text) <= most else text[:most] + "..."
 
 
 def _keys_beside(model: type[BaseModel], path: tuple[int | str, ...]) -> list[str]:

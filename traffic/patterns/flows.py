@@ -240,4 +240,4 @@ def _require_hosts(hosts: int, least: int) -> None:
 
 def _require_host(host: int, hosts: int) -> None:
     if not 0 <= host < hosts:
-        raise RankError(f"there is no host number {host}", f"they are 0 to {hosts - 1}")
+        raise RankError(f"there is no h{host + 1}", f"they are h1 to h{hosts}")

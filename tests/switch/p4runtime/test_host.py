@@ -98,6 +98,24 @@ def test_six_switches_are_ready_soon_and_end_cleanly(tmp_path: Path):
     assert took < 0.8, "of one core; about 0.3 s of it, whatever else the machine does"
 
 
+def test_links_change_as_its_input_says_and_what_it_cannot_mean_is_told(tmp_path: Path):
+    words = [*host(tmp_path / "c.json", [settings(1)]), "--links-change"]
+    with process(*words, stdin=subprocess.PIPE) as child:
+        assert child.stdout is not None and child.stdin is not None
+        assert child.stdout.readline() == "ready\n"
+        for line in ("{", '{"switch": "s9", "port": 1, "link": {}}'):
+            child.stdin.write(line + "\n")
+        child.stdin.write('{"switch": "s1", "port": 700, "link": {"rate_bps": 1}}\n')
+        child.stdin.flush()
+        assert child.stderr is not None
+        said = [child.stderr.readline() for _ in range(3)]
+        assert all(line.startswith("a change of a link: ") for line in said)
+        assert "there is no 's9'" in said[1] and "port 700 is not 0 to" in said[2]
+        child.send_signal(signal.SIGTERM)
+        child.communicate(timeout=30)
+        assert child.returncode == 0
+
+
 def test_a_taken_address_is_named(tmp_path: Path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"

@@ -352,10 +352,10 @@ def test_groups_that_do_not_divide(keys: dict[str, Any], complaint: str) -> None
         ({**GPT, "model": "gtp3-175b"}, "did you mean 'gpt3-175b'"),
         ({**GPT, "model": "/nowhere/x.yaml"}, "cannot be read: No such file"),
         ({**GPT, "parallelism": {"tensr": 2}}, "did you mean 'tensor'"),
-        ({**GPT, "gpu": {"tflops": -1}}, "greater than 0"),
+        ({**GPT, "gpu": {"tflops": -1}}, "must be more than 0"),
         ({**GPT, "gpu": {"tflops": float("nan")}}, "finite number"),
-        ({**GPT, "scale": 0}, "greater than 0"),
-        ({**GPT, "model": {"name": "x"}}, "model.parameters: Field required"),
+        ({**GPT, "scale": 0}, "must be more than 0"),
+        ({**GPT, "model": {"name": "x"}}, "model.parameters: it must be given"),
     ],
 )
 def test_yaml_that_describes_nothing(data: Any, complaint: str) -> None:
