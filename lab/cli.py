@@ -71,7 +71,7 @@ def demo(out: Out = None, seed: Seed = None) -> None:
     report = compare_pauses(folder, changes, console)
     console.print("\nThe same P4 on real namespaces and packets:", highlight=False)
     try:
-        _run("hello", changes, None, folder / "hello", engine="mininet", pcap=(), prompt=False)
+        _run("hello", changes, None, folder / "hello", engine="mininet", prompt=False)
     finally:
         console.print(f"The incast, side by side: {report}", highlight=False, soft_wrap=True)
 
@@ -95,7 +95,7 @@ def run(
     pcap: Annotated[bool, typer.Option("--pcap", help="Keep what crosses each link.")] = False,
     pcap_link: Annotated[
         list[str] | None,
-        typer.Option("--pcap-link", metavar="LINK", help="Keep what crosses one (sim)."),
+        typer.Option("--pcap-link", metavar="LINK", help="Keep what crosses one."),
     ] = None,
     prompt: Annotated[
         bool, typer.Option("--cli", help="Stay at the mininet> prompt instead of measuring.")
@@ -103,15 +103,14 @@ def run(
     is_json: Json = False,
 ) -> None:
     """Run a scenario."""
-    links = ("all",) if pcap else tuple(pcap_link or ())
+    links = ["all"] if pcap else pcap_link or []
     _run(
         scenario,
-        tuple(changes or ()),
+        (*(changes or ()), *([f"measures.pcap=[{','.join(links)}]"] if links else [])),
         seed,
         out,
         engine=engine,
         switch=switch,
-        pcap=links,
         prompt=prompt,
         is_json=is_json,
         dilation=dilation,
@@ -405,7 +404,6 @@ def _run(
     out: Path | None,
     *,
     engine: str,
-    pcap: tuple[str, ...],
     prompt: bool,
     switch: str = "soft",
     is_json: bool = False,
@@ -439,7 +437,6 @@ def _run(
         out=folder,
         engine=engine,
         switch=switch,
-        pcap=pcap,
         prompt=prompt,
         is_json=is_json,
         dilation=dilation,

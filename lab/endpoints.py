@@ -56,7 +56,8 @@ def run(
         emulation.switches.check()
         raise RunError(f"an endpoint failed: {error}") from None
     timeline = _timeline(experiment, reports)
-    notes = emulation.switches.watch.notes(course.epoch_ns, dilation)
+    is_noted = experiment.scenario.measures.series
+    notes = emulation.switches.watch.notes(course.epoch_ns, dilation) if is_noted else ()
     switches = {switch: counts.since(before[switch]) for switch, counts in after.items()}
     endpoints = {
         host: report.counters

@@ -14,7 +14,7 @@ import platform
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict
 
@@ -69,6 +69,7 @@ class Flows(_Part):
     count: int
     completed: int
     failed: int
+    bytes: int  # of those that completed
     fct_ns: Percentiles | None = None
     slowdown: Percentiles | None = None  # how much longer than alone in an empty fabric
 
@@ -124,7 +125,7 @@ class LinkUse(_Part):
     name: str
     packets: int
     bytes: int
-    utilisation: float
+    utilisation: float | None = None
     max_queue_bytes: int | None = None  # at the port that feeds it
 
 
@@ -162,6 +163,7 @@ class Result(_Part):
     switch: str
     seed: int
     dilation: float
+    clock: Literal["fabric", "machine"] = "fabric"  # whose time it is; a machine's knows no rates
     provenance: dict[str, str]
     ended: str | None = None  # why the run is not whole
     duration_ns: int
@@ -195,23 +197,25 @@ class Result(_Part):
 def save(result: Result, experiment: Experiment, outcome: Outcome, out: Path) -> None:
     """Write the files of a run."""
     (out / "result.json").write_text(json.dumps(result.content(), indent=2) + "\n")
+    is_kept = experiment.scenario.measures.flows
     _write_csv(
         out / "flows.csv",
         ("src", "dst", "bytes", "complete", "start_ns", "fct_ns", "slowdown", "step", "what"),
-        _flow_rows(experiment, outcome),
+        _flow_rows(experiment, outcome) if is_kept else None,
     )
-    work = tuple(_work_rows(experiment, outcome))
-    if work:
-        _write_csv(out / "work.csv", ("host", "start_ns", "end_ns", "step", "what"), work)
-    if outcome.notes:
-        _write_csv(
-            out / "timeseries.csv",
-            Note._fields,
-            outcome.notes,
-        )
+    _write_csv(
+        out / "work.csv",
+        ("host", "start_ns", "end_ns", "step", "what"),
+        tuple(_work_rows(experiment, outcome)) or None if is_kept else None,
+    )
+    _write_csv(out / "timeseries.csv", Note._fields, outcome.notes or None)
 
 
-def _write_csv(path: Path, head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+def _write_csv(path: Path, head: Sequence[str], rows: Iterable[Sequence[object]] | None) -> None:
+    """Write a table; without rows see to it that there is none, of an earlier run either."""
+    if rows is None:
+        path.unlink(missing_ok=True)
+        return
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(head)
@@ -226,7 +230,8 @@ def _flow_rows(experiment: Experiment, outcome: Outcome) -> Iterator[Sequence[ob
         src, dst = hosts[schedule.src[number]], hosts[schedule.dst[number]]
         start, end = timeline.start_ns[number], timeline.end_ns[number]
         is_whole = NEVER not in (start, end)
-        slowdown = (end - start) / alone.takes_ns(number) if is_whole else None
+        is_comparable = is_whole and outcome.is_fabric_time
+        slowdown = (end - start) / alone.takes_ns(number) if is_comparable else None
         yield (
             src,
             dst,
@@ -286,6 +291,7 @@ def assemble(
         switch=switch,
         seed=experiment.scenario.seed,
         dilation=outcome.dilation,
+        clock="fabric" if outcome.is_fabric_time else "machine",
         provenance={
             "version": version("closlab"),
             "p4_sha256": hashlib.sha256(program.read_bytes()).hexdigest(),
@@ -297,8 +303,8 @@ def assemble(
         steps=_steps(job),
         gpu_utilisation=(job.gpu_utilisation or None) if job else None,
         collective=_collective(measures),
-        flows=_flows(_messages(experiment), outcome, alone),
-        parts={name: _flows(numbers, outcome, alone) for name, numbers in parts.items()}
+        flows=_flows(_messages(experiment), experiment, outcome, alone),
+        parts={name: _flows(each, experiment, outcome, alone) for name, each in parts.items()}
         if len(parts) > 1
         else None,
         drops=_drops(outcome),
@@ -365,18 +371,23 @@ def _collective(measures: Measures) -> CollectiveResult | None:
     )
 
 
-def _flows(messages: Iterable[int], outcome: Outcome, alone: Alone) -> Flows:
-    times, slowdowns, count = [], [], 0
+def _flows(
+    messages: Iterable[int], experiment: Experiment, outcome: Outcome, alone: Alone
+) -> Flows:
+    times, slowdowns, count, size = [], [], 0, 0
     for number in messages:
         count += 1
         start, end = outcome.timeline.start_ns[number], outcome.timeline.end_ns[number]
         if NEVER not in (start, end):
+            size += experiment.schedule.size[number]
             times.append(end - start)
-            slowdowns.append((end - start) / alone.takes_ns(number))
+            if outcome.is_fabric_time:
+                slowdowns.append((end - start) / alone.takes_ns(number))
     return Flows(
         count=count,
         completed=len(times),
         failed=count - len(times),
+        bytes=size,
         fct_ns=_percentiles(times),
         slowdown=_percentiles(slowdowns),
     )
@@ -468,7 +479,9 @@ def _link_use(link: Link, experiment: Experiment, outcome: Outcome) -> tuple[Lin
             name=name,
             packets=carried.packets,
             bytes=carried.bytes,
-            utilisation=round(carried.bytes * 8 * 1e9 / rate_bps / span_ns, 6),
+            utilisation=round(carried.bytes * 8 * 1e9 / rate_bps / span_ns, 6)
+            if outcome.is_fabric_time
+            else None,
             max_queue_bytes=outcome.max_queue_bytes.get(name),
         )
 

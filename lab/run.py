@@ -17,7 +17,7 @@ from lab.outcome import INTERRUPTION, Outcome
 from lab.report import write_report
 from lab.result import Result, assemble, save
 from lab.running import Registration
-from lab.scenario import Scenario
+from lab.scenario import MeasureSettings, Scenario
 from lab.show import Stages, result_tables
 
 INTERRUPTED = 130
@@ -94,7 +94,8 @@ def measure(scenario: Scenario, options: RunOptions, console: Console) -> Result
     """Run a scenario in the simulator and keep nothing but what is returned."""
     from lab.engines import sim
 
-    experiment = Experiment.of(scenario)
+    lightest = MeasureSettings(flows=False, series=False)
+    experiment = Experiment.of(scenario.model_copy(update={"measures": lightest}))
     return assembled(experiment, sim.run(experiment, options, Stages(console)), options)
 
 

@@ -25,10 +25,12 @@ from lab.errors import ScenarioError
 from lab.keys import Key, Kinds, keys_of, nearest, nearest_key
 from lab.paths import SCENARIOS
 from lab.traffic import KINDS, AllPairs, read_traffic
-from topologies import Fabric, TopologyError, fat_tree, leaf_spine, rail, read_tutorial
+from topologies import Fabric, Link, TopologyError, fat_tree, leaf_spine, rail, read_tutorial
 from traffic.collectives import Site, Spec, TrafficError, complaint
 from traffic.collectives.units import DurationNs, Size
 from traffic.endpoint import Recovery
+
+ALL_LINKS = "all"  # in place of links' names
 
 
 class _Section(BaseModel):
@@ -199,6 +201,21 @@ class TelemetrySettings(_Section):
     """The share of packets that do; what they carried is reported, and summed up in the result."""
 
 
+class MeasureSettings(_Section):
+    """What a run keeps besides its figures: the less, the lighter it is."""
+
+    flows: bool = True
+    """Every message's times: flows.csv, work.csv and what is drawn of them."""
+    series: bool = True
+    """Queues, pauses, marks and drops over time: timeseries.csv and what is drawn of it."""
+    series_ns: DurationNs | None = Field(default=None, ge=1)
+    """How often these are noted; without it every microsecond, on Mininet as often as is light."""
+    telemetry: bool = True
+    """What telemetry reports tell, if int.share makes packets carry any."""
+    pcap: tuple[str, ...] = ()
+    """Links whose frames are kept, such as [leaf1-spine2]; [all] is every one."""
+
+
 class Fault(_Section):
     """Something that happens at a time."""
 
@@ -264,6 +281,8 @@ class Scenario(_Section):
     """Packets lost as a bad cable loses them."""
     telemetry: TelemetrySettings = Field(default=TelemetrySettings(), alias="int")
     """In-band network telemetry (INT)."""
+    measures: MeasureSettings = MeasureSettings()
+    """What is kept of a run: time series, messages, telemetry, captures."""
     faults: tuple[Fault, ...] = ()
     """What happens meanwhile."""
     reroute_ns: DurationNs | None = Field(default=None, ge=0, le=10**12)
@@ -308,6 +327,12 @@ class Scenario(_Section):
             racks=tuple(tuple(numbers[h] for h in fabric.hosts_of(leaf)) for leaf in leaves),
             seed=self.seed,
         )
+
+
+def captured(scenario: Scenario, fabric: Fabric) -> list[Link]:
+    """The links whose frames are kept."""
+    wanted = scenario.measures.pcap
+    return [link for link in fabric.links if ALL_LINKS in wanted or link.name in wanted]
 
 
 def names() -> list[str]:
@@ -356,7 +381,8 @@ def check(scenario: Scenario) -> None:
     links = {link.name for link in fabric.links}
     faults = scenario.faults
     named = (fault.link for fault in faults if fault.link)
-    for link in (*scenario.loss.links, *scenario.link.slow, *named):
+    captured = (link for link in scenario.measures.pcap if link != ALL_LINKS)
+    for link in (*scenario.loss.links, *scenario.link.slow, *named, *captured):
         if link not in links:
             raise ScenarioError(
                 f"there is no link '{link}' in this fabric" + nearest(link, sorted(links)),

@@ -41,7 +41,9 @@ def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0
         lb=LoadBalancing(policy=scenario.lb.policy, flowlet_gap_ns=scenario.lb.flowlet_gap_ns),
         telemetry=Telemetry(
             share=scenario.telemetry.share,
-            report_port=REPORT_PORT if scenario.telemetry.share else None,
+            report_port=REPORT_PORT
+            if scenario.telemetry.share and scenario.measures.telemetry
+            else None,
             by_hosts=scenario.transport.cc == "hpcc",
         ),
         losses=losses_of(scenario, fabric),

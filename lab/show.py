@@ -12,6 +12,7 @@ from rich.table import Table
 
 from lab.quantity import duration, size
 from lab.result import LinkUse, Percentiles, Result
+from lab.scenario import Scenario
 from topologies import Fabric, Node, NodeKind
 
 _BAR_WIDTH = 14
@@ -169,9 +170,21 @@ def _summary(result: Result) -> str:
             f"{result.telemetry.reports:,} telemetry reports; a hop took: "
             + _times(result.telemetry.hop_latency_ns)
         )
+    lines += _left_out(result.scenario)
     if not result.fidelity.ok:
         lines.append(f"[yellow]Do not trust this run[/]: {result.fidelity.note}")
     return "\n".join(lines)
+
+
+def _left_out(scenario: Scenario) -> Iterator[str]:
+    """What was not to be measured."""
+    measures = scenario.measures
+    asked = {
+        "flows": True, "series": True, "telemetry": bool(scenario.telemetry.share),
+    }  # fmt: skip
+    left_out = [name for name in asked if asked[name] and not getattr(measures, name)]
+    if left_out:
+        yield f"Not measured, as the scenario asks: {', '.join(left_out)}."
 
 
 def _times(times: Percentiles) -> str:

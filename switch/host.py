@@ -86,6 +86,7 @@ class SwitchSettings:
     p4info: Path | None = None
     tls: Tls | None = None
     pcap: Path | None = None
+    pcap_ports: Sequence[int] | None = None  # None: all of them
     record: Cells = field(default_factory=Cells)
     trace: Callable[[str], None] | None = None
     console_port: int | None = None
@@ -264,7 +265,8 @@ def _open_port(plane: dp.Dataplane, settings: SwitchSettings, number: int, inter
         link = settings.links.get(number)
         if link is not None:
             _configure_link(plane, number, link)
-        if settings.pcap is not None:
+        is_recorded = settings.pcap_ports is None or number in settings.pcap_ports
+        if settings.pcap is not None and is_recorded:
             for direction in ("in", "out"):
                 plane.set_pcap(number, direction, settings.pcap / f"{interface}_{direction}.pcap")
     except (dp.DataplaneError, OSError) as error:

@@ -20,7 +20,6 @@ class RunOptions:
     out: Path
     engine: str = "mininet"
     switch: str = "soft"
-    pcap: tuple[str, ...] = ()  # links to record; "all" for all of them
     prompt: bool = False
     is_json: bool = False  # the result is for a machine that reads our output
     dilation: int | None = None  # none: chosen by the engine

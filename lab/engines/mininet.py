@@ -21,6 +21,7 @@ from lab.outcome import Outcome
 from lab.precedence import take_precedence
 from lab.prompt import prompt
 from lab.running import Registration
+from lab.scenario import captured
 from lab.settings import DATA_HEADERS_BYTES
 from lab.show import Stages
 from lab.switches import KINDS, Setting, Switches
@@ -29,6 +30,8 @@ from lab.telemetry import Collector, Tally, lay_report_cables
 from lab.traffic import AllPairs
 from lab.workload import began_ns, counters_of, host_plans, timeline_of
 from topologies import Fabric
+
+_PROGRESS_S = 0.25  # between two looks, if only who watches wants to know
 
 
 def run(
@@ -40,7 +43,7 @@ def run(
 ) -> int:
     """Emulate an experiment, or hand it to the user; the exit code is what concluding it says."""
     take_precedence()
-    fabric = experiment.fabric
+    fabric, measures = experiment.fabric, experiment.scenario.measures
     kind = KINDS[options.switch]
     all_pairs = isinstance(experiment.scenario.traffic, AllPairs)
     # Unless told otherwise, all pairs is an exchange among scapy hosts, as fast as they can.
@@ -54,11 +57,19 @@ def run(
             fabric,
             built,
             logs=options.out / "logs",
-            pcaps=options.out / "pcaps" if options.pcap else None,
+            pcaps=options.out / "pcaps" if measures.pcap else None,
+            captured=frozenset(
+                end
+                for link in captured(experiment.scenario, fabric)
+                for end in ((link.a, link.a_port), (link.b, link.b_port))
+            ),
             cable=experiment.port_cable if is_timed else None,
             data_frame=experiment.scenario.link.mtu + DATA_HEADERS_BYTES,
             dilation=dilation,
-            reports=options.prompt or bool(experiment.settings.telemetry.share),
+            notes_every_s=(measures.series_ns or 0) * dilation / 1e9
+            if measures.series
+            else _PROGRESS_S,
+            reports=options.prompt or experiment.settings.telemetry.report_port is not None,
             seed_of=experiment.switch_seed,
         )
     )
@@ -70,7 +81,7 @@ def run(
             emulation.lay_cables(experiment.scenario.link.mtu)
             if switches.setting.reports:
                 lay_report_cables(fabric.switches)
-            tally = _listen(fabric, settings, stack) if settings.telemetry.share else None
+            tally = _listen(fabric, settings, stack) if settings.telemetry.report_port else None
             stage.note = f"{len(fabric.hosts)} hosts, {len(fabric.links)} links"
         with stages("Starting switches") as stage:
             stage.note = switches.start()
@@ -137,6 +148,9 @@ def _exchange(experiment: Experiment, emulation: Emulation, stages: Stages) -> O
         switches={switch: counts.since(before[switch]) for switch, counts in after.items()},
         endpoints=counters_of(experiment, reports),
         end_ns=timeline.finish_ns,
-        notes=emulation.switches.watch.notes(began_ns(reports), 1),
+        notes=emulation.switches.watch.notes(began_ns(reports), 1)
+        if experiment.scenario.measures.series
+        else (),
+        is_fabric_time=False,
         ended=ended,
     )

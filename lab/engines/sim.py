@@ -20,6 +20,7 @@ from lab.errors import RunError
 from lab.experiment import Experiment
 from lab.faults import Agenda, Pace, Replan, Turn
 from lab.outcome import INTERRUPTION, Glance, Outcome
+from lab.scenario import captured
 from lab.show import Stage, Stages
 from lab.sim import SimulatedSwitches, Simulation, SimulationError
 from lab.telemetry import REPORT_PORT, Tally
@@ -41,7 +42,9 @@ def run(experiment: Experiment, options: RunOptions, stages: Stages) -> Outcome:
 
 def _run(experiment: Experiment, options: RunOptions, stages: Stages, stack: ExitStack) -> Outcome:
     switches, simulation = build(experiment, options.out, stages, stack)
-    simulation.sample(switches.watch, _NOTES_INTERVAL_NS, _MOST_NOTES)
+    measures = experiment.scenario.measures
+    interval_ns = (measures.series_ns or _NOTES_INTERVAL_NS) if measures.series else None
+    simulation.sample(switches.watch, interval_ns, _MOST_NOTES)
     _record(simulation, experiment, options)
     with stages("Simulating") as stage:
         course = _Course(experiment, switches, simulation, stage)
@@ -95,18 +98,9 @@ def _build(
 
 def _record(simulation: Simulation, experiment: Experiment, options: RunOptions) -> None:
     """Record the links asked for, both directions."""
-    if not options.pcap:
-        return
     folder = options.out / "pcaps"
-    folder.mkdir(exist_ok=True)
-    links = {link.name: link for link in experiment.fabric.links}
-    for name in links if "all" in options.pcap else options.pcap:
-        if name not in links:
-            raise RunError(
-                f"there is no link '{name}' to record",
-                "A link is named after its ends, the one nearer to the hosts first: leaf1-spine2.",
-            )
-        link = links[name]
+    for link in captured(experiment.scenario, experiment.fabric):
+        folder.mkdir(exist_ok=True)
         for src, dst in ((link.a, link.b), (link.b, link.a)):
             simulation.record(f"{src}>{dst}", folder / f"{src}-{dst}.pcap")
 
@@ -130,8 +124,9 @@ class _Course:
         self._seen: tuple[int, Glance | None] = 0, None
         self._began = time.perf_counter()
         self._transfers = 1
-        share = experiment.settings.telemetry.share
-        self.tally = Tally.of(experiment.fabric) if share else None
+        telemetry = experiment.settings.telemetry
+        self.tally = Tally.of(experiment.fabric) if telemetry.report_port else None
+        share = telemetry.share if telemetry.report_port else 0
         self._slice_events = round(_SLICE_EVENTS / (1 + _REPORTS_COST * share))
 
     def run(self) -> str | None:

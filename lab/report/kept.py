@@ -67,11 +67,6 @@ class KeptRun:
         """When it was over."""
         return max(1, self.result.duration_ns)
 
-    @property
-    def delivered_bytes(self) -> int:
-        """What the messages that arrived carried."""
-        return sum(flow.bytes for flow in self.flows if flow.fct_ns is not None)
-
 
 def read_run(folder: Path) -> KeptRun:
     """Read a run's folder."""

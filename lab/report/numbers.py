@@ -77,6 +77,6 @@ FIGURES = (
         "links.utilisation",
         "busiest link",
         percent,
-        lambda r: max((use.utilisation for use in r.links), default=None),
+        lambda r: max((use.utilisation or 0 for use in r.links), default=0) or None,
     ),
 )

@@ -18,6 +18,7 @@ from lab.result import Flows, Result
 
 REPORT = "report.html"
 COMPLETION_TIMES = "Completion times"
+UNMEASURED = "Not measured"
 _FIRST = (  # what one looks at first
     "duration_ns",
     "gpu_utilisation",
@@ -49,7 +50,13 @@ def _body(run: KeptRun) -> Iterator[str]:
     suspicious = not result.fidelity.ok or result.ended or result.flows.failed
     yield page.paragraph(words.story(run), "story warning" if suspicious else "story")
     yield page.tiles((figure.name, figure.told(result)) for figure in _first(result))
-    yield page.columns(panel for panel in panels(run, Limits.of([run])[0]) if panel.drawing)
+    shown = panels(run, Limits.of([run])[0])
+    yield page.columns(panel for panel in shown if panel.drawing)
+    yield from (
+        page.paragraph(f"{panel.title}: {panel.instead}", "about")
+        for panel in shown
+        if not panel.drawing and panel.instead.startswith(UNMEASURED)
+    )
     yield page.heading(2, "All figures")
     told = [figure for figure in FIGURES if figure.of(result) is not None]
     yield page.halves(("figure", "value"), [(figure.name, figure.told(result)) for figure in told])
@@ -86,16 +93,19 @@ def panels(run: KeptRun, limits: Limits) -> list[Panel]:
             plots.queues(run, limits),
             "The longest queues of data, named after the link they wait for; below, who stood "
             "still and when, and packets marked and dropped at the same time scale.",
+            instead=_instead(run, "series"),
         ),
         Panel(
             COMPLETION_TIMES,
             plots.completion_times([(run.result.scenario.name, run)]),
             "The share of messages that were complete within a time.",
+            instead=_instead(run, "flows"),
         ),
         Panel(
             "Every host's time",
             plots.ranks(run, limits),
             "From when a message was posted until its last byte had arrived.",
+            instead=_instead(run, "flows"),
         ),
         Panel(
             "Load balance",
@@ -108,8 +118,18 @@ def panels(run: KeptRun, limits: Limits) -> list[Panel]:
             plots.telemetry(run),
             "Of packets that carried telemetry half stayed no longer than the bar, 99 % no longer "
             "than the line, and none longer than the dot; so with the queues they saw.",
+            instead=_instead(run, "telemetry", is_wanted=bool(run.result.scenario.telemetry.share)),
         ),
     ]
+
+
+def _instead(run: KeptRun, measure: str, *, is_wanted: bool = True) -> str:
+    """Why there is nothing to draw."""
+    if is_wanted and not getattr(run.result.scenario.measures, measure):
+        return f"{UNMEASURED}, for measures.{measure} is false."
+    if measure == "series" and run.result.switch == "bmv2":
+        return f"{UNMEASURED}: BMv2 does not tell how its queues are, nor what it has counted when."
+    return "Nothing to show."
 
 
 def _parts_table(parts: Mapping[str, Flows]) -> str:
@@ -133,7 +153,7 @@ def links_table(run: KeptRun) -> str:
     rows: list[Sequence[str]] = []
     links = run.result.links
     if len(links) > _MOST_LINKS:
-        links = tuple(sorted(links, key=lambda use: -use.utilisation)[:_MOST_LINKS])
+        links = tuple(sorted(links, key=lambda use: -use.bytes)[:_MOST_LINKS])
     for use in links:
         pause = by_link.get(use.name)
         rows.append(
@@ -141,7 +161,7 @@ def links_table(run: KeptRun) -> str:
                 use.name,
                 f"{use.packets:,}",
                 size(use.bytes),
-                percent(use.utilisation),
+                "" if use.utilisation is None else percent(use.utilisation),
                 size(use.max_queue_bytes) if use.max_queue_bytes else "",
                 f"{pause.xoff_frames:,}" if pause else "",
                 duration(pause.paused_ns) if pause else "",
@@ -161,17 +181,18 @@ def scenario_text(run: KeptRun) -> str:
 def footer(run: KeptRun) -> str:
     """Where the figures come from."""
     result = run.result
-    engine = (
-        "the simulator"
-        if result.engine == "sim"
-        else f"Mininet, slowed down {result.dilation:,.0f} times"
-    )
+    engine = "the simulator" if result.engine == "sim" else "Mininet"
+    whose = "the machine's own"
+    if result.clock == "fabric":
+        whose = "the fabric's own"
+        if result.engine != "sim":
+            whose += f", which passed {result.dilation:,.0f} times slower"
     return (
         "<footer>"
         + page.paragraph(
             f"Measured by closlab {result.provenance.get('version', '')} with {engine}, seed "
             f"{result.seed}, P4 program {result.provenance.get('p4_sha256', '')[:12]}. Times are "
-            "the fabric's own."
+            f"{whose}."
         )
         + "</footer>"
     )

@@ -34,14 +34,17 @@ def topology(run: KeptRun) -> Drawing:
     places, height = _places(run)
     drawing = Drawing(height + 44, "The fabric and how busy its links were")
     uses = {use.name: use for use in run.result.links}
+    busy = _busy(run)
     links = [link for link in run.fabric.links if link.a in places]
     if len(links) <= _MOST_PAIRS:
         for link in links:
             for start, end in ((link.a, link.b), (link.b, link.a)):
-                _direction(drawing, run, uses[f"{start}>{end}"], places[start], places[end])
+                name = f"{start}>{end}"
+                ends = places[start], places[end]
+                _direction(drawing, run, uses[name], busy[name], *ends)
     else:
         busiest = [
-            (max(uses[f"{a}>{b}"].utilisation, uses[f"{b}>{a}"].utilisation), places[a], places[b])
+            (max(busy[f"{a}>{b}"], busy[f"{b}>{a}"]), places[a], places[b])
             for a, b in ((link.a, link.b) for link in links)
         ]
         _bundles(drawing, busiest)
@@ -51,6 +54,7 @@ def topology(run: KeptRun) -> Drawing:
     _key(
         drawing,
         height + 24,
+        "busy:" if run.result.clock == "fabric" else "of the most:",
         is_paused=len(links) <= _MOST_PAIRS and bool(run.result.pfc.by_link),
         is_dropping=bool(run.result.drops.by_switch),
     )
@@ -74,19 +78,32 @@ def _places(run: KeptRun) -> tuple[dict[Node, Place], float]:
     return places, y - _TIER_HEIGHT + 12
 
 
+def _busy(run: KeptRun) -> dict[str, float]:
+    """By direction: how busy it was; where links have no rate, what it carried, of the most."""
+    most = max((use.bytes for use in run.result.links), default=0) or 1
+    return {
+        use.name: use.bytes / most if use.utilisation is None else use.utilisation
+        for use in run.result.links
+    }
+
+
 def _class_of(utilisation: float) -> tuple[float, str, float, str]:
     return next(c for c in CLASSES if utilisation < c[0] or c is CLASSES[-1])
 
 
-def _direction(drawing: Drawing, run: KeptRun, use: LinkUse, start: Place, end: Place) -> None:
+def _direction(
+    drawing: Drawing, run: KeptRun, use: LinkUse, busy: float, start: Place, end: Place
+) -> None:
     """One direction of a link, on its own side of the middle, and a mark where it was paused."""
     (x1, y1), (x2, y2) = start, end
     length = ((x2 - x1) ** 2 + (y2 - y1) ** 2) ** 0.5
     dx, dy = (y2 - y1) / length * _APART, (x1 - x2) / length * _APART
-    _, colour, width, _ = _class_of(use.utilisation)
+    _, colour, width, _ = _class_of(busy)
     pause = run.result.pfc.by_link.get(use.name)
     share = pause.paused_ns / run.end_ns if pause else 0
-    story = f"{use.name}: {percent(use.utilisation)} busy, {packets(use.packets)}"
+    story = f"{use.name}: {packets(use.packets)}"
+    if use.utilisation is not None:
+        story += f", {percent(use.utilisation)} busy"
     if use.max_queue_bytes:
         story += f", longest queue {size(use.max_queue_bytes)}"
     if pause:
@@ -167,9 +184,9 @@ def _label(node: Node, room: float, places: dict[Node, Place]) -> str:
     return ""
 
 
-def _key(drawing: Drawing, y: float, *, is_paused: bool, is_dropping: bool) -> None:
-    drawing.text(0, y, "busy:")
-    x = 36.0
+def _key(drawing: Drawing, y: float, what: str, *, is_paused: bool, is_dropping: bool) -> None:
+    drawing.text(0, y, what)
+    x = width_of(what) + 4
     for _, colour, width, name in CLASSES:
         drawing.line(x, y - 4, x + 16, y - 4, stroke=colour, stroke_width=width)
         drawing.text(x + 20, y, name)

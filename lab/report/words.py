@@ -37,7 +37,7 @@ def _sentences(run: KeptRun) -> Iterator[str]:
 
 def _completion(run: KeptRun) -> Iterator[str]:
     flows = run.result.flows
-    carried = f"{size(run.delivered_bytes)} in {duration(run.end_ns)}"
+    carried = f"{size(flows.bytes)} in {duration(run.end_ns)}"
     if flows.failed:
         yield (
             f"Of {plural(flows.count, 'message')} {flows.completed:,} arrived whole ({carried}); "
@@ -45,22 +45,28 @@ def _completion(run: KeptRun) -> Iterator[str]:
         )
     else:
         yield f"All {plural(flows.count, 'message')} arrived whole, {carried}."
-    busiest = max(run.result.links, key=lambda use: use.utilisation, default=None)
-    if busiest is not None and busiest.utilisation > 0:
+    busiest = max(run.result.links, key=lambda use: use.utilisation or 0, default=None)
+    if busiest is not None and busiest.utilisation:
         yield f"The busiest link, {busiest.name}, was in use {percent(busiest.utilisation)} of it."
     if flows.slowdown and flows.slowdown.max < _HARDLY:
         yield "Each took hardly longer than it would have taken alone in an empty fabric."
-    elif flows.fct_ns and flows.slowdown and flows.completed > 1:
+    elif flows.fct_ns and flows.completed > 1:
         yield (
             f"Half of the messages took no more than {duration(flows.fct_ns.p50)}, the slowest "
-            f"{duration(flows.fct_ns.max)}. Alone in an empty fabric the median would have been "
-            + (
-                f"{number(flows.slowdown.p50)} times as fast"
-                if flows.slowdown.p50 >= _HARDLY
-                else "hardly faster"
-            )
-            + f", the worst {number(flows.slowdown.max)} times as fast."
+            f"{duration(flows.fct_ns.max)}."
         )
+        if flows.slowdown:
+            yield (
+                "Alone in an empty fabric the median would have been "
+                + (
+                    f"{number(flows.slowdown.p50)} times as fast"
+                    if flows.slowdown.p50 >= _HARDLY
+                    else "hardly faster"
+                )
+                + f", the worst {number(flows.slowdown.max)} times as fast."
+            )
+        elif run.result.clock == "machine":
+            yield "These are the machine's own times: its hosts sent as fast as they could."
     slowed = [
         (part.slowdown.p50, name)
         for name, part in (run.result.parts or {}).items()
@@ -162,7 +168,7 @@ def _balance(run: KeptRun) -> Iterator[str]:
         way = max(ways, key=lambda name: ways[name])
         excess = ways[way] * len(ways) / total
         found = (excess, str(switch), way, ways[way] / total, len(ways))
-        if total > 0.01 * max(1, run.delivered_bytes) and (worst is None or found > worst):
+        if total > 0.01 * max(1, run.result.flows.bytes) and (worst is None or found > worst):
             worst = found
     if worst is None:
         return

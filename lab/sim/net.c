@@ -284,6 +284,8 @@ static void sample(struct evq_event *event, ns_t now)
 void net_sample(struct net *net, const struct net_watch *watch, ns_t interval, uint32_t most)
 {
     net->watch = *watch;
+    if (!interval)
+        return;
     net->samples = malloc(most * sizeof *net->samples);
     net->most_samples = net->samples ? most : 0;
     net->sample_interval = interval;

@@ -72,7 +72,8 @@ void net_set_up(struct net *net, uint32_t channel, bool is_up);
 bool net_record(struct net *net, uint32_t channel, const char *path);
 
 /* Note every channel that is in use, at intervals; those grow so that there are never more than
- * `most` notes. All switches run a program that has what is watched. */
+ * `most` notes. All switches run a program that has what is watched. Interval 0: note nothing, but
+ * know where to look. */
 void net_sample(struct net *net, const struct net_watch *watch, ns_t interval, uint32_t most);
 const struct net_sample *net_samples(const struct net *net, uint64_t *count);
 

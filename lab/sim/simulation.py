@@ -123,9 +123,12 @@ class Simulation:
             reason = os.strerror(ctypes.get_errno())
             raise SimulationError(f"{path} cannot be written: {reason}")
 
-    def sample(self, watch: native.Watch, interval_ns: int, most: int) -> None:
-        """Note all channels in use at intervals, which grow if there would be too many notes."""
-        self._native.net_sample(self._net, ctypes.byref(watch), interval_ns, most)
+    def sample(self, watch: native.Watch, interval_ns: int | None, most: int) -> None:
+        """Note all channels in use at intervals, which grow if there would be too many notes.
+
+        Without an interval nothing is noted, but may be looked at.
+        """
+        self._native.net_sample(self._net, ctypes.byref(watch), interval_ns or 0, most)
 
     # --- running ---------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ _FIRST_GRPC_PORT = 50051
 class Setting:
     """Where switches are to run, and how.
 
-    Given a folder for pcaps, they record what each of their ports receives and sends. Given what is
+    Given a folder for pcaps, they record what those ports receive and send. Given what is
     at the end of each port, they send no faster than that, in a time that is dilated.
     """
 
@@ -31,6 +31,8 @@ class Setting:
     program: BuiltProgram
     logs: Path
     pcaps: Path | None = None
+    captured: frozenset[tuple[Node, int]] = frozenset()
+    notes_every_s: float = 0  # at least
     cable: Callable[[Node, int], LinkSpec] | None = None
     data_frame: int = 0  # bytes of a full data packet without FCS
     dilation: int = 1
@@ -41,6 +43,11 @@ class Setting:
         """A switch's ports."""
         ports = [*self.fabric.ports(switch), *([REPORT_PORT] if self.reports else [])]
         return {port: switch.interface(port) for port in ports}
+
+    def capture(self, switch: Node) -> dict[str, object]:
+        """What a switch's configuration says of captures."""
+        ports = [port for port in self.fabric.ports(switch) if (switch, port) in self.captured]
+        return {"pcap": str(self.pcaps), "pcap_ports": ports} if ports else {}
 
 
 class Switches(ABC):

@@ -135,7 +135,7 @@ class Bmv2Switches(Switches):
                     if setting.cable
                     else {},
                     # BMv2's own lack their ends: it leaves what it has not written yet.
-                    "pcap": str(setting.pcaps) if setting.pcaps else None,
+                    **setting.capture(switch),
                 }
                 for switch in self._switches
                 if (ports := self._ports()[switch.name])
@@ -229,19 +229,10 @@ class Bmv2Switches(Switches):
     def stop(self) -> None:
         """End the processes."""
         self._cables.stop()
-        for record in self._inner_records():
-            record.unlink(missing_ok=True)
         for process in self._processes.values():
             process.terminate()
         for process in self._processes.values():
             stop(process)
-
-    def _inner_records(self) -> Iterator[Path]:
-        """What cables recorded of their ends towards BMv2: the same as at the others."""
-        if self.setting.pcaps is not None:
-            for switch in self._switches:
-                for port in self._ports()[switch.name]:
-                    yield from self.setting.pcaps.glob(f"{_outer(switch, port)}_*.pcap")
 
     # --- BMv2's own interface -----------------------------------------------------------------
 

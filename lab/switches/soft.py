@@ -46,7 +46,7 @@ class SoftSwitches(Switches):
                 }
                 if setting.cable
                 else {},
-                "pcap": str(setting.pcaps) if setting.pcaps else None,
+                **setting.capture(switch),
                 "record": cells_of(setting.fabric, switch),
             }
             for target, switch in zip(self.targets, setting.fabric.switches, strict=True)
@@ -58,7 +58,8 @@ class SoftSwitches(Switches):
     @property
     def _interval_s(self) -> float:
         """The time between two records of what switches hold."""
-        return max(_LEAST_INTERVAL_S, _RECORD_S * len(self.targets))
+        usual = max(_LEAST_INTERVAL_S, _RECORD_S * len(self.targets))
+        return max(usual, self.setting.notes_every_s)
 
     def furnish(self) -> None:
         """Nothing: the process was told all when it started."""

@@ -35,7 +35,6 @@ def simulate(
     name: str,
     *changes: str,
     out: Path,
-    pcap: tuple[str, ...] = (),
     schedule: Schedule | None = None,
 ) -> Run:
     """Run a scenario, its traffic replaced by a schedule if one is given."""
@@ -48,6 +47,6 @@ def simulate(
             experiment.settings,
             Workload(schedule, {}, {}),
         )
-    options = RunOptions(out=out, engine="sim", pcap=pcap)
+    options = RunOptions(out=out, engine="sim")
     outcome = sim.run(experiment, options, Stages(Console(file=io.StringIO())))
     return Run(experiment, outcome, keep(experiment, outcome, options), out)

@@ -180,7 +180,7 @@ def test_a_link_that_flaps_carries_again(tmp_path: Any) -> None:
 def test_pauses_of_a_storm_come_when_they_should(tmp_path: Any) -> None:
     """One each half of the longest pause, from the beginning to the end, and none besides."""
     storm = "faults=[{at_ns: 100us, action: storm, host: h1, for_ns: 1ms}]"
-    run = simulate("pfc-storm", storm, out=tmp_path, pcap=("h1-leaf1",))
+    run = simulate("pfc-storm", storm, "measures.pcap=[h1-leaf1]", out=tmp_path)
     sent = rdpcap(str(tmp_path / "pcaps" / "h1-leaf1.pcap"))
     frames = [round(float(p.time) * 1e9) for p in sent if bytes(p)[12:16] == MAC_CONTROL_PFC]
     longest_ns = 0xFFFF * 64 * 8 / 100

@@ -78,6 +78,8 @@ def test_sizes(written: str, size: int) -> None:
             ("faults=[{at_ns: 0, action: slow, link: h1-leaf1, share: 0.5}]",),
             "leads to a host",
         ),
+        ("hello", ("measures.pcap=[leaf1-spin1]",), "no link 'leaf1-spin1' in this fabric; did"),
+        ("hello", ("measures.serie=false",), "did you mean 'measures.series'"),
         ("hello", ("buffer.size=1",), "unknown key 'buffer.size'; buffer has bytes, alpha"),
         ("hello", ("pfc.enabled=maybe",), "pfc.enabled: it must be true or false (got 'maybe')"),
         ("hello", ("traffic.bytes=0",), "traffic.bytes: it must be at least 1 (got 0)"),
