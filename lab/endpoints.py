@@ -13,7 +13,7 @@ from lab.errors import RunError
 from lab.experiment import Experiment
 from lab.faults import Agenda, Pace, Replan, Turn
 from lab.losses import lost_frames
-from lab.outcome import INTERRUPTION, Fidelity, Glance, Outcome, SwitchCounts
+from lab.outcome import HOST_PAUSED_NS, INTERRUPTION, Fidelity, Glance, Outcome, SwitchCounts
 from lab.quantity import duration
 from lab.show import Stage, Stages
 from lab.watch import longest_queues
@@ -60,8 +60,7 @@ def run(
     notes = emulation.switches.watch.notes(course.epoch_ns, dilation) if is_noted else ()
     switches = {switch: counts.since(before[switch]) for switch, counts in after.items()}
     endpoints = {
-        host: report.counters
-        | {f"paused_{LOSSLESS_PRIORITY}_ns": report.paused_ns.get(LOSSLESS_PRIORITY, 0)}
+        host: report.counters | {HOST_PAUSED_NS: report.paused_ns.get(LOSSLESS_PRIORITY, 0)}
         for host, report in reports.items()
     }
     late_ns = max(report.lateness.p99_ns for report in reports.values())

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from controller.settings import LOSSLESS_PRIORITY
 from lab.quantity import number, size
 from lab.telemetry import Tally
 from topologies import Node
@@ -25,6 +26,7 @@ class Traffic:
 
 
 INTERRUPTION = "interrupted"  # by the user: why a run is not whole
+HOST_PAUSED_NS = f"paused_{LOSSLESS_PRIORITY}_ns"  # among what a host's adapter counted
 NOTHING = Traffic()
 
 

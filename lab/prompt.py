@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address
@@ -33,14 +34,17 @@ from controller.routes import Cable, cable
 from lab.emulation import Emulation
 from lab.errors import LabError
 from lab.keys import nearest
+from lab.outcome import HOST_PAUSED_NS, Outcome, SwitchCounts
 from lab.quantity import duration, percent, size
 from lab.telemetry import REPORT_PORT, Collector, switch_named
-from topologies import Link, NodeKind
+from topologies import Link, Node, NodeKind
 
 _REPORT_S = 8.0  # that a telemetry report may take
 _POLL_S = 0.05
 _PROBES = 5
 _PROBE_PORT = 9  # discard
+_PROBE_BYTES = 256  # more than one of them has, telemetry included
+_MOST_TOLD = 24  # names in a message
 
 
 class _Misspelt(Exception):  # noqa: N818  (a user's, and no defect)
@@ -52,10 +56,11 @@ class LabPrompt(CLI):  # type: ignore[misc]
 
     prompt = "mininet> "
 
-    def __init__(self, emulation: Emulation, traffic: Callable[[], object]) -> None:
+    def __init__(self, emulation: Emulation, traffic: Callable[[], Outcome]) -> None:
         self._emulation = emulation
         self._fabric = emulation.fabric
         self._traffic = traffic
+        self._stood_still: Counter[Node] = Counter()  # hosts, in ns: they say so after traffic
         self._dead: set[Cable] = set()
         self._console = Console(file=sys.stdout, highlight=False, soft_wrap=False)
         super().__init__(emulation.network, stdin=sys.stdin)  # returns when the user leaves
@@ -114,18 +119,20 @@ class LabPrompt(CLI):  # type: ignore[misc]
                     continue
                 for port, peer in self._fabric.ports(switch).items():
                     seen = counts.port(port)
+                    pauses = seen.xoff_sent + seen.xon_sent  # which the program counts apart
                     figures = (
                         seen.received.packets,
-                        seen.sent.packets,
+                        seen.sent.packets + pauses,
                         seen.marked,
-                        seen.xoff_sent,
+                        pauses,
                     )
                     rows.append((f"{switch} port {port}", str(peer), *(f"{n:,}" for n in figures)))
                 dropped += [
                     f"{switch} dropped {packets:,}: {reason}"
                     for reason, packets in counts.dropped.items()
                 ]
-            self._print_rows(("port", "to", "received", "sent", "marked", "pauses sent"), rows)
+            head = ("port", "to", "received", "sent", "of them marked", "of them pause frames")
+            self._print_rows(head, rows)
             self._say("\n".join(dropped) or "No switch dropped a packet.")
 
     def do_pause(self, _line: str) -> None:
@@ -137,16 +144,18 @@ class LabPrompt(CLI):  # type: ignore[misc]
                 for number, peer in self._fabric.ports(switch).items():
                     port = seen.port(number)
                     if port.xoff_sent:
-                        still = ""
-                        if peer.kind is not NodeKind.HOST:
-                            towards = self._fabric.port_towards(peer, switch)
-                            still = duration(counts[peer].port(towards).paused_ns)
+                        still = duration(self._paused_ns(peer, switch, counts))
                         stops, resumes = f"{port.xoff_sent:,}", f"{port.xon_sent:,}"
                         rows.append((f"{peer}>{switch}", stops, resumes, still))
             if not rows:
                 self._say("Nobody was paused so far.")
                 return
             self._print_rows(("told to stop", "stops", "resumes", "stood still"), rows)
+
+    def _paused_ns(self, sender: Node, to: Node, counts: Mapping[Node, SwitchCounts]) -> int:
+        if sender.kind is NodeKind.HOST:
+            return self._stood_still[sender]
+        return counts[sender].port(self._fabric.port_towards(sender, to)).paused_ns
 
     # --- what one may change --------------------------------------------------------------------
 
@@ -186,7 +195,8 @@ class LabPrompt(CLI):  # type: ignore[misc]
     def do_traffic(self, _line: str) -> None:
         """traffic: let the hosts send what the scenario says, and show what came of it."""
         with self._answering():
-            self._traffic()
+            for host, counted in self._traffic().endpoints.items():
+                self._stood_still[host] += counted.get(HOST_PAUSED_NS, 0)
 
     def do_int(self, line: str) -> None:
         """int HOST HOST: the way of packets between two hosts, as in-band telemetry tells it."""
@@ -242,7 +252,19 @@ class LabPrompt(CLI):  # type: ignore[misc]
             for number, hop in enumerate(report.hops, 1)
         ]
         self._say(f"{src} to {dst}, UDP from port {port}:")
-        self._print_rows(("hop", "switch", "ports", "stayed", "queue before it", "link used"), rows)
+        self._print_rows(("hop", "switch", "ports", "stayed", "queue with it", "link used"), rows)
+        if all(hop.queue_bytes is None or hop.queue_bytes <= _PROBE_BYTES for hop in report.hops):
+            self._say("Nothing was in its way: each queue held this packet alone.")
+
+    def default(self, line: str) -> None:
+        """Leave nodes' commands to Mininet, and say what may have been meant by others."""
+        word = line.split()[0]
+        if word in self.mn:
+            super().default(line)
+            return
+        words = [name.removeprefix("do_") for name in self.get_names() if name.startswith("do_")]
+        hint = nearest(word, [*words, *self.mn]) or "; 'help' lists what there is"
+        self._say(f"*** there is no word or node '{word}'{hint}")
 
     # --- words and answers ----------------------------------------------------------------------
 
@@ -257,10 +279,11 @@ class LabPrompt(CLI):  # type: ignore[misc]
                 return link
         known = self._switches
         wrong = next((name for name in names if name not in known), None)
+        if wrong:
+            raise _Misspelt(self._no_such("switch", wrong, known))
+        cables = sorted(link.name for link in self._fabric.links if link.joins_switches)
         raise _Misspelt(
-            self._no_such("switch", wrong, known)
-            if wrong
-            else f"there is no cable between {names[0]} and {names[1]}"
+            f"there is no cable between {names[0]} and {names[1]}; there are {_listed(cables)}"
         )
 
     def _words(self, line: str, usage: str, *, least: int, most: int) -> list[str]:
@@ -270,7 +293,9 @@ class LabPrompt(CLI):  # type: ignore[misc]
         return words
 
     def _no_such(self, what: str, word: str, known: Collection[str]) -> str:
-        return f"there is no {what} '{word}'" + nearest(word, known)
+        return f"there is no {what} '{word}'" + (
+            nearest(word, known) or f"; there are {_listed(known)}"
+        )
 
     @contextmanager
     def _answering(self) -> Iterator[None]:
@@ -290,6 +315,13 @@ class LabPrompt(CLI):  # type: ignore[misc]
         for row in rows:
             table.add_row(*map(str, row))
         self._console.print(table)
+
+
+def _listed(names: Iterable[str]) -> str:
+    """As many of them as one would read."""
+    told = list(names)
+    more = [f"{len(told) - _MOST_TOLD} more"] if len(told) > _MOST_TOLD else []
+    return ", ".join((*told[:_MOST_TOLD], *more))
 
 
 def _entry_row(entry: TableEntry) -> tuple[str, str]:
@@ -336,18 +368,28 @@ class _Probes:
         )
 
 
-def prompt(emulation: Emulation, console: Console, traffic: Callable[[], object]) -> None:
-    """Hand the fabric to the user until they leave."""
+def prompt(
+    emulation: Emulation, console: Console, traffic: Callable[[], Outcome], name: str
+) -> None:
+    """Hand the fabric to the user until they leave; it is known by a name to other terminals."""
+    setting = emulation.switches.setting
+    pace = (
+        f"Time is stretched: what takes a second here takes {duration(1e9 / setting.dilation)} in "
+        f"the fabric, whose links have the scenario's rates ({setting.dilation:,} times slower)."
+        if setting.cable
+        else "Time is the machine's own here: links carry what the machine can, at once."
+    )
     console.print(
-        "\nThe fabric is up. Try  [bold]h1 ping -c 3 h8[/],  [bold]pingall[/],  [bold]net[/],  "
-        "and what it can tell:\n"
+        f"\nThe fabric is up. {pace}\n"
+        "Try  [bold]h1 ping -c 3 h8[/],  [bold]pingall[/],  [bold]net[/],  and what it can tell:\n"
         "  [bold]traffic[/]  [bold]queues[/]  [bold]counters[/]  [bold]pause[/]  "
         "[bold]tables leaf1[/]  [bold]int h1 h5[/]  [bold]lb conga[/]  "
         "[bold]fail leaf1 spine2[/]\n"
         "[bold]help[/] lists all words, [bold]help int[/] explains one; [bold]exit[/] takes the "
         "fabric down.\n"
         "From a second terminal:  [bold]closlab shell leaf1[/],  [bold]closlab enter h1[/]  and  "
-        "[bold]closlab pcap leaf1-spine1[/]",
+        "[bold]closlab pcap leaf1-spine1[/];\n"
+        f"this lab's name, should several run, is [bold]{name}[/]: add --lab {name}.",
         highlight=False,
         soft_wrap=True,
     )

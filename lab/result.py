@@ -18,7 +18,6 @@ from typing import Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict
 
-from controller.settings import LOSSLESS_PRIORITY
 from lab import outcome as seen
 from lab.alone import Alone
 from lab.experiment import Experiment
@@ -447,7 +446,7 @@ def _pfc(experiment: Experiment, outcome: Outcome) -> Pfc:
 def _paused_ns(experiment: Experiment, outcome: Outcome, sender: Node, to: Node) -> int:
     """How long a sender stood still towards a switch."""
     if sender.kind is NodeKind.HOST:
-        return outcome.endpoints[sender].get(f"paused_{LOSSLESS_PRIORITY}_ns", 0)
+        return outcome.endpoints[sender].get(seen.HOST_PAUSED_NS, 0)
     port = experiment.fabric.port_towards(sender, to)
     return outcome.switches[sender].port(port).paused_ns
 

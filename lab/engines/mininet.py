@@ -99,7 +99,13 @@ def run(
             return _exchange(experiment, emulation, stages)
 
         if options.prompt:
-            prompt(emulation, stages.console, lambda: conclude(traffic()))
+
+            def shown() -> Outcome:
+                outcome = traffic()
+                conclude(outcome)
+                return outcome
+
+            prompt(emulation, stages.console, shown, registration.name)
             return 0
         if all_pairs:
             _ping(emulation, stages)

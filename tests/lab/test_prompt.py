@@ -14,9 +14,12 @@ WRONG = {
     "tables": "write it as: tables SWITCH [TABLE]",
     "tables leef1": "no switch 'leef1'; did you mean 'leaf1'?",
     "tables leaf1 ipv4_route": "no table 'ipv4_route'; did you mean 'ipv4_routes'?",
-    "counters h1": "no switch 'h1'",
+    "counters h1": "no switch 'h1'; there are leaf1, leaf2, leaf3, leaf4, spine1, spine2",
+    "lb foo": "no policy 'foo'; there are ecmp, flowlet, dlb, conga, spray",
+    "xyzzy": "no word or node 'xyzzy'; 'help' lists what there is",
+    "queus": "no word or node 'queus'; did you mean 'queues'?",
     "lb cnga": "no policy 'cnga'; did you mean 'conga'?",
-    "fail leaf1 leaf2": "no cable between leaf1 and leaf2",
+    "fail leaf1 leaf2": "no cable between leaf1 and leaf2; there are leaf1-spine1, leaf1-spine2",
     "fail leaf1 h1": "no switch 'h1'",
     "int h1 h2": "both hang at leaf1",
     "int h1 h99": "no host 'h99'",
@@ -52,6 +55,29 @@ def test_it_tells_what_switches_were_told_and_what_they_hold(
     # Each host of the leaf sent 7 messages of 4 packets, and heard as many.
     (received, sent) = re.search(r"leaf1 port 1 +h1 +(\d+) +(\d+)", counters).groups()  # type: ignore[union-attr]
     assert 28 <= int(received) <= 40 and 28 <= int(sent) <= 40
+
+
+def test_it_says_who_stood_still_whose_time_it_is_and_its_own_name(
+    tmp_path: Path, own_cache: Path
+) -> None:
+    """Every frame that a switch received of another has been counted as sent by that one."""
+    words = ["run", "incast", "--set", "traffic.bytes=200KB", "--cli", "--out", str(tmp_path)]
+    done = subprocess.run(
+        [*CLOSLAB, *words],
+        input="traffic\npause\ncounters leaf1\ncounters spine1\nexit\n",
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    _, _, pause, leaf, spine, _ = done.stdout.split("mininet> ")
+    assert re.search(r"takes [\d.]+ µs in the fabric", done.stderr)
+    assert re.search(r"add --lab incast-\d+\.", done.stderr)
+    stood_still = dict(re.findall(r"^(\S+) +\d+ +\d+ +(.+?) *$", pause, re.M))
+    assert any(name.startswith("h") and still != "0 ns" for name, still in stood_still.items())
+    (sent,) = re.findall(r"leaf1 port 3 +spine1 +[\d,]+ +([\d,]+)", leaf)
+    (received,) = re.findall(r"spine1 port 1 +leaf1 +([\d,]+)", spine)
+    assert sent == received
 
 
 def test_it_follows_packets_and_leads_them_elsewhere(prompt: subprocess.Popen[str]) -> None:
