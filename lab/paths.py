@@ -8,6 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FABRIC_PROGRAM = ROOT / "p4src" / "fabric.p4"
 SCENARIOS = ROOT / "scenarios"
+CONGA_DISSECTOR = ROOT / "lab" / "wireshark" / "conga.lua"
 SHELL_ENVIRONMENT = ROOT / ".venv-shell"
 
 

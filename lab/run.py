@@ -10,6 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from controller import Policy
 from lab.engines import RunOptions
 from lab.errors import LabError, RunError
 from lab.experiment import Experiment
@@ -19,6 +20,7 @@ from lab.result import Result, assemble, save
 from lab.running import Registration
 from lab.scenario import MeasureSettings, Scenario
 from lab.show import Stages, result_tables
+from lab.tap import conga_hint
 
 INTERRUPTED = 130
 _CANNOT_WRITE = (
@@ -114,6 +116,9 @@ def conclude(experiment: Experiment, outcome: Outcome, options: RunOptions, stag
         stages.console.print("[yellow]The disk is full[/]: fabric.json gave way to the results.")
     report = write_report(options.out)
     stages.console.print(f"All of it, with pictures: {report}", highlight=False, soft_wrap=True)
+    if experiment.scenario.measures.pcap and experiment.settings.lb.policy is Policy.CONGA:
+        captures = f"{options.out}/pcaps/FILE.pcap"
+        stages.console.print(conga_hint(captures), highlight=False, soft_wrap=True)
     if options.is_json:
         print(json.dumps(result.content(), indent=2))
     if result.ended == INTERRUPTION:

@@ -1,0 +1,28 @@
+"""Captures: what crossed a link, and how tshark reads what CONGA adds."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from lab.paths import CONGA_DISSECTOR
+from lab.tap import conga_hint
+from tests.lab.simulated import simulate
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+def test_tshark_reads_what_is_behind_congas_header(tmp_path: Path) -> None:
+    simulate("degraded-path", "measures.pcap=[leaf1-spine2]", "traffic.messages=1", out=tmp_path)
+    capture = str(tmp_path / "pcaps" / "leaf1-spine2.pcap")
+    shown = [word for name in ("conga.leaf", "conga.path", "ip.dst") for word in ("-e", name)]
+    words = ["tshark", "-X", f"lua_script:{CONGA_DISSECTOR}", "-r", capture, "-T", "fields"]
+    done = subprocess.run(
+        [*words, *shown, "-e", "infiniband.bth.opcode"], capture_output=True, text=True, check=True
+    )
+    rows = [line.split("\t") for line in done.stdout.splitlines()]
+    assert len(rows) > 20
+    assert all(len(row) == 4 and row[0] == "1" and row[2].startswith("10.0.2.") for row in rows)
+    assert all(row[3] for row in rows), "the RoCEv2 header is found"
+    assert len({row[1] for row in rows}) == 1, "one link is one of the leaf's ways"
+    assert f"lua_script:{CONGA_DISSECTOR} -r {capture}" in conga_hint(capture)
