@@ -10,15 +10,17 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from lab.errors import LabError, RunError
 
@@ -26,7 +28,23 @@ if TYPE_CHECKING:
     from lab.engines import RunOptions
     from lab.scenario import Scenario
 
+
+class _Commands(TyperGroup):
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command; typer would not say that it was interrupted."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise typer.Exit(_tell_interruption()) from None
+
+
+def _tell_interruption() -> int:
+    print("closlab: interrupted", file=sys.stderr)
+    return 130
+
+
 app = typer.Typer(
+    cls=_Commands,
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -412,6 +430,7 @@ def _run(
     """Check everything that can be checked, then run."""
     from lab import scenario, tools
     from lab.engines import ENGINES, SWITCHES, RunOptions
+    from lab.run import INTERRUPTED, KEPT
 
     for what, chosen_one, known in (("engine", engine, ENGINES), ("switch", switch, SWITCHES)):
         if chosen_one not in known:
@@ -441,13 +460,25 @@ def _run(
         is_json=is_json,
         dilation=dilation,
     )
-    if engine == "sim":
-        from rich.console import Console
+    for file in KEPT:  # what an earlier run left there is no result of this one
+        (folder / file).unlink(missing_ok=True)
+    code = _simulate(chosen, options) if engine == "sim" else _run_in_capsule(chosen, options)
+    if code == INTERRUPTED and not (folder / KEPT[0]).exists():
+        print("closlab: interrupted before anything was measured: no result", file=sys.stderr)
+        if out is None:
+            shutil.rmtree(folder, ignore_errors=True)
+    raise typer.Exit(code)
 
-        from lab.run import run_simulated
 
-        raise typer.Exit(run_simulated(chosen, options, Console(stderr=True)))
-    raise typer.Exit(_run_in_capsule(chosen, options))
+def _simulate(chosen: Scenario, options: RunOptions) -> int:
+    from rich.console import Console
+
+    from lab.run import INTERRUPTED, run_simulated
+
+    try:
+        return run_simulated(chosen, options, Console(stderr=True))
+    except KeyboardInterrupt:
+        return INTERRUPTED
 
 
 def _run_in_capsule(chosen: Scenario, options: RunOptions) -> int:
@@ -513,8 +544,7 @@ def main() -> None:
         error.show()
         sys.exit(1)
     except KeyboardInterrupt:
-        print("closlab: interrupted", file=sys.stderr)
-        sys.exit(130)
+        sys.exit(_tell_interruption())
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)

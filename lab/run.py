@@ -15,7 +15,7 @@ from lab.engines import RunOptions
 from lab.errors import LabError, RunError
 from lab.experiment import Experiment
 from lab.outcome import INTERRUPTION, Outcome
-from lab.report import write_report
+from lab.report import REPORT, write_report
 from lab.result import Result, assemble, save
 from lab.running import Registration
 from lab.scenario import MeasureSettings, Scenario
@@ -23,6 +23,7 @@ from lab.show import Stages, result_tables
 from lab.tap import conga_hint
 
 INTERRUPTED = 130
+KEPT = "result.json", REPORT  # by which one knows a run that came to a result
 _CANNOT_WRITE = (
     errno.ENOSPC,
     errno.EDQUOT,
@@ -55,7 +56,7 @@ def run_emulated(scenario: Scenario, options: RunOptions, registration: Registra
         error.show()
         return 1
     except KeyboardInterrupt:
-        console.print("Interrupted; everything is taken down.")
+        console.print("Everything is taken down.")
         return INTERRUPTED
 
 
@@ -122,6 +123,11 @@ def conclude(experiment: Experiment, outcome: Outcome, options: RunOptions, stag
     if options.is_json:
         print(json.dumps(result.content(), indent=2))
     if result.ended == INTERRUPTION:
+        stages.console.print(
+            f"Interrupted: what was measured until then is kept in {options.out}/",
+            highlight=False,
+            soft_wrap=True,
+        )
         return INTERRUPTED
     return 1 if result.ended or result.flows.failed else 0
 

@@ -25,7 +25,7 @@ from lab import scenario
 from lab.engines import RunOptions
 from lab.errors import LabError, RunError
 from lab.parallel import in_parallel
-from lab.run import run_quietly
+from lab.run import INTERRUPTED, run_quietly
 
 _RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)")
 MOST_RUNS = 10_000
@@ -98,11 +98,17 @@ def sweep(
                 failures.append(f"{' '.join(variant.changes)}: {outcome}")
             else:
                 rows[variant.number] = outcome
+        is_whole = True
     except KeyboardInterrupt:
-        failures.append(f"interrupted: {len(rows)} of {len(variants)} runs are in the table")
-    _conclude(variants, len(changes), rows, out, console)
+        is_whole = False
+    if rows:
+        _conclude(variants, len(changes), rows, out, console)
     for failure in failures:
         console.print(f"[red]{failure}[/]", highlight=False)
+    if not is_whole:
+        kept = f"{len(rows)} of {len(variants)} runs are kept in {out}/"
+        console.print(f"Interrupted: {kept if rows else 'not one run was over yet.'}")
+        return INTERRUPTED
     return 1 if failures else 0
 
 

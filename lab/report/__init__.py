@@ -9,9 +9,10 @@ results make the same bytes.
 
 from lab.report.compare import Comparison, write_comparison
 from lab.report.kept import KeptRun, find_runs, read_run
-from lab.report.run import write_report
+from lab.report.run import REPORT, write_report
 
 __all__ = [
+    "REPORT",
     "Comparison",
     "KeptRun",
     "find_runs",

@@ -94,7 +94,7 @@ def _end(kind: str) -> Callable[[subprocess.Popen[str]], None]:
 @pytest.mark.parametrize(
     ("kind", "code", "told"),
     [
-        ("interrupt", 130, ["Not whole: interrupted"]),
+        ("interrupt", 130, ["Not whole: interrupted", "until then is kept in"]),
         ("endpoint", 1, ["Not whole: the endpoint of h", "died"]),
         ("switches", 1, ["Not whole: the switches died"]),
     ],
@@ -121,7 +121,39 @@ def test_an_interrupted_simulation_keeps_what_it_saw(tmp_path: Path) -> None:
             break
     time.sleep(1)
     run.send_signal(signal.SIGINT)
-    _kept(tmp_path, run, 130, "Not whole: interrupted")
+    _kept(tmp_path, run, 130, "Not whole: interrupted", f"until then is kept in {tmp_path}/")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("run", "lossy-link", "--engine", "sim"), "before anything was measured: no result"),
+        (("sweep", "lossy-link", "--vary", "seed=1..2"), "Interrupted: not one run was over yet"),
+    ],
+)
+def test_what_is_interrupted_too_soon_says_that_there_is_nothing(
+    tmp_path: Path, words: tuple[str, ...], told: str
+) -> None:
+    """And shows nothing of an earlier run in the same folder."""
+    (tmp_path / "result.json").write_text("{}")
+    large = ("--set", "topology={kind: fat-tree, k: 16}")
+    run = subprocess.Popen(
+        [*CLOSLAB, *words, *large, "--out", str(tmp_path)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert run.stderr is not None
+    if words[0] == "run":
+        assert "Compiling" in run.stderr.readline()
+    else:
+        time.sleep(3)
+    run.send_signal(signal.SIGINT)
+    _, err = run.communicate(timeout=60)
+    assert run.returncode == 130, err
+    assert told in err
+    assert "Traceback" not in err
+    assert words[0] == "sweep" or not (tmp_path / "result.json").exists()
 
 
 def _with_mount(options: str, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
