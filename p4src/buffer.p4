@@ -8,7 +8,8 @@
 //               beyond that into the ingress queue's headroom, and the sender is to be paused;
 //               beyond that dropped: the headroom was too small for the link.
 //
-// alpha is a power of two, free is what is left of the pool. Headroom is not part of the pool.
+// alpha is a power of two, free is what is left of the pool; if alpha is more than 1, a queue may
+// still not take more than what is free. Headroom is not part of the pool.
 //
 // Reads:  meta.priority, meta.out_port, the packet's length.
 // Writes: the registers below, meta.claim, meta.drop_reason; pause.p4 reads `congested`.
@@ -84,7 +85,8 @@ control buffer_admit(inout metadata_t meta, inout standard_metadata_t standard_m
         bytes_t free = pool |-| pool_used;
         bit<48> limit = (bit<48>)reserved + (((bit<48>)free << alpha) >> 8);
         bytes_t used = meta.lossless ? in_used : out_used;
-        bool fits_pool = (bit<48>)(used + size) <= limit;
+        bytes_t own = used > reserved ? used : reserved;
+        bool fits_pool = (bit<48>)(used + size) <= limit && used + size <= own |+| free;
         bool fits_headroom = in_headroom + size <= headroom;    // never, if there is none
         bytes_t to_pool = fits_pool ? size : 0;
         bytes_t to_headroom = !fits_pool && fits_headroom ? size : 0;

@@ -93,6 +93,19 @@ def test_lossy_traffic_gets_its_share_of_the_pool_and_no_more() -> None:
     bed.check_accounts()
 
 
+def test_a_queue_takes_no_more_than_is_free_whatever_alpha() -> None:
+    settings = replace(PLAIN, buffer=Buffer(20_500, 8), pfc=Pfc(enabled=False))
+    bed = build(settings)
+    # The first fills the pool but for 1,500 bytes; of those alpha allows the second eight times.
+    for receiver in ("h2", "h3"):
+        for n in range(25):
+            bed.network.inject("leaf1", 1, bed.frame("h1", receiver, mark=n))
+    assert bed.switch("leaf1").used()["buffer_pool_used"] == 20_000
+    bed.network.run(1_000_000)
+    assert set(bed.drops()) == {"buffer_full"}
+    bed.check_accounts()
+
+
 def test_a_host_reaches_its_own_tenants_hosts_only() -> None:
     bed = build(replace(PLAIN, tenants={"h1": 7, "h2": 8, "h3": 7, "h4": 8}))
     for src, dst in (("h1", "h3"), ("h1", "h2"), ("h1", "h4"), ("h4", "h2"), ("h4", "h3")):
