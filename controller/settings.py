@@ -83,7 +83,7 @@ class Telemetry:
 
     share: float = 0.0  # of the packets that enter at hosts' ports
     instructions: int = 0xFD00  # bits 0 to 5 and 7
-    hops: int = 6
+    hops: int = 6  # that may add to a packet
     domain: int = 0
     drop_share: float = 0.0  # of the drops
     collector: str = "10.255.255.1"
@@ -95,6 +95,11 @@ class Telemetry:
     def hop_words(self) -> int:
         """The words each hop adds: bits 4 to 6 ask for two each."""
         return sum(2 if bit in (4, 5, 6) else 1 for bit in range(16) if self.asks(bit))
+
+    @property
+    def most_bytes(self) -> int:
+        """What a packet can grow by: shim, header and every hop's words."""
+        return 4 + 12 + 4 * self.hops * self.hop_words
 
     def asks(self, bit: int) -> bool:
         """Whether an instruction is given; bit 0 is the first."""

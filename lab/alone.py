@@ -12,11 +12,10 @@ from functools import cache
 import networkx as nx
 
 from lab.experiment import Experiment
-from lab.settings import DATA_HEADERS_BYTES
+from lab.settings import DATA_HEADERS_BYTES, IMMEDIATE_BYTES, RETH_BYTES
 from topologies import Node
 from traffic.collectives import Schedule
 
-_RETH, _IMMEDIATE = 16, 4
 _WIRE = 24  # preamble and start 8, FCS 4, gap 12
 
 
@@ -56,7 +55,7 @@ class Alone:
         src, dst = (self._hosts[end[number]] for end in (self._schedule.src, self._schedule.dst))
         links = self._links_between(self._leaf[src], self._leaf[dst])
         packets = max(1, -(-size // self._mtu))
-        whole = size + packets * (DATA_HEADERS_BYTES + _WIRE) + _RETH + _IMMEDIATE
+        whole = size + packets * (DATA_HEADERS_BYTES + _WIRE) + RETH_BYTES + IMMEDIATE_BYTES
         one = whole if packets == 1 else self._mtu + DATA_HEADERS_BYTES + _WIRE
         slowest = max(self._host_ns_per_byte, self._fabric_ns_per_byte if links else 0)
         hops_ns = one * (2 * self._host_ns_per_byte + links * self._fabric_ns_per_byte)

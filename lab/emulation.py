@@ -21,7 +21,6 @@ from controller.routes import Cable
 from lab.errors import RunError
 from lab.outcome import INTERRUPTION
 from lab.processes import last_line, line_of, say, stop
-from lab.settings import HEADERS_BYTES
 from lab.switches import Switches
 from topologies import Fabric, Link, Node
 from topologies.mininet_topo import build_network
@@ -50,10 +49,10 @@ class Emulation:
 
     # --- bringing up ----------------------------------------------------------------------
 
-    def lay_cables(self, path_mtu: int) -> None:
+    def lay_cables(self) -> None:
         """Make the hosts' namespaces and all links."""
         setLogLevel("critical")  # Mininet complains about limits no capsule may set; errors raise
-        self._network = build_network(self.fabric, path_mtu + HEADERS_BYTES)
+        self._network = build_network(self.fabric, self._settings.max_frame)
 
     def install_routes(
         self,

@@ -13,7 +13,8 @@ from topologies import Fabric
 from traffic.endpoint import EndpointConfig
 
 DATA_HEADERS_BYTES = 14 + 20 + 8 + 12 + 4  # of a data packet: Ethernet to BTH, and the ICRC
-HEADERS_BYTES = 200  # Ethernet to ICRC and what telemetry may add, above the path MTU
+RETH_BYTES, IMMEDIATE_BYTES = 16, 4  # of a message's first packet, and of its last
+_CONGA_BYTES = 8
 GBPS = 1_000_000_000
 
 
@@ -22,13 +23,20 @@ def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0
     link = scenario.link
     host = LinkSpec(round(link.rate_gbps * GBPS), link.delay_ns)
     pfc = scenario.pfc
+    reports = scenario.telemetry.share and scenario.measures.telemetry
+    telemetry = Telemetry(
+        share=scenario.telemetry.share,
+        hops=max(1, fabric.longest_way - 1),  # the last takes all of it off
+        report_port=REPORT_PORT if reports else None,
+        by_hosts=scenario.transport.cc == "hpcc",
+    )
     return Settings(
         host_link=host,
         fabric_link=LinkSpec(
             rate_bps=_or(link.fabric_rate_gbps, host.rate_bps, GBPS),
             delay_ns=_or(link.fabric_delay_ns, host.delay_ns),
         ),
-        max_frame=link.mtu + HEADERS_BYTES,
+        max_frame=link.mtu + _most_headers_bytes(telemetry),
         buffer=Buffer(size=scenario.buffer.bytes, alpha=scenario.buffer.alpha),
         pfc=Pfc(
             enabled=pfc.enabled,
@@ -39,13 +47,7 @@ def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0
         ),
         ecn=Ecn(**scenario.ecn.model_dump()),
         lb=LoadBalancing(policy=scenario.lb.policy, flowlet_gap_ns=scenario.lb.flowlet_gap_ns),
-        telemetry=Telemetry(
-            share=scenario.telemetry.share,
-            report_port=REPORT_PORT
-            if scenario.telemetry.share and scenario.measures.telemetry
-            else None,
-            by_hosts=scenario.transport.cc == "hpcc",
-        ),
+        telemetry=telemetry,
         losses=losses_of(scenario, fabric),
         tenants={
             host: number
@@ -54,6 +56,12 @@ def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0
         },
         tick_ns=tick_ns,
     )
+
+
+def _most_headers_bytes(telemetry: Telemetry) -> int:
+    """What a frame can have besides its payload, whatever is switched on."""
+    packet = DATA_HEADERS_BYTES + RETH_BYTES + IMMEDIATE_BYTES
+    return packet + _CONGA_BYTES + telemetry.most_bytes
 
 
 def _or(given: float | None, usual: int, unit: int = 1) -> int:

@@ -161,6 +161,14 @@ class Fabric:
         """All switches, leaves first."""
         return tuple(sorted(node for node in self.graph if node.kind is not NodeKind.HOST))
 
+    @cached_property
+    def longest_way(self) -> int:
+        """The most switches that a packet crosses if it goes the shortest way."""
+        switches = self.graph.subgraph(self.switches)
+        leaves = {switch for switch in self.switches if switch.kind is NodeKind.LEAF}
+        ways = (nx.single_source_shortest_path_length(switches, leaf) for leaf in leaves)
+        return 1 + max(far for way in ways for end, far in way.items() if end in leaves)
+
     @property
     def links(self) -> tuple[Link, ...]:
         """All links in the order they were laid."""

@@ -78,7 +78,7 @@ def run(
         emulation = Emulation(fabric, switches, options.out, settings)
         stack.callback(emulation.take_down)
         with stages("Laying cables") as stage:
-            emulation.lay_cables(experiment.scenario.link.mtu)
+            emulation.lay_cables()
             if switches.setting.reports:
                 lay_report_cables(fabric.switches)
             tally = _listen(fabric, settings, stack) if settings.telemetry.report_port else None

@@ -113,7 +113,7 @@ def fabric(folder: Path) -> Iterator[Emulation]:
     switches = SoftSwitches(Setting(FABRIC, built, logs=folder / "logs"))
     emulation = Emulation(FABRIC, switches, folder, Settings())
     try:
-        emulation.lay_cables(4096)
+        emulation.lay_cables()
         switches.start()
         yield emulation
     finally:

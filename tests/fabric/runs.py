@@ -1,4 +1,4 @@
-"""Scenarios, run on either engine as a user would, and what came of them."""
+"""Scenarios, run as a user would, in the simulator or on Mininet with either switch."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,10 @@ from lab.engines import RunOptions, sim
 from lab.experiment import Experiment
 from lab.run import keep
 from lab.show import Stages
+from tests.fabric.captures import Reaction, reactions, recorded
 
 CLOSLAB = [sys.executable, "-c", "from lab.cli import main; main()"]
+CAPTURED = "measures.pcap=[all]"
 TIMEOUT_S = 290
 TRIES = 3
 
@@ -32,6 +35,7 @@ TRIES = 3
 class Outcome:
     """A run's files, read."""
 
+    experiment: Experiment
     out: Path
     result: dict[str, Any]
 
@@ -81,17 +85,35 @@ class Outcome:
         """Bytes that a direction of a link carried."""
         return next(use["bytes"] for use in self.result["links"] if use["name"] == link)
 
+    @property
+    def longest_frame(self) -> int:
+        """Bytes of the longest frame on any link, if the run was captured."""
+        captures = (self.out / "pcaps").glob("*.pcap")
+        return max(seen.length for path in captures for seen in recorded(path))
+
+    def reactions(self) -> list[Reaction]:
+        """How pauses were obeyed, if the run was captured."""
+        return list(reactions(self.out / "pcaps", self.experiment))
+
     def timeseries(self) -> Iterator[dict[str, str]]:
         """What was noted while it ran."""
         with (self.out / "timeseries.csv").open() as file:
             yield from csv.DictReader(file)
 
 
+class Place(StrEnum):
+    """Where scenarios can run."""
+
+    SIM = "sim"
+    MININET = "mininet"
+    BMV2 = "bmv2"  # on Mininet, with BMv2 as the switch
+
+
 @dataclass(frozen=True)
 class Runner:
-    """Runs scenarios on an engine; ``dilation`` slows Mininet's time down."""
+    """Runs scenarios somewhere."""
 
-    engine: str
+    place: Place
     tells: bool = False  # each command, before it runs
 
     def __call__(
@@ -102,12 +124,17 @@ class Runner:
         seed: int | None = None,
         tries: int = TRIES,
     ) -> Outcome:
-        """Run a scenario; one the machine could not keep up with again, in slower motion."""
+        """Run a scenario; one the machine could not keep up with again, in slower motion.
+
+        ``dilation`` slows the time of our switches down; BMv2 sets its own pace.
+        """
         if seed is not None:
             changes = (*changes, f"seed={seed}")
-        if self.engine == "sim":
-            self._tell(name, changes)
+        if self.place is Place.SIM:
+            self._tell(name, changes, "--engine", "sim")
             return _simulate(name, changes)
+        if self.place is Place.BMV2:
+            dilation = None
         for _ in range(tries):
             outcome = self._emulate(name, changes, dilation)
             if outcome.result["fidelity"]["ok"]:
@@ -117,7 +144,7 @@ class Runner:
 
     def _tell(self, name: str, changes: tuple[str, ...], *options: str) -> list[str]:
         """Say a run's command; returns its words."""
-        words = [name, "--engine", self.engine, *options]
+        words = [name, *options]
         for change in changes:
             words += ["--set", change]
         if self.tells:
@@ -125,23 +152,25 @@ class Runner:
         return words
 
     def _emulate(self, name: str, changes: tuple[str, ...], dilation: int | None) -> Outcome:
-        slowly = () if dilation is None else ("--dilation", str(dilation))
-        words = self._tell(name, changes, *slowly)
+        options = ["--switch", "bmv2"] if self.place is Place.BMV2 else ["--engine", "mininet"]
+        if dilation is not None:
+            options += ["--dilation", str(dilation)]
+        words = self._tell(name, changes, *options)
         out = _folder(name)
         done = subprocess.run(
             [*CLOSLAB, "run", *words, "--out", str(out)],
             capture_output=True, text=True, timeout=TIMEOUT_S, check=False,
         )  # fmt: skip
         assert (out / "result.json").exists(), done.stderr
-        return _outcome(out)
+        return _outcome(Experiment.of(scenario.load(name, changes)), out)
 
 
 def _folder(name: str) -> Path:
     return Path(tempfile.mkdtemp(prefix=f"{name}-"))
 
 
-def _outcome(out: Path) -> Outcome:
-    return Outcome(out, json.loads((out / "result.json").read_text()))
+def _outcome(experiment: Experiment, out: Path) -> Outcome:
+    return Outcome(experiment, out, json.loads((out / "result.json").read_text()))
 
 
 def _simulate(name: str, changes: tuple[str, ...]) -> Outcome:
@@ -151,4 +180,4 @@ def _simulate(name: str, changes: tuple[str, ...]) -> Outcome:
     options = RunOptions(out=out, engine="sim")
     outcome = sim.run(experiment, options, Stages(Console(file=io.StringIO())))
     keep(experiment, outcome, options)
-    return _outcome(out)
+    return _outcome(experiment, out)

@@ -1,10 +1,5 @@
-"""INT on real interfaces: reports against what the switches recorded of every frame, with when.
+"""INT on real interfaces: reports against what the switches recorded of every frame, with when."""
 
-A frame is recorded on its way in when it arrives, on its way out when its last bit arrives at the
-cable's other end.
-"""
-
-import struct
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,32 +8,16 @@ import pytest
 
 from controller.reports import Hop, Report, decode
 from lab.telemetry import REPORT_PORT
+from tests.fabric.captures import is_data, recorded
 from tests.lab.conftest import closlab
 from topologies import leaf_spine
 
 FABRIC = leaf_spine(2, 2, 2)
 RATE_GBPS, DELAY_NS, OVERHEAD = 100, 1000, 24
-INT_PORT, DSCP_DATA = 20052, 26
+INT_PORT = 20052
 LATE_NS = 20_000
 
 Key = tuple[bytes, int, int]  # addresses, queue pair and opcode, sequence number
-
-
-def is_data(frame: bytes) -> bool:
-    """Whether it is a data packet: of these none is sent twice."""
-    return frame[15] >> 2 == DSCP_DATA
-
-
-def recorded(path: Path) -> list[tuple[int, bytes]]:
-    """A capture's frames, with their times."""
-    data = path.read_bytes()
-    assert data[:4] == struct.pack("<I", 0xA1B23C4D)
-    frames, at = [], 24
-    while at < len(data):
-        seconds, nanoseconds, length, _ = struct.unpack_from("<IIII", data, at)
-        frames.append((seconds * 10**9 + nanoseconds, data[at + 16 : at + 16 + length]))
-        at += 16 + length
-    return frames
 
 
 def carried(frame: bytes) -> bytes:
@@ -70,7 +49,9 @@ def watch(folder: Path) -> dict[int, Seen]:
         number = int(switch.kind) << 16 | switch.number
         for port in FABRIC.ports(switch):
             for direction, notes in (("in", seen[number].came), ("out", seen[number].left)):
-                for when, frame in recorded(folder / f"{switch.interface(port)}_{direction}.pcap"):
+                for when, frame, _ in recorded(
+                    folder / f"{switch.interface(port)}_{direction}.pcap"
+                ):
                     if is_data(frame):
                         notes[key(frame)] = (port, when, len(frame))
     return seen
@@ -99,7 +80,7 @@ def test_reports_equal_what_the_switches_recorded(tmp_path: Path) -> None:
 
     reports: dict[Key, Report] = {}
     for leaf in ("leaf1", "leaf2"):
-        for _, frame in recorded(folder / f"{leaf}-eth{REPORT_PORT}_out.pcap"):
+        for _, frame, _ in recorded(folder / f"{leaf}-eth{REPORT_PORT}_out.pcap"):
             report = decode(frame)
             if is_data(report.packet):
                 reports[key(report.packet)] = report
@@ -133,7 +114,12 @@ def test_reports_equal_what_the_switches_recorded(tmp_path: Path) -> None:
 
     # And the packets came out as they went in, but for what every router changes.
     came, left = (
-        {key(f): f for port in (1, 2) for _, f in recorded(folder / end.format(port)) if is_data(f)}
+        {
+            key(f): f
+            for port in (1, 2)
+            for _, f, _ in recorded(folder / end.format(port))
+            if is_data(f)
+        }
         for end in ("leaf1-eth{}_in.pcap", "leaf2-eth{}_out.pcap")
     )
     assert len(left) == data_packets
