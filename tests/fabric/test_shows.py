@@ -1,19 +1,43 @@
-"""The promises of tests.fabric.shows, kept in the simulator; and on Mininet, at length."""
+"""The promises of tests.fabric.shows, kept in the simulator; at length on Mininet, and on BMv2."""
+
+import shutil
 
 import pytest
 
-from tests.fabric.runs import Runner
-from tests.fabric.shows import SHOWS, Show
+from lab.tools import BMV2
+from tests.fabric.runs import Place, Runner
+from tests.fabric.shows import SHOWN_AT, SHOWS
+
+ELSEWHERE = {  # where a test of its own is quicker or says more
+    Place.SIM: {"headroom", "ecn"},  # test_pause.py, test_mark.py
+    Place.MININET: set[str](),
+    Place.BMV2: {"ecn"},  # test_mark.py
+}
 
 
-@pytest.mark.parametrize("show", SHOWS.values(), ids=SHOWS)
-def test_simulated(show: Show) -> None:
-    assert list(show(Runner("sim")))
+def names(place: Place) -> list[str]:
+    return [name for name in SHOWN_AT[place] if name not in ELSEWHERE[place]]
+
+
+@pytest.mark.parametrize("name", names(Place.SIM))
+def test_simulated(name: str) -> None:
+    assert list(SHOWS[name](Runner(Place.SIM)))
 
 
 @pytest.mark.mininet
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("show", SHOWS.values(), ids=SHOWS)
-def test_emulated(show: Show) -> None:
-    assert list(show(Runner("mininet")))
+@pytest.mark.parametrize("name", names(Place.MININET))
+def test_emulated(name: str) -> None:
+    assert list(SHOWS[name](Runner(Place.MININET)))
+
+
+@pytest.mark.skipif(
+    shutil.which(BMV2) is None, reason=f"{BMV2} is not on PATH: BMv2 is not installed"
+)
+@pytest.mark.mininet
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", names(Place.BMV2))
+def test_on_bmv2(name: str) -> None:
+    assert list(SHOWS[name](Runner(Place.BMV2)))

@@ -1,6 +1,10 @@
-"""The share of packets that BMv2 marks, by the depth of the queue: prints depth and share as JSON.
+"""The share of packets a real switch marks, by the depth of the queue: depths and shares as JSON.
 
-To be run in a network namespace of its own:  unshare -rn python -m tests.fabric.mark_on_bmv2
+To be run in a network namespace of its own:
+
+    unshare -rn python -m tests.fabric.mark_on_veths soft|bmv2
+
+Our own switch has BMv2's command lines, and so takes its place.
 """
 
 from __future__ import annotations
@@ -17,13 +21,14 @@ from pathlib import Path
 
 from controller import Ecn, Settings, Target, install, plans_of
 from lab import program, tools
+from switch.shims import write_shims
 from tests.fabric.testbed import ecn_of, ipv4_frame
 from topologies import leaf_spine
 
 KMIN, KMAX, PMAX = 100_000, 400_000, 0.2
-DEPTHS = 200
-PACKETS = 300  # a depth
-SIZE = 100
+FIRST, STEP, DEPTHS = 50_000, 1750, 221
+PACKETS = {"soft": 10_000, "bmv2": 300}  # a depth
+SIZE = 60
 GRPC, THRIFT = 50051, 9090
 IN, OUT = 1, 2
 CELL = OUT * 8 + 3
@@ -33,13 +38,19 @@ _START_S = 20
 
 def main() -> None:
     """Measure all depths."""
+    (kind,) = sys.argv[1:]
     for port in (IN, OUT):
         _run(f"ip link add s{port} type veth peer name h{port}")
         for interface in (f"s{port}", f"h{port}"):
             _run(f"ip link set {interface} up")
     _run("ip link set lo up")
     with tempfile.TemporaryDirectory() as folder:
-        built = program.build_for_bmv2(Path(folder))
+        if kind == "soft":
+            built = program.build(Path(folder))
+            write_shims(Path(folder))
+            os.environ["PATH"] = f"{folder}:{os.environ['PATH']}"
+        else:
+            built = program.build_for_bmv2(Path(folder))
         switch = subprocess.Popen(
             [
                 *(tools.BMV2, "--no-p4", "--device-id", "1", "--thrift-port", str(THRIFT)),
@@ -55,15 +66,16 @@ def main() -> None:
             settings = Settings(ecn=Ecn(kmin=KMIN, kmax=KMAX, pmax=PMAX), control_queue=0)
             target = Target("leaf1", f"127.0.0.1:{GRPC}", 1, built.p4info, built.json)
             install([target], plans_of(leaf_spine(1, 1, 2), settings))
-            json.dump(_measure(), sys.stdout)
+            json.dump(_measure(PACKETS[kind]), sys.stdout)
         finally:
             switch.kill()
             switch.wait()
 
 
-def _measure() -> list[tuple[int, float]]:
+def _measure(packets: int) -> list[tuple[int, float]]:
     cli = subprocess.Popen(
         [shutil.which(tools.BMV2_CLI) or "", "--thrift-port", str(THRIFT)],
+        # BMv2's is a script for the system's Python, which is where its modules are.
         env={**os.environ, "PATH": f"/usr/bin:{os.environ['PATH']}"},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -74,7 +86,7 @@ def _measure() -> list[tuple[int, float]]:
     frame = ipv4_frame("10.0.1.1", "10.0.1.2", size=SIZE, ecn=2)
     shares = []
     for step in range(DEPTHS):
-        depth = KMIN // 2 + (KMAX - KMIN // 2) * step // DEPTHS
+        depth = FIRST + STEP * step
         # The queue is made to hold all but the packet that passes.
         cli.stdin.write(f"register_write buffer_out_used {CELL} {depth - SIZE}\n")
         cli.stdin.write(f"register_read buffer_out_used {CELL}\n")
@@ -82,11 +94,11 @@ def _measure() -> list[tuple[int, float]]:
         while f"]= {depth - SIZE}" not in cli.stdout.readline():
             pass
         marked = 0
-        for _ in range(PACKETS // _BATCH):
+        for _ in range(packets // _BATCH):
             for _ in range(_BATCH):
                 sender.send(frame)
             marked += sum(ecn_of(receiver.recv(2048)) == 3 for _ in range(_BATCH))
-        shares.append((depth, marked / PACKETS))
+        shares.append((depth, marked / packets))
     cli.stdin.close()
     cli.wait()
     return shares
