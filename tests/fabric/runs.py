@@ -111,9 +111,10 @@ class Place(StrEnum):
 
 @dataclass(frozen=True)
 class Runner:
-    """Runs scenarios somewhere."""
+    """Runs scenarios somewhere, and keeps what came of them in a folder."""
 
     place: Place
+    folder: Path
     tells: bool = False  # each command, before it runs
 
     def __call__(
@@ -132,7 +133,7 @@ class Runner:
             changes = (*changes, f"seed={seed}")
         if self.place is Place.SIM:
             self._tell(name, changes, "--engine", "sim")
-            return _simulate(name, changes)
+            return _simulate(name, changes, self._new_folder(name))
         if self.place is Place.BMV2:
             dilation = None
         for _ in range(tries):
@@ -156,7 +157,7 @@ class Runner:
         if dilation is not None:
             options += ["--dilation", str(dilation)]
         words = self._tell(name, changes, *options)
-        out = _folder(name)
+        out = self._new_folder(name)
         done = subprocess.run(
             [*CLOSLAB, "run", *words, "--out", str(out)],
             capture_output=True, text=True, timeout=TIMEOUT_S, check=False,
@@ -164,18 +165,17 @@ class Runner:
         assert (out / "result.json").exists(), done.stderr
         return _outcome(Experiment.of(scenario.load(name, changes)), out)
 
-
-def _folder(name: str) -> Path:
-    return Path(tempfile.mkdtemp(prefix=f"{name}-"))
+    def _new_folder(self, name: str) -> Path:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        return Path(tempfile.mkdtemp(prefix=f"{name}-", dir=self.folder))
 
 
 def _outcome(experiment: Experiment, out: Path) -> Outcome:
     return Outcome(experiment, out, json.loads((out / "result.json").read_text()))
 
 
-def _simulate(name: str, changes: tuple[str, ...]) -> Outcome:
+def _simulate(name: str, changes: tuple[str, ...], out: Path) -> Outcome:
     """The same as a command would, in this process."""
-    out = _folder(name)
     experiment = Experiment.of(scenario.load(name, changes))
     options = RunOptions(out=out, engine="sim")
     outcome = sim.run(experiment, options, Stages(Console(file=io.StringIO())))

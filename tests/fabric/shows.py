@@ -1,6 +1,6 @@
 """What the fabric's mechanisms promise, shown in the simulator, on Mininet, and there on BMv2 too.
 
-    python -m tests.fabric.shows [NAME...] [--engine sim|mininet] [--switch soft|bmv2]
+    python -m tests.fabric.shows [NAME...] [--engine sim|mininet] [--switch soft|bmv2] [--out DIR]
 
 prints the figures with the commands that give them. Each show raises if its promise is not kept;
 `test_shows.py` runs them all. What the program costs is printed by
@@ -11,8 +11,10 @@ prints the figures with the commands that give them. Each show raises if its pro
 from __future__ import annotations
 
 import argparse
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from controller import thresholds
 from tests.fabric import test_mark, test_pause
@@ -391,15 +393,18 @@ def main() -> None:
     parser.add_argument(
         "--switch", choices=("soft", "bmv2"), default="soft", help="bmv2 means --engine mininet"
     )
+    parser.add_argument("--out", type=Path, help="keep the runs here")
     chosen = parser.parse_args()
     place = Place.BMV2 if chosen.switch == "bmv2" else Place(chosen.engine)
     shown = SHOWN_AT[place]
     if unknown := set(chosen.names) - set(shown):
         parser.error(f"there is no {', '.join(unknown)} here; there are {', '.join(shown)}")
-    for name in chosen.names or shown:
-        print(f"{name}: {(SHOWS[name].__doc__ or '').splitlines()[0]}")
-        for what, figure in SHOWS[name](Runner(place, tells=True)):
-            print(f"    {what}: {figure}", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        run = Runner(place, chosen.out or Path(folder), tells=True)
+        for name in chosen.names or shown:
+            print(f"{name}: {(SHOWS[name].__doc__ or '').splitlines()[0]}")
+            for what, figure in SHOWS[name](run):
+                print(f"    {what}: {figure}", flush=True)
 
 
 if __name__ == "__main__":

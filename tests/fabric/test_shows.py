@@ -1,6 +1,7 @@
 """The promises of tests.fabric.shows, kept in the simulator; at length on Mininet, and on BMv2."""
 
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -20,16 +21,16 @@ def names(place: Place) -> list[str]:
 
 
 @pytest.mark.parametrize("name", names(Place.SIM))
-def test_simulated(name: str) -> None:
-    assert list(SHOWS[name](Runner(Place.SIM)))
+def test_simulated(name: str, tmp_path: Path) -> None:
+    assert list(SHOWS[name](Runner(Place.SIM, tmp_path)))
 
 
 @pytest.mark.mininet
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", names(Place.MININET))
-def test_emulated(name: str) -> None:
-    assert list(SHOWS[name](Runner(Place.MININET)))
+def test_emulated(name: str, tmp_path: Path) -> None:
+    assert list(SHOWS[name](Runner(Place.MININET, tmp_path)))
 
 
 @pytest.mark.skipif(
@@ -39,5 +40,5 @@ def test_emulated(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", names(Place.BMV2))
-def test_on_bmv2(name: str) -> None:
-    assert list(SHOWS[name](Runner(Place.BMV2)))
+def test_on_bmv2(name: str, tmp_path: Path) -> None:
+    assert list(SHOWS[name](Runner(Place.BMV2, tmp_path)))
