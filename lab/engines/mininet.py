@@ -21,15 +21,15 @@ from lab.outcome import Outcome
 from lab.precedence import take_precedence
 from lab.prompt import prompt
 from lab.running import Registration
-from lab.scenario import captured
+from lab.scenario import ALL_LINKS, captured
 from lab.settings import DATA_HEADERS_BYTES
 from lab.show import Stages
 from lab.switches import KINDS, Setting, Switches
 from lab.switches.soft import SoftSwitches
-from lab.telemetry import Collector, Tally, lay_report_cables
+from lab.telemetry import REPORT_PORT, Collector, Tally, lay_report_cables
 from lab.traffic import AllPairs
 from lab.workload import began_ns, counters_of, host_plans, timeline_of
-from topologies import Fabric
+from topologies import Fabric, Node
 
 _PROGRESS_S = 0.25  # between two looks, if only who watches wants to know
 
@@ -58,11 +58,7 @@ def run(
             built,
             logs=options.out / "logs",
             pcaps=options.out / "pcaps" if measures.pcap else None,
-            captured=frozenset(
-                end
-                for link in captured(experiment.scenario, fabric)
-                for end in ((link.a, link.a_port), (link.b, link.b_port))
-            ),
+            captured=_captured_ports(experiment),
             cable=experiment.port_cable if is_timed else None,
             data_frame=experiment.scenario.link.mtu + DATA_HEADERS_BYTES,
             dilation=dilation,
@@ -111,6 +107,19 @@ def run(
             _ping(emulation, stages)
         outcome = replace(traffic(), telemetry=tally)
     return conclude(outcome)
+
+
+def _captured_ports(experiment: Experiment) -> frozenset[tuple[Node, int]]:
+    """Where links whose frames are kept end; with all of them, reports are kept too."""
+    scenario, fabric = experiment.scenario, experiment.fabric
+    ends = {
+        end
+        for link in captured(scenario, fabric)
+        for end in ((link.a, link.a_port), (link.b, link.b_port))
+    }
+    if ALL_LINKS in scenario.measures.pcap:
+        ends |= {(switch, REPORT_PORT) for switch in fabric.switches}
+    return frozenset(ends)
 
 
 def _listen(fabric: Fabric, settings: Settings, stack: ExitStack) -> Tally:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -44,10 +44,10 @@ class Setting:
         ports = [*self.fabric.ports(switch), *([REPORT_PORT] if self.reports else [])]
         return {port: switch.interface(port) for port in ports}
 
-    def capture(self, switch: Node) -> dict[str, object]:
-        """What a switch's configuration says of captures."""
-        ports = [port for port in self.fabric.ports(switch) if (switch, port) in self.captured]
-        return {"pcap": str(self.pcaps), "pcap_ports": ports} if ports else {}
+    def capture(self, switch: Node, ports: Iterable[int]) -> dict[str, object]:
+        """What a switch's configuration says of captures, if it has these ports."""
+        kept = [port for port in ports if (switch, port) in self.captured]
+        return {"pcap": str(self.pcaps), "pcap_ports": kept} if kept else {}
 
 
 class Switches(ABC):

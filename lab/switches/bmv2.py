@@ -135,7 +135,7 @@ class Bmv2Switches(Switches):
                     if setting.cable
                     else {},
                     # BMv2's own lack their ends: it leaves what it has not written yet.
-                    **setting.capture(switch),
+                    **setting.capture(switch, ports),
                 }
                 for switch in self._switches
                 if (ports := self._ports()[switch.name])

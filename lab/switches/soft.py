@@ -46,7 +46,7 @@ class SoftSwitches(Switches):
                 }
                 if setting.cable
                 else {},
-                **setting.capture(switch),
+                **setting.capture(switch, setting.interfaces(switch)),
                 "record": cells_of(setting.fabric, switch),
             }
             for target, switch in zip(self.targets, setting.fabric.switches, strict=True)

@@ -18,9 +18,10 @@ RETH, IMMEDIATE, WIRE = 16, 4, 24
 
 
 def kept(folder: Path) -> list[str]:
-    """A run's files, without where they come from."""
+    """A run's files, without where they come from and whether frames were to be captured."""
     result = json.loads((folder / "result.json").read_text())
     del result["provenance"]
+    del result["scenario"]["measures"]["pcap"]
     return [json.dumps(result), *((folder / name).read_text() for name in FILES[1:])]
 
 
