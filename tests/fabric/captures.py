@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from controller import thresholds
+from controller.reports import Report, decode
 from controller.settings import LOSSLESS_PRIORITY
 from lab.experiment import Experiment
+from lab.telemetry import REPORT_PORT
 from topologies import Node, NodeKind
 
 _MAGIC_NS = 0xA1B23C4D
@@ -40,6 +42,14 @@ def recorded(path: Path) -> list[Captured]:
         frames.append(Captured(seconds * 10**9 + nanoseconds, frame, length))
         at += 16 + kept
     return frames
+
+
+def reported(pcaps: Path, switch: Node) -> Iterator[Report]:
+    """What a switch reported of data packets."""
+    for _, frame, _ in recorded(pcaps / f"{switch.interface(REPORT_PORT)}_out.pcap"):
+        report = decode(frame)
+        if is_data(report.packet):
+            yield report
 
 
 def is_data(frame: bytes) -> bool:

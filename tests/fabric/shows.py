@@ -12,14 +12,17 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from controller import thresholds
 from tests.fabric import test_mark, test_pause
+from tests.fabric.captures import reported
 from tests.fabric.runs import CAPTURED, Outcome, Place, Runner
 from tests.fabric.test_pause import FRAME
+from tests.fabric.testbed import ECN_CONGESTED, ecn_of
 
 Figures = Iterator[tuple[str, str]]
 
@@ -353,6 +356,36 @@ def headroom(_run: Runner) -> Figures:
         yield name, f"{computed:,} bytes lose {lost[0]} frames, {FRAME} bytes less lose {lost[1]}"
 
 
+# Two senders fill the queue of a third again and again, by more than Kmax.
+RAMPS = (
+    "topology={kind: leaf-spine, leaves: 1, spines: 1, hosts_per_leaf: 3}",
+    *("link.mtu=256", "pfc.enabled=false", "buffer.bytes=16MB", "int.share=1"),
+    "ecn={enabled: true, kmin: 20KB, kmax: 180KB, pmax: 0.2}",
+    "traffic={kind: incast, senders: 2, bytes: 200KB, messages: 64}",
+)
+DEPTHS_TOGETHER, LEAST_PACKETS = 10_000, 2000
+
+
+def _ramps(run: Runner) -> Figures:
+    """The marks of a queue that fills and empties, by the depth telemetry tells of each packet."""
+    outcome = run("incast", *RAMPS, CAPTURED)
+    curve = outcome.experiment.settings.ecn
+    off = defaultdict(list)
+    for report in reported(outcome.out / "pcaps", outcome.experiment.fabric.node("leaf1")):
+        depth = report.hops[0].queue_bytes or 0
+        due = test_mark.curve(depth, curve.kmin, curve.kmax, curve.pmax)
+        off[depth // DEPTHS_TOGETHER].append((ecn_of(report.packet) == ECN_CONGESTED) - due)
+    full = [some for some in off.values() if len(some) > LEAST_PACKETS]
+    worst = max(abs(sum(some) / len(some)) for some in full)
+    yield (
+        f"a queue of up to {max(off) * DEPTHS_TOGETHER:,} bytes, {sum(map(len, full)):,} packets",
+        f"in steps of {DEPTHS_TOGETHER:,} bytes never more than {worst:.2%} off",
+    )
+    assert (max(off) + 1) * DEPTHS_TOGETHER > curve.kmax
+    assert len(full) >= curve.kmax / DEPTHS_TOGETHER
+    assert worst < 0.02
+
+
 def ecn(run: Runner) -> Figures:
     """The share of marked packets against the depth of their queue: as the curve says."""
     if run.place is Place.SIM:
@@ -361,6 +394,8 @@ def ecn(run: Runner) -> Figures:
             yield f"Kmin {kmin:,}, Kmax {kmax:,}, Pmax {pmax}", f"never more than {worst:.2%} off"
             assert worst < 0.02
         return
+    if run.place is Place.MININET:
+        yield from _ramps(run)
     # BMv2 is slow: it gets fewer packets, and 25 depths are judged together.
     switch, together = ("bmv2", 25) if run.place is Place.BMV2 else ("soft", 1)
     shares = test_mark.shares_on_veths(switch)

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from controller.reports import Hop, Report, decode
-from lab.telemetry import REPORT_PORT
-from tests.fabric.captures import is_data, recorded
+from controller.reports import Hop, Report
+from tests.fabric.captures import is_data, recorded, reported
 from tests.lab.conftest import closlab
 from topologies import leaf_spine
 
@@ -80,10 +79,8 @@ def test_reports_equal_what_the_switches_recorded(tmp_path: Path) -> None:
 
     reports: dict[Key, Report] = {}
     for leaf in ("leaf1", "leaf2"):
-        for _, frame, _ in recorded(folder / f"{leaf}-eth{REPORT_PORT}_out.pcap"):
-            report = decode(frame)
-            if is_data(report.packet):
-                reports[key(report.packet)] = report
+        for report in reported(folder, FABRIC.node(leaf)):
+            reports[key(report.packet)] = report
     data_packets = 2 * -(-400_000 // 4096)
     assert len(reports) == data_packets
     waits: dict[tuple[int, int], list[tuple[int, int, int]]] = defaultdict(list)

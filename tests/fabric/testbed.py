@@ -13,6 +13,7 @@ from tests.fabric.network import Host, Network, Switch
 from topologies import Fabric, Node, NodeKind
 
 UDP_ROCE = 4791
+ECN_CONGESTED = 3
 
 
 def checksum(header: bytes) -> int:
