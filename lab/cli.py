@@ -12,6 +12,7 @@ import json
 import os
 import shutil
 import sys
+import textwrap
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -243,17 +244,27 @@ def claims(
 
 
 @app.command("list")
-def list_(is_json: Json = False) -> None:
-    """List the scenarios that ship."""
+def list_(
+    names: Annotated[list[str] | None, typer.Argument(help="Tell all of these.")] = None,
+    is_json: Json = False,
+) -> None:
+    """List the scenarios that ship; of those named, what to watch."""
     from lab import scenario
 
-    abouts = {name: scenario.load(name).about.strip() for name in scenario.names()}
+    wanted = names or scenario.names()
+    abouts = {name: scenario.load(name).about.strip() for name in wanted}
     if is_json:
         print(json.dumps([{"name": name, "about": about} for name, about in abouts.items()]))
+        return
+    if names:
+        for name, about in abouts.items():
+            print(f"{name}\n{textwrap.indent(textwrap.fill(about, 98, break_on_hyphens=False), '  ')}")
+            print(f"\n  closlab run {name} --engine sim\n")
         return
     width = max(map(len, abouts))
     for name, about in abouts.items():
         print(f"{name:{width}} {about.partition('. ')[0].rstrip('.')}.")
+    print("\ncloslab list NAME tells what to watch, and what to compare with.")
 
 
 @app.command()

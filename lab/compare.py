@@ -49,3 +49,6 @@ def show_table(comparison: Comparison, console: Console) -> None:
     for row in comparison.rows():
         table.add_row(*row)
     console.print(table)
+    for name, settings, _ in comparison.legend():
+        if name != settings:
+            console.print(f"{name}: {settings}", highlight=False, soft_wrap=True)

@@ -16,6 +16,8 @@ class Unit:
 
 NANOSECONDS = (Unit("ns", 1), Unit("µs", 1e3), Unit("ms", 1e6), Unit("s", 1e9))
 BYTES = (Unit("B", 1), Unit("KB", 1e3), Unit("MB", 1e6), Unit("GB", 1e9), Unit("TB", 1e12))
+PLAIN = (Unit("", 1),)
+PER_CENT = (Unit("%", 0.01),)
 
 
 def unit_for(value: float, units: Sequence[Unit]) -> Unit:

@@ -3,8 +3,9 @@
     closlab sweep incast --vary seed=1..8
     closlab sweep incast --vary pfc.enabled=true,false --vary traffic.bytes=1MB,4MB
 
-Every combination is a run of its own in the simulator, with its own folder of results; the table
-and `sweep.csv` hold what one usually compares. One that fails is told and does not stop the others.
+Every combination is a run of its own in the simulator, with its own folder of results. The table
+and `report.html` have what one looks at first, `sweep.csv` all figures, by their place in
+result.json. A run that fails is told and does not stop the others.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -25,25 +25,13 @@ from lab import scenario
 from lab.engines import RunOptions
 from lab.errors import LabError, RunError
 from lab.parallel import in_parallel
+from lab.report import REPORT, Sweep, SweptRun, write_sweep
+from lab.report.numbers import FIGURES
 from lab.run import INTERRUPTED, run_quietly
 
 _RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)")
 MOST_RUNS = 10_000
-
-# What the table shows: a heading, and where in result.json the figure stands.
-FIGURES = {
-    "end_ms": ("duration_ns", 1e-6),
-    "jct_ms": ("jct_ns", 1e-6),
-    "fct_p50_us": ("flows.fct_ns.p50", 1e-3),
-    "fct_max_us": ("flows.fct_ns.max", 1e-3),
-    "failed": ("flows.failed", 1),
-    "drops": ("drops.total", 1),
-    "retransmitted": ("roce.retransmitted_packets", 1),
-    "xoff": ("pfc.xoff_frames", 1),
-    "marked": ("ecn.marked_packets", 1),
-    "busbw_gbps": ("collective.busbw_gbps", 1),
-    "gpu": ("gpu_utilisation", 1),
-}
+_BORDER = 3  # of a table's column
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +76,9 @@ def sweep(
         Variant(name, number, (*changes, *combination), out / str(number))
         for number, combination in enumerate(product(*map(values_of, varied)), 1)
     ]
-    for variant in variants:
-        scenario.load(name, variant.changes)  # before anything starts: all must make sense
-    rows: dict[int, dict[str, Any]] = {}
+    # Before anything starts: all must make sense.
+    first, *_ = [scenario.load(name, variant.changes) for variant in variants]
+    rows: dict[int, dict[str, float]] = {}
     failures: list[str] = []
     try:
         for variant, outcome in in_parallel(run_one, variants, processes, console):
@@ -102,7 +90,27 @@ def sweep(
     except KeyboardInterrupt:
         is_whole = False
     if rows:
-        _conclude(variants, len(changes), rows, out, console)
+        fixed = len(changes)
+        found = Sweep(
+            scenario=first.name,
+            about=first.about.strip(),
+            fixed=tuple(changes),
+            keys=tuple(change.partition("=")[0] for change in variants[0].changes[fixed:]),
+            runs=tuple(
+                SweptRun(v.number, _values(v.changes[fixed:]), rows[v.number])
+                for v in variants
+                if v.number in rows
+            ),
+            asked=len(variants),
+        )
+        _write_csv(found, out / "sweep.csv")
+        write_sweep(found, out / REPORT)
+        console.print(_table(found, console.width))
+        console.print(
+            f"With pictures: {out}/{REPORT}; all figures: {out}/sweep.csv; each run by its number.",
+            highlight=False,
+            soft_wrap=True,
+        )
     for failure in failures:
         console.print(f"[red]{failure}[/]", highlight=False)
     if not is_whole:
@@ -112,8 +120,12 @@ def sweep(
     return 1 if failures else 0
 
 
-def run_one(variant: Variant) -> dict[str, Any] | str:
-    """Run a variant in this process: its figures, or what went wrong."""
+def _values(changes: Sequence[str]) -> tuple[str, ...]:
+    return tuple(change.partition("=")[2] for change in changes)
+
+
+def run_one(variant: Variant) -> dict[str, float] | str:
+    """Run a variant in this process: its figures by their keys, or what went wrong."""
     try:
         variant.out.mkdir(parents=True, exist_ok=True)
         options = RunOptions(out=variant.out, engine="sim")
@@ -123,44 +135,36 @@ def run_one(variant: Variant) -> dict[str, Any] | str:
         return error.message
     except OSError as error:
         return str(error)
-    return {heading: _scaled(result.figure(key), unit) for heading, (key, unit) in FIGURES.items()}
+    found = {figure.key: figure.of(result) for figure in FIGURES}
+    return {key: value for key, value in found.items() if value is not None}
 
 
-def _scaled(value: float | None, unit: float) -> float | None:
-    return value if value is None or unit == 1 else value * unit
-
-
-def _conclude(
-    variants: Sequence[Variant],
-    fixed: int,
-    rows: dict[int, dict[str, Any]],
-    out: Path,
-    console: Console,
-) -> None:
-    """Write and print the table, without columns that say nothing."""
-    keys = [change.partition("=")[0] for change in variants[0].changes[fixed:]]
-    shown = [h for h in FIGURES if any(row[h] is not None for row in rows.values())]
-    with (out / "sweep.csv").open("w", newline="") as file:
+def _write_csv(sweep: Sweep, path: Path) -> None:
+    """All figures that apply, named as in result.json and in its units."""
+    keys = [figure.key for figure in FIGURES if any(figure.key in r.figures for r in sweep.runs)]
+    with path.open("w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(("run", *keys, *shown))
-        for variant in variants:
-            if variant.number in rows:
-                values = [change.partition("=")[2] for change in variant.changes[fixed:]]
-                row = rows[variant.number]
-                writer.writerow((variant.number, *values, *(row[h] for h in shown)))
-    shown = [h for h in shown if any(row[h] for row in rows.values())]
+        writer.writerow(("run", *sweep.keys, *keys))
+        for run in sweep.runs:
+            figures = (run.figures.get(key, "") for key in keys)
+            writer.writerow((run.number, *run.values, *figures))
+
+
+def _table(sweep: Sweep, width: int) -> Table:
+    """The figures one looks at first, as many as there is room for."""
     table = Table()
-    for heading in (*keys, *shown):
-        table.add_column(heading, justify="right", overflow="fold")
-    for variant in variants:
-        if variant.number in rows:
-            values = [change.partition("=")[2] for change in variant.changes[fixed:]]
-            table.add_row(*values, *(_text(rows[variant.number][h]) for h in shown))
-    console.print(table)
-    console.print(f"Kept in {out}/: sweep.csv, and each run by its number", highlight=False)
-
-
-def _text(value: float | None) -> str:
-    if value is None:
-        return ""
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.3f}"
+    for at, key in enumerate(sweep.short_keys):
+        table.add_column(key, justify="right", no_wrap=True)
+        width -= max(len(key), *(len(run.values[at]) for run in sweep.runs)) + _BORDER
+    shown = []
+    for figure in sweep.main:
+        told = [figure.read(run.figures.get(figure.key)) for run in sweep.runs]
+        needs = max(map(len, (*told, *figure.name.split())))
+        width -= needs + _BORDER
+        if width < _BORDER:
+            break
+        table.add_column(figure.name, justify="right", min_width=needs)
+        shown.append(told)
+    for run, figures in zip(sweep.runs, zip(*shown, strict=True), strict=True):
+        table.add_row(*run.values, *figures)
+    return table

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping
 from statistics import mean
 
 from lab.claims.claim import Case, Claim, Found, Judgement, Verdict
-from lab.claims.picture import bars, lines
-from lab.quantity import NANOSECONDS, duration, number, percent
-from lab.report.svg import PER_CENT, PLAIN
+from lab.quantity import NANOSECONDS, PER_CENT, PLAIN, duration, number, percent
+from lab.report.charts import bars, lines
 
 Runs = Mapping[str, Found]
 
@@ -230,55 +229,56 @@ _ECMP = Claim(
 
 _MARKS = ("ecn.enabled=true", "transport.cc=dcqcn")
 _NO_PAUSES = ("pfc.enabled=false",)
+_NEITHER, _PFC, _ECN, _BOTH = "no PFC, no ECN", "PFC alone", "ECN alone", "PFC and ECN"
 _CONTROLS = {
-    "neither": _NO_PAUSES,
-    "PFC": (),
-    "ECN": (*_NO_PAUSES, *_MARKS),
-    "PFC and ECN": _MARKS,
+    _NEITHER: _NO_PAUSES,
+    _PFC: (),
+    _ECN: (*_NO_PAUSES, *_MARKS),
+    _BOTH: _MARKS,
 }
 
 
 def _judge_pfc_ecn(found: Runs) -> Judgement:
     victim = {name: found[name].part_fct_ns.get("victim", 0.0) for name in _CONTROLS}
     drops = {name: found[name].drops for name in _CONTROLS}
-    both, pfc = found["PFC and ECN"], found["PFC"]
-    not_enough = [drops["PFC"] > 0, drops["ECN"] > 0]
+    both, pfc = found[_BOTH], found[_PFC]
+    not_enough = [drops[_PFC] > 0, drops[_ECN] > 0]
     figures = {
         **{f"{name}: drops": float(count) for name, count in drops.items()},
         **{f"{name}: victim (ns)": ns for name, ns in victim.items()},
         **{f"{name}: paused (ns)": float(found[name].paused_ns) for name in _CONTROLS},
     }
     return Judgement(
-        Verdict.FAILS if drops["PFC and ECN"] else _all_or_some(not_enough),
-        f"Dropped: {drops['neither']:,} packets with neither, {drops['ECN']:,} with ECN alone, "
-        f"{drops['PFC']:,} with PFC alone, {drops['PFC and ECN']:,} with both. "
-        + ("" if drops["PFC"] else "So PFC alone loses nothing either. ")
-        + f"A bystander takes {duration(victim['PFC'])} with PFC alone, "
-        f"{duration(victim['PFC and ECN'])} with both, while links stand still "
+        Verdict.FAILS if drops[_BOTH] else _all_or_some(not_enough),
+        f"Dropped: {drops[_NEITHER]:,} packets with neither, {drops[_ECN]:,} with ECN alone, "
+        f"{drops[_PFC]:,} with PFC alone, {drops[_BOTH]:,} with both. "
+        + ("" if drops[_PFC] else "So PFC alone loses nothing either. ")
+        + f"A bystander takes {duration(victim[_PFC])} with PFC alone, "
+        f"{duration(victim[_BOTH])} with both, while links stand still "
         f"{duration(pfc.paused_ns)} and {duration(both.paused_ns)} in all.",
         figures,
         bars("Completion time of the flow that shares no full link", victim, duration),
     )
 
 
-_ALONE = "nobody else"
+_ALONE, _WITH, _WITHOUT = "nobody else", "with PFC", "without PFC"
 _BYSTANDER = {
     _ALONE: ("traffic={kind: flows, name: victim, flows: [{src: h8, dst: h2, bytes: 2MB}]}",),
-    "PFC": (),
-    "neither": _NO_PAUSES,
+    _WITH: (),
+    _WITHOUT: _NO_PAUSES,
 }
 
 
 def _judge_victim(found: Runs) -> Judgement:
     alone = found[_ALONE].fct_max_ns or 1.0
     slower = {
-        name: found[name].part_fct_ns.get("victim", 0.0) / alone for name in ("PFC", "neither")
+        name: found[name].part_fct_ns.get("victim", 0.0) / alone for name in (_WITH, _WITHOUT)
     }
-    spreads = slower["PFC"] > 2
+    spreads = slower[_WITH] > 2
     return Judgement(
-        Verdict.FAILS if not spreads else _all_or_some([slower["neither"] < 1.5, spreads]),
-        f"The flow takes {_times(slower['PFC'])} as long as alone where PFC is on, and "
-        f"{_times(slower['neither'])} where it is off.",
+        Verdict.FAILS if not spreads else _all_or_some([slower[_WITHOUT] < 1.5, spreads]),
+        f"The flow takes {_times(slower[_WITH])} as long as alone where PFC is on, and "
+        f"{_times(slower[_WITHOUT])} where it is off.",
         {f"{name}: slower than alone": value for name, value in slower.items()},
         bars("How many times as long as alone", slower, lambda value: f"{number(value)} x"),
     )

@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from statistics import mean
 
 from lab.claims.claim import Case, Claim, Found, Judgement, Verdict
-from lab.claims.picture import lines
-from lab.quantity import percent
-from lab.report.svg import PER_CENT, Drawing
+from lab.quantity import PER_CENT, percent
+from lab.report.charts import lines
+from lab.report.svg import Drawing
 
 RATES = (0.0, 0.0001, 0.0003, 0.001, 0.003, 0.01)
 SEEDS = (1, 2, 3)

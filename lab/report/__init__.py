@@ -10,13 +10,17 @@ results make the same bytes.
 from lab.report.compare import Comparison, write_comparison
 from lab.report.kept import KeptRun, find_runs, read_run
 from lab.report.run import REPORT, write_report
+from lab.report.sweep import Sweep, SweptRun, write_sweep
 
 __all__ = [
     "REPORT",
     "Comparison",
     "KeptRun",
+    "Sweep",
+    "SweptRun",
     "find_runs",
     "read_run",
     "write_comparison",
     "write_report",
+    "write_sweep",
 ]

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import cycle
 from pathlib import Path
+from string import ascii_uppercase
 from typing import Any
 
 from lab.report import page, plots, words
+from lab.report.differences import told_apart
 from lab.report.kept import KeptRun, read_run
 from lab.report.numbers import FIGURES, Figure
 from lab.report.page import Panel
 from lab.report.plots import Limits
-from lab.report.run import COMPLETION_TIMES, REPORT, footer, panels
+from lab.report.run import AS_IT_SHIPS, COMPLETION_TIMES, REPORT, footer, panels
 from lab.report.svg import COLOURS
 
-_LONGEST_NAME = 60  # beyond it the folder is a better name
+_LONGEST_NAME = 24  # of what stands above a column
+_BY_ITSELF = re.compile(r"^\d+$|\d{8}-\d{6}")  # a folder that nobody gave a name
 
 
 @dataclass(frozen=True)
@@ -33,25 +37,34 @@ class Comparison:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """What tells each run from the others: its scenario if there are several, its settings."""
+        """Something short for each run: its folder's name if somebody chose it, or its settings."""
+        folders = [run.folder.resolve().name for run in self.runs]
+        if _are_names(folders) and not any(map(_BY_ITSELF.search, folders)):
+            return tuple(folders)
         scenarios = [run.result.scenario.name for run in self.runs]
-        names = [
-            ": ".join(
-                filter(None, (name if len(set(scenarios)) > 1 else "", self._told_apart(run)))
-            )
-            for name, run in zip(scenarios, self.runs, strict=True)
-        ]
-        is_plain = len(set(names)) == len(names) and max(map(len, names)) <= _LONGEST_NAME
-        return tuple(names) if is_plain else tuple(str(run.folder) for run in self.runs)
+        named = scenarios if len(set(scenarios)) > 1 else [""] * len(scenarios)
+        settings = [": ".join(filter(None, p)) for p in zip(named, self.differences, strict=True)]
+        return tuple(settings if _are_names(settings) else ascii_uppercase[: len(self.runs)])
 
-    def _told_apart(self, run: KeptRun) -> str:
-        """The settings in which a run differs from others of its scenario."""
-        name = run.result.scenario.name
-        alike = [_settings(other) for other in self.runs if other.result.scenario.name == name]
-        own = _settings(run)
-        keys = dict.fromkeys(key for each in alike for key in each)
-        differing = [key for key in keys if len({repr(each.get(key)) for each in alike}) > 1]
-        return ", ".join(_setting(key, own[key], differing) for key in differing if key in own)
+    @cached_property
+    def differences(self) -> tuple[str, ...]:
+        """The settings in which each run differs from the others of its scenario."""
+        return tuple(told_apart(self.runs))
+
+    def legend(self) -> list[tuple[str, str, str]]:
+        """What each name stands for: its scenario and what differs, and its folder."""
+        scenarios = [run.result.scenario.name for run in self.runs]
+        return [
+            (
+                name,
+                ": ".join(filter(None, (scenario if len(set(scenarios)) > 1 else "", settings)))
+                or "the same settings",
+                str(run.folder),
+            )
+            for name, scenario, settings, run in zip(
+                self.names, scenarios, self.differences, self.runs, strict=True
+            )
+        ]
 
     @property
     def figures(self) -> list[Figure]:
@@ -70,6 +83,7 @@ class Comparison:
             "runs": [
                 {
                     "name": name,
+                    "settings": settings,
                     "folder": str(run.folder),
                     "figures": {
                         figure.key: figure.of(run.result)
@@ -77,7 +91,7 @@ class Comparison:
                         if figure.of(run.result) is not None
                     },
                 }
-                for name, run in zip(self.names, self.runs, strict=True)
+                for name, settings, run in zip(self.names, self.differences, self.runs, strict=True)
             ],
         }
 
@@ -97,8 +111,10 @@ def _body(title: str, comparison: Comparison) -> Iterator[str]:
     yield page.heading(1, title)
     abouts = list(dict.fromkeys(run.result.scenario.about.strip() for run in runs))
     if len(abouts) == 1:
-        yield page.paragraph(abouts[0], "about")
+        yield page.paragraph(f"{AS_IT_SHIPS}{abouts[0]}", "about")
     yield page.paragraph(words.comparison(names, runs), "story")
+    head = ("run", "settings in which it differs", "kept in")
+    yield page.table(head, comparison.legend(), "texts")
     yield page.table(("figure", *names), comparison.rows())
     yield page.heading(2, "Completion times")
     drawing = plots.completion_times(list(zip(names, runs, strict=True)))
@@ -119,27 +135,6 @@ def _body(title: str, comparison: Comparison) -> Iterator[str]:
     yield footer(runs[0])
 
 
-def _settings(run: KeptRun) -> dict[str, Any]:
-    """A run's scenario and engine as flat keys."""
-    content = run.result.scenario.model_dump(mode="json", exclude_none=True)
-    found: dict[str, Any] = {}
-    _flatten(content, "", found)
-    found["engine"] = run.result.engine
-    return {key: value for key, value in found.items() if key != "about"}
-
-
-def _setting(key: str, value: object, differing: Sequence[str]) -> str:
-    """One setting in few words: without its section where that is not needed to tell it apart."""
-    section, _, last = key.rpartition(".")
-    if last == "enabled":
-        return f"{section.upper()} {'on' if value else 'off'}"
-    is_alone = sum(other.rpartition(".")[2] == last for other in differing) == 1
-    return f"{last if is_alone else key}={value}"
-
-
-def _flatten(content: dict[str, Any], prefix: str, found: dict[str, Any]) -> None:
-    for key, value in content.items():
-        if isinstance(value, dict):
-            _flatten(value, f"{prefix}{key}.", found)
-        else:
-            found[prefix + key] = value
+def _are_names(texts: Sequence[str]) -> bool:
+    """Whether each tells its run from all others, in few words."""
+    return all(texts) and len(set(texts)) == len(texts) and max(map(len, texts)) <= _LONGEST_NAME

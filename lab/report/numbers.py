@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from lab.quantity import duration, number, percent, size
+from lab.quantity import BYTES, NANOSECONDS, PER_CENT, PLAIN, Unit, duration, number, percent, size
 from lab.result import Result
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What kind of quantity a figure is."""
+
+    text: Callable[[float], str]
+    units: Sequence[Unit]  # for an axis
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +23,7 @@ class Figure:
 
     key: str  # for machines: where it stands in result.json
     name: str
-    text: Callable[[float], str]
+    kind: Kind
     compute: Callable[[Result], float | None] | None = None  # where it does not stand there as such
 
     def of(self, result: Result) -> float | None:
@@ -24,8 +32,11 @@ class Figure:
 
     def told(self, result: Result) -> str:
         """The figure as people read it; a dash where it does not apply."""
-        value = self.of(result)
-        return "\N{EN DASH}" if value is None else self.text(value)
+        return self.read(self.of(result))
+
+    def read(self, value: float | None) -> str:
+        """The same of a value."""
+        return "\N{EN DASH}" if value is None else self.kind.text(value)
 
 
 def gbps(value: float) -> str:
@@ -43,40 +54,46 @@ def count(value: float) -> str:
     return f"{value:,.0f}"
 
 
+DURATION, SIZE = Kind(duration, NANOSECONDS), Kind(size, BYTES)
+SHARE, COUNT = Kind(percent, PER_CENT), Kind(count, PLAIN)
+RATE, FACTOR = Kind(gbps, (Unit("Gb/s", 1),)), Kind(times, PLAIN)
+
 FIGURES = (
-    Figure("duration_ns", "whole run", duration),
-    Figure("jct_ns", "job completion time", duration),
-    Figure("gpu_utilisation", "GPUs computing", percent),
-    Figure("collective.busbw_gbps", "bus bandwidth", gbps),
-    Figure("flows.completed", "messages complete", count),
-    Figure("flows.failed", "messages incomplete", count),
-    Figure("flows.fct_ns.p50", "completion time, median", duration),
-    Figure("flows.fct_ns.p99", "completion time, 99 %", duration),
-    Figure("flows.fct_ns.max", "completion time, longest", duration),
-    Figure("flows.slowdown.p50", "slowdown, median", times),
-    Figure("flows.slowdown.max", "slowdown, worst", times),
-    Figure("drops.total", "packets dropped", count),
-    Figure("roce.retransmitted_packets", "packets sent again", count),
-    Figure("roce.timeouts", "timeouts", count),
-    Figure("roce.out_of_order_packets", "packets out of order", count),
-    Figure("pfc.xoff_frames", "pause frames", count),
-    Figure("pfc.paused_ns", "time paused, all links", duration),
-    Figure("ecn.marked_packets", "packets marked", count),
-    Figure("roce.cnps", "congestion notifications", count),
-    Figure("telemetry.hop_latency_ns.p50", "time at a hop, median", duration),
-    Figure("telemetry.hop_latency_ns.p99", "time at a hop, 99 %", duration),
-    Figure("roce.data_packets", "data packets sent", count),
-    Figure("roce.data_bytes", "payload sent", size),
+    Figure("duration_ns", "whole run", DURATION),
+    Figure("jct_ns", "job completion time", DURATION),
+    Figure("gpu_utilisation", "GPUs computing", SHARE),
+    Figure("collective.busbw_gbps", "bus bandwidth", RATE),
+    Figure("flows.completed", "messages complete", COUNT),
+    Figure("flows.failed", "messages incomplete", COUNT),
+    Figure("flows.fct_ns.p50", "completion time, median", DURATION),
+    Figure("flows.fct_ns.p99", "completion time, 99 %", DURATION),
+    Figure("flows.fct_ns.max", "completion time, longest", DURATION),
+    Figure("flows.slowdown.p50", "slowdown, median", FACTOR),
+    Figure("flows.slowdown.max", "slowdown, worst", FACTOR),
+    Figure("drops.total", "packets dropped", COUNT),
+    Figure("roce.retransmitted_packets", "packets sent again", COUNT),
+    Figure("roce.timeouts", "timeouts", COUNT),
+    Figure("roce.out_of_order_packets", "packets out of order", COUNT),
+    Figure("pfc.xoff_frames", "pause frames", COUNT),
+    Figure("pfc.paused_ns", "time paused, all links", DURATION),
+    Figure("ecn.marked_packets", "packets marked", COUNT),
+    Figure("roce.cnps", "congestion notifications", COUNT),
+    Figure("telemetry.hop_latency_ns.p50", "time at a hop, median", DURATION),
+    Figure("telemetry.hop_latency_ns.p99", "time at a hop, 99 %", DURATION),
+    Figure("roce.data_packets", "data packets sent", COUNT),
+    Figure("roce.data_bytes", "payload sent", SIZE),
     Figure(
         "links.max_queue_bytes",
         "longest queue",
-        size,
+        SIZE,
         lambda r: max((use.max_queue_bytes or 0 for use in r.links), default=0) or None,
     ),
     Figure(
         "links.utilisation",
         "busiest link",
-        percent,
+        SHARE,
         lambda r: max((use.utilisation or 0 for use in r.links), default=0) or None,
     ),
 )
+
+BY_KEY = {figure.key: figure for figure in FIGURES}

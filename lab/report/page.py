@@ -14,7 +14,7 @@ _STYLE = """
 body{margin:0;background:var(--wash);color:var(--ink);
 font:16px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif}
 main{max-width:1040px;margin:0 auto;padding:28px 16px 48px}
-main.wide{max-width:1480px}
+main.wide{max-width:1480px;padding:28px clamp(16px,5vw,72px) 48px}
 .grid>figure:only-child{max-width:620px}
 h1{font-size:1.75rem;line-height:1.2;margin:0 0 .3rem}
 h2{font-size:1.1rem;margin:2rem 0 .6rem}
@@ -39,13 +39,19 @@ svg .tick{font-size:11px}
 svg .strong{font-weight:600}
 svg .halo{paint-order:stroke;stroke:#fff;stroke-width:3px}
 .caption{font-size:.87rem;line-height:1.4;margin:.15rem 0 0}
-.scroll{overflow-x:auto;background:#fff;border:1px solid var(--rule);border-radius:6px}
+.scroll{overflow-x:auto;border:1px solid var(--rule);border-radius:6px;background:
+linear-gradient(to right,#fff 24px,#fff0) left/48px 100% local,
+linear-gradient(to left,#fff 24px,#fff0) right/48px 100% local,
+linear-gradient(to right,#1b273350,#1b273300) left/14px 100%,
+linear-gradient(to left,#1b273350,#1b273300) right/14px 100%,#fff;background-repeat:no-repeat}
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums;font-size:.92rem}
 th,td{text-align:right;padding:.28rem .7rem;border-bottom:1px solid var(--rule);white-space:nowrap}
 th:first-child,td:first-child{text-align:left;white-space:normal}
+.texts th,.texts td{text-align:left;white-space:normal}
+.texts{margin:.8rem 0}
 tbody th{font-weight:400}
 thead th{vertical-align:bottom;white-space:normal;min-width:8rem}
-tr:last-child>*{border-bottom:0}
+tbody tr:last-child>*{border-bottom:0}
 code{font-size:.9em;background:#e9eef2;padding:.05em .35em;border-radius:3px;
 overflow-wrap:anywhere}
 .warning{background:#fff3e6;border-left-color:#d55e00}
@@ -124,8 +130,8 @@ def _figure(panel: Panel) -> str:
     )
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table whose first column names the rows."""
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
+    """A table whose first column names the rows; of kind "texts" one of words, not numbers."""
     top = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in head)
     body = "".join(
         f'<tr><th scope="row">{escape(row[0])}</th>'
@@ -134,7 +140,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
         for row in rows
     )
     content = f"<thead><tr>{top}</tr></thead><tbody>{body}</tbody>"
-    return f'<div class="scroll"><table>{content}</table></div>'
+    return f'<div class="{f"scroll {kind}".strip()}"><table>{content}</table></div>'
 
 
 def folded(title: str, content: str) -> str:

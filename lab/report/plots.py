@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from lab.outcome import Note
-from lab.quantity import BYTES, NANOSECONDS, Unit, duration, percent, plural, quantity, size
+from lab.quantity import (
+    BYTES,
+    NANOSECONDS,
+    PER_CENT,
+    Unit,
+    duration,
+    percent,
+    plural,
+    quantity,
+    size,
+)
 from lab.report.kept import KeptRun
 from lab.report.svg import (
     COLOURS,
@@ -18,7 +28,6 @@ from lab.report.svg import (
     INK,
     MARK,
     PAUSE,
-    PER_CENT,
     RULE,
     WIDTH,
     Drawing,
@@ -81,6 +90,8 @@ def queues(run: KeptRun, limits: Limits) -> Drawing | None:
             if any(counts)
         ),
     ]
+    if not strips:
+        return None
     top = 6.0
     bottom = top + sum(strip.height for strip in strips)
     drawing = Drawing(bottom + _AXIS, "Queues over time, with pauses, marks and drops")

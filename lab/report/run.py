@@ -9,8 +9,9 @@ import yaml
 
 from lab.quantity import duration, percent, size
 from lab.report import page, plots, words
+from lab.report.differences import since_shipped
 from lab.report.kept import KeptRun, read_run
-from lab.report.numbers import FIGURES, Figure, times
+from lab.report.numbers import BY_KEY, FIGURES, Figure, times
 from lab.report.page import Panel
 from lab.report.plots import Limits
 from lab.report.topology import topology
@@ -18,6 +19,7 @@ from lab.result import Flows, Result
 
 REPORT = "report.html"
 COMPLETION_TIMES = "Completion times"
+AS_IT_SHIPS = "The scenario as it ships: "
 UNMEASURED = "Not measured"
 _FIRST = (  # what one looks at first
     "duration_ns",
@@ -46,7 +48,11 @@ def _body(run: KeptRun) -> Iterator[str]:
     result, scenario = run.result, run.result.scenario
     yield page.heading(1, scenario.name)
     if scenario.about:
-        yield page.paragraph(scenario.about.strip(), "about")
+        changes = since_shipped(run)
+        said = AS_IT_SHIPS if changes else ""
+        yield page.paragraph(said + scenario.about.strip(), "about")
+        if changes:
+            yield page.paragraph(f"Here with {changes}.", "about")
     suspicious = not result.fidelity.ok or result.ended or result.flows.failed
     yield page.paragraph(words.story(run), "story warning" if suspicious else "story")
     yield page.tiles((figure.name, figure.told(result)) for figure in _first(result))
@@ -73,8 +79,7 @@ def _body(run: KeptRun) -> Iterator[str]:
 
 def _first(result: Result) -> list[Figure]:
     """The few figures that matter; that nothing was dropped always does."""
-    by_key = {figure.key: figure for figure in FIGURES}
-    found = [by_key[key] for key in _FIRST if by_key[key].of(result) or key == "drops.total"]
+    found = [BY_KEY[key] for key in _FIRST if BY_KEY[key].of(result) or key == "drops.total"]
     return found[:_MOST_FIRST]
 
 
@@ -129,7 +134,7 @@ def _instead(run: KeptRun, measure: str, *, is_wanted: bool = True) -> str:
         return f"{UNMEASURED}, for measures.{measure} is false."
     if measure == "series" and run.result.switch == "bmv2":
         return f"{UNMEASURED}: BMv2 does not tell how its queues are, nor what it has counted when."
-    return "Nothing to show."
+    return "No queue was seen." if measure == "series" else "Nothing to show."
 
 
 def _parts_table(parts: Mapping[str, Flows]) -> str:

@@ -199,7 +199,3 @@ def _tick(value: float) -> str:
 
 def _named(label: str, unit: Unit) -> str:
     return f"{label} ({unit.name})" if unit.name else label
-
-
-PLAIN = (Unit("", 1),)
-PER_CENT = (Unit("%", 0.01),)

@@ -54,7 +54,7 @@ def topology(run: KeptRun) -> Drawing:
     _key(
         drawing,
         height + 24,
-        "busy:" if run.result.clock == "fabric" else "of the most:",
+        "busy:" if run.result.clock == "fabric" else "of the busiest:",
         is_paused=len(links) <= _MOST_PAIRS and bool(run.result.pfc.by_link),
         is_dropping=bool(run.result.drops.by_switch),
     )

@@ -211,11 +211,11 @@ def _differences(names: Sequence[str], runs: Sequence[KeptRun]) -> Iterator[str]
             yield f"All were done equally soon, within {duration(worst)}."
         else:
             yield (
-                f"Soonest done was the run with {first}, in {duration(best)}; the one with {last} "
-                f"took {number(worst / best)} times as long, {duration(worst)}."
+                f"Soonest done was run {first}, in {duration(best)}; run {last} took "
+                f"{number(worst / best)} times as long, {duration(worst)}."
             )
     for name, run in zip(names, runs, strict=True):
-        yield f"With {name}: {_in_short(run.result)}."
+        yield f"Run {name}: {_in_short(run.result)}."
 
 
 def _in_short(result: Result) -> str:

@@ -152,10 +152,13 @@ def test_ecmp() -> None:
 @pytest.mark.parametrize(
     ("drops", "verdict"),
     [
-        ({"neither": 9, "ECN": 5, "PFC": 5, "PFC and ECN": 0}, Verdict.HOLDS),
-        ({"neither": 9, "ECN": 5, "PFC": 0, "PFC and ECN": 0}, Verdict.SOMETIMES),
-        ({"neither": 9, "ECN": 0, "PFC": 0, "PFC and ECN": 0}, Verdict.FAILS),
-        ({"neither": 9, "ECN": 5, "PFC": 5, "PFC and ECN": 1}, Verdict.FAILS),
+        ({"no PFC, no ECN": 9, "ECN alone": 5, "PFC alone": 5, "PFC and ECN": 0}, Verdict.HOLDS),
+        (
+            {"no PFC, no ECN": 9, "ECN alone": 5, "PFC alone": 0, "PFC and ECN": 0},
+            Verdict.SOMETIMES,
+        ),
+        ({"no PFC, no ECN": 9, "ECN alone": 0, "PFC alone": 0, "PFC and ECN": 0}, Verdict.FAILS),
+        ({"no PFC, no ECN": 9, "ECN alone": 5, "PFC alone": 5, "PFC and ECN": 1}, Verdict.FAILS),
     ],
 )
 def test_pfc_and_ecn(drops: dict[str, int], verdict: Verdict) -> None:
@@ -173,7 +176,7 @@ def test_pfc_and_ecn(drops: dict[str, int], verdict: Verdict) -> None:
 )
 def test_victim(paused_ns: float, free_ns: float, verdict: Verdict) -> None:
     def find(name: str) -> Found:
-        victim_ns = {"nobody else": 1.7e5, "PFC": paused_ns, "neither": free_ns}[name]
+        victim_ns = {"nobody else": 1.7e5, "with PFC": paused_ns, "without PFC": free_ns}[name]
         return Found(fct_max_ns=victim_ns, part_fct_ns={"victim": victim_ns})
 
     assert judged("victim", find) is verdict

@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
 from itertools import combinations, pairwise
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 
@@ -168,21 +169,37 @@ def test_scales_have_round_ticks_within_them() -> None:
     assert scale(1000) == pytest.approx(100 * 0.0557, rel=0.05)
 
 
-def test_runs_are_named_after_what_differs(runs: dict[str, Path], tmp_path: Path) -> None:
+def test_runs_are_named_shortly_and_a_legend_says_what_differs(
+    runs: dict[str, Path], tmp_path: Path
+) -> None:
     comparison = Comparison.of([runs["lossy"], runs["paused"], runs["marked"]])
-    assert comparison.names == (
-        "PFC off, ECN off, kmin=100000, cc=none",
-        "PFC on, ECN off, kmin=100000, cc=none",
-        "PFC on, ECN on, kmin=20000, cc=dcqcn",
-    )
+    assert comparison.names == ("lossy", "paused", "marked")
+    assert [(name, settings) for name, settings, _ in comparison.legend()] == [
+        ("lossy", "PFC off, ECN off, kmin=100000, cc=none"),
+        ("paused", "PFC on, ECN off, kmin=100000, cc=none"),
+        ("marked", "PFC on, ECN on, kmin=20000, cc=dcqcn"),
+    ]
     path = write_comparison(comparison, tmp_path)
     page = _Page()
     page.feed(path.read_text())
     assert page.open == [] and page.loads == []
     same = Comparison.of([runs["lossy"], runs["lossy"]])
-    assert same.names == (str(runs["lossy"]),) * 2
-    others = Comparison.of([runs["ring"], runs["lossy"], runs["paused"]])
+    assert same.names == ("A", "B")
+    assert {settings for _, settings, _ in same.legend()} == {"the same settings"}
+    # Folders that nobody gave a name are none.
+    by_number = {name: tmp_path / str(at) for at, name in enumerate(("ring", "lossy", "paused"))}
+    for name, link in by_number.items():
+        copytree(runs[name], link)
+    others = Comparison.of(list(by_number.values()))
     assert others.names == ("allreduce-ring", "incast: PFC off", "incast: PFC on")
+
+
+def test_what_a_scenario_says_of_itself_is_not_said_of_a_changed_run(
+    runs: dict[str, Path],
+) -> None:
+    text = (runs["lossy"] / "report.html").read_text()
+    assert "The scenario as it ships: Seven hosts" in text
+    assert "Here with buffer.bytes=600000, pfc.enabled=false, traffic.bytes=400000." in text
 
 
 def test_compare_tells_people_and_machines(runs: dict[str, Path], tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def test_every_combination_is_run_and_says_the_same_in_any_number_of_processes(
     assert rows == table(tmp_path / "1")
     asked = [(row["seed"], row["pfc.enabled"]) for row in rows]
     assert asked == [("1", "true"), ("1", "false"), ("2", "true"), ("2", "false")]
-    drops = {(row["seed"], row["pfc.enabled"]): int(row["drops"]) for row in rows}
+    drops = {(row["seed"], row["pfc.enabled"]): int(row["drops.total"]) for row in rows}
     assert drops["1", "true"] == drops["2", "true"] == 0
     assert (tmp_path / "2" / "4" / "result.json").exists()
 

@@ -1,4 +1,4 @@
-"""The diagrams of claims: lines over a quantity, and bars beside names."""
+"""Diagrams of many runs: lines over a quantity, and bars beside names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from lab.report.svg import (
     FAINT,
     FONT,
     INK,
-    PLAIN,
     WIDTH,
     Drawing,
     Scale,
@@ -62,7 +61,7 @@ def lines(
 def bars(title: str, values: Mapping[str, float], told: Callable[[float], str]) -> Drawing:
     """A bar beside each name, with its value."""
     drawing = Drawing(len(values) * _ROW + 6, title)
-    left = max(width_of(name) for name in values) + 12
+    left = 1.1 * max(width_of(name) for name in values) + 12  # on a phone letters are larger
     most = max(values.values()) or 1
     room = WIDTH - left - max(width_of(told(value)) for value in values.values()) - 10
     for row, (name, value) in enumerate(values.items()):
@@ -72,6 +71,3 @@ def bars(title: str, values: Mapping[str, float], told: Callable[[float], str]) 
         drawing.text(left + room * value / most + 6, y + 12, told(value), class_="strong")
     drawing.line(left, 0, left, drawing.height - 2, stroke=FAINT)
     return drawing
-
-
-__all__ = ["PLAIN", "bars", "lines"]

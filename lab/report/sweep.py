@@ -1,0 +1,216 @@
+"""A scenario under many settings: what became of the figures that matter, drawn and as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from statistics import mean
+
+from pydantic import TypeAdapter, ValidationError
+
+from lab.quantity import BYTES, NANOSECONDS, PLAIN, Unit, plural
+from lab.report import page
+from lab.report.charts import bars, lines
+from lab.report.numbers import BY_KEY, FIGURES, Figure
+from lab.report.page import Panel
+from lab.report.run import AS_IT_SHIPS
+from lab.report.svg import Drawing
+from traffic.collectives.units import DurationNs, Size
+
+SEED = "seed"
+_MAIN = (  # what one looks at first
+    "jct_ns",
+    "duration_ns",
+    "gpu_utilisation",
+    "collective.busbw_gbps",
+    "drops.total",
+    "pfc.xoff_frames",
+    "roce.retransmitted_packets",
+    "ecn.marked_packets",
+    "flows.failed",
+    "flows.fct_ns.max",
+    "flows.fct_ns.p50",
+)
+_MOST_DRAWN = 4
+_LEAST_POINTS = 3  # of a line
+_MOST_BARS = 40
+_MOST_LINES = 8
+_MOST_ROWS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class SweptRun:
+    """One run of a sweep."""
+
+    number: int
+    values: tuple[str, ...]  # of the keys that are varied
+    figures: Mapping[str, float]  # by their keys, those that apply
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A scenario under many settings."""
+
+    scenario: str
+    about: str
+    fixed: tuple[str, ...]  # what was changed in all of its runs
+    keys: tuple[str, ...]  # what is varied
+    runs: tuple[SweptRun, ...]
+    asked: int  # how many runs there should be
+
+    @cached_property
+    def figures(self) -> list[Figure]:
+        """Those that apply to any run and are not nothing in all of them."""
+        return [f for f in FIGURES if any(run.figures.get(f.key) for run in self.runs)]
+
+    @property
+    def main(self) -> list[Figure]:
+        """Of those the ones to look at first."""
+        keys = {figure.key for figure in self.figures}
+        found = [BY_KEY[key] for key in _MAIN if key in keys]
+        return [f for f in found if f.key != "duration_ns" or "jct_ns" not in keys]
+
+    @cached_property
+    def short_keys(self) -> tuple[str, ...]:
+        """The keys without their sections, where that still tells them apart."""
+        ends = [key.rpartition(".")[2] for key in self.keys]
+        return tuple(
+            key if end == "enabled" or ends.count(end) > 1 else end
+            for key, end in zip(self.keys, ends, strict=True)
+        )
+
+    def name(self, run: SweptRun, besides: Collection[str] = ()) -> str:
+        """What tells a run from others: its settings, but for some of them."""
+        told = zip(self.keys, self.short_keys, run.values, strict=True)
+        return ", ".join(_setting(*each) for each in told if each[0] not in besides)
+
+
+def _setting(key: str, short: str, value: str) -> str:
+    section, _, end = key.rpartition(".")
+    if end == "enabled" and value in ("true", "false"):
+        return f"{section.upper()} {'on' if value == 'true' else 'off'}"
+    return f"{short}={value}"
+
+
+def write_sweep(sweep: Sweep, path: Path) -> None:
+    """Write the page of a sweep."""
+    title = f"{sweep.scenario}, {plural(sweep.asked, 'run')}"
+    path.write_text(page.document(f"{title} · closlab", _body(title, sweep), is_wide=True))
+
+
+def _body(title: str, sweep: Sweep) -> Iterator[str]:
+    yield page.heading(1, title)
+    yield page.paragraph(f"{AS_IT_SHIPS}{sweep.about}", "about")
+    if sweep.fixed:
+        yield page.paragraph(f"Here with {', '.join(sweep.fixed)}.", "about")
+    is_whole = len(sweep.runs) == sweep.asked
+    yield page.paragraph(_story(sweep), "story" if is_whole else "story warning")
+    yield page.grid(_panels(sweep))
+    yield page.heading(2, "Least and most")
+    yield page.table(("figure", "least", "with", "most", "with"), _extremes(sweep), "texts")
+    yield page.heading(2, "All figures")
+    if len(sweep.runs) > _MOST_ROWS:
+        yield page.paragraph(f"Of the first {_MOST_ROWS} runs; sweep.csv has all.", "about")
+    yield page.table(
+        ("run", *sweep.keys, *(figure.name for figure in sweep.figures)),
+        (
+            (str(run.number), *run.values, *(f.read(run.figures.get(f.key)) for f in sweep.figures))
+            for run in sweep.runs[:_MOST_ROWS]
+        ),
+    )
+
+
+def _story(sweep: Sweep) -> str:
+    """How many of the runs lost something, and which was soonest done."""
+    count = len(sweep.runs)
+    missing = f"Only {count} of {sweep.asked} runs are here. " if count < sweep.asked else ""
+    lossy = sum(bool(run.figures.get("drops.total")) for run in sweep.runs)
+    partial = sum(bool(run.figures.get("flows.failed")) for run in sweep.runs)
+    lost = f"{lossy} of {count} runs dropped packets" if lossy else "No run dropped a packet"
+    left = f", and {partial} did not deliver all messages." if partial else "."
+    whole = [run for run in sweep.runs if not run.figures.get("flows.failed")]
+    if not whole:
+        return missing + lost + left
+    best = min(whole, key=lambda run: run.figures["duration_ns"])
+    took = BY_KEY["duration_ns"].read(best.figures["duration_ns"])
+    return f"{missing}{lost}{left} Soonest done, in {took}, was the one with {sweep.name(best)}."
+
+
+def _extremes(sweep: Sweep) -> Iterator[tuple[str, ...]]:
+    """Of the figures to look at first: where each was least and where it was most."""
+    for figure in sweep.main:
+        told = [(run.figures[figure.key], run) for run in sweep.runs if figure.key in run.figures]
+        ends = (choose(told, key=_value) for choose in (min, max))
+        yield (
+            figure.name,
+            *(text for value, run in ends for text in (figure.read(value), sweep.name(run))),
+        )
+
+
+def _value(told: tuple[float, SweptRun]) -> float:
+    return told[0]
+
+
+def _panels(sweep: Sweep) -> Iterator[Panel]:
+    across = _axis(sweep)
+    seeds = SEED in sweep.keys and len(sweep.keys) > 1
+    caption = "The mean of all seeds." if seeds else ""
+    for figure in sweep.main[:_MOST_DRAWN]:
+        drawing = _lines(sweep, figure, *across) if across else _bars(sweep, figure)
+        if drawing:
+            yield Panel(figure.name, drawing, caption)
+
+
+def _axis(sweep: Sweep) -> tuple[str, dict[str, float], Sequence[Unit]] | None:
+    """The key that makes an axis, its values as numbers, and their unit."""
+    for at, key in enumerate(sweep.keys):
+        values = dict.fromkeys(run.values[at] for run in sweep.runs)
+        found = _numbers(list(values)) if key != SEED and len(values) >= _LEAST_POINTS else None
+        if found:
+            return key, dict(zip(values, found[0], strict=True)), found[1]
+    return None
+
+
+def _numbers(texts: Sequence[str]) -> tuple[list[float], Sequence[Unit]] | None:
+    """Values as numbers, if that is what they are, in the unit they are written in."""
+    for kind, units in ((float, PLAIN), (Size, BYTES), (DurationNs, NANOSECONDS)):
+        read = TypeAdapter(kind).validate_python
+        try:
+            return [float(read(text)) for text in texts], units
+        except ValidationError:
+            continue
+    return None
+
+
+def _lines(
+    sweep: Sweep, figure: Figure, key: str, places: Mapping[str, float], units: Sequence[Unit]
+) -> Drawing | None:
+    at = sweep.keys.index(key)
+    found: dict[str, dict[float, list[float]]] = {}
+    for run in sweep.runs:
+        if figure.key in run.figures:
+            points = found.setdefault(sweep.name(run, (SEED, key)) or figure.name, {})
+            points.setdefault(places[run.values[at]], []).append(run.figures[figure.key])
+    if not found or len(found) > _MOST_LINES:
+        return None
+    low, high = min(places.values()), max(places.values())
+    return lines(
+        figure.name,
+        (key, units),
+        (figure.name, figure.kind.units),
+        {name: {x: mean(ys) for x, ys in points.items()} for name, points in found.items()},
+        is_log=low > 0 and high / low > 20,
+    )
+
+
+def _bars(sweep: Sweep, figure: Figure) -> Drawing | None:
+    found: dict[str, list[float]] = {}
+    for run in sweep.runs:
+        if figure.key in run.figures:
+            name = sweep.name(run, (SEED,)) or sweep.name(run)
+            found.setdefault(name, []).append(run.figures[figure.key])
+    if not found or len(found) > _MOST_BARS:
+        return None
+    return bars(figure.name, {name: mean(each) for name, each in found.items()}, figure.read)
