@@ -258,7 +258,8 @@ def list_(
         return
     if names:
         for name, about in abouts.items():
-            print(f"{name}\n{textwrap.indent(textwrap.fill(about, 98, break_on_hyphens=False), '  ')}")
+            told = textwrap.fill(about, 98, break_on_hyphens=False)
+            print(f"{name}\n{textwrap.indent(told, '  ')}")
             print(f"\n  closlab run {name} --engine sim\n")
         return
     width = max(map(len, abouts))
