@@ -3,7 +3,6 @@
 import json
 import re
 import xml.etree.ElementTree as ET
-from html.parser import HTMLParser
 from itertools import combinations, pairwise
 from pathlib import Path
 from shutil import copytree
@@ -19,6 +18,7 @@ from lab.report.topology import CLASSES
 from lab.report.words import story
 from lab.result import Result
 from tests.lab.conftest import closlab
+from tests.lab.pages import Page
 from tests.lab.simulated import simulate
 
 SMALL = ("traffic.bytes=400KB", "buffer.bytes=600KB")
@@ -42,30 +42,10 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: folder / name for name in wanted}
 
 
-class _Page(HTMLParser):
-    """Notes what a page would load, and elements left open."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.loads: list[str] = []
-        self.open: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.loads += [f"{tag} {name}" for name, _ in attrs if name in ("src", "href", "data")]
-        if tag not in ("meta", "br"):
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.loads += [f"{tag} {name}" for name, _ in attrs if name in ("src", "href", "data")]
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-
 def test_a_report_needs_nothing_else_and_is_well_formed(runs: dict[str, Path]) -> None:
     for folder in runs.values():
         text = (folder / "report.html").read_text()
-        page = _Page()
+        page = Page()
         page.feed(text)
         assert page.open == []
         assert page.loads == []
@@ -180,7 +160,7 @@ def test_runs_are_named_shortly_and_a_legend_says_what_differs(
         ("marked", "PFC on, ECN on, kmin=20000, cc=dcqcn"),
     ]
     path = write_comparison(comparison, tmp_path)
-    page = _Page()
+    page = Page()
     page.feed(path.read_text())
     assert page.open == [] and page.loads == []
     same = Comparison.of([runs["lossy"], runs["lossy"]])
@@ -221,6 +201,9 @@ def test_run_and_list_tell_machines(tmp_path: Path) -> None:
     assert "\x1b" not in done.stderr and "\r" not in done.stderr  # nobody watches: nothing moves
     names = [scenario["name"] for scenario in json.loads(closlab("list", "--json").stdout)]
     assert "incast" in names and names == sorted(names)
+    told = closlab("list", "incast").stdout
+    assert "watch its leaf fill up" in told and "closlab run incast" in told
+    assert re.fullmatch(r"closlab \d+\.\d+\.\d+\n", closlab("--version").stdout)
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from lab.errors import RunError
+from lab.report import Sweep, SweptRun, write_sweep
 from lab.sweep import values_of
 from tests.lab.conftest import closlab
+from tests.lab.pages import Page
 
 
 def table(folder: Path) -> list[dict[str, str]]:
@@ -30,6 +32,51 @@ def test_every_combination_is_run_and_says_the_same_in_any_number_of_processes(
     drops = {(row["seed"], row["pfc.enabled"]): int(row["drops.total"]) for row in rows}
     assert drops["1", "true"] == drops["2", "true"] == 0
     assert (tmp_path / "2" / "4" / "result.json").exists()
+    page = (tmp_path / "2" / "report.html").read_text()
+    assert page == (tmp_path / "1" / "report.html").read_text()
+    assert "2 of 4 runs dropped packets." in page
+    assert "The mean of all seeds." in page
+    assert ">PFC off</text>" in page and "packets dropped" in page
+
+
+def swept(*runs: tuple[tuple[str, ...], float], keys: tuple[str, ...], asked: int = 0) -> Sweep:
+    """A sweep of runs that took so long, and of which none dropped anything."""
+    return Sweep(
+        scenario="incast",
+        about="About it.",
+        fixed=("seed=2",),
+        keys=keys,
+        runs=tuple(
+            SweptRun(number, values, {"duration_ns": took, "drops.total": 0})
+            for number, (values, took) in enumerate(runs, 1)
+        ),
+        asked=asked or len(runs),
+    )
+
+
+def written(sweep: Sweep, folder: Path) -> str:
+    """Its page, which is well formed and needs nothing else."""
+    write_sweep(sweep, folder / "report.html")
+    text = (folder / "report.html").read_text()
+    page = Page()
+    page.feed(text)
+    assert page.open == [] and page.loads == []
+    return text
+
+
+def test_values_that_are_numbers_make_an_axis(tmp_path: Path) -> None:
+    sizes = [(("100KB", "ecmp"), 10.0), (("1MB", "ecmp"), 20.0), (("2MB", "ecmp"), 50.0)]
+    page = written(swept(*sizes, keys=("traffic.bytes", "lb.policy")), tmp_path)
+    assert ">traffic.bytes (MB)</text>" in page or ">traffic.bytes (KB)</text>" in page
+    assert ">policy=ecmp</text>" in page
+    assert "Here with seed=2." in page
+    names = [(("ecmp",), 10.0), (("spray",), 20.0), (("dlb",), 30.0)]
+    assert ">policy=spray</text>" in written(swept(*names, keys=("lb.policy",)), tmp_path)
+
+
+def test_a_sweep_that_is_not_whole_says_so(tmp_path: Path) -> None:
+    page = written(swept((("1",), 10.0), keys=("seed",), asked=40), tmp_path)
+    assert "Only 1 of 40 runs are here. No run dropped a packet." in page
 
 
 @pytest.mark.parametrize(
