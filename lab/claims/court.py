@@ -46,9 +46,7 @@ def claims(
         console.print("Interrupted before any claim had all its runs; nothing is kept.")
         return INTERRUPTED
     content = json.dumps(_content(chosen, judgements), indent=2) + "\n"
-    html = page.document(
-        "Claims about AI fabrics · closlab", _body(chosen, judgements), is_wide=True
-    )
+    html = page.document("Claims about AI fabrics · closlab", _body(chosen, judgements))
     with writing_to(out):
         (out / "claims.json").write_text(content)
         (out / "claims.html").write_text(html)
@@ -144,7 +142,7 @@ def _body(chosen: Sequence[Claim], judgements: Mapping[str, Judgement]) -> Itera
         "about",
     )
     rows = ((claim.words, judgements[claim.key].verdict.value) for claim in chosen)
-    yield page.table(("claim", "verdict"), rows)
+    yield page.table(("claim", "verdict"), rows, "texts")
     for claim in chosen:
         judgement = judgements[claim.key]
         yield page.heading(2, claim.words)

@@ -56,7 +56,9 @@ code{font-size:.9em;background:#e9eef2;padding:.05em .35em;border-radius:3px;
 overflow-wrap:anywhere}
 .warning{background:#fff3e6;border-left-color:#d55e00}
 pre{padding:.7rem 1rem;font-size:.85rem;line-height:1.4}
-summary{cursor:pointer;margin:2rem 0 .6rem;font-weight:700;font-size:1.1rem}
+summary{cursor:pointer;margin:1.2rem 0 .6rem;font-weight:700;font-size:1.1rem}
+details+details summary{margin-top:.6rem}
+.about+.grid{margin-top:.8rem}
 footer{font-size:.85rem;margin-top:2.2rem}
 @media(max-width:600px){main{padding:18px 10px}h1{font-size:1.4rem}figure{padding:10px}
 svg text{font-size:13px}
