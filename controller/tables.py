@@ -114,7 +114,7 @@ class Site:
         """
         whole = self.link(port)
         share = self.settings.slowed.get(cable(self.switch, self.ports[port]), 1.0)
-        return replace(whole, rate_bps=round(whole.rate_bps * share))
+        return replace(whole, rate_bps=max(1, round(whole.rate_bps * share)))
 
     @property
     def host_ports(self) -> dict[int, Node]:

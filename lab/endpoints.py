@@ -194,6 +194,8 @@ class _Course:
                 case Pace(link=link, share=share):
                     cable = self._experiment.slowed_cable(link, share)
                     self._emulation.switches.set_cable(link, cable)
+                    if link.a in self._hosts:
+                        self._hosts[link.a].set_link(cable.rate_bps)
                 case Replan() as news:
                     self._emulation.change(news.applied, dead=news.dead)
 

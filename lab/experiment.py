@@ -82,7 +82,7 @@ class Experiment:
     def slowed_cable(self, link: Link, share: float) -> LinkSpec:
         """The same with a share of its rate."""
         whole = self.cable(link)
-        return replace(whole, rate_bps=round(whole.rate_bps * share))
+        return replace(whole, rate_bps=max(1, round(whole.rate_bps * share)))
 
     def port_cable(self, switch: Node, port: int) -> LinkSpec:
         """What hangs at a switch's port."""

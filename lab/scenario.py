@@ -226,7 +226,7 @@ class Fault(_Section):
     link: str | None = None
     """Which link it is that goes down or up, is slow or loses packets, such as leaf1-spine2."""
     share: float | None = Field(default=None, gt=0, le=1)
-    """How much of its rate a slow link has left, both ways; it has to join two switches."""
+    """How much of its rate a slow link has left, both ways."""
     rate: float | None = Field(default=None, ge=0, le=1)
     """The probability that a packet on the link is lost, both ways."""
     host: str | None = None
@@ -387,14 +387,6 @@ def check(scenario: Scenario) -> None:
             raise ScenarioError(
                 f"there is no link '{link}' in this fabric" + nearest(link, sorted(links)),
                 "A link is named after its ends, the one nearer to the hosts first: leaf1-spine2.",
-            )
-    to_hosts = {link.name for link in fabric.links if not link.joins_switches}
-    for fault in faults:
-        if fault.action == "slow" and fault.link in to_hosts:
-            raise ScenarioError(
-                f"faults: {fault.link} leads to a host, whose adapter keeps its rate while it runs",
-                f"Slow a link between switches, or make this one slow from the beginning: "
-                f"link.slow.{fault.link}",
             )
     hosts = [host.name for host in fabric.hosts]
     tenants = [host for members in scenario.tenants.values() for host in members]

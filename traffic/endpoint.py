@@ -378,6 +378,10 @@ class EndpointProcess:
         """Let fabric time 0 be when the monotonic clock shows this."""
         self._say(f"start {monotonic_ns}\n")
 
+    def set_link(self, link_bps: int) -> None:
+        """Let its link have another rate from now on."""
+        self._say(f"link {link_bps}\n")
+
     def wait_done(self, timeout_s: float = _FOREVER_S) -> int:
         """Return when every transfer has ended, well or not: the fabric time of that."""
         return int(self._wait_for("done", timeout_s).split()[1])

@@ -68,6 +68,7 @@ SIGNATURES: dict[str, tuple[object, list[object]]] = {
     "net_host_line": (S, [P, U32, S]),
     "net_add_channel": (I64, [P, U32, U32, U32, U32, U64, U32, U64]),
     "net_set_up": (None, [P, U32, B]),
+    "net_set_rate": (None, [P, U32, U64]),
     "net_record": (B, [P, U32, S]),
     "net_sample": (None, [P, c.POINTER(Watch), U64, U32]),
     "net_samples": (c.POINTER(Sample), [P, c.POINTER(U64)]),

@@ -473,6 +473,14 @@ void net_set_up(struct net *net, uint32_t number, bool is_up)
     }
 }
 
+void net_set_rate(struct net *net, uint32_t number, bps_t rate)
+{
+    struct channel *channel = net->channels[number];
+    channel->rate = rate;
+    if (channel->from->script.plan)
+        ep_set_link(plan_endpoint(channel->from->script.plan), rate);
+}
+
 /* Running */
 
 void net_start(struct net *net)

@@ -67,6 +67,9 @@ int64_t net_add_channel(struct net *net, uint32_t from, uint32_t from_port, uint
 /* Cut a channel, with what is under way in it, or mend it; the ports at its ends notice. */
 void net_set_up(struct net *net, uint32_t channel, bool is_up);
 
+/* Let the link that a host's channel leads into have another rate, from the next frame on. */
+void net_set_rate(struct net *net, uint32_t channel, bps_t rate);
+
 /* Record what a channel delivers into a capture file: false, and errno tells, if it cannot be
  * written. Frames are as long as they are stored; their true length is beside. */
 bool net_record(struct net *net, uint32_t channel, const char *path);

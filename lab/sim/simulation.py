@@ -152,10 +152,14 @@ class Simulation:
             self._native.net_set_up(self._net, self._channels[channel], is_up)
 
     def set_cable(self, link: Link, cable: LinkSpec) -> None:
-        """Let a link between switches be another cable, from the next frames on."""
-        for switch, port in ((link.a, link.a_port), (link.b, link.b_port)):
-            self._configure_port(switch, port, cable)
-            self.wake(switch)
+        """Let a link be another cable, of another rate, from the next frames on."""
+        for node, port, to in ((link.a, link.a_port, link.b), (link.b, link.b_port, link.a)):
+            if node.kind is NodeKind.HOST:
+                channel = self._channels[f"{node}>{to}"]
+                self._native.net_set_rate(self._net, channel, cable.rate_bps)
+            else:
+                self._configure_port(node, port, cable)
+                self.wake(node)
 
     def wake(self, switch: Node) -> None:
         """After something was done to a switch from outside: let it act on it."""

@@ -14,7 +14,7 @@ from lab.outcome import SwitchCounts
 from lab.program import BuiltProgram
 from lab.telemetry import REPORT_PORT
 from lab.watch import Watch
-from topologies import Fabric, Link, Node
+from topologies import Fabric, Link, Node, NodeKind
 
 _FIRST_GRPC_PORT = 50051
 
@@ -95,7 +95,13 @@ class Switches(ABC):
 
     @abstractmethod
     def set_cable(self, link: Link, cable: LinkSpec) -> None:
-        """Let a link between switches be another cable, from the next frames on."""
+        """Let a link be another cable, from the next frames on, as far as switches send into it."""
+
+    @staticmethod
+    def switch_ends(link: Link) -> list[tuple[Node, int]]:
+        """Where a link ends at a switch."""
+        ends = ((link.a, link.a_port), (link.b, link.b_port))
+        return [(node, port) for node, port in ends if node.kind is not NodeKind.HOST]
 
     @abstractmethod
     def check(self) -> None:

@@ -165,7 +165,7 @@ class Bmv2Switches(Switches):
 
     def set_cable(self, link: Link, cable: LinkSpec) -> None:
         """Tell the cables, and pace the queues before them."""
-        ends = ((link.a, link.a_port), (link.b, link.b_port))
+        ends = self.switch_ends(link)
         for switch, port in ends:
             self._cables.set_link(_cables_of(switch), port, cable)
         self._tell_all({switch: self._pace_commands(port, cable) for switch, port in ends})

@@ -66,7 +66,7 @@ class SoftSwitches(Switches):
 
     def set_cable(self, link: Link, cable: LinkSpec) -> None:
         """Tell the process."""
-        for switch, port in ((link.a, link.a_port), (link.b, link.b_port)):
+        for switch, port in self.switch_ends(link):
             self._hosted.set_link(switch.name, port, cable)
 
     def check(self) -> None:

@@ -121,16 +121,17 @@ def test_what_the_controller_hears_of_changes_paths_and_loads_but_no_headroom() 
     assert not any("buffer_profiles" in name or "pause" in name for name in changed)
 
 
-def test_a_slow_link_takes_as_long_as_its_rate_says(tmp_path: Any) -> None:
+@pytest.mark.parametrize("link", ["h1-leaf1", "leaf1-spine1", "h8-leaf4"])
+def test_a_slow_link_takes_as_long_as_its_rate_says(tmp_path: Any, link: str) -> None:
     """Of three megabytes one goes out before, and the rest at a quarter of the rate."""
     one = "traffic={kind: flows, flows: [{src: h1, dst: h8, bytes: 3MB}]}"
     only = ("topology.spines=1", one, "link.delay_ns=0", "ecn.enabled=false")
-    slow = "faults=[{at_ns: 86us, action: slow, link: leaf1-spine1, share: 0.25%s}]"
+    slow = "faults=[{at_ns: 86us, action: slow, link: %s, share: 0.25%s}]"
     took = {}
     for name, faults in (
         ("whole", "faults=[]"),
-        ("slow", slow % ""),
-        ("back", slow % ", for_ns: 80us"),
+        ("slow", slow % (link, "")),
+        ("back", slow % (link, ", for_ns: 80us")),
     ):
         result = simulate("allreduce-ring", *only, faults, out=tmp_path / name).result
         assert result.flows.failed == result.drops.total == 0
@@ -141,11 +142,12 @@ def test_a_slow_link_takes_as_long_as_its_rate_says(tmp_path: Any) -> None:
 
 
 @pytest.mark.mininet
-def test_on_mininet_a_link_is_slow_for_as_long_and_by_as_much(tmp_path: Path) -> None:
+@pytest.mark.parametrize("link", ["h1-leaf1", "leaf1-spine1"])
+def test_on_mininet_a_link_is_slow_for_as_long_and_by_as_much(tmp_path: Path, link: str) -> None:
     changes = [
         "topology.spines=1",
         "traffic={kind: flows, flows: [{src: h1, dst: h8, bytes: 1500KB}]}",
-        "faults=[{at_ns: 40us, action: slow, link: leaf1-spine1, share: 0.25, for_ns: 150us}]",
+        f"faults=[{{at_ns: 40us, action: slow, link: {link}, share: 0.25, for_ns: 150us}}]",
         "reroute_ns=20us",
     ]
     simulated = simulate("allreduce-ring", *changes, out=tmp_path / "sim").result

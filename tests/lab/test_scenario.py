@@ -73,11 +73,6 @@ def test_sizes(written: str, size: int) -> None:
             "rate is how much a link loses",
         ),
         ("hello", ("faults=[{at_ns: 0, action: slow, link: leaf1-spine1}]",), "share is what"),
-        (
-            "hello",
-            ("faults=[{at_ns: 0, action: slow, link: h1-leaf1, share: 0.5}]",),
-            "leads to a host",
-        ),
         ("hello", ("measures.pcap=[leaf1-spin1]",), "no link 'leaf1-spin1' in this fabric; did"),
         ("hello", ("measures.serie=false",), "did you mean 'measures.series'"),
         ("hello", ("buffer.size=1",), "unknown key 'buffer.size'; buffer has bytes, alpha"),

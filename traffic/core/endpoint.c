@@ -381,6 +381,8 @@ const struct ep_counters *ep_counters(struct ep *ep, ns_t now)
 
 const struct ep_config *ep_get_config(const struct ep *ep) { return &ep->config; }
 
+void ep_set_link(struct ep *ep, bps_t link_bps) { ep->config.link_bps = link_bps; }
+
 uint32_t qp_number(const struct qp *qp) { return qp->number; }
 
 enum ep_error qp_error(const struct qp *qp) { return qp->error; }

@@ -212,6 +212,10 @@ ns_t ep_service(struct ep *ep, ns_t now);
 const struct ep_counters *ep_counters(struct ep *ep, ns_t now);
 const struct ep_config *ep_get_config(const struct ep *ep);
 
+/* Let the link have another rate, from the next frame on. What congestion control computed from
+ * the old one stays: an adapter does not start again because its cable fell back. */
+void ep_set_link(struct ep *ep, bps_t link_bps);
+
 /* About a queue pair. */
 uint32_t qp_number(const struct qp *qp);
 enum ep_error qp_error(const struct qp *qp);

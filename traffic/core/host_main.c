@@ -7,6 +7,7 @@
  *   endpoint ... / qp ... / send ... / receive ... / compute ... / after ...     see script.h
  *   ready                 open the socket
  *   start NS              begin when CLOCK_MONOTONIC shows NS; that instant is fabric time 0
+ *   link BPS              while it runs: the link has another rate from now on
  *   stop                  report and leave; the end of the input means the same
  *
  * Output:
@@ -366,6 +367,23 @@ static bool receive_some(struct host *host)
     return n > 0;
 }
 
+/* Take the words that have come. False: it is time to stop. */
+static bool goes_on(struct host *host)
+{
+    char words[256];
+    unsigned long long link_bps;
+    ssize_t length = read(STDIN_FILENO, words, sizeof words - 1);
+    if (length <= 0)
+        return false;
+    words[length] = 0;
+    for (char *line = strtok(words, "\n"); line; line = strtok(NULL, "\n")) {
+        if (sscanf(line, "link %llu", &link_bps) != 1 || !link_bps)
+            return false;
+        ep_set_link(plan_endpoint(host->script.plan), link_bps);
+    }
+    return true;
+}
+
 /* Wait for a frame, a word, or `wake`. True: it is time to stop. */
 static bool nap(struct host *host, ns_t wake)
 {
@@ -380,7 +398,7 @@ static bool nap(struct host *host, ns_t wake)
         left = due <= now ? 0 : due - now < LONGEST_NAP ? due - now : LONGEST_NAP;
     }
     struct timespec limit = {(time_t)(left / NS_PER_S), (long)(left % NS_PER_S)};
-    return ppoll(files, 2, &limit, NULL) > 0 && files[1].revents;
+    return ppoll(files, 2, &limit, NULL) > 0 && files[1].revents && !goes_on(host);
 }
 
 static void run(struct host *host)
