@@ -142,6 +142,11 @@ def test_degraded_uplink(run: RunScenario) -> None:
     assert 23 < busbw(slow.result) < 25
     assert busbw(whole.result) > 90
     assert slow.result.drops.total == 0
+    falls = "faults=[{at_ns: 600us, action: slow, link: leaf1-spine1, share: 0.25}]"
+    meanwhile = run("degraded-uplink", "link.slow.leaf1-spine1=1", falls)
+    left = jct(whole.result) - 600_000
+    at_a_quarter = jct(slow.result) / jct(whole.result)
+    assert jct(meanwhile.result) == pytest.approx(600_000 + at_a_quarter * left, rel=0.1)
 
 
 def test_oversubscription(run: RunScenario) -> None:
