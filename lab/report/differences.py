@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
+
+import yaml
 
 from lab import scenario
 from lab.report.kept import KeptRun
@@ -70,10 +73,10 @@ def _setting(key: str, value: object, differing: Sequence[str]) -> str:
     if last == "enabled":
         return f"{section.upper()} {'on' if value else 'off'}"
     is_alone = sum(other.rpartition(".")[2] == last for other in differing) == 1
-    return f"{last if is_alone else key}={value}"
+    return f"{last if is_alone else key}={_written(value)}"
 
 
 def _written(value: object) -> str:
-    if isinstance(value, bool) or value is None:
-        return {True: "true", False: "false"}.get(value, "null") if value is not None else "null"
-    return str(value)
+    """A value as one would give it to --set."""
+    text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=math.inf)
+    return text.removesuffix("...\n").strip()
