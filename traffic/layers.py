@@ -3,6 +3,7 @@
     Ether / IP / UDP(4791) / BTH / RETH / ImmDt / payload        an RDMA WRITE, one of its packets
     Ether / IP / UDP(INT_PORT) / IntShim / IntHeader / BTH ...   the same with INT on board
     Ether / IP / UDP(REPORT_PORT) / ReportGroup / Report ...     a telemetry report
+    Ether / Conga / IP ...                                       anything, between two leaves
 
 Importing this module teaches scapy to dissect them.
 """
@@ -35,6 +36,7 @@ __all__ = [
     "RETH",
     "ROCE_PORT",
     "CNPPadding",
+    "Conga",
     "ImmDt",
     "IntHeader",
     "IntShim",
@@ -44,6 +46,7 @@ __all__ = [
     "telemetry",
 ]
 
+ETHERTYPE_IP, ETHERTYPE_CONGA = 0x0800, 0x88B5  # the latter is for local experiments
 ROCE_PORT = 4791
 INT_PORT = 20052  # ours to choose (p4src/types.p4): the UDP destination of packets with INT
 REPORT_PORT = 32766  # ours to choose: the UDP destination of telemetry reports
@@ -83,6 +86,20 @@ class ImmDt(Packet):  # type: ignore[misc]
 
     name = "ImmDt"
     fields_desc = [XIntField("data", 0)]
+
+
+class Conga(Packet):  # type: ignore[misc]
+    """How busy ways between two leaves are: p4src/conga.p4 says what of it is whose."""
+
+    name = "CONGA"
+    fields_desc = [
+        ShortField("leaf", 0),
+        ByteField("path", 0),
+        ByteField("metric", 0),
+        ByteField("feedback_path", 0),
+        ByteField("feedback_metric", 0),
+        XShortField("type", ETHERTYPE_IP),
+    ]
 
 
 class IntShim(Packet):  # type: ignore[misc]
@@ -221,6 +238,8 @@ def _fields(instructions: int, *, report: bool) -> Iterator[tuple[str, int]]:
             yield from _DROP if report and bit == 15 else fields
 
 
+bind_layers(Ether, Conga, type=ETHERTYPE_CONGA)
+bind_layers(Conga, IP, type=ETHERTYPE_IP)
 bind_layers(BTH, RETH, opcode=_WRITE_FIRST)
 bind_layers(BTH, RETH, opcode=_WRITE_ONLY)
 bind_layers(BTH, RETH, opcode=_WRITE_ONLY_IMM)

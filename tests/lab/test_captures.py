@@ -5,10 +5,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from scapy.layers.inet import IP
+from scapy.utils import rdpcap
 
 from lab.paths import CONGA_DISSECTOR
 from lab.tap import conga_hint
 from tests.lab.simulated import simulate
+from traffic.layers import BTH, Conga
 
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
@@ -20,6 +23,8 @@ def test_tshark_reads_what_is_behind_congas_header(tmp_path: Path) -> None:
     done = subprocess.run(
         [*words, *shown, "-e", "infiniband.bth.opcode"], capture_output=True, text=True, check=True
     )
+    frame = rdpcap(capture)[0]
+    assert frame[Conga].leaf == 1 and frame[IP].dst.startswith("10.0.2.") and BTH in frame
     rows = [line.split("\t") for line in done.stdout.splitlines()]
     assert len(rows) > 20
     assert all(len(row) == 4 and row[0] == "1" and row[2].startswith("10.0.2.") for row in rows)
