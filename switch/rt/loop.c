@@ -8,13 +8,14 @@
  *          something per frame, and looked at every turn, which costs next to nothing, for the
  *          ring is memory
  *
- * With a busy port the loop keeps looking, while it has a core for itself. If it shares one, with
- * the senders perhaps, others take the core from it, which the kernel counts. The loop then sleeps
- * for a while whenever there is nothing to do: the others fill the rings while it does not run, and
- * it empties them in large bursts while they do not. A port quiet for QUIET_NS goes back into epoll.
+ * With a busy port the loop keeps looking, and yields between two looks. If it shares its core,
+ * with the senders perhaps, others run then for as long as the kernel lets them: they fill the
+ * rings while it does not run, and it empties them in large bursts while they do not. That is too
+ * long if something is due before; the kernel counts how often others take the core, and while
+ * they do, the loop sleeps until then. A port quiet for QUIET_NS goes back into epoll.
  *
- * Sleeping costs: some ten microseconds of work, and about as many late. So a deadline nearer
- * than that is awaited with open eyes.
+ * Sleeping costs: some ten microseconds of work, thirty in a virtual machine, and about as many
+ * late. So a deadline nearer than that is awaited with open eyes.
  */
 #define _GNU_SOURCE
 #include "loop.h"
@@ -35,7 +36,8 @@
 #define BURST 64
 #define EVENTS 64
 #define BIG_RINGS 8 /* ports that get a large ring: a fabric has too many for that */
-#define BIG_RING (8u << 20)
+#define BIG_RING (7u << 19) /* 2,200 frames: what comes in a slice of the scheduler, not much more,
+                            * for a ring goes through the caches from end to end */
 #define SMALL_RING (1u << 20)
 
 /* All by the wall clock */
@@ -49,6 +51,7 @@
 #define CROWD_LEAST 2           /* times in that time that they did */
 #define CROWDED_NS 1000000000   /* if they do, for how long to believe so */
 #define STEP_ASIDE_NS 500000    /* and how long to sleep, for them to fill the rings */
+#define SLICE_NS 10000000       /* others may run for so long, if we yield to them */
 #define LINK_CHECK_NS 100000000 /* between two looks at the interfaces' state: the kernel tells of
                                  * changes, but not of those in other namespaces */
 
@@ -455,12 +458,11 @@ static void stand_by(struct loop *loop, ns_t next, ns_t real)
 {
     if (real - loop->crowd_check >= CROWD_CHECK_NS)
         check_crowd(loop, real);
-    if (real < loop->crowded_until) {
-        ns_t sleep = time_to_sleep(loop, next);
+    ns_t sleep = real < loop->crowded_until ? time_to_sleep(loop, next) : SW_NEVER;
+    if (sleep < SLICE_NS)
         ask_epoll(loop, sleep < STEP_ASIDE_NS ? sleep : STEP_ASIDE_NS);
-    } else {
+    else
         sched_yield();
-    }
 }
 
 static void wait_for_work(struct loop *loop, ns_t next, bool had_frames)

@@ -510,6 +510,13 @@ static void next_slot(struct packet_port *port)
         port->slot = port->ring;
 }
 
+/* Its frame may be as long as the one before. */
+static void prefetch_slot(const uint8_t *slot, uint32_t len)
+{
+    for (uint32_t at = 0; at < SLOT_HEAD + len; at += 64)
+        __builtin_prefetch(slot + at);
+}
+
 static void receive_one(struct sw *sw, uint32_t number, struct tpacket2_hdr *head, ns_t now)
 {
     uint8_t *frame = (uint8_t *)head + head->tp_mac;
@@ -537,8 +544,7 @@ unsigned packet_receive(struct packet_port *port, struct sw *sw, uint32_t number
         if (!(__atomic_load_n(&head->tp_status, __ATOMIC_ACQUIRE) & TP_STATUS_USER))
             break;
         next_slot(port);
-        __builtin_prefetch(port->slot);
-        __builtin_prefetch(port->slot + SLOT_HEAD - ETH_HLEN);
+        prefetch_slot(port->slot, head->tp_snaplen);
         const struct sockaddr_ll *from = (void *)((uint8_t *)head + TPACKET_ALIGN(sizeof *head));
         if (SW_LIKELY(from->sll_pkttype != PACKET_OUTGOING))
             receive_one(sw, number, head, now);
