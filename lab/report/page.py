@@ -68,6 +68,7 @@ table{font-size:.8rem}th,td{padding:.25rem .35rem}thead th{min-width:0}}
 -webkit-print-color-adjust:exact}main,main.wide{max-width:none;padding:0}
 .grid{grid-template-columns:repeat(auto-fit,minmax(180px,1fr));gap:8px}.columns{columns:2;column-gap:8px}
 figure,.tiles div,tr{break-inside:avoid}
+.scroll{overflow:visible}table{font-size:.85rem}thead th{min-width:0}
 h2,h2+.about{break-after:avoid}@page{margin:14mm}}
 """
 

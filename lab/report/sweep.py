@@ -110,13 +110,19 @@ def _body(title: str, sweep: Sweep) -> Iterator[str]:
     yield page.grid(_panels(sweep))
     yield page.heading(2, "Least and most")
     yield page.table(("figure", "least", "with", "most", "with"), _extremes(sweep), "texts")
-    yield page.heading(2, "All figures")
+    yield page.heading(2, "Every run")
     if len(sweep.runs) > _MOST_ROWS:
-        yield page.paragraph(f"Of the first {_MOST_ROWS} runs; sweep.csv has all.", "about")
-    yield page.table(
-        ("run", *sweep.keys, *(figure.name for figure in sweep.figures)),
+        yield page.paragraph(f"The first {_MOST_ROWS} runs; sweep.csv has all.", "about")
+    yield _table(sweep, sweep.main)
+    yield page.folded("All figures", _table(sweep, sweep.figures))
+
+
+def _table(sweep: Sweep, figures: Sequence[Figure]) -> str:
+    """A run a row."""
+    return page.table(
+        ("run", *sweep.short_keys, *(figure.name for figure in figures)),
         (
-            (str(run.number), *run.values, *(f.read(run.figures.get(f.key)) for f in sweep.figures))
+            (str(run.number), *run.values, *(f.read(run.figures.get(f.key)) for f in figures))
             for run in sweep.runs[:_MOST_ROWS]
         ),
     )
