@@ -76,6 +76,11 @@ class Emulation:
         self.install_routes(dead=dead)
 
     @property
+    def settings(self) -> Settings:
+        """What the controller goes by at the moment."""
+        return self._settings
+
+    @property
     def tick_ns(self) -> float:
         """How much of the fabric's time passes in a tick of the switches' clock."""
         return self._settings.tick_ns

@@ -230,12 +230,15 @@ class LabPrompt(CLI):  # type: ignore[misc]
     @contextmanager
     def _telemetry(self) -> Iterator[None]:
         """Let every packet carry telemetry for a while."""
-        everything = Telemetry(share=1.0, report_port=REPORT_PORT)
-        self._emulation.change(lambda s: replace(s, telemetry=everything), dead=self._dead)
+        before = self._emulation.settings.telemetry
+        self._install(replace(before, share=1.0, report_port=REPORT_PORT))
         try:
             yield
         finally:
-            self._emulation.change(lambda s: replace(s, telemetry=Telemetry()), dead=self._dead)
+            self._install(before)
+
+    def _install(self, telemetry: Telemetry) -> None:
+        self._emulation.change(lambda s: replace(s, telemetry=telemetry), dead=self._dead)
 
     def _tell_way(self, report: Report, src: str, dst: str) -> None:
         port = report.flow.src_port if report.flow else 0

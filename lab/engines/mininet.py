@@ -7,8 +7,8 @@ capsule.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from controller import Settings
@@ -77,7 +77,6 @@ def run(
             emulation.lay_cables()
             if switches.setting.reports:
                 lay_report_cables(fabric.switches)
-            tally = _listen(fabric, settings, stack) if settings.telemetry.report_port else None
             stage.note = f"{len(fabric.hosts)} hosts, {len(fabric.links)} links"
         with stages("Starting switches") as stage:
             stage.note = switches.start()
@@ -90,9 +89,12 @@ def run(
         )
 
         def traffic() -> Outcome:
-            if hosts_program is not None:
-                return endpoints.run(experiment, emulation, hosts_program, dilation, stages)
-            return _exchange(experiment, emulation, stages)
+            with _telemetry(fabric, settings) as tally:
+                if hosts_program is not None:
+                    outcome = endpoints.run(experiment, emulation, hosts_program, dilation, stages)
+                else:
+                    outcome = _exchange(experiment, emulation, stages)
+            return replace(outcome, telemetry=tally)
 
         if options.prompt:
 
@@ -105,7 +107,7 @@ def run(
             return 0
         if all_pairs:
             _ping(emulation, stages)
-        outcome = replace(traffic(), telemetry=tally)
+        outcome = traffic()
     return conclude(outcome)
 
 
@@ -122,11 +124,18 @@ def _captured_ports(experiment: Experiment) -> frozenset[tuple[Node, int]]:
     return frozenset(ends)
 
 
-def _listen(fabric: Fabric, settings: Settings, stack: ExitStack) -> Tally:
-    """Take telemetry reports, for as long as the fabric is up."""
+@contextmanager
+def _telemetry(fabric: Fabric, settings: Settings) -> Iterator[Tally | None]:
+    """Count what reports tell meanwhile, if any are to be sent."""
+    if settings.telemetry.report_port is None:
+        yield None
+        return
     tally = Tally.of(fabric, settings.tick_ns)
-    stack.callback(Collector(fabric, tally.add).close)
-    return tally
+    collector = Collector(fabric, tally.add)
+    try:
+        yield tally
+    finally:
+        collector.close()
 
 
 def usual_dilation(experiment: Experiment, kind: type[Switches]) -> int:

@@ -80,6 +80,22 @@ def test_it_says_who_stood_still_whose_time_it_is_and_its_own_name(
     assert sent == received
 
 
+def test_following_packets_leaves_the_scenarios_own_telemetry_alone(
+    tmp_path: Path, own_cache: Path
+) -> None:
+    words = ["run", "incast", "--set", "traffic.bytes=20KB", "--set", "int.share=1"]
+    done = subprocess.run(
+        [*CLOSLAB, *words, "--cli", "--out", str(tmp_path)],
+        input="int h1 h8\ntraffic\nexit\n",
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    (told,) = re.findall(r"(\d+) telemetry reports", done.stdout + done.stderr)
+    assert int(told) >= 7 * 20_000 // 4096
+
+
 def test_it_follows_packets_and_leads_them_elsewhere(prompt: subprocess.Popen[str]) -> None:
     words = ("int h1 h8", "lb spray", "fail leaf1 spine2", "int h1 h8", "mend leaf1 spine2")
     both, policy, failed, one, mended, *complaints, _ = ask(prompt, *words, *WRONG)
