@@ -60,7 +60,8 @@ class Controller:
 
     def __init__(self, file: Path) -> None:
         words = [sys.executable, "-m", "tests.controller.emulated", "keep", str(file)]
-        self.process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+        # Without a buffer of ours: what had gone there, select would not tell of.
+        self.process = subprocess.Popen(words, stdout=subprocess.PIPE, bufsize=0)
         self.changed: dict[str, int] = {}  # entities told, by switch, since last asked
 
     def wait(self, **words: object) -> dict[str, int]:
