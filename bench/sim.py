@@ -28,7 +28,7 @@ from random import Random
 
 from rich.console import Console
 
-from lab import scenario
+from lab import catalogue
 from lab.engines.sim import build
 from lab.experiment import Experiment
 from lab.show import Stages
@@ -73,7 +73,7 @@ def experiment(arguments: argparse.Namespace) -> Experiment:
     """The work to measure."""
     hosts = arguments.leaves * arguments.hosts
     chosen = Experiment.of(
-        scenario.load(
+        catalogue.load(
             "hello",
             (
                 f"topology.leaves={arguments.leaves}",

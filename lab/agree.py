@@ -25,7 +25,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from lab import scenario
+from lab import catalogue
 from lab.errors import RunError
 from lab.experiment import Experiment
 from lab.show import Stages
@@ -150,7 +150,7 @@ def _run(
 
 
 def _slow_dilation(case: Case) -> int:
-    experiment = Experiment.of(scenario.load(case.scenario, case.changes))
+    experiment = Experiment.of(catalogue.load(case.scenario, case.changes))
     return math.ceil(experiment.packets_per_s / _PACKETS_PER_S)
 
 

@@ -170,7 +170,7 @@ def draw(
 ) -> None:
     """Draw a scenario's fabric, with the ports at the ends of each cable."""
     import topologies
-    from lab.scenario import load
+    from lab.catalogue import load
 
     try:
         topologies.draw(load(scenario, tuple(changes or ())).topology.build(), picture)
@@ -249,10 +249,10 @@ def list_(
     is_json: Json = False,
 ) -> None:
     """List the scenarios that ship; of those named, what to watch."""
-    from lab import scenario
+    from lab import catalogue
 
-    wanted = names or scenario.names()
-    abouts = {name: scenario.load(name).about.strip() for name in wanted}
+    wanted = names or catalogue.names()
+    abouts = {name: catalogue.load(name).about.strip() for name in wanted}
     if is_json:
         print(json.dumps([{"name": name, "about": about} for name, about in abouts.items()]))
         return
@@ -440,7 +440,7 @@ def _run(
     dilation: int | None = None,
 ) -> None:
     """Check everything that can be checked, then run."""
-    from lab import scenario, tools
+    from lab import catalogue, tools
     from lab.engines import ENGINES, SWITCHES, RunOptions
     from lab.run import INTERRUPTED, KEPT
 
@@ -455,7 +455,7 @@ def _run(
         )
     if seed is not None:
         changes = (*changes, f"seed={seed}")
-    chosen = scenario.load(name, changes)
+    chosen = catalogue.load(name, changes)
     tools.require_compiler()
     if engine == "mininet":
         tools.require_emulation()

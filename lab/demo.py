@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from lab import scenario
+from lab import catalogue
 from lab.compare import show_table
 from lab.engines import RunOptions
 from lab.report import Comparison, write_comparison, write_report
@@ -36,7 +36,7 @@ def compare_pauses(out: Path, seed: tuple[str, ...], console: Console) -> Path:
             folder = out / name
             folder.mkdir(exist_ok=True)
             options = RunOptions(out=folder, engine="sim")
-            run_quietly(scenario.load(_SCENARIO, (*changes, *seed)), options, Console(quiet=True))
+            run_quietly(catalogue.load(_SCENARIO, (*changes, *seed)), options, Console(quiet=True))
             write_report(folder)
             stage.advance()
         stage.note = "without pause frames, with them, and with ECN besides"

@@ -7,9 +7,8 @@ An unknown key is refused with the nearest known one; sizes may be written ``16K
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-import yaml
 from pydantic import (
     BaseModel,
     ConfigDict,
@@ -20,13 +19,12 @@ from pydantic import (
     model_validator,
 )
 
-from controller import Policy, SettingsError
+from controller import Policy
 from lab.errors import ScenarioError
 from lab.keys import Key, Kinds, keys_of, nearest, nearest_key
-from lab.paths import SCENARIOS
 from lab.traffic import KINDS, AllPairs, read_traffic
-from topologies import Fabric, Link, TopologyError, fat_tree, leaf_spine, rail, read_tutorial
-from traffic.collectives import Site, Spec, TrafficError, complaint
+from topologies import Fabric, Link, fat_tree, leaf_spine, rail, read_tutorial
+from traffic.collectives import Site, Spec, complaint
 from traffic.collectives.units import DurationNs, Size
 from traffic.endpoint import Recovery
 
@@ -310,7 +308,7 @@ class Scenario(_Section):
         try:
             return TOPOLOGIES[kind].model_validate(data)
         except ValidationError as error:
-            raise ScenarioError(_explain(error, TOPOLOGIES[kind], "topology.")) from None
+            raise ScenarioError(explained(error, TOPOLOGIES[kind], "topology.")) from None
 
     @field_validator("traffic", mode="before")
     @classmethod
@@ -335,120 +333,6 @@ def captured(scenario: Scenario, fabric: Fabric) -> list[Link]:
     return [link for link in fabric.links if ALL_LINKS in wanted or link.name in wanted]
 
 
-def names() -> list[str]:
-    """The scenarios that ship."""
-    return sorted(path.stem for path in SCENARIOS.glob("*.yaml"))
-
-
-def load(name: str, changes: tuple[str, ...] = ()) -> Scenario:
-    """Read a scenario by its name or its file, with ``KEY=VALUE`` changes applied."""
-    path = Path(name) if name.endswith((".yaml", ".yml")) else SCENARIOS / f"{name}.yaml"
-    if not path.is_file():
-        if path.parent != SCENARIOS:
-            raise ScenarioError(f"there is no scenario file {path}")
-        raise ScenarioError(
-            f"there is no scenario '{name}'" + nearest(name, names()),
-            f"These ship: {', '.join(names())}. Your own: give the path of a .yaml file.",
-        )
-    try:
-        content = yaml.safe_load(path.read_text())
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ScenarioError(f"{path} is not YAML: {error}") from None
-    if not isinstance(content, dict):
-        raise ScenarioError(f"{path} holds no scenario: its top level must be keys and values")
-    for change in changes:
-        _apply(content, change)
-    try:
-        scenario = Scenario.model_validate(content)
-        check(scenario)
-    except ValidationError as error:
-        raise ScenarioError(f"scenario '{name}': " + _explain(error, Scenario)) from None
-    except TopologyError as error:
-        raise ScenarioError(f"scenario '{name}': topology: {error}") from None
-    except SettingsError as error:
-        raise ScenarioError(f"scenario '{name}': {error}") from None
-    except TrafficError as error:
-        raise ScenarioError(f"scenario '{name}': {error}") from None
-    return scenario
-
-
-def check(scenario: Scenario) -> None:
-    """Find out what no single key tells: that links exist, and that buffers suffice."""
-    from controller import plan_of
-    from lab.settings import controller_settings
-
-    fabric = scenario.topology.build()
-    links = {link.name for link in fabric.links}
-    faults = scenario.faults
-    named = (fault.link for fault in faults if fault.link)
-    captured = (link for link in scenario.measures.pcap if link != ALL_LINKS)
-    for link in (*scenario.loss.links, *scenario.link.slow, *named, *captured):
-        if link not in links:
-            raise ScenarioError(
-                f"there is no link '{link}' in this fabric" + nearest(link, sorted(links)),
-                "A link is named after its ends, the one nearer to the hosts first: leaf1-spine2.",
-            )
-    hosts = [host.name for host in fabric.hosts]
-    tenants = [host for members in scenario.tenants.values() for host in members]
-    for host in (*tenants, *(fault.host for fault in faults if fault.host)):
-        if host not in hosts:
-            raise ScenarioError(
-                f"there is no host '{host}' in this fabric",
-                f"Its hosts are {hosts[0]} to {hosts[-1]}.",
-            )
-        if tenants.count(host) > 1:
-            raise ScenarioError(f"tenants: {host} is named twice; a host has one tenant")
-    if scenario.telemetry.share and scenario.transport.cc == "hpcc":
-        raise ScenarioError(
-            "int.share: with HPCC every packet carries telemetry, and takes it to its receiver",
-            "Leave out int.share, or choose another transport.cc.",
-        )
-    settings = controller_settings(scenario, fabric)
-    largest = {switch.kind: switch for switch in sorted(fabric.switches, key=fabric.graph.degree)}
-    for switch in largest.values():  # those of a kind differ in their ports alone
-        plan_of(fabric, switch, (), settings)
-
-
-def _apply(content: dict[str, Any], change: str) -> None:
-    """Carry out one ``--set KEY=VALUE``."""
-    key, separator, value = change.partition("=")
-    if not separator or not key:
-        raise ScenarioError(f"--set {change}: write it as KEY=VALUE, such as traffic.bytes=1MB")
-    try:
-        wanted = yaml.safe_load(value)
-    except yaml.YAMLError:
-        wanted = value
-    *sections, last = key.split(".")
-    place: Any = content
-    for section in sections:
-        place = _inside(place, section, change)
-    if isinstance(place, list):
-        place[_position(place, last, change)] = wanted
-    else:
-        place[last] = wanted
-
-
-def _inside(place: Any, section: str, change: str) -> dict[str, Any] | list[Any]:
-    """What a key's part leads to: a section, made if it is missing, or an entry of a list."""
-    if isinstance(place, list):
-        found = place[_position(place, section, change)]
-    else:
-        found = place.setdefault(section, {})
-    if not isinstance(found, dict | list):
-        raise ScenarioError(f"--set {change}: '{section}' is a value, not a section")
-    return found
-
-
-def _position(entries: list[Any], written: str, change: str) -> int:
-    """The entry of a list that a key's part names by its number, the first being 0."""
-    if not written.isdigit() or int(written) >= len(entries):
-        raise ScenarioError(
-            f"--set {change}: '{written}' is no entry of this list",
-            f"Its {len(entries)} entries have the numbers 0 to {len(entries) - 1}.",
-        )
-    return int(written)
-
-
 SECTION_KINDS: Kinds = {"topology": TOPOLOGIES, "traffic": KINDS}
 
 
@@ -457,7 +341,7 @@ def all_keys() -> list[Key]:
     return list(keys_of(Scenario, SECTION_KINDS))
 
 
-def _explain(error: ValidationError, model: type[BaseModel], section: str = "") -> str:
+def explained(error: ValidationError, model: type[BaseModel], section: str = "") -> str:
     """All that is wrong, one thing a line, with the place and the nearest known key."""
     lines = []
     for problem in error.errors():

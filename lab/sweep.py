@@ -21,7 +21,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from lab import scenario
+from lab import catalogue
 from lab.engines import RunOptions
 from lab.errors import LabError, RunError
 from lab.parallel import in_parallel
@@ -77,7 +77,7 @@ def sweep(
         for number, combination in enumerate(product(*map(values_of, varied)), 1)
     ]
     # Before anything starts: all must make sense.
-    first, *_ = [scenario.load(name, variant.changes) for variant in variants]
+    first, *_ = [catalogue.load(name, variant.changes) for variant in variants]
     rows: dict[int, dict[str, float]] = {}
     failures: list[str] = []
     try:
@@ -129,7 +129,7 @@ def run_one(variant: Variant) -> dict[str, float] | str:
     try:
         variant.out.mkdir(parents=True, exist_ok=True)
         options = RunOptions(out=variant.out, engine="sim")
-        chosen = scenario.load(variant.name, variant.changes)
+        chosen = catalogue.load(variant.name, variant.changes)
         result = run_quietly(chosen, options, Console(file=io.StringIO()))
     except LabError as error:
         return error.message

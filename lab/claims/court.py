@@ -17,7 +17,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from lab import scenario
+from lab import catalogue
 from lab.claims.claim import Case, Claim, Found, Judgement, Verdict
 from lab.claims.fabric import FABRIC_CLAIMS
 from lab.claims.loss import LOSS_CLAIMS
@@ -84,7 +84,7 @@ def run_case(case: Case) -> Found | str:
     try:
         with tempfile.TemporaryDirectory(prefix="closlab-") as folder:
             options = RunOptions(out=Path(folder), engine="sim")
-            chosen = scenario.load(case.scenario, case.changes)
+            chosen = catalogue.load(case.scenario, case.changes)
             return Found.of(measure(chosen, options, Console(file=io.StringIO())))
     except LabError as error:
         return error.message

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from lab import scenario
+from lab import catalogue
 from lab.report.kept import KeptRun
 from lab.scenario import Scenario
 
@@ -36,9 +36,9 @@ def since_shipped(run: KeptRun) -> str:
     A run of a scenario of somebody's own is compared with nothing.
     """
     own = run.result.scenario
-    if own.name not in scenario.names():
+    if own.name not in catalogue.names():
         return ""
-    shipped = scenario.load(own.name)
+    shipped = catalogue.load(own.name)
     if shipped.about != own.about:
         return ""
     before, now = _flat(shipped), _flat(own)

@@ -18,7 +18,7 @@ from typing import Any
 
 from rich.console import Console
 
-from lab import scenario
+from lab import catalogue
 from lab.engines import RunOptions, sim
 from lab.experiment import Experiment
 from lab.run import keep
@@ -163,7 +163,7 @@ class Runner:
             capture_output=True, text=True, timeout=TIMEOUT_S, check=False,
         )  # fmt: skip
         assert (out / "result.json").exists(), done.stderr
-        return _outcome(Experiment.of(scenario.load(name, changes)), out)
+        return _outcome(Experiment.of(catalogue.load(name, changes)), out)
 
     def _new_folder(self, name: str) -> Path:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -176,7 +176,7 @@ def _outcome(experiment: Experiment, out: Path) -> Outcome:
 
 def _simulate(name: str, changes: tuple[str, ...], out: Path) -> Outcome:
     """The same as a command would, in this process."""
-    experiment = Experiment.of(scenario.load(name, changes))
+    experiment = Experiment.of(catalogue.load(name, changes))
     options = RunOptions(out=out, engine="sim")
     outcome = sim.run(experiment, options, Stages(Console(file=io.StringIO())))
     keep(experiment, outcome, options)

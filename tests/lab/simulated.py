@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from lab import scenario
+from lab import catalogue
 from lab.engines import RunOptions, sim
 from lab.experiment import Experiment
 from lab.outcome import Outcome
@@ -39,7 +39,7 @@ def simulate(
 ) -> Run:
     """Run a scenario, its traffic replaced by a schedule if one is given."""
     out.mkdir(parents=True, exist_ok=True)
-    experiment = Experiment.of(scenario.load(name, changes))
+    experiment = Experiment.of(catalogue.load(name, changes))
     if schedule is not None:
         experiment = Experiment(
             experiment.scenario,

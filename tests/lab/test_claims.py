@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from lab import scenario
+from lab import catalogue
 from lab.claims import CLAIMS, Claim, Found, Verdict
 from lab.claims import loss as losses
 from lab.claims.court import run_case
@@ -53,7 +53,7 @@ def test_every_claim_has_words_and_sound_experiments(claim: Claim) -> None:
     assert claim.experiment.endswith(".")
     cases = list(claim.cases.values())
     for case in (cases[0], cases[-1]):
-        scenario.load(case.scenario, case.changes)
+        catalogue.load(case.scenario, case.changes)
 
 
 # --- loss ----------------------------------------------------------------------------------------

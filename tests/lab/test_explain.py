@@ -2,7 +2,7 @@
 
 import pytest
 
-from lab import scenario
+from lab import catalogue, scenario
 from lab.errors import ScenarioError
 from lab.explain import explain
 from tests.lab.conftest import closlab
@@ -30,8 +30,8 @@ def test_every_key_of_the_shipped_scenarios_is_known() -> None:
             for entry in content:
                 check(entry, place)
 
-    for name in scenario.names():
-        check(scenario.load(name).model_dump(), "")
+    for name in catalogue.names():
+        check(catalogue.load(name).model_dump(), "")
 
 
 @pytest.mark.parametrize(

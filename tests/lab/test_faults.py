@@ -8,7 +8,7 @@ from scapy.utils import rdpcap
 
 from controller import plans_of
 from controller.routes import cable
-from lab import scenario
+from lab import catalogue
 from lab.experiment import Experiment
 from lab.faults import Agenda, Pace, Replan, Turn, events_of
 from lab.report import read_run
@@ -22,7 +22,7 @@ DOWN = "{{at_ns: {at}, action: down, link: {link}}}"
 def story(*faults: str, **changes: Any) -> list[tuple[int, str]]:
     """The events of these faults, as words."""
     settings = (f"faults=[{', '.join(faults)}]", *(f"{k}={v}" for k, v in changes.items()))
-    chosen = scenario.load("hello", settings)
+    chosen = catalogue.load("hello", settings)
     fabric = chosen.topology.build()
     told = []
     for event in events_of(chosen, fabric):
@@ -109,7 +109,7 @@ def test_a_link_is_slow_for_a_while_and_the_controller_hears_of_it_if_ever() -> 
 def test_what_the_controller_hears_of_changes_paths_and_loads_but_no_headroom() -> None:
     """The link may have all of its rate again sooner than anyone hears of it."""
     slow = (f"faults=[{SLOW}]", "reroute_ns=50", "lb.policy=dlb")
-    experiment = Experiment.of(scenario.load("allreduce-ring", slow))
+    experiment = Experiment.of(catalogue.load("allreduce-ring", slow))
     fabric, settings = experiment.fabric, experiment.settings
     agenda = Agenda(experiment.scenario, fabric)
     _, news = agenda.due(100_050)

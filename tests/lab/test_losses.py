@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from lab import scenario
+from lab import catalogue
 from lab.engines import RunOptions, sim
 from lab.experiment import Experiment
 from lab.losses import lost_frames
@@ -20,7 +20,7 @@ NO_PFC = ("pfc.enabled=false", "transport={recovery: selective, rto_ns: 100us}")
 
 
 def simulate(out: Path, *changes: str) -> tuple[Fabric, Outcome]:
-    chosen = Experiment.of(scenario.load("incast", ("traffic.bytes=250KB", *changes)))
+    chosen = Experiment.of(catalogue.load("incast", ("traffic.bytes=250KB", *changes)))
     options = RunOptions(out=out, engine="sim")
     return chosen.fabric, sim.run(chosen, options, Stages(Console(quiet=True)))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from lab import scenario
+from lab import catalogue
 from lab.engines import sim
 from lab.experiment import Experiment
 from lab.show import Stages
@@ -19,7 +19,7 @@ CHANGES = ("traffic.bytes=400KB", "ecn.enabled=true", "transport.cc=dcqcn")
 @contextmanager
 def built(out: Path) -> Iterator[tuple[SimulatedSwitches, Simulation, Experiment]]:
     """An incast, ready to start."""
-    experiment = Experiment.of(scenario.load("incast", CHANGES))
+    experiment = Experiment.of(catalogue.load("incast", CHANGES))
     stages = Stages(Console(file=io.StringIO()))
     with ExitStack() as stack:
         yield *sim.build(experiment, out, stages, stack), experiment

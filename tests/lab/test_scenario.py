@@ -2,22 +2,22 @@ from pathlib import Path
 
 import pytest
 
-from lab import scenario
+from lab import catalogue
 from lab.errors import ScenarioError
 from lab.experiment import Experiment
 from lab.traffic import AllPairs
 
 
 def test_every_shipped_scenario_is_sound_and_named_after_its_file() -> None:
-    assert scenario.names()
-    for name in scenario.names():
-        loaded = scenario.load(name)
+    assert catalogue.names()
+    for name in catalogue.names():
+        loaded = catalogue.load(name)
         assert loaded.name == name
         assert loaded.about.strip()
 
 
 def test_set_overrides_any_key() -> None:
-    loaded = scenario.load("hello", ("traffic.bytes=1MB", "topology.spines=4", "seed=7"))
+    loaded = catalogue.load("hello", ("traffic.bytes=1MB", "topology.spines=4", "seed=7"))
     assert loaded.traffic == AllPairs(bytes=1_000_000)
     assert (loaded.topology.spines, loaded.seed) == (4, 7)
 
@@ -26,7 +26,7 @@ def test_set_overrides_any_key() -> None:
     ("written", "size"), [("12", 12), ("16KB", 16_000), ("1.5 MB", 1_500_000), ("2KiB", 2048)]
 )
 def test_sizes(written: str, size: int) -> None:
-    loaded = scenario.load("hello", (f"traffic.bytes={written}",))
+    loaded = catalogue.load("hello", (f"traffic.bytes={written}",))
     assert loaded.traffic == AllPairs(bytes=size)
 
 
@@ -82,7 +82,7 @@ def test_sizes(written: str, size: int) -> None:
 )
 def test_a_mistake_is_named(name: str, changes: tuple[str, ...], complaint: str) -> None:
     with pytest.raises(ScenarioError) as caught:
-        scenario.load(name, changes)
+        catalogue.load(name, changes)
     assert complaint in f"{caught.value.message} {caught.value.cure}"
 
 
@@ -99,7 +99,7 @@ def test_a_mistake_is_named(name: str, changes: tuple[str, ...], complaint: str)
 )
 def test_traffic_that_does_not_fit_is_named(name: str, change: str, complaint: str) -> None:
     with pytest.raises(ScenarioError) as caught:
-        Experiment.of(scenario.load(name, (change,)))
+        Experiment.of(catalogue.load(name, (change,)))
     assert complaint in caught.value.message
 
 
@@ -108,10 +108,10 @@ def test_a_file_that_is_no_scenario_is_refused(tmp_path: Path, content: str) -> 
     path = tmp_path / "odd.yaml"
     path.write_text(content)
     with pytest.raises(ScenarioError):
-        scenario.load(str(path))
+        catalogue.load(str(path))
 
 
 def test_set_reaches_into_lists() -> None:
-    loaded = scenario.load("deadlock", ("faults.1.link=leaf2-spine1", "traffic.flows.0.dst=h8"))
+    loaded = catalogue.load("deadlock", ("faults.1.link=leaf2-spine1", "traffic.flows.0.dst=h8"))
     assert loaded.faults[1].link == "leaf2-spine1"
     assert loaded.traffic.model_dump()["flows"][0]["dst"] == 7

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lab import scenario
+from lab import catalogue
 from lab.report import read_run
 from lab.result import Result
 from tests.lab.conftest import closlab
@@ -189,14 +189,14 @@ CHECKS: dict[str, Callable[[Result], None]] = {
 
 
 def test_none_is_forgotten() -> None:
-    assert set(CHECKS) == set(scenario.names())
+    assert set(CHECKS) == set(catalogue.names())
 
 
 @pytest.mark.parametrize(
     "name",
     [
         pytest.param(name, marks=() if name in ALWAYS else pytest.mark.slow)
-        for name in scenario.names()
+        for name in catalogue.names()
     ],
 )
 def test_runs_in_time_and_as_it_says(name: str, tmp_path: Path, own_cache: Path) -> None:

@@ -7,7 +7,7 @@ from statistics import median
 
 import pytest
 
-from lab import scenario
+from lab import catalogue
 from lab.result import Percentiles, Result
 from tests.lab.simulated import Run, simulate
 from traffic.jobs import TrainingJob
@@ -31,7 +31,7 @@ def run(tmp_path: Path) -> RunScenario:
 
 def test_none_is_forgotten() -> None:
     told = {name.removeprefix("test_").replace("_", "-") for name in globals()}
-    assert set(scenario.names()) <= told
+    assert set(catalogue.names()) <= told
 
 
 def fct(result: Result, part: str | None = None) -> Percentiles:

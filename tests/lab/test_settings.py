@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lab import scenario
+from lab import catalogue
 from lab.experiment import Experiment
 from tests.fabric.runs import CAPTURED, Place, Runner
 
@@ -22,7 +22,7 @@ from tests.fabric.runs import CAPTURED, Place, Runner
 def test_the_longest_frame_is_known_to_the_byte(topology: str, change: str, tmp_path: Path) -> None:
     """A packet that is a whole message, under conga, from one end of the fabric to the other."""
     changes = (f"topology={topology}", "lb.policy=conga", change, CAPTURED)
-    last = Experiment.of(scenario.load("hello", changes)).fabric.hosts[-1]
+    last = Experiment.of(catalogue.load("hello", changes)).fabric.hosts[-1]
     flow = f"traffic={{kind: flows, flows: [{{src: h1, dst: {last}, bytes: 4096}}]}}"
     run = Runner(Place.SIM, tmp_path)("hello", *changes, flow)
     longest = run.longest_frame

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from lab.catalogue import load
 from lab.errors import ScenarioError
 from lab.result import Result
-from lab.scenario import load
 from tests.lab.conftest import closlab
 from tests.lab.simulated import simulate
 
