@@ -20,12 +20,16 @@ _ALL_PROTOCOLS = 3
 _CONGA = b"\x88\xb5"  # what follows Ethernet between leaves under lb.policy=conga
 _MAGIC_NS, _VERSION, _SNAP, _ETHERNET = 0xA1B23C4D, (2, 4), 65535, 1
 
+# Whose files it reads stays the same.
+NOT_ROOT = ("unshare", "--user", "--map-user=1000")
+
 
 def conga_hint(capture: str) -> str:
     """How to look at a capture between switches under conga."""
     return (
         "Under conga, frames between switches have a header of its own after Ethernet's. To see "
-        f"what is in them:\n  tshark -X lua_script:{CONGA_DISSECTOR} -r {capture}"
+        f"what is in them:\n  tshark -X lua_script:{CONGA_DISSECTOR} -r {capture}\n"
+        f"Root, for whom newer ones run no scripts, puts before it:  {' '.join(NOT_ROOT)}"
     )
 
 
