@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from controller.routes import Cable
@@ -33,6 +33,10 @@ class LinkSpec:
 
     rate_bps: int = 100_000_000_000
     delay_ns: int = 1000
+
+    def slowed(self, share: float) -> LinkSpec:
+        """The same with a share of its rate."""
+        return replace(self, rate_bps=max(1, round(self.rate_bps * share)))
 
 
 @dataclass(frozen=True, slots=True)

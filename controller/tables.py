@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import IPv4Address, IPv4Network
 
@@ -112,9 +112,8 @@ class Site:
 
         Headroom and pauses go by all of it: it may have that again sooner than anyone hears of it.
         """
-        whole = self.link(port)
         share = self.settings.slowed.get(cable(self.switch, self.ports[port]), 1.0)
-        return replace(whole, rate_bps=max(1, round(whole.rate_bps * share)))
+        return self.link(port).slowed(share)
 
     @property
     def host_ports(self) -> dict[int, Node]:

@@ -192,7 +192,7 @@ class _Course:
                 case Turn(link=link, is_up=is_up):
                     self._emulation.set_up(link, is_up=is_up)
                 case Pace(link=link, share=share):
-                    cable = self._experiment.slowed_cable(link, share)
+                    cable = self._experiment.cable(link).slowed(share)
                     self._emulation.switches.set_cable(link, cable)
                     if link.a in self._hosts:
                         self._hosts[link.a].set_link(cable.rate_bps)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import IPv4Address
 from typing import NamedTuple
@@ -78,11 +78,6 @@ class Experiment:
     def cable(self, link: Link) -> LinkSpec:
         """What a link is made of."""
         return self.port_cable(link.b, link.b_port)
-
-    def slowed_cable(self, link: Link, share: float) -> LinkSpec:
-        """The same with a share of its rate."""
-        whole = self.cable(link)
-        return replace(whole, rate_bps=max(1, round(whole.rate_bps * share)))
 
     def port_cable(self, switch: Node, port: int) -> LinkSpec:
         """What hangs at a switch's port."""

@@ -162,7 +162,7 @@ class _Course:
                 case Turn(link=link, is_up=is_up):
                     self._simulation.set_up(link, is_up=is_up)
                 case Pace(link=link, share=share):
-                    self._simulation.set_cable(link, self._experiment.slowed_cable(link, share))
+                    self._simulation.set_cable(link, self._experiment.cable(link).slowed(share))
                 case Replan() as news:
                     self._replan(news)
 

@@ -18,16 +18,40 @@ _BESIDE_THE_POINT = ("seed", "measures.")  # of what a scenario says of itself
 
 def told_apart(runs: Sequence[KeptRun]) -> list[str]:
     """For each run the settings in which it differs from others of its scenario; empty: in none."""
-    return [_told_apart(run, runs) for run in runs]
+    settings = [_settings(run) for run in runs]
+    names = [run.result.scenario.name for run in runs]
+    differing = {
+        name: _differing([own for own, its in zip(settings, names, strict=True) if its == name])
+        for name in dict.fromkeys(names)
+    }
+    return [
+        ", ".join(
+            setting(key, _written(own[key]), differing[name])
+            for key in differing[name]
+            if key in own
+        )
+        for own, name in zip(settings, names, strict=True)
+    ]
 
 
-def _told_apart(run: KeptRun, runs: Sequence[KeptRun]) -> str:
-    name = run.result.scenario.name
-    alike = [_settings(other) for other in runs if other.result.scenario.name == name]
-    own = _settings(run)
+def setting(key: str, written: str, among: Sequence[str]) -> str:
+    """One setting in few words, told among those of other keys."""
+    section, _, end = key.rpartition(".")
+    if end == "enabled" and written in ("true", "false"):
+        return f"{section.upper()} {'on' if written == 'true' else 'off'}"
+    return f"{short_key(key, among)}={written}"
+
+
+def short_key(key: str, among: Sequence[str]) -> str:
+    """The key without its section, where that still tells it apart."""
+    end = key.rpartition(".")[2]
+    is_alone = sum(other.rpartition(".")[2] == end for other in among) == 1
+    return end if is_alone and end != "enabled" else key
+
+
+def _differing(alike: Sequence[dict[str, Any]]) -> list[str]:
     keys = dict.fromkeys(key for each in alike for key in each)
-    differing = [key for key in keys if len({repr(each.get(key)) for each in alike}) > 1]
-    return ", ".join(_setting(key, own[key], differing) for key in differing if key in own)
+    return [key for key in keys if len({repr(each.get(key)) for each in alike}) > 1]
 
 
 def since_shipped(run: KeptRun) -> str:
@@ -65,15 +89,6 @@ def _flatten(content: dict[str, Any], prefix: str, found: dict[str, Any]) -> Non
             _flatten(value, f"{prefix}{key}.", found)
         else:
             found[prefix + key] = value
-
-
-def _setting(key: str, value: object, differing: Sequence[str]) -> str:
-    """One setting in few words: without its section where that is not needed to tell it apart."""
-    section, _, last = key.rpartition(".")
-    if last == "enabled":
-        return f"{section.upper()} {'on' if value else 'off'}"
-    is_alone = sum(other.rpartition(".")[2] == last for other in differing) == 1
-    return f"{last if is_alone else key}={_written(value)}"
 
 
 def _written(value: object) -> str:

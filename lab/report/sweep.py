@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from lab.quantity import BYTES, NANOSECONDS, PLAIN, Unit, plural
 from lab.report import page
 from lab.report.charts import bars, lines
+from lab.report.differences import setting, short_key
 from lab.report.numbers import BY_KEY, FIGURES, Figure
 from lab.report.page import Panel
 from lab.report.run import AS_IT_SHIPS
@@ -75,23 +76,12 @@ class Sweep:
     @cached_property
     def short_keys(self) -> tuple[str, ...]:
         """The keys without their sections, where that still tells them apart."""
-        ends = [key.rpartition(".")[2] for key in self.keys]
-        return tuple(
-            key if end == "enabled" or ends.count(end) > 1 else end
-            for key, end in zip(self.keys, ends, strict=True)
-        )
+        return tuple(short_key(key, self.keys) for key in self.keys)
 
     def name(self, run: SweptRun, besides: Collection[str] = ()) -> str:
         """What tells a run from others: its settings, but for some of them."""
-        told = zip(self.keys, self.short_keys, run.values, strict=True)
-        return ", ".join(_setting(*each) for each in told if each[0] not in besides)
-
-
-def _setting(key: str, short: str, value: str) -> str:
-    section, _, end = key.rpartition(".")
-    if end == "enabled" and value in ("true", "false"):
-        return f"{section.upper()} {'on' if value == 'true' else 'off'}"
-    return f"{short}={value}"
+        told = zip(self.keys, run.values, strict=True)
+        return ", ".join(setting(*each, self.keys) for each in told if each[0] not in besides)
 
 
 def write_sweep(sweep: Sweep, path: Path) -> None:
