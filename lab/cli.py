@@ -121,7 +121,7 @@ def run(
     ] = False,
     is_json: Json = False,
 ) -> None:
-    """Run a scenario."""
+    """Run a scenario. Ends with 0; 1: not everything arrived; 3: do not trust this run."""
     links = ["all"] if pcap else pcap_link or []
     _run(
         scenario,

@@ -22,6 +22,9 @@ from lab.scenario import MeasureSettings, Scenario
 from lab.show import Stages, result_tables
 from lab.tap import conga_hint
 
+# Exit codes of a run, besides 0; the README tells them.
+NOT_WHOLE = 1  # a message did not arrive, or the run ended early
+UNBELIEVED = 3  # it came to its end, and says of itself not to be trusted
 INTERRUPTED = 130
 KEPT = "result.json", REPORT  # by which one knows a run that came to a result
 _CANNOT_WRITE = (
@@ -103,7 +106,8 @@ def measure(scenario: Scenario, options: RunOptions, console: Console) -> Result
 
 
 def conclude(experiment: Experiment, outcome: Outcome, options: RunOptions, stages: Stages) -> int:
-    """Keep and show what was found out; the exit code says whether all of it arrived."""
+    """Keep and show what was found out; the exit code says whether all of it arrived
+    and whether to believe it."""
     result = assembled(experiment, outcome, options)
     result_tables(stages.console, experiment.fabric, result)
     try:
@@ -129,7 +133,9 @@ def conclude(experiment: Experiment, outcome: Outcome, options: RunOptions, stag
             soft_wrap=True,
         )
         return INTERRUPTED
-    return 1 if result.ended or result.flows.failed else 0
+    if result.ended or result.flows.failed:
+        return NOT_WHOLE
+    return 0 if result.fidelity.ok else UNBELIEVED
 
 
 def keep(experiment: Experiment, outcome: Outcome, options: RunOptions) -> Result:
