@@ -19,6 +19,7 @@
 #include "buffer.p4"
 #include "pause.p4"
 #include "load.p4"
+#include "schedule.p4"
 #include "mark.p4"
 #include "telemetry.p4"
 #include "report.p4"
@@ -111,6 +112,7 @@ control fabric_egress(inout headers_t hdr, inout metadata_t meta,
                       inout standard_metadata_t standard_metadata) {
     buffer_release() release;
     pause_review() pause_reviews;
+    schedule() schedules;
     load() loads;
     mark() marks;
     conga_note() conga_notes;
@@ -142,6 +144,7 @@ control fabric_egress(inout headers_t hdr, inout metadata_t meta,
             if (meta.lossless) {
                 pause_reviews.apply(meta, standard_metadata);
             }
+            schedules.apply(meta, standard_metadata);
             loads.apply(meta, standard_metadata);
             marks.apply(hdr, meta, standard_metadata);
             if (hdr.conga.isValid()) {

@@ -265,6 +265,7 @@ class Dataplane:
         self._buffer = ctypes.create_string_buffer(READ_BYTES)
         self._box = self._native.memory_box_new()
         self._sinks: Sequence[object] = ()
+        self._schedules: dict[int, Callable[[tuple[int, ...], dict[str, int]], None]] = {}
         cpu = -1 if cpu_port is None else cpu_port
         self._sw = self._native.hosted_new(self._l, name.encode(), cpu, drop_port, queues, seed)
         if not self._sw:
@@ -295,6 +296,7 @@ class Dataplane:
         self._loads += 1
         self._program = program
         self._records = records
+        self._schedules = {}
         consts = records.const_entries()
         for number, reason in enumerate(self._carry_out(consts, whole=False)):
             if reason:
@@ -417,6 +419,67 @@ class Dataplane:
                 f"{self.name}: a queue gate must be a register of 17 to 64 bits: it holds times"
             )
 
+    def schedule_queue(
+        self, port: int, priority: int, *, quantum: int = 0, rate_bps: int = 0, burst: int = 0
+    ) -> None:
+        """Let a queue take turns with others by its quantum (0: it is strict), and shape it."""
+        if not 0 <= priority < native.QUEUES:
+            most = native.QUEUES - 1
+            raise DataplaneError(f"{self.name}: priority {priority} is not 0 to {most}")
+        self._set_service(port, native.Service(priority, 0, quantum, rate_bps, burst))
+
+    def shape_port(
+        self, port: int, *, rate_bps: int = 0, burst: int = 0, classes: int = 0xFF
+    ) -> None:
+        """Shape queues of a port together, bit q of `classes` being queue q; rate 0: not at all."""
+        self._set_service(port, native.Service(-1, classes, 0, rate_bps, burst))
+
+    def _set_service(self, port: int, service: native.Service) -> None:
+        done = self._native.hosted_set_service(self._l, self._sw, port, ctypes.byref(service))
+        self._check_port(done, port)
+
+    def set_schedule_tables(self, queues: int | None, ports: int | None) -> None:
+        """Let queues and ports be served as the entries of two tables of the program say.
+
+        The key of the first is a port and a priority, that of the second a port. Of an entry's
+        action the parameters of these names count: ``quantum`` (bytes), ``rate`` (bits a second),
+        ``burst`` (bytes) and, for ports, ``classes``. Without an entry all of them are 0.
+        """
+        told = ((queues, self._schedule_entry), (ports, self._shape_entry))
+        self._schedules = {table: serve for table, serve in told if table is not None}
+        for table, serve in self._schedules.items():
+            for state in self.entries(table):
+                serve(state.entry.values, self._params(state.entry))
+
+    def _schedule_entry(self, key: tuple[int, ...], params: dict[str, int]) -> None:
+        self.schedule_queue(
+            *key,
+            quantum=params.get("quantum", 0),
+            rate_bps=params.get("rate", 0),
+            burst=params.get("burst", 0),
+        )
+
+    def _shape_entry(self, key: tuple[int, ...], params: dict[str, int]) -> None:
+        self.shape_port(
+            *key,
+            rate_bps=params.get("rate", 0),
+            burst=params.get("burst", 0),
+            classes=params.get("classes", 0xFF),
+        )
+
+    def _params(self, entry: Entry) -> dict[str, int]:
+        if entry.action == NO_ACTION:
+            return {}
+        names = self._need().program.actions[entry.action].params
+        return {info.name: value for info, value in zip(names, entry.params, strict=True)}
+
+    def _obey(self, op: Op) -> None:
+        """After a table was written that says how queues are served: serve them so."""
+        if isinstance(op, TableWrite) and op.entry.table in self._schedules:
+            is_gone = op.verb is Verb.DELETE
+            params = {} if is_gone else self._params(op.entry)
+            self._schedules[op.entry.table](op.entry.values, params)
+
     def set_port_down_register(self, register: int | None) -> None:
         """Keep which ports have no carrier in a register: [port] is 1 while it is down."""
         number = native.NONE if register is None else register
@@ -468,6 +531,8 @@ class Dataplane:
                 results.append(item)
                 continue
             reason = next(reasons)
+            if not reason and self._schedules:
+                self._obey(op)
             results.append(self._explain(op, reason) if reason else None)
         return results
 

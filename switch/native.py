@@ -38,6 +38,18 @@ class Queue(c.Structure):
     ]
 
 
+class Service(c.Structure):
+    """struct hosted_service."""
+
+    _fields_ = [
+        ("priority", c.c_int32),
+        ("classes", c.c_uint32),
+        ("quantum", c.c_uint64),
+        ("rate", c.c_uint64),
+        ("burst", c.c_uint64),
+    ]
+
+
 class PortInfo(c.Structure):
     """struct hosted_port."""
 
@@ -87,6 +99,7 @@ SIGNATURES: dict[str, tuple[object, list[object]]] = {
     "hosted_set_up": (None, [P, P, U32, B, U64]),
     "hosted_set_link": (B, [P, P, U32, Link]),
     "hosted_set_queue": (B, [P, P, U32, P]),
+    "hosted_set_service": (B, [P, P, U32, P]),
     "hosted_set_gate": (B, [P, P, U32]),
     "hosted_set_down_cells": (B, [P, P, U32]),
     "hosted_set_pcap": (B, [P, P, U32, B, S]),

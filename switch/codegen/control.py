@@ -137,8 +137,15 @@ class ControlWriter:
             targets.add(node.base_default_next)
         if len(targets) <= 1:
             target = next(iter(targets), node.base_default_next)
-            return [f"{call};", *leave, *self.go(target, following)]
+            looks = "if (SW_TRACES) " if self.is_idle(node) else ""
+            return [f"{looks}{call};", *leave, *self.go(target, following)]
         return self.many_ways(node, call, leave, exits_to, following)
+
+    def is_idle(self, node: Table) -> bool:
+        """Whether looking something up there changes nothing, so that it need not be done."""
+        measures = node.with_counters or node.direct_meter is not None or node.support_timeout
+        acts = any(self.unit.program.actions[a].body for a in self.runnable(node))
+        return not measures and not acts and node.profile is None
 
     def runnable(self, node: Table) -> list[int]:
         """The actions a table may run."""

@@ -140,9 +140,10 @@ class Device:
         log.info("device %d: pipeline committed", self.device_id)
 
     def _share_registers(self, pipeline: Pipeline) -> None:
-        """Give the switch the registers it shares with the program."""
+        """Give the switch the registers and tables it shares with the program."""
         self.plane.set_queue_gate(pipeline.gate_register)
         self.plane.set_port_down_register(pipeline.port_down_register)
+        self.plane.set_schedule_tables(pipeline.schedule_table, pipeline.shaper_table)
 
     def get_pipeline(self, request: GetRequest) -> p4r.GetForwardingPipelineConfigResponse:
         """Return the parts of the config that are asked for."""

@@ -20,7 +20,9 @@ from switch.p4runtime.errors import RequestError, invalid
 from switch.p4runtime.keys import KeyCodec
 from switch.p4runtime.symbols import (
     PORT_DOWN,
+    PORT_SHAPER,
     QUEUE_GATE,
+    QUEUE_SCHEDULE,
     Action,
     Field,
     KeyField,
@@ -43,6 +45,8 @@ _KIND = {
     Match.OPTIONAL: dp.MatchKind.TERNARY,
     Match.RANGE: dp.MatchKind.RANGE,
 }
+
+_PORT_BITS, _PRIORITY_BITS = 9, 3
 
 Named = TypeVar(
     "Named",
@@ -109,6 +113,8 @@ class Pipeline:
         }
         self.gate_register = self._register_marked(QUEUE_GATE, least_bits=17)
         self.port_down_register = self._register_marked(PORT_DOWN, least_bits=1)
+        self.schedule_table = self._table_marked(QUEUE_SCHEDULE, [_PORT_BITS, _PRIORITY_BITS])
+        self.shaper_table = self._table_marked(PORT_SHAPER, [_PORT_BITS])
 
     @property
     def cookie(self) -> int | None:
@@ -130,6 +136,21 @@ class Pipeline:
             raise invalid(
                 f"register {found[0].name}: {mark} needs cells of {least_bits} to 64 bits"
             )
+        return found[0].index
+
+    def _table_marked(self, mark: str, bits: list[int]) -> int | None:
+        """Return the table by whose entries queues are served, under an annotation."""
+        found = [table for table in self.tables.values() if mark in table.symbol.marks]
+        if not found:
+            return None
+        if len(found) > 1:
+            raise invalid(f"{found[0].where} and {found[1].where} are both {mark}")
+        key = found[0].info.keys
+        fits = [k.width for k in key] == bits and all(k.kind is dp.MatchKind.EXACT for k in key)
+        if not fits or found[0].info.profile is not None:
+            widths = " and ".join(f"bit<{width}>" for width in bits)
+            text = f"{mark} needs a key of {widths}, exact, and no profile"
+            raise invalid(f"{found[0].where}: {text}")
         return found[0].index
 
     def _bind_table(self, symbol: Table, info: dp.TableInfo) -> TableBinding:

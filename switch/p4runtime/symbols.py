@@ -34,6 +34,8 @@ KIND_OF_PREFIX = {
 
 QUEUE_GATE = "@queue_gate"
 PORT_DOWN = "@port_down"
+QUEUE_SCHEDULE = "@queue_schedule"
+PORT_SHAPER = "@port_shaper"
 
 
 class Match(Enum):
@@ -82,7 +84,11 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table: its key, its actions with their scope, what it is attached to."""
+    """A table: its key, its actions with their scope, what it is attached to.
+
+    `marks` are its annotations' names: queues are served as the entries of the tables
+    `@queue_schedule` and `@port_shaper` say.
+    """
 
     id: int
     name: str
@@ -98,6 +104,7 @@ class Table:
     has_idle_timeout: bool
     is_const: bool
     needs_priority: bool
+    marks: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +254,7 @@ class Symbols:
             needs_priority=any(
                 field.match in (Match.TERNARY, Match.RANGE, Match.OPTIONAL) for field in key
             ),
+            marks=_marks(table.preamble),
         )
 
 
@@ -292,8 +300,13 @@ def _direct_meter(meter: p4i.DirectMeter) -> Meter:
 
 def _register(register: p4i.Register) -> Register:
     preamble = register.preamble
-    marks = frozenset(note.partition("(")[0] for note in preamble.annotations)
+    marks = _marks(preamble)
     return Register(preamble.id, preamble.name, register.size, register.type_spec, marks)
+
+
+def _marks(preamble: p4i.Preamble) -> frozenset[str]:
+    """The names of an object's annotations."""
+    return frozenset(note.partition("(")[0] for note in preamble.annotations)
 
 
 def _value_set(value_set: p4i.ValueSet) -> ValueSet:

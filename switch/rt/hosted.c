@@ -220,6 +220,21 @@ bool hosted_set_queue(struct loop *loop, struct sw *sw, uint32_t number,
     return port != NULL;
 }
 
+bool hosted_set_service(struct loop *loop, struct sw *sw, uint32_t number,
+                        const struct hosted_service *service)
+{
+    enter(loop, 0);
+    struct sw_port *port = sw_port(sw, number);
+    bool ok = port && service->priority < SW_QUEUES;
+    if (ok && service->priority < 0)
+        ok = tm_shape(&port->tm, service->rate, service->burst, (uint8_t)service->classes);
+    else if (ok)
+        ok = tm_serve(&port->tm, (unsigned)service->priority,
+                      (struct tm_service){service->quantum, service->rate, service->burst});
+    leave(loop, true);
+    return ok;
+}
+
 bool hosted_set_gate(struct loop *loop, struct sw *sw, uint32_t reg)
 {
     bool ok = true;

@@ -55,6 +55,16 @@ struct hosted_queue {
 bool hosted_set_queue(struct loop *loop, struct sw *sw, uint32_t number,
                       const struct hosted_queue *queue);
 
+/* How a queue is served (tm.h), or, `priority` being -1, how some queues together are shaped. False
+ * for a port or priority that cannot be, or when memory is out. */
+struct hosted_service {
+    int32_t priority;
+    uint32_t classes;
+    uint64_t quantum, rate, burst;
+};
+bool hosted_set_service(struct loop *loop, struct sw *sw, uint32_t number,
+                        const struct hosted_service *service);
+
 /* A register that queues obey; TABLE_NONE for none. False if its cells are not 32 or 64 bits. */
 bool hosted_set_gate(struct loop *loop, struct sw *sw, uint32_t reg);
 bool hosted_set_down_cells(struct loop *loop, struct sw *sw, uint32_t reg);

@@ -154,8 +154,10 @@ extern const struct sw_program sw_program;
 #ifdef SW_TRACING
 void sw_trace(struct sw_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
 #define SW_TRACE(run, ...) sw_trace(run, __VA_ARGS__)
+#define SW_TRACES 1
 #else
 #define SW_TRACE(run, ...) ((void)(run))
+#define SW_TRACES 0
 #endif
 
 /* log_msg: text that the program wants on the console, traced or not. */

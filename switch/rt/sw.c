@@ -191,6 +191,7 @@ void sw_free(struct sw *sw)
         sw_detach(sw, n);
         pcap_close(sw->ports[n]->pcap_in);
         pcap_close(sw->ports[n]->pcap_out);
+        tm_unschedule(&sw->ports[n]->tm);
         free(sw->ports[n]);
         sw->ports[n] = NULL; /* groups still ask for watched ports while others go */
     }
@@ -214,6 +215,9 @@ bool sw_load(struct sw *sw, const struct sw_program *program, ns_t now)
     state_free(&sw->state);
     pre_free(&sw->groups);
     pre_free(&sw->sessions);
+    for (uint32_t n = 0; n < SW_PORTS; n++)
+        if (sw->ports[n])
+            tm_unschedule(&sw->ports[n]->tm);
     memset(&sw->gate, 0, sizeof sw->gate);
     memset(&sw->down, 0, sizeof sw->down);
     sw->idle_check = SW_NEVER;

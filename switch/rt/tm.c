@@ -1,6 +1,8 @@
 /* Choosing the next packet. */
 #include "tm.h"
 
+#include <stdlib.h>
+
 #define PS 1000u
 
 void tm_init(struct tm_port *port)
@@ -33,6 +35,117 @@ static ns_t queue_ready(const struct tm_port *port, unsigned number, unsigned pr
     return open > paced ? open : paced;
 }
 
+/* Schedules */
+
+static bool is_plain(const struct tm_schedule *schedule)
+{
+    bool plain = !schedule->weighted && !schedule->whole.rate;
+    for (unsigned i = 0; i < SW_QUEUES; i++)
+        plain = plain && !schedule->shares[i].shaper.rate;
+    return plain;
+}
+
+void tm_unschedule(struct tm_port *port)
+{
+    free(port->schedule);
+    port->schedule = NULL;
+}
+
+static bool need_schedule(struct tm_port *port)
+{
+    if (!port->schedule)
+        port->schedule = calloc(1, sizeof *port->schedule);
+    return port->schedule != NULL;
+}
+
+static void drop_if_plain(struct tm_port *port)
+{
+    if (is_plain(port->schedule))
+        tm_unschedule(port);
+}
+
+bool tm_serve(struct tm_port *port, unsigned priority, struct tm_service service)
+{
+    if (!need_schedule(port))
+        return false;
+    struct tm_share *share = &port->schedule->shares[priority];
+    uint8_t bit = (uint8_t)(1u << priority);
+    *share = (struct tm_share){.quantum = service.quantum,
+                               .shaper = {.rate = service.rate, .burst = service.burst}};
+    port->schedule->weighted &= (uint8_t)~bit;
+    if (service.quantum)
+        port->schedule->weighted |= bit;
+    drop_if_plain(port);
+    return true;
+}
+
+bool tm_shape(struct tm_port *port, bps_t rate, bytes_t burst, uint8_t classes)
+{
+    if (!need_schedule(port))
+        return false;
+    port->schedule->whole = (struct tm_shaper){.rate = rate, .burst = burst};
+    port->schedule->classes = classes;
+    drop_if_plain(port);
+    return true;
+}
+
+static ps_t lasts(bytes_t size, bps_t rate) { return (ps_t)((u128)size * 8 * PS * 1000000000u / rate); }
+
+/* From when on a shaper lets a packet pass. */
+static ns_t shaper_ready(const struct tm_shaper *shaper)
+{
+    if (!shaper->rate)
+        return 0;
+    ps_t depth = lasts(shaper->burst, shaper->rate);
+    return shaper->until > depth ? whole_ns(shaper->until - depth) : 0;
+}
+
+static void shaper_charge(struct tm_shaper *shaper, bytes_t size, ns_t start)
+{
+    if (!shaper->rate)
+        return;
+    if (whole_ns(shaper->until) < start) /* else `start` was rounded up from it, or is before */
+        shaper->until = start * PS;
+    shaper->until += lasts(size, shaper->rate);
+}
+
+static ns_t later(ns_t a, ns_t b) { return a > b ? a : b; }
+
+static ns_t schedule_ready(const struct tm_schedule *schedule, unsigned priority)
+{
+    ns_t ready = shaper_ready(&schedule->shares[priority].shaper);
+    if (schedule->classes >> priority & 1)
+        ready = later(ready, shaper_ready(&schedule->whole));
+    return ready;
+}
+
+/* Which of some weighted queues that may all send does. */
+static unsigned take_turns(struct tm_schedule *schedule, unsigned open)
+{
+    struct tm_share *shares = schedule->shares;
+    if (open >> schedule->turn & 1 && shares[schedule->turn].deficit > 0)
+        return schedule->turn;
+    /* Rounds in which each of them would only pay off what it owes are gone through at once. */
+    uint64_t rounds = UINT64_MAX;
+    for (unsigned left = open; left; left &= left - 1) {
+        const struct tm_share *share = &shares[__builtin_ctz(left)];
+        uint64_t owed = share->deficit < 0 ? (uint64_t)-share->deficit : 0;
+        rounds = owed / share->quantum < rounds ? owed / share->quantum : rounds;
+    }
+    for (unsigned left = rounds ? open : 0; left; left &= left - 1)
+        shares[__builtin_ctz(left)].deficit += (int64_t)(rounds * shares[__builtin_ctz(left)].quantum);
+    do {
+        do
+            schedule->turn = (schedule->turn + 1) % SW_QUEUES;
+        while (!(open >> schedule->turn & 1));
+        struct tm_share *share = &shares[schedule->turn];
+        share->deficit = (share->deficit < 0 ? share->deficit : 0) + (int64_t)share->quantum;
+    } while (shares[schedule->turn].deficit <= 0);
+    return schedule->turn;
+}
+
+/* Taking */
+
 static struct pkt *unlink_head(struct tm_port *port, unsigned priority)
 {
     struct tm_queue *q = &port->queues[priority];
@@ -45,6 +158,55 @@ static struct pkt *unlink_head(struct tm_port *port, unsigned priority)
     return p;
 }
 
+/* The head of a queue that could have left from `ready` on. */
+static inline struct pkt *take_from(struct tm_port *port, unsigned priority, ns_t ready, ns_t now,
+                                    ns_t *start)
+{
+    struct tm_queue *q = &port->queues[priority];
+    struct pkt *p = unlink_head(port, priority);
+    if (q->pace) {
+        ps_t base = p->enq_ns * PS > q->paced_until ? p->enq_ns * PS : q->paced_until;
+        q->paced_until = base + q->pace;
+    }
+    /* Service may be late; the link was free from then on. */
+    ns_t free_at = later(later(whole_ns(port->busy_until), p->enq_ns), ready);
+    *start = port->rate ? free_at : now;
+    return p;
+}
+
+static struct pkt *take_scheduled(struct tm_port *port, unsigned number, const struct tm_gate *gate,
+                                  ns_t now, ns_t *start, ns_t *wake)
+{
+    struct tm_schedule *schedule = port->schedule;
+    ns_t ready[SW_QUEUES];
+    unsigned open = 0;
+    for (unsigned left = port->backlog; left; left &= left - 1) {
+        unsigned priority = (unsigned)__builtin_ctz(left);
+        ready[priority] = later(queue_ready(port, number, priority, gate),
+                                schedule_ready(schedule, priority));
+        if (ready[priority] <= now)
+            open |= 1u << priority;
+        else
+            *wake = ready[priority] < *wake ? ready[priority] : *wake;
+    }
+    unsigned strict = open & ~(unsigned)schedule->weighted;
+    if (!open)
+        return NULL;
+    unsigned priority = strict ? 31 - (unsigned)__builtin_clz(strict) : take_turns(schedule, open);
+    schedule->taken = (uint8_t)priority;
+    return take_from(port, priority, ready[priority], now, start);
+}
+
+static void schedule_charge(struct tm_schedule *schedule, bytes_t size, ns_t start)
+{
+    struct tm_share *share = &schedule->shares[schedule->taken];
+    if (share->quantum)
+        share->deficit -= (int64_t)size;
+    shaper_charge(&share->shaper, size, start);
+    if (schedule->classes >> schedule->taken & 1)
+        shaper_charge(&schedule->whole, size, start);
+}
+
 struct pkt *tm_take(struct tm_port *port, unsigned number, const struct tm_gate *gate, ns_t now,
                     ns_t *start, ns_t *wake)
 {
@@ -54,38 +216,29 @@ struct pkt *tm_take(struct tm_port *port, unsigned number, const struct tm_gate 
         *wake = idle_at;
         return NULL;
     }
+    if (SW_UNLIKELY(port->schedule != NULL))
+        return take_scheduled(port, number, gate, now, start, wake);
     for (unsigned left = port->backlog; left;) {
         unsigned priority = 31 - (unsigned)__builtin_clz(left);
         left &= ~(1u << priority);
         ns_t ready = queue_ready(port, number, priority, gate);
-        if (ready > now) {
-            *wake = ready < *wake ? ready : *wake;
-            continue;
-        }
-        struct tm_queue *q = &port->queues[priority];
-        struct pkt *p = unlink_head(port, priority);
-        if (q->pace) {
-            ps_t base = p->enq_ns * PS > q->paced_until ? p->enq_ns * PS : q->paced_until;
-            q->paced_until = base + q->pace;
-        }
-        /* Service may be late; the link was free from then on. */
-        ns_t free_at = idle_at > p->enq_ns ? idle_at : p->enq_ns;
-        free_at = ready > free_at ? ready : free_at;
-        *start = port->rate ? free_at : now;
-        return p;
+        if (ready <= now)
+            return take_from(port, priority, ready, now, start);
+        *wake = ready < *wake ? ready : *wake;
     }
     return NULL;
 }
 
 ns_t tm_sent(struct tm_port *port, bytes_t size, ns_t start)
 {
+    if (SW_UNLIKELY(port->schedule != NULL))
+        schedule_charge(port->schedule, size + port->overhead, start);
     if (!port->rate)
         return start + port->delay;
     ps_t begin = start * PS > port->busy_until ? start * PS : port->busy_until;
     /* A remainder of the link's last picoseconds is kept: `start` was rounded up from it. */
     if (whole_ns(port->busy_until) == start)
         begin = port->busy_until;
-    ps_t last = (ps_t)((u128)(size + port->overhead) * 8 * PS * 1000000000u / port->rate);
-    port->busy_until = begin + last;
+    port->busy_until = begin + lasts(size + port->overhead, port->rate);
     return whole_ns(port->busy_until) + port->delay;
 }

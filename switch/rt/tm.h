@@ -1,4 +1,4 @@
-/* The traffic manager: eight queues a port, strict priority, 7 first.
+/* The traffic manager: eight queues a port, strict priority, 7 first, unless it is told otherwise.
  *
  * A queue is bounded in packets and in bytes. A port with a link rate sends one packet at a time
  * and is busy for as long as it, and the wire's overhead, take on the link; one without sends
@@ -7,6 +7,15 @@
  * the program in which cell [port * 8 + priority] is the time until which the queue stands still.
  * The gate is read whenever the queue is looked at, so writing the register is all it takes to
  * pause or to resume.
+ *
+ * A port may have a schedule. A queue with a quantum then shares what the strict ones leave by
+ * deficit round robin: in its turn it is given its quantum, sends while it has anything left of it,
+ * and what its last packet took beyond that is missing from its next turn. So shares are exact to
+ * the byte whatever the sizes of packets, and a quantum may be smaller than a packet. What a queue
+ * could not use, because it was empty or held, is gone: a turn missed is not made up for. Queues
+ * and whole ports may be shaped to a rate with a token bucket; with one of no depth packets are
+ * evenly spaced. Turns and shapers count what packets take of the link as they are sent, overhead
+ * included; what egress drops costs nothing.
  *
  * The link is kept in picoseconds: a 64-byte frame lasts 1.28 ns at 400 Gb/s. When service comes
  * late, a packet still starts where the last one ended, so a slow caller loses no rate.
@@ -30,8 +39,28 @@ struct tm_queue {
     ps_t paced_until;
 };
 
+struct tm_shaper {
+    bps_t rate; /* 0: none */
+    bytes_t burst;
+    ps_t until; /* when the bucket will be full, less its depth */
+};
+
+struct tm_schedule {
+    struct tm_share {
+        bytes_t quantum; /* 0: strict */
+        int64_t deficit; /* bytes left of its turn; below 0: owed */
+        struct tm_shaper shaper;
+    } shares[SW_QUEUES];
+    struct tm_shaper whole; /* of all queues in `classes` together */
+    uint8_t classes;
+    uint8_t weighted; /* bit q: queue q has a quantum */
+    uint8_t turn;     /* whose it is */
+    uint8_t taken;    /* where the last packet came from */
+};
+
 struct tm_port {
     struct tm_queue queues[SW_QUEUES];
+    struct tm_schedule *schedule; /* NULL: strict priority, nothing shaped */
     uint8_t backlog; /* bit q: queue q is not empty */
     bps_t rate;      /* 0: unlimited */
     ns_t delay;
@@ -49,6 +78,18 @@ struct tm_gate { /* where the deadlines are; cells NULL: no gate */
 ns_t tm_gate_time(const struct tm_gate *gate, unsigned cell);
 
 void tm_init(struct tm_port *port);
+
+/* How a queue is served; all zero: strictly, at any rate. False when memory is out. */
+struct tm_service {
+    bytes_t quantum;
+    bps_t rate;
+    bytes_t burst;
+};
+bool tm_serve(struct tm_port *port, unsigned priority, struct tm_service service);
+/* Shape queues together, bit q: queue q. The others are neither held nor counted. */
+bool tm_shape(struct tm_port *port, bps_t rate, bytes_t burst, uint8_t classes);
+/* Forget all of that. */
+void tm_unschedule(struct tm_port *port);
 
 /* Take the packet; false if the queue is full, and the packet stays the caller's. */
 static inline bool tm_put(struct tm_port *port, struct pkt *p, unsigned priority, bytes_t size, ns_t now)

@@ -60,6 +60,8 @@ class Switch:
         plane = Dataplane(name, program, seed=seed, cpu_port=500)
         plane.set_queue_gate(index_of(program.registers, "queue_gate"))
         plane.set_port_down_register(index_of(program.registers, "port_down"))
+        schedules = (index_of(program.tables, t) for t in ("queue_schedules", "port_shapers"))
+        plane.set_schedule_tables(*schedules)
         return cls(name, plane)
 
     @property

@@ -302,6 +302,28 @@ def test_registers_shared_with_the_switch_are_marked(built: Built, mark, registe
     scenario()
 
 
+@pytest.mark.parametrize(
+    ("mark", "table", "message"),
+    [
+        ("@queue_schedule", "mac", "@queue_schedule needs a key of bit<9> and bit<3>, exact"),
+        ("@port_shaper", "mac", "@port_shaper needs a key of bit<9>, exact"),
+    ],
+)
+def test_tables_that_schedule_queues_have_their_key(built: Built, mark, table, message):
+    config = built.config
+    found = next(t for t in config.p4info.tables if t.preamble.alias == table)
+    found.preamble.annotations.append(mark)
+
+    @asynchronous
+    async def scenario():
+        async with controlled(built) as (_, client):
+            error = await fails(client.set_pipeline(config))
+            assert error.code() == grpc.StatusCode.INVALID_ARGUMENT
+            assert message in error.details()
+
+    scenario()
+
+
 @asynchronous
 async def test_a_program_is_built_once_for_all_who_ask(built: Built, monkeypatch):
     load, loads = dp.Program.load, []
