@@ -145,8 +145,8 @@ class _Course:
                 now_ns = self.now_ns
                 self._show(now_ns)
                 self._let_happen(now_ns)
-                if now_ns > self._limit_ns or now_ns * self._dilation > _MOST_REAL_S * 1e9:
-                    return f"the limit of {now_ns:,} ns was reached"
+                if late := self._limit_reached(now_ns):
+                    return late
                 if failure := self._failure():
                     return failure
                 if gave_up_at is None and any(p.qp_errors for p in self._hosts.values()):
@@ -161,6 +161,18 @@ class _Course:
     def now_ns(self) -> int:
         """The fabric's time."""
         return max(0, time.monotonic_ns() - self.epoch_ns) // self._dilation
+
+    def _limit_reached(self, now_ns: int) -> str | None:
+        """Which limit is reached, if any is: the scenario's, or how long an emulator may take."""
+        if now_ns > self._limit_ns:
+            return f"the limit of {self._limit_ns:,} ns was reached"
+        if now_ns * self._dilation > _MOST_REAL_S * 1e9:
+            return (
+                f"an emulated run lasts at most {_MOST_REAL_S:g} s, and after these only "
+                f"{duration(now_ns)} of the fabric's time had passed; "
+                "--engine sim has no such limit"
+            )
+        return None
 
     def _nap_s(self) -> float:
         """Until the next event, or the next look."""

@@ -139,6 +139,7 @@ class _Course:
             while self._simulation.open_transfers and now_ns < self._limit_ns:
                 now_ns = self._slice()
                 if self._simulation.is_quiet and not self._agenda:
+                    self._simulation.give_up()
                     return f"{self._simulation.open_transfers} transfers will never end"
         except KeyboardInterrupt:
             return INTERRUPTION

@@ -116,6 +116,17 @@ void evq_cancel(struct evq *queue, struct evq_event *event)
         settle(queue, place, last);
 }
 
+ns_t evq_next(const struct evq *queue)
+{
+    if (!queue->is_vacant)
+        return queue->used ? queue->heap[0].time : EVQ_NEVER;
+    ns_t next = EVQ_NEVER;
+    for (uint32_t child = 1; child <= ARITY && child < queue->used; child++)
+        if (queue->heap[child].time < next)
+            next = queue->heap[child].time;
+    return next;
+}
+
 /* The first place was not taken by an event that the last one scheduled. */
 static void fill_vacancy(struct evq *queue)
 {

@@ -53,6 +53,9 @@ void evq_free(struct evq *queue);
 bool evq_schedule(struct evq *queue, struct evq_event *event, ns_t time, uint8_t priority);
 void evq_cancel(struct evq *queue, struct evq_event *event); /* harmless when not scheduled */
 
+/* When the next event is due, but for the one that is happening; EVQ_NEVER if there is none. */
+ns_t evq_next(const struct evq *queue);
+
 /* Let everything up to and including `until` happen, or `most` events, or what comes before an
  * event that says stop. Returns how many happened. Afterwards the time is that of the last event,
  * or `until` (unless that is never) if nothing else held it up. */

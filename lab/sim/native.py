@@ -75,6 +75,7 @@ SIGNATURES: dict[str, tuple[object, list[object]]] = {
     "net_glance": (None, [P, c.POINTER(Glance)]),
     "net_start": (None, [P]),
     "net_run": (U64, [P, U64, U64]),
+    "net_give_up": (U64, [P]),
     "net_wake": (None, [P, U32]),
     "net_open_transfers": (U64, [P]),
     "net_is_quiet": (B, [P]),

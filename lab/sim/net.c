@@ -56,7 +56,7 @@ struct net {
     struct frame *free[FRAME_CLASSES];
     struct pkt_pool pool; /* all switches': one set of warm blocks */
     struct evq_event sampler;
-    ns_t sample_interval;
+    ns_t sample_interval, acted; /* acted: when the last event was that is no mere look */
     struct net_watch watch;
     struct net_sample *samples;
     uint64_t n_samples, most_samples;
@@ -172,7 +172,12 @@ static void node_service(struct node *node, ns_t now)
         evq_schedule(&node->net->queue, &node->wake, wake, WAKES);
 }
 
-static void node_woken(struct evq_event *event, ns_t now) { node_service((struct node *)event, now); }
+static void node_woken(struct evq_event *event, ns_t now)
+{
+    struct node *node = (struct node *)event;
+    node->net->acted = now;
+    node_service(node, now);
+}
 
 static void channel_arrival(struct evq_event *event, ns_t now)
 {
@@ -180,6 +185,7 @@ static void channel_arrival(struct evq_event *event, ns_t now)
     struct net *net = channel->net;
     struct node *to = channel->to;
     struct frame *frame = channel->head;
+    net->acted = now;
     channel->head = frame->next;
     if (channel->head)
         evq_schedule(&net->queue, event, channel->head->arrives, ARRIVALS);
@@ -265,11 +271,22 @@ static struct net_sample look_at(const struct channel *channel, uint32_t number,
     return note;
 }
 
+/* When to look again. Where there was nothing to note nothing changes before the next event, however
+ * long that takes: looks that would find nothing are left out. */
+static ns_t next_look(const struct net *net, ns_t now, bool was_noted)
+{
+    ns_t next = evq_next(&net->queue), interval = net->sample_interval;
+    if (was_noted || next <= now + interval)
+        return now + interval;
+    return now + (next - now + interval - 1) / interval * interval;
+}
+
 static void sample(struct evq_event *event, ns_t now)
 {
     struct net *net = (struct net *)((char *)event - offsetof(struct net, sampler));
     if (net->n_samples + net->n_channels > net->most_samples)
         thin_samples(net);
+    uint64_t before = net->n_samples;
     for (uint32_t i = 0; i < net->n_channels && net->n_samples < net->most_samples; i++) {
         struct channel *channel = net->channels[i];
         struct net_sample note = look_at(channel, i, now), *noted = &channel->noted;
@@ -277,8 +294,9 @@ static void sample(struct evq_event *event, ns_t now)
             continue;
         net->samples[net->n_samples++] = *noted = note;
     }
-    if (net->queue.used) /* else nothing is to come */
-        evq_schedule(&net->queue, event, now + net->sample_interval, EVQ_OBSERVER);
+    if (evq_next(&net->queue) != EVQ_NEVER) /* else nothing is to come */
+        evq_schedule(&net->queue, event, next_look(net, now, net->n_samples != before),
+                     EVQ_OBSERVER);
 }
 
 void net_sample(struct net *net, const struct net_watch *watch, ns_t interval, uint32_t most)
@@ -501,8 +519,18 @@ void net_start(struct net *net)
 
 ns_t net_run(struct net *net, ns_t until, uint64_t most_events)
 {
+    if (net->samples && !net->sampler.slot && net->queue.used) /* something was done from outside */
+        evq_schedule(&net->queue, &net->sampler, net->queue.now + net->sample_interval,
+                     EVQ_OBSERVER);
     if (net->open)
         evq_run(&net->queue, until, most_events);
+    return net->queue.now;
+}
+
+ns_t net_give_up(struct net *net)
+{
+    if (net_is_quiet(net))
+        net->queue.now = net->acted;
     return net->queue.now;
 }
 

@@ -97,6 +97,9 @@ void net_start(struct net *net);
  * more. Returns the time. */
 ns_t net_run(struct net *net, ns_t until, uint64_t most_events);
 
+/* To wait longer is in vain, if the net is quiet: the time is when something last happened. */
+ns_t net_give_up(struct net *net);
+
 /* After something was done to a switch from outside: let it act on it. */
 void net_wake(struct net *net, uint32_t node);
 

@@ -11,6 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from lab import catalogue
+from lab.endpoints import _Course
+from lab.experiment import Experiment
+from lab.quantity import duration
 from lab.report import read_run
 from tests.lab.conftest import CLOSLAB, closlab
 from tests.lab.test_capsule import in_namespace
@@ -199,3 +203,15 @@ def test_a_folder_that_may_not_be_written_is_told_at_once(tmp_path: Path, engine
     done = closlab("run", "incast", "--engine", engine, "--out", str(tmp_path / "file" / "below"))
     assert done.returncode == 1
     assert "Not a directory" in done.stderr
+
+
+def test_a_limit_says_whose_it_is() -> None:
+    """The scenario's is in the fabric's time; ours is how long an emulator may take."""
+    experiment = Experiment.of(catalogue.load("incast", ["limit_ns=2ms"]))
+    course = _Course(experiment, None, {}, 100_000, None)  # type: ignore[arg-type]
+    assert course._limit_reached(1_999_999) is None
+    assert course._limit_reached(2_000_001) == "the limit of 2,000,000 ns was reached"
+    slower = _Course(experiment, None, {}, 1_000_000, None)  # type: ignore[arg-type]
+    told = slower._limit_reached(600_001)
+    assert told is not None and "at most 600 s" in told and duration(600_001) in told
+    assert "limit of" not in told

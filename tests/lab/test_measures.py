@@ -32,6 +32,38 @@ def test_less_is_kept_and_the_figures_are_the_same(tmp_path: Path) -> None:
     assert nothing.result.telemetry is None
 
 
+def test_a_dead_run_ends_when_it_died_whatever_is_kept(tmp_path: Path) -> None:
+    dead = (
+        *("traffic.bytes=200KB", "transport.rto_ns=1ms", "transport.retry_limit=3"),
+        "faults=[{at_ns: 20us, action: down, link: h1-leaf1}]",
+    )
+    runs = [
+        simulate("incast", *dead, measures, out=tmp_path / str(number)).result
+        for number, measures in enumerate(
+            (NOTHING, "measures.series=true", "measures={series_ns: 7us}")
+        )
+    ]
+    assert figures(runs[0]) == figures(runs[1]) == figures(runs[2])
+    # Four time-outs of a millisecond one after the other, and nothing after the last.
+    assert all(run.ended and "will never end" in run.ended for run in runs)
+    assert 4_000_000 < runs[0].duration_ns < 4_200_000
+
+
+def test_where_nothing_happens_nothing_is_looked_for_and_nothing_missed(tmp_path: Path) -> None:
+    """A second of silence between two messages, and notes of both."""
+    rests = (
+        "traffic={kind: flows, messages: 2, rest_ns: 1s, flows: [{src: h1, dst: h3, bytes: 50KB}]}"
+    )
+    run = simulate("incast", rests, out=tmp_path)
+    with (run.out / "timeseries.csv").open() as file:
+        times = [int(row["time_ns"]) for row in csv.DictReader(file)]
+    assert run.result.duration_ns > 10**9
+    assert all(time % 1000 == 0 for time in times)
+    early, late = ([t for t in times if (t > 5 * 10**8) is after] for after in (False, True))
+    assert max(early) < 10**8 and min(late) > 10**9
+    assert abs(len(early) - len(late)) < 0.2 * len(early)
+
+
 def test_a_report_says_what_was_not_measured(tmp_path: Path) -> None:
     whole = simulate("incast", *SMALL, out=tmp_path / "whole").out
     bare = simulate("incast", *SMALL, NOTHING, out=tmp_path / "bare").out

@@ -281,6 +281,26 @@ def test_idle_timeouts(switch: Dataplane) -> None:
     assert state.idle_ns == 2 * SECOND
 
 
+def test_what_is_taken_back_has_its_idle_timeout_back(switch: Dataplane) -> None:
+    """A batch that fails leaves entries as old as it found them: deleted, modified, or both."""
+    entries = [flow_entry(switch, key, key * SECOND) for key in range(1, 5)]
+    switch.write([TableWrite(Verb.INSERT, e) for e in entries])
+    batch = [
+        TableWrite(Verb.DELETE, entries[0]),
+        TableWrite(Verb.MODIFY, flow_entry(switch, 2, 20 * SECOND)),
+        TableWrite(Verb.MODIFY, flow_entry(switch, 3, 30 * SECOND)),
+        TableWrite(Verb.DELETE, entries[2]),
+        TableWrite(Verb.INSERT, entries[3]),  # it is there already
+    ]
+    assert switch.write(batch, all_or_nothing=True)[-1] is not None
+    for key, entry in enumerate(entries, 1):
+        found = switch.entry(entry)
+        assert found is not None and found.entry.idle_timeout_ns == key * SECOND
+    switch.service(int(1.5 * SECOND))
+    told = [e.entry.values for e in switch.drain() if isinstance(e, IdleTimeout)]
+    assert told == [(1,)]
+
+
 def test_packets_in_and_out(switch: Dataplane) -> None:
     frame = H.pack(3, 0, 0, 0, 0, 0, 0)
     switch.packet_out(frame)

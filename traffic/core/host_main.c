@@ -6,8 +6,8 @@
  *   host interface=h1-eth0 dilation=250 timeout=2000000000 delay=1000
  *   endpoint ... / qp ... / send ... / receive ... / compute ... / after ...     see script.h
  *   ready                 open the socket
+ *   link BPS              once it is ready: the link has another rate from now on
  *   start NS              begin when CLOCK_MONOTONIC shows NS; that instant is fabric time 0
- *   link BPS              while it runs: the link has another rate from now on
  *   stop                  report and leave; the end of the input means the same
  *
  * Output:
@@ -324,6 +324,15 @@ static bool take_start(struct host *host, const char *rest)
     return true;
 }
 
+static bool take_link(struct host *host, const char *line)
+{
+    unsigned long long link_bps;
+    if (sscanf(line, "link %llu", &link_bps) != 1 || !link_bps)
+        return refuse(host, "%s", "'link' needs a rate in bits a second");
+    ep_set_link(plan_endpoint(host->script.plan), link_bps);
+    return true;
+}
+
 static bool take_line(struct host *host, char *line)
 {
     if (!strncmp(line, "host ", 5))
@@ -334,6 +343,8 @@ static bool take_line(struct host *host, char *line)
         return get_ready(host);
     if (!strncmp(line, "start ", 6))
         return take_start(host, line + 6);
+    if (!strncmp(line, "link ", 5) && host->socket >= 0)
+        return take_link(host, line);
     return script_line(&host->script, line);
 }
 
@@ -371,16 +382,13 @@ static bool receive_some(struct host *host)
 static bool goes_on(struct host *host)
 {
     char words[256];
-    unsigned long long link_bps;
     ssize_t length = read(STDIN_FILENO, words, sizeof words - 1);
     if (length <= 0)
         return false;
     words[length] = 0;
-    for (char *line = strtok(words, "\n"); line; line = strtok(NULL, "\n")) {
-        if (sscanf(line, "link %llu", &link_bps) != 1 || !link_bps)
+    for (char *line = strtok(words, "\n"); line; line = strtok(NULL, "\n"))
+        if (!take_link(host, line))
             return false;
-        ep_set_link(plan_endpoint(host->script.plan), link_bps);
-    }
     return true;
 }
 

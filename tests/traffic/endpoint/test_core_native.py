@@ -244,6 +244,27 @@ def test_a_peer_that_is_gone_is_reported_and_the_program_ends(program: Path, wir
     assert len(report.unfinished) == 1
 
 
+def test_a_link_that_is_slow_from_the_start(program: Path, wire: Wire) -> None:
+    """What is said between `ready` and `start` holds from the first frame on."""
+    config = EndpointConfig(link_bps=10_000_000_000, **PATIENT)
+    plans = one_way(config, [1_000_000])
+    hosts = [
+        EndpointProcess(program, HostSettings(interface=name, delay_ns=1000), plan, prefix=prefix)
+        for name, plan, prefix in zip(("va", "vb"), plans, map(wire.prefix, (0, 1)), strict=True)
+    ]
+    with hosts[0] as sender, hosts[1] as receiver:
+        for host in hosts:
+            host.wait_ready()
+        sender.set_link(100_000_000)
+        epoch = time.monotonic_ns() + 50_000_000
+        for host in hosts:
+            host.start(epoch)
+        sender.wait_done(20)
+        reports = [host.stop() for host in (sender, receiver)]
+    assert not any(report.unfinished for report in reports)
+    assert last_end(reports[1]) > 1_000_000 * 8 * 10  # ns: a bit every ten
+
+
 def test_a_timeout_ends_a_wait_that_would_not_end(program: Path, wire: Wire) -> None:
     config = EndpointConfig(link_bps=10_000_000_000)
     plan = one_way(config, [100_000])[1]  # receives from nobody
