@@ -22,10 +22,12 @@ from controller.settings import (
     Loss,
     Pfc,
     Policy,
+    Remedy,
     Rule,
     Settings,
     SettingsError,
     Telemetry,
+    Watchdog,
 )
 from controller.tables import plan_of, plans_of
 from controller.wire import to_finsy
@@ -43,6 +45,7 @@ __all__ = [
     "Pfc",
     "Plan",
     "Policy",
+    "Remedy",
     "Report",
     "ReportError",
     "Route",
@@ -54,6 +57,7 @@ __all__ = [
     "Target",
     "Telemetry",
     "Tls",
+    "Watchdog",
     "decode",
     "install",
     "plan_of",

@@ -48,6 +48,29 @@ class Buffer:
     reserved: int = 0  # bytes every lossless queue has to itself
 
 
+class Remedy(Enum):
+    """What becomes of a stuck queue; see p4src/types.p4."""
+
+    DROP = "drop"
+    FORWARD = "forward"
+    ALERT = "alert"
+
+
+@dataclass(frozen=True, slots=True)
+class Watchdog:
+    """When a paused queue counts as stuck, and for how long; the usual values are SONiC's."""
+
+    detect_ns: int = 200_000_000  # paused and not moving for so long
+    restore_ns: int = 200_000_000  # and over when no pause frame came for so long
+    poll_ns: int | None = None  # how often it is looked at; as often as it could be detected
+    remedy: Remedy = Remedy.DROP
+
+    @property
+    def every_ns(self) -> int:
+        """How often it is looked at."""
+        return min(self.detect_ns, self.restore_ns) if self.poll_ns is None else self.poll_ns
+
+
 @dataclass(frozen=True, slots=True)
 class Pfc:
     """Priority flow control."""
@@ -57,7 +80,8 @@ class Pfc:
     xon_gap: int | None = None  # bytes XON lies under XOFF; two frames if not given
     response_ns: int = 0  # that a sender takes to obey
     headroom: int | None = None  # computed if not given
-    watchdog_ns: int = 10_000_000  # 0: no watchdog
+    asymmetric: bool = False  # hosts may pause every class; they are told to pause lossless ones
+    watchdog: Watchdog | None = Watchdog()
 
 
 @dataclass(frozen=True, slots=True)

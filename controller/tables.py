@@ -16,7 +16,6 @@ from controller.entities import (
     CloneSession,
     Entity,
     Match,
-    MulticastGroup,
     Plan,
     TableEntry,
     default,
@@ -29,6 +28,7 @@ from controller.settings import (
     LinkSpec,
     Loss,
     Policy,
+    Remedy,
     Rule,
     Settings,
     SettingsError,
@@ -61,9 +61,9 @@ DROP_REASONS = (
 PRIORITIES = range(8)
 MOST_MEMBERS = 16  # of a group
 SESSION_REPORTS = 1000
-GROUP_ALL_PORTS = 1
 NOBODY = 0  # the tenant of hosts that have none
 _PORT_MASK = 0x1FF
+_REMEDIES = {Remedy.DROP: 1, Remedy.FORWARD: 2, Remedy.ALERT: 3}  # stuck_t in p4src/types.p4
 
 
 _LOAD_AWARE = frozenset({Policy.DLB, Policy.CONGA})
@@ -255,17 +255,6 @@ def pool_of(site: Site) -> int:
     return thresholds.pool(site.settings, headrooms, len(headrooms))
 
 
-def _refresh(site: Site, port: int) -> int:
-    """When a pause is sent again, where packets come and go: at a quarter of what it lasts."""
-    quarter = site.ticks(thresholds.pause_ns(site.link(port), site.settings.pfc.quanta) / 4)
-    return min(quarter, 0xFFFFFFFF)  # sooner than need be on links of a few Mb/s
-
-
-def _fresh_for(site: Site) -> int:
-    """How soon a pause is relayed again: see p4src/pause.p4 for why half a link's delay."""
-    return site.ticks(max(100, min(site.link(port).delay_ns for port in site.ports)) / 2)
-
-
 def _buffer(site: Site) -> Iterator[Entity]:
     settings = site.settings
     pool = pool_of(site)
@@ -287,7 +276,6 @@ def _buffer(site: Site) -> Iterator[Entity]:
                     queue_reserved=settings.buffer.reserved,
                     queue_headroom=headroom_of(site, port),
                     xon_below_xoff=2 * settings.max_frame if gap is None else gap,
-                    pause_refresh=_refresh(site, port),
                 )
             else:
                 yield entry("buffer_profiles", match, "lossy", **common, queue_reserved=0)
@@ -298,11 +286,14 @@ def _buffer(site: Site) -> Iterator[Entity]:
 
 def _pause(site: Site) -> Iterator[Entity]:
     pfc = site.settings.pfc
-    yield MulticastGroup(GROUP_ALL_PORTS, tuple(site.ports))
     for port in site.ports:
         yield CloneSession(session_of(port), port, site.settings.control_queue)
-        if not site.lossless:
-            continue
+    if not site.lossless:
+        return
+    lossless = sum(1 << priority for priority in site.lossless)
+    watchdog = pfc.watchdog
+    for port in site.ports:
+        obeys_all = pfc.asymmetric and port in site.host_ports
         yield entry(
             "pause_links",
             {"standard_metadata.ingress_port": port},
@@ -310,8 +301,9 @@ def _pause(site: Site) -> Iterator[Entity]:
             pause_quantum=math.ceil(
                 thresholds.pause_ns(site.link(port), 1) * 65536 / site.settings.tick_ns
             ),
-            classes=sum(1 << priority for priority in site.lossless),
-            storm_after=site.ticks(pfc.watchdog_ns),
+            classes=0xFF if obeys_all else lossless,
+            watched_classes=lossless if watchdog else 0,
+            every=site.ticks(watchdog.every_ns) if watchdog else 0,
         )
         yield entry(
             "pause_senders",
@@ -319,8 +311,19 @@ def _pause(site: Site) -> Iterator[Entity]:
             "sender",
             mac=_mac(site.fabric.mac(site.switch)),
             pause_quanta=pfc.quanta,
-            fresh_for=_fresh_for(site),
+            renew=site.ticks(thresholds.renewal_ns(site.link(port), pfc.quanta)),
         )
+    if watchdog:
+        yield default(
+            "watchdogs",
+            "judge",
+            every=site.ticks(watchdog.every_ns),
+            detect=site.ticks(watchdog.detect_ns),
+            restore=site.ticks(watchdog.restore_ns),
+            remedy=_REMEDIES[watchdog.remedy],
+        )
+    else:
+        yield default("watchdogs", "NoAction")
 
 
 # --- mark.p4, load.p4 ----------------------------------------------------------------------------

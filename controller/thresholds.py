@@ -39,6 +39,11 @@ def pause_ns(link: LinkSpec, quanta: int) -> float:
     return quanta * QUANTUM_BITS * _NS / link.rate_bps
 
 
+def renewal_ns(link: LinkSpec, quanta: int) -> float:
+    """When a pause is sent again: when half of what it grants is over."""
+    return pause_ns(link, quanta) / 2
+
+
 def pool(settings: Settings, headrooms: list[int], queues: int) -> int:
     """What of a switch's memory is left for all to share."""
     set_aside = sum(headrooms) + queues * settings.buffer.reserved

@@ -53,19 +53,27 @@ async def _counts(switch: fy.Switch, ports: tuple[int, ...], has_registers: bool
     ]
     reasons = [fy.P4CounterEntry("dropped", index=at) for at in range(len(DROP_REASONS))]
     pauses = [
-        fy.P4RegisterEntry(PAUSE_TOTAL, index=queue_index(port, LOSSLESS_PRIORITY))
-        for port in ports
+        fy.P4RegisterEntry(name, index=index)
+        for name, index in (
+            *((name, _data_queue(port)) for name in (PAUSE_TOTAL, QUEUE_GATE) for port in ports),
+            (CLOCK, 0),
+        )
         if has_registers
     ]
     counters: dict[tuple[str, int], Traffic] = {}
-    registers: dict[int, int] = {}
+    registers: dict[tuple[str, int], int] = {}
     # finsy declares the overloads of read() as coroutines; what it returns is a generator.
     async for cell in switch.read([*by_port, *by_queue, *reasons, *pauses]):  # type: ignore[attr-defined]
         if isinstance(cell, fy.P4CounterEntry):
             key = (cell.counter_id.split(".")[-1], cell.index or 0)
             counters[key] = Traffic(cell.packet_count, cell.byte_count)
         else:
-            registers[cell.index or 0] = int(cell.data)
+            registers[cell.register_id.split(".")[-1], cell.index or 0] = int(cell.data)
+
+    def paused_ns(port: int) -> int:
+        queue = _data_queue(port)
+        granted, until = registers[PAUSE_TOTAL, queue], registers[QUEUE_GATE, queue]
+        return waited_ns(granted, until, registers[CLOCK, 0])
 
     def packets(name: str, port: int, priorities: Iterable[int] = PRIORITIES) -> int:
         return sum(counters[name, queue_index(port, priority)].packets for priority in priorities)
@@ -79,7 +87,7 @@ async def _counts(switch: fy.Switch, ports: tuple[int, ...], has_registers: bool
                 xoff_sent=packets("xoff_sent", port),
                 xon_sent=packets("xon_sent", port),
                 stray_xoff_sent=packets("xoff_sent", port, STRAY_PRIORITIES),
-                paused_ns=registers.get(queue_index(port, LOSSLESS_PRIORITY), 0),
+                paused_ns=paused_ns(port) if has_registers else 0,
                 storms=packets("pause_storms", port),
             )
             for port in ports
@@ -92,7 +100,16 @@ async def _counts(switch: fy.Switch, ports: tuple[int, ...], has_registers: bool
     )
 
 
-PAUSE_TOTAL = "pause_total"
+def waited_ns(granted: int, until: int, now: int) -> int:
+    """How long a queue stood still: what of a pause is to come has not been waited for."""
+    return granted - max(0, until - now)
+
+
+def _data_queue(port: int) -> int:
+    return queue_index(port, LOSSLESS_PRIORITY)
+
+
+PAUSE_TOTAL, QUEUE_GATE, CLOCK = "pause_total", "queue_gate", "clock"
 STRAY_PRIORITIES = [priority for priority in PRIORITIES if priority != LOSSLESS_PRIORITY]
 _BY_PORT = ("received", "sent", "marked")
 _BY_QUEUE = ("xoff_sent", "xon_sent", "pause_storms")

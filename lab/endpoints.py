@@ -12,8 +12,8 @@ from lab.emulation import Emulation
 from lab.errors import RunError
 from lab.experiment import Experiment
 from lab.faults import Agenda, Pace, Replan, Turn
-from lab.losses import lost_frames
-from lab.outcome import HOST_PAUSED_NS, INTERRUPTION, Fidelity, Glance, Outcome, SwitchCounts
+from lab.losses import lost_frames, overrun
+from lab.outcome import HOST_PAUSED_NS, INTERRUPTION, Fidelity, Glance, Outcome
 from lab.quantity import duration
 from lab.show import Stage, Stages
 from lab.watch import longest_queues
@@ -74,7 +74,7 @@ def run(
         dilation=dilation,
         max_queue_bytes=longest_queues(notes),
         notes=notes,
-        fidelity=_fidelity(experiment, late_ns, lost, _overrun(experiment, switches), dilation),
+        fidelity=_fidelity(experiment, late_ns, lost, overrun(experiment, switches), dilation),
         ended=ended,
     )
 
@@ -223,13 +223,6 @@ def _timeline(experiment: Experiment, reports: dict[Node, EndpointReport]) -> Ti
             if transfer.kind is not TransferKind.SEND and is_done and transfer.end_ns is not None:
                 ends[number] = transfer.end_ns
     return Timeline.gather(len(experiment.schedule), starts, ends)
-
-
-def _overrun(experiment: Experiment, switches: Mapping[Node, SwitchCounts]) -> int:
-    """Packets that came later than the headroom computed for them allows."""
-    if experiment.scenario.pfc.headroom is not None:
-        return 0  # whoever sets the headroom may want to see it overrun
-    return sum(counts.dropped.get("headroom_full", 0) for counts in switches.values())
 
 
 def _fidelity(

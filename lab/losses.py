@@ -1,13 +1,15 @@
-"""Frames that were lost where nothing counts: between a process that sent and one that receives.
+"""Losses that should not be: they make a run one not to be believed.
 
-A machine that gives processes their turn too late lets their sockets overflow. What left one end of
-a cable and did not arrive at the other says so.
+Frames lost where nothing counts, between a process that sent and one that receives: a machine that
+gives processes their turn too late lets their sockets overflow. What left one end of a cable and
+did not arrive at the other says so. And lossless packets that found no headroom.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from lab.experiment import Experiment
 from lab.outcome import SwitchCounts
 from topologies import Fabric, Node, NodeKind
 
@@ -34,6 +36,13 @@ def lost_frames(
 
     losses = {f"{src[0]}>{dst[0]}": sent(*src) - received(*dst) for src, dst in _directions(fabric)}
     return {name: frames for name, frames in losses.items() if frames > 0}
+
+
+def overrun(experiment: Experiment, switches: Mapping[Node, SwitchCounts]) -> int:
+    """Lossless packets that came after the headroom computed for them was full."""
+    if experiment.scenario.pfc.headroom is not None:
+        return 0  # whoever sets the headroom may want to see it overrun
+    return sum(counts.dropped.get("headroom_full", 0) for counts in switches.values())
 
 
 def _directions(fabric: Fabric) -> Iterator[tuple[Ends, Ends]]:

@@ -19,7 +19,7 @@ from pydantic import (
     model_validator,
 )
 
-from controller import Policy
+from controller import Policy, Remedy
 from lab.errors import ScenarioError
 from lab.keys import Key, Kinds, keys_of, nearest, nearest_key
 from lab.traffic import KINDS, AllPairs, read_traffic
@@ -140,8 +140,16 @@ class PfcSettings(_Section):
     """How far a queue must sink below XOFF to resume; without it two frames."""
     response_ns: DurationNs = Field(default=4000, ge=0, le=10**9)
     """How long senders may take to obey; headroom allows for it."""
-    watchdog_ns: DurationNs = Field(default=10_000_000, ge=0, le=10**12)
-    """A queue paused without a break for longer is let go and its packets dropped; 0: never."""
+    asymmetric: bool = False
+    """Whether hosts may pause every class, though only lossless ones are ever paused for them."""
+    watchdog_ns: DurationNs = Field(default=200_000_000, ge=0, le=10**12)
+    """A paused queue from which nothing leaves for so long is stuck (SONiC: 200 ms); 0: never."""
+    watchdog_restore_ns: DurationNs | None = Field(default=None, ge=1, le=10**12)
+    """It is stuck until no pause frame came for so long; without it as long as watchdog_ns."""
+    watchdog_poll_ns: DurationNs | None = Field(default=None, ge=1, le=10**12)
+    """How often queues are looked at; without it as often as one may be found stuck or free."""
+    watchdog_action: Remedy = Remedy.DROP
+    """What becomes of what is in a stuck queue: drop, forward (deaf to pauses), or alert only."""
 
 
 class EcnSettings(_Section):

@@ -5,9 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from controller import Buffer, Ecn, LinkSpec, LoadBalancing, Loss, Pfc, Settings, Telemetry
+from controller import (
+    Buffer,
+    Ecn,
+    LinkSpec,
+    LoadBalancing,
+    Loss,
+    Pfc,
+    Settings,
+    Telemetry,
+    Watchdog,
+)
 from controller.settings import LOSSLESS_PRIORITY
-from lab.scenario import Scenario
+from lab.scenario import PfcSettings, Scenario
 from lab.telemetry import REPORT_PORT
 from topologies import Fabric
 from traffic.endpoint import EndpointConfig
@@ -43,7 +53,8 @@ def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0
             xon_gap=pfc.xon_gap,
             headroom=pfc.headroom,
             response_ns=pfc.response_ns,
-            watchdog_ns=pfc.watchdog_ns,
+            asymmetric=pfc.asymmetric,
+            watchdog=_watchdog(pfc),
         ),
         ecn=Ecn(**scenario.ecn.model_dump()),
         lb=LoadBalancing(policy=scenario.lb.policy, flowlet_gap_ns=scenario.lb.flowlet_gap_ns),
@@ -55,6 +66,18 @@ def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0
             for host in hosts
         },
         tick_ns=tick_ns,
+    )
+
+
+def _watchdog(pfc: PfcSettings) -> Watchdog | None:
+    """When a queue is stuck."""
+    if not pfc.watchdog_ns:
+        return None
+    return Watchdog(
+        detect_ns=pfc.watchdog_ns,
+        restore_ns=pfc.watchdog_restore_ns or pfc.watchdog_ns,
+        poll_ns=pfc.watchdog_poll_ns,
+        remedy=pfc.watchdog_action,
     )
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from controller.settings import LOSSLESS_PRIORITY
 from controller.tables import DROP_REASONS, PRIORITIES, queue_index
-from lab.counts import STRAY_PRIORITIES
+from lab.counts import PAUSE_TOTAL, QUEUE_GATE, STRAY_PRIORITIES, waited_ns
 from lab.outcome import Glance, Note, PortCounts, SwitchCounts, Traffic
 from topologies import Fabric, Node, NodeKind
 
@@ -37,7 +37,7 @@ def cells_of(fabric: Fabric, switch: Node) -> dict[str, Any]:
             "xon_sent": queues,
             "pause_storms": queues,
         },
-        "registers": {"pause_total": queues, "queue_gate": queues},
+        "registers": {PAUSE_TOTAL: queues, QUEUE_GATE: queues},
     }
 
 
@@ -176,14 +176,13 @@ def _paused_ns(line: dict[str, Any], port: str) -> int:
     """How long a port's data stood still; what of a pause is to come has not been waited for."""
     queue = str(queue_index(int(port), LOSSLESS_PRIORITY))
     registers = line["registers"]
-    to_come: int = max(0, registers["queue_gate"].get(queue, 0) - line["now_ns"])
-    granted: int = registers["pause_total"].get(queue, 0)
-    return max(0, granted - to_come)
+    granted, until = (registers[name].get(queue, 0) for name in (PAUSE_TOTAL, QUEUE_GATE))
+    return waited_ns(granted, until, line["now_ns"])
 
 
 def _is_held(line: dict[str, Any], port: str) -> bool:
     queue = str(queue_index(int(port), LOSSLESS_PRIORITY))
-    return bool(line["registers"]["queue_gate"].get(queue, 0) > line["now_ns"])
+    return bool(line["registers"][QUEUE_GATE].get(queue, 0) > line["now_ns"])
 
 
 def longest_queues(notes: Iterable[Note]) -> dict[str, int]:

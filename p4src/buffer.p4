@@ -46,14 +46,13 @@ control buffer_admit(inout metadata_t meta, inout standard_metadata_t standard_m
     }
 
     action lossless(bytes_t pool_size, bytes_t queue_reserved, bit<4> queue_alpha,
-                    bytes_t queue_headroom, bytes_t xon_below_xoff, bit<32> pause_refresh) {
+                    bytes_t queue_headroom, bytes_t xon_below_xoff) {
         pool = pool_size;
         reserved = queue_reserved;
         alpha = queue_alpha;
         headroom = queue_headroom;
         hysteresis = xon_below_xoff;
         meta.lossless = true;
-        meta.claim.pause_refresh = pause_refresh;
     }
 
     table buffer_profiles {

@@ -41,6 +41,7 @@ control fabric_ingress(inout headers_t hdr, inout metadata_t meta,
     telemetry_order() telemetry_orders;
     buffer_admit() admission;
     pause_request() pause_requests;
+    pause_ring() pause_timers;
     report_drop() drop_reports;
     account_dropped() drops;
 #ifdef PARKING
@@ -51,6 +52,12 @@ control fabric_ingress(inout headers_t hdr, inout metadata_t meta,
 #ifdef PARKING
         if (meta.parked) {
             parking.apply(meta, standard_metadata);
+            pause_timers.apply(hdr, meta, standard_metadata);
+            exit;
+        }
+#else
+        if (hdr.timer.isValid()) {
+            pause_timers.apply(hdr, meta, standard_metadata);
             exit;
         }
 #endif
@@ -168,8 +175,10 @@ control fabric_egress(inout headers_t hdr, inout metadata_t meta,
         } else if (meta.copy_purpose == copy_t.INT_REPORT ||
                    meta.copy_purpose == copy_t.DROP_REPORT) {
             reports.apply(hdr, meta, standard_metadata);
-        } else {
+        } else if (meta.copy_purpose == copy_t.PAUSE) {
             pause_frames.apply(hdr, meta, standard_metadata);
+        } else {
+            mark_to_drop(standard_metadata);
         }
     }
 }

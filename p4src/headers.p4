@@ -139,7 +139,13 @@ header report_drop_t {
     bit<16> reserved;
 }
 
+// What a switch makes when a timer rings (timers.p4).
+header timer_t {
+    bit<32> cell;
+}
+
 struct headers_t {
+    timer_t       timer;               // never leaves the switch
     ethernet_t    outer_ethernet;      // of a report
     ipv4_t        outer_ipv4;
     udp_t         outer_udp;
@@ -176,7 +182,6 @@ struct claim_t {
     port_t  in_port;
     bool    congested;           // it went into headroom, or would have
     bytes_t resume_at;           // if a pause begins now, it ends when the queue holds no more
-    bit<32> pause_refresh;       // ticks
 }
 
 // What a source is to ask of the hops; `wanted` only if this switch is the source.

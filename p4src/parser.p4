@@ -1,6 +1,6 @@
 // Parse: Ethernet, IPv4 without options, UDP, telemetry. What else follows travels as payload.
 //
-// Reads:  the frame.
+// Reads:  the frame, and whether the switch made it itself.
 // Writes: hdr, meta.src_port, meta.dst_port; a frame too short for its headers, or an IPv4 header
 //         with options or of another version, leaves a parser error, which fabric.p4 turns into a
 //         counted drop.
@@ -9,12 +9,25 @@
 #define PARSER_P4
 
 #include "headers.p4"
+#include "timers.p4"
 
 error { NotVersion4, Ipv4WithOptions }
 
 parser fabric_parser(packet_in packet, out headers_t hdr, inout metadata_t meta,
                      inout standard_metadata_t standard_metadata) {
     state start {
+        transition select(standard_metadata.instance_type) {
+            PACKET_TIMER: parse_timer;
+            default: parse_ethernet;
+        }
+    }
+
+    state parse_timer {
+        packet.extract(hdr.timer);
+        transition accept;
+    }
+
+    state parse_ethernet {
         packet.extract(hdr.ethernet);
         transition select(hdr.ethernet.ether_type) {
             ETHERTYPE_IPV4: parse_ipv4;

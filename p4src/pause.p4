@@ -1,25 +1,22 @@
 // Pause: 802.1Qbb priority flow control, both ways.
 //
 // Sending.   A lossless packet that had to go into headroom (buffer.p4) asks for a pause frame
-//            (XOFF) to where it came from. While the pause is wanted it is sent again before it
-//            runs out; when the ingress queue has drained below its mark, XON ends it. Frames are
-//            clones rewritten on their way out: from ingress for XOFF, from egress for XON and for
-//            XOFF renewed by a departure.
-//            Where nothing departs, because our own egress is paused too, the pause frames
-//            arriving for that egress keep ours alive: each goes round all ports, and leaves as a
-//            pause frame by those that we have paused, so that no pause of ours runs out before
-//            the one it depends on. (Relaying only what is nearly due would not do: one that just
-//            missed it waits for the next frame, every hop of a chain later than the one before.)
-//            In a cycle of paused switches the frames go round for as long as it lasts. A frame
-//            that follows another by less than half a link's delay is swallowed, which bounds how
-//            many there are; it cannot be all of them, since one goes round in more than that.
+//            (XOFF) to where it came from. A timer for every paused ingress queue sends it again
+//            when half of what it grants at its own link's speed is over, whether anything moves or
+//            not, so that no pause runs out that is still wanted. When the ingress queue has drained
+//            below its mark, XON ends it. The frames are clones rewritten on their way out: from
+//            ingress for XOFF, from egress for XON; or what a timer made.
 // Obeying.   A pause frame received holds the queues (its port, its classes) until a deadline, by
 //            writing the register `queue_gate`, which the traffic manager obeys.
-// Watchdog.  A queue held without a break for longer than the limit is stuck in a storm: it is let
-//            go, and what comes out of it is dropped until the pause frames stop.
+// Watchdog.  From the first pause frame on, a queue is looked at from time to time. If it holds
+//            packets, none of which has left since the last look, and is told to pause all the same,
+//            for as long as `detect` allows, it is stuck: a storm, or a circle of queues. It is then
+//            dropped, forwarded or only counted (stuck_t), until no pause frame has come for it for
+//            as long as `restore` says. A queue that moves is congested, not stuck.
 //
-// Reads:  hdr.pfc, meta.claim, meta.in_used, meta.in_headroom.
-// Writes: queue_gate and the registers below, meta.copy_*, meta.drop_reason, standard_metadata.
+// Reads:  hdr.pfc, hdr.timer, meta.claim, meta.in_used, meta.in_headroom, buffer_*.
+// Writes: queue_gate, timers and the registers below, meta.copy_*, meta.drop_reason,
+//         standard_metadata.
 // Stops:  holding a queue is the traffic manager's doing (switch/rt/tm.c).
 
 #ifndef PAUSE_P4
@@ -28,16 +25,23 @@
 #include "headers.p4"
 #include "sizes.p4"
 #include "buffer.p4"
+#include "timers.p4"
 
 @queue_gate
 register<tick_t>(QUEUES)  queue_gate;         // by egress queue: until when it stands still
-register<tick_t>(QUEUES)  pause_began;        // by egress queue: since when
-register<tick_t>(QUEUES)  pause_storm_until;  // by egress queue: until when it counts as stuck
-register<tick_t>(QUEUES)  pause_total;        // by egress queue: how long it stood still in all
+register<tick_t>(QUEUES)  pause_total;        // by egress queue: how long it stood, and will stand
+register<tick_t>(QUEUES)  pause_heard;        // by egress queue: when the last XOFF came
+register<tick_t>(QUEUES)  pause_moved;        // by egress queue: when the last packet left
+register<tick_t>(QUEUES)  pause_stuck_since;  // by egress queue: since when none has, though told
+register<stuck_t>(QUEUES) pause_stuck;        // by egress queue: what the watchdog made of it
 
-register<tick_t>(QUEUES)  pause_sent;         // by ingress queue: one tick after XOFF left; 0: none
+register<bit<1>>(QUEUES)  pause_asked;        // by ingress queue: 1 while its sender is to pause
 register<bytes_t>(QUEUES) pause_resume_at;    // by ingress queue: XON when it holds no more
-register<bit<32>>(1)      pauses_standing;    // how many ingress queues have paused their sender
+
+// For readers, who have to take from pause_total what is still to come until queue_gate. The switch
+// itself keeps it; on BMv2 it is when the last pause frame came.
+@clock
+register<tick_t>(1)       clock;
 
 counter(QUEUES, CounterType.packets) xoff_received;    // by port and priority, all of these
 counter(QUEUES, CounterType.packets) xon_received;
@@ -53,103 +57,96 @@ counter(QUEUES, CounterType.packets) pause_storms;
 control pause_obey(inout headers_t hdr, inout metadata_t meta,
                    inout standard_metadata_t standard_metadata) {
     bit<48> quantum;          // 512 bit times, in 1/65536 ticks
-    bit<8>  lossless_classes;
-    tick_t  storm_limit;
+    bit<8>  obeyed;
+    bit<8>  watched;
+    tick_t  watch_every;
     tick_t  now = standard_metadata.ingress_global_timestamp;
     bit<32> queue;
-    bool    storm_begins;
 
-    action link(bit<48> pause_quantum, bit<8> classes, tick_t storm_after) {
+    // Two bitmaps of classes: which are held when told so, and which of them have a watchdog.
+    action link(bit<48> pause_quantum, bit<8> classes, bit<8> watched_classes, tick_t every) {
         quantum = pause_quantum;
-        lossless_classes = classes;
-        storm_limit = storm_after;
+        obeyed = classes;
+        watched = watched_classes;
+        watch_every = every;
     }
 
     table pause_links {
         key = { standard_metadata.ingress_port : exact; }
         actions = { link; }
-        default_action = link(0, 0, 0);
+        default_action = link(0, 0, 0, 0);
         size = PORTS;
     }
 
     action hold(priority_t priority, bit<16> timer) {
         queue = QUEUE_INDEX(standard_metadata.ingress_port, priority);
         tick_t held_until;
-        tick_t began;
-        tick_t storm_until;
         tick_t total;
+        tick_t heard;
+        stuck_t stuck;
         queue_gate.read(held_until, queue);
-        pause_began.read(began, queue);
-        pause_storm_until.read(storm_until, queue);
         pause_total.read(total, queue);
-
-        tick_t lasting = (tick_t)(((bit<64>)timer * (bit<64>)quantum) >> 16);
-        bool stormed = now < storm_until;
-        bool goes_on = timer != 0 && (now < held_until || stormed);
-        began = goes_on ? began : now;
-        bool storms = goes_on && storm_limit != 0 && now - began > storm_limit;
-        storm_begins = storms && !stormed;
-        lasting = timer == 0 ? 0 : lasting;
-
-        pause_began.write(queue, began);
-        // Let go now: what waited in vain must not count as having been free to go all along.
-        queue_gate.write(queue, storms ? now : now + lasting);
-        pause_storm_until.write(queue, storms ? now + lasting : 0);
+        pause_heard.read(heard, queue);
+        pause_stuck.read(stuck, queue);
+        bool goes_on = stuck == stuck_t.DROP || stuck == stuck_t.FORWARD;
+        tick_t until = goes_on ? held_until
+                               : now + (tick_t)(((bit<64>)timer * (bit<64>)quantum) >> 16);
+        queue_gate.write(queue, until);
         // What was counted before it came to pass is taken back.
-        pause_total.write(queue, total - (held_until |-| now) + (storms ? 0 : lasting));
+        pause_total.write(queue, total - (held_until |-| now) + (until |-| now));
+        pause_heard.write(queue, timer == 0 ? heard : now);
+        clock.write(0, now);
+    }
+
+    // The watchdog's first look, if none is due already.
+    action arm() {
+        tick_t look_at;
+        tick_t since;
+        timers.read(look_at, TIMER_WATCH(queue));
+        pause_stuck_since.read(since, queue);
+        pause_stuck_since.write(queue, look_at == 0 ? now : since);
+        look_at = look_at == 0 ? now + watch_every : look_at;
+        SET_TIMER(TIMER_WATCH(queue), look_at)
     }
 
     #define OBEY(class, timer)                         \
-        if (classes[class:class] == 1) {               \
+        if (obeyed[class:class] == 1) {                \
             hold(class, hdr.pfc.timer);                \
             if (hdr.pfc.timer == 0) {                  \
                 xon_received.count(queue);             \
             } else {                                   \
                 xoff_received.count(queue);            \
-            }                                          \
-            if (storm_begins) {                        \
-                pause_storms.count(queue);             \
+                if (watched[class:class] == 1) {       \
+                    arm();                             \
+                }                                      \
             }                                          \
         }
 
     apply {
         pause_links.apply();
-        bit<8> classes = hdr.pfc.classes & lossless_classes;
+        obeyed = obeyed & hdr.pfc.classes;
         EACH_CLASS(OBEY)
-        bit<32> standing;
-        pauses_standing.read(standing, 0);
-        if (standing != 0) {
-            standard_metadata.mcast_grp = GROUP_ALL_PORTS;
-            standard_metadata.priority = PRIORITY_CONTROL;
-        } else {
-            mark_to_drop(standard_metadata);
-        }
+        mark_to_drop(standard_metadata);
     }
 }
 
 // --- ingress: ask for a pause --------------------------------------------------------------------
 
 control pause_request(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
-    bool due;
+    bit<1> asked;
 
-    action consider() {
+    action ask() {
         bit<32> queue = QUEUE_INDEX(standard_metadata.ingress_port, meta.priority);
-        tick_t now = standard_metadata.ingress_global_timestamp;
-        tick_t sent;
         bytes_t resume_at;
-        bit<32> standing;
-        pause_sent.read(sent, queue);
+        pause_asked.read(asked, queue);
         pause_resume_at.read(resume_at, queue);
-        pauses_standing.read(standing, 0);
-        due = sent == 0 || now >= sent + (tick_t)meta.claim.pause_refresh;
-        pause_resume_at.write(queue, sent == 0 ? meta.claim.resume_at : resume_at);
-        pause_sent.write(queue, due ? now + 1 : sent);
-        pauses_standing.write(0, sent == 0 ? standing + 1 : standing);
+        pause_resume_at.write(queue, asked == 0 ? meta.claim.resume_at : resume_at);
+        pause_asked.write(queue, 1);
     }
 
     apply {
-        consider();
-        if (due) {
+        ask();
+        if (asked == 0) {
             meta.copy_purpose = copy_t.PAUSE;
             meta.copy_pause = true;
             meta.copy_session = SESSION_OF(standard_metadata.ingress_port);
@@ -157,44 +154,177 @@ control pause_request(inout metadata_t meta, inout standard_metadata_t standard_
     }
 }
 
-// --- egress: resume, or renew, when a packet leaves; drop what a storm let go --------------------
+// --- ingress: a timer rang ----------------------------------------------------------------------
 
-control pause_review(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
-    tick_t now = standard_metadata.egress_global_timestamp;
-    bool resumes;
-    bool renews;
-    bool stuck;
+control pause_ring(in headers_t hdr, inout metadata_t meta,
+                   inout standard_metadata_t standard_metadata) {
+    tick_t  now = standard_metadata.ingress_global_timestamp;
+    bit<32> in_queue;
+    bit<32> out_queue;
+    bit<1>  asked;
+    bool    storms;
 
-    action consider() {
-        bit<32> queue = QUEUE_INDEX(meta.claim.in_port, meta.priority);
-        tick_t sent;
-        bytes_t resume_at;
-        bit<32> standing;
-        pause_sent.read(sent, queue);
-        pause_resume_at.read(resume_at, queue);
-        pauses_standing.read(standing, 0);
-        resumes = sent != 0 && meta.in_headroom == 0 && meta.in_used <= resume_at;
-        renews = sent != 0 && !resumes && now >= sent + (tick_t)meta.claim.pause_refresh;
-        pause_sent.write(queue, resumes ? 0 : (renews ? now + 1 : sent));
-        pauses_standing.write(0, resumes ? standing - 1 : standing);
+    // A sender that is still to pause; if nothing is left that could ever resume it, this does.
+    action renew() {
+        bytes_t in_used;
+        bytes_t in_headroom;
+        pause_asked.read(asked, in_queue);
+        buffer_in_used.read(in_used, in_queue);
+        buffer_in_headroom.read(in_headroom, in_queue);
+        bool holds = in_used + in_headroom != 0;
+        pause_asked.write(in_queue, holds ? asked : 0);
+        meta.copy_pause = holds;
     }
 
-    action look_for_storm() {
-        tick_t storm_until;
-        pause_storm_until.read(storm_until,
-                               QUEUE_INDEX(standard_metadata.egress_port, meta.priority));
-        stuck = now < storm_until;
+    action judge(tick_t every, tick_t detect, tick_t restore, stuck_t remedy) {
+        tick_t held_until;
+        tick_t total;
+        tick_t heard;
+        tick_t moved;
+        tick_t since;
+        stuck_t stuck;
+        bytes_t waiting;
+        queue_gate.read(held_until, out_queue);
+        pause_total.read(total, out_queue);
+        pause_heard.read(heard, out_queue);
+        pause_moved.read(moved, out_queue);
+        pause_stuck_since.read(since, out_queue);
+        pause_stuck.read(stuck, out_queue);
+        buffer_out_used.read(waiting, out_queue);
+
+        tick_t looked = now |-| every;
+        bool told = heard >= looked || now < held_until;
+        bool stands = told && waiting != 0 && moved <= looked;
+        since = stands ? since : now;
+        storms = stuck == stuck_t.NO && stands && now - since >= detect;
+        bool is_over = stuck != stuck_t.NO && now - heard >= restore;
+        stuck = storms ? remedy : (is_over ? stuck_t.NO : stuck);
+        bool lets_go = storms && remedy != stuck_t.ALERT;
+        tick_t next = told || stuck != stuck_t.NO ? now + every : 0;
+
+        pause_stuck_since.write(out_queue, since);
+        pause_stuck.write(out_queue, stuck);
+        queue_gate.write(out_queue, lets_go ? now : held_until);
+        pause_total.write(out_queue, lets_go ? total - (held_until |-| now) : total);
+        SET_TIMER(TIMER_WATCH(out_queue), next)
+    }
+
+    table watchdogs {
+        actions = { judge; NoAction; }
+        default_action = NoAction();
+    }
+
+#ifdef PARKING
+    bool renews;
+    bool looks;
+
+    // A parked packet has to ask what time it is: nothing else will.
+    action look_at_clock() {
+        in_queue = QUEUE_INDEX(meta.claim.in_port, meta.priority);
+        out_queue = QUEUE_INDEX(meta.out_port, meta.priority);
+        now = meta.asked;
+        tick_t renew_at;
+        tick_t look_at;
+        timers.read(renew_at, TIMER_RENEW(in_queue));
+        timers.read(look_at, TIMER_WATCH(out_queue));
+        renews = renew_at != 0 && now >= renew_at;
+        looks = look_at != 0 && now >= look_at;
+        timers.write(TIMER_RENEW(in_queue), renews ? 0 : renew_at);
+        timers.write(TIMER_WATCH(out_queue), looks ? 0 : look_at);
     }
 
     apply {
+        look_at_clock();
+        if (looks) {
+            watchdogs.apply();
+            if (storms) {
+                pause_storms.count(out_queue);
+            }
+        }
+        if (renews) {
+            renew();
+            if (asked == 1) {
+                meta.copy_purpose = copy_t.PAUSE;
+                meta.copy_priority = meta.priority;
+                clone_preserving_field_list(CloneType.I2E, SESSION_OF(meta.claim.in_port),
+                                            COPY_FIELDS);
+            }
+        }
+    }
+#else
+    apply {
+        mark_to_drop(standard_metadata);
+        if (hdr.timer.cell < QUEUES) {
+            in_queue = hdr.timer.cell;
+            renew();
+            if (asked == 1) {
+                meta.copy_purpose = copy_t.PAUSE;
+                meta.copy_priority = (priority_t)in_queue;
+                standard_metadata.egress_spec = (port_t)(in_queue >> 3);
+                standard_metadata.priority = PRIORITY_CONTROL;
+            }
+        } else {
+            out_queue = hdr.timer.cell - QUEUES;
+            storms = false;
+            watchdogs.apply();
+            if (storms) {
+                pause_storms.count(out_queue);
+            }
+        }
+    }
+#endif
+}
+
+// --- egress: resume when a packet leaves; drop what is stuck --------------------------------------
+
+control pause_review(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    bool resumes;
+    stuck_t stuck;
+
+    action consider() {
+        bit<32> queue = QUEUE_INDEX(meta.claim.in_port, meta.priority);
+        bit<1> asked;
+        bytes_t resume_at;
+        pause_asked.read(asked, queue);
+        pause_resume_at.read(resume_at, queue);
+        resumes = asked == 1 && meta.in_headroom == 0 && meta.in_used <= resume_at;
+        pause_asked.write(queue, resumes ? 0 : asked);
+    }
+
+    action leave() {
+        bit<32> queue = QUEUE_INDEX(standard_metadata.egress_port, meta.priority);
+        pause_moved.write(queue, standard_metadata.egress_global_timestamp);
+        pause_stuck.read(stuck, queue);
+    }
+
+#ifdef PARKING
+    bool renews;
+
+    // Where packets leave they look at the clock; where none does, parked ones do (pause_ring).
+    action look_at_clock() {
+        bit<32> cell = TIMER_RENEW(QUEUE_INDEX(meta.claim.in_port, meta.priority));
+        tick_t renew_at;
+        timers.read(renew_at, cell);
+        renews = !resumes && renew_at != 0 &&
+            standard_metadata.egress_global_timestamp >= renew_at;
+        timers.write(cell, renews ? 0 : renew_at);
+    }
+#endif
+
+    apply {
         consider();
-        if (resumes || renews) {
+        meta.copy_pause = false;
+#ifdef PARKING
+        look_at_clock();
+        meta.copy_pause = renews;
+        resumes = resumes || renews;
+#endif
+        if (resumes) {
             meta.copy_purpose = copy_t.PAUSE;
-            meta.copy_pause = renews;
             meta.copy_session = SESSION_OF(meta.claim.in_port);
         }
-        look_for_storm();
-        if (stuck) {
+        leave();
+        if (stuck == stuck_t.DROP) {
             meta.drop_reason = drop_reason_t.PAUSE_STORM;
         }
     }
@@ -205,26 +335,26 @@ control pause_review(inout metadata_t meta, inout standard_metadata_t standard_m
 control pause_frame(inout headers_t hdr, inout metadata_t meta,
                     inout standard_metadata_t standard_metadata) {
     bit<16> quanta;
-    bit<32> fresh;
+    tick_t  renew_after;
     mac_t   own_mac;
-    bit<8>  due = 0;
+    bit<32> queue = QUEUE_INDEX(standard_metadata.egress_port, meta.copy_priority);
 
-    // fresh_for: ticks for which a pause that was just sent is not relayed again.
-    action sender(mac_t mac, bit<16> pause_quanta, bit<32> fresh_for) {
+    action sender(mac_t mac, bit<16> pause_quanta, tick_t renew) {
         own_mac = mac;
         quanta = pause_quanta;
-        fresh = fresh_for;
+        renew_after = renew;
     }
 
     table pause_senders {
         key = { standard_metadata.egress_port : exact; }
         actions = { sender; }
-        default_action = sender(0, 0xFFFF, 0xFFFFFFFF);
+        default_action = sender(0, 0xFFFF, 0);
         size = PORTS;
     }
 
     // Whatever headers follow are cut off.
     action build(bit<8> classes, bit<16> timer) {
+        hdr.ethernet.setValid();
         hdr.ethernet.dst_addr = MAC_CONTROL_ADDR;
         hdr.ethernet.src_addr = own_mac;
         hdr.ethernet.ether_type = ETHERTYPE_MAC_CONTROL;
@@ -244,47 +374,20 @@ control pause_frame(inout headers_t hdr, inout metadata_t meta,
         truncate(60);
     }
 
-    // Whether to relay the pause of one class through this port; notes that it is sent.
-    action renew(priority_t class) {
-        bit<32> queue = QUEUE_INDEX(standard_metadata.egress_port, class);
-        tick_t now = standard_metadata.egress_global_timestamp;
-        tick_t sent;
-        bytes_t in_used;
-        bytes_t in_headroom;
-        pause_sent.read(sent, queue);
-        buffer_in_used.read(in_used, queue);
-        buffer_in_headroom.read(in_headroom, queue);
-        // A queue that is empty has nothing left that could ever resume its sender.
-        bool is_due = sent != 0 && now >= sent + (tick_t)fresh && in_used + in_headroom != 0;
-        pause_sent.write(queue, is_due ? now + 1 : sent);
-        due = is_due ? due | (8w1 << class) : due;
+    action renew_at(tick_t deadline) {
+        SET_TIMER(TIMER_RENEW(queue), deadline)
     }
-
-    #define RENEW(class, timer) \
-        if (hdr.pfc.classes[class:class] == 1 && hdr.pfc.timer != 0) { renew(class); }
-    #define COUNT_XOFF(class, timer) \
-        if (due[class:class] == 1) { \
-            xoff_sent.count(QUEUE_INDEX(standard_metadata.egress_port, 3w##class)); }
 
     apply {
         pause_senders.apply();
-        if (meta.copy_purpose == copy_t.PAUSE) {
-            bit<32> queue = QUEUE_INDEX(standard_metadata.egress_port, meta.copy_priority);
-            if (meta.copy_pause) {
-                build(8w1 << meta.copy_priority, quanta);
-                xoff_sent.count(queue);
-            } else {
-                build(8w1 << meta.copy_priority, 0);
-                xon_sent.count(queue);
-            }
+        if (meta.copy_pause) {
+            build(8w1 << meta.copy_priority, quanta);
+            renew_at(renew_after == 0 ? 0 : standard_metadata.egress_global_timestamp + renew_after);
+            xoff_sent.count(queue);
         } else {
-            EACH_CLASS(RENEW)
-            if (due != 0) {
-                build(due, quanta);
-                EACH_CLASS(COUNT_XOFF)
-            } else {
-                mark_to_drop(standard_metadata);
-            }
+            build(8w1 << meta.copy_priority, 0);
+            renew_at(0);
+            xon_sent.count(queue);
         }
     }
 }

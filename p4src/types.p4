@@ -38,8 +38,13 @@ const priority_t PRIORITY_CONTROL = 7;           // pause frames overtake everyt
 #define SESSION_OF(port) ((bit<32>)(port) + 1)
 const bit<32> SESSION_REPORTS = 1000;
 
-// A multicast group that holds every port, for what has to be looked at port by port.
-const bit<16> GROUP_ALL_PORTS = 1;
+// What becomes of a queue that the watchdog found stuck.
+enum bit<8> stuck_t {
+    NO      = 0,
+    DROP    = 1,    // it goes on, and what comes out of it is dropped
+    FORWARD = 2,    // it goes on, whatever pause frames say
+    ALERT   = 3     // it stays as it is; only counted
+}
 
 // Why a packet ended here. Each drop is counted under its reason (account.p4).
 enum bit<8> drop_reason_t {
@@ -52,7 +57,7 @@ enum bit<8> drop_reason_t {
     NO_NEXT_HOP   = 6,    // the route names a group or neighbour that does not exist
     BUFFER_FULL   = 7,    // a lossy packet over its queue's share of the buffer
     HEADROOM_FULL = 8,    // a lossless packet whose sender was paused too late
-    PAUSE_STORM   = 9,    // its queue has been paused for longer than the watchdog allows
+    PAUSE_STORM   = 9,    // its queue is stuck behind a pause, and the watchdog drops
     PORT_DOWN     = 10,   // no living way on
     INJECTED_LOSS = 11,   // lost on purpose
     DENIED        = 12,   // by the access list

@@ -17,6 +17,7 @@ import select
 import struct
 import threading
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING, Self
 
 from . import layout, native
@@ -108,6 +109,7 @@ __all__ = [
     "RegisterInfo",
     "RegisterWrite",
     "Replica",
+    "Role",
     "Stats",
     "TableInfo",
     "TableWrite",
@@ -115,6 +117,28 @@ __all__ = [
     "ValueSetWrite",
     "Verb",
 ]
+
+
+class Role(Enum):
+    """What a register is for that the program shares with the switch (switch/rt/sw.h).
+
+    In P4 the register bears the role's name as an annotation: ``@queue_gate``.
+    """
+
+    QUEUE_GATE = 0
+    PORT_DOWN = 1
+    TIMER = 2
+    CLOCK = 3
+
+    @property
+    def mark(self) -> str:
+        """The annotation."""
+        return f"@{self.name.lower()}"
+
+    @property
+    def least_bits(self) -> int:
+        """How wide its cells have to be: all but one hold times."""
+        return 1 if self is Role.PORT_DOWN else 17
 
 
 class DataplaneError(Exception):
@@ -411,12 +435,13 @@ class Dataplane:
         if not done:
             raise DataplaneError(f"{self.name}: port {number} is not 0 to {native.PORTS - 1}")
 
-    def set_queue_gate(self, register: int | None) -> None:
-        """Let queues obey a register: [port * 8 + priority] holds a time until which one stands."""
+    def share_register(self, role: Role, register: int | None) -> None:
+        """Share a register with the program; None: share none in that role any more."""
         number = native.NONE if register is None else register
-        if not self._native.hosted_set_gate(self._l, self._sw, number):
+        if not self._native.hosted_share(self._l, self._sw, role.value, number):
             raise DataplaneError(
-                f"{self.name}: a queue gate must be a register of 17 to 64 bits: it holds times"
+                f"{self.name}: register {register} cannot be the {role.name.lower()}: "
+                "there is none of that number, or its cells do not hold times"
             )
 
     def schedule_queue(
@@ -479,12 +504,6 @@ class Dataplane:
             is_gone = op.verb is Verb.DELETE
             params = {} if is_gone else self._params(op.entry)
             self._schedules[op.entry.table](op.entry.values, params)
-
-    def set_port_down_register(self, register: int | None) -> None:
-        """Keep which ports have no carrier in a register: [port] is 1 while it is down."""
-        number = native.NONE if register is None else register
-        if not self._native.hosted_set_down_cells(self._l, self._sw, number):
-            raise DataplaneError(f"{self.name}: the program has no register {register}")
 
     def set_pcap(self, port: int, direction: str, path: Path | None) -> None:
         """Record what a port receives ("in") or sends ("out"); None stops it."""

@@ -22,7 +22,7 @@ from controller.entities import Plan, changes
 from controller.settings import LOSSLESS_PRIORITY
 from controller.tables import DROP_REASONS, PRIORITIES, queue_index
 from controller.wire import canonical
-from lab.counts import STRAY_PRIORITIES
+from lab.counts import PAUSE_TOTAL, QUEUE_GATE, STRAY_PRIORITIES, waited_ns
 from lab.errors import RunError
 from lab.outcome import PortCounts, SwitchCounts, Traffic
 from lab.program import BuiltProgram
@@ -98,7 +98,7 @@ class SimulatedSwitches:
         program = next(iter(self.planes.values())).program
         assert program is not None
         return native.Watch(
-            pause_total=_index(program.registers, "pause_total"),
+            pause_total=_index(program.registers, PAUSE_TOTAL),
             marked=_index(program.counters, "marked"),
             dropped=_index(program.counters, "dropped"),
         )
@@ -123,8 +123,6 @@ class SimulatedSwitches:
 
         def of(port: int) -> PortCounts:
             queue = queue_index(port, LOSSLESS_PRIORITY)
-            # A pause counts when it is received; what of it is to come has not been waited for.
-            to_come = max(0, register("queue_gate", queue) - now_ns)
             return PortCounts(
                 received=traffic("received", port),
                 sent=traffic("sent", port),
@@ -132,7 +130,9 @@ class SimulatedSwitches:
                 xoff_sent=frames("xoff_sent", port),
                 xon_sent=frames("xon_sent", port),
                 stray_xoff_sent=frames("xoff_sent", port, STRAY_PRIORITIES),
-                paused_ns=register("pause_total", queue) - to_come,
+                paused_ns=waited_ns(
+                    register(PAUSE_TOTAL, queue), register(QUEUE_GATE, queue), now_ns
+                ),
                 storms=frames("pause_storms", port),
             )
 

@@ -180,7 +180,7 @@ def stages(unit: Unit) -> str:
         "    struct pkt *p = r->pkt;",
         "    struct phv *h = (struct phv *)p->phv;",
         "    /* One that goes round again keeps no more than it asked to. */",
-        "    if (p->type == PKT_NORMAL) {",
+        "    if (p->type == PKT_NORMAL || p->type == PKT_TIMER) {",
         *("    " + s for s in ingress_first),
         "    }",
         *assign(unit, "standard_metadata.instance_type", "p->type"),

@@ -141,8 +141,8 @@ class Device:
 
     def _share_registers(self, pipeline: Pipeline) -> None:
         """Give the switch the registers and tables it shares with the program."""
-        self.plane.set_queue_gate(pipeline.gate_register)
-        self.plane.set_port_down_register(pipeline.port_down_register)
+        for role, register in pipeline.shared_registers.items():
+            self.plane.share_register(role, register)
         self.plane.set_schedule_tables(pipeline.schedule_table, pipeline.shaper_table)
 
     def get_pipeline(self, request: GetRequest) -> p4r.GetForwardingPipelineConfigResponse:

@@ -19,9 +19,7 @@ from switch.p4runtime.actions import ActionCodec
 from switch.p4runtime.errors import RequestError, invalid
 from switch.p4runtime.keys import KeyCodec
 from switch.p4runtime.symbols import (
-    PORT_DOWN,
     PORT_SHAPER,
-    QUEUE_GATE,
     QUEUE_SCHEDULE,
     Action,
     Field,
@@ -111,8 +109,7 @@ class Pipeline:
             value_set.id: KeyCodec(f"value set {value_set.name}", _value_set_key(value_set))
             for value_set in symbols.value_sets
         }
-        self.gate_register = self._register_marked(QUEUE_GATE, least_bits=17)
-        self.port_down_register = self._register_marked(PORT_DOWN, least_bits=1)
+        self.shared_registers = {role: self._register_marked(role) for role in dp.Role}
         self.schedule_table = self._table_marked(QUEUE_SCHEDULE, [_PORT_BITS, _PRIORITY_BITS])
         self.shaper_table = self._table_marked(PORT_SHAPER, [_PORT_BITS])
 
@@ -125,16 +122,16 @@ class Pipeline:
         """Tell whether two configs run the same program, whatever their P4Infos say."""
         return self.program.source == other.program.source
 
-    def _register_marked(self, mark: str, least_bits: int) -> int | None:
-        """Return the register that the program shares with the switch under an annotation."""
-        found = [self.registers[r.id] for r in self.symbols.registers if mark in r.marks]
+    def _register_marked(self, role: dp.Role) -> int | None:
+        """Return the register that the program shares with the switch in a role."""
+        found = [self.registers[r.id] for r in self.symbols.registers if role.mark in r.marks]
         if not found:
             return None
         if len(found) > 1:
-            raise invalid(f"registers {found[0].name} and {found[1].name} are both {mark}")
-        if not least_bits <= found[0].width <= 64:
+            raise invalid(f"registers {found[0].name} and {found[1].name} are both {role.mark}")
+        if not role.least_bits <= found[0].width <= 64:
             raise invalid(
-                f"register {found[0].name}: {mark} needs cells of {least_bits} to 64 bits"
+                f"register {found[0].name}: {role.mark} needs cells of {role.least_bits} to 64 bits"
             )
         return found[0].index
 

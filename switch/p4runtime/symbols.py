@@ -32,8 +32,6 @@ KIND_OF_PREFIX = {
 }
 
 
-QUEUE_GATE = "@queue_gate"
-PORT_DOWN = "@port_down"
 QUEUE_SCHEDULE = "@queue_schedule"
 PORT_SHAPER = "@port_shaper"
 
@@ -142,8 +140,7 @@ class Meter(Array):
 class Register(Array):
     """A register array and the type of a cell.
 
-    `marks` are its annotations' names: by `@queue_gate` the queues obey it, by `@port_down` the
-    switch keeps it.
+    `marks` are its annotations' names: some of them share it with the switch (`dataplane.Role`).
     """
 
     type: p4t.P4DataTypeSpec

@@ -125,7 +125,9 @@ size_t hosted_read_default(struct loop *loop, struct sw *sw, uint32_t table, voi
 size_t hosted_read_cells(struct loop *loop, struct sw *sw, uint32_t kind, uint32_t object,
                          uint64_t first, uint64_t n, void *out)
 {
-    enter(loop, 0);
+    ns_t now = enter(loop, 0);
+    if (loop)
+        sw_tell_time(sw, now); /* an idle switch has not looked for a while */
     size_t size = ctl_read_cells(sw, kind, object, first, n, out);
     leave(loop, false);
     return size;
@@ -235,38 +237,22 @@ bool hosted_set_service(struct loop *loop, struct sw *sw, uint32_t number,
     return ok;
 }
 
-bool hosted_set_gate(struct loop *loop, struct sw *sw, uint32_t reg)
+bool hosted_share(struct loop *loop, struct sw *sw, uint32_t role, uint32_t reg)
 {
-    bool ok = true;
-    enter(loop, 0);
-    memset(&sw->gate, 0, sizeof sw->gate);
-    if (reg != TABLE_NONE) {
-        const struct sw_program *program = sw->program;
-        ok = program && reg < program->n_registers &&
-             (program->registers[reg].cell_bytes == 4 || program->registers[reg].cell_bytes == 8);
-        if (ok) {
-            const struct sw_array_desc *desc = &program->registers[reg];
-            sw->gate = (struct tm_gate){sw->state.registers[reg], desc->cell_bytes, desc->size};
-        }
-    }
-    leave(loop, true);
-    return ok;
-}
-
-bool hosted_set_down_cells(struct loop *loop, struct sw *sw, uint32_t reg)
-{
-    bool ok = true;
+    bool ok = role < SW_ROLES;
     struct sw_cells cells = {0};
     enter(loop, 0);
-    if (reg != TABLE_NONE) {
+    if (ok && reg != TABLE_NONE) {
         const struct sw_program *program = sw->program;
         ok = program && reg < program->n_registers;
         if (ok) {
             const struct sw_array_desc *desc = &program->registers[reg];
             cells = (struct sw_cells){sw->state.registers[reg], desc->cell_bytes, desc->size};
+            ok = role == SW_PORT_DOWN || cells.cell_bytes == 4 || cells.cell_bytes == 8;
         }
     }
-    sw_set_down_cells(sw, cells);
+    if (ok)
+        sw_share(sw, (enum sw_role)role, cells);
     leave(loop, true);
     return ok;
 }

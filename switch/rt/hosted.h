@@ -65,9 +65,9 @@ struct hosted_service {
 bool hosted_set_service(struct loop *loop, struct sw *sw, uint32_t number,
                         const struct hosted_service *service);
 
-/* A register that queues obey; TABLE_NONE for none. False if its cells are not 32 or 64 bits. */
-bool hosted_set_gate(struct loop *loop, struct sw *sw, uint32_t reg);
-bool hosted_set_down_cells(struct loop *loop, struct sw *sw, uint32_t reg);
+/* Share a register with the program; TABLE_NONE for none. False if there is no such register, or
+ * its cells cannot hold times where times are wanted. */
+bool hosted_share(struct loop *loop, struct sw *sw, uint32_t role, uint32_t reg);
 
 /* Capture what a port receives or sends; NULL stops. False with errno. */
 bool hosted_set_pcap(struct loop *loop, struct sw *sw, uint32_t number, bool is_out,

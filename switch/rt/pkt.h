@@ -22,6 +22,7 @@ enum pkt_type { /* standard_metadata.instance_type, as BMv2 numbers them */
     PKT_RECIRCULATED = 4,
     PKT_REPLICA = 5,
     PKT_RESUBMITTED = 6,
+    PKT_TIMER = 7, /* ours: made by the switch itself, because a timer rang (timer.c) */
 };
 
 #define PKT_CLONE_REQUESTED 0x80000000u /* in clone_session: session 0 is a session too */

@@ -73,23 +73,32 @@ static bool port_up(void *context, uint16_t number)
 static void write_down_cell(struct sw *sw, uint32_t number)
 {
     const struct sw_port *port = sw->ports[number];
-    uint64_t down = port && !port->is_up; /* a number without a port is not down, it is nothing */
-    if (number < sw->down.count) /* little-endian: the low bytes of any width come first */
-        memcpy((uint8_t *)sw->down.at + (size_t)number * sw->down.cell_bytes, &down,
-               sw->down.cell_bytes < sizeof down ? sw->down.cell_bytes : sizeof down);
+    const struct sw_cells *down = &sw->shared[SW_PORT_DOWN];
+    uint64_t is_down = port && !port->is_up; /* a number without a port is not down, it is nothing */
+    if (number < down->count) /* little-endian: the low bytes of any width come first */
+        memcpy((uint8_t *)down->at + (size_t)number * down->cell_bytes, &is_down,
+               down->cell_bytes < sizeof is_down ? down->cell_bytes : sizeof is_down);
 }
 
-void sw_set_down_cells(struct sw *sw, struct sw_cells cells)
+static void write_down_cells(struct sw *sw)
 {
-    sw->down = cells;
-    for (uint32_t number = 0; sw->down.at && number < SW_PORTS; number++)
+    for (uint32_t number = 0; sw->shared[SW_PORT_DOWN].at && number < SW_PORTS; number++)
         write_down_cell(sw, number);
+}
+
+void sw_share(struct sw *sw, enum sw_role role, struct sw_cells cells)
+{
+    sw->shared[role] = cells;
+    if (role == SW_QUEUE_GATE)
+        sw->gate = (struct tm_gate){cells.at, cells.cell_bytes, cells.count};
+    if (role == SW_PORT_DOWN)
+        write_down_cells(sw);
 }
 
 /* A port came, went, or changed its state: whoever chooses among ports must know. */
 static void watch_ports(struct sw *sw)
 {
-    sw_set_down_cells(sw, sw->down);
+    write_down_cells(sw);
     for (uint32_t i = 0; sw->program && i < sw->program->n_profiles; i++)
         profile_port_changed(&sw->state.profiles[i], port_up, sw);
 }
@@ -219,7 +228,7 @@ bool sw_load(struct sw *sw, const struct sw_program *program, ns_t now)
         if (sw->ports[n])
             tm_unschedule(&sw->ports[n]->tm);
     memset(&sw->gate, 0, sizeof sw->gate);
-    memset(&sw->down, 0, sizeof sw->down);
+    memset(sw->shared, 0, sizeof sw->shared);
     sw->idle_check = SW_NEVER;
     sw->state = state;
     sw->program = program;
@@ -505,7 +514,7 @@ static void run_ingress(struct sw *sw, struct pkt *p, ns_t now)
 static void trace_packet(struct sw_run *run)
 {
     static const char *const kinds[] = {[PKT_NORMAL] = "received", [PKT_RECIRCULATED] = "recirculated",
-                                        [PKT_RESUBMITTED] = "resubmitted"};
+                                        [PKT_RESUBMITTED] = "resubmitted", [PKT_TIMER] = "a timer rang"};
     const struct pkt *p = run->pkt;
     char hex[2 * 64 + 1] = "";
     for (uint32_t i = 0; i < p->frame_len && i < 64; i++)
@@ -594,6 +603,26 @@ void sw_receive_cut(struct sw *sw, uint32_t number, const void *frame, uint32_t 
     }
     if (SW_UNLIKELY(sw->n_gathered != 0))
         run_gathered(sw); /* the table became small in between */
+    run_ingress(sw, p, now);
+    if (SW_UNLIKELY(sw->again != NULL))
+        run_again(sw, now, SW_TURNS_MOST);
+}
+
+void sw_inject(struct sw *sw, const void *frame, uint32_t len, enum pkt_type type, ns_t now)
+{
+    const struct sw_program *program = sw->program;
+    struct pkt *p = pkt_alloc(sw->pool, program->phv_size, program->headroom, len);
+    sw->copies++; /* it came from nowhere, as copies do */
+    if (!p) {
+        sw->drops[DROP_NO_MEMORY]++;
+        return;
+    }
+    memcpy(p->frame, frame, len);
+    program->clear(p->phv);
+    p->type = (uint8_t)type;
+    p->ingress_ns = now;
+    p->ingress_len = p->length = len;
+    run_parser(sw, p, now);
     run_ingress(sw, p, now);
     if (SW_UNLIKELY(sw->again != NULL))
         run_again(sw, now, SW_TURNS_MOST);
@@ -739,10 +768,20 @@ static ns_t service_ports(struct sw *sw, ns_t now)
     return wake;
 }
 
+void sw_tell_time(struct sw *sw, ns_t now)
+{
+    const struct sw_cells *clock = &sw->shared[SW_CLOCK];
+    if (clock->at)
+        memcpy(clock->at, &now, clock->cell_bytes); /* little-endian, of 4 or 8 bytes */
+}
+
 ns_t sw_service(struct sw *sw, ns_t now)
 {
+    sw_tell_time(sw, now);
     if (sw->n_gathered)
         run_gathered(sw);
+    if (SW_UNLIKELY(timer_due(sw) <= now))
+        timer_ring(sw, now);
     ns_t wake = service_ports(sw, now);
     /* What egress recirculated goes through ingress now, and may want to leave at once. */
     for (unsigned turns = 0; sw->again; wake = service_ports(sw, now)) {
@@ -753,6 +792,7 @@ ns_t sw_service(struct sw *sw, ns_t now)
         turns += run_again(sw, now, SW_TURNS_MOST - turns);
     }
     flush_ports(sw);
+    wake = earlier(wake, timer_due(sw));
     wake = earlier(wake, idle_service(sw, now));
     return earlier(wake, digest_service(sw, now));
 }

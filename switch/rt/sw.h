@@ -99,10 +99,20 @@ struct sw_config {
     uint64_t seed;
 };
 
-struct sw_cells { /* a register the switch itself writes; `at` NULL: none */
+struct sw_cells { /* a register shared with the program; `at` NULL: none */
     void *at;
-    uint32_t cell_bytes;
+    uint32_t cell_bytes; /* 1, 2, 4 or 8 */
     uint32_t count;
+};
+
+/* Registers by which switch and program tell each other things; the program names them by
+ * annotations of its P4 source. */
+enum sw_role {
+    SW_QUEUE_GATE, /* [port * 8 + priority]: until when a queue stands still (tm.h) */
+    SW_PORT_DOWN,  /* [port]: 1 while the port has no carrier; the switch writes it */
+    SW_TIMER,      /* deadlines, the last cell the earliest of them (timer.c) */
+    SW_CLOCK,      /* [0]: what time it is, for whoever reads it from outside */
+    SW_ROLES,
 };
 
 struct sw {
@@ -116,8 +126,8 @@ struct sw {
     uint64_t backlog[SW_PORTS / 64]; /* ports with packets queued, or on the wire */
     uint64_t to_flush[SW_PORTS / 64];
     bool has_newcomers; /* packets were queued since ports were last looked through */
-    struct tm_gate gate;
-    struct sw_cells down; /* cell [port]: 1 while the port has no carrier */
+    struct sw_cells shared[SW_ROLES];
+    struct tm_gate gate; /* the first of them, as queues want it */
     struct pre_table groups, sessions;
     struct pkt *gathered[SW_GATHER]; /* received and parsed, in order */
     uint32_t n_gathered;
@@ -157,8 +167,11 @@ static inline struct sw_port *sw_port(struct sw *sw, uint32_t number)
 bool sw_attach(struct sw *sw, uint32_t number, const struct port_ops *ops, void *driver);
 void sw_detach(struct sw *sw, uint32_t number); /* closes the driver */
 void sw_set_up(struct sw *sw, uint32_t number, bool is_up, ns_t now);
-/* Keep which ports are down in a register from now on; it is filled at once. */
-void sw_set_down_cells(struct sw *sw, struct sw_cells cells);
+/* Share a register with the program from now on; none if `cells.at` is NULL. */
+void sw_share(struct sw *sw, enum sw_role role, struct sw_cells cells);
+
+/* Write the time where the program wants it, if it does; sw_service does so too. */
+void sw_tell_time(struct sw *sw, ns_t now);
 
 /* A frame arrives; it is copied. It may wait for sw_service to be looked at. */
 void sw_receive(struct sw *sw, uint32_t port, const void *frame, uint32_t len, ns_t now);
@@ -186,6 +199,12 @@ ns_t digest_service(struct sw *sw, ns_t now);
 bool digest_configure(struct sw *sw, uint32_t digest, bool enabled, ns_t max_timeout,
                       uint32_t max_list, ns_t ack_timeout);
 void digest_ack(struct sw *sw, uint32_t digest, uint32_t list_id);
+
+/* timer.c: packets that the program ordered for a time. */
+void timer_ring(struct sw *sw, ns_t now); /* those that are due go through ingress */
+ns_t timer_due(const struct sw *sw);      /* when the next is; SW_NEVER */
+/* sw.c: a packet that the switch made itself enters like one received. */
+void sw_inject(struct sw *sw, const void *frame, uint32_t len, enum pkt_type type, ns_t now);
 
 /* idle.c: entries that nobody hits */
 ns_t idle_service(struct sw *sw, ns_t now);

@@ -24,6 +24,7 @@ from switch.dataplane import (
     MulticastWrite,
     Op,
     Replica,
+    Role,
     TableWrite,
     Verb,
 )
@@ -46,6 +47,14 @@ def index_of(infos: tuple, name: str) -> int:
     return found[0]
 
 
+SHARED = {
+    Role.QUEUE_GATE: "queue_gate",
+    Role.PORT_DOWN: "port_down",
+    Role.TIMER: "timers",
+    Role.CLOCK: "clock",
+}
+
+
 @dataclass
 class Switch:
     """A switch that is told what to do by plans, and asked by name."""
@@ -58,8 +67,8 @@ class Switch:
     def make(cls, name: str, seed: int = 1, program: Program | None = None) -> Switch:
         program = program or fabric_program()
         plane = Dataplane(name, program, seed=seed, cpu_port=500)
-        plane.set_queue_gate(index_of(program.registers, "queue_gate"))
-        plane.set_port_down_register(index_of(program.registers, "port_down"))
+        for role, register in SHARED.items():
+            plane.share_register(role, index_of(program.registers, register))
         schedules = (index_of(program.tables, t) for t in ("queue_schedules", "port_shapers"))
         plane.set_schedule_tables(*schedules)
         return cls(name, plane)

@@ -1,6 +1,6 @@
 """A cyclic buffer dependency: three switches in a ring, each waiting for the next, for ever."""
 
-from controller import Buffer, Ecn, NextHop, Pfc, Route, Settings
+from controller import Buffer, Ecn, NextHop, Pfc, Route, Settings, Watchdog
 from tests.fabric.testbed import Testbed
 from topologies import Fabric, Node, NodeKind
 
@@ -34,7 +34,7 @@ def locked(watchdog_ns: int) -> Testbed:
         max_frame=FRAME,
         ecn=Ecn(enabled=False),
         buffer=Buffer(200_000, 1 / 8),
-        pfc=Pfc(watchdog_ns=watchdog_ns),
+        pfc=Pfc(watchdog=Watchdog(watchdog_ns, watchdog_ns) if watchdog_ns else None),
     )
     bed = Testbed.build(fabric, settings, routes=routes)
     for src, dst in (("h1", "h3"), ("h2", "h1"), ("h3", "h2")):

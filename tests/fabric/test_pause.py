@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from controller import Buffer, Ecn, LinkSpec, Pfc, Settings
+from controller import Buffer, Ecn, LinkSpec, Pfc, Settings, Watchdog
 from controller.tables import Site, headroom_of, pool_of
 from tests.fabric.network import NS, PFC_PREFIX
 from tests.fabric.testbed import Testbed
@@ -78,7 +78,7 @@ def overrun(headroom: int | None, phase: int, link: LinkSpec, frame: int = FRAME
     bed = Testbed.build(
         leaf_spine(1, 1, 2),
         settings(
-            pfc=Pfc(headroom=headroom, watchdog_ns=0),
+            pfc=Pfc(headroom=headroom, watchdog=None),
             host_link=link,
             buffer=Buffer(size=400_000, alpha=1 / 64),
         ),
@@ -128,7 +128,7 @@ def test_headroom_is_enough_for_smaller_frames_too(frame: int) -> None:
 def test_xoff_and_xon_come_where_the_thresholds_say() -> None:
     """One sender, a receiver that stands still: every byte of the account can be foretold."""
     own = settings(
-        pfc=Pfc(xon_gap=5 * FRAME, watchdog_ns=0), buffer=Buffer(size=400_000, alpha=0.125)
+        pfc=Pfc(xon_gap=5 * FRAME, watchdog=None), buffer=Buffer(size=400_000, alpha=0.125)
     )
     bed = Testbed.build(leaf_spine(1, 1, 2), own)
     leaf = bed.switch("leaf1")
@@ -194,7 +194,7 @@ def test_a_pause_for_lossy_classes_is_ignored() -> None:
 def test_a_pause_is_renewed_along_a_chain_in_which_nothing_moves() -> None:
     """The receiver stands still for 5 ms; all the way back, pauses must outlive their quanta."""
     bed = Testbed.build(
-        leaf_spine(2, 1, 1), settings(pfc=Pfc(watchdog_ns=0), buffer=Buffer(200_000, 1 / 64))
+        leaf_spine(2, 1, 1), settings(pfc=Pfc(watchdog=None), buffer=Buffer(200_000, 1 / 64))
     )
     for at in range(0, 5_000_000, 150_000):
         bed.network.at(at, lambda: bed.network.inject("leaf2", 1, pause_frame(0xFFFF)))
@@ -215,7 +215,9 @@ def test_a_pause_is_renewed_along_a_chain_in_which_nothing_moves() -> None:
 
 
 def test_the_watchdog_lets_go_of_a_stuck_queue_and_recovers() -> None:
-    bed = Testbed.build(leaf_spine(1, 1, 2), settings(pfc=Pfc(watchdog_ns=1_000_000)))
+    bed = Testbed.build(
+        leaf_spine(1, 1, 2), settings(pfc=Pfc(watchdog=Watchdog(1_000_000, 400_000, 200_000)))
+    )
     leaf = bed.switch("leaf1")
     queue = 2 * 8 + LOSSLESS
     storm = range(0, 3_000_000, 150_000)

@@ -39,7 +39,7 @@ def test_every_key_of_the_shipped_scenarios_is_known() -> None:
     [
         (None, "pfc         Priority flow control"),
         ("pfc", "pfc.watchdog_ns"),
-        ("pfc.watchdog_ns", "a time, such as 50us or 3ms, at most 1000s; 10ms if not given"),
+        ("pfc.watchdog_ns", "a time, such as 50us or 3ms, at most 1000s; 200ms if not given"),
         ("watchdog_ns", "pfc.watchdog_ns"),
         ("buffer.bytes", "bytes, such as 16KB or 4MB, at least 1; 4MB if not given"),
         ("transport.recovery", "one of go-back-0, go-back-n, selective; go-back-n if not given"),

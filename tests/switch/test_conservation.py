@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from switch.dataplane import Dataplane, Program
+from switch.dataplane import Dataplane, Program, Role
 
 from .churn import random_op
 from .paths import SOURCE, Want, ask
@@ -47,7 +47,7 @@ def disturb(rng: random.Random, dataplane: Dataplane, programs: list[Program]) -
         program = rng.choice(programs)
         dataplane.load(program)
         gates = [r.index for r in program.registers if r.name.endswith("gate")]
-        dataplane.set_queue_gate(gates[0] if gates else None)
+        dataplane.share_register(Role.QUEUE_GATE, gates[0] if gates else None)
     elif roll < 0.75:
         dataplane.configure_port(port, rate_bps=rng.choice([0, 10**8, 10**10]), delay_ns=500)
     elif roll < 0.8:
@@ -77,7 +77,7 @@ def test_through_anything(seed: int) -> None:
                 dataplane.drain()
         for port in PORTS:
             dataplane.configure_port(port)
-        dataplane.set_queue_gate(None)
+        dataplane.share_register(Role.QUEUE_GATE, None)
         wake = dataplane.service(now + 10**9)
         for _ in range(1000):
             if not dataplane.stats().held:

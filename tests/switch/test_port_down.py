@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from compiler import compile_program
-from switch.dataplane import Dataplane, Program
+from switch.dataplane import Dataplane, Program, Role
 
 PROGRAM = """
 #include <core.p4>
@@ -39,7 +39,7 @@ def test_packets_go_round_a_dead_port_at_once(tmp_path: Path, width: int) -> Non
         for port in (1, 2, 3):
             switch.add_port(port)
         switch.set_port_up(3, False)
-        switch.set_port_down_register(0)
+        switch.share_register(Role.PORT_DOWN, 0)
         assert switch.read_register(0) == [0, 0, 0, 1] + [0] * 12  # as the ports are already
         switch.set_port_up(3, True)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from switch.dataplane import Dataplane, DataplaneError, RegisterWrite
+from switch.dataplane import Dataplane, DataplaneError, RegisterWrite, Role
 
 from .paths import SOURCE, Want, ask, told
 from .programs import compiled
@@ -109,7 +109,7 @@ def gate(dataplane: Dataplane) -> int:
 
 @pytest.mark.parametrize("rate", [0, GBPS])
 def test_a_gate_holds_a_queue_until_its_time(switch: Dataplane, rate: int) -> None:
-    switch.set_queue_gate(gate(switch))
+    switch.share_register(Role.QUEUE_GATE, gate(switch))
     switch.configure_port(2, rate_bps=rate)
     switch.inject(1, ask(Want.PAUSE, 2, prio=3, arg=5000), 100)
     for prio in (3, 3, 0):
@@ -124,7 +124,7 @@ def test_a_gate_holds_a_queue_until_its_time(switch: Dataplane, rate: int) -> No
 
 def test_a_gate_opens_early(switch: Dataplane) -> None:
     """A pause of zero resumes: the packet that says so comes in while the queue stands."""
-    switch.set_queue_gate(gate(switch))
+    switch.share_register(Role.QUEUE_GATE, gate(switch))
     switch.inject(1, ask(Want.PAUSE, 2, prio=3, arg=1_000_000), 100)
     switch.inject(1, ask(Want.FORWARD, 2, prio=3), 200)
     assert switch.service(250) == 1_000_000
@@ -135,11 +135,11 @@ def test_a_gate_opens_early(switch: Dataplane) -> None:
 
 def test_the_control_plane_can_close_a_gate(switch: Dataplane) -> None:
     register = gate(switch)
-    switch.set_queue_gate(register)
+    switch.share_register(Role.QUEUE_GATE, register)
     switch.write([RegisterWrite(register, 2 * 8 + 1, 10**9)])
     switch.inject(1, ask(Want.FORWARD, 2, prio=1), 5)
     assert switch.stats().held == 1
-    switch.set_queue_gate(None)
+    switch.share_register(Role.QUEUE_GATE, None)
     assert switch.service(6) is None
     assert switch.stats().held == 0
 
@@ -174,7 +174,7 @@ def test_ports_that_do_not_exist(switch: Dataplane) -> None:
 def test_order_within_a_queue_and_conservation_under_overload(switch: Dataplane, seed: int) -> None:
     """Random traffic beyond the links' rates, with pauses: nothing is lost unseen or overtaken."""
     rng = random.Random(seed)
-    switch.set_queue_gate(gate(switch))
+    switch.share_register(Role.QUEUE_GATE, gate(switch))
     for port in (2, 3, 4):
         switch.configure_port(port, rate_bps=rng.choice([GBPS, 10 * GBPS]), delay_ns=100)
         switch.set_queue_limits(port, None, packets=20)

@@ -271,6 +271,8 @@ async def test_reconcile_refuses_what_would_lose_state(built: Built, names: Name
         ("@queue_gate", "cells", None),
         ("@queue_gate()", "cells", None),
         ("@port_down", "cells", None),
+        ("@timer", "cells", None),
+        ("@clock", "cells", None),
         (
             "@queue_gate",
             "flags",
@@ -289,10 +291,10 @@ def test_registers_shared_with_the_switch_are_marked(built: Built, mark, registe
             if message is None:
                 await client.set_pipeline(config)
                 pipeline = rig.device.entities.pipeline
-                name = mark.rstrip("()")
                 index = pipeline.registers[found.preamble.id].index
-                assert pipeline.gate_register == (index if name == "@queue_gate" else None)
-                assert pipeline.port_down_register == (index if name == "@port_down" else None)
+                assert pipeline.shared_registers == {
+                    role: index if role.mark == mark.rstrip("()") else None for role in dp.Role
+                }
             else:
                 error = await fails(client.set_pipeline(config))
                 assert error.code() == grpc.StatusCode.INVALID_ARGUMENT

@@ -1,0 +1,71 @@
+/* Timers: packets that the program orders for a time, as a traffic generator of its own.
+ *
+ * The program shares a register (SW_TIMER) with the switch. A cell is a deadline, 0 none; the last
+ * cell is no timer but the earliest of all deadlines, which the program brings forward when it sets
+ * one earlier, so that nobody has to look through all cells to know that nothing is due. When it
+ * has come, the switch looks through them. A timer rings once: its cell is cleared, and a packet of
+ * type PKT_TIMER that begins with the cell's number, four bytes, goes through ingress.
+ *
+ *     [0] [1] ... [n - 2]   [n - 1]
+ *      deadlines            at most the least of them
+ *
+ * A deadline may be taken back by clearing its cell; the earliest of all is then too early, which
+ * costs one look.
+ */
+#include "sw.h"
+
+#define TIMER_FRAME_BYTES 60
+
+static ns_t cell(const struct sw_cells *cells, uint32_t at)
+{
+    return cells->cell_bytes == 8 ? ((uint64_t *)cells->at)[at] : ((uint32_t *)cells->at)[at];
+}
+
+static void set_cell(const struct sw_cells *cells, uint32_t at, ns_t value)
+{
+    if (cells->cell_bytes == 8)
+        ((uint64_t *)cells->at)[at] = value;
+    else
+        ((uint32_t *)cells->at)[at] = (uint32_t)value;
+}
+
+ns_t timer_due(const struct sw *sw)
+{
+    const struct sw_cells *cells = &sw->shared[SW_TIMER];
+    if (!cells->at)
+        return SW_NEVER;
+    ns_t due = cell(cells, cells->count - 1);
+    return due ? due : SW_NEVER;
+}
+
+static void ring(struct sw *sw, uint32_t number, ns_t now)
+{
+    uint8_t frame[TIMER_FRAME_BYTES] = {(uint8_t)(number >> 24), (uint8_t)(number >> 16),
+                                        (uint8_t)(number >> 8), (uint8_t)number};
+    sw_inject(sw, frame, sizeof frame, PKT_TIMER, now);
+}
+
+void timer_ring(struct sw *sw, ns_t now)
+{
+    const struct sw_cells *cells = &sw->shared[SW_TIMER];
+    uint32_t last = cells->count - 1;
+    ns_t next = SW_NEVER;
+    set_cell(cells, last, 0);
+    for (uint32_t i = 0; i < last; i++) {
+        ns_t deadline = cell(cells, i);
+        if (!deadline)
+            continue;
+        if (deadline <= now) {
+            set_cell(cells, i, 0);
+            ring(sw, i, now);
+            deadline = cell(cells, i); /* set anew? */
+        }
+        if (deadline && deadline < next)
+            next = deadline;
+    }
+    ns_t earliest = cell(cells, last); /* of what was set anew for cells already passed */
+    if (earliest && earliest < next)
+        next = earliest;
+    /* A program that orders a packet for a time gone by must not stop the clock. */
+    set_cell(cells, last, next == SW_NEVER ? 0 : next > now ? next : now + 1);
+}
