@@ -36,6 +36,8 @@ class Route:
     leaf: int = 0  # whose hosts these are, if not this switch's own
 
 
+MOST_WAYS = 64  # of a group of next hops (p4src/path.p4)
+
 Cable = frozenset[Node]  # its two ends
 
 
@@ -89,4 +91,6 @@ def _towards(
     """The next hops of a switch to the leaf that everybody is so far from."""
     near = distance[switch]
     nearer = sorted(peer for peer in living.neighbors(switch) if distance.get(peer, near) < near)
+    if len(living.edges) < len(fabric.graph.edges):
+        nearer = nearer[:MOST_WAYS]  # a way round may lead over any leaf: these are enough
     return tuple(NextHop(fabric.port_towards(switch, peer), fabric.mac(peer)) for peer in nearer)

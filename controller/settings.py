@@ -25,6 +25,8 @@ class Policy(Enum):
     DLB = "dlb"
     CONGA = "conga"
     SPRAY = "spray"
+    ADAPTIVE = "adaptive"
+    DRILL = "drill"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import IPv4Address, IPv4Network
@@ -21,7 +21,7 @@ from controller.entities import (
     default,
     entry,
 )
-from controller.routes import Cable, NextHop, Route, cable, routes_of
+from controller.routes import MOST_WAYS, Cable, NextHop, Route, cable, routes_of
 from controller.settings import (
     DSCP_PRIORITIES,
     USUAL,
@@ -59,7 +59,8 @@ DROP_REASONS = (
 )
 
 PRIORITIES = range(8)
-MOST_MEMBERS = 16  # of a group
+MOST_SLOTS = 256  # of a group, by which its ways have shares
+_WAYS_PER_TABLE = 16
 SESSION_REPORTS = 1000
 NOBODY = 0  # the tenant of hosts that have none
 _PORT_MASK = 0x1FF
@@ -160,16 +161,7 @@ def _routes(site: Site, routes: tuple[Route, ...]) -> Iterator[Entity]:
         if len(route.next_hops) > 1 and route.next_hops not in groups:
             groups[route.next_hops] = len(groups) + 1
     for next_hops, group in groups.items():
-        ports = _weighted(site, next_hops)
-        places = {f"p{i}": ports[i] if i < len(ports) else 0 for i in range(MOST_MEMBERS)}
-        yield entry(
-            "groups",
-            {"meta.group": group},
-            "ports",
-            count=len(ports),
-            shift=_hash_shift(site.switch),
-            **places,
-        )
+        yield from _group(site, group, next_hops)
     neighbours = {hop.port: hop.mac for next_hops in groups for hop in next_hops}
     for port, mac in sorted(neighbours.items()):
         yield entry("neighbours", {"meta.out_port": port}, "neighbour", mac=_mac(mac))
@@ -188,29 +180,52 @@ def _route(route: Route, groups: dict[tuple[NextHop, ...], int]) -> TableEntry:
     return entry("ipv4_routes", match, "to_group", group=group, leaf=route.leaf)
 
 
-def _weighted(site: Site, next_hops: tuple[NextHop, ...]) -> tuple[int, ...]:
-    """A group's ports, each as often as its rate deserves."""
-    if len(next_hops) > MOST_MEMBERS:
+def _group(site: Site, group: int, next_hops: tuple[NextHop, ...]) -> Iterator[Entity]:
+    """A group's ways and slots; what it consists of is told before how much that is."""
+    ports = [hop.port for hop in next_hops]
+    if len(ports) > MOST_WAYS:
         raise SettingsError(
-            f"{site.switch} has {len(next_hops)} equal ways to one prefix; a group holds "
-            f"{MOST_MEMBERS}: build the fabric with fewer spines"
+            f"{site.switch} has {len(ports)} equal ways to one prefix; a group holds {MOST_WAYS}: "
+            "build the fabric with fewer spines, or fewer links to each"
         )
-    rates = [site.link_now(hop.port).rate_bps for hop in next_hops]
-    unit = math.gcd(*rates)
-    shares = [rate // unit for rate in rates]
-    if sum(shares) > MOST_MEMBERS:  # as near as a group allows
-        scale = MOST_MEMBERS / sum(shares)
-        shares = [max(1, math.floor(share * scale)) for share in shares]
-        while sum(shares) > MOST_MEMBERS:
-            shares[shares.index(max(shares))] -= 1
-    return tuple(
-        hop.port for hop, share in zip(next_hops, shares, strict=True) for _ in range(share)
+    slots = slots_of([site.link_now(port).rate_bps for port in ports])
+    for slot, way in enumerate(slots):
+        match: dict[str, Match] = {"meta.group": group, "meta.member": slot}
+        yield entry("group_slots", match, "way", number=way, port=ports[way])
+    for first in range(0, len(ports), _WAYS_PER_TABLE):
+        part = ports[first : first + _WAYS_PER_TABLE]
+        places = {f"p{at}": part[at] if at < len(part) else 0 for at in range(_WAYS_PER_TABLE)}
+        yield entry(f"ways_from_{first}", {"meta.group": group}, "ports", **places)
+    yield entry(
+        "groups",
+        {"meta.group": group},
+        "group",
+        slot_count=len(slots),
+        way_count=len(ports),
+        hash_factor=_HASH_FACTORS[site.switch.kind],
     )
 
 
-def _hash_shift(switch: Node) -> int:
-    """Which bits of a hash a tier goes by, so that no two tiers use the same."""
-    return 4 * (switch.kind - NodeKind.LEAF)
+def slots_of(rates: Sequence[int]) -> tuple[int, ...]:
+    """The ways by slot: each once, in order, and behind them as often as its rate deserves."""
+    unit = math.gcd(*rates)
+    shares = [rate // unit for rate in rates]
+    if sum(shares) > MOST_SLOTS:  # as near as a group allows
+        scale = MOST_SLOTS / sum(shares)
+        shares = [max(1, math.floor(share * scale)) for share in shares]
+        while sum(shares) > MOST_SLOTS:
+            shares[shares.index(max(shares))] -= 1
+    further = (way for way, share in enumerate(shares) for _ in range(share - 1))
+    return (*range(len(rates)), *further)
+
+
+# What tiers multiply a hash by before they draw by its upper half: the lower half by itself, then
+# odd numbers, which spread the flows that drew alike evenly whatever that was.
+_HASH_FACTORS = {
+    NodeKind.LEAF: 1 << 16,
+    NodeKind.SPINE: 0x9E3779B1,
+    NodeKind.CORE: 0x85EBCA77,
+}
 
 
 def _mac(text: str) -> int:
@@ -228,6 +243,8 @@ def _policies(site: Site) -> Iterator[Entity]:
             params["flowlet_gap"] = site.ticks(lb.flowlet_gap_ns)
         if policy in _LOAD_AWARE:
             params["load_window_shift"] = _window_shift(site)
+        if policy is Policy.ADAPTIVE:
+            params["queue_quantum_shift"] = site.settings.max_frame.bit_length() - 1
         if policy is Policy.CONGA:
             params["leaf"] = site.switch.number
             params["age"] = site.ticks(thresholds.metric_age_ns(lb))

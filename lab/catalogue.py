@@ -8,7 +8,8 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from controller import SettingsError, plan_of
+from controller import SettingsError, plan_of, routes_of
+from controller.routes import MOST_WAYS
 from lab.errors import ScenarioError
 from lab.keys import nearest
 from lab.paths import SCENARIOS
@@ -87,6 +88,11 @@ def check(scenario: Scenario) -> None:
     largest = {switch.kind: switch for switch in sorted(fabric.switches, key=fabric.graph.degree)}
     for switch in largest.values():  # those of a kind differ in their ports alone
         plan_of(fabric, switch, (), settings)
+    uplinks = {switch: len(fabric.ports(switch)) for switch in fabric.switches}
+    if max(uplinks.values()) > MOST_WAYS:  # perhaps more ways to one place than a group holds
+        for switch, routes in routes_of(fabric).items():
+            if uplinks[switch] > MOST_WAYS:
+                plan_of(fabric, switch, routes, settings)
 
 
 def _apply(content: dict[str, Any], change: str) -> None:

@@ -160,7 +160,7 @@ class LabPrompt(CLI):  # type: ignore[misc]
     # --- what one may change --------------------------------------------------------------------
 
     def do_lb(self, line: str) -> None:
-        """lb POLICY: balance load by another policy: ecmp, flowlet, spray, dlb or conga."""
+        """lb POLICY: balance load by another policy, such as spray; without one they are listed."""
         with self._answering():
             known = [policy.value for policy in Policy]
             (name,) = self._words(line, f"lb {'|'.join(known)}", least=1, most=1)

@@ -169,7 +169,7 @@ class LoadBalancing(_Section):
     """How a switch chooses among equally good next hops."""
 
     policy: Policy = Policy.ECMP
-    """ecmp, flowlet, dlb, conga or spray: p4src/path.p4 says what each does."""
+    """ecmp, flowlet, dlb, conga, spray, adaptive or drill: p4src/path.p4 says what each does."""
     flowlet_gap_ns: DurationNs = Field(default=50_000, ge=1, le=10**9)
     """How long a flow must rest before it may take another path."""
 

@@ -6,13 +6,22 @@
 //              and of those that have none to the link that was least busy lately (load.p4)
 //     conga    a flow that rested for longer than the gap moves to the path that is least busy all
 //              the way to the far leaf (conga.p4)
-//     spray    every packet for itself: the load is even, the order is lost
+//     spray    every packet for itself, drawn at random: the load is even, the order is lost
+//     adaptive every packet for itself, to the port with the shortest queue, in steps of a quantum;
+//              of equals one is drawn
+//     drill    every packet for itself, to the port with the shorter queue of two that are drawn
+//              and the one that won last time (DRILL, SIGCOMM 2017, with d = 2 and m = 1)
 //
 // A table chooses the policy by priority, at any time. A port that is down is never chosen: what
 // it would have carried is spread over the living ones of its group.
 //
-// Tiers draw from different bits of the hash. If a tier used the same ones as the tier before it,
-// it would find all it is given on one of its paths.
+// A group has ways, which are its ports, each once; and slots, which are what is drawn. The first
+// slots are the ways, in order; a way with a larger share of the rate has further slots behind
+// them. What is known of a way (how busy it is, who remembers it) is filed under its number among
+// the ways, so that its weight may change and nothing else does.
+//
+// Each tier multiplies the hash by a number of its own before it draws. If a tier drew as the tier
+// before it did, it would find all it is given on one of its paths.
 //
 // Reads:  meta.group, meta.priority, the 5-tuple, buffer_out_used, conga_to, link_*, port_down.
 // Writes: meta.out_port, meta.member, hdr.conga, or meta.drop_reason.
@@ -29,14 +38,20 @@
 
 register<tick_t>(FLOWLETS)   flowlet_seen;      // when the flow's last packet came
 register<member_t>(FLOWLETS) flowlet_member;    // and which way it went
+register<member_t>(DRILLS)   drill_best;        // by group and priority: the way that won last
 
-enum bit<8> policy_t { ECMP = 0, FLOWLET = 1, DLB = 2, CONGA = 3, SPRAY = 4 }
+#define DRILL_INDEX(group, priority) ((bit<32>)((bit<13>)(group) ++ (priority)))
 
-// Says something of each of a group's members: X(number, port).
-#define EACH_MEMBER(X) \
-    X(0, port0) X(1, port1) X(2, port2) X(3, port3) X(4, port4) X(5, port5) X(6, port6) \
-    X(7, port7) X(8, port8) X(9, port9) X(10, port10) X(11, port11) X(12, port12) \
-    X(13, port13) X(14, port14) X(15, port15)
+enum bit<8> policy_t {
+    ECMP = 0, FLOWLET = 1, DLB = 2, CONGA = 3, SPRAY = 4, ADAPTIVE = 5, DRILL = 6
+}
+
+// Says something of sixteen of a group's ways: X(number, port).
+#define EACH_OF_16(X, from) \
+    X(from, port0) X(from + 1, port1) X(from + 2, port2) X(from + 3, port3) \
+    X(from + 4, port4) X(from + 5, port5) X(from + 6, port6) X(from + 7, port7) \
+    X(from + 8, port8) X(from + 9, port9) X(from + 10, port10) X(from + 11, port11) \
+    X(from + 12, port12) X(from + 13, port13) X(from + 14, port14) X(from + 15, port15)
 
 control path(inout headers_t hdr, inout metadata_t meta,
              inout standard_metadata_t standard_metadata) {
@@ -49,8 +64,12 @@ control path(inout headers_t hdr, inout metadata_t meta,
     bit<8>   window_shift = 0;
     tick_t   now = standard_metadata.ingress_global_timestamp;
 
-    member_t members = 0;
-    bit<8>   hash_shift = 0;
+    bit<8>   quantum_shift = 0;
+    bool     by_load = false;      // of ways with equal queues the less busy one is better
+
+    member_t slots = 0;
+    member_t ways = 0;
+    bit<32>  factor = 0;
     port_t port0 = 0;  port_t port1 = 0;  port_t port2 = 0;  port_t port3 = 0;
     port_t port4 = 0;  port_t port5 = 0;  port_t port6 = 0;  port_t port7 = 0;
     port_t port8 = 0;  port_t port9 = 0;  port_t port10 = 0; port_t port11 = 0;
@@ -70,6 +89,7 @@ control path(inout headers_t hdr, inout metadata_t meta,
         policy = policy_t.DLB;
         gap = flowlet_gap;
         window_shift = load_window_shift;
+        by_load = true;
     }
 
     // Metrics older than `age` count as idle.
@@ -85,24 +105,30 @@ control path(inout headers_t hdr, inout metadata_t meta,
         policy = policy_t.SPRAY;
     }
 
+    // Queues count as equal whose bytes differ by less than 2^queue_quantum_shift.
+    action use_adaptive(bit<8> queue_quantum_shift) {
+        policy = policy_t.ADAPTIVE;
+        quantum_shift = queue_quantum_shift;
+    }
+
+    action use_drill() {
+        policy = policy_t.DRILL;
+    }
+
     table path_policies {
         key = { meta.priority : exact; }
-        actions = { use_ecmp; use_flowlet; use_dlb; use_conga; use_spray; }
+        actions = {
+            use_ecmp; use_flowlet; use_dlb; use_conga; use_spray; use_adaptive; use_drill;
+        }
         default_action = use_ecmp();
         size = 8;
     }
 
-    // A group's ports in order; those from `count` on mean nothing. A port may be named several
-    // times, to be given a larger share.
-    action ports(member_t count, bit<8> shift, port_t p0, port_t p1, port_t p2, port_t p3,
-                 port_t p4, port_t p5, port_t p6, port_t p7, port_t p8, port_t p9, port_t p10,
-                 port_t p11, port_t p12, port_t p13, port_t p14, port_t p15) {
-        members = count;
-        hash_shift = shift;
-        port0 = p0;   port1 = p1;   port2 = p2;   port3 = p3;
-        port4 = p4;   port5 = p5;   port6 = p6;   port7 = p7;
-        port8 = p8;   port9 = p9;   port10 = p10; port11 = p11;
-        port12 = p12; port13 = p13; port14 = p14; port15 = p15;
+    // At most 64 ways and 256 slots; `hash_factor` is the tier's, an odd number or 2^16.
+    action group(member_t slot_count, member_t way_count, bit<32> hash_factor) {
+        slots = slot_count;
+        ways = way_count;
+        factor = hash_factor;
     }
 
     action no_group() {
@@ -111,10 +137,49 @@ control path(inout headers_t hdr, inout metadata_t meta,
 
     table groups {
         key = { meta.group : exact; }
-        actions = { ports; no_group; }
+        actions = { group; no_group; }
         default_action = no_group();
         size = GROUPS;
     }
+
+    action way(member_t number, port_t port) {
+        meta.member = number;
+        meta.out_port = port;
+    }
+
+    table group_slots {
+        key = {
+            meta.group  : exact;
+            meta.member : exact;
+        }
+        actions = { way; NoAction; }
+        default_action = NoAction();
+        size = SLOTS;
+    }
+
+    // The ports of sixteen ways, where they have to be compared; there are no loops here. Those
+    // beyond the group's ways mean nothing.
+    action ports(port_t p0, port_t p1, port_t p2, port_t p3, port_t p4, port_t p5, port_t p6,
+                 port_t p7, port_t p8, port_t p9, port_t p10, port_t p11, port_t p12, port_t p13,
+                 port_t p14, port_t p15) {
+        port0 = p0;   port1 = p1;   port2 = p2;   port3 = p3;
+        port4 = p4;   port5 = p5;   port6 = p6;   port7 = p7;
+        port8 = p8;   port9 = p9;   port10 = p10; port11 = p11;
+        port12 = p12; port13 = p13; port14 = p14; port15 = p15;
+    }
+
+    #define WAYS(name)                              \
+        table name {                                \
+            key = { meta.group : exact; }           \
+            actions = { ports; NoAction; }          \
+            default_action = NoAction();            \
+            size = GROUPS;                          \
+        }
+
+    WAYS(ways_from_0)
+    WAYS(ways_from_16)
+    WAYS(ways_from_32)
+    WAYS(ways_from_48)
 
     bit<32> flow_hash;
     bit<32> flow;          // its place among the remembered ones
@@ -126,11 +191,11 @@ control path(inout headers_t hdr, inout metadata_t meta,
                meta.dst_port },
              33w0x100000000);
         flow = flow_hash & (FLOWLETS - 1);
-        draw = (bit<16>)(flow_hash >> hash_shift);
+        draw = (bit<16>)((flow_hash * factor) >> 16);
     }
 
-    action draw_member() {
-        meta.member = (member_t)(((bit<32>)draw * (bit<32>)members) >> 16);
+    action draw_slot() {
+        meta.member = (member_t)(((bit<32>)draw * (bit<32>)slots) >> 16);
     }
 
     // How busy a link is by now, 0 to 7: what load.p4 saw when the last packet left, less what has
@@ -144,10 +209,14 @@ control path(inout headers_t hdr, inout metadata_t meta,
         bit<64> busy = ((bit<64>)utilisation * (bit<64>)left) >> window_shift;                \
         metric_t metric = busy >= 0xE000 ? 7 : (metric_t)(busy >> 13);
 
-    // The lightest member wins; of equals the first at or after `start`, going round.
+    // Of the candidates the lightest wins. Of equals it is the first at or after `start`, going
+    // round, or else one by the draw: by scores, so that wherever the draw pointed, all have the
+    // same chance, and the flows of those that stay candidates stay where they are.
+    bit<64>  candidates = 0;       // by way
     bit<64>  lightest = 0;
-    member_t lightest_member = 0;
     member_t start = 0;
+    bool     goes_round = false;
+    bool     by_queue = false;
 
     action weigh_queue(member_t number, port_t port) {
         bit<1> down;
@@ -155,9 +224,14 @@ control path(inout headers_t hdr, inout metadata_t meta,
         port_down.read(down, (bit<32>)port);
         buffer_out_used.read(used, QUEUE_INDEX(port, meta.priority));
         LOCAL_METRIC(local, port)
-        member_t order = number >= start ? number - start : number + members - start;
-        bit<64> weight = 7w0 ++ down ++ used ++ local ++ order;
-        lightest_member = weight < lightest ? number : lightest_member;
+        bytes_t queued = by_queue ? used >> quantum_shift : 0;
+        metric_t busyness = by_load ? local : 0;
+        member_t order = number >= start ? number - start : number + ways - start;
+        member_t score = (draw ^ (number * 0x9E37)) * 0x6E35;
+        member_t rank = goes_round ? order : ~score;
+        bit<64> weight = 7w0 ++ down ++ queued ++ busyness ++ rank;
+        meta.member = weight < lightest ? number : meta.member;
+        meta.out_port = weight < lightest ? port : meta.out_port;
         lightest = weight < lightest ? weight : lightest;
     }
 
@@ -171,81 +245,110 @@ control path(inout headers_t hdr, inout metadata_t meta,
         LOCAL_METRIC(local, port)
         remote = now - heard_at < metric_age ? remote : 0;
         metric_t metric = local > remote ? local : remote;
-        member_t order = number >= start ? number - start : number + members - start;
+        member_t order = number >= start ? number - start : number + ways - start;
         bit<64> weight = 39w0 ++ down ++ metric ++ order;
-        lightest_member = weight < lightest ? number : lightest_member;
+        meta.member = weight < lightest ? number : meta.member;
+        meta.out_port = weight < lightest ? port : meta.out_port;
         lightest = weight < lightest ? weight : lightest;
     }
 
-    // Among the living each member scores by the draw, and the highest score wins: wherever the
-    // draw pointed, all have the same chance, and the flows of a living one stay where they are.
-    bit<16> best;
-
-    action try_living(member_t number, port_t port) {
-        bit<1> down;
-        port_down.read(down, (bit<32>)port);
-        bit<16> score = (draw ^ (number * 0x9E37)) * 0x6E35 | 1;
-        bool better = down == 0 && score > best;
-        meta.member = better ? number : meta.member;
-        best = better ? score : best;
-    }
-
-    #define WEIGH_QUEUE(number, port) if (number < members) { weigh_queue(number, port); }
-    #define WEIGH_PATH(number, port) if (number < members) { weigh_path(number, port); }
-    #define TRY_LIVING(number, port) if (number < members) { try_living(number, port); }
-    #define PICK(number, port) if (meta.member == number) { meta.out_port = port; }
+    #define WEIGH_QUEUE(number, port) \
+        if (candidates[number:number] == 1) { weigh_queue(number, port); }
+    #define WEIGH_PATH(number, port) \
+        if (candidates[number:number] == 1) { weigh_path(number, port); }
+    #define WEIGH(table, from)                         \
+        if (candidates[from + 15:from] != 0) {         \
+            table.apply();                             \
+            if (by_path) {                             \
+                EACH_OF_16(WEIGH_PATH, from)           \
+            } else {                                   \
+                EACH_OF_16(WEIGH_QUEUE, from)          \
+            }                                          \
+        }
 
     apply {
         path_policies.apply();
         if (groups.apply().hit) {
+            bit<64> all = 64w0xFFFFFFFFFFFFFFFF >> (bit<8>)(64 - ways);
+            bool by_path = false;
+            bool has_slot = policy != policy_t.ADAPTIVE && policy != policy_t.DRILL;
             hash_flow();
+
+            // A slot, and perhaps ways to weigh.
             if (policy == policy_t.ECMP) {
-                draw_member();
+                draw_slot();
             } else if (policy == policy_t.SPRAY) {
                 random(draw, 0, 0xFFFF);
-                draw_member();
+                draw_slot();
+            } else if (policy == policy_t.ADAPTIVE) {
+                random(draw, 0, 0xFFFF);
+                by_queue = true;
+                candidates = all;
+            } else if (policy == policy_t.DRILL) {
+                bit<16> other;
+                member_t kept;
+                random(draw, 0, 0xFFFF);
+                random(other, 0, 0xFFFF);
+                drill_best.read(kept, DRILL_INDEX(meta.group, meta.priority));
+                member_t first = (member_t)(((bit<32>)draw * (bit<32>)ways) >> 16);
+                member_t second = (member_t)(((bit<32>)other * (bit<32>)(ways - 1)) >> 16);
+                second = second < first ? second : second + 1;
+                candidates = (64w1 << (bit<8>)first) | (64w1 << (bit<8>)second) |
+                             (64w1 << (bit<8>)kept);
+                candidates = candidates & all;
+                by_queue = true;
+                random(draw, 0, 0xFFFF);
             } else {
                 tick_t seen;
                 flowlet_seen.read(seen, flow);
                 flowlet_member.read(meta.member, flow);
-                bool remembered = seen != 0 && meta.member < members;
+                bool remembered = seen != 0 && meta.member < ways;
                 if (!remembered || now - seen > gap) {
-                    start = meta.member;
                     random(draw, 0, 0xFFFF);
-                    if (policy == policy_t.FLOWLET) {
-                        draw_member();
+                    // An equally good way is no reason to leave the present one.
+                    if (policy == policy_t.FLOWLET || !remembered) {
+                        draw_slot();
                     } else {
-                        // An equally good way is no reason to leave the present one.
-                        if (!remembered) {
-                            draw_member();
-                            start = meta.member;
-                        }
-                        lightest = 0xFFFFFFFFFFFFFFFF;
-                        if (policy == policy_t.DLB) {
-                            EACH_MEMBER(WEIGH_QUEUE)
-                        } else {
-                            EACH_MEMBER(WEIGH_PATH)
-                        }
-                        meta.member = lightest_member;
+                        start = meta.member;
+                        has_slot = false;
+                    }
+                    if (policy != policy_t.FLOWLET) {
+                        goes_round = true;
+                        by_path = policy == policy_t.CONGA;
+                        by_queue = true;
+                        candidates = all;
                     }
                 }
             }
 
-            EACH_MEMBER(PICK)
-            bit<1> down;
-            port_down.read(down, (bit<32>)meta.out_port);
-            if (down == 1) {
-                best = 0;
-                EACH_MEMBER(TRY_LIVING)
-                EACH_MEMBER(PICK)
+            if (has_slot) {
+                bit<1> down = 1;
+                if (group_slots.apply().hit) {
+                    port_down.read(down, (bit<32>)meta.out_port);
+                }
+                start = meta.member;
+                if (down == 1 && candidates == 0) {
+                    by_load = false;
+                    candidates = all;
+                }
+            }
+            if (candidates != 0) {
+                lightest = 0xFFFFFFFFFFFFFFFF;
+                WEIGH(ways_from_0, 0)
+                WEIGH(ways_from_16, 16)
+                WEIGH(ways_from_32, 32)
+                WEIGH(ways_from_48, 48)
             }
 
-            if (policy != policy_t.ECMP && policy != policy_t.SPRAY) {
+            if (policy == policy_t.DRILL) {
+                drill_best.write(DRILL_INDEX(meta.group, meta.priority), meta.member);
+            } else if (policy == policy_t.FLOWLET || policy == policy_t.DLB ||
+                       policy == policy_t.CONGA) {
                 flowlet_seen.write(flow, now);
                 flowlet_member.write(flow, meta.member);
             }
             if (policy == policy_t.CONGA && meta.far_leaf != 0) {
-                conga_header.apply(hdr, meta, own_leaf, metric_age, members, standard_metadata);
+                conga_header.apply(hdr, meta, own_leaf, metric_age, standard_metadata);
             }
         }
     }

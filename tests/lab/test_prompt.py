@@ -15,7 +15,7 @@ WRONG = {
     "tables leef1": "no switch 'leef1'; did you mean 'leaf1'?",
     "tables leaf1 ipv4_route": "no table 'ipv4_route'; did you mean 'ipv4_routes'?",
     "counters h1": "no switch 'h1'; there are leaf1, leaf2, leaf3, leaf4, spine1, spine2",
-    "lb foo": "no policy 'foo'; there are ecmp, flowlet, dlb, conga, spray",
+    "lb foo": "no policy 'foo'; there are ecmp, flowlet, dlb, conga, spray, adaptive, drill",
     "xyzzy": "no word or node 'xyzzy'; 'help' lists what there is",
     "queus": "no word or node 'queus'; did you mean 'queues'?",
     "lb cnga": "no policy 'cnga'; did you mean 'conga'?",

@@ -78,6 +78,11 @@ def test_sizes(written: str, size: int) -> None:
         ("hello", ("buffer.size=1",), "unknown key 'buffer.size'; buffer has bytes, alpha"),
         ("hello", ("pfc.enabled=maybe",), "pfc.enabled: it must be true or false (got 'maybe')"),
         ("hello", ("traffic.bytes=0",), "traffic.bytes: it must be at least 1 (got 0)"),
+        (
+            "alltoall",
+            ("topology.spines=65", "buffer.bytes=9MB"),
+            "leaf1 has 65 equal ways to one prefix; a group holds 64: build the fabric with fewer",
+        ),
     ],
 )
 def test_a_mistake_is_named(name: str, changes: tuple[str, ...], complaint: str) -> None:
