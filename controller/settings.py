@@ -64,13 +64,14 @@ class Watchdog:
 
     detect_ns: int = 200_000_000  # paused and not moving for so long
     restore_ns: int = 200_000_000  # and over when no pause frame came for so long
-    poll_ns: int | None = None  # how often it is looked at; as often as it could be detected
+    poll_ns: int | None = None  # how often it is looked at; without it four times in the shorter
     remedy: Remedy = Remedy.DROP
 
     @property
     def every_ns(self) -> int:
         """How often it is looked at."""
-        return min(self.detect_ns, self.restore_ns) if self.poll_ns is None else self.poll_ns
+        usual = max(1, min(self.detect_ns, self.restore_ns) // 4)
+        return usual if self.poll_ns is None else self.poll_ns
 
 
 @dataclass(frozen=True, slots=True)

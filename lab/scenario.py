@@ -147,7 +147,7 @@ class PfcSettings(_Section):
     watchdog_restore_ns: DurationNs | None = Field(default=None, ge=1, le=10**12)
     """It is stuck until no pause frame came for so long; without it as long as watchdog_ns."""
     watchdog_poll_ns: DurationNs | None = Field(default=None, ge=1, le=10**12)
-    """How often queues are looked at; without it as often as one may be found stuck or free."""
+    """How often paused queues are looked at; without it four times in the shorter of the two."""
     watchdog_action: Remedy = Remedy.DROP
     """What becomes of what is in a stuck queue: drop, forward (deaf to pauses), or alert only."""
 

@@ -9,8 +9,8 @@
 // Obeying.   A pause frame received holds the queues (its port, its classes) until a deadline, by
 //            writing the register `queue_gate`, which the traffic manager obeys.
 // Watchdog.  From the first pause frame on, a queue is looked at from time to time. If it holds
-//            packets, none of which has left since the last look, and is told to pause all the same,
-//            for as long as `detect` allows, it is stuck: a storm, or a circle of queues. It is then
+//            packets, none of which has left since the last look, and is told to pause, and if that
+//            is still so when `detect` is over, it is stuck: a storm, or a circle of queues. It is then
 //            dropped, forwarded or only counted (stuck_t), until no pause frame has come for it for
 //            as long as `restore` says. A queue that moves is congested, not stuck.
 //
@@ -32,7 +32,7 @@ register<tick_t>(QUEUES)  queue_gate;         // by egress queue: until when it 
 register<tick_t>(QUEUES)  pause_total;        // by egress queue: how long it stood, and will stand
 register<tick_t>(QUEUES)  pause_heard;        // by egress queue: when the last XOFF came
 register<tick_t>(QUEUES)  pause_moved;        // by egress queue: when the last packet left
-register<tick_t>(QUEUES)  pause_stuck_since;  // by egress queue: since when none has, though told
+register<tick_t>(QUEUES)  pause_stuck_since;  // by egress queue: first look at which none had
 register<stuck_t>(QUEUES) pause_stuck;        // by egress queue: what the watchdog made of it
 
 register<bit<1>>(QUEUES)  pause_asked;        // by ingress queue: 1 while its sender is to pause
@@ -104,7 +104,7 @@ control pause_obey(inout headers_t hdr, inout metadata_t meta,
         tick_t since;
         timers.read(look_at, TIMER_WATCH(queue));
         pause_stuck_since.read(since, queue);
-        pause_stuck_since.write(queue, look_at == 0 ? now : since);
+        pause_stuck_since.write(queue, look_at == 0 ? 0 : since);
         look_at = look_at == 0 ? now + watch_every : look_at;
         SET_TIMER(TIMER_WATCH(queue), look_at)
     }
@@ -195,7 +195,7 @@ control pause_ring(in headers_t hdr, inout metadata_t meta,
         tick_t looked = now |-| every;
         bool told = heard >= looked || now < held_until;
         bool stands = told && waiting != 0 && moved <= looked;
-        since = stands ? since : now;
+        since = !stands ? 0 : (since == 0 ? now : since);
         storms = stuck == stuck_t.NO && stands && now - since >= detect;
         bool is_over = stuck != stuck_t.NO && now - heard >= restore;
         stuck = storms ? remedy : (is_over ? stuck_t.NO : stuck);
