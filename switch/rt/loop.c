@@ -14,6 +14,9 @@
  * long if something is due before; the kernel counts how often others take the core, and while
  * they do, the loop sleeps until then. A port quiet for QUIET_NS goes back into epoll.
  *
+ * A port whose interface takes no more stalls its queues. Epoll says when it has room again, or it
+ * is tried again after RETRY_NS.
+ *
  * Sleeping costs: some ten microseconds of work, thirty in a virtual machine, and about as many
  * late. So a deadline nearer than that is awaited with open eyes.
  */
@@ -46,6 +49,7 @@
 #define QUIET_NS 200000         /* without a frame, and a busy port is no longer busy */
 #define GLANCE_NS 20000         /* between two looks at quiet ports while others are busy */
 #define NEAR_NS 20000           /* nearer deadlines are not slept for */
+#define RETRY_NS 500000         /* until a queueing discipline that was full may not be */
 #define SLEEP_MOST_NS 1000000000
 #define CROWD_CHECK_NS 20000000 /* between two looks at whether others take the core */
 #define CROWD_LEAST 2           /* times in that time that they did */
@@ -67,6 +71,9 @@ struct loop_port {
     uint32_t number;
     bool has_frames; /* epoll says so */
     bool is_busy;
+    enum packet_wait wait;
+    ns_t retry;      /* when to try again to send; wall clock */
+    uint32_t events; /* that epoll watches it for */
     ns_t last; /* had frames; wall clock */
     ns_t since; /* when frames began to be counted; wall clock */
     uint32_t frames;
@@ -84,10 +91,11 @@ struct loop {
     pthread_t thread;
     struct hosted **hosts;
     struct loop_port **ports;
-    uint32_t n_hosts, n_ports, n_busy;
+    uint32_t n_hosts, n_ports, n_busy, n_waiting;
     ns_t worst_late;
     ns_t link_check, glanced; /* wall clock, as the rest */
     ns_t crowd_check, crowded_until;
+    ns_t retry; /* wall clock: when a port wants to be tried again, or SW_NEVER */
     uint64_t put_aside; /* at the last crowd check */
 };
 
@@ -214,24 +222,28 @@ bool loop_add(struct loop *loop, struct sw *sw)
     return true;
 }
 
+/* Let epoll watch a port for what it should now be watched for. */
 static bool watch(struct loop *loop, struct loop_port *port)
 {
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = port};
-    return epoll_ctl(loop->epoll, EPOLL_CTL_ADD, packet_fd(port->driver), &event) == 0;
-}
-
-static void unwatch(struct loop *loop, const struct loop_port *port)
-{
-    epoll_ctl(loop->epoll, EPOLL_CTL_DEL, packet_fd(port->driver), NULL);
+    uint32_t events = (port->is_busy ? 0u : (uint32_t)EPOLLIN) |
+                      (port->wait == PACKET_POLL ? (uint32_t)EPOLLOUT : 0u);
+    int how = !port->events ? EPOLL_CTL_ADD : events ? EPOLL_CTL_MOD : EPOLL_CTL_DEL;
+    struct epoll_event event = {.events = events, .data.ptr = port};
+    if (events == port->events)
+        return true;
+    if (epoll_ctl(loop->epoll, how, packet_fd(port->driver), &event))
+        return false;
+    port->events = events;
+    return true;
 }
 
 static void drop_port(struct loop *loop, uint32_t i)
 {
     struct loop_port *port = loop->ports[i];
-    if (port->is_busy)
-        loop->n_busy--;
-    else
-        unwatch(loop, port);
+    loop->n_busy -= port->is_busy;
+    loop->n_waiting -= port->wait != PACKET_GOES;
+    if (port->events)
+        epoll_ctl(loop->epoll, EPOLL_CTL_DEL, packet_fd(port->driver), NULL);
     loop->ports[i] = loop->ports[--loop->n_ports];
     free(port);
 }
@@ -301,12 +313,61 @@ void loop_remove(struct loop *loop, struct sw *sw)
 
 /* The thread */
 
-static void check_link(const struct loop *loop, struct loop_port *port)
+/* How a port waits from now on for its interface to take more. */
+static void wait_for_room(struct loop *loop, struct loop_port *port, enum packet_wait wait)
 {
-    sw_set_up(port->host->sw, port->number, packet_check(port->driver), loop_now(loop));
+    loop->n_waiting += (wait != PACKET_GOES) - (port->wait != PACKET_GOES);
+    port->wait = wait;
+    port->retry = wall() + RETRY_NS;
+    if (!watch(loop, port))
+        port->wait = PACKET_RETRY; /* no memory: the other way does as well */
+    if (port->wait == PACKET_RETRY && port->retry < loop->retry)
+        loop->retry = port->retry;
 }
 
-static void check_links(const struct loop *loop)
+static void try_again(struct loop *loop, struct loop_port *port)
+{
+    wait_for_room(loop, port, packet_resume(port->driver));
+    if (port->wait == PACKET_GOES) {
+        sw_resume(port->host->sw, port->number);
+        port->host->touched = true;
+    }
+}
+
+/* Ports that stalled lately begin to wait. */
+static void note_stalled(struct loop *loop, const struct hosted *host)
+{
+    for (uint32_t i = 0; i < loop->n_ports; i++) {
+        struct loop_port *port = loop->ports[i];
+        if (port->host == host && host->sw->ports[port->number]->is_stalled &&
+            port->wait == PACKET_GOES)
+            wait_for_room(loop, port, packet_waits(port->driver));
+    }
+}
+
+/* Try those ports that nobody would tell of; returns when to do so again, wall clock. */
+static ns_t retry_all(struct loop *loop)
+{
+    ns_t next = SW_NEVER;
+    for (uint32_t i = 0; loop->n_waiting && i < loop->n_ports; i++) {
+        struct loop_port *port = loop->ports[i];
+        if (port->wait == PACKET_RETRY && port->retry <= wall())
+            try_again(loop, port);
+        if (port->wait == PACKET_RETRY && port->retry < next)
+            next = port->retry;
+    }
+    return next;
+}
+
+static void check_link(struct loop *loop, struct loop_port *port)
+{
+    sw_set_up(port->host->sw, port->number, packet_check(port->driver), loop_now(loop));
+    port->host->touched |= port->wait != PACKET_GOES; /* if it went down, so does what waits */
+    if (port->wait != PACKET_GOES && packet_waits(port->driver) == PACKET_GOES)
+        try_again(loop, port);
+}
+
+static void check_links(struct loop *loop)
 {
     for (uint32_t i = 0; i < loop->n_ports; i++)
         check_link(loop, loop->ports[i]);
@@ -314,11 +375,11 @@ static void check_links(const struct loop *loop)
 
 static void set_busy(struct loop *loop, struct loop_port *port, bool is_busy)
 {
-    if (!is_busy && !watch(loop, port))
-        return; /* no memory: stay with it */
-    if (is_busy)
-        unwatch(loop, port);
     port->is_busy = is_busy;
+    if (!watch(loop, port)) {
+        port->is_busy = !is_busy; /* no memory: stay with it */
+        return;
+    }
     loop->n_busy += is_busy ? 1 : -1u;
 }
 
@@ -341,6 +402,8 @@ static void service(struct loop *loop, struct hosted *host, ns_t now)
         loop->worst_late = now - host->wake;
     host->touched = false;
     host->wake = sw_service(host->sw, now);
+    if (SW_UNLIKELY(host->sw->n_stalled != 0))
+        note_stalled(loop, host);
 }
 
 /* A burst from each port that may have frames, served at once: many ports must not fill one
@@ -385,6 +448,8 @@ static ns_t time_to_sleep(const struct loop *loop, ns_t next)
     ns_t now = loop_now(loop), left = next > now ? next - now : 0;
     double real = next == SW_NEVER ? SLEEP_MOST_NS : (double)left * loop->dilation;
     ns_t most = loop->n_ports ? LINK_CHECK_NS : SLEEP_MOST_NS;
+    if (loop->retry != SW_NEVER)
+        most = RETRY_NS;
     ns_t wanted = real < (double)most ? (ns_t)real : most;
     return wanted < NEAR_NS ? 0 : wanted;
 }
@@ -412,7 +477,9 @@ static void port_ready(struct loop *loop, const void *which, uint32_t events)
         struct loop_port *port = loop->ports[i];
         if (port != which)
             continue;
-        port->has_frames = true;
+        port->has_frames |= (events & ~(uint32_t)EPOLLOUT) != 0;
+        if (events & EPOLLOUT)
+            try_again(loop, port);
         if (events & EPOLLERR)
             check_link(loop, port);
     }
@@ -488,12 +555,13 @@ static void *work(void *context)
     pthread_mutex_lock(&loop->owner);
     while (!__atomic_load_n(&loop->stopping, __ATOMIC_ACQUIRE)) {
         bool any = receive_all(loop);
-        ns_t next = service_all(loop);
+        loop->retry = retry_all(loop);
         ns_t real = wall();
         if (real - loop->link_check >= LINK_CHECK_NS) {
             loop->link_check = real;
             check_links(loop);
         }
+        ns_t next = service_all(loop);
         open_door(loop);
         wait_for_work(loop, next, any);
     }

@@ -20,12 +20,16 @@
 #include <unistd.h>
 
 #include "hash.h"
+#include "qdisc.h"
 #include "xdp.h"
 
 #define BLOCK_BYTES 65536u /* of the ring: the kernel allocates it in such pieces */
 #define SEND_BATCH 64
 #define CHUNKS 128     /* frames gathered, or with the kernel */
 #define BUSY_BATCH 8   /* frames in a batch that make a port a busy one */
+#define SLOW_NS 1000000000u /* after a refusal, how long to hand frames over one by one */
+#define KEEP_NS 5000000u    /* what a slow interface takes in so long is left to the kernel */
+#define KEEP_FRAMES 12      /* and at least so many: it says that there is room at half of it */
 #define LOOK_NS 200000000 /* between two looks for whoever wants to see frames go by */
 #define XDP_TRIES 3       /* at as many looks */
 #define VLAN_BYTES 4u
@@ -45,17 +49,32 @@ struct packet_port {
     uint8_t *frames; /* to be sent, in chunks */
     uint32_t chunk;
     uint32_t free[CHUNKS], n_free;
-    uint32_t gathered[SEND_BATCH], n;
-    struct mmsghdr messages[SEND_BATCH];
-    struct iovec parts[SEND_BATCH];
+    uint32_t gathered[CHUNKS], n;
+    struct mmsghdr messages[CHUNKS];
+    struct iovec parts[CHUNKS];
+    uint8_t *large; /* a frame that fits no chunk, waiting behind those gathered */
+    uint32_t large_len;
+
+    enum packet_wait wait;
+    ns_t refused, slow_until; /* wall clock: when the kernel last had no room, and was seen to */
+    int unsent;               /* bytes of memory that frames in the kernel took then */
+    int buffer, buffer_most;  /* bytes of memory they may take */
+    int qdisc;                /* see qdisc.h; opened at need */
 
     struct xdp_tx *xdp;
     unsigned xdp_tries;
     bool unwatched;
     ns_t looked;           /* wall clock */
-    struct port_loss lost; /* since the last flush by the switch */
+    struct port_count lost; /* since the last flush by the switch */
     uint64_t missed;
 };
+
+static ns_t wall(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (ns_t)t.tv_sec * 1000000000 + (ns_t)t.tv_nsec;
+}
 
 static uint32_t mtu_of(const struct packet_port *port)
 {
@@ -129,7 +148,8 @@ static bool find_interface(struct packet_port *port, const char **what)
 
 static bool set_options(struct packet_port *port, const char **what)
 {
-    int version = TPACKET_V2, one = 1, buffer = 4 << 20;
+    int version = TPACKET_V2, one = 1;
+    socklen_t size = sizeof port->buffer;
     unsigned reserve = VLAN_BYTES;
     *what = "set up its receive ring";
     if (setsockopt(port->fd, SOL_PACKET, PACKET_VERSION, &version, sizeof version) ||
@@ -137,8 +157,10 @@ static bool set_options(struct packet_port *port, const char **what)
         return false;
     /* Kernels without this show what others send on the interface; packet_receive skips it. */
     setsockopt(port->fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof one);
-    if (setsockopt(port->fd, SOL_SOCKET, SO_SNDBUFFORCE, &buffer, sizeof buffer))
-        setsockopt(port->fd, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof buffer);
+    *what = "ask for its send buffer";
+    if (getsockopt(port->fd, SOL_SOCKET, SO_SNDBUF, &port->buffer, &size))
+        return false;
+    port->buffer_most = port->buffer;
     return true;
 }
 
@@ -159,7 +181,7 @@ static bool map_frames(struct packet_port *port)
         return false;
     port->frames = frames;
     free_chunks(port);
-    for (unsigned i = 0; i < SEND_BATCH; i++)
+    for (unsigned i = 0; i < CHUNKS; i++)
         port->messages[i].msg_hdr =
             (struct msghdr){.msg_iov = &port->parts[i], .msg_iovlen = 1};
     return true;
@@ -231,6 +253,9 @@ void packet_close(void *driver)
         munmap(port->ring, port->ring_bytes);
     if (port->frames)
         munmap(port->frames, (size_t)CHUNKS * port->chunk);
+    free(port->large);
+    if (port->qdisc >= 0)
+        close(port->qdisc);
     if (port->fd >= 0)
         close_aside(port->fd);
     free(port);
@@ -258,6 +283,7 @@ struct packet_port *packet_open(const char *interface, const char *netns, int fd
     *what = "find memory";
     if (!port)
         return NULL;
+    port->qdisc = -1;
     port->fd = fd >= 0 ? fd : open_socket(interface, netns, what);
     bool ok = port->fd >= 0;
     if (ok && interface)
@@ -283,17 +309,17 @@ int packet_fd(const struct packet_port *port) { return port->fd; }
 
 /* Sending */
 
-/* Open the AF_XDP socket in the network namespace that the port's socket lives in. */
-static struct xdp_tx *open_xdp(const struct packet_port *port)
+/* Open what has to be opened in the network namespace that the port's socket lives in: its AF_XDP
+ * socket, or what asks for its queueing discipline. */
+static void open_there(struct packet_port *port, void (*open_it)(struct packet_port *port))
 {
     struct stat ours, theirs;
-    struct xdp_tx *xdp = NULL;
     int there = ioctl(port->fd, SIOCGSKNS);
     int home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
     if (there >= 0 && home >= 0 && fstat(there, &theirs) == 0 && fstat(home, &ours) == 0) {
         bool is_home = ours.st_ino == theirs.st_ino;
         if (is_home || setns(there, CLONE_NEWNET) == 0) {
-            xdp = xdp_open(port->ifindex, port->frames, port->chunk, CHUNKS);
+            open_it(port);
             if (!is_home && setns(home, CLONE_NEWNET))
                 abort(); /* the thread is stuck elsewhere: nothing it does from here on is right */
         }
@@ -302,21 +328,25 @@ static struct xdp_tx *open_xdp(const struct packet_port *port)
         close(there);
     if (home >= 0)
         close(home);
-    return xdp;
 }
+
+static void open_xdp(struct packet_port *port)
+{
+    port->xdp = xdp_open(port->ifindex, port->frames, port->chunk, CHUNKS);
+}
+
+static void open_qdisc(struct packet_port *port) { port->qdisc = qdisc_open(); }
 
 /* Whether a batch may take the quick way. Asked for busy ports only: others have no need of it,
  * and no cost from it. */
 static bool is_quick(struct packet_port *port)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-    ns_t now = (ns_t)t.tv_sec * 1000000000 + (ns_t)t.tv_nsec;
+    ns_t now = wall(CLOCK_MONOTONIC_COARSE);
     if (now - port->looked >= LOOK_NS) {
         port->looked = now;
         /* The socket of a port that was closed a moment ago may still hold the interface. */
         if (!port->xdp && port->xdp_tries++ < XDP_TRIES)
-            port->xdp = open_xdp(port);
+            open_there(port, open_xdp);
         port->unwatched = port->xdp && xdp_is_unwatched(port->xdp, port->inode);
     }
     return port->unwatched;
@@ -331,47 +361,173 @@ static void flush_quickly(struct packet_port *port)
     port->n_free += xdp_reap(port->xdp, port->free + port->n_free, CHUNKS - port->n_free);
 }
 
-static void send_gathered(struct packet_port *port)
+static void lose(struct packet_port *port, size_t len)
 {
-    if ((port->xdp && xdp_in_line(port->xdp)) || (port->n >= BUSY_BATCH && is_quick(port))) {
-        flush_quickly(port);
-        return;
-    }
-    for (uint32_t at = 0; at < port->n;) {
-        int sent = sendmmsg(port->fd, port->messages + at, port->n - at, MSG_DONTWAIT);
-        if (sent < 0 && errno == EINTR)
-            continue;
-        if (sent <= 0) { /* refused: no peer, interface down, larger than the MTU */
-            port->lost.packets++;
-            port->lost.bytes += port->parts[at].iov_len;
-        }
-        at += sent > 0 ? (uint32_t)sent : 1;
-    }
-    while (port->n)
-        port->free[port->n_free++] = port->gathered[--port->n];
+    port->lost.packets++;
+    port->lost.bytes += len;
 }
 
-static struct port_loss packet_flush(void *driver)
+/* The queueing discipline dropped a frame, and has others: its queue was full. */
+static bool is_backlogged(struct packet_port *port)
+{
+    if (port->qdisc < 0)
+        open_there(port, open_qdisc);
+    return port->qdisc >= 0 && qdisc_ask(port->qdisc, port->ifindex).waiting > 0;
+}
+
+/* Why the kernel refused a frame, by errno: PACKET_GOES if it never will take it, because nobody is
+ * at the other end, the interface is down, or the frame is larger than the MTU. */
+static enum packet_wait why_refused(struct packet_port *port)
+{
+    enum packet_wait why = PACKET_GOES;
+    if (errno == EAGAIN || errno == EWOULDBLOCK)
+        why = PACKET_POLL;
+    else if (errno == ENOBUFS && is_backlogged(port))
+        why = PACKET_RETRY;
+    if (why == PACKET_GOES)
+        return why;
+    port->refused = wall(CLOCK_MONOTONIC);
+    port->slow_until = port->refused + SLOW_NS;
+    if (ioctl(port->fd, SIOCOUTQ, &port->unsent))
+        port->unsent = 0;
+    return why;
+}
+
+/* The kernel has room again: let it keep what the interface takes in KEEP_NS, for all else shall
+ * wait where the program sees it. What it keeps by default is seconds of a slow interface. */
+static void fit_buffer(struct packet_port *port)
+{
+    int left, least = KEEP_FRAMES * (int)port->slot_bytes;
+    ns_t took = wall(CLOCK_MONOTONIC) - port->refused;
+    if (ioctl(port->fd, SIOCOUTQ, &left) || left >= port->unsent || !took)
+        return;
+    double fits = (double)(port->unsent - left) / (double)took * KEEP_NS;
+    int wanted = fits < least ? least : fits < INT32_MAX ? (int)fits : INT32_MAX;
+    wanted = wanted < port->buffer_most ? wanted : port->buffer_most;
+    int half = wanted / 2; /* the kernel doubles what it is told */
+    if (wanted != port->buffer &&
+        setsockopt(port->fd, SOL_SOCKET, SO_SNDBUF, &half, sizeof half) == 0)
+        port->buffer = wanted;
+}
+
+static bool is_slow(const struct packet_port *port)
+{
+    return SW_UNLIKELY(port->slow_until != 0) && wall(CLOCK_MONOTONIC_COARSE) < port->slow_until;
+}
+
+/* The first `n` of those gathered have left, one way or another. */
+static void forget_gathered(struct packet_port *port, uint32_t n)
+{
+    for (uint32_t i = n; i-- > 0;)
+        port->free[port->n_free++] = port->gathered[i];
+    port->n -= n;
+    memmove(port->gathered, port->gathered + n, port->n * sizeof *port->gathered);
+    memmove(port->parts, port->parts + n, port->n * sizeof *port->parts);
+}
+
+static void send_by_socket(struct packet_port *port)
+{
+    uint32_t at = 0;
+    while (at < port->n && port->wait == PACKET_GOES) {
+        int sent = sendmmsg(port->fd, port->messages + at, port->n - at, MSG_DONTWAIT);
+        if (sent > 0)
+            at += (uint32_t)sent;
+        else if (errno != EINTR && (port->wait = why_refused(port)) == PACKET_GOES)
+            lose(port, port->parts[at++].iov_len);
+    }
+    forget_gathered(port, at);
+}
+
+static bool send_one(struct packet_port *port, const uint8_t *frame, uint32_t len)
+{
+    if (send(port->fd, frame, len, MSG_DONTWAIT) >= 0)
+        return true;
+    port->wait = why_refused(port);
+    return false;
+}
+
+/* Hand over what is gathered, in order; what the kernel has no room for stays. */
+static void send_gathered(struct packet_port *port)
+{
+    port->wait = PACKET_GOES;
+    if ((port->xdp && xdp_in_line(port->xdp)) || (port->n >= BUSY_BATCH && is_quick(port))) {
+        flush_quickly(port);
+        if (xdp_in_line(port->xdp))
+            port->wait = PACKET_RETRY;
+    } else if (port->n) {
+        send_by_socket(port);
+    }
+    if (port->large_len && port->wait == PACKET_GOES) {
+        if (!send_one(port, port->large, port->large_len) && port->wait == PACKET_GOES)
+            lose(port, port->large_len);
+        if (port->wait == PACKET_GOES)
+            port->large_len = 0;
+    }
+}
+
+static struct port_count waiting_in(const struct packet_port *port)
+{
+    struct port_count waiting = port->xdp ? xdp_waiting(port->xdp) : (struct port_count){0, 0};
+    waiting.packets += port->n + (port->large_len > 0);
+    waiting.bytes += port->large_len;
+    for (uint32_t i = 0; i < port->n; i++)
+        waiting.bytes += port->parts[i].iov_len;
+    return waiting;
+}
+
+static struct port_left packet_flush(void *driver)
 {
     struct packet_port *port = driver;
+    struct port_left left = {{0, 0}, {0, 0}};
+    if (port->wait == PACKET_GOES)
+        send_gathered(port);
+    if (SW_UNLIKELY(port->wait != PACKET_GOES))
+        left.waiting = waiting_in(port);
+    left.lost = port->lost;
+    port->lost = (struct port_count){0, 0};
+    return left;
+}
+
+static bool packet_full(const void *driver)
+{
+    return ((const struct packet_port *)driver)->wait != PACKET_GOES;
+}
+
+enum packet_wait packet_waits(const struct packet_port *port) { return port->wait; }
+
+enum packet_wait packet_resume(struct packet_port *port)
+{
+    if (port->wait == PACKET_POLL)
+        fit_buffer(port);
     send_gathered(port);
-    struct port_loss lost = port->lost;
-    port->lost = (struct port_loss){0, 0};
-    return lost;
+    return port->wait;
 }
 
 /* For frames larger than a chunk, and while whoever has the chunks does not give them back. */
 static bool send_now(struct packet_port *port, const uint8_t *frame, uint32_t len)
 {
     send_gathered(port);
-    bool would_overtake = port->xdp && xdp_in_line(port->xdp);
-    return !would_overtake && send(port->fd, frame, len, MSG_DONTWAIT) >= 0;
+    if (port->wait == PACKET_GOES) {
+        if (send_one(port, frame, len))
+            return true;
+        if (port->wait == PACKET_GOES)
+            return false;
+    }
+    uint8_t *room = realloc(port->large, len);
+    if (!room)
+        return false;
+    port->large = room;
+    memcpy(port->large, frame, len);
+    port->large_len = len;
+    return true;
 }
 
 static bool packet_send(void *driver, const uint8_t *frame, uint32_t len, ns_t when)
 {
     struct packet_port *port = driver;
     (void)when;
+    if (SW_UNLIKELY(port->wait != PACKET_GOES))
+        return false;
     if (port->n == SEND_BATCH || !port->n_free)
         send_gathered(port);
     if (SW_UNLIKELY(len > port->chunk || !port->n_free))
@@ -381,6 +537,8 @@ static bool packet_send(void *driver, const uint8_t *frame, uint32_t len, ns_t w
     memcpy(to, frame, len);
     port->parts[port->n] = (struct iovec){to, len};
     port->gathered[port->n++] = chunk;
+    if (is_slow(port) && port->wait == PACKET_GOES)
+        send_gathered(port);
     return true;
 }
 
@@ -399,8 +557,6 @@ bool packet_check(struct packet_port *port)
 {
     struct ifreq request = {0};
     memcpy(request.ifr_name, port->interface, IFNAMSIZ);
-    if (port->xdp && xdp_in_line(port->xdp))
-        send_gathered(port);
     /* An interface that goes down leaves an error, and epoll reports it until it is fetched. */
     int error;
     socklen_t size = sizeof error;
@@ -408,6 +564,11 @@ bool packet_check(struct packet_port *port)
     if (ioctl(port->fd, SIOCGIFINDEX, &request))
         return false;
     if ((unsigned)request.ifr_ifindex != port->ifindex) {
+        struct port_count gone = waiting_in(port);
+        port->lost.packets += gone.packets;
+        port->lost.bytes += gone.bytes;
+        port->large_len = 0;
+        port->wait = PACKET_GOES;
         xdp_close(port->xdp);
         port->xdp = NULL;
         port->xdp_tries = 0;
@@ -435,6 +596,7 @@ static uint64_t packet_missed(void *driver)
 static const struct port_ops packet_ops = {
     .send = packet_send,
     .flush = packet_flush,
+    .full = packet_full,
     .missed = packet_missed,
     .close = packet_close,
 };

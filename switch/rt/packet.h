@@ -6,6 +6,10 @@
  * sendmmsg, or AF_XDP (xdp.h) while a port is busy and its interface has no queueing discipline
  * and nobody who captures.
  *
+ * What the kernel has no room for stays, in order, and the port is full until it has: so the queue
+ * before a slow interface stands in the switch, where the program sees it. How much is left to the
+ * kernel then follows how fast it gets rid of it.
+ *
  * Other ways were measured on veths and left out. A TPACKET_V3 ring receives no faster and tells
  * of a frame a millisecond late; AF_XDP receives no faster. A transmit ring copies nothing, but
  * may hand a frame's memory back while a capture at the other end still reads it.
@@ -16,6 +20,12 @@
 #include "sw.h"
 
 struct packet_port;
+
+enum packet_wait { /* for the kernel to take what it had no room for */
+    PACKET_GOES,  /* it took all */
+    PACKET_POLL,  /* epoll says when it has room */
+    PACKET_RETRY, /* nobody says: its own queue was full */
+};
 
 /* Open an interface, in another network namespace if `netns` is a path like /proc/PID/ns/net; or
  * take over `fd`, an AF_PACKET socket bound to its interface. NULL with errno and *what set. */
@@ -31,9 +41,11 @@ void packet_close(void *port);
 /* Receive up to `most` frames; returns how many there were. */
 unsigned packet_receive(struct packet_port *port, struct sw *sw, uint32_t number, unsigned most,
                         ns_t now);
-/* To be called now and then, and when epoll reports an error: sends what the kernel could not take
- * before, finds an interface again that was made anew under its name, and says whether it is up
- * and has a carrier. */
+enum packet_wait packet_waits(const struct packet_port *port);
+/* Try again; as packet_waits. What did not leave is told to the switch by the next flush. */
+enum packet_wait packet_resume(struct packet_port *port);
+/* To be called now and then, and when epoll reports an error: finds an interface again that was
+ * made anew under its name, and says whether it is up and has a carrier. */
 bool packet_check(struct packet_port *port);
 
 #endif

@@ -133,6 +133,10 @@ void sw_detach(struct sw *sw, uint32_t number)
     if (!port || !port->ops)
         return;
     wire_clear(sw, port, DROP_NO_PORT);
+    sw_resume(sw, number);
+    sw->held -= port->waiting.packets;
+    sw->drops[DROP_NO_PORT] += port->waiting.packets;
+    port->waiting = (struct port_count){0, 0};
     port->ops->close(port->driver);
     port->ops = NULL;
     port->driver = NULL;
@@ -150,6 +154,24 @@ void sw_set_up(struct sw *sw, uint32_t number, bool is_up, ns_t now)
     struct event_head head = {.kind = EVENT_PORT, .time = now, .a = number, .b = is_up};
     event_put(&sw->events, &head, NULL);
     watch_ports(sw);
+}
+
+static void stall(struct sw *sw, struct sw_port *port)
+{
+    if (port->is_stalled)
+        return;
+    port->is_stalled = true;
+    sw->n_stalled++;
+}
+
+void sw_resume(struct sw *sw, uint32_t number)
+{
+    struct sw_port *port = sw->ports[number];
+    if (!port || !port->is_stalled)
+        return;
+    port->is_stalled = false;
+    sw->n_stalled--;
+    sw->to_flush[number / 64] |= (uint64_t)1 << number % 64; /* to learn what became of the rest */
 }
 
 /* Programs */
@@ -660,8 +682,11 @@ static void transmit(struct sw *sw, struct sw_port *port, struct pkt *p, ns_t wh
     port->tx_packets++;
     port->tx_bytes += p->len + p->absent;
     sw->sent++;
-    if (port->ops && port->ops->flush)
+    if (port->ops && port->ops->flush) {
         mark(sw->to_flush, port->number);
+        if (SW_UNLIKELY(port->ops->full(port->driver)))
+            stall(sw, port);
+    }
     pkt_release(sw->pool, p);
 }
 
@@ -709,12 +734,17 @@ static bytes_t depart(struct sw *sw, struct sw_port *port, struct pkt *p, ns_t s
 
 static ns_t earlier(ns_t a, ns_t b) { return a < b ? a : b; }
 
+/* Nothing can leave: packets stay where they are, before egress, and their queues grow. A port that
+ * is down does not wait, what is for it is dropped. */
+static bool must_wait(const struct sw_port *port) { return port->is_stalled && port->is_up; }
+
 static ns_t service_port(struct sw *sw, struct sw_port *port, ns_t now)
 {
-    ns_t start, wake;
+    ns_t start, wake = SW_NEVER;
     struct pkt *p;
     unsigned turns = 0; /* clones may keep a queue from ever becoming empty */
-    while ((p = tm_take(&port->tm, port->number, &sw->gate, now, &start, &wake)) != NULL) {
+    while (!SW_UNLIKELY(must_wait(port)) &&
+           (p = tm_take(&port->tm, port->number, &sw->gate, now, &start, &wake)) != NULL) {
         sw->held--;
         depart(sw, port, p, start);
         if (++turns == SW_TURNS_MOST) {
@@ -722,31 +752,40 @@ static ns_t service_port(struct sw *sw, struct sw_port *port, ns_t now)
             break;
         }
     }
-    while (port->wire && port->wire->enq_ns <= now) {
+    while (port->wire && port->wire->enq_ns <= now && !must_wait(port)) {
         p = port->wire;
         port->wire = p->next;
         sw->held--;
         transmit(sw, port, p, p->enq_ns);
     }
-    if (port->wire)
+    if (port->wire && !must_wait(port))
         wake = earlier(wake, port->wire->enq_ns);
     if (!port->tm.backlog && !port->wire)
         sw->backlog[port->number / 64] &= ~((uint64_t)1 << port->number % 64);
     return wake;
 }
 
+/* What a driver keeps for later is held, and what it lost is dropped: neither is sent. */
+static void flush_port(struct sw *sw, struct sw_port *port)
+{
+    struct port_left left = port->ops->flush(port->driver);
+    uint64_t kept = left.waiting.packets - port->waiting.packets; /* negative numbers wrap */
+    sw->held += kept;
+    sw->sent -= kept + left.lost.packets;
+    sw->drops[DROP_SEND_FAILED] += left.lost.packets;
+    port->tx_packets -= kept + left.lost.packets;
+    port->tx_bytes -= left.waiting.bytes - port->waiting.bytes + left.lost.bytes;
+    port->waiting = left.waiting;
+    if (port->ops->full(port->driver))
+        stall(sw, port);
+}
+
 static void flush_ports(struct sw *sw)
 {
     for (unsigned word = 0; word < SW_COUNT(sw->to_flush); word++) {
-        for (uint64_t left = sw->to_flush[word]; left; left &= left - 1) {
-            struct sw_port *port = sw->ports[word * 64 + (unsigned)__builtin_ctzll(left)];
-            struct port_loss lost = port->ops->flush(port->driver);
-            port->tx_packets -= lost.packets;
-            port->tx_bytes -= lost.bytes;
-            sw->sent -= lost.packets;
-            sw->drops[DROP_SEND_FAILED] += lost.packets;
-        }
-        sw->to_flush[word] = 0;
+        uint64_t left = sw->to_flush[word];
+        for (sw->to_flush[word] = 0; left; left &= left - 1)
+            flush_port(sw, sw->ports[word * 64 + (unsigned)__builtin_ctzll(left)]);
     }
 }
 

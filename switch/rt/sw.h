@@ -41,11 +41,15 @@ extern const char *const sw_drop_names[DROP_REASONS];
 #define SW_TURNS_MOST 4096    /* resubmissions and recirculations served in one call */
 #define SW_LOOPING_MOST 65536 /* packets that may wait to go round again */
 
-struct port_loss {
+struct port_count {
     uint64_t packets;
     bytes_t bytes;
 };
 
+struct port_left {
+    struct port_count lost;    /* since the last time, of what the port had taken */
+    struct port_count waiting; /* in the port, until its interface takes them */
+};
 
 /* What a port is to the switch. `send` copies the frame, or keeps nothing of it; `when` is when
  * its last bit arrives at the other end. */
@@ -53,8 +57,10 @@ struct port_ops {
     bool (*send)(void *port, const uint8_t *frame, uint32_t len, ns_t when);
     /* The same for a frame of which only the first `len` bytes exist; NULL where that cannot be. */
     bool (*send_cut)(void *port, const uint8_t *frame, uint32_t len, uint32_t absent, ns_t when);
-    /* After a burst of sends: what of them was lost after all. May be NULL. */
-    struct port_loss (*flush)(void *port);
+    /* After a burst of sends: what of them did not leave. May be NULL; if not, so is not `full`:
+     * whether the port can take no more for now. Then nothing is sent to it until sw_resume. */
+    struct port_left (*flush)(void *port);
+    bool (*full)(const void *port);
     /* Frames that arrived and could not be received, for want of room. May be NULL. */
     uint64_t (*missed)(void *port);
     void (*close)(void *port);
@@ -65,11 +71,13 @@ struct pcap;
 struct sw_port {
     uint16_t number;
     bool is_up;
+    bool is_stalled; /* full: its queues stand still until sw_resume */
     const struct port_ops *ops; /* NULL: packets for it are processed, then dropped */
     void *driver;
     struct tm_port tm;
     struct pkt *wire, *wire_tail; /* deparsed and on their way, if the switch keeps them */
     struct pcap *pcap_in, *pcap_out;
+    struct port_count waiting; /* in the driver; held, and not yet sent */
     uint64_t rx_packets, tx_packets;
     bytes_t rx_bytes, tx_bytes;
 };
@@ -125,6 +133,7 @@ struct sw {
     struct sw_port *ports[SW_PORTS];
     uint64_t backlog[SW_PORTS / 64]; /* ports with packets queued, or on the wire */
     uint64_t to_flush[SW_PORTS / 64];
+    uint32_t n_stalled; /* ports */
     bool has_newcomers; /* packets were queued since ports were last looked through */
     struct sw_cells shared[SW_ROLES];
     struct tm_gate gate; /* the first of them, as queues want it */
@@ -167,6 +176,7 @@ static inline struct sw_port *sw_port(struct sw *sw, uint32_t number)
 bool sw_attach(struct sw *sw, uint32_t number, const struct port_ops *ops, void *driver);
 void sw_detach(struct sw *sw, uint32_t number); /* closes the driver */
 void sw_set_up(struct sw *sw, uint32_t number, bool is_up, ns_t now);
+void sw_resume(struct sw *sw, uint32_t number); /* its driver can take more again */
 /* Share a register with the program from now on; none if `cells.at` is NULL. */
 void sw_share(struct sw *sw, enum sw_role role, struct sw_cells cells);
 

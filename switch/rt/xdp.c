@@ -5,13 +5,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/if_xdp.h>
-#include <linux/netlink.h>
-#include <linux/rtnetlink.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "qdisc.h"
 
 #ifndef AF_XDP
 #define AF_XDP 44
@@ -33,7 +33,7 @@ struct ring { /* shared with the kernel; indices run freely and wrap */
 
 struct xdp_tx {
     int fd;
-    int netlink; /* asks for queueing disciplines */
+    int netlink; /* see qdisc.h */
     int taps;    /* the list of packet sockets */
     unsigned ifindex;
     uint32_t chunk;
@@ -94,7 +94,7 @@ struct xdp_tx *xdp_open(unsigned ifindex, void *frames, uint32_t chunk, uint32_t
     tx->ifindex = ifindex;
     tx->chunk = chunk;
     tx->fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
-    tx->netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+    tx->netlink = qdisc_open();
     tx->taps = open("/proc/thread-self/net/packet", O_RDONLY | O_CLOEXEC);
     struct sockaddr_xdp address = {
         .sxdp_family = AF_XDP, .sxdp_flags = XDP_COPY, .sxdp_ifindex = ifindex};
@@ -146,7 +146,17 @@ static uint32_t length_of(const struct xdp_tx *tx, uint32_t index)
     return ((struct xdp_desc *)tx->tx.entries)[index & tx->tx.mask].len;
 }
 
-void xdp_kick(struct xdp_tx *tx, struct port_loss *lost)
+struct port_count xdp_waiting(const struct xdp_tx *tx)
+{
+    struct port_count waiting = {0, 0};
+    for (uint32_t at = get(tx->tx.consumed); at != tx->put; at++) {
+        waiting.packets++;
+        waiting.bytes += length_of(tx, at);
+    }
+    return waiting;
+}
+
+void xdp_kick(struct xdp_tx *tx, struct port_count *lost)
 {
     set(tx->tx.produced, tx->put);
     for (unsigned calls = 0; xdp_in_line(tx) && calls < KICKS_MOST; calls++) {
@@ -197,48 +207,7 @@ static bool has_captures(const struct xdp_tx *tx, uint64_t inode)
     return length == sizeof text - 1; /* more sockets than we care to read */
 }
 
-static bool is_discipline(const struct nlmsghdr *head, unsigned ifindex)
-{
-    const struct tcmsg *tc = NLMSG_DATA(head);
-    if (head->nlmsg_type != RTM_NEWQDISC || (unsigned)tc->tcm_ifindex != ifindex)
-        return false;
-    const struct rtattr *attr = TCA_RTA(tc);
-    for (int left = (int)TCA_PAYLOAD(head); RTA_OK(attr, left); attr = RTA_NEXT(attr, left))
-        if (attr->rta_type == TCA_KIND)
-            return strcmp(RTA_DATA(attr), "noqueue") != 0;
-    return true;
-}
-
-static bool has_discipline(const struct xdp_tx *tx)
-{
-    struct {
-        struct nlmsghdr head;
-        struct tcmsg tc;
-    } ask = {
-        .head = {.nlmsg_len = sizeof ask, .nlmsg_type = RTM_GETQDISC,
-                 .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
-        .tc = {.tcm_family = AF_UNSPEC, .tcm_ifindex = (int)tx->ifindex},
-    };
-    if (send(tx->netlink, &ask, sizeof ask, 0) < 0)
-        return true;
-    bool found = false;
-    for (;;) {
-        _Alignas(struct nlmsghdr) uint8_t answer[32768];
-        ssize_t got = recv(tx->netlink, answer, sizeof answer, 0);
-        if (got <= 0)
-            return true;
-        const struct nlmsghdr *head = (const void *)answer;
-        for (int left = (int)got; NLMSG_OK(head, left); head = NLMSG_NEXT(head, left)) {
-            if (head->nlmsg_type == NLMSG_DONE)
-                return found;
-            if (head->nlmsg_type == NLMSG_ERROR)
-                return true;
-            found |= is_discipline(head, tx->ifindex);
-        }
-    }
-}
-
 bool xdp_is_unwatched(const struct xdp_tx *tx, uint64_t inode)
 {
-    return !has_captures(tx, inode) && !has_discipline(tx);
+    return !has_captures(tx, inode) && !qdisc_ask(tx->netlink, tx->ifindex).is_there;
 }

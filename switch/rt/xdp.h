@@ -31,8 +31,9 @@ void xdp_close(struct xdp_tx *tx); /* afterwards the frames are all the caller's
 void xdp_put(struct xdp_tx *tx, uint32_t chunk, uint32_t len);
 /* Hand the batch to the kernel; frames that it refused are added to `lost`. What it could not take
  * yet stays in line, and goes with the next call. */
-void xdp_kick(struct xdp_tx *tx, struct port_loss *lost);
+void xdp_kick(struct xdp_tx *tx, struct port_count *lost);
 bool xdp_in_line(const struct xdp_tx *tx);
+struct port_count xdp_waiting(const struct xdp_tx *tx); /* in line */
 /* Chunks that are free again, at most `room`; returns how many. */
 uint32_t xdp_reap(struct xdp_tx *tx, uint32_t *chunks, uint32_t room);
 

@@ -41,7 +41,7 @@ V1Switch(p(), c(), i(), e(), c(), d()) main;
 SOL_PACKET, PACKET_AUXDATA, PACKET_IGNORE_OUTGOING = 263, 8, 23
 TAG_VALID, TPID_VALID = 0x10, 0x40
 MTU = 9216
-BURST = 500
+BURST = 250
 
 cases: dict[str, Callable[[Path], None]] = {}
 
