@@ -94,7 +94,7 @@ def _keys_of(model: type[BaseModel], kinds: Kinds, prefix: str, kind: str | None
             kind=kind,
             takes=_takes(field, is_section=is_section, is_list=is_list),
             default=_default(field),
-            about=field.description or "",
+            about=" ".join((field.description or "").split()),
             is_section=is_section,
         )
         if members:

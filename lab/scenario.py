@@ -185,10 +185,33 @@ class TransportSettings(_Section):
     """DCQCN's parameters, by who published them."""
     window: int = Field(default=512, ge=1, le=1 << 20)
     """Packets a queue pair may have in flight."""
-    rto_ns: DurationNs = Field(default=4_194_304, ge=1000, le=10**12)
-    """Without an answer for this long a sender starts again from what was acknowledged."""
+    timeout: int = Field(default=20, ge=0, le=31)
+    """Without an answer for 4.096 us x 2^timeout a sender sends again what was not acknowledged, as
+    ibv_qp_attr.timeout has it; 0: never. 20, 4.3 s, is what NCCL sets since 2.23 (NCCL_IB_TIMEOUT;
+    18 since 2.14, 14 before)."""
+    rto_ns: DurationNs | None = Field(default=None, ge=1000, le=10**12)
+    """The same as a time, of any length, in place of timeout."""
+    first_rto_ns: DurationNs | None = Field(default=None, ge=1000, le=10**12)
+    """Adaptive retransmission: a silence's first time-out is so long, each further one twice as
+    long, up to timeout; after timeout x retry_limit of silence a queue pair gives up."""
     retry_limit: int = Field(default=7, ge=0, le=250)
-    """Time-outs in a row before a queue pair gives up."""
+    """Time-outs in a row before a queue pair gives up; 7 is NCCL's (NCCL_IB_RETRY_CNT)."""
+
+    @property
+    def longest_rto_ns(self) -> int:
+        """The time-out as a time; 0: never."""
+        if self.rto_ns is not None:
+            return self.rto_ns
+        return 4096 << self.timeout if self.timeout else 0
+
+    @model_validator(mode="after")
+    def _check(self) -> TransportSettings:
+        if self.first_rto_ns and 0 < self.longest_rto_ns < self.first_rto_ns:
+            raise ValueError(
+                f"the first time-out, {self.first_rto_ns:,} ns, is longer than the longest, "
+                f"{self.longest_rto_ns:,} ns: lower first_rto_ns, or raise timeout or rto_ns"
+            )
+        return self
 
 
 class LossSettings(_Section):

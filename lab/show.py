@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Table
 
+from lab.cautions import cautions
 from lab.quantity import duration, size
 from lab.result import LinkUse, Percentiles, Result
 from lab.scenario import Scenario
@@ -171,6 +172,7 @@ def _summary(result: Result) -> str:
             + _times(result.telemetry.hop_latency_ns)
         )
     lines += _left_out(result.scenario)
+    lines += [f"[yellow]{caution}[/]" for caution in cautions(result)]
     if not result.fidelity.ok:
         lines.append(f"[yellow]Do not trust this run[/]: {result.fidelity.note}")
     return "\n".join(lines)

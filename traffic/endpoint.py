@@ -127,7 +127,8 @@ class EndpointConfig(_Record):
     window: _Positive | None = None
     ack_every: _Positive | None = None
     reorder: _Natural | None = None
-    rto: _Positive | None = None
+    rto: _Natural | None = None
+    rto_first: _Natural | None = None
     retry_limit: _Natural | None = None
     cnp_interval: _Natural | None = None
     catch_up: _Positive | None = None

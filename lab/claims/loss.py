@@ -5,7 +5,7 @@ such that at zero loss about 30 % of a step is exposed communication. Packets ca
 usual path MTU, so that a round trip holds a few hundred packets and a message 760. Every packet is
 lost with the given probability. Adapters restart the message (go-back-0), go back to the lost
 packet (go-back-n) or send what was lost (selective), with a time-out of 100 us; the latter two also
-with the 4.2 ms that adapters usually come with. Averages are over several seeds.
+with 4.2 ms, short for an adapter. Averages are over several seeds.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ WINDOW = 512
 _EXPERIMENT = (
     "A step of 0.7 ms of computing and a ring all-reduce of 6 MB among eight GPUs at 400 Gb/s, "
     "1 KB packets, messages of 760 packets, two steps, three seeds; packets lost at random. "
-    "Time-outs of 100 us, and of 4.2 ms as adapters usually have them; selective recovery takes a "
+    "Time-outs of 100 us, and of 4.2 ms, still short for an adapter; selective recovery takes a "
     "packet for lost once 64 have overtaken it, so the end of a message waits for a time-out."
 )
 

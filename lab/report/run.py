@@ -7,6 +7,7 @@ from pathlib import Path
 
 import yaml
 
+from lab.cautions import cautions
 from lab.quantity import duration, percent, size
 from lab.report import page, plots, words
 from lab.report.differences import since_shipped
@@ -53,7 +54,8 @@ def _body(run: KeptRun) -> Iterator[str]:
         yield page.paragraph(said + scenario.about.strip(), "about")
         if changes:
             yield page.paragraph(f"Here with {changes}.", "about")
-    suspicious = not result.fidelity.ok or result.ended or result.flows.failed
+    doubtful = not result.fidelity.ok or result.ended or any(cautions(result))
+    suspicious = doubtful or result.flows.failed
     yield page.paragraph(words.story(run), "story warning" if suspicious else "story")
     yield page.tiles((figure.name, figure.told(result)) for figure in _first(result))
     shown = panels(run, Limits.of([run])[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from lab.cautions import cautions
 from lab.quantity import duration, number, packets, percent, plural, size
 from lab.report.kept import KeptRun
 from lab.report.plots import REASONS, uplinks
@@ -31,6 +32,7 @@ def _sentences(run: KeptRun) -> Iterator[str]:
     yield from _telemetry(result)
     yield from _balance(run)
     yield from _job(result)
+    yield from cautions(result)
     if not result.fidelity.ok:
         yield f"Do not trust these figures: {result.fidelity.note}."
 

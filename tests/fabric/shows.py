@@ -60,7 +60,7 @@ def incast(run: Runner) -> Figures:
     assert _receiver_is_busy(paused, gbps) > 0.97
     _check_hops(paused.pauses())
 
-    dropped = _incast(run, "pfc.enabled=false")
+    dropped = _incast(run, "pfc.enabled=false", "transport.timeout=10")
     yield "neither", _pauses_told(dropped)
     assert dropped.drops["buffer_full"] > 100
     assert dropped.pauses() == {}

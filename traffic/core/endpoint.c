@@ -16,7 +16,7 @@ void ep_config_default(struct ep_config *config, bps_t link_bps)
         .recovery = EP_GO_BACK_N,
         .window = 512,
         .ack_every = 16,
-        .rto = 4194304, /* 4.096 us x 2^10, an ACK time-out that adapters can be set to */
+        .rto = (ns_t)4096 << 20, /* as NCCL sets adapters by default */
         .retry_limit = 7,
         .cnp_interval = 50000,
         .catch_up = 1,
@@ -49,8 +49,10 @@ const char *ep_config_problem(const struct ep_config *config)
         return "an ACK is asked for every 1 packet or more";
     if (config->reorder >= config->window)
         return "a window holds more packets than may be reordered";
-    if (config->rto < 1 || config->retry_limit > 250)
-        return "the time-out is at least 1 ns and the retry limit at most 250";
+    if (config->retry_limit > 250)
+        return "the retry limit is at most 250";
+    if (config->rto_first && config->rto && config->rto_first > config->rto)
+        return "the first time-out of a silence is no longer than the longest";
     if (config->catch_up < 1 || config->catch_up > 10000000000u)
         return "the lateness to make up for is between 1 ns and 10 s";
     if (config->control_priority > 7)

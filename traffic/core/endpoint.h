@@ -61,7 +61,8 @@ struct ep_config {
     uint32_t window;       /* packets in flight a queue pair */
     uint32_t ack_every;    /* packets between requests for an ACK, beside each message's last */
     uint32_t reorder;      /* selective: packets that may overtake one before it counts as lost */
-    ns_t rto;              /* without progress for this long: send again */
+    ns_t rto;              /* without progress for this long: send again; 0: never */
+    ns_t rto_first;        /* adaptive: a silence's first time-out, each further one twice as long */
     uint32_t retry_limit;  /* time-outs in a row without progress before the queue pair errors */
     ns_t cnp_interval;     /* at most one CNP a queue pair in this long */
     ns_t catch_up;         /* how much lateness to make up for; 1 under a virtual clock */

@@ -70,8 +70,10 @@ struct qp {
     uint64_t sent;      /* everything before was sent at least once */
     uint64_t posted;    /* everything before was asked for */
     uint64_t requested; /* the packet before is the last that asked for an ACK */
-    ns_t rto_at;
-    bps_t rate; /* the ceiling */
+    ns_t rto_at, rto; /* when time is out, and how long that was to take */
+    ns_t rto_seen_to; /* when it comes up in the heap */
+    ns_t silent;      /* time-outs since the last progress, all together */
+    bps_t rate;       /* the ceiling */
 
     /* Requester, selective: `resend` walks the holes before the last packet known to have arrived
      * (`sack_end`) and before `lost_before`, where a time-out found `sent`. */

@@ -13,7 +13,10 @@
  *
  * The time-out runs while an ACK that was asked for is outstanding, not for every packet in flight:
  * a slow queue pair may take long to reach the next packet that asks. It counts against the retry
- * limit, and progress clears the count. A NAK is no silence: the peer lives, so NAKs alone never
+ * limit, and progress clears the count. An adaptive one begins short, doubles with each in a row and
+ * never exceeds `rto`; then what counts is how long the silence lasts in all, `rto` x `retry_limit`
+ * of it and no more, as NVIDIA's adapters have it ("Adaptive Retransmission: Parameters Control",
+ * docs.nvidia.com, with progress setting the time-out back to the first). A NAK is no silence: the peer lives, so NAKs alone never
  * exhaust the limit (go-back-0 on a lossy path may restart for ever, which is what happens to
  * adapters that work so).
  */
@@ -99,13 +102,36 @@ static void pace(struct ep *ep, struct qp *qp, ps_t at, uint32_t wire, ns_t now)
     qp->ready = at + ps_for_bytes(wire, allowed < rate ? allowed : rate);
 }
 
+/* Let time be out when this one is, from now on; progress begins with the first again. */
+static void start_timeout(const struct ep *ep, struct qp *qp, ns_t now, bool progress)
+{
+    const struct ep_config *config = &ep->config;
+    ns_t first = config->rto_first ? config->rto_first : config->rto;
+    qp->rto = progress || !qp->rto || !config->rto_first ? first : 2 * qp->rto;
+    if (config->rto && qp->rto > config->rto)
+        qp->rto = config->rto;
+    qp->rto_at = qp->rto ? now + qp->rto : NS_NEVER;
+    if (progress)
+        qp->silent = qp->retries = 0;
+}
+
+/* Another time-out without progress: whether it was one too many. */
+static bool gives_up(const struct ep *ep, struct qp *qp)
+{
+    const struct ep_config *config = &ep->config;
+    qp->silent += qp->rto;
+    if (config->rto_first)
+        return config->rto && qp->silent >= config->rto * config->retry_limit;
+    return qp->retries++ >= config->retry_limit;
+}
+
 /* An ACK was asked for: from now on its absence means something. */
 static void await_answer(struct ep *ep, struct qp *qp, uint64_t seq, ns_t now)
 {
     if (qp->requested <= seq)
         qp->requested = seq + 1;
     if (qp->rto_at == NS_NEVER) {
-        qp->rto_at = now + ep->config.rto;
+        start_timeout(ep, qp, now, true);
         schedule_rto(ep, qp);
     }
 }
@@ -197,8 +223,11 @@ static void acknowledge(struct ep *ep, struct qp *qp, uint64_t upto, ns_t now)
         qp->next = qp->una;
     move_cursor(qp);
     qp->acked = upto < qp->next ? upto : qp->next;
-    qp->retries = 0;
-    qp->rto_at = qp->una < qp->requested ? now + ep->config.rto : NS_NEVER;
+    start_timeout(ep, qp, now, true);
+    if (qp->una >= qp->requested)
+        qp->rto_at = NS_NEVER;
+    else
+        schedule_rto(ep, qp);
     complete(ep, qp, settled, now);
 }
 
@@ -215,14 +244,16 @@ void requester_timeout(struct ep *ep, struct qp *qp, ns_t now)
     qp->rto_at = NS_NEVER;
     if (qp->error || qp->una >= qp->sent)
         return;
-    qp->rto_at = now + ep->config.rto;
-    if (qp->rewound)
-        return; /* what the last time-out asked for could not leave yet: a pause, not a silence */
+    if (qp->rewound) { /* what the last one asked for could not leave yet: a pause, no silence */
+        qp->rto_at = now + qp->rto;
+        return;
+    }
     ep->counters.local_ack_timeout_err++;
-    if (qp->retries++ >= ep->config.retry_limit) {
+    if (gives_up(ep, qp)) {
         qp_fail(ep, qp, EP_RETRY_EXCEEDED, now);
         return;
     }
+    start_timeout(ep, qp, now, false);
     qp->rewound = true;
     if (ep->config.recovery == EP_SELECTIVE) {
         qp->resend = qp->una;
@@ -252,7 +283,7 @@ static void sequence_error(struct ep *ep, struct qp *qp, uint64_t expected, uint
     ep->counters.packet_seq_err++;
     if (expected < qp->una || expected >= qp->sent)
         return; /* old: it was answered, or overtaken by an ACK */
-    qp->retries = 0;
+    qp->silent = qp->retries = 0;
     acknowledge(ep, qp, expected, now);
     if (ep->config.recovery == EP_SELECTIVE)
         arrived_early(ep, qp, psn_unwrap(qp->una, msn));

@@ -12,12 +12,17 @@
  */
 #include "qp.h"
 
-static void heap_push(struct heap *heap, uint64_t key, struct qp *qp)
+/* Put it at a place, or above it. */
+static void heap_rise(struct heap *heap, uint32_t at, uint64_t key, struct qp *qp)
 {
-    uint32_t at = heap->count++;
     for (; at && heap->items[(at - 1) / 2].key > key; at = (at - 1) / 2)
         heap->items[at] = heap->items[(at - 1) / 2];
     heap->items[at] = (struct heap_item){key, qp};
+}
+
+static void heap_push(struct heap *heap, uint64_t key, struct qp *qp)
+{
+    heap_rise(heap, heap->count++, key, qp);
 }
 
 static struct qp *heap_pop(struct heap *heap)
@@ -95,10 +100,18 @@ void schedule_control(struct ep *ep, struct qp *qp, ns_t now)
 
 void schedule_rto(struct ep *ep, struct qp *qp)
 {
-    if (qp->in_rto)
+    if (!qp->in_rto) {
+        heap_push(&ep->rto, qp->rto_at, qp);
+    } else if (qp->rto_at < qp->rto_seen_to) { /* after a long silence; seldom enough for a search */
+        uint32_t at = 0;
+        while (ep->rto.items[at].qp != qp)
+            at++;
+        heap_rise(&ep->rto, at, qp->rto_at, qp);
+    } else {
         return;
+    }
     qp->in_rto = true;
-    heap_push(&ep->rto, qp->rto_at, qp);
+    qp->rto_seen_to = qp->rto_at;
 }
 
 static bool paused(const struct ep *ep, uint8_t priority, ns_t now)

@@ -43,6 +43,7 @@ static const struct key HEAD_KEYS[] = {
     HEAD("ack-every", U32, config.ack_every),
     HEAD("reorder", U32, config.reorder),
     HEAD("rto", U64, config.rto),
+    HEAD("rto-first", U64, config.rto_first),
     HEAD("retry-limit", U32, config.retry_limit),
     HEAD("cnp-interval", U64, config.cnp_interval),
     HEAD("catch-up", U64, config.catch_up),

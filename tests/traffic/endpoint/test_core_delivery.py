@@ -1,6 +1,7 @@
 """Every byte once and right, or an error that says so: loss, copies, disorder and damage."""
 
 import random
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ from traffic.endpoint import (
 )
 
 FAULTS = {"loss": 0.01, "duplicate": 0.01, "reorder": 0.02, "corrupt": 0.01, "shake": 5000}
-QUICK = {"rto": 100_000}  # virtual time is cheap, but a tail lost at 4 ms a time adds up
+QUICK = {"rto": 100_000}  # virtual time is cheap, but a tail lost at 4 s a time adds up
 
 
 def sizes_of(rng: random.Random, count: int, most: int = 60_000, mtu: int = 4096) -> list[int]:
@@ -196,6 +197,62 @@ def test_a_peer_that_is_not_there_is_an_error_and_no_hang(strict_star: Path) -> 
     assert [report.state for report in sender.transfers.values()] == [TransferState.FAILED] * 2
     assert sender.counters["local_ack_timeout_err"] == 4
     assert sender.counters["qp_errors"] == 1
+
+
+def test_progress_clears_what_counts_against_the_limit(strict_star: Path) -> None:
+    """Single packets one by one: whatever is lost is noticed by a time-out and by nothing else."""
+    config = EndpointConfig(link_bps=100 * GBPS, rto=50_000, retry_limit=3, window=1)
+    sizes = [1000] * 400
+    outcome = run(strict_star, one_way(config, sizes), seed=1, loss=0.03, timeout=60e9)
+    assert_delivered(outcome, sizes)
+    assert outcome.counters(A)["local_ack_timeout_err"] > 3 * 4
+    assert outcome.counters(A)["packet_seq_err"] == 0
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_an_adaptive_time_out_doubles_and_the_silence_is_limited(
+    strict_star: Path, seed: int
+) -> None:
+    rng = random.Random(seed)
+    first = rng.randrange(5_000, 50_000)
+    longest, retries = first * rng.randrange(1, 40), rng.randrange(8)
+    config = EndpointConfig(link_bps=100 * GBPS, rto=longest, rto_first=first, retry_limit=retries)
+    outcome = run(strict_star, one_way(config, [100]), loss=1.0, timeout=60e9)
+    silence = fired = 0
+    time_out = first
+    while True:
+        silence, fired, time_out = silence + time_out, fired + 1, min(2 * time_out, longest)
+        if silence >= longest * retries:
+            break
+    (error,) = outcome.hosts[A].qp_errors
+    assert outcome.counters(A)["local_ack_timeout_err"] == fired
+    assert silence <= error.at_ns < silence + 1000 * fired
+
+
+def test_after_progress_an_adaptive_time_out_is_short_again(strict_star: Path) -> None:
+    """Each message pays for its own losses, whatever the one before it went through."""
+    first = 100_000
+    config = EndpointConfig(
+        link_bps=100 * GBPS, rto=10**10, rto_first=first, retry_limit=200, window=1
+    )
+    sizes = [1000] * 300
+    plans = one_way(config, sizes)
+    outcome = run(strict_star, plans, seed=3, loss=0.3, timeout=60e9)
+    assert_delivered(outcome, sizes)
+    spans = sorted(outcome.hosts[A].transfers.values(), key=lambda each: each.end_ns or 0)
+    ends = [0, *(each.end_ns or 0 for each in spans)]
+    for before, after in pairwise(ends):
+        lost = max(0, round((after - before) / first + 1).bit_length() - 1)
+        assert after - before < first * (2**lost - 1) + 5000 * (lost + 1)
+    assert outcome.counters(A)["local_ack_timeout_err"] > 200
+
+
+def test_a_time_out_of_nothing_never_fires(strict_star: Path) -> None:
+    """As verbs have it: 0 is for ever."""
+    config = EndpointConfig(link_bps=100 * GBPS, rto=0)
+    outcome = run(strict_star, one_way(config, [100]), loss=1.0, timeout=1e12)
+    assert not outcome.hosts[A].qp_errors
+    assert outcome.counters(A)["local_ack_timeout_err"] == 0
 
 
 def test_a_peer_that_dies_fails_its_own_transfers_and_no_others(strict_star: Path) -> None:
