@@ -188,6 +188,7 @@ def _settings(arguments: argparse.Namespace, stack: ExitStack) -> SwitchSettings
         pcap=pcap,
         trace=_trace(arguments, stack),
         console_port=arguments.thrift_port or arguments.console_port,
+        needs_console=arguments.thrift_port is not None,
     )
 
 

@@ -90,6 +90,7 @@ class SwitchSettings:
     record: Cells = field(default_factory=Cells)
     trace: Callable[[str], None] | None = None
     console_port: int | None = None
+    needs_console: bool = True  # else a port that is taken is only told
 
     @classmethod
     def from_json(cls, data: object, place: str) -> SwitchSettings:
@@ -240,10 +241,14 @@ class Host:
         try:
             await console.start(settings.console_port)
         except OSError as error:
-            raise HostError(
+            problem = (
                 f"switch {settings.name} cannot serve commands on port {settings.console_port}:"
                 f" {error.strerror}; choose another with --thrift-port"
-            ) from None
+            )
+            if settings.needs_console:
+                raise HostError(problem) from None
+            log.warning("%s", problem)
+            return
         self._consoles.append(console)
 
 

@@ -30,14 +30,14 @@ def infer_p4info(program: dp.Program) -> p4i.P4Info:
     info.pkg_info.arch = "v1model"
     aliases = _Aliases(program)
     tables = [table for table in program.tables if not _is_hidden(table, program)]
-    used = dict.fromkeys(program.actions[index].name for table in tables for index in table.actions)
-    actions = {action.name: action for action in program.actions}
-    for name in used:
+    names = action_names(program)
+    used = {names[index]: index for table in tables for index in table.actions}
+    for name, index in used.items():
         entry = info.actions.add(preamble=aliases.preamble(1, name))
-        for number, param in enumerate(actions[name].params, 1):
+        for number, param in enumerate(program.actions[index].params, 1):
             entry.params.add(id=number, name=param.name, bitwidth=param.width)
     for table in tables:
-        _add_table(info, aliases, program, table)
+        _add_table(info, aliases, program, table, names)
     for profile in program.profiles:
         info.action_profiles.add(
             preamble=aliases.preamble(0x11, profile.name),
@@ -60,6 +60,27 @@ def infer_p4info(program: dp.Program) -> p4i.P4Info:
             ],
         )
     return info
+
+
+def action_names(program: dp.Program) -> tuple[str, ...]:
+    """What the control plane calls each action: its name, unless that would mean two.
+
+    A compiler copies an action for each table that uses it, and all copies are one to the control
+    plane. But it may also synthesise actions of one name that differ, or that one table has both
+    of; these are called after their place in the program, `name#index`.
+    """
+    shapes: dict[str, tuple[dp.ParamInfo, ...]] = {}
+    names = [action.name for action in program.actions]
+    for index, action in enumerate(program.actions):
+        if shapes.setdefault(action.name, action.params) != action.params:
+            names[index] = f"{action.name}#{index}"
+    for table in program.tables:
+        seen: set[str] = set()
+        for index in table.actions:
+            if names[index] in seen:
+                names[index] = f"{names[index]}#{index}"
+            seen.add(names[index])
+    return tuple(names)
 
 
 def symbol_id(prefix: int, name: str) -> int:
@@ -120,7 +141,11 @@ def _is_hidden(table: dp.TableInfo, program: dp.Program) -> bool:
 
 
 def _add_table(
-    info: p4i.P4Info, aliases: _Aliases, program: dp.Program, table: dp.TableInfo
+    info: p4i.P4Info,
+    aliases: _Aliases,
+    program: dp.Program,
+    table: dp.TableInfo,
+    names: tuple[str, ...],
 ) -> None:
     entry = info.tables.add(
         preamble=aliases.preamble(2, table.name), size=table.size, is_const_table=table.is_const
@@ -131,11 +156,10 @@ def _add_table(
             id=number, name=name, bitwidth=key.width, match_type=_MATCH[key.kind]
         )
     entry.action_refs.extend(
-        p4i.ActionRef(id=symbol_id(1, program.actions[index].name)) for index in table.actions
+        p4i.ActionRef(id=symbol_id(1, names[index])) for index in table.actions
     )
     if table.default_is_const and table.default_action != dp.NO_ACTION:
-        name = program.actions[table.default_action].name
-        entry.const_default_action_id = symbol_id(1, name)
+        entry.const_default_action_id = symbol_id(1, names[table.default_action])
     if table.has_timeout:
         entry.idle_timeout_behavior = p4i.Table.NOTIFY_CONTROL
     if table.profile is not None:

@@ -17,6 +17,7 @@ from google.protobuf.message import DecodeError
 from switch import dataplane as dp
 from switch.p4runtime.actions import ActionCodec
 from switch.p4runtime.errors import RequestError, invalid
+from switch.p4runtime.infer import action_names
 from switch.p4runtime.keys import KeyCodec
 from switch.p4runtime.symbols import (
     PORT_SHAPER,
@@ -89,6 +90,7 @@ class Pipeline:
         self.program = program
         symbols = self.symbols = Symbols(config.p4info)
         tables = _by_name(program.tables)
+        self._action_names = action_names(program)
         self.tables = {
             table.id: self._bind_table(table, _find("table", tables, table.name))
             for table in symbols.tables
@@ -160,7 +162,8 @@ class Pipeline:
         self, where: str, symbol: Table, info: dp.TableInfo
     ) -> list[tuple[Action, int]]:
         """Pair the table's actions with its own copies of them in the program."""
-        copies = {self.program.actions[index].name: index for index in info.actions}
+        copies = {self.program.actions[index].name: index for index in reversed(info.actions)}
+        copies |= {self._action_names[index]: index for index in info.actions}
         pairs = []
         for action in symbol.actions.values():
             index = copies.get(action.name)

@@ -13,6 +13,7 @@ from switch.shims.session import CommandError, Session, named, need, number
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from switch.p4runtime.pipeline import TableBinding
     from switch.p4runtime.symbols import Array
 
 _MICROSECONDS = 1_000_000
@@ -101,43 +102,60 @@ def do_counter_reset(session: Session, words: list[str]) -> Iterator[str]:
 
 
 def do_meter_set_rates(session: Session, words: list[str]) -> Iterator[str]:
-    """Set one meter, per us: meter_set_rates <name> <index> <rate>:<burst> <rate>:<burst>."""
+    """Set one meter, per us: meter_set_rates <name> <index, or entry handle> <rate>:<burst> x 2."""
     need(words, 4)
-    symbol = _meter(session, words[0])
-    index = p4r.Index(index=_index(words[1], symbol.size, words[0]))
-    entry = p4r.MeterEntry(meter_id=symbol.id, index=index, config=_rates(words[2:]))
-    session.write(dp.Verb.MODIFY, p4r.Entity(meter_entry=entry))
+    config = _rates(words[2:])
+    session.write(dp.Verb.MODIFY, _meter_cell(session, words[0], words[1], config))
     yield from ()
 
 
 def do_meter_array_set_rates(session: Session, words: list[str]) -> Iterator[str]:
     """Set all meters, per us: meter_array_set_rates <name> <rate>:<burst> <rate>:<burst>."""
     need(words, 3)
-    symbol = _meter(session, words[0])
-    entry = p4r.MeterEntry(meter_id=symbol.id, config=_rates(words[1:]))
-    session.write(dp.Verb.MODIFY, p4r.Entity(meter_entry=entry))
+    symbol, table = _meter(session, words[0])
+    config = _rates(words[1:])
+    if table is None:
+        entry = p4r.MeterEntry(meter_id=symbol.id, config=config)
+        session.write(dp.Verb.MODIFY, p4r.Entity(meter_entry=entry))
+    else:
+        for handle in session.entries(table):
+            cell = _meter_cell(session, words[0], str(handle), config)
+            session.write(dp.Verb.MODIFY, cell)
     yield from ()
 
 
 def do_meter_get_rates(session: Session, words: list[str]) -> Iterator[str]:
-    """Read a meter's rates: meter_get_rates <name> <index>."""
+    """Read a meter's rates: meter_get_rates <name> <index, or entry handle if direct>."""
     need(words, 2)
-    symbol = _meter(session, words[0])
-    index = p4r.Index(index=_index(words[1], symbol.size, words[0]))
-    query = p4r.MeterEntry(meter_id=symbol.id, index=index)
-    for found in session.read(p4r.Entity(meter_entry=query)):
-        config = found.meter_entry.config
+    for found in session.read(_meter_cell(session, words[0], words[1])):
+        config = getattr(found, found.WhichOneof("entity") or "").config
         rates = ((config.cir, config.cburst), (config.pir, config.pburst))
         for order, (rate, burst) in enumerate(rates):
             yield f"{order}: info rate = {rate / _MICROSECONDS}, burst size = {burst}"
+
+
+def _meter_cell(
+    session: Session, name: str, word: str, config: p4r.MeterConfig | None = None
+) -> p4r.Entity:
+    """One meter, of an array or of a table's entry."""
+    symbol, table = _meter(session, name)
+    if table is not None:
+        direct = p4r.DirectMeterEntry(table_entry=session.entry(table, word), config=config)
+        return p4r.Entity(direct_meter_entry=direct)
+    index = p4r.Index(index=_index(word, symbol.size, name))
+    return p4r.Entity(meter_entry=p4r.MeterEntry(meter_id=symbol.id, index=index, config=config))
 
 
 def _counter(session: Session, name: str) -> dp.CounterInfo:
     return named("counter", name, session.pipeline.program.counters, lambda c: c.name)
 
 
-def _meter(session: Session, name: str) -> Array:
-    return named("meter", name, session.pipeline.symbols.meters, lambda m: m.name)
+def _meter(session: Session, name: str) -> tuple[Array, TableBinding | None]:
+    """A meter, and the table whose entries have one each if it is direct."""
+    symbols, tables = session.pipeline.symbols, session.pipeline.tables
+    meters: list[tuple[Array, TableBinding | None]] = [(m, None) for m in symbols.meters]
+    meters += [(meter, tables[table]) for table, meter in symbols.direct_meters.items()]
+    return named("meter", name, meters, lambda found: found[0].name)
 
 
 def _index(word: str, size: int, name: str) -> int:

@@ -352,6 +352,11 @@ show_tables
 table_add mac forward 00:11:22:33:44:55 => 3
 table_add acl drop 10.0.0.1&&&255.255.255.255 0&&&0 1->5 => 7
 table_dump acl
+meter_set_rates acl_meter 0 0.5:10 1:20
+meter_get_rates acl_meter 0
+meter_array_set_rates Forward.acl_meter 0.25:3 0.75:4
+meter_get_rates Forward.acl_meter 0
+meter_set_rates acl_meter 1 0.5:10 1:20
 table_modify mac forward 0 5
 table_dump mac
 table_delete mac 0
@@ -376,6 +381,9 @@ ANSWERS = [
     "* hdr.ipv4.src        : TERNARY   0a000001 &&& ffffffff",
     "* hdr.ipv4.len        : RANGE     0001 -> 0005",
     "Priority: 7",
+    "0: info rate = 0.5, burst size = 10\n1: info rate = 1.0, burst size = 20\n",
+    "0: info rate = 0.25, burst size = 3\n1: info rate = 0.75, burst size = 4\n",
+    "table Forward.acl has no entry with handle 1",
     "Action entry: Forward.forward - 0005",
     "RuntimeCmd: 0\n",
     "cells[3]= 77",
@@ -450,3 +458,63 @@ async def test_a_taken_console_port_is_named():
         with pytest.raises(HostError, match=f"port {port}.*--thrift-port"):
             await Host([item]).start()
         await asyncio.sleep(0)
+
+
+@asynchronous
+async def test_a_console_nobody_asked_for_is_done_without(caplog: pytest.LogCaptureFixture):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        item = SwitchSettings(
+            name="s",
+            device_id=1,
+            grpc_address="127.0.0.1:0",
+            console_port=port,
+            needs_console=False,
+        )
+        hosted = Host([item])
+        await hosted.start()
+        await hosted.stop()
+    assert f"port {port}" in caplog.text
+    assert "--thrift-port" in caplog.text
+
+
+def twin_actions(program: dict[str, Any]) -> None:
+    """What a compiler that synthesises actions may do: one name for three, one of another shape."""
+    forward = next(a for a in program["actions"] if a["name"] == "Forward.forward")
+    drop = next(a for a in program["actions"] if a["name"] == "Forward.drop")
+    mac = next(t for t in program["pipelines"][0]["tables"] if t["name"] == "Forward.mac")
+    last = max(a["id"] for a in program["actions"])
+    for number, like in enumerate((drop, forward), last + 1):
+        twin = json.loads(json.dumps(like)) | {"name": "Forward.forward", "id": number}
+        program["actions"].append(twin)
+        mac["action_ids"].append(number)
+        mac["actions"].append("Forward.forward")
+        mac["next_tables"] = dict(mac["next_tables"])
+    assert forward["runtime_data"] and not drop["runtime_data"]
+
+
+@asynchronous
+async def test_actions_of_one_name_are_told_apart_by_their_place(built: Built, tmp_path: Path):
+    program = json.loads(built.json.read_text())
+    twin_actions(program)
+    alone = tmp_path / "twins.json"
+    alone.write_text(json.dumps(program))
+    hosted = Host([SwitchSettings("s", 1, "127.0.0.1:0", program=alone)])
+    await hosted.start()
+    try:
+        pipeline = hosted.devices["s"].entities.pipeline
+        mac = next(t for t in pipeline.symbols.info.tables if t.preamble.name == "Forward.mac")
+        names = {a.preamble.id: a for a in pipeline.symbols.info.actions}
+        found = [names[ref.id] for ref in mac.action_refs]
+        assert len({action.preamble.id for action in found}) == len(found)
+        of_one_name = [a for a in found if a.preamble.name.split("#")[0] == "Forward.forward"]
+        assert [len(a.params) for a in of_one_name] == [1, 0, 1]
+        # What the control plane calls by its plain name is the one it would be in the source.
+        assert of_one_name[0].preamble.name == "Forward.forward"
+        binding = pipeline.tables[mac.preamble.id]
+        for action, index in zip(found, binding.info.actions, strict=True):
+            params = [p4r.Action.Param(param_id=p.id, value=b"\1") for p in action.params]
+            call = p4r.Action(action_id=action.preamble.id, params=params)
+            assert binding.actions.decode(call)[0] == index
+    finally:
+        await hosted.stop()
