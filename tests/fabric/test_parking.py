@@ -4,17 +4,18 @@ The switches here are given what BMv2 has, and no more: queues paced in packets 
 """
 
 from functools import cache
+from itertools import pairwise
 
 import pytest
 
 from compiler import CompileOptions, compile_program
-from controller import Buffer
+from controller import Buffer, LinkSpec, Pfc, Watchdog
 from switch.dataplane import Dataplane
 from switch.program import Program
 from tests.fabric.network import FABRIC, NS, OVERHEAD, Switch
 from tests.fabric.test_pause import FRAME, LOSSLESS, RATE, incast, pause_frame, settings
 from tests.fabric.testbed import Testbed, mark_of
-from topologies import leaf_spine
+from topologies import Fabric, leaf_spine
 
 HOLD = 256  # added to a port's number: its hold port, as p4src/parking.p4 has it
 FRAME_NS = (FRAME + OVERHEAD) * 8 * NS // RATE
@@ -42,9 +43,9 @@ class PacedSwitch(Switch):
             self.plane.set_queue_rate(number, priority, pace)
 
 
-def build() -> Testbed:
-    changes = settings(control_queue=0, buffer=Buffer(size=1_000_000))
-    return Testbed.build(leaf_spine(4, 2, 2), changes, make_switch=PacedSwitch.make)
+def build(fabric: Fabric | None = None, **changes: object) -> Testbed:
+    own = settings(**{"control_queue": 0, "buffer": Buffer(size=1_000_000), **changes})
+    return Testbed.build(fabric or leaf_spine(4, 2, 2), own, make_switch=PacedSwitch.make)
 
 
 def test_incast_loses_nothing_and_keeps_the_receiver_busy() -> None:
@@ -94,3 +95,48 @@ def test_after_a_pause_the_link_is_soon_as_busy_as_before() -> None:
     bed.network.run(3_000_000)
     after = [when for when, _ in bed.host("h1").arrived if when > 60_000]
     assert len(after) * FRAME_NS >= 0.9 * (after[-1] - 60_000)
+
+
+@pytest.mark.parametrize("fabric_gbps", [25, 100, 400])
+def test_pauses_are_renewed_by_packets_that_go_round(fabric_gbps: int) -> None:
+    """A receiver stands still for 3 ms, and at no speed of the fabric does a pause run out."""
+    bed = build(
+        leaf_spine(2, 1, 2),
+        pfc=Pfc(watchdog=None),
+        fabric_link=LinkSpec(fabric_gbps * 10**9, 1000),
+        buffer=Buffer(1_000_000, 1 / 64),
+    )
+    for at in range(0, 3_000_000, 150_000):
+        bed.network.at(at, lambda: bed.network.inject("leaf2", 1, pause_frame(0xFFFF)))
+    for sender in ("h1", "h2"):
+        frame = bed.frame(sender, "h3", size=FRAME)
+        bed.host(sender).source = lambda _, f=frame: f
+        bed.network.start(bed.host(sender))
+    bed.network.run(2_900_000)
+    assert bed.drops() == {}
+    assert bed.host("h3").arrived == []
+    for sender in ("h1", "h2"):
+        gaps = [b - a for (a, _), (b, _) in pairwise(bed.host(sender).pauses)]
+        assert gaps and max(gaps) < 0xFFFF * 512 * NS // RATE
+        assert len(gaps) <= 2 * 2_900_000 / (0xFFFF * 512 * NS // RATE) + 1
+        bed.host(sender).source = None
+    bed.network.inject("leaf2", 1, pause_frame(0))
+    bed.network.run(8_000_000)
+    assert bed.drops() == {}
+    assert bed.host("h3").arrived
+    bed.check_accounts()
+
+
+def test_parked_packets_keep_the_watchdog_awake() -> None:
+    bed = build(leaf_spine(1, 1, 2), pfc=Pfc(watchdog=Watchdog(200_000, 200_000, 50_000)))
+    for at in range(0, 1_000_000, 40_000):
+        bed.network.at(at, lambda: bed.network.inject("leaf1", 2, pause_frame(0xFFFF)))
+    bed.network.run(100)
+    bed.send("h1", "h2", 5, size=FRAME)
+    bed.network.run(190_000)
+    leaf = bed.switch("leaf1")
+    queue = 2 << 3 | LOSSLESS
+    assert leaf.counter("pause_storms", queue) == 0
+    bed.network.run(400_000)
+    assert leaf.counter("pause_storms", queue) == 1
+    assert bed.drops() == {"pause_storm": 5}
