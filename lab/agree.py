@@ -63,8 +63,17 @@ _DCQCN = (
     "ecn={enabled: true, kmin: 20KB, kmax: 200KB, pmax: 0.8}",
     "transport={cc: dcqcn, dcqcn: conweave}",
 )
+_FASTER_FABRIC = ("link={rate_gbps: 25, fabric_rate_gbps: 100, delay_ns: 1000}", "traffic.bytes=1MB")
+_SLOW_RECEIVER = ("link.slow={h1-leaf1: 0.125}", "traffic.bytes=500KB", "buffer.bytes=1.5MB")
+_STORM = (
+    "pfc.watchdog_ns=0",
+    "faults=[{at_ns: 50us, action: storm, host: h1, for_ns: 1500us}]",
+)
 CASES = (
     Case("incast, PFC", "incast"),
+    Case("PFC, faster fabric", "incast", _FASTER_FABRIC),
+    Case("PFC, slow receiver", "incast", _SLOW_RECEIVER),
+    Case("PFC, storm", "incast", _STORM),
     Case("incast, no PFC", "incast", _NO_PFC),
     Case("incast, ECN", "incast", ("ecn={enabled: true, kmin: 20KB, kmax: 100KB}",)),
     Case("incast, DCQCN", "incast", _DCQCN),
