@@ -443,6 +443,7 @@ def _run(
     from lab import catalogue, tools
     from lab.engines import ENGINES, SWITCHES, RunOptions
     from lab.run import INTERRUPTED, KEPT
+    from lab.scenario import in_vain
 
     for what, chosen_one, known in (("engine", engine, ENGINES), ("switch", switch, SWITCHES)):
         if chosen_one not in known:
@@ -474,6 +475,8 @@ def _run(
     )
     for file in KEPT:  # what an earlier run left there is no result of this one
         (folder / file).unlink(missing_ok=True)
+    for text in in_vain(chosen):
+        print(f"closlab: {text}", file=sys.stderr)
     code = _simulate(chosen, options) if engine == "sim" else _run_in_capsule(chosen, options)
     if code == INTERRUPTED and not (folder / KEPT[0]).exists():
         print("closlab: interrupted before anything was measured: no result", file=sys.stderr)

@@ -26,7 +26,7 @@ from lab.traffic import KINDS, AllPairs, read_traffic
 from topologies import Fabric, Link, fat_tree, leaf_spine, rail, read_tutorial
 from traffic.collectives import Site, Spec, complaint
 from traffic.collectives.units import DurationNs, Size
-from traffic.endpoint import Recovery
+from traffic.endpoint import DcqcnProfile, DcqcnReaction, Recovery
 
 ALL_LINKS = "all"  # in place of links' names
 
@@ -174,6 +174,60 @@ class LoadBalancing(_Section):
     """How long a flow must rest before it may take another path."""
 
 
+_FORMER_PROFILES = {"hpcc-paper": DcqcnProfile.HPCC_NS3}
+
+
+class DcqcnSettings(_Section):
+    """DCQCN: a profile, and whatever is to differ from it. The profile's name alone will do."""
+
+    profile: DcqcnProfile = DcqcnProfile.PAPER
+    """Whose parameters: SIGCOMM 2015, NVIDIA's adapters, or the HPCC or ConWeave simulator."""
+    reaction: DcqcnReaction | None = None
+    """When a CNP takes effect: at-once, or at the next tick of a clock, periodic."""
+    cnp_interval_ns: DurationNs | None = Field(default=None, ge=0, le=10**9)
+    """The least time between two CNPs of a receiver to one queue pair; 0: one a marked packet."""
+    alpha_interval_ns: DurationNs | None = Field(default=None, ge=1, le=10**9)
+    """How often alpha is updated, or, reacting at once, decays while no CNP comes."""
+    cut_interval_ns: DurationNs | None = Field(default=None, ge=0, le=10**9)
+    """The least time between two cuts of the rate."""
+    increase_interval_ns: DurationNs | None = Field(default=None, ge=1, le=10**9)
+    """How often the rate climbs by time."""
+    byte_counter: Size | None = Field(default=None, ge=0, le=10**12)
+    """Bytes sent after which it climbs as well; 0: by time alone."""
+    g: float | None = Field(default=None, gt=0, le=1)
+    """How fast alpha follows what it sees: the weight of the newest interval."""
+    first_alpha: float | None = Field(default=None, ge=0, le=1)
+    """What alpha is when the first CNP comes; 1: the first cut halves the rate."""
+    fast_rounds: int | None = Field(default=None, ge=0, le=1000)
+    """Climbs back towards the rate before the cut, before the target itself rises."""
+    additive_mbps: float | None = Field(default=None, ge=0, le=10**6)
+    """What additive increase then adds to the target."""
+    hyper_mbps: float | None = Field(default=None, ge=0, le=10**6)
+    """What hyper increase adds to it, later."""
+    minimum_mbps: float | None = Field(default=None, gt=0, le=10**6)
+    """The least rate."""
+    clamp_target: bool | None = None
+    """Whether every cut makes the present rate the target, or only the first after a climb."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, data: object) -> object:
+        """A name alone is a profile, and once was all that one could say."""
+        found = {"profile": data} if isinstance(data, str) else data
+        if not isinstance(found, dict) or not isinstance(found.get("profile"), str):
+            return found
+        return found | {"profile": _FORMER_PROFILES.get(found["profile"], found["profile"])}
+
+    @model_validator(mode="after")
+    def _check(self) -> DcqcnSettings:
+        usual = DcqcnReaction.AT_ONCE if self.profile == "paper" else DcqcnReaction.PERIODIC
+        if (self.reaction or usual) == DcqcnReaction.PERIODIC and self.cut_interval_ns == 0:
+            raise ValueError("reacting periodically takes a cut_interval_ns above 0")
+        if self.profile == "paper" and self.reaction == "periodic" and not self.cut_interval_ns:
+            raise ValueError("the paper's DCQCN has no cut_interval_ns: give one to be periodic")
+        return self
+
+
 class TransportSettings(_Section):
     """How adapters recover from loss and what they do about congestion."""
 
@@ -181,8 +235,8 @@ class TransportSettings(_Section):
     """What a loss costs: go-back-0 (the message again), go-back-n, or selective."""
     cc: Literal["none", "dcqcn", "hpcc"] = "none"
     """What a sender does about congestion: nothing, DCQCN about marks, HPCC about telemetry."""
-    dcqcn: Literal["paper", "hpcc-paper", "conweave"] = "paper"
-    """DCQCN's parameters, by who published them."""
+    dcqcn: DcqcnSettings = DcqcnSettings()
+    """DCQCN's parameters: a profile by name, or a section of them."""
     window: int = Field(default=512, ge=1, le=1 << 20)
     """Packets a queue pair may have in flight."""
     timeout: int = Field(default=20, ge=0, le=31)
@@ -356,6 +410,16 @@ class Scenario(_Section):
             racks=tuple(tuple(numbers[h] for h in fabric.hosts_of(leaf)) for leaf in leaves),
             seed=self.seed,
         )
+
+
+def in_vain(scenario: Scenario) -> list[str]:
+    """What of a scenario cannot have the effect it is there for, in sentences."""
+    if scenario.transport.cc == "dcqcn" and not scenario.ecn.enabled:
+        return [
+            "DCQCN waits for marks and switches set none (ecn.enabled is false): nothing slows a "
+            "sender down but pauses."
+        ]
+    return []
 
 
 def captured(scenario: Scenario, fabric: Fabric) -> list[Link]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
 from controller import (
     Buffer,
@@ -17,7 +18,7 @@ from controller import (
     Watchdog,
 )
 from controller.settings import LOSSLESS_PRIORITY
-from lab.scenario import PfcSettings, Scenario
+from lab.scenario import DcqcnSettings, PfcSettings, Scenario
 from lab.telemetry import REPORT_PORT
 from topologies import Fabric
 from traffic.endpoint import EndpointConfig
@@ -25,7 +26,7 @@ from traffic.endpoint import EndpointConfig
 DATA_HEADERS_BYTES = 14 + 20 + 8 + 12 + 4  # of a data packet: Ethernet to BTH, and the ICRC
 RETH_BYTES, IMMEDIATE_BYTES = 16, 4  # of a message's first packet, and of its last
 _CONGA_BYTES = 8
-GBPS = 1_000_000_000
+MBPS, GBPS = 1_000_000, 1_000_000_000
 
 
 def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0) -> Settings:
@@ -117,6 +118,20 @@ def losses_of(
     return tuple(made)
 
 
+def _dcqcn(given: DcqcnSettings) -> dict[str, Any]:
+    """What a scenario says of DCQCN, in the endpoint's words and units."""
+    settings: dict[str, Any] = {"dcqcn": given.profile}
+    for name, value in given:
+        key, _, unit = name.rpartition("_")
+        if value is None or name == "profile":
+            continue
+        if unit == "mbps":
+            settings[f"dcqcn_{key}"] = round(value * MBPS)
+        else:
+            settings[f"dcqcn_{key if unit == 'ns' else name}"] = value
+    return settings
+
+
 def endpoint_config(
     scenario: Scenario, host: str, link_bps: int, round_trip_ns: int, *, carries_payload: bool
 ) -> EndpointConfig:
@@ -134,7 +149,7 @@ def endpoint_config(
         rto=transport.longest_rto_ns,
         rto_first=transport.first_rto_ns,
         retry_limit=transport.retry_limit,
-        dcqcn=transport.dcqcn,
+        **_dcqcn(transport.dcqcn),
         hpcc_base_rtt=round_trip_ns,
         hpcc_fabric_bps=_or(link.fabric_rate_gbps, link_bps, GBPS),
         storm_from=min((begin for begin, _ in storms), default=None),

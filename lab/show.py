@@ -13,7 +13,7 @@ from rich.table import Table
 from lab.cautions import cautions
 from lab.quantity import duration, size
 from lab.result import LinkUse, Percentiles, Result
-from lab.scenario import Scenario
+from lab.scenario import Scenario, in_vain
 from topologies import Fabric, Node, NodeKind
 
 _BAR_WIDTH = 14
@@ -171,6 +171,7 @@ def _summary(result: Result) -> str:
             f"{result.telemetry.reports:,} telemetry reports; a hop took: "
             + _times(result.telemetry.hop_latency_ns)
         )
+    lines += [f"[yellow]In vain[/]: {text}" for text in in_vain(result.scenario)]
     lines += _left_out(result.scenario)
     lines += [f"[yellow]{caution}[/]" for caution in cautions(result)]
     if not result.fidelity.ok:

@@ -37,6 +37,8 @@ __all__ = [
     "PROGRAM_SOURCES",
     "SOURCES",
     "CongestionControl",
+    "DcqcnProfile",
+    "DcqcnReaction",
     "EndpointConfig",
     "EndpointError",
     "EndpointPlan",
@@ -89,6 +91,22 @@ class CongestionControl(StrEnum):
     HPCC = "hpcc"
 
 
+class DcqcnProfile(StrEnum):
+    """Values of all of DCQCN's parameters, by their source (`core/dcqcn.c`)."""
+
+    PAPER = "paper"
+    MLX5 = "mlx5"
+    HPCC_NS3 = "hpcc-ns3"
+    CONWEAVE = "conweave"
+
+
+class DcqcnReaction(StrEnum):
+    """When a congestion notification takes effect (`core/dcqcn.h`)."""
+
+    AT_ONCE = "at-once"
+    PERIODIC = "periodic"
+
+
 class TransferKind(StrEnum):
     """What a host does in a transfer."""
 
@@ -130,22 +148,25 @@ class EndpointConfig(_Record):
     rto: _Natural | None = None
     rto_first: _Natural | None = None
     retry_limit: _Natural | None = None
-    cnp_interval: _Natural | None = None
     catch_up: _Positive | None = None
     int_port: _Natural | None = None
     control_priority: Annotated[int, Field(ge=0, le=7)] | None = None
     storm_from: _Natural | None = None
     storm_until: _Natural | None = None
-    dcqcn: Annotated[str, Field(pattern="^(paper|hpcc-paper|conweave)$")] | None = None
+    dcqcn: DcqcnProfile | None = None  # what is given below replaces its values
+    dcqcn_reaction: DcqcnReaction | None = None
+    dcqcn_cnp_interval: _Natural | None = None
     dcqcn_alpha_interval: _Positive | None = None
-    dcqcn_cut_interval: _Positive | None = None
+    dcqcn_cut_interval: _Natural | None = None
     dcqcn_increase_interval: _Positive | None = None
     dcqcn_byte_counter: _Natural | None = None
     dcqcn_g: float | None = None
+    dcqcn_first_alpha: float | None = None
     dcqcn_additive: _Natural | None = None
     dcqcn_hyper: _Natural | None = None
     dcqcn_minimum: _Positive | None = None
     dcqcn_fast_rounds: _Natural | None = None
+    dcqcn_clamp_target: bool | None = None
     hpcc_base_rtt: _Positive | None = None
     hpcc_eta: float | None = None
     hpcc_max_stage: _Natural | None = None
@@ -156,7 +177,11 @@ class EndpointConfig(_Record):
     def words(self) -> str:
         """The settings in the words of an `endpoint` line."""
         given = self.model_dump(exclude_none=True)
-        return " ".join(f"{name.replace('_', '-')}={value}" for name, value in given.items())
+        return " ".join(f"{name.replace('_', '-')}={_word(value)}" for name, value in given.items())
+
+
+def _word(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class QueuePair(_Record):

@@ -9,6 +9,7 @@ from lab.quantity import duration, number, packets, percent, plural, size
 from lab.report.kept import KeptRun
 from lab.report.plots import REASONS, uplinks
 from lab.result import Drops, Result
+from lab.scenario import in_vain
 
 _NOTABLE = 0.05  # of a run, from which on a pause is worth a sentence
 _HARDLY = 1.1  # times as long as alone
@@ -24,6 +25,7 @@ def _sentences(run: KeptRun) -> Iterator[str]:
     result = run.result
     if result.ended:
         yield f"The run is not whole: {result.ended}; what follows is what was measured till then."
+    yield from in_vain(result.scenario)
     yield from _completion(run)
     yield from _losses(result)
     yield from _pauses(run)

@@ -18,7 +18,6 @@ void ep_config_default(struct ep_config *config, bps_t link_bps)
         .ack_every = 16,
         .rto = (ns_t)4096 << 20, /* as NCCL sets adapters by default */
         .retry_limit = 7,
-        .cnp_interval = 50000,
         .catch_up = 1,
         .int_port = 20052, /* as p4src/types.p4 has it */
         .control_priority = 6,
@@ -34,7 +33,6 @@ void ep_config_default(struct ep_config *config, bps_t link_bps)
 
 const char *ep_config_problem(const struct ep_config *config)
 {
-    const struct dcqcn_profile *dcqcn = &config->dcqcn;
     const struct hpcc_profile *hpcc = &config->hpcc;
 
     if (config->link_bps < 1000000 || config->link_bps > 10000000000000u)
@@ -57,10 +55,8 @@ const char *ep_config_problem(const struct ep_config *config)
         return "the lateness to make up for is between 1 ns and 10 s";
     if (config->control_priority > 7)
         return "priorities are 0 to 7";
-    if (!dcqcn->alpha_interval || !dcqcn->cut_interval || !dcqcn->increase_interval ||
-        !dcqcn->minimum ||
-        !(dcqcn->g > 0 && dcqcn->g <= 1))
-        return "DCQCN's intervals and least rate are above zero, its g is above 0 and at most 1";
+    if (dcqcn_problem(&config->dcqcn))
+        return dcqcn_problem(&config->dcqcn);
     if (!hpcc->base_rtt || !hpcc->utilisation_full || !hpcc->fabric_bps ||
         !(hpcc->eta > 0 && hpcc->eta <= 1))
         return "HPCC's round trip, rate and utilisation unit are above zero, "

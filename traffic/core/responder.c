@@ -232,7 +232,7 @@ static void selective(struct ep *ep, struct qp *qp, const struct packet *packet,
 static void notify_congestion(struct ep *ep, struct qp *qp, ns_t now)
 {
     ep->counters.np_ecn_marked_packets++;
-    if (qp->cc != EP_CC_DCQCN || (qp->cnp_sent && now - qp->cnp_at < ep->config.cnp_interval))
+    if (qp->cc != EP_CC_DCQCN || (qp->cnp_sent && now - qp->cnp_at < ep->config.dcqcn.cnp_interval))
         return;
     qp->cnp_sent = true;
     qp->cnp_at = now;

@@ -6,7 +6,9 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-enum kind { U8, U16, U32, U64, REAL, PAYLOAD, RECOVERY, CC, PROFILE, HEX_DATA, HEX_CONTROL };
+enum kind {
+    U8, U16, U32, U64, REAL, BOOL, PAYLOAD, RECOVERY, CC, PROFILE, REACTION, HEX_DATA, HEX_CONTROL
+};
 
 struct key {
     const char *name;
@@ -45,22 +47,25 @@ static const struct key HEAD_KEYS[] = {
     HEAD("rto", U64, config.rto),
     HEAD("rto-first", U64, config.rto_first),
     HEAD("retry-limit", U32, config.retry_limit),
-    HEAD("cnp-interval", U64, config.cnp_interval),
     HEAD("catch-up", U64, config.catch_up),
     HEAD("int-port", U16, config.int_port),
     HEAD("control-priority", U8, config.control_priority),
     HEAD("storm-from", U64, config.storm_from),
     HEAD("storm-until", U64, config.storm_until),
     HEAD("dcqcn", PROFILE, config.dcqcn),
+    HEAD("dcqcn-reaction", REACTION, config.dcqcn.reaction),
+    HEAD("dcqcn-cnp-interval", U64, config.dcqcn.cnp_interval),
     HEAD("dcqcn-alpha-interval", U64, config.dcqcn.alpha_interval),
     HEAD("dcqcn-cut-interval", U64, config.dcqcn.cut_interval),
     HEAD("dcqcn-increase-interval", U64, config.dcqcn.increase_interval),
     HEAD("dcqcn-byte-counter", U64, config.dcqcn.byte_counter),
     HEAD("dcqcn-g", REAL, config.dcqcn.g),
+    HEAD("dcqcn-first-alpha", REAL, config.dcqcn.first_alpha),
     HEAD("dcqcn-additive", U64, config.dcqcn.additive),
     HEAD("dcqcn-hyper", U64, config.dcqcn.hyper),
     HEAD("dcqcn-minimum", U64, config.dcqcn.minimum),
     HEAD("dcqcn-fast-rounds", U32, config.dcqcn.fast_rounds),
+    HEAD("dcqcn-clamp-target", BOOL, config.dcqcn.clamp_target),
     HEAD("hpcc-base-rtt", U64, config.hpcc.base_rtt),
     HEAD("hpcc-eta", REAL, config.hpcc.eta),
     HEAD("hpcc-max-stage", U32, config.hpcc.max_stage),
@@ -165,10 +170,17 @@ static bool assign_real(const char *text, double *place)
     return end != text && !*end;
 }
 
+static bool assign_bool(const char *text, bool *place)
+{
+    *place = !strcmp(text, "true");
+    return *place || !strcmp(text, "false");
+}
+
 static bool assign(const struct key *key, const char *text, void *record)
 {
     static const char *const PAYLOADS[] = {"pattern", "none", NULL};
     static const char *const RECOVERIES[] = {"go-back-0", "go-back-n", "selective", NULL};
+    static const char *const REACTIONS[] = {"at-once", "periodic", NULL};
     static const char *const CCS[] = {"none", "dcqcn", "hpcc", NULL};
     void *place = (char *)record + key->place;
 
@@ -180,6 +192,8 @@ static bool assign(const struct key *key, const char *text, void *record)
         return assign_number(key->kind, text, place);
     case REAL:
         return assign_real(text, place);
+    case BOOL:
+        return assign_bool(text, place);
     case PAYLOAD:
         return assign_word(text, PAYLOADS, place);
     case RECOVERY:
@@ -188,6 +202,8 @@ static bool assign(const struct key *key, const char *text, void *record)
         return assign_word(text, CCS, place);
     case PROFILE:
         return dcqcn_profile_named(place, text, ((struct head *)record)->config.link_bps);
+    case REACTION:
+        return assign_word(text, REACTIONS, place);
     case HEX_DATA:
         return (((struct ep_qp_config *)record)->data_bytes = hex(text, place,
                                                                   EP_DATA_HEADER)) != 0;

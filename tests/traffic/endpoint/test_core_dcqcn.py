@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import random
 import subprocess
+from dataclasses import astuple
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from tests.traffic import dcqcn_model
+from tests.traffic.dcqcn_model import Parameters, reaction_point
 from tests.traffic.endpoint.star import (
     GBPS,
     A,
@@ -24,6 +27,7 @@ from tests.traffic.endpoint.star import (
 from traffic.endpoint import EndpointConfig, EndpointPlan, Transfer, TransferKind
 
 LINE = 100 * GBPS
+PROFILES = ("paper", "mlx5", "hpcc-ns3", "conweave")
 ECN = {"kmin": 100e3, "kmax": 400e3, "pmax": 0.2}
 
 
@@ -33,18 +37,12 @@ def ask(unit: Path, *lines: str) -> list[list[float]]:
     return [[float(word) for word in line.split()] for line in done.stdout.splitlines()]
 
 
-@pytest.mark.parametrize(
-    ("name", "profile"),
-    [
-        ("paper", (50_000, 50_000, 55_000, 10e6, 1 / 256, 20e6, 200e6, 1e9, 5)),
-        ("hpcc-paper", (1_000, 4_000, 300_000, 0, 1 / 256, 20e6, 200e6, 1e9, 1)),
-        ("conweave", (1_000, 4_000, 300_000, 0, 1 / 256, 40e6, 100e6, 100e6, 1)),
-    ],
-)
-def test_the_profiles(unit: Path, name: str, profile: tuple[float, ...]) -> None:
-    assert ask(unit, f"profile {name} {LINE}") == [list(profile)]
-    (tenth,) = ask(unit, f"profile {name} {LINE // 10}")
-    assert tenth[5:8] == [rate / 10 for rate in profile[5:8]]
+@pytest.mark.parametrize("name", PROFILES)
+@pytest.mark.parametrize("gbps", [10, 25, 40, 100, 400])
+def test_the_profiles_are_their_sources(unit: Path, name: str, gbps: int) -> None:
+    (printed,) = ask(unit, f"profile {name} {gbps * GBPS}")
+    source = [float(value) for value in astuple(dcqcn_model.profile(name, gbps * GBPS))]
+    assert printed == pytest.approx(source, rel=1e-9)
 
 
 def test_the_rate_after_one_notification(unit: Path) -> None:
@@ -55,21 +53,24 @@ def test_the_rate_after_one_notification(unit: Path) -> None:
     assert [rate / 1e9 for rate, _, _ in seen] == pytest.approx(
         [50, 50, 50, 75, 87.5, 93.75, 96.875, 98.4375, 99.21875], abs=1e-8
     )
-    decays = [at // 50_000 for at in steps]
+    decays = [at // 55_000 for at in steps]
     assert [alpha for _, _, alpha in seen] == pytest.approx([(255 / 256) ** n for n in decays])
 
 
 def test_additive_and_hyper_increase(unit: Path) -> None:
-    """Cut twice, the target is 50 Gb/s: five rounds towards it, then 20 Mb/s of target a round."""
+    """Cut twice, the target is 50 Gb/s: five rounds towards it, then 100 Mb/s of target a round.
+
+    (That is 40 Mb/s on links of 40 Gb/s.)
+    """
     looks = [50_000 + 55_000 * n for n in range(1, 9)]
     _, _, cut, *seen = ask(
         unit, f"profile paper {LINE}", "cnp 0", "cnp 50000", *(f"look {at}" for at in looks)
     )
-    assert cut[:2] == [50e9 * (1 - 255 / 512), 50e9]  # alpha has decayed once
+    assert cut[:2] == [25e9, 50e9]
     rates, targets = [], []
     rate, target = cut[0], 50e9
     for round_number in range(8):
-        target += 20e6 if round_number >= 5 else 0
+        target += 100e6 if round_number >= 5 else 0
         rate = (rate + target) / 2
         rates.append(rate)
         targets.append(target)
@@ -77,82 +78,63 @@ def test_additive_and_hyper_increase(unit: Path) -> None:
     assert [target for _, target, _ in seen] == pytest.approx(targets)
 
 
-class Timers:
-    """DCQCN as its paper tells it, timer by timer: written apart from the code under test."""
-
-    def __init__(self, profile: list[float], line: int) -> None:
-        (self.alpha_ns, self.cut_ns, self.up_ns, self.up_bytes, self.g) = profile[:5]
-        (self.additive, self.hyper, self.least, self.rounds) = profile[5:]
-        self.line = self.rate = self.target = float(line)
-        self.alpha = 1.0
-        self.now = self.by_time = self.by_bytes = self.bytes = 0
-        self.alpha_at = self.up_at = self.cut_at = None
-
-    def run_to(self, now: int) -> None:
-        while self.alpha_at is not None and min(self.alpha_at, self.up_at) <= now:
-            if self.alpha_at <= self.up_at:
-                self.alpha *= 1 - self.g
-                self.alpha_at += self.alpha_ns
-            else:
-                if self.rate < self.line:
-                    self.climb()
-                    self.by_time += 1
-                self.up_at += self.up_ns
-        self.now = now
-
-    def climb(self) -> None:
-        stages = (self.by_time, self.by_bytes if self.up_bytes else self.by_time)
-        if min(stages) > self.rounds:
-            self.target += self.hyper
-        elif max(stages) >= self.rounds:
-            self.target += self.additive
-        self.target = min(self.target, self.line)
-        self.rate = (self.rate + self.target) / 2
-
-    def cnp(self, now: int) -> None:
-        self.run_to(now)
-        if self.cut_at is None or now - self.cut_at >= self.cut_ns:
-            self.target = self.rate
-            self.rate = max(self.least, self.rate * (1 - self.alpha / 2))
-            self.by_time = self.by_bytes = self.bytes = 0
-            self.cut_at, self.up_at = now, now + self.up_ns
-        self.alpha = (1 - self.g) * self.alpha + self.g
-        self.alpha_at = now + self.alpha_ns
-
-    def sent(self, now: int, size: int) -> None:
-        self.run_to(now)
-        if self.cut_at is None or not self.up_bytes:
-            return
-        self.bytes += size
-        while self.bytes >= self.up_bytes:
-            self.bytes -= self.up_bytes
-            self.climb()
-            self.by_bytes += 1
-
-
-@pytest.mark.parametrize("name", ["paper", "hpcc-paper", "conweave"])
-@pytest.mark.parametrize("seed", range(4))
-def test_every_step_is_the_model_s(unit: Path, name: str, seed: int) -> None:
-    rng = random.Random(seed)
-    now = 0
-    lines = [f"profile {name} {LINE}"]
-    for _ in range(400):
-        now += rng.choice((10, 3_000, 30_000, 60_000, 400_000, 3_000_000))
-        kind = rng.choice(("cnp", "sent", "sent", "look"))
+def history(rng: random.Random, steps: int) -> list[str]:
+    """CNPs, bytes sent and looks at random times, some of which fall on a timer's tick."""
+    lines, now = [], 0
+    for _ in range(steps):
+        now += rng.choice((0, 10, 900, 1_000, 4_000, 30_000, 60_000, 300_000, 3_000_000))
+        kind = rng.choice(("cnp", "cnp", "sent", "sent", "look"))
         lines.append(f"{kind} {now}" + (f" {rng.randrange(8_000_000)}" if kind == "sent" else ""))
-    profile, *seen = ask(unit, *lines)
-    model = Timers(profile, LINE)
-    for line, (rate, target, alpha) in zip(lines[1:], seen, strict=True):
-        kind, at, *size = line.split()
+    return lines
+
+
+def follow(unit: Path, start: str, parameters: Parameters, line: int, steps: list[str]) -> None:
+    """Hold rate, target and alpha after every step to those of the model."""
+    _, *seen = ask(unit, start, *steps)
+    model = reaction_point(parameters, line)
+    for step, (rate, target, alpha) in zip(steps, seen, strict=True):
+        kind, at, *size = step.split()
         if kind == "cnp":
             model.cnp(int(at))
         elif kind == "sent":
             model.sent(int(at), int(size[0]))
         else:
             model.run_to(int(at))
-        where = f"seed {seed}: {line}"
-        assert (rate, target) == pytest.approx((model.rate, model.target), rel=1e-6), where
-        assert alpha == pytest.approx(model.alpha, rel=1e-9), where
+        where = f"{start}: {step}"
+        assert (rate, target) == pytest.approx((model.rate, model.target), rel=1e-5), where
+        assert alpha == pytest.approx(model.alpha, rel=1e-9, abs=1e-12), where
+
+
+@pytest.mark.parametrize("name", PROFILES)
+@pytest.mark.parametrize("seed", range(4))
+def test_every_step_is_the_model_s(unit: Path, name: str, seed: int) -> None:
+    line = random.Random(seed).choice((10, 25, 100, 400)) * GBPS
+    steps = history(random.Random(seed), 400)
+    follow(unit, f"profile {name} {line}", dcqcn_model.profile(name, line), line, steps)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_every_step_is_the_model_s_whatever_the_parameters(unit: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    line = rng.choice((1, 25, 100, 800)) * GBPS
+    periodic = rng.random() < 0.6
+    parameters = Parameters(
+        periodic=periodic,
+        clamp=rng.random() < 0.5,
+        rounds=rng.choice((0, 1, 3, 5)),
+        cnp_ns=0,
+        alpha_ns=rng.choice((1_000, 4_000, 7_777, 55_000)),
+        cut_ns=rng.choice((1_000, 4_000, 5_001, 50_000) if periodic else (0, 4_000, 50_000)),
+        up_ns=rng.choice((4_000, 55_000, 300_000, 1_500_000)),
+        up_bytes=rng.choice((0, 150_000, 10_000_000)),
+        g=rng.choice((1 / 1024, 1 / 256, 1 / 16, 1.0)),
+        first_alpha=rng.choice((1.0, 0.5, 0.0)),
+        additive=rng.choice((0, 5_000_000, 40_000_000, line // 50)),
+        hyper=rng.choice((0, 50_000_000, line // 10)),
+        least=rng.choice((1_000_000, 100_000_000, 2 * line)),
+    )
+    told = " ".join(f"{value:.17g}" for value in astuple(parameters))
+    follow(unit, f"parameters {line} {told}", parameters, line, history(rng, 300))
 
 
 def test_one_marked_packet_slows_its_flow_as_the_algorithm_says(star: Path) -> None:
@@ -179,7 +161,9 @@ def test_one_marked_packet_slows_its_flow_as_the_algorithm_says(star: Path) -> N
 
 
 def test_the_receiver_limits_its_notifications(star: Path) -> None:
-    config = EndpointConfig(link_bps=LINE, payload="none", cnp_interval=50_000, dcqcn_minimum=LINE)
+    config = EndpointConfig(
+        link_bps=LINE, payload="none", dcqcn_cnp_interval=50_000, dcqcn_minimum=LINE
+    )
     outcome = run(
         star,
         one_way(config, [20_000_000], cc="dcqcn"),
@@ -240,7 +224,7 @@ def jain(*rates: float) -> float:
 @pytest.mark.parametrize(
     ("profile", "cc", "settled_ms"),
     [
-        ("hpcc-paper", "dcqcn", 20),
+        ("hpcc-ns3", "dcqcn", 20),
         ("conweave", "dcqcn", 20),
         ("paper", "dcqcn", 150),
         ("paper", "hpcc", 5),
@@ -266,7 +250,7 @@ def test_a_victim_recovers_when_the_other_has_gone(star: Path) -> None:
 def test_hpcc_keeps_queues_short(star: Path) -> None:
     """What it is for: the same two flows, a fraction of the queue that DCQCN needs."""
     queues = {
-        cc: two_flows(star, "hpcc-paper", cc, 100_000_000, 100_000_000, 40).longest_queue
+        cc: two_flows(star, "hpcc-ns3", cc, 100_000_000, 100_000_000, 40).longest_queue
         for cc in ("dcqcn", "hpcc")
     }
     assert queues["hpcc"] < queues["dcqcn"] / 2

@@ -29,8 +29,8 @@ def draw_config(rng: random.Random) -> EndpointConfig:
         retry_limit=100,
         ack_every=rng.choice((1, 4, 16, 100)),
         reorder=rng.choice((0, min(3, window - 1))),
-        dcqcn=rng.choice(("paper", "conweave", "hpcc-paper")),
-        cnp_interval=rng.choice((1_000, 50_000)),
+        dcqcn=rng.choice(("paper", "conweave", "hpcc-ns3", "mlx5")),
+        dcqcn_cnp_interval=rng.choice((1_000, 50_000)),
     )
 
 

@@ -1,7 +1,9 @@
 /* Parts of the core alone, a command a line: what they make of it, a line each.
  *
  *   crc HEX                    the sum by whatever is fastest here, and by tables
- *   profile NAME BPS           start DCQCN afresh; prints the profile
+ *   profile NAME BPS           start DCQCN afresh, with a profile; prints its parameters
+ *   parameters BPS PERIODIC CLAMP ROUNDS CNP ALPHA CUT UP BYTES G FIRST-ALPHA AI HAI LEAST
+ *                              the same with parameters of one's own
  *   cnp NS / sent NS BYTES / look NS     feed it; prints rate, target and alpha
  */
 #include <stdio.h>
@@ -22,9 +24,24 @@ static void print_crc(const char *hex)
 
 static void print_profile(const struct dcqcn_profile *p)
 {
-    printf("%lu %lu %lu %lu %.17g %lu %lu %lu %u\n", p->alpha_interval, p->cut_interval,
-           p->increase_interval, p->byte_counter, p->g, p->additive, p->hyper, p->minimum,
-           p->fast_rounds);
+    printf("%d %d %u %lu %lu %lu %lu %lu %.17g %.17g %lu %lu %lu\n", p->reaction, p->clamp_target,
+           p->fast_rounds, p->cnp_interval, p->alpha_interval, p->cut_interval,
+           p->increase_interval, p->byte_counter, p->g, p->first_alpha, p->additive, p->hyper,
+           p->minimum);
+}
+
+static bool read_profile(const char *line, struct dcqcn_profile *p, unsigned long long *bps)
+{
+    int reaction, clamp;
+    int n = sscanf(line, "parameters %llu %d %d %u %lu %lu %lu %lu %lu %lf %lf %lu %lu %lu", bps,
+                   &reaction, &clamp, &p->fast_rounds, &p->cnp_interval, &p->alpha_interval,
+                   &p->cut_interval, &p->increase_interval, &p->byte_counter, &p->g,
+                   &p->first_alpha, &p->additive, &p->hyper, &p->minimum);
+    if (n != 14)
+        return false;
+    p->reaction = reaction ? DCQCN_PERIODIC : DCQCN_AT_ONCE;
+    p->clamp_target = clamp;
+    return !dcqcn_problem(p);
 }
 
 int main(void)
@@ -40,8 +57,10 @@ int main(void)
             print_crc(line + 4);
             continue;
         }
-        if (sscanf(line, "profile %63s %llu", word, &bps) == 2) {
-            if (!dcqcn_profile_named(&profile, word, bps))
+        bool is_named = sscanf(line, "profile %63s %llu", word, &bps) == 2;
+        if (is_named || !strncmp(line, "parameters ", 11)) {
+            if (!(is_named ? dcqcn_profile_named(&profile, word, bps)
+                           : read_profile(line, &profile, &bps)))
                 return 2;
             dcqcn_init(&cc, bps);
             print_profile(&profile);
