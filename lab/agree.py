@@ -63,7 +63,10 @@ _DCQCN = (
     "ecn={enabled: true, kmin: 20KB, kmax: 200KB, pmax: 0.8}",
     "transport={cc: dcqcn, dcqcn: conweave}",
 )
-_FASTER_FABRIC = ("link={rate_gbps: 25, fabric_rate_gbps: 100, delay_ns: 1000}", "traffic.bytes=1MB")
+_FASTER_FABRIC = (
+    "link={rate_gbps: 25, fabric_rate_gbps: 100, delay_ns: 1000}",
+    "traffic.bytes=1MB",
+)
 _SLOW_RECEIVER = ("link.slow={h1-leaf1: 0.125}", "traffic.bytes=500KB", "buffer.bytes=1.5MB")
 _STORM = (
     "pfc.watchdog_ns=0",
