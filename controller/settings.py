@@ -10,7 +10,10 @@ from controller.routes import Cable
 
 LOSSLESS_PRIORITY = 3
 CONTROL_PRIORITY = 6
-DSCP_PRIORITIES = {26: LOSSLESS_PRIORITY, 48: CONTROL_PRIORITY}
+PAUSE_PRIORITY = 7  # the queue that pause frames leave by, before all others
+# RoCE's, and the class selectors of RFC 2474; all others are best effort.
+DSCP_PRIORITIES = {8: 1, 16: 2, 26: LOSSLESS_PRIORITY, 32: 4, 40: 5, 48: CONTROL_PRIORITY}
+PCP_PRIORITIES = {pcp: min(pcp, CONTROL_PRIORITY) for pcp in range(8)}
 
 
 class SettingsError(ValueError):
@@ -39,6 +42,37 @@ class LinkSpec:
     def slowed(self, share: float) -> LinkSpec:
         """The same with a share of its rate."""
         return replace(self, rate_bps=max(1, round(self.rate_bps * share)))
+
+
+@dataclass(frozen=True, slots=True)
+class Classes:
+    """What tells a packet's priority."""
+
+    dscp: Mapping[int, int] = field(default_factory=lambda: DSCP_PRIORITIES)
+    pcp: Mapping[int, int] = field(default_factory=dict)  # empty: tags are not believed
+
+    def dscp_of(self, priority: int) -> int:
+        """The DSCP that hosts give to packets of a priority: the usual one if that leads there."""
+        found = [dscp for dscp, leads_to in self.dscp.items() if leads_to == priority]
+        usual = [dscp for dscp in found if DSCP_PRIORITIES.get(dscp) == priority]
+        if priority == 0:
+            found += [dscp for dscp in range(64) if dscp not in self.dscp]
+        if not found:
+            raise SettingsError(
+                f"no DSCP leads to priority {priority}; give it one, such as classes.dscp: "
+                f"{{{8 * priority}: {priority}}}"
+            )
+        return min(usual or found)
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """How a port's queues are served: those without a weight strictly, and before the others."""
+
+    weights: Mapping[int, int] = field(default_factory=dict)  # by priority
+    limits: Mapping[int, int] = field(default_factory=dict)  # by priority: bits a second
+    port_limit: int | None = None  # bits a second, of faster ports
+    burst: int = 0  # bytes that may exceed a limit at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +129,7 @@ class Ecn:
     kmin: int = 100_000
     kmax: int = 400_000
     pmax: float = 0.2
+    drop: bool = False  # what would be marked and does not understand marks
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +205,12 @@ class Settings:
     lossless: frozenset[int] = frozenset({LOSSLESS_PRIORITY})
     buffer: Buffer = Buffer()
     pfc: Pfc = Pfc()
-    ecn: Ecn = Ecn()
+    ecn: Ecn = Ecn()  # of the lossless priorities,
+    ecn_by_class: Mapping[int, Ecn] = field(
+        default_factory=dict
+    )  # and of those that have their own
+    classes: Classes = Classes()
+    schedule: Schedule = Schedule()
     lb: LoadBalancing = LoadBalancing()
     telemetry: Telemetry = Telemetry()
     slowed: Mapping[Cable, float] = field(default_factory=dict)  # what cables have of their rate

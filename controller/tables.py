@@ -23,7 +23,7 @@ from controller.entities import (
 )
 from controller.routes import MOST_WAYS, Cable, NextHop, Route, cable, routes_of
 from controller.settings import (
-    DSCP_PRIORITIES,
+    PAUSE_PRIORITY,
     USUAL,
     LinkSpec,
     Loss,
@@ -56,6 +56,7 @@ DROP_REASONS = (
     "injected_loss",
     "denied",
     "other_tenant",
+    "early_drop",
 )
 
 PRIORITIES = range(8)
@@ -133,12 +134,13 @@ def plan_of(
     """Everything a switch is to be told."""
     site = Site(fabric, switch, settings)
     return (
-        *_classes(),
+        *_classes(settings),
         *_routes(site, routes),
         *_policies(site),
         *_buffer(site),
         *_pause(site),
         *_marking(site),
+        *_schedule(site),
         *_load(site),
         *_telemetry(site),
         *_permissions(site),
@@ -149,9 +151,13 @@ def plan_of(
 # --- classify.p4, route.p4, path.p4, forward.p4 ------------------------------------------------
 
 
-def _classes() -> Iterator[Entity]:
-    for dscp, priority in DSCP_PRIORITIES.items():
-        yield entry("dscp_priorities", {"hdr.ipv4.dscp": dscp}, "set_priority", priority=priority)
+def _classes(settings: Settings) -> Iterator[Entity]:
+    for table, key, priorities in (
+        ("dscp_priorities", "hdr.ipv4.dscp", settings.classes.dscp),
+        ("pcp_priorities", "hdr.vlan.pcp", settings.classes.pcp),
+    ):
+        for value, priority in priorities.items():
+            yield entry(table, {key: value}, "set_priority", priority=priority)
 
 
 def _routes(site: Site, routes: tuple[Route, ...]) -> Iterator[Entity]:
@@ -347,12 +353,12 @@ def _pause(site: Site) -> Iterator[Entity]:
 
 
 def _marking(site: Site) -> Iterator[Entity]:
-    ecn = site.settings.ecn
-    if not ecn.enabled:
-        return
-    gradient = thresholds.marking_gradient(ecn.kmin, ecn.kmax, ecn.pmax)
+    settings = site.settings
+    profiles = dict.fromkeys(sorted(settings.lossless), settings.ecn) | dict(settings.ecn_by_class)
     for port in site.ports:
-        for priority in site.settings.lossless:
+        for priority, ecn in profiles.items():
+            if not ecn.enabled:
+                continue
             match: dict[str, Match] = {
                 "standard_metadata.egress_port": port,
                 "meta.priority": priority,
@@ -360,10 +366,37 @@ def _marking(site: Site) -> Iterator[Entity]:
             yield entry(
                 "ecn_profiles",
                 match,
-                "between",
+                "between_or_drop" if ecn.drop else "between",
                 queue_min=ecn.kmin,
                 queue_max=ecn.kmax,
-                gradient=gradient,
+                gradient=thresholds.marking_gradient(ecn.kmin, ecn.kmax, ecn.pmax),
+            )
+
+
+# --- schedule.p4 ---------------------------------------------------------------------------------
+
+
+def _schedule(site: Site) -> Iterator[Entity]:
+    schedule = site.settings.schedule
+    quanta = thresholds.quanta(schedule.weights, site.settings.max_frame)
+    for port in site.ports:
+        for priority in sorted(quanta.keys() | schedule.limits.keys()):
+            yield entry(
+                "queue_schedules",
+                {"standard_metadata.egress_port": port, "meta.priority": priority},
+                "serve",
+                quantum=quanta.get(priority, 0),
+                rate=schedule.limits.get(priority, 0),
+                burst=schedule.burst,
+            )
+        if schedule.port_limit and schedule.port_limit < site.link(port).rate_bps:
+            yield entry(
+                "port_shapers",
+                {"standard_metadata.egress_port": port},
+                "shape",
+                rate=schedule.port_limit,
+                burst=schedule.burst,
+                classes=0xFF & ~(1 << PAUSE_PRIORITY),
             )
 
 

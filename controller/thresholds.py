@@ -14,6 +14,7 @@ worst case for the buffer is therefore frames of full size, and it is met exactl
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from controller.settings import LinkSpec, LoadBalancing, Settings, SettingsError
 
@@ -74,9 +75,21 @@ def chance(share: float) -> int:
 
 def marking_gradient(kmin: int, kmax: int, pmax: float) -> int:
     """The slope of the marking curve as p4src/mark.p4 takes it."""
-    if not 0 <= kmin < kmax:
-        raise SettingsError(f"kmin is {kmin}, kmax {kmax}; kmin must be less")
+    if not 0 <= kmin <= kmax:
+        raise SettingsError(f"kmin is {kmin}, kmax {kmax}; kmin must not be more")
+    if kmin == kmax:
+        return 0  # a step: nothing is between them
     return min(int(pmax * 2**32 / (kmax - kmin)), 0xFFFFFFFF)
+
+
+def quanta(weights: Mapping[int, int], max_frame: int) -> dict[int, int]:
+    """What a turn is worth to each weighted priority, in bytes of the wire.
+
+    Exactly in proportion, and no more than it takes: the heaviest gets a frame a turn, the others
+    wait a few turns for one, so that no burst is longer than it has to be.
+    """
+    unit = max(1, (max_frame + WIRE_OVERHEAD) // max(weights.values(), default=1))
+    return {priority: weight * unit for priority, weight in weights.items()}
 
 
 def load_window_ns(lb: LoadBalancing, links: list[LinkSpec], max_frame: int) -> float:

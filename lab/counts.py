@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 import finsy as fy
 
 from controller import Target
-from controller.settings import LOSSLESS_PRIORITY
 from controller.tables import DROP_REASONS, PRIORITIES, queue_index
 from lab.errors import RunError
 from lab.outcome import PortCounts, SwitchCounts, Traffic
@@ -52,10 +51,11 @@ async def _counts(switch: fy.Switch, ports: tuple[int, ...], has_registers: bool
         for priority in PRIORITIES
     ]
     reasons = [fy.P4CounterEntry("dropped", index=at) for at in range(len(DROP_REASONS))]
+    queues = [(port, priority) for port in ports for priority in PRIORITIES]
     pauses = [
         fy.P4RegisterEntry(name, index=index)
         for name, index in (
-            *((name, _data_queue(port)) for name in (PAUSE_TOTAL, QUEUE_GATE) for port in ports),
+            *((name, queue_index(*at)) for name in (PAUSE_TOTAL, QUEUE_GATE) for at in queues),
             (CLOCK, 0),
         )
         if has_registers
@@ -70,13 +70,19 @@ async def _counts(switch: fy.Switch, ports: tuple[int, ...], has_registers: bool
         else:
             registers[cell.register_id.split(".")[-1], cell.index or 0] = int(cell.data)
 
-    def paused_ns(port: int) -> int:
-        queue = _data_queue(port)
-        granted, until = registers[PAUSE_TOTAL, queue], registers[QUEUE_GATE, queue]
-        return waited_ns(granted, until, registers[CLOCK, 0])
+    def packets(name: str, port: int) -> dict[int, int]:
+        found = {p: counters[name, queue_index(port, p)].packets for p in PRIORITIES}
+        return {priority: count for priority, count in found.items() if count}
 
-    def packets(name: str, port: int, priorities: Iterable[int] = PRIORITIES) -> int:
-        return sum(counters[name, queue_index(port, priority)].packets for priority in priorities)
+    def paused(port: int) -> dict[int, int]:
+        if not has_registers:
+            return {}
+        cells = {p: queue_index(port, p) for p in PRIORITIES}
+        return {
+            priority: waited_ns(granted, registers[QUEUE_GATE, cell], registers[CLOCK, 0])
+            for priority, cell in cells.items()
+            if (granted := registers[PAUSE_TOTAL, cell])
+        }
 
     return SwitchCounts(
         {
@@ -84,11 +90,10 @@ async def _counts(switch: fy.Switch, ports: tuple[int, ...], has_registers: bool
                 received=counters["received", port],
                 sent=counters["sent", port],
                 marked=counters["marked", port].packets,
-                xoff_sent=packets("xoff_sent", port),
-                xon_sent=packets("xon_sent", port),
-                stray_xoff_sent=packets("xoff_sent", port, STRAY_PRIORITIES),
-                paused_ns=paused_ns(port) if has_registers else 0,
-                storms=packets("pause_storms", port),
+                xoff=packets("xoff_sent", port),
+                xon_sent=sum(packets("xon_sent", port).values()),
+                paused=paused(port),
+                storms=sum(packets("pause_storms", port).values()),
             )
             for port in ports
         },
@@ -105,11 +110,6 @@ def waited_ns(granted: int, until: int, now: int) -> int:
     return granted - max(0, until - now)
 
 
-def _data_queue(port: int) -> int:
-    return queue_index(port, LOSSLESS_PRIORITY)
-
-
 PAUSE_TOTAL, QUEUE_GATE, CLOCK = "pause_total", "queue_gate", "clock"
-STRAY_PRIORITIES = [priority for priority in PRIORITIES if priority != LOSSLESS_PRIORITY]
 _BY_PORT = ("received", "sent", "marked")
 _BY_QUEUE = ("xoff_sent", "xon_sent", "pause_storms")

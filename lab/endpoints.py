@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
-from controller.settings import LOSSLESS_PRIORITY
 from lab.emulation import Emulation
 from lab.errors import RunError
 from lab.experiment import Experiment
@@ -60,7 +59,8 @@ def run(
     notes = emulation.switches.watch.notes(course.epoch_ns, dilation) if is_noted else ()
     switches = {switch: counts.since(before[switch]) for switch, counts in after.items()}
     endpoints = {
-        host: report.counters | {HOST_PAUSED_NS: report.paused_ns.get(LOSSLESS_PRIORITY, 0)}
+        host: report.counters
+        | {name: report.paused_ns.get(each, 0) for each, name in HOST_PAUSED_NS.items()}
         for host, report in reports.items()
     }
     late_ns = max(report.lateness.p99_ns for report in reports.values())

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import networkx as nx
 
 from controller import LinkSpec, Settings
+from controller.tables import PRIORITIES
 from controller.tables import Site as SwitchSite
 from lab.errors import ScenarioError
 from lab.scenario import Scenario
@@ -87,6 +88,11 @@ class Experiment:
     def host_links(self) -> dict[Node, Link]:
         """Each host's link."""
         return {link.a: link for link in self.fabric.links if link.a.kind is NodeKind.HOST}
+
+    @property
+    def pausable(self) -> frozenset[int]:
+        """The classes that can be told to stand still."""
+        return frozenset(PRIORITIES) if self.settings.pfc.asymmetric else self.settings.lossless
 
     @property
     def packets_per_s(self) -> float:
@@ -180,7 +186,8 @@ class Experiment:
                 queue_pair=number + 1 if begins else number,
             ),
             priority=activity.priority,
-            dscp=None if activity.priority == _ROCE_PRIORITY else 0,
+            dscp=self.settings.classes.dscp_of(activity.priority),
+            ecn_capable=activity.ecn_capable,
             cc=CongestionControl(self.scenario.transport.cc),
         )
 
@@ -203,9 +210,6 @@ class Experiment:
             delay_ns=part.delay_ns,
             after=part.after,
         )
-
-
-_ROCE_PRIORITY = 3
 
 
 def _slowed(fabric: Fabric, settings: Settings, shares: Mapping[str, float]) -> Fabric:

@@ -153,7 +153,8 @@ def _words(kind: Any, metadata: list[Any]) -> str:
         each = _words(inner[0], [])
         return "a list of sections" if each == _SECTION else f"a list, each {each}"
     if origin is dict:
-        return f"by name {_words(inner[1], [])}"
+        by = "by name" if inner[0] is str else "by number"
+        return f"{by} {_words(inner[1], [])}"
     if isinstance(kind, type) and issubclass(kind, Enum):
         return "one of " + ", ".join(str(member.value) for member in kind)
     return _PLAIN.get(kind, _SECTION)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from controller.settings import LOSSLESS_PRIORITY
+from controller.tables import PRIORITIES
 from lab.quantity import number, size
 from lab.telemetry import Tally
 from topologies import Node
@@ -26,7 +26,7 @@ class Traffic:
 
 
 INTERRUPTION = "interrupted"  # by the user: why a run is not whole
-HOST_PAUSED_NS = f"paused_{LOSSLESS_PRIORITY}_ns"  # among what a host's adapter counted
+HOST_PAUSED_NS = {priority: f"paused_{priority}_ns" for priority in PRIORITIES}  # of an adapter
 NOTHING = Traffic()
 
 
@@ -37,11 +37,20 @@ class PortCounts:
     received: Traffic = NOTHING
     sent: Traffic = NOTHING
     marked: int = 0
-    xoff_sent: int = 0  # pause frames, of all priorities
+    xoff: Mapping[int, int] = field(default_factory=dict)  # pause frames sent, by priority
     xon_sent: int = 0
-    stray_xoff_sent: int = 0  # those of any priority but RoCEv2's
-    paused_ns: int = 0  # how long RoCEv2's queue was held
+    paused: Mapping[int, int] = field(default_factory=dict)  # by priority: ns a queue was held
     storms: int = 0  # how often the watchdog let a queue go
+
+    @property
+    def xoff_sent(self) -> int:
+        """Pause frames of all priorities."""
+        return sum(self.xoff.values())
+
+    @property
+    def paused_ns(self) -> int:
+        """How long its queues were held, all of them together."""
+        return sum(self.paused.values())
 
     def since(self, earlier: PortCounts) -> PortCounts:
         """What was counted after an earlier reading."""
@@ -49,12 +58,15 @@ class PortCounts:
             self.received.since(earlier.received),
             self.sent.since(earlier.sent),
             self.marked - earlier.marked,
-            self.xoff_sent - earlier.xoff_sent,
+            _since(self.xoff, earlier.xoff),
             self.xon_sent - earlier.xon_sent,
-            self.stray_xoff_sent - earlier.stray_xoff_sent,
-            self.paused_ns - earlier.paused_ns,
+            _since(self.paused, earlier.paused),
             self.storms - earlier.storms,
         )
+
+
+def _since(now: Mapping[int, int], earlier: Mapping[int, int]) -> dict[int, int]:
+    return {priority: count - earlier.get(priority, 0) for priority, count in now.items()}
 
 
 IDLE = PortCounts()
@@ -90,7 +102,7 @@ class Note(NamedTuple):
     link: str
     queue_bytes: int  # of data that waits to be sent into it
     bytes: int  # carried
-    paused_ns: int  # how long its sender's RoCEv2 queue stood still
+    paused_ns: int  # how long its sender's queues stood still, all together
     marked: int  # packets, by the switch as it sent them into it
     dropped: int  # packets, by the switch that sends into it, whatever their way
 
@@ -102,7 +114,7 @@ class Glance:
     into_hosts: int  # bytes, since the run began
     longest: str | None  # the direction of a link before which the longest queue stands
     queue_bytes: int
-    paused: int  # switches' ports whose RoCEv2 queue stands still
+    paused: int  # switches' ports of which a queue stands still
     dropped: int
     marked: int
 

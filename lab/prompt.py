@@ -196,7 +196,7 @@ class LabPrompt(CLI):  # type: ignore[misc]
         """traffic: let the hosts send what the scenario says, and show what came of it."""
         with self._answering():
             for host, counted in self._traffic().endpoints.items():
-                self._stood_still[host] += counted.get(HOST_PAUSED_NS, 0)
+                self._stood_still[host] += sum(counted.get(n, 0) for n in HOST_PAUSED_NS.values())
 
     def do_int(self, line: str) -> None:
         """int HOST HOST: the way of packets between two hosts, as in-band telemetry tells it."""

@@ -11,7 +11,7 @@ import csv
 import hashlib
 import json
 import platform
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -87,11 +87,26 @@ class Ecn(_Part):
     marked_packets: int
 
 
+class PauseOfClass(_Part):
+    """What paused one class of one direction of a link."""
+
+    xoff_frames: int
+    paused_ns: int
+
+
 class Pause(_Part):
     """What paused one direction of a link."""
 
     xoff_frames: int
-    paused_ns: int
+    paused_ns: int  # of its classes together
+    by_class: dict[int, PauseOfClass] | None = None  # where several classes are lossless
+
+    @property
+    def longest_ns(self) -> int:
+        """How long the class stood still that did so longest: of a run it is at most all."""
+        return max(
+            (each.paused_ns for each in (self.by_class or {}).values()), default=self.paused_ns
+        )
 
 
 class Pfc(_Part):
@@ -426,29 +441,47 @@ def _pfc(experiment: Experiment, outcome: Outcome) -> Pfc:
     """Who was paused, and for how long: by the direction whose sender had to stop."""
     by_link: dict[str, Pause] = {}
     storms: dict[str, int] = {}
+    lossless = experiment.settings.lossless
     for switch, number, port in _ports(outcome):
         peer = experiment.fabric.ports(switch)[number]
-        paused_ns = _paused_ns(experiment, outcome, peer, switch)
+        paused = _paused(experiment, outcome, peer, switch)
+        paused_ns = sum(paused.values())
         if port.xoff_sent or paused_ns:
-            by_link[f"{peer}>{switch}"] = Pause(xoff_frames=port.xoff_sent, paused_ns=paused_ns)
+            classes = {
+                each: PauseOfClass(
+                    xoff_frames=port.xoff.get(each, 0), paused_ns=paused.get(each, 0)
+                )
+                for each in sorted(lossless)
+            }
+            by_link[f"{peer}>{switch}"] = Pause(
+                xoff_frames=port.xoff_sent,
+                paused_ns=paused_ns,
+                by_class=classes if len(classes) > 1 else None,
+            )
         if port.storms:
             storms[f"{switch}>{peer}"] = port.storms
     return Pfc(
         xoff_frames=sum(port.xoff_sent for _, _, port in _ports(outcome)),
         xon_frames=sum(port.xon_sent for _, _, port in _ports(outcome)),
-        stray_xoff_frames=sum(port.stray_xoff_sent for _, _, port in _ports(outcome)),
+        stray_xoff_frames=sum(
+            frames
+            for _, _, port in _ports(outcome)
+            for priority, frames in port.xoff.items()
+            if priority not in lossless
+        ),
         paused_ns=sum(pause.paused_ns for pause in by_link.values()),
         by_link=by_link,
         storms=storms,
     )
 
 
-def _paused_ns(experiment: Experiment, outcome: Outcome, sender: Node, to: Node) -> int:
-    """How long a sender stood still towards a switch."""
+def _paused(experiment: Experiment, outcome: Outcome, sender: Node, to: Node) -> Mapping[int, int]:
+    """How long a sender's classes stood still towards a switch."""
     if sender.kind is NodeKind.HOST:
-        return outcome.endpoints[sender].get(seen.HOST_PAUSED_NS, 0)
+        counted = outcome.endpoints[sender]
+        return {each: counted.get(name, 0) for each, name in seen.HOST_PAUSED_NS.items()}
     port = experiment.fabric.port_towards(sender, to)
-    return outcome.switches[sender].port(port).paused_ns
+    return outcome.switches[sender].port(port).paused
 
 
 def _roce(outcome: Outcome) -> Roce:

@@ -20,6 +20,7 @@ from pydantic import (
 )
 
 from controller import Policy, Remedy
+from controller.settings import CONTROL_PRIORITY
 from lab.errors import ScenarioError
 from lab.keys import Key, Kinds, keys_of, nearest, nearest_key
 from lab.traffic import KINDS, AllPairs, read_traffic
@@ -129,11 +130,17 @@ class BufferSettings(_Section):
     """The share of what is free that one queue may take; a power of two."""
 
 
+Priority = Annotated[int, Field(ge=0, le=6)]  # 7 is what pause frames leave by
+ByPriority = dict[Priority, Annotated[int, Field(ge=1, le=10_000)]]
+
+
 class PfcSettings(_Section):
-    """Priority flow control for RoCEv2's priority."""
+    """Priority flow control, for RoCEv2's priority or several."""
 
     enabled: bool = True
     """Whether switches pause whoever fills them, so that nothing is lost."""
+    priorities: tuple[Priority, ...] = (3,)
+    """The classes that must not lose anything, such as [3, 4]; each has headroom of its own."""
     headroom: Size | None = None
     """Memory a port has for what arrives after a pause; without it what its link needs."""
     xon_gap: Size | None = None
@@ -152,6 +159,30 @@ class PfcSettings(_Section):
     """What becomes of what is in a stuck queue: drop, forward (deaf to pauses), or alert only."""
 
 
+class ClassSettings(_Section):
+    """What tells a packet's priority, which is its queue: 0 is best effort, 6 control."""
+
+    trust: Literal["dscp", "pcp"] = "dscp"
+    """Whose word counts: the DSCP's, or, where there is one, that of an 802.1Q tag's PCP."""
+    dscp: dict[Annotated[int, Field(ge=0, le=63)], Priority] = {}
+    """Priorities by DSCP, besides 8: 1, 16: 2, 26: 3, 32: 4, 40: 5 and 48: 6; others are 0."""
+    pcp: dict[Annotated[int, Field(ge=0, le=7)], Priority] = {}
+    """Priorities by PCP, where it differs from the PCP itself; 7 is 6 otherwise."""
+
+
+class EcnClass(_Section):
+    """Marking in one class."""
+
+    kmin: Size = Field(default=100_000, ge=0)
+    """The queue from which on packets may be marked."""
+    kmax: Size = Field(default=400_000, ge=1)
+    """The queue from which on all of them are; the same as kmin makes a step, as for DCTCP."""
+    pmax: float = Field(default=0.2, ge=0, le=1)
+    """The probability of a mark just below kmax; it rises from 0 at kmin."""
+    drop: bool = False
+    """Whether packets that cannot be marked are dropped where others are (WRED)."""
+
+
 class EcnSettings(_Section):
     """Marking, by the length of the queue a packet leaves."""
 
@@ -160,9 +191,47 @@ class EcnSettings(_Section):
     kmin: Size = Field(default=100_000, ge=0)
     """The queue from which on packets may be marked."""
     kmax: Size = Field(default=400_000, ge=1)
-    """The queue from which on all of them are."""
+    """The queue from which on all of them are; the same as kmin makes a step, as for DCTCP."""
     pmax: float = Field(default=0.2, ge=0, le=1)
     """The probability of a mark just below kmax; it rises from 0 at kmin."""
+    classes: dict[Priority, EcnClass] = {}
+    """By class: kmin, kmax, pmax and drop; without it lossless classes have these, others none."""
+
+
+class ScheduleSettings(_Section):
+    """In which order the classes of a port are served, by switches and adapters."""
+
+    kind: Literal["strict", "dwrr", "ets"] = "strict"
+    """strict: 6 first; dwrr: 0 to 5 by weight; ets: those with a weight share what others leave."""
+    weights: ByPriority = {}
+    """By class: its share of the link, in bytes of the wire; with dwrr 1 if not given."""
+    strict: tuple[Priority, ...] = ()
+    """Which classes go before all with a weight (ets): a reminder, as all without one do."""
+    shape: dict[Priority, Annotated[float, Field(gt=0, le=10_000)]] = {}
+    """By class: the most it may send, in Gb/s, on every port."""
+    port_gbps: float | None = Field(default=None, gt=0, le=10_000)
+    """The most that a port of switches may send, all classes together but for pause frames."""
+    burst: Size | None = Field(default=None, ge=0, le=2**31)
+    """What may exceed shape or port_gbps at once; without it two frames, 0 spaces evenly."""
+
+    @model_validator(mode="after")
+    def _check(self) -> ScheduleSettings:
+        if self.kind == "strict" and (self.weights or self.strict):
+            raise ValueError("weights and strict are for kind ets or dwrr: give a kind")
+        if self.kind == "ets" and not self.weights:
+            raise ValueError("ets needs weights, such as {0: 50, 3: 50}")
+        if self.kind == "dwrr" and self.strict:
+            raise ValueError("strict classes beside weighted ones are kind ets")
+        both = sorted(set(self.strict) & self.weights.keys())
+        if both:
+            raise ValueError(f"class {both[0]} is strict and has a weight: choose")
+        return self
+
+    @property
+    def shares(self) -> dict[int, int]:
+        """The weights of all classes that have one."""
+        usual = dict.fromkeys(range(CONTROL_PRIORITY), 1) if self.kind == "dwrr" else {}
+        return usual | self.weights
 
 
 class LoadBalancing(_Section):
@@ -352,6 +421,10 @@ class Scenario(_Section):
     """Priority flow control: pause frames instead of losses."""
     ecn: EcnSettings = EcnSettings()
     """Explicit congestion notification: marks instead of losses."""
+    classes: ClassSettings = ClassSettings()
+    """Traffic classes: which priority a packet has."""
+    schedule: ScheduleSettings = ScheduleSettings()
+    """Scheduling: which class a port serves next, and how fast."""
     lb: LoadBalancing = LoadBalancing()
     """Load balancing: which of several ways a packet takes."""
     transport: TransportSettings = TransportSettings()

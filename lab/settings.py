@@ -17,7 +17,13 @@ from controller import (
     Telemetry,
     Watchdog,
 )
-from controller.settings import LOSSLESS_PRIORITY
+from controller.settings import (
+    DSCP_PRIORITIES,
+    PCP_PRIORITIES,
+    Classes,
+    Schedule,
+    SettingsError,
+)
 from lab.scenario import DcqcnSettings, PfcSettings, Scenario
 from lab.telemetry import REPORT_PORT
 from topologies import Fabric
@@ -26,6 +32,7 @@ from traffic.endpoint import EndpointConfig
 DATA_HEADERS_BYTES = 14 + 20 + 8 + 12 + 4  # of a data packet: Ethernet to BTH, and the ICRC
 RETH_BYTES, IMMEDIATE_BYTES = 16, 4  # of a message's first packet, and of its last
 _CONGA_BYTES = 8
+_TAG_BYTES = 4
 MBPS, GBPS = 1_000_000, 1_000_000_000
 
 
@@ -41,13 +48,16 @@ def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0
         report_port=REPORT_PORT if reports else None,
         by_hosts=scenario.transport.cc == "hpcc",
     )
+    max_frame = link.mtu + _most_headers_bytes(telemetry)
+    if scenario.classes.trust == "pcp":
+        max_frame += _TAG_BYTES
     return Settings(
         host_link=host,
         fabric_link=LinkSpec(
             rate_bps=_or(link.fabric_rate_gbps, host.rate_bps, GBPS),
             delay_ns=_or(link.fabric_delay_ns, host.delay_ns),
         ),
-        max_frame=link.mtu + _most_headers_bytes(telemetry),
+        max_frame=max_frame,
         buffer=Buffer(size=scenario.buffer.bytes, alpha=scenario.buffer.alpha),
         pfc=Pfc(
             enabled=pfc.enabled,
@@ -57,7 +67,11 @@ def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0
             asymmetric=pfc.asymmetric,
             watchdog=_watchdog(pfc),
         ),
-        ecn=Ecn(**scenario.ecn.model_dump()),
+        lossless=frozenset(pfc.priorities),
+        ecn=Ecn(**scenario.ecn.model_dump(exclude={"classes"})),
+        ecn_by_class=_ecn_by_class(scenario),
+        classes=_classes(scenario),
+        schedule=_schedule(scenario, max_frame),
         lb=LoadBalancing(policy=scenario.lb.policy, flowlet_gap_ns=scenario.lb.flowlet_gap_ns),
         telemetry=telemetry,
         losses=losses_of(scenario, fabric),
@@ -79,6 +93,36 @@ def _watchdog(pfc: PfcSettings) -> Watchdog | None:
         restore_ns=pfc.watchdog_restore_ns or pfc.watchdog_ns,
         poll_ns=pfc.watchdog_poll_ns,
         remedy=pfc.watchdog_action,
+    )
+
+
+def _classes(scenario: Scenario) -> Classes:
+    told = scenario.classes
+    believed = PCP_PRIORITIES | told.pcp if told.trust == "pcp" else {}
+    return Classes({**DSCP_PRIORITIES, **told.dscp}, believed)
+
+
+def _ecn_by_class(scenario: Scenario) -> dict[int, Ecn]:
+    profiles = {
+        priority: Ecn(enabled=scenario.ecn.enabled, **profile.model_dump())
+        for priority, profile in sorted(scenario.ecn.classes.items())
+    }
+    for priority, profile in profiles.items():
+        if profile.drop and scenario.pfc.enabled and priority in scenario.pfc.priorities:
+            raise SettingsError(
+                f"ecn.classes.{priority}.drop: class {priority} must not lose anything; leave it "
+                "out there, or take the class out of pfc.priorities"
+            )
+    return profiles
+
+
+def _schedule(scenario: Scenario, max_frame: int) -> Schedule:
+    told = scenario.schedule
+    return Schedule(
+        weights=told.shares,
+        limits={priority: round(gbps * GBPS) for priority, gbps in told.shape.items()},
+        port_limit=None if told.port_gbps is None else round(told.port_gbps * GBPS),
+        burst=2 * max_frame if told.burst is None else told.burst,
     )
 
 
@@ -108,13 +152,13 @@ def losses_of(
         rate = named.get(link.name, 0.0) or usual
         if not rate:
             continue
-        made.append(
-            Loss(link.b.name, link.b_port, rate, received=False, priority=LOSSLESS_PRIORITY)
-            if is_last
-            else Loss(link.a.name, link.a_port, rate, priority=LOSSLESS_PRIORITY)
-        )
-        if named.get(link.name):
-            made.append(Loss(link.b.name, link.b_port, rate, priority=LOSSLESS_PRIORITY))
+        for priority in sorted(scenario.pfc.priorities):
+            at_last = Loss(link.b.name, link.b_port, rate, received=False, priority=priority)
+            made.append(
+                at_last if is_last else Loss(link.a.name, link.a_port, rate, priority=priority)
+            )
+            if named.get(link.name):
+                made.append(Loss(link.b.name, link.b_port, rate, priority=priority))
     return tuple(made)
 
 

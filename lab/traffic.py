@@ -8,13 +8,13 @@ from typing import Literal
 from pydantic import Field
 
 from traffic import jobs
-from traffic.collectives import Schedule, Site, Spec, SpecError
+from traffic.collectives import ClassedSpec, Schedule, Site, Spec, SpecError
 from traffic.collectives.units import Size
 from traffic.jobs import Workload
 from traffic.patterns.flows import Flow, FlowSet
 
 
-class AllPairs(Spec):
+class AllPairs(ClassedSpec):
     """One message from every host to every other, all at once."""
 
     kind: Literal["all-pairs"] = "all-pairs"
@@ -42,5 +42,5 @@ def read_traffic(data: object) -> Spec:
 def make_workload(spec: Spec, site: Site) -> Workload:
     """The schedule of what a scenario asks for."""
     if isinstance(spec, AllPairs):
-        return Workload(spec.schedule(site), {}, {})
+        return Workload(spec.classed(spec.schedule(site)), {}, {})
     return jobs.make_workload(spec, site)  # type: ignore[arg-type]  # read_traffic made it

@@ -15,9 +15,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from controller.settings import LOSSLESS_PRIORITY
 from controller.tables import DROP_REASONS, PRIORITIES, queue_index
-from lab.counts import PAUSE_TOTAL, QUEUE_GATE, STRAY_PRIORITIES, waited_ns
+from lab.counts import PAUSE_TOTAL, QUEUE_GATE, waited_ns
 from lab.outcome import Glance, Note, PortCounts, SwitchCounts, Traffic
 from topologies import Fabric, Node, NodeKind
 
@@ -137,7 +136,7 @@ class Watch:
             if peer is None:
                 continue  # where reports leave
             marked = line["counters"]["marked"].get(port, 0)
-            paused_ns = _paused_ns(line, port)
+            paused_ns = sum(_paused(line, port).values())
             yield Note(at_ns, f"{switch}>{peer}", queued, sent, paused_ns, marked, dropped)
             if peer.kind is NodeKind.HOST:
                 yield Note(at_ns, f"{peer}>{switch}", 0, received, 0, 0, 0)
@@ -150,9 +149,10 @@ class Watch:
 def _counts(line: dict[str, Any]) -> SwitchCounts:
     counters = line["counters"]
 
-    def of(name: str, port: str, priorities: Iterable[int] = PRIORITIES) -> int:
-        queues = (queue_index(int(port), priority) for priority in priorities)
-        return sum(counters[name].get(str(queue), 0) for queue in queues)
+    def of(name: str, port: str) -> dict[int, int]:
+        queues = _by_priority(port)
+        found = {priority: counters[name].get(queue, 0) for priority, queue in queues.items()}
+        return {priority: count for priority, count in found.items() if count}
 
     return SwitchCounts(
         {
@@ -160,11 +160,10 @@ def _counts(line: dict[str, Any]) -> SwitchCounts:
                 received=Traffic(rx_packets, rx_bytes),
                 sent=Traffic(tx_packets, tx_bytes),
                 marked=counters["marked"].get(port, 0),
-                xoff_sent=of("xoff_sent", port),
-                xon_sent=of("xon_sent", port),
-                stray_xoff_sent=of("xoff_sent", port, STRAY_PRIORITIES),
-                paused_ns=_paused_ns(line, port),
-                storms=of("pause_storms", port),
+                xoff=of("xoff_sent", port),
+                xon_sent=sum(of("xon_sent", port).values()),
+                paused=_paused(line, port),
+                storms=sum(of("pause_storms", port).values()),
             )
             for port, (rx_packets, rx_bytes, tx_packets, tx_bytes, _) in line["ports"].items()
         },
@@ -172,17 +171,24 @@ def _counts(line: dict[str, Any]) -> SwitchCounts:
     )
 
 
-def _paused_ns(line: dict[str, Any], port: str) -> int:
-    """How long a port's data stood still; what of a pause is to come has not been waited for."""
-    queue = str(queue_index(int(port), LOSSLESS_PRIORITY))
-    registers = line["registers"]
-    granted, until = (registers[name].get(queue, 0) for name in (PAUSE_TOTAL, QUEUE_GATE))
-    return waited_ns(granted, until, line["now_ns"])
+def _by_priority(port: str) -> dict[int, str]:
+    """A port's queues, as a line names them."""
+    return {priority: str(queue_index(int(port), priority)) for priority in PRIORITIES}
+
+
+def _paused(line: dict[str, Any], port: str) -> dict[int, int]:
+    """How long a port's queues stood still."""
+    gates, totals = (line["registers"][name] for name in (QUEUE_GATE, PAUSE_TOTAL))
+    return {
+        priority: waited_ns(totals[queue], gates.get(queue, 0), line["now_ns"])
+        for priority, queue in _by_priority(port).items()
+        if queue in totals
+    }
 
 
 def _is_held(line: dict[str, Any], port: str) -> bool:
-    queue = str(queue_index(int(port), LOSSLESS_PRIORITY))
-    return bool(line["registers"][QUEUE_GATE].get(queue, 0) > line["now_ns"])
+    gates = line["registers"][QUEUE_GATE]
+    return any(gates.get(queue, 0) > line["now_ns"] for queue in _by_priority(port).values())
 
 
 def longest_queues(notes: Iterable[Note]) -> dict[str, int]:

@@ -1,6 +1,8 @@
 // Classify: which priority, and so which queue, a packet travels in.
 //
-// Reads:  hdr.ipv4.dscp.
+// A tag's PCP counts where `pcp_priorities` knows it, which is how tags are trusted; else the DSCP.
+//
+// Reads:  hdr.vlan.pcp, hdr.ipv4.dscp.
 // Writes: meta.priority, standard_metadata.priority (the traffic manager's queue).
 
 #ifndef CLASSIFY_P4
@@ -22,8 +24,21 @@ control classify(in headers_t hdr, inout metadata_t meta,
         size = 64;
     }
 
+    table pcp_priorities {
+        key = { hdr.vlan.pcp : exact; }
+        actions = { set_priority; NoAction; }
+        default_action = NoAction();
+        size = 8;
+    }
+
     apply {
-        dscp_priorities.apply();
+        bool told = false;
+        if (hdr.vlan.isValid()) {
+            told = pcp_priorities.apply().hit;
+        }
+        if (!told) {
+            dscp_priorities.apply();
+        }
     }
 }
 

@@ -37,6 +37,14 @@ header conga_t {
     bit<16>  ether_type;         // of what follows
 }
 
+// An 802.1Q tag. Whoever set it, it stays on the packet.
+header vlan_t {
+    bit<3>  pcp;
+    bit<1>  drop_eligible;
+    bit<12> id;
+    bit<16> ether_type;          // of what follows
+}
+
 header ipv4_t {
     bit<4>      version;
     bit<4>      ihl;
@@ -155,6 +163,7 @@ struct headers_t {
     ethernet_t    ethernet;
     pfc_t         pfc;
     conga_t       conga;
+    vlan_t        vlan;
     ipv4_t        ipv4;
     udp_t         udp;
     int_head_t    int_head;

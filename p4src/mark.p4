@@ -1,10 +1,13 @@
 // Mark: ECN, at departure, by the length of the queue the packet waited in.
 //
 // Between Kmin and Kmax the share of marked packets grows from 0 to Pmax; above Kmax all are
-// marked. Only packets whose sender understands it (ECN-capable) are.
+// marked; if Kmin is Kmax, that is a step. Only packets whose sender understands it (ECN-capable)
+// are marked. To one that does not, a profile may say that it is dropped instead, which is what
+// congestion means to its sender (WRED): here, as the others are marked, at departure; it took room
+// in the buffer until now, but takes no time of the link.
 //
 // Reads:  meta.out_used (the queue, this packet included), hdr.ipv4.ecn.
-// Writes: hdr.ipv4.ecn, the counter of marked packets.
+// Writes: hdr.ipv4.ecn, the counter of marked packets; meta.drop_reason.
 
 #ifndef MARK_P4
 #define MARK_P4
@@ -19,6 +22,7 @@ control mark(inout headers_t hdr, inout metadata_t meta,
     bytes_t  kmin = 0;
     bytes_t  kmax = 0;
     chance_t slope = 0;
+    bool     drops = false;
 
     // gradient: Pmax / (Kmax - Kmin), in 2^-32 per byte.
     action between(bytes_t queue_min, bytes_t queue_max, bit<32> gradient) {
@@ -27,26 +31,37 @@ control mark(inout headers_t hdr, inout metadata_t meta,
         slope = gradient;
     }
 
+    action between_or_drop(bytes_t queue_min, bytes_t queue_max, bit<32> gradient) {
+        kmin = queue_min;
+        kmax = queue_max;
+        slope = gradient;
+        drops = true;
+    }
+
     table ecn_profiles {
         key = {
             standard_metadata.egress_port : exact;
             meta.priority                 : exact;
         }
-        actions = { between; NoAction; }
+        actions = { between; between_or_drop; NoAction; }
         default_action = NoAction();
         size = QUEUES;
     }
 
     apply {
-        if (hdr.ipv4.ecn != ECN_NOT_CAPABLE && hdr.ipv4.ecn != ECN_CONGESTED &&
-                ecn_profiles.apply().hit && meta.out_used > kmin) {
+        if (hdr.ipv4.ecn != ECN_CONGESTED && ecn_profiles.apply().hit && meta.out_used > kmin &&
+                (hdr.ipv4.ecn != ECN_NOT_CAPABLE || drops)) {
             chance_t chance = meta.out_used >= kmax ? 0xFFFFFFFF
                                                     : (meta.out_used - kmin) * slope;
             chance_t draw;
             random(draw, 0, 0xFFFFFFFE);
             if (draw < chance) {
-                hdr.ipv4.ecn = ECN_CONGESTED;
-                marked.count((bit<32>)standard_metadata.egress_port);
+                if (hdr.ipv4.ecn != ECN_NOT_CAPABLE) {
+                    hdr.ipv4.ecn = ECN_CONGESTED;
+                    marked.count((bit<32>)standard_metadata.egress_port);
+                } else if (meta.drop_reason == drop_reason_t.NONE) {
+                    meta.drop_reason = drop_reason_t.EARLY_DROP;
+                }
             }
         }
     }

@@ -1,4 +1,4 @@
-// Parse: Ethernet, IPv4 without options, UDP, telemetry. What else follows travels as payload.
+// Parse: Ethernet, one 802.1Q tag, IPv4 without options, UDP, telemetry. What else follows travels as payload.
 //
 // Reads:  the frame, and whether the switch made it itself.
 // Writes: hdr, meta.src_port, meta.dst_port; a frame too short for its headers, or an IPv4 header
@@ -32,6 +32,7 @@ parser fabric_parser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         transition select(hdr.ethernet.ether_type) {
             ETHERTYPE_IPV4: parse_ipv4;
             ETHERTYPE_CONGA: parse_conga;
+            ETHERTYPE_VLAN: parse_vlan;
             ETHERTYPE_MAC_CONTROL: parse_mac_control;
             default: accept;
         }
@@ -52,6 +53,15 @@ parser fabric_parser(packet_in packet, out headers_t hdr, inout metadata_t meta,
     state parse_conga {
         packet.extract(hdr.conga);
         transition select(hdr.conga.ether_type) {
+            ETHERTYPE_IPV4: parse_ipv4;
+            ETHERTYPE_VLAN: parse_vlan;
+            default: accept;
+        }
+    }
+
+    state parse_vlan {
+        packet.extract(hdr.vlan);
+        transition select(hdr.vlan.ether_type) {
             ETHERTYPE_IPV4: parse_ipv4;
             default: accept;
         }
@@ -113,6 +123,7 @@ control fabric_deparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.ethernet);
         packet.emit(hdr.pfc);
         packet.emit(hdr.conga);
+        packet.emit(hdr.vlan);
         packet.emit(hdr.ipv4);
         packet.emit(hdr.udp);
         packet.emit(hdr.int_head);

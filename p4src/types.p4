@@ -16,6 +16,7 @@ typedef bit<48> tick_t;         // the target's clock; the controller converts t
 typedef bit<32> chance_t;       // a probability: 0 never, all ones always
 
 const bit<16> ETHERTYPE_IPV4        = 0x0800;
+const bit<16> ETHERTYPE_VLAN        = 0x8100;
 const bit<16> ETHERTYPE_MAC_CONTROL = 0x8808;
 const bit<16> ETHERTYPE_CONGA       = 0x88B5;    // for local experiments
 const bit<16> OPCODE_PFC            = 0x0101;
@@ -61,7 +62,8 @@ enum bit<8> drop_reason_t {
     PORT_DOWN     = 10,   // no living way on
     INJECTED_LOSS = 11,   // lost on purpose
     DENIED        = 12,   // by the access list
-    OTHER_TENANT  = 13    // the destination belongs to somebody else
+    OTHER_TENANT  = 13,   // the destination belongs to somebody else
+    EARLY_DROP    = 14    // a congested queue, and marking it would have been of no use
 }
 
 // What a copy of a packet is for.

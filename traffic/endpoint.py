@@ -195,6 +195,7 @@ class QueuePair(_Record):
     cc: CongestionControl = CongestionControl.NONE
     rate_bps: _Natural = 0  # 0: the link's
     dscp: Annotated[int, Field(ge=0, lt=64)] | None = None  # None: that of RoCE
+    ecn_capable: bool = True
     psn: _U24 = 0
     remote_psn: _U24 = 0
 
@@ -202,7 +203,7 @@ class QueuePair(_Record):
         """This queue pair in the words of `script.h`."""
         dscp = {} if self.dscp is None else {"dscp": self.dscp}
         telemetry = INT_QUEUE | INT_UTILISATION if self.cc is CongestionControl.HPCC else 0
-        data = data_template(self.flow, telemetry=telemetry, **dscp)
+        data = data_template(self.flow, telemetry=telemetry, ecn_capable=self.ecn_capable, **dscp)
         return (
             f"qp number={self.number} remote={self.flow.queue_pair} priority={self.priority} "
             f"cc={self.cc} rate={self.rate_bps} psn={self.psn} remote-psn={self.remote_psn} "

@@ -115,18 +115,24 @@ def write_frames(
 
 
 def data_template(
-    flow: FlowAddress, *, dscp: int = DSCP_ROCE, telemetry: int = 0, domain: int = 0
+    flow: FlowAddress,
+    *,
+    dscp: int = DSCP_ROCE,
+    telemetry: int = 0,
+    domain: int = 0,
+    ecn_capable: bool = True,
 ) -> bytes:
     """The headers of a flow's data packets, Ethernet to BTH, for an endpoint to stamp.
 
     `telemetry`, a bitmap of INT instructions, puts an INT shim and header on board.
     """
-    return _addressed(_headers(dscp, telemetry, domain), flow)
+    tos = dscp << 2 | (ECN_CAPABLE if ecn_capable else 0)
+    return _addressed(_headers(tos, telemetry, domain), flow)
 
 
 def control_template(flow: FlowAddress, *, dscp: int = DSCP_CONTROL) -> bytes:
     """The headers of a flow's ACKs, NAKs and CNPs."""
-    return _addressed(_headers(dscp, 0, 0), flow)
+    return _addressed(_headers(dscp << 2 | ECN_CAPABLE, 0, 0), flow)
 
 
 _INT_HOPS = 8
@@ -134,7 +140,7 @@ _INT_WORDS = (1, 1, 1, 1, 2, 2, 2, 1, 1, 0, 0, 0, 0, 0, 0, 1)  # per instruction
 
 
 @cache
-def _headers(dscp: int, telemetry: int, domain: int) -> bytes:
+def _headers(tos: int, telemetry: int, domain: int) -> bytes:
     """A template whose addresses are still to be filled in: scapy is slow, and flows are many."""
     words = sum(words for bit, words in enumerate(_INT_WORDS) if telemetry & 0x8000 >> bit)
     transport: Packet = UDP(dport=INT_PORT if telemetry else ROCE_PORT, chksum=0)
@@ -143,7 +149,7 @@ def _headers(dscp: int, telemetry: int, domain: int) -> bytes:
         transport /= IntHeader(
             hop_words=words, remaining_hops=_INT_HOPS, instructions=telemetry, domain=domain
         )
-    network = IP(src=0, dst=0, tos=dscp << 2 | ECN_CAPABLE, flags="DF", id=0)
+    network = IP(src=0, dst=0, tos=tos, flags="DF", id=0)
     nobody = "00:00:00:00:00:00"
     packet = Ether(src=nobody, dst=nobody) / network / transport / BTH(icrc=0)
     return bytes(packet)[: -_ICRC.size]

@@ -45,7 +45,7 @@ def _run(experiment: Experiment, options: RunOptions, stages: Stages, stack: Exi
     switches, simulation = build(experiment, options.out, stages, stack)
     measures = experiment.scenario.measures
     interval_ns = (measures.series_ns or _NOTES_INTERVAL_NS) if measures.series else None
-    simulation.sample(switches.watch, interval_ns, _MOST_NOTES)
+    simulation.sample(switches.watch(experiment.pausable), interval_ns, _MOST_NOTES)
     _record(simulation, experiment, options)
     with stages("Simulating") as stage:
         course = _Course(experiment, switches, simulation, stage)

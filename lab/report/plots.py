@@ -442,6 +442,7 @@ REASONS = {
     "no_route": "to nowhere",
     "denied": "forbidden by the access list",
     "other_tenant": "to another tenant's host",
+    "early_drop": "early, from a congested queue, as they could not be marked",
 }
 
 

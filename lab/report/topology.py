@@ -100,7 +100,7 @@ def _direction(
     dx, dy = (y2 - y1) / length * _APART, (x1 - x2) / length * _APART
     _, colour, width, _ = _class_of(busy)
     pause = run.result.pfc.by_link.get(use.name)
-    share = pause.paused_ns / run.end_ns if pause else 0
+    share = pause.longest_ns / run.end_ns if pause else 0
     story = f"{use.name}: {packets(use.packets)}"
     if use.utilisation is not None:
         story += f", {percent(use.utilisation)} busy"

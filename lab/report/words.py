@@ -121,9 +121,9 @@ def _pauses(run: KeptRun) -> Iterator[str]:
         if run.result.scenario.pfc.enabled:
             yield "No switch had to pause anyone."
         return
-    longest = max(pfc.by_link, key=lambda name: pfc.by_link[name].paused_ns)
-    share = pfc.by_link[longest].paused_ns / run.end_ns
-    notable = sum(pause.paused_ns / run.end_ns >= _NOTABLE for pause in pfc.by_link.values())
+    longest = max(pfc.by_link, key=lambda name: pfc.by_link[name].longest_ns)
+    share = pfc.by_link[longest].longest_ns / run.end_ns
+    notable = sum(pause.longest_ns / run.end_ns >= _NOTABLE for pause in pfc.by_link.values())
     sender, _, to = longest.partition(">")
     yield (
         f"Switches sent {plural(pfc.xoff_frames, 'pause frame')}; {sender} stood still longest, "

@@ -19,10 +19,9 @@ from finsy.proto import p4r
 
 from controller.client import writes_of
 from controller.entities import Plan, changes
-from controller.settings import LOSSLESS_PRIORITY
 from controller.tables import DROP_REASONS, PRIORITIES, queue_index
 from controller.wire import canonical
-from lab.counts import PAUSE_TOTAL, QUEUE_GATE, STRAY_PRIORITIES, waited_ns
+from lab.counts import PAUSE_TOTAL, QUEUE_GATE, waited_ns
 from lab.errors import RunError
 from lab.outcome import PortCounts, SwitchCounts, Traffic
 from lab.program import BuiltProgram
@@ -92,15 +91,15 @@ class SimulatedSwitches:
                 if isinstance(event, PacketIn):
                     tally.add(event.data)
 
-    @property
-    def watch(self) -> native.Watch:
-        """Where the program keeps what is noted while it runs."""
+    def watch(self, lossless: Iterable[int]) -> native.Watch:
+        """Where the program keeps what is noted while it runs, and whose pauses."""
         program = next(iter(self.planes.values())).program
         assert program is not None
         return native.Watch(
             pause_total=_index(program.registers, PAUSE_TOTAL),
             marked=_index(program.counters, "marked"),
             dropped=_index(program.counters, "dropped"),
+            classes=sum(1 << priority for priority in lossless),
         )
 
     def counts(self, node: Node, ports: Iterable[int], now_ns: int) -> SwitchCounts:
@@ -109,31 +108,30 @@ class SimulatedSwitches:
         program = plane.program
         assert program is not None
 
-        def register(name: str, cell: int) -> int:
-            return plane.read_register(_index(program.registers, name), cell)[0]
+        def queues(name: str, port: int) -> list[int]:
+            """A register's cells of a port's queues."""
+            cells = range(queue_index(port, 0), queue_index(port + 1, 0))
+            return plane.read_register(_index(program.registers, name), cells)
 
         def traffic(name: str, cell: int) -> Traffic:
             found = plane.read_counter(_index(program.counters, name), cell)[0]
             return Traffic(found.packets, found.bytes)
 
-        def frames(name: str, port: int, priorities: Iterable[int] = PRIORITIES) -> int:
-            return sum(
-                traffic(name, queue_index(port, priority)).packets for priority in priorities
-            )
+        def frames(name: str, port: int) -> dict[int, int]:
+            found = {p: traffic(name, queue_index(port, p)).packets for p in PRIORITIES}
+            return {priority: packets for priority, packets in found.items() if packets}
 
         def of(port: int) -> PortCounts:
-            queue = queue_index(port, LOSSLESS_PRIORITY)
+            pauses = zip(queues(PAUSE_TOTAL, port), queues(QUEUE_GATE, port), strict=True)
+            paused = {p: waited_ns(ns, until, now_ns) for p, (ns, until) in enumerate(pauses) if ns}
             return PortCounts(
                 received=traffic("received", port),
                 sent=traffic("sent", port),
                 marked=traffic("marked", port).packets,
-                xoff_sent=frames("xoff_sent", port),
-                xon_sent=frames("xon_sent", port),
-                stray_xoff_sent=frames("xoff_sent", port, STRAY_PRIORITIES),
-                paused_ns=waited_ns(
-                    register(PAUSE_TOTAL, queue), register(QUEUE_GATE, queue), now_ns
-                ),
-                storms=frames("pause_storms", port),
+                xoff=frames("xoff_sent", port),
+                xon_sent=sum(frames("xon_sent", port).values()),
+                paused=paused,
+                storms=sum(frames("pause_storms", port).values()),
             )
 
         drops = Counter(

@@ -42,7 +42,7 @@ class Sample(c.Structure):
 class Watch(c.Structure):
     """struct net_watch."""
 
-    _fields_ = [(name, c.c_uint32) for name in ("pause_total", "marked", "dropped")]
+    _fields_ = [(name, c.c_uint32) for name in ("pause_total", "marked", "dropped", "classes")]
 
 
 class Glance(c.Structure):

@@ -10,8 +10,7 @@
 #define ARRIVALS 0      /* priorities of events at one instant: what arrives is seen first, */
 #define WAKES 1         /* then whoever waited for the time goes on */
 
-#define DATA_QUEUE 3 /* RoCEv2's priority */
-#define REST_QUEUE 0
+#define DATA_QUEUES 0x3Fu /* all but control and pause frames */
 
 struct frame {
     struct frame *next;
@@ -123,8 +122,11 @@ static bool channel_put(struct channel *channel, const uint8_t *bytes, uint32_t 
  * each departure finds the most there ever were. */
 static uint64_t queue_bytes(const struct channel *channel)
 {
-    const struct tm_queue *queues = channel->port->tm.queues;
-    return queues[DATA_QUEUE].bytes + queues[REST_QUEUE].bytes;
+    const struct tm_port *port = &channel->port->tm;
+    uint64_t bytes = 0;
+    for (unsigned left = port->backlog & DATA_QUEUES; left; left &= left - 1)
+        bytes += port->queues[__builtin_ctz(left)].bytes;
+    return bytes;
 }
 
 static bool switch_puts(struct channel *channel, const uint8_t *frame, uint32_t stored,
@@ -239,20 +241,27 @@ static uint64_t dropped_packets(const struct sw *sw, uint32_t counter)
     return packets;
 }
 
-/* How long the data before a channel has stood still. A pause counts when it is received; what of
+/* How long the data before a channel has stood still, its lossless classes added up. A pause counts when it is received; what of
  * it is to come has not been waited for. */
 static ns_t paused(const struct channel *channel, ns_t now)
 {
+    const struct net_watch *watch = &channel->net->watch;
     const struct sw *sw = channel->from->sw;
+    ns_t sum = 0;
     if (!sw) {
         struct plan *plan = channel->from->script.plan;
-        return plan ? ep_counters(plan_endpoint(plan), now)->paused_ns[DATA_QUEUE] : 0;
+        for (unsigned left = plan ? watch->classes : 0; left; left &= left - 1)
+            sum += ep_counters(plan_endpoint(plan), now)->paused_ns[__builtin_ctz(left)];
+        return sum;
     }
-    uint32_t number = channel->net->watch.pause_total, queue = channel->from_port * SW_QUEUES + DATA_QUEUE;
-    const struct sw_array_desc *total = &sw->program->registers[number];
-    struct tm_gate cells = {sw->state.registers[number], total->cell_bytes, total->size};
-    ns_t granted = tm_gate_time(&cells, queue), until = tm_gate_time(&sw->gate, queue);
-    return until > now ? granted - (until - now) : granted;
+    const struct sw_array_desc *total = &sw->program->registers[watch->pause_total];
+    struct tm_gate cells = {sw->state.registers[watch->pause_total], total->cell_bytes, total->size};
+    for (unsigned left = watch->classes; left; left &= left - 1) {
+        unsigned queue = channel->from_port * SW_QUEUES + (unsigned)__builtin_ctz(left);
+        ns_t until = tm_gate_time(&sw->gate, queue);
+        sum += tm_gate_time(&cells, queue) - (until > now ? until - now : 0);
+    }
+    return sum;
 }
 
 static struct net_sample look_at(const struct channel *channel, uint32_t number, ns_t now)
@@ -327,8 +336,12 @@ void net_glance(const struct net *net, struct net_glance *glance)
             glance->queue_bytes = queue;
             glance->channel = i;
         }
-        unsigned cell = channel->from_port * SW_QUEUES + DATA_QUEUE;
-        glance->paused += tm_gate_time(&sw->gate, cell) > net->queue.now;
+        bool held = false;
+        for (unsigned left = net->watch.classes; left; left &= left - 1) {
+            unsigned cell = channel->from_port * SW_QUEUES + (unsigned)__builtin_ctz(left);
+            held = held || tm_gate_time(&sw->gate, cell) > net->queue.now;
+        }
+        glance->paused += held;
         glance->marked += sw->state.counters[net->watch.marked][channel->from_port].packets;
     }
     for (uint32_t i = 0; i < net->n_nodes; i++)

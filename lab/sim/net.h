@@ -37,7 +37,7 @@ struct net_sample { /* all but the queue: since the simulation began */
     uint32_t channel;
     uint32_t queue_bytes;
     uint64_t bytes;     /* carried */
-    ns_t paused;        /* how long its sender's data stood still */
+    ns_t paused;        /* how long its sender's data stood still, by class, added up */
     uint64_t marked;    /* packets, by the switch as it sent them into it */
     uint64_t dropped;   /* packets, by the switch that sends into it, whatever their way */
 };
@@ -47,6 +47,7 @@ struct net_watch {
     uint32_t pause_total; /* register, by queue: what was granted, the future of a pause included */
     uint32_t marked;      /* counter, by port */
     uint32_t dropped;     /* counter, by reason */
+    uint32_t classes;     /* bit p: priority p can be paused */
 };
 
 struct net *net_new(uint64_t seed); /* NULL when memory is out */
@@ -85,7 +86,7 @@ struct net_glance {
     uint64_t into_hosts; /* bytes, since the simulation began */
     uint64_t queue_bytes; /* the longest queue */
     uint32_t channel;     /* that it waits for */
-    uint32_t paused;      /* switches' ports whose data stands still */
+    uint32_t paused;      /* switches' ports of which a class stands still */
     uint64_t dropped, marked;
 };
 void net_glance(const struct net *net, struct net_glance *glance);

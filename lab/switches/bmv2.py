@@ -26,8 +26,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from controller import LinkSpec
-from controller.settings import LOSSLESS_PRIORITY
-from controller.tables import queue_index
+from controller.settings import CONTROL_PRIORITY
+from controller.tables import PRIORITIES, queue_index
 from controller.thresholds import WIRE_OVERHEAD
 from lab import program
 from lab.counts import PAUSE_TOTAL, read_counts
@@ -47,7 +47,7 @@ _CPU_PORT = 510
 _START_S = 30.0
 _CLI_S = 30.0
 _QUEUE_PACKETS = 1 << 20  # the program's own limits are the limits
-_DATA_PRIORITIES = (0, LOSSLESS_PRIORITY)
+_DATA_PRIORITIES = range(CONTROL_PRIORITY)
 _HOLD_PORT = 256  # added to a port's number: see p4src/parking.p4
 _CABLE = Path(__file__).parent / "cable.p4"
 _OTHER_END = 256  # added to a port's number: see cable.p4
@@ -189,29 +189,25 @@ class Bmv2Switches(Switches):
         """Every switch's counters; how long queues were held is in registers."""
         self.check()
         counts = read_counts(self.targets, self._ports(), has_registers=False)
-        paused_ns = self._paused_ns()
+        paused = self._paused()
         return {
             switch: dataclasses.replace(
                 counts[switch.name],
                 ports={
-                    port: dataclasses.replace(seen, paused_ns=paused_ns[switch, port])
+                    port: dataclasses.replace(seen, paused=paused[switch, port])
                     for port, seen in counts[switch.name].ports.items()
                 },
             )
             for switch in self._switches
         }
 
-    def _paused_ns(self) -> dict[tuple[Node, int], int]:
-        index = {
-            (switch, port): queue_index(port, LOSSLESS_PRIORITY)
-            for switch in self._switches
-            for port in self.setting.fabric.ports(switch)
-        }
+    def _paused(self) -> dict[tuple[Node, int], dict[int, int]]:
         answers = self._tell_all(
             {
                 switch: [
-                    f"register_read {PAUSE_TOTAL} {index[switch, port]}"
+                    f"register_read {PAUSE_TOTAL} {queue_index(port, priority)}"
                     for port in self.setting.fabric.ports(switch)
+                    for priority in PRIORITIES
                 ]
                 for switch in self._switches
             }
@@ -221,9 +217,15 @@ class Bmv2Switches(Switches):
             for switch, answer in answers.items()
             for cell, value in re.findall(rf"{PAUSE_TOTAL}\[(\d+)\]\s*=\s*(\d+)", answer)
         }
+        tick_ns = self.REAL_TICK_NS / self.setting.dilation
         return {
-            place: ticks[place[0], cell] * self.REAL_TICK_NS // self.setting.dilation
-            for place, cell in index.items()
+            (switch, port): {
+                priority: int(ticks[switch, queue_index(port, priority)] * tick_ns)
+                for priority in PRIORITIES
+                if ticks[switch, queue_index(port, priority)]
+            }
+            for switch in self._switches
+            for port in self.setting.fabric.ports(switch)
         }
 
     def stop(self) -> None:

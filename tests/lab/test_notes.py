@@ -27,7 +27,7 @@ def built(out: Path) -> Iterator[tuple[SimulatedSwitches, Simulation, Experiment
 
 def test_a_glance_tells_how_things_are(tmp_path: Path) -> None:
     with built(tmp_path) as (switches, simulation, _):
-        simulation.sample(switches.watch, 1000, 1000)
+        simulation.sample(switches.watch([3]), 1000, 1000)
         simulation.start()
         simulation.run(40_000)
         early = simulation.glance()
@@ -45,7 +45,7 @@ def test_looking_changes_nothing(tmp_path: Path) -> None:
     for interval_ns in (None, 100, 7777):
         with built(tmp_path) as (switches, simulation, experiment):
             if interval_ns is not None:
-                simulation.sample(switches.watch, interval_ns, 20_000)
+                simulation.sample(switches.watch([3]), interval_ns, 20_000)
             simulation.start()
             while simulation.open_transfers:
                 simulation.run(most_events=1000)
@@ -64,7 +64,7 @@ def test_looking_changes_nothing(tmp_path: Path) -> None:
 
 def test_notes_are_never_more_than_asked_for(tmp_path: Path) -> None:
     with built(tmp_path) as (switches, simulation, _):
-        simulation.sample(switches.watch, 100, 500)
+        simulation.sample(switches.watch([3]), 100, 500)
         simulation.start()
         simulation.run()
         notes = simulation.samples()

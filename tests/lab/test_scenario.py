@@ -54,7 +54,7 @@ def test_sizes(written: str, size: int) -> None:
         ),
         ("hello", ("buffer.bytes=10KB",), "too small"),
         ("hello", ("buffer.alpha=0.3",), "power of two"),
-        ("hello", ("ecn.kmin=5MB",), "kmin must be less"),
+        ("hello", ("ecn.kmin=5MB",), "kmin must not be more"),
         ("hello", ("lb.policy=magic",), "lb.policy"),
         ("hello", ("transport.cc=bbr",), "transport.cc"),
         ("hello", ("link.slow.leaf1-spine9=0.5",), "no link 'leaf1-spine9' in this fabric"),

@@ -33,7 +33,7 @@ from traffic.collectives.schedule import (
     Transfer,
     merge,
 )
-from traffic.collectives.spec import CollectiveOptions, CollectiveSpec, Site, Spec
+from traffic.collectives.spec import ClassedSpec, CollectiveOptions, CollectiveSpec, Site, Spec
 from traffic.collectives.symbolic import prove
 from traffic.collectives.timeline import NEVER, Timeline
 from traffic.collectives.wording import complaint
@@ -44,6 +44,7 @@ __all__ = [
     "Activity",
     "AlgorithmError",
     "AlphaBeta",
+    "ClassedSpec",
     "Collective",
     "CollectiveOptions",
     "CollectiveSpec",

@@ -103,6 +103,7 @@ class Activity:
     job: str = ""
     step: int = 0
     priority: int = LOSSLESS
+    ecn_capable: bool = True  # whether its packets can be marked
     source_ports: int | None = None  # UDP source ports its queue pairs share; None: one each
     collective: Collective | None = None
 
@@ -167,6 +168,14 @@ class Schedule:
     def arrivals(self, rank: int) -> memoryview[int]:
         """The ids a rank receives or works off."""
         return _row(self._by_dst, rank)
+
+    def in_class(self, priority: int, *, ecn_capable: bool = True) -> Schedule:
+        """The same in another class of the fabric."""
+        activities = (
+            replace(activity, priority=priority, ecn_capable=ecn_capable)
+            for activity in self.activities
+        )
+        return replace(self, activities=tuple(activities))
 
     def sent_bytes(self) -> list[int]:
         """The bytes each rank sends."""

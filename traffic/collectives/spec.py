@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from traffic.collectives.algorithms import add_collective, collective
 from traffic.collectives.collective import Collective
 from traffic.collectives.errors import SpecError, nearest
-from traffic.collectives.schedule import Schedule, ScheduleBuilder
+from traffic.collectives.schedule import LOSSLESS, Schedule, ScheduleBuilder
 from traffic.collectives.units import Host, Size
 from traffic.collectives.wording import complaint
 
@@ -59,6 +59,19 @@ def explain(error: ValidationError, model: type[BaseModel], what: str) -> str:
     return "; ".join(lines)
 
 
+class ClassedSpec(Spec):
+    """Traffic of one class of the fabric."""
+
+    priority: int = Field(default=LOSSLESS, ge=0, le=6)
+    """Its class: 3 is lossless unless pfc.priorities has others, 0 best effort, 6 control."""
+    ecn_capable: bool = True
+    """Whether its packets can be marked; those that cannot may be dropped instead (WRED)."""
+
+    def classed(self, schedule: Schedule) -> Schedule:
+        """What it sends, in its class."""
+        return schedule.in_class(self.priority, ecn_capable=self.ecn_capable)
+
+
 class CollectiveOptions(Spec):
     """Which collective, without saying among whom."""
 
@@ -92,7 +105,7 @@ class CollectiveOptions(Spec):
         )
 
 
-class CollectiveSpec(CollectiveOptions):
+class CollectiveSpec(ClassedSpec, CollectiveOptions):
     """A collective, once or several times in a row."""
 
     kind: Literal["collective"] = "collective"

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from traffic.collectives import (
     Activity,
+    ClassedSpec,
     Collective,
     RankError,
     ScheduleBuilder,
@@ -43,7 +44,7 @@ class SlowLink(Spec):
     """The share of its rate that is left."""
 
 
-class Job(Spec):
+class Job(ClassedSpec):
     """The keys every job has."""
 
     name: str = Field(default="job", min_length=1)

@@ -92,14 +92,14 @@ def make_workload(spec: TrafficSpec, site: Site) -> Workload:
     shares: dict[int, float] = {}
     for part in parts:
         if not isinstance(part, SimpleJob | TrainingJob):
-            schedules.append(part.schedule(site))
+            schedules.append(part.classed(part.schedule(site)))
             continue
         if part.name in hosts:
             raise SpecError(f"two jobs are named '{part.name}'", "give each a name of its own")
         ranks = part.size(site)
         node = part.node.gpus if isinstance(part, TrainingJob) and part.node.gpus > 1 else None
         placed = placer.place(ranks, part.placement, node=node)
-        schedules.append(part.plan(ranks).place(placed, site.hosts))
+        schedules.append(part.classed(part.plan(ranks).place(placed, site.hosts)))
         hosts[part.name] = tuple(placed)
         shares |= part.port_shares(placed)
     return Workload(merge(*schedules), hosts, shares)

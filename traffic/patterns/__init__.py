@@ -1,7 +1,6 @@
 """Patterns: flows that belong to no collective, as schedules."""
 
 from traffic.patterns.flows import (
-    BEST_EFFORT,
     Flow,
     FlowSet,
     elephants,
@@ -22,7 +21,6 @@ from traffic.patterns.specs import (
 )
 
 __all__ = [
-    "BEST_EFFORT",
     "SIZES",
     "ElephantsSpec",
     "Flow",

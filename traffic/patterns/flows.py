@@ -15,7 +15,6 @@ from typing import NamedTuple
 from traffic.collectives import Activity, RankError, Schedule, ScheduleBuilder, SizeError
 from traffic.patterns.sizes import SizeDistribution
 
-BEST_EFFORT = 0
 MAX_FLOWS = 5_000_000
 _FIRST_PORT = 0xC000
 _PORTS = 0x4000
@@ -38,7 +37,6 @@ class FlowSet:
     name: str
     flows: Sequence[Flow]
     messages: int = 1
-    priority: int = 3
     source_ports: int | None = None
     rest_ns: int = 0  # of a sender, between two messages
 
@@ -49,9 +47,7 @@ class FlowSet:
         if self.source_ports is not None and not 1 <= self.source_ports <= _PORTS:
             raise SizeError(f"{self.source_ports} UDP source ports", f"give 1 to {_PORTS}")
         builder = ScheduleBuilder(hosts)
-        activity = builder.activity(
-            Activity("flows", self.name, priority=self.priority, source_ports=self.source_ports)
-        )
+        activity = builder.activity(Activity("flows", self.name, source_ports=self.source_ports))
         for flow in self.flows:
             after: list[int] = []
             for _ in range(self.messages):
@@ -122,7 +118,6 @@ def poisson(
     rate_gbps: float,
     duration_ns: int,
     seed: int,
-    priority: int = 3,
 ) -> Schedule:
     """Flows between random hosts that arrive at random, and keep ports busy to a share."""
     _require_hosts(hosts, 2)
@@ -134,7 +129,7 @@ def poisson(
         src = chance.randrange(hosts)
         dst = (src + 1 + chance.randrange(hosts - 1)) % hosts
         flows.append(_next_flow(channels, src, dst, size, start_ns))
-    return FlowSet(f"poisson {sizes.name}", flows, priority=priority).schedule(hosts)
+    return FlowSet(f"poisson {sizes.name}", flows).schedule(hosts)
 
 
 def north_south(
@@ -146,7 +141,6 @@ def north_south(
     rate_gbps: float,
     duration_ns: int,
     seed: int,
-    priority: int = BEST_EFFORT,
 ) -> Schedule:
     """Traffic with the world outside: in and out of gateways, each busy to a share both ways.
 
@@ -168,7 +162,7 @@ def north_south(
         ends = [chance.choice(gateways), chance.choice(inside)]
         chance.shuffle(ends)
         flows.append(_next_flow(channels, ends[0], ends[1], size, start_ns))
-    return FlowSet(f"north-south {sizes.name}", flows, priority=priority).schedule(hosts)
+    return FlowSet(f"north-south {sizes.name}", flows).schedule(hosts)
 
 
 def udp_source_port(

@@ -7,17 +7,17 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from traffic.collectives import RankError, Schedule, Site, Spec
+from traffic.collectives import ClassedSpec, RankError, Schedule, Site, Spec
 from traffic.collectives.units import DurationNs, Host, Size
 from traffic.patterns import flows
 from traffic.patterns.sizes import size_distribution
 
 Load = Annotated[float, Field(gt=0, le=1)]
-Priority = Annotated[int, Field(ge=0, le=7)]
+BEST_EFFORT = 0
 Messages = Annotated[int, Field(ge=1, le=100_000)]
 
 
-class IncastSpec(Spec):
+class IncastSpec(ClassedSpec):
     """Several hosts write to one at once."""
 
     kind: Literal["incast"] = "incast"
@@ -54,7 +54,7 @@ class FlowSpec(Spec):
     """When it begins."""
 
 
-class FlowsSpec(Spec):
+class FlowsSpec(ClassedSpec):
     """Flows named one by one."""
 
     kind: Literal["flows"] = "flows"
@@ -66,8 +66,6 @@ class FlowsSpec(Spec):
     """How many every flow has, one after the other."""
     rest_ns: DurationNs = Field(default=0, ge=0)
     """How long a sender rests between two of them."""
-    priority: Priority = 3
-    """Their class: 3 is lossless, 0 best effort."""
 
     def schedule(self, site: Site) -> Schedule:
         """The flows on this site."""
@@ -82,7 +80,7 @@ class FlowsSpec(Spec):
             channels[flow.src, flow.dst] += 1
             channel = channels[flow.src, flow.dst] - 1
             made.append(flows.Flow(flow.src, flow.dst, channel, flow.bytes, flow.at_ns))
-        chosen = flows.FlowSet(self.name, made, self.messages, self.priority, rest_ns=self.rest_ns)
+        chosen = flows.FlowSet(self.name, made, self.messages, rest_ns=self.rest_ns)
         return chosen.schedule(site.hosts)
 
 
@@ -90,7 +88,7 @@ def _hosts(site: Site) -> str:
     return f"they are h1 to h{site.hosts}"
 
 
-class PermutationSpec(Spec):
+class PermutationSpec(ClassedSpec):
     """Everyone sends to one other, drawn from the seed."""
 
     kind: Literal["permutation"] = "permutation"
@@ -104,7 +102,7 @@ class PermutationSpec(Spec):
         return flows.permutation(site.hosts, self.bytes, seed=site.seed, messages=self.messages)
 
 
-class ElephantsSpec(Spec):
+class ElephantsSpec(ClassedSpec):
     """A few long flows of low entropy."""
 
     kind: Literal["elephants"] = "elephants"
@@ -129,7 +127,7 @@ class ElephantsSpec(Spec):
         )
 
 
-class PoissonSpec(Spec):
+class PoissonSpec(ClassedSpec):
     """Flows of a named size distribution that arrive at random."""
 
     kind: Literal["poisson"] = "poisson"
@@ -139,8 +137,6 @@ class PoissonSpec(Spec):
     """For how long flows arrive."""
     sizes: str = "websearch"
     """How large they are: websearch, hadoop or storage."""
-    priority: Priority = 3
-    """Their class: 3 is lossless, 0 best effort."""
 
     def schedule(self, site: Site) -> Schedule:
         """The flows on this site."""
@@ -151,11 +147,10 @@ class PoissonSpec(Spec):
             rate_gbps=site.rate_gbps,
             duration_ns=self.duration_ns,
             seed=site.seed,
-            priority=self.priority,
         )
 
 
-class NorthSouthSpec(Spec):
+class NorthSouthSpec(ClassedSpec):
     """Background traffic with the world outside."""
 
     kind: Literal["north-south"] = "north-south"
@@ -167,8 +162,8 @@ class NorthSouthSpec(Spec):
     """The hosts through which the world is reached."""
     sizes: str = "hadoop"
     """How large the flows are: websearch, hadoop or storage."""
-    priority: Priority = flows.BEST_EFFORT
-    """Their class: 3 is lossless, 0 best effort."""
+    priority: int = Field(default=BEST_EFFORT, ge=0, le=6)
+    """Its class: 3 is lossless unless pfc.priorities has others, 0 best effort, 6 control."""
 
     def schedule(self, site: Site) -> Schedule:
         """The flows on this site."""
@@ -180,5 +175,4 @@ class NorthSouthSpec(Spec):
             rate_gbps=site.rate_gbps,
             duration_ns=self.duration_ns,
             seed=site.seed,
-            priority=self.priority,
         )
