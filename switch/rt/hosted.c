@@ -195,6 +195,7 @@ bool hosted_set_link(struct loop *loop, struct sw *sw, uint32_t number, struct h
         port->tm.rate = link.rate;
         port->tm.delay = link.delay;
         port->tm.overhead = link.overhead; /* what is being sent ends when it was to end */
+        sw->busy_until[number] = 0;
     }
     leave(loop, true);
     return port != NULL;

@@ -762,6 +762,8 @@ static ns_t service_port(struct sw *sw, struct sw_port *port, ns_t now)
         wake = earlier(wake, port->wire->enq_ns);
     if (!port->tm.backlog && !port->wire)
         sw->backlog[port->number / 64] &= ~((uint64_t)1 << port->number % 64);
+    else if (!port->wire)
+        sw->busy_until[port->number] = tm_idle_at(&port->tm);
     return wake;
 }
 
@@ -801,7 +803,8 @@ static ns_t service_ports(struct sw *sw, ns_t now)
         for (unsigned word = 0; word < SW_COUNT(sw->backlog); word++)
             for (uint64_t left = sw->backlog[word]; left; left &= left - 1) {
                 uint32_t number = word * 64 + (unsigned)__builtin_ctzll(left);
-                wake = earlier(wake, service_port(sw, sw->ports[number], now));
+                ns_t busy = sw->busy_until[number];
+                wake = earlier(wake, busy > now ? busy : service_port(sw, sw->ports[number], now));
             }
     } while (sw->has_newcomers);
     return wake;

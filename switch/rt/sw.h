@@ -135,6 +135,8 @@ struct sw {
     uint64_t to_flush[SW_PORTS / 64];
     uint32_t n_stalled; /* ports */
     bool has_newcomers; /* packets were queued since ports were last looked through */
+    ns_t busy_until[SW_PORTS]; /* before then a port need not be looked at; side by side, for most
+                                  ports with a backlog are busy whenever anything happens */
     struct sw_cells shared[SW_ROLES];
     struct tm_gate gate; /* the first of them, as queues want it */
     struct pre_table groups, sessions;

@@ -26,6 +26,8 @@ ns_t tm_gate_time(const struct tm_gate *gate, unsigned cell)
 
 static ns_t whole_ns(ps_t t) { return t / PS + (t % PS != 0); }
 
+ns_t tm_idle_at(const struct tm_port *port) { return port->rate ? whole_ns(port->busy_until) : 0; }
+
 /* When the queue's head may leave: not before the gate opens and its pace allows. */
 static ns_t queue_ready(const struct tm_port *port, unsigned number, unsigned priority,
                         const struct tm_gate *gate)
@@ -211,8 +213,8 @@ struct pkt *tm_take(struct tm_port *port, unsigned number, const struct tm_gate 
                     ns_t *start, ns_t *wake)
 {
     *wake = SW_NEVER;
-    ns_t idle_at = whole_ns(port->busy_until);
-    if (port->rate && idle_at > now) {
+    ns_t idle_at = tm_idle_at(port);
+    if (idle_at > now) {
         *wake = idle_at;
         return NULL;
     }

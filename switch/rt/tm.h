@@ -91,6 +91,9 @@ bool tm_shape(struct tm_port *port, bps_t rate, bytes_t burst, uint8_t classes);
 /* Forget all of that. */
 void tm_unschedule(struct tm_port *port);
 
+/* When the link is free again; 0 without a rate. */
+ns_t tm_idle_at(const struct tm_port *port);
+
 /* Take the packet; false if the queue is full, and the packet stays the caller's. */
 static inline bool tm_put(struct tm_port *port, struct pkt *p, unsigned priority, bytes_t size, ns_t now)
 {
