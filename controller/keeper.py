@@ -30,7 +30,6 @@ import finsy as fy
 from controller.client import ControllerError, Target, connected, reconcile, write_changes
 from controller.entities import Changes, Plan, changes
 from controller.reports import Report, ReportError, decode
-from controller.routes import Cable, cable
 from controller.series import Series
 from controller.settings import USUAL, Settings
 from controller.tables import DROP_REASONS, PRIORITIES, plans_of, queue_index
@@ -75,7 +74,7 @@ class Keeper:
         on_report: Callable[[Report], None] = lambda _report: None,
     ) -> None:
         self.series = Series()
-        self.dead: frozenset[Cable] = frozenset()
+        self.dead: frozenset[str] = frozenset()
         self._fabric = fabric
         self._settings = settings
         self._interval_s = interval_s
@@ -186,14 +185,13 @@ class Keeper:
         if dead_ports == kept.dead_ports:
             return
         kept.dead_ports = dead_ports
-        dead = {
-            cable(other.node, peer)
+        links = (
+            self._fabric.link_at(other.node, port)
             for other in self._kept.values()
-            for port, peer in self._fabric.ports(other.node).items()
-            if port in other.dead_ports
-        }
+            for port in other.dead_ports & self._fabric.ports(other.node).keys()
+        )
         # A host's only cable is never taken out: there is no other way to it.
-        dead -= {cable(host, self._fabric.leaf_of(host)) for host in self._fabric.hosts}
+        dead = {link.name for link in links if link.joins_switches}
         if dead != self.dead:
             self.dead = frozenset(dead)
             await self._replan()

@@ -3,6 +3,8 @@
 A leaf knows each of its own hosts; everything else is known by the prefix of its leaf. Where
 several neighbours are equally near, the route has several next hops, in the order of their names.
 
+Cables between the same two switches are ways of their own.
+
 Round dead cables the shortest way may lead down and up again, through a leaf that is neither end.
 That keeps hosts connected, and may close a cycle of buffers: the watchdog of p4src/pause.p4 is
 there for such.
@@ -38,19 +40,16 @@ class Route:
 
 MOST_WAYS = 64  # of a group of next hops (p4src/path.p4)
 
-Cable = frozenset[Node]  # its two ends
 
-
-def cable(a: Node, b: Node) -> Cable:
-    """The cable between two nodes."""
-    return frozenset((a, b))
-
-
-def routes_of(
-    fabric: Fabric, dead: Collection[Cable] = frozenset()
-) -> dict[Node, tuple[Route, ...]]:
-    """Every switch's routes, over the cables that are not dead."""
-    living = nx.restricted_view(fabric.graph, (), [tuple(ends) for ends in dead]).copy()
+def routes_of(fabric: Fabric, dead: Collection[str] = frozenset()) -> dict[Node, tuple[Route, ...]]:
+    """Every switch's routes, over the links that are not dead, which are called by their names."""
+    living: nx.Graph[Node] = nx.Graph(fabric.graph)
+    if dead:
+        living.remove_edges_from(
+            (a, b)
+            for a, b in fabric.graph.edges
+            if all(link.name in dead for link in fabric.links_between(a, b))
+        )
     leaves = [switch for switch in fabric.switches if fabric.hosts_of(switch)]
     prefixes = {leaf: fabric.prefixes(leaf) for leaf in leaves}
     distances = {leaf: _distances(living, leaf) for leaf in leaves}
@@ -61,7 +60,7 @@ def routes_of(
                 Route(prefix, hops, leaf.number)
                 for leaf in leaves
                 if leaf != switch and switch in distances[leaf]
-                for hops in [_towards(fabric, living, switch, distances[leaf])]
+                for hops in [_towards(fabric, dead, switch, distances[leaf])]
                 for prefix in prefixes[leaf]
             ),
         )
@@ -86,11 +85,16 @@ def _to_own_hosts(fabric: Fabric, switch: Node) -> tuple[Route, ...]:
 
 
 def _towards(
-    fabric: Fabric, living: nx.Graph[Node], switch: Node, distance: dict[Node, int]
+    fabric: Fabric, dead: Collection[str], switch: Node, distance: dict[Node, int]
 ) -> tuple[NextHop, ...]:
-    """The next hops of a switch to the leaf that everybody is so far from."""
+    """The next hops of a switch to the leaf that everybody is so far from: every living cable."""
     near = distance[switch]
-    nearer = sorted(peer for peer in living.neighbors(switch) if distance.get(peer, near) < near)
-    if len(living.edges) < len(fabric.graph.edges):
-        nearer = nearer[:MOST_WAYS]  # a way round may lead over any leaf: these are enough
-    return tuple(NextHop(fabric.port_towards(switch, peer), fabric.mac(peer)) for peer in nearer)
+    hops = [
+        NextHop(link.port_of(switch), fabric.mac(peer))
+        for peer in sorted(fabric.graph.neighbors(switch))
+        if distance.get(peer, near) < near
+        for link in fabric.links_between(switch, peer)
+        if link.name not in dead
+    ]
+    # A way round may lead over any leaf: as many as a group holds are enough.
+    return tuple(hops[:MOST_WAYS] if dead else hops)

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from controller.routes import Cable
-
 LOSSLESS_PRIORITY = 3
 CONTROL_PRIORITY = 6
 PAUSE_PRIORITY = 7  # the queue that pause frames leave by, before all others
@@ -213,7 +211,7 @@ class Settings:
     schedule: Schedule = Schedule()
     lb: LoadBalancing = LoadBalancing()
     telemetry: Telemetry = Telemetry()
-    slowed: Mapping[Cable, float] = field(default_factory=dict)  # what cables have of their rate
+    slowed: Mapping[str, float] = field(default_factory=dict)  # links' shares of their rates
     losses: tuple[Loss, ...] = ()
     tenants: Mapping[str, int] = field(default_factory=dict)  # by host's name
     rules: tuple[Rule, ...] = ()

@@ -21,7 +21,7 @@ from controller.entities import (
     default,
     entry,
 )
-from controller.routes import MOST_WAYS, Cable, NextHop, Route, cable, routes_of
+from controller.routes import MOST_WAYS, NextHop, Route, routes_of
 from controller.settings import (
     PAUSE_PRIORITY,
     USUAL,
@@ -103,7 +103,7 @@ class Site:
         peer = self.ports[port]
         is_host = peer.kind is NodeKind.HOST
         usual = self.settings.host_link if is_host else self.settings.fabric_link
-        own = self.fabric.speed(self.switch, peer)
+        own = self.fabric.link_at(self.switch, port).speed
         return LinkSpec(
             rate_bps=usual.rate_bps if own.rate_bps is None else own.rate_bps,
             delay_ns=usual.delay_ns if own.delay_ns is None else own.delay_ns,
@@ -114,7 +114,7 @@ class Site:
 
         Headroom and pauses go by all of it: it may have that again sooner than anyone hears of it.
         """
-        share = self.settings.slowed.get(cable(self.switch, self.ports[port]), 1.0)
+        share = self.settings.slowed.get(self.fabric.link_at(self.switch, port).name, 1.0)
         return self.link(port).slowed(share)
 
     @property
@@ -539,9 +539,9 @@ def _loss(loss: Loss) -> Iterator[Entity]:
 
 
 def plans_of(
-    fabric: Fabric, settings: Settings = USUAL, dead: Collection[Cable] = frozenset()
+    fabric: Fabric, settings: Settings = USUAL, dead: Collection[str] = frozenset()
 ) -> dict[str, Plan]:
-    """Every switch's plan, by its name; ``dead`` cables carry nothing."""
+    """Every switch's plan, by its name; links that are called ``dead`` carry nothing."""
     return {
         switch.name: plan_of(fabric, switch, routes, settings)
         for switch, routes in routes_of(fabric, dead).items()

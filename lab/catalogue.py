@@ -67,7 +67,8 @@ def check(scenario: Scenario) -> None:
         if link not in links:
             raise ScenarioError(
                 f"there is no link '{link}' in this fabric" + nearest(link, sorted(links)),
-                "A link is named after its ends, the one nearer to the hosts first: leaf1-spine2.",
+                "A link is named after its ends, the one nearer to the hosts first: leaf1-spine2; "
+                "the second between the same two is leaf1-spine2.2.",
             )
     hosts = [host.name for host in fabric.hosts]
     tenants = [host for members in scenario.tenants.values() for host in members]
@@ -85,13 +86,13 @@ def check(scenario: Scenario) -> None:
             "Leave out int.share, or choose another transport.cc.",
         )
     settings = controller_settings(scenario, fabric)
-    largest = {switch.kind: switch for switch in sorted(fabric.switches, key=fabric.graph.degree)}
+    ports = {switch: len(fabric.ports(switch)) for switch in fabric.switches}
+    largest = {switch.kind: switch for switch in sorted(fabric.switches, key=ports.__getitem__)}
     for switch in largest.values():  # those of a kind differ in their ports alone
         plan_of(fabric, switch, (), settings)
-    uplinks = {switch: len(fabric.ports(switch)) for switch in fabric.switches}
-    if max(uplinks.values()) > MOST_WAYS:  # perhaps more ways to one place than a group holds
+    if max(ports.values()) > MOST_WAYS:  # perhaps more ways to one place than a group holds
         for switch, routes in routes_of(fabric).items():
-            if uplinks[switch] > MOST_WAYS:
+            if ports[switch] > MOST_WAYS:
                 plan_of(fabric, switch, routes, settings)
 
 

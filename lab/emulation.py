@@ -17,7 +17,6 @@ from mininet.log import setLogLevel
 from mininet.net import Mininet
 
 from controller import ControllerError, Settings, install, plans_of
-from controller.routes import Cable
 from lab.errors import RunError
 from lab.outcome import INTERRUPTION
 from lab.processes import last_line, line_of, say, stop
@@ -58,7 +57,7 @@ class Emulation:
         self,
         done: Callable[[str], None] = lambda _: None,
         *,
-        dead: Collection[Cable] = frozenset(),
+        dead: Collection[str] = frozenset(),
     ) -> None:
         """Give every switch its program and its plan, or what is new of it."""
         try:
@@ -69,7 +68,7 @@ class Emulation:
         self.switches.furnish()
 
     def change(
-        self, change: Callable[[Settings], Settings], *, dead: Collection[Cable] = frozenset()
+        self, change: Callable[[Settings], Settings], *, dead: Collection[str] = frozenset()
     ) -> None:
         """Let the controller have other settings from now on."""
         self._settings = change(self._settings)

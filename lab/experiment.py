@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from ipaddress import IPv4Address
 from typing import NamedTuple
@@ -216,13 +216,12 @@ def _slowed(fabric: Fabric, settings: Settings, shares: Mapping[str, float]) -> 
     """The same fabric with some links at a share of their rate."""
     if not shares:
         return fabric
-    copy = Fabric()
-    for link in fabric.links:
+
+    def speed(link: Link, share: float) -> Speed:
         usual = settings.fabric_link if link.joins_switches else settings.host_link
-        share = shares.get(link.name)
-        speed = link.speed if share is None else Speed(rate_bps=round(usual.rate_bps * share))
-        if link.joins_switches:
-            copy.add_link(link.a, link.b, speed)
-        else:
-            copy.add_host(link.a, link.b, speed)
-    return copy
+        rate = link.speed.rate_bps or usual.rate_bps
+        return replace(link.speed, rate_bps=max(1, round(rate * share)))
+
+    return fabric.at_speeds(
+        {link.name: speed(link, shares[link.name]) for link in fabric.links if link.name in shares}
+    )

@@ -19,7 +19,6 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from controller import Loss, Settings
-from controller.routes import Cable, cable
 from lab.scenario import Scenario
 from lab.settings import losses_of
 from topologies import Fabric, Link
@@ -48,8 +47,8 @@ class Replan:
     """Every switch is told what is new: dead cables, slow ones, and what cables lose."""
 
     at_ns: int
-    dead: frozenset[Cable]
-    slowed: Mapping[Cable, float]
+    dead: frozenset[str]
+    slowed: Mapping[str, float]
     losses: tuple[Loss, ...]
 
     def applied(self, settings: Settings) -> Settings:
@@ -84,8 +83,8 @@ class _News(NamedTuple):
     """What the controller comes to know, or to want."""
 
     at_ns: int
-    dead: frozenset[Cable] | None = None  # from now on; None: as before
-    slowed: Mapping[Cable, float] = MappingProxyType({})  # shares of those that change
+    dead: frozenset[str] | None = None  # from now on; None: as before
+    slowed: Mapping[str, float] = MappingProxyType({})  # shares of those that change
     rates: Mapping[str, float] = MappingProxyType({})  # by link, of those that change
 
 
@@ -123,8 +122,8 @@ def _replans(
     scenario: Scenario, fabric: Fabric, turns: list[Turn], paces: list[Pace]
 ) -> Iterator[Replan]:
     """One for each time at which there is news."""
-    dead: frozenset[Cable] = frozenset()
-    slowed: dict[Cable, float] = {}
+    dead: frozenset[str] = frozenset()
+    slowed: dict[str, float] = {}
     rates: dict[str, float] = {}
     told = (*_repairs(scenario, turns), *_weighings(scenario, paces), *_lossy(scenario))
     for at_ns, together in groupby(sorted(told, key=_by_time), key=_by_time):
@@ -141,12 +140,12 @@ def _repairs(scenario: Scenario, turns: list[Turn]) -> Iterator[_News]:
     """Which cables are dead; a host has only one, and there is no way round it."""
     if scenario.reroute_ns is None:
         return
-    dead: frozenset[Cable] = frozenset()
+    dead: frozenset[str] = frozenset()
     for at_ns, together in groupby(turns, key=_by_time):
         for turn in together:
             if turn.link.joins_switches:
-                ends = {cable(turn.link.a, turn.link.b)}
-                dead = dead - ends if turn.is_up else dead | ends
+                name = {turn.link.name}
+                dead = dead - name if turn.is_up else dead | name
         yield _News(_heard_ns(scenario.reroute_ns, at_ns), dead=dead)
 
 
@@ -155,8 +154,8 @@ def _weighings(scenario: Scenario, paces: list[Pace]) -> Iterator[_News]:
     if scenario.reroute_ns is None:
         return
     for pace in paces:
-        ends = cable(pace.link.a, pace.link.b)
-        yield _News(_heard_ns(scenario.reroute_ns, pace.at_ns), slowed={ends: pace.share})
+        slowed = {pace.link.name: pace.share}
+        yield _News(_heard_ns(scenario.reroute_ns, pace.at_ns), slowed=slowed)
 
 
 def _heard_ns(reroute_ns: int, at_ns: int) -> int:

@@ -34,7 +34,7 @@ def lost_frames(
             return endpoints[node]["rx_packets"]
         return switches[node].port(port).received.packets
 
-    losses = {f"{src[0]}>{dst[0]}": sent(*src) - received(*dst) for src, dst in _directions(fabric)}
+    losses = {name: sent(*src) - received(*dst) for name, src, dst in _directions(fabric)}
     return {name: frames for name, frames in losses.items() if frames > 0}
 
 
@@ -45,8 +45,8 @@ def overrun(experiment: Experiment, switches: Mapping[Node, SwitchCounts]) -> in
     return sum(counts.dropped.get("headroom_full", 0) for counts in switches.values())
 
 
-def _directions(fabric: Fabric) -> Iterator[tuple[Ends, Ends]]:
+def _directions(fabric: Fabric) -> Iterator[tuple[str, Ends, Ends]]:
     for link in fabric.links:
         a, b = (link.a, link.a_port), (link.b, link.b_port)
-        yield a, b
-        yield b, a
+        yield link.up, a, b
+        yield link.down, b, a

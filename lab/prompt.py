@@ -30,7 +30,6 @@ from controller import (
     read_plans,
 )
 from controller.entities import Match, TableEntry
-from controller.routes import Cable, cable
 from lab.emulation import Emulation
 from lab.errors import LabError
 from lab.keys import nearest
@@ -61,7 +60,7 @@ class LabPrompt(CLI):  # type: ignore[misc]
         self._fabric = emulation.fabric
         self._traffic = traffic
         self._stood_still: Counter[Node] = Counter()  # hosts, in ns: they say so after traffic
-        self._dead: set[Cable] = set()
+        self._dead: set[str] = set()
         self._console = Console(file=sys.stdout, highlight=False, soft_wrap=False)
         super().__init__(emulation.network, stdin=sys.stdin)  # returns when the user leaves
 
@@ -144,18 +143,19 @@ class LabPrompt(CLI):  # type: ignore[misc]
                 for number, peer in self._fabric.ports(switch).items():
                     port = seen.port(number)
                     if port.xoff_sent:
-                        still = duration(self._paused_ns(peer, switch, counts))
+                        link = self._fabric.link_at(switch, number)
+                        still = duration(self._paused_ns(link, peer, counts))
                         stops, resumes = f"{port.xoff_sent:,}", f"{port.xon_sent:,}"
-                        rows.append((f"{peer}>{switch}", stops, resumes, still))
+                        rows.append((link.direction(peer), stops, resumes, still))
             if not rows:
                 self._say("Nobody was paused so far.")
                 return
             self._print_rows(("told to stop", "stops", "resumes", "stood still"), rows)
 
-    def _paused_ns(self, sender: Node, to: Node, counts: Mapping[Node, SwitchCounts]) -> int:
+    def _paused_ns(self, link: Link, sender: Node, counts: Mapping[Node, SwitchCounts]) -> int:
         if sender.kind is NodeKind.HOST:
             return self._stood_still[sender]
-        return counts[sender].port(self._fabric.port_towards(sender, to)).paused_ns
+        return counts[sender].port(link.port_of(sender)).paused_ns
 
     # --- what one may change --------------------------------------------------------------------
 
@@ -177,18 +177,20 @@ class LabPrompt(CLI):  # type: ignore[misc]
         with self._answering():
             link = self._link(line, "fail")
             self._emulation.set_up(link, is_up=False)
-            self._reroute(self._dead | {cable(link.a, link.b)})
-            self._say(f"{link.name} is cut; routes lead round it. 'mend {link.a} {link.b}' it.")
+            self._reroute(self._dead | {link.name})
+            self._say(
+                f"{link.name} is cut; routes lead round it. 'mend {' '.join(_ends(link))}' it."
+            )
 
     def do_mend(self, line: str) -> None:
         """mend NODE NODE: mend the cable between two switches, and use it again."""
         with self._answering():
             link = self._link(line, "mend")
             self._emulation.set_up(link, is_up=True)
-            self._reroute(self._dead - {cable(link.a, link.b)})
+            self._reroute(self._dead - {link.name})
             self._say(f"{link.name} is up.")
 
-    def _reroute(self, dead: Collection[Cable]) -> None:
+    def _reroute(self, dead: Collection[str]) -> None:
         self._dead = set(dead)
         self._emulation.install_routes(dead=self._dead)
 
@@ -278,10 +280,10 @@ class LabPrompt(CLI):  # type: ignore[misc]
     def _link(self, line: str, word: str) -> Link:
         names = self._words(line, f"{word} leaf1 spine2", least=2, most=2)
         for link in self._fabric.links:
-            if {link.a.name, link.b.name} == set(names) and link.a.kind is not NodeKind.HOST:
+            if _ends(link) in (names, names[::-1]) and link.joins_switches:
                 return link
         known = self._switches
-        wrong = next((name for name in names if name not in known), None)
+        wrong = next((name for name in names if name.partition(".")[0] not in known), None)
         if wrong:
             raise _Misspelt(self._no_such("switch", wrong, known))
         cables = sorted(link.name for link in self._fabric.links if link.joins_switches)
@@ -399,3 +401,8 @@ def prompt(
     setLogLevel("info")
     LabPrompt(emulation, traffic)
     setLogLevel("critical")
+
+
+def _ends(link: Link) -> list[str]:
+    """A cable in two words: its name, parted in the middle."""
+    return link.name.split("-")

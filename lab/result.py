@@ -443,8 +443,9 @@ def _pfc(experiment: Experiment, outcome: Outcome) -> Pfc:
     storms: dict[str, int] = {}
     lossless = experiment.settings.lossless
     for switch, number, port in _ports(outcome):
-        peer = experiment.fabric.ports(switch)[number]
-        paused = _paused(experiment, outcome, peer, switch)
+        link = experiment.fabric.link_at(switch, number)
+        peer = link.b if link.a == switch else link.a
+        paused = _paused(outcome, link, peer)
         paused_ns = sum(paused.values())
         if port.xoff_sent or paused_ns:
             classes = {
@@ -453,13 +454,13 @@ def _pfc(experiment: Experiment, outcome: Outcome) -> Pfc:
                 )
                 for each in sorted(lossless)
             }
-            by_link[f"{peer}>{switch}"] = Pause(
+            by_link[link.direction(peer)] = Pause(
                 xoff_frames=port.xoff_sent,
                 paused_ns=paused_ns,
                 by_class=classes if len(classes) > 1 else None,
             )
         if port.storms:
-            storms[f"{switch}>{peer}"] = port.storms
+            storms[link.direction(switch)] = port.storms
     return Pfc(
         xoff_frames=sum(port.xoff_sent for _, _, port in _ports(outcome)),
         xon_frames=sum(port.xon_sent for _, _, port in _ports(outcome)),
@@ -475,13 +476,12 @@ def _pfc(experiment: Experiment, outcome: Outcome) -> Pfc:
     )
 
 
-def _paused(experiment: Experiment, outcome: Outcome, sender: Node, to: Node) -> Mapping[int, int]:
-    """How long a sender's classes stood still towards a switch."""
+def _paused(outcome: Outcome, link: Link, sender: Node) -> Mapping[int, int]:
+    """How long the classes of the sender at one end of a link stood still there."""
     if sender.kind is NodeKind.HOST:
         counted = outcome.endpoints[sender]
         return {each: counted.get(name, 0) for each, name in seen.HOST_PAUSED_NS.items()}
-    port = experiment.fabric.port_towards(sender, to)
-    return outcome.switches[sender].port(port).paused
+    return outcome.switches[sender].port(link.port_of(sender)).paused
 
 
 def _roce(outcome: Outcome) -> Roce:
@@ -517,4 +517,4 @@ def _link_use(link: Link, experiment: Experiment, outcome: Outcome) -> tuple[Lin
             max_queue_bytes=outcome.max_queue_bytes.get(name),
         )
 
-    return use(f"{link.a}>{link.b}", port.received), use(f"{link.b}>{link.a}", port.sent)
+    return use(link.up, port.received), use(link.down, port.sent)

@@ -48,10 +48,12 @@ class LeafSpine(_Section):
     """Switches that join the leaves: as many ways as these lead from leaf to leaf."""
     hosts_per_leaf: int = 2
     """Hosts at each leaf, counted h1, h2 ... leaf by leaf."""
+    links: int = 1
+    """Cables from each leaf to each spine; the second is called leaf1-spine1.2."""
 
     def build(self) -> Fabric:
         """The fabric this describes."""
-        return leaf_spine(self.leaves, self.spines, self.hosts_per_leaf)
+        return leaf_spine(self.leaves, self.spines, self.hosts_per_leaf, self.links)
 
 
 class FatTree(_Section):

@@ -91,8 +91,8 @@ def _link_table(fabric: Fabric, result: Result) -> Table:
     for heading in ("up", "down", "queue", "paused"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("of its leaf's packets", no_wrap=True)
-    for link in sorted(fabric.links, key=lambda link: (link.a, link.b)):
-        names = f"{link.a}>{link.b}", f"{link.b}>{link.a}"
+    for link in sorted(fabric.links, key=lambda link: (link.a, link.b, link.number)):
+        names = link.up, link.down
         up, down = (uses[name] for name in names)
         longest = max(up.max_queue_bytes or 0, down.max_queue_bytes or 0)
         paused_ns = sum(
@@ -114,7 +114,7 @@ def _link_table(fabric: Fabric, result: Result) -> Table:
 
 def _sent_up(fabric: Fabric, leaf: Node, uses: dict[str, LinkUse]) -> int:
     return sum(
-        uses[f"{leaf}>{link.b}"].packets
+        uses[link.up].packets
         for link in fabric.links
         if link.a == leaf and link.b.kind is NodeKind.SPINE
     )

@@ -18,7 +18,7 @@ from typing import Any
 from controller.tables import DROP_REASONS, PRIORITIES, queue_index
 from lab.counts import PAUSE_TOTAL, QUEUE_GATE, waited_ns
 from lab.outcome import Glance, Note, PortCounts, SwitchCounts, Traffic
-from topologies import Fabric, Node, NodeKind
+from topologies import Fabric, Link, Node
 
 _MOST_NOTES = 100_000
 
@@ -71,11 +71,7 @@ class Watch:
         longest = max(notes, key=lambda note: note.queue_bytes)
         held = (_is_held(line, port) for line in latest.values() for port in line["ports"])
         return max(line["at_ns"] for line in latest.values()), Glance(
-            into_hosts=sum(
-                note.bytes
-                for note in notes
-                if self.fabric.node(note.link.partition(">")[2]).kind is NodeKind.HOST
-            ),
+            into_hosts=sum(note.bytes for note in notes if note.link in self._into_hosts),
             longest=longest.link if longest.queue_bytes else None,
             queue_bytes=longest.queue_bytes,
             paused=sum(held),
@@ -132,18 +128,28 @@ class Watch:
         at_ns = round((line["at_ns"] - epoch_ns) / dilation)
         dropped = sum(line["counters"]["dropped"].values())
         for port, (_, received, _, sent, queued) in line["ports"].items():
-            peer = self._peers[switch].get(int(port))
-            if peer is None:
+            sender, links = self._links[switch]
+            link = links.get(int(port))
+            if link is None:
                 continue  # where reports leave
             marked = line["counters"]["marked"].get(port, 0)
             paused_ns = sum(_paused(line, port).values())
-            yield Note(at_ns, f"{switch}>{peer}", queued, sent, paused_ns, marked, dropped)
-            if peer.kind is NodeKind.HOST:
-                yield Note(at_ns, f"{peer}>{switch}", 0, received, 0, 0, 0)
+            yield Note(at_ns, link.direction(sender), queued, sent, paused_ns, marked, dropped)
+            if not link.joins_switches:
+                yield Note(at_ns, link.up, 0, received, 0, 0, 0)
 
     @cached_property
-    def _peers(self) -> dict[str, dict[int, Node]]:
-        return {switch.name: dict(self.fabric.ports(switch)) for switch in self.fabric.switches}
+    def _into_hosts(self) -> frozenset[str]:
+        return frozenset(link.down for link in self.fabric.links if not link.joins_switches)
+
+    @cached_property
+    def _links(self) -> dict[str, tuple[Node, dict[int, Link]]]:
+        """By switch's name: the switch, and what hangs at its ports."""
+        fabric = self.fabric
+        return {
+            switch.name: (switch, {p: fabric.link_at(switch, p) for p in fabric.ports(switch)})
+            for switch in fabric.switches
+        }
 
 
 def _counts(line: dict[str, Any]) -> SwitchCounts:

@@ -5,6 +5,9 @@ Everything a user may want to type is computable from a node's name and place:
 - switches are ``leaf1``, ``spine2``, ``core3``; hosts are ``h1`` to ``hN``;
 - a node's port *p* is the interface ``<node>-eth<p>``; a switch counts its ports from 1, hosts
   first; a host's one port is 0;
+- a cable is ``leaf1-spine2``, the end nearer to the hosts first; the second between the same two
+  nodes is ``leaf1-spine2.2``, the third ``leaf1-spine2.3``; its directions are ``leaf1>spine2.2``
+  and ``spine2>leaf1.2``;
 - the host in slot *s* of leaf *l* has the address 10.<l as 16 bits>.<s> and a MAC of 02:00 and the
   same four bytes, and all hosts of the leaf share the /24;
 - a switch has one MAC, 02:01, its kind and its number.
@@ -12,6 +15,7 @@ Everything a user may want to type is computable from a node's name and place:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
@@ -77,11 +81,34 @@ class Link:
     b: Node
     b_port: int
     speed: Speed = USUAL
+    number: int = 1  # among those between the same two nodes
 
     @property
     def name(self) -> str:
-        """``leaf1-spine2``: the two ends, the one nearer to the hosts first."""
-        return f"{self.a}-{self.b}"
+        """``leaf1-spine2``: the two ends, the one nearer to the hosts first; or with a number."""
+        return f"{self.a}-{self.b}{self._suffix}"
+
+    @property
+    def up(self) -> str:
+        """The name of the direction away from the hosts: ``leaf1>spine2``."""
+        return f"{self.a}>{self.b}{self._suffix}"
+
+    @property
+    def down(self) -> str:
+        """The name of the direction towards the hosts: ``spine2>leaf1``."""
+        return f"{self.b}>{self.a}{self._suffix}"
+
+    @property
+    def _suffix(self) -> str:
+        return f".{self.number}" if self.number > 1 else ""
+
+    def port_of(self, end: Node) -> int:
+        """The port at one of the two ends."""
+        return self.a_port if end == self.a else self.b_port
+
+    def direction(self, sender: Node) -> str:
+        """The name of the direction that one of the two ends sends in."""
+        return self.up if sender == self.a else self.down
 
     @property
     def joins_switches(self) -> bool:
@@ -93,8 +120,10 @@ class Fabric:
     """A connected graph of nodes, built link by link and read by everyone else."""
 
     def __init__(self) -> None:
-        self.graph: nx.Graph[Node] = nx.Graph()
+        self.graph: nx.Graph[Node] = nx.Graph()  # who is cabled to whom, by however many cables
         self._links: list[Link] = []
+        self._by_port: dict[Node, dict[int, Link]] = {}
+        self._between: dict[frozenset[Node], list[Link]] = {}
         self._slots: dict[Node, tuple[Node, int]] = {}
         self._addresses: dict[Node, IPv4Address] = {}
         self._macs: dict[Node, str] = {}
@@ -132,14 +161,31 @@ class Fabric:
         b_port: int | None = None,
     ) -> None:
         """Cable two nodes, each at its lowest free port unless told otherwise."""
-        if self.graph.has_edge(a, b):
-            raise TopologyError(f"{a} and {b} are cabled already: there is one cable for a pair")
-        link = Link(a, self._port(a, a_port), b, self._port(b, b_port), speed)
+        beside = self._between.setdefault(frozenset((a, b)), [])
+        if beside and NodeKind.HOST in (a.kind, b.kind):
+            raise TopologyError(f"{a} and {b} are cabled already: a host has one cable")
+        if beside:
+            a, a_port, b, b_port = (
+                (a, a_port, b, b_port) if beside[0].a == a else (b, b_port, a, a_port)
+            )
+        link = Link(a, self._port(a, a_port), b, self._port(b, b_port), speed, len(beside) + 1)
+        beside.append(link)
         self._links.append(link)
-        self.graph.add_edge(a, b, ports={a: link.a_port, b: link.b_port}, speed=speed)
+        self._by_port.setdefault(a, {})[link.a_port] = link
+        self._by_port.setdefault(b, {})[link.b_port] = link
+        self.graph.add_edge(a, b)
+
+    def at_speeds(self, speeds: Mapping[str, Speed]) -> Fabric:
+        """The same fabric with other cables where their names are given."""
+        other = Fabric()
+        other._slots, other._addresses, other._macs = self._slots, self._addresses, self._macs
+        for link in self._links:
+            speed = speeds.get(link.name, link.speed)
+            other.add_link(link.a, link.b, speed, a_port=link.a_port, b_port=link.b_port)
+        return other
 
     def _port(self, node: Node, wanted: int | None) -> int:
-        taken = set(self.ports(node)) if node in self.graph else set()
+        taken = self._by_port.get(node, {})
         if wanted is not None:
             if wanted in taken:
                 raise TopologyError(f"port {wanted} of {node} has two links")
@@ -183,20 +229,21 @@ class Fabric:
         raise TopologyError(f"there is no node '{name}' in this fabric; there are {known}")
 
     def port_towards(self, node: Node, neighbour: Node) -> int:
-        """The port of ``node`` at which ``neighbour`` hangs."""
-        ports: dict[Node, int] = self.graph.edges[node, neighbour]["ports"]
-        return ports[node]
+        """The port of ``node`` at which ``neighbour`` hangs, or first hangs."""
+        return self.links_between(node, neighbour)[0].port_of(node)
 
-    def speed(self, a: Node, b: Node) -> Speed:
-        """What is particular about the cable between two nodes."""
-        speed: Speed = self.graph.edges[a, b]["speed"]
-        return speed
+    def links_between(self, a: Node, b: Node) -> tuple[Link, ...]:
+        """The cables between two nodes, by their numbers."""
+        return tuple(self._between.get(frozenset((a, b)), ()))
+
+    def link_at(self, node: Node, port: int) -> Link:
+        """The cable at a port of a node."""
+        return self._by_port[node][port]
 
     def ports(self, node: Node) -> dict[int, Node]:
         """What hangs at each port of a node."""
-        return dict(
-            sorted((self.port_towards(node, peer), peer) for peer in self.graph.neighbors(node))
-        )
+        cables = sorted(self._by_port[node].items())
+        return {port: link.b if link.a == node else link.a for port, link in cables}
 
     # --- addresses ------------------------------------------------------------------------
 

@@ -102,8 +102,8 @@ def _record(simulation: Simulation, experiment: Experiment, options: RunOptions)
     folder = options.out / "pcaps"
     for link in captured(experiment.scenario, experiment.fabric):
         folder.mkdir(exist_ok=True)
-        for src, dst in ((link.a, link.b), (link.b, link.a)):
-            simulation.record(f"{src}>{dst}", folder / f"{src}-{dst}.pcap")
+        for name in (link.up, link.down):
+            simulation.record(name, folder / f"{name.replace('>', '-')}.pcap")
 
 
 class _Course:
@@ -203,9 +203,7 @@ def _outcome(
     fabric = experiment.fabric
     now_ns = simulation.now_ns
     channels = {
-        f"{src}>{dst}": simulation.channel(f"{src}>{dst}")
-        for link in fabric.links
-        for src, dst in ((link.a, link.b), (link.b, link.a))
+        name: simulation.channel(name) for link in fabric.links for name in (link.up, link.down)
     }
     counts = {
         switch: switches.counts(switch, fabric.ports(switch), now_ns) for switch in fabric.switches

@@ -469,7 +469,7 @@ def uplinks(run: KeptRun) -> dict[Node, dict[str, int]]:
     found: dict[Node, dict[str, int]] = {}
     for link in run.fabric.links:
         if link.a.kind is not NodeKind.HOST:
-            found.setdefault(link.a, {})[str(link.b)] = sent[f"{link.a}>{link.b}"]
+            found.setdefault(link.a, {})[link.up.partition(">")[2]] = sent[link.up]
     return {switch: ways for switch, ways in found.items() if len(ways) > 1 and any(ways.values())}
 
 

@@ -38,14 +38,17 @@ def topology(run: KeptRun) -> Drawing:
     links = [link for link in run.fabric.links if link.a in places]
     if len(links) <= _MOST_PAIRS:
         for link in links:
-            for start, end in ((link.a, link.b), (link.b, link.a)):
-                name = f"{start}>{end}"
+            beside = len(run.fabric.links_between(link.a, link.b))
+            aside = 2 * (link.number - (beside + 1) / 2)  # of the middle, in lines' distances
+            for name, start, end, side in (
+                (link.up, link.a, link.b, aside),
+                (link.down, link.b, link.a, -aside),
+            ):
                 ends = places[start], places[end]
-                _direction(drawing, run, uses[name], busy[name], *ends)
+                _direction(drawing, run, uses[name], busy[name], *ends, aside=side)
     else:
         busiest = [
-            (max(busy[f"{a}>{b}"], busy[f"{b}>{a}"]), places[a], places[b])
-            for a, b in ((link.a, link.b) for link in links)
+            (max(busy[link.up], busy[link.down]), places[link.a], places[link.b]) for link in links
         ]
         _bundles(drawing, busiest)
     for node, place in places.items():
@@ -92,12 +95,20 @@ def _class_of(utilisation: float) -> tuple[float, str, float, str]:
 
 
 def _direction(
-    drawing: Drawing, run: KeptRun, use: LinkUse, busy: float, start: Place, end: Place
+    drawing: Drawing,
+    run: KeptRun,
+    use: LinkUse,
+    busy: float,
+    start: Place,
+    end: Place,
+    *,
+    aside: float,
 ) -> None:
     """One direction of a link, on its own side of the middle, and a mark where it was paused."""
     (x1, y1), (x2, y2) = start, end
     length = ((x2 - x1) ** 2 + (y2 - y1) ** 2) ** 0.5
-    dx, dy = (y2 - y1) / length * _APART, (x1 - x2) / length * _APART
+    apart = _APART * (1 + 2 * aside)
+    dx, dy = (y2 - y1) / length * apart, (x1 - x2) / length * apart
     _, colour, width, _ = _class_of(busy)
     pause = run.result.pfc.by_link.get(use.name)
     share = pause.longest_ns / run.end_ns if pause else 0

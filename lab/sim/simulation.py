@@ -57,7 +57,7 @@ class ChannelReport:
 
 
 class Simulation:
-    """Switches and hosts under one virtual clock; channels are named ``leaf1>spine2``."""
+    """Switches and hosts under one virtual clock; channels are the directions of links."""
 
     def __init__(
         self,
@@ -75,8 +75,9 @@ class Simulation:
         for node in (*fabric.switches, *fabric.hosts):
             self._add_node(node)
         for link in fabric.links:
-            self._add_channel(link.a, link.a_port, link.b, link.b_port, cable(link))
-            self._add_channel(link.b, link.b_port, link.a, link.a_port, cable(link))
+            ends = link.a, link.a_port, link.b, link.b_port
+            self._add_channel(link.up, *ends, cable(link))
+            self._add_channel(link.down, *ends[2:], *ends[:2], cable(link))
 
     def _add_node(self, node: Node) -> None:
         if node.kind is NodeKind.HOST:
@@ -85,7 +86,9 @@ class Simulation:
             number = self._native.net_add_switch(self._net, self._planes[node].handle)
         self._numbers[node] = number
 
-    def _add_channel(self, a: Node, a_port: int, b: Node, b_port: int, cable: LinkSpec) -> None:
+    def _add_channel(
+        self, name: str, a: Node, a_port: int, b: Node, b_port: int, cable: LinkSpec
+    ) -> None:
         if a.kind is not NodeKind.HOST:
             self._configure_port(a, a_port, cable)
             self._planes[a].set_queue_limits(
@@ -98,7 +101,7 @@ class Simulation:
         )
         if number < 0:
             raise SimulationError(f"{a} port {a_port} is in use, or memory is out")
-        self._channels[f"{a}>{b}"] = number
+        self._channels[name] = number
 
     def _configure_port(self, switch: Node, port: int, cable: LinkSpec) -> None:
         self._planes[switch].configure_port(
@@ -152,14 +155,14 @@ class Simulation:
 
     def set_up(self, link: Link, *, is_up: bool) -> None:
         """Cut a link, with what is under way in it, or mend it."""
-        for channel in (f"{link.a}>{link.b}", f"{link.b}>{link.a}"):
+        for channel in (link.up, link.down):
             self._native.net_set_up(self._net, self._channels[channel], is_up)
 
     def set_cable(self, link: Link, cable: LinkSpec) -> None:
         """Let a link be another cable, of another rate, from the next frames on."""
-        for node, port, to in ((link.a, link.a_port, link.b), (link.b, link.b_port, link.a)):
+        for node, port in ((link.a, link.a_port), (link.b, link.b_port)):
             if node.kind is NodeKind.HOST:
-                channel = self._channels[f"{node}>{to}"]
+                channel = self._channels[link.up]
                 self._native.net_set_rate(self._net, channel, cable.rate_bps)
             else:
                 self._configure_port(node, port, cable)

@@ -23,7 +23,6 @@ from controller import (
 )
 from controller.client import connected, read_plan, reconcile
 from controller.entities import Changes, Plan, changes, entry
-from controller.routes import cable
 from controller.wire import canonical
 from switch import host as switch_host
 from tests.controller.conftest import CPU_PORT, asynchronous, switches, targets_of
@@ -131,7 +130,7 @@ async def test_a_dead_cable_is_gone_round_and_taken_back(program: Program) -> No
             leaf1, spine1 = fabric.node("leaf1"), fabric.node("spine1")
             port = fabric.port_towards(leaf1, spine1)
             host.devices["leaf1"].plane.set_port_up(port, False)
-            await until("the cable is known dead", lambda: keeper.dead == {cable(leaf1, spine1)})
+            await until("the cable is known dead", lambda: keeper.dead == {"leaf1-spine1"})
             await keeper.settled()
             # The other leaves must not send through spine1 what is for leaf1, and only that.
             changed = told.take()

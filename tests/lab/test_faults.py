@@ -7,7 +7,6 @@ import pytest
 from scapy.utils import rdpcap
 
 from controller import plans_of
-from controller.routes import cable
 from lab import catalogue
 from lab.experiment import Experiment
 from lab.faults import Agenda, Pace, Replan, Turn, events_of
@@ -32,9 +31,8 @@ def story(*faults: str, **changes: Any) -> list[tuple[int, str]]:
             case Pace(at_ns=at_ns, link=link, share=share):
                 told.append((at_ns, f"{link.name} at {share:.0%}"))
             case Replan(at_ns=at_ns, dead=dead, slowed=slowed, losses=losses):
-                links = {cable(link.a, link.b): link.name for link in fabric.links}
-                names = sorted(links[ends] for ends in dead)
-                known = "".join(f", {links[ends]} at {share:.0%}" for ends, share in slowed.items())
+                names = sorted(dead)
+                known = "".join(f", {link} at {share:.0%}" for link, share in slowed.items())
                 rates = "".join(f", {loss.switch} loses {loss.share:.0%}" for loss in losses)
                 told.append((at_ns, f"round {' and '.join(names) or 'nothing'}{known}{rates}"))
     return told

@@ -33,7 +33,7 @@ def test_names_ports_addresses_and_speeds_are_the_files() -> None:
     assert fabric.port_towards(node["s2"], node["h4"]) == 2
     assert str(fabric.address(node["h2"])) == "10.0.2.2"
     assert fabric.mac(node["h2"]) == "08:00:00:00:02:22"
-    speed = fabric.speed(node["s2"], node["h4"])
+    (speed,) = (link.speed for link in fabric.links_between(node["s2"], node["h4"]))
     assert (speed.rate_bps, speed.delay_ns) == (10_000_000, 5_000_000)
 
 
