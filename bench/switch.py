@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any
 from compiler import compile_program
 from lab.capsule import run_in_capsule
 from lab.errors import LabError, MissingTool
-from lab.tools import require_compiler
+from lab.tools import notifications_at, require_compiler
 from switch import build
 from switch.dataplane import Dataplane, Loop
 from switch.program import Program
@@ -259,7 +259,7 @@ def bmv2(program: dict[str, Any], command: str) -> Rival:
             source = Path(folder) / "l3.json"
             source.write_text(json.dumps(program))
             words = [command, str(source), "-i", f"{IN}@in", "-i", f"{OUT}@out", "-L", "off"]
-            words += ["--notifications-addr", f"ipc://{folder}/notifications.ipc"]
+            words += notifications_at(f"ipc://{folder}/notifications.ipc", command)
             with pinned(cores.switch):
                 process = subprocess.Popen(
                     words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL

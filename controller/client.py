@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import finsy as fy
+from finsy import p4client
 
 from controller.entities import Changes, DefaultAction, Entity, Plan, changes
 from controller.tables import DROP_REASONS, DROPPED, RECEIVED, SENT
@@ -24,7 +25,9 @@ _T = TypeVar("_T")
 logging.getLogger("finsy").setLevel(logging.ERROR)
 
 _ENTITIES_PER_WRITE = 512
-_ANSWER_TIMEOUT_S = 60.0  # a switch may have to compile the program first
+ANSWER_S = 60.0  # that a switch may take for all it is asked: it may have to compile the program
+# finsy gives every single call ten seconds; how long to wait is decided here, for all of them.
+p4client._DEFAULT_RPC_TIMEOUT = 3600.0
 
 
 class ControllerError(Exception):
@@ -86,11 +89,13 @@ def install(
     targets: Iterable[Target],
     plans: Mapping[str, Plan],
     done: Callable[[str], None] = lambda _: None,
+    *,
+    answer_s: float = ANSWER_S,
 ) -> dict[str, int]:
     """See to it that every switch runs the program and has its plan, and no more than that.
 
     What a switch already has right is not touched. ``done`` hears of each switch that is ready;
-    returned is how many entities had to be changed.
+    returned is how many entities had to be changed. A slow machine needs a longer ``answer_s``.
     """
 
     async def install_one(target: Target) -> tuple[str, int]:
@@ -99,7 +104,7 @@ def install(
         done(target.name)
         return target.name, len(changed)
 
-    return dict(_on_all(targets, install_one))
+    return dict(_on_all(targets, install_one, answer_s))
 
 
 async def reconcile(switch: fy.Switch, plan: Plan) -> Changes:
@@ -209,23 +214,31 @@ def connected(target: Target) -> fy.Switch:
     )
 
 
-def _on_all(targets: Iterable[Target], work: Callable[[Target], Awaitable[_T]]) -> list[_T]:
+def _on_all(
+    targets: Iterable[Target],
+    work: Callable[[Target], Awaitable[_T]],
+    answer_s: float = ANSWER_S,
+) -> list[_T]:
     """Work on all switches at once; the first failure names its switch."""
 
     async def one(target: Target) -> _T:
         # A task of its own: finsy does not let a cancellation from outside through.
         task = asyncio.ensure_future(work(target))
-        done, _ = await asyncio.wait({task}, timeout=_ANSWER_TIMEOUT_S)
+        done, _ = await asyncio.wait({task}, timeout=answer_s)
         if not done:
             task.cancel()
             raise ControllerError(
                 f"{target.name} at {target.address} did not answer within "
-                f"{_ANSWER_TIMEOUT_S:.0f} s; is its switch process running?"
+                f"{answer_s:g} s; is its switch process running?"
             )
         try:
             return task.result()
         except fy.P4ClientError as error:
             raise ControllerError(f"{target.name} at {target.address} refused: {error}") from error
+        except asyncio.CancelledError:  # finsy's way of saying that its own task has failed
+            raise ControllerError(
+                f"{target.name} at {target.address} broke off; is its switch process running?"
+            ) from None
 
     async def all_of_them() -> list[_T]:
         return list(await asyncio.gather(*(one(target) for target in targets)))

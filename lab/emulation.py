@@ -11,21 +11,27 @@ import sys
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import IO
 
 from mininet.log import setLogLevel
 from mininet.net import Mininet
 
 from controller import ControllerError, Settings, install, plans_of
+from controller.client import ANSWER_S
 from lab.errors import RunError
+from lab.machine import slowness
 from lab.outcome import INTERRUPTION
+from lab.patience import Patience
 from lab.processes import last_line, line_of, say, stop
 from lab.switches import Switches
 from topologies import Fabric, Link, Node
 from topologies.mininet_topo import build_network
 from traffic import HostPlan, HostReport
 
-_HOST_READY_S = 20.0
+_PING_S = 2.0
+_SILENCE_S = 5.0  # of all hosts, after which nothing more will come
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +67,12 @@ class Emulation:
     ) -> None:
         """Give every switch its program and its plan, or what is new of it."""
         try:
-            install(self.switches.targets, plans_of(self.fabric, self._settings, dead), done)
+            install(
+                self.switches.targets,
+                plans_of(self.fabric, self._settings, dead),
+                done,
+                answer_s=ANSWER_S * slowness(),
+            )
         except ControllerError as error:
             self.switches.check()
             raise RunError(str(error), self.switches.where_they_speak()) from None
@@ -105,11 +116,12 @@ class Emulation:
         """Let every host ping every other; the hosts work at the same time."""
         nodes = {host: self.network.get(host.name) for host in self.fabric.hosts}
         by_address = {str(self.fabric.address(host)): host for host in self.fabric.hosts}
+        wait_s = round(_PING_S * slowness())
         for host, node in nodes.items():
             others = " ".join(address for address, peer in by_address.items() if peer != host)
             node.sendCmd(
                 f"for peer in {others}; do "
-                "ping -n -c 1 -W 2 $peer > /dev/null 2>&1 && echo answered $peer; done"
+                f"ping -n -c 1 -W {wait_s} $peer > /dev/null 2>&1 && echo answered $peer; done"
             )
         answered = set()
         for host, node in nodes.items():
@@ -120,25 +132,47 @@ class Emulation:
         pairs = {(a, b) for a in nodes for b in nodes if a != b}
         return PingResult(frozenset(answered), frozenset(pairs - answered))
 
-    def exchange(self, plans: list[HostPlan]) -> tuple[list[HostReport], str | None]:
-        """Let every host carry out its plan, all starting together; why that is not all, if so."""
+    def exchange(
+        self, plans: list[HostPlan], still: Callable[[str, float], None]
+    ) -> tuple[list[HostReport], str | None]:
+        """Let every host carry out its plan, all starting together; why that is not all, if so.
+
+        ``still`` hears what takes long, and for how many seconds it has.
+        """
         with _host_processes(self.network, plans, self._logs) as processes:
             for plan, process in zip(plans, processes, strict=True):
-                if self._answer_of(process, _HOST_READY_S) != "ready":
+                patience = Patience(
+                    [process.pid], tell=partial(still, f"the endpoint of {plan.name} to be ready")
+                )
+                if line_of(_said(process), patience, self.switches.check) != "ready":
                     raise self._host_failure(plan)
             for process in processes:
                 say(process, "go")
-            return self._reports(plans, processes)
+            return self._reports(plans, processes, still)
 
     def _reports(
-        self, plans: list[HostPlan], processes: list[subprocess.Popen[str]]
+        self,
+        plans: list[HostPlan],
+        processes: list[subprocess.Popen[str]],
+        still: Callable[[str, float], None],
     ) -> tuple[list[HostReport], str | None]:
-        """What hosts tell; of one that tells nothing, that it did nothing."""
+        """What hosts tell; of one that tells nothing, that it did nothing.
+
+        Who waits for a message that was lost does not know; once none does anything, all are told.
+        """
+        patience = Patience(
+            [process.pid for process in processes],
+            quiet_s=_SILENCE_S,
+            tell=partial(still, "the endpoints to be done"),
+        )
         reports = {plan.name: HostReport.silent(plan.name) for plan in plans}
         ended = None
         try:
             for plan, process in zip(plans, processes, strict=True):
-                report = self._answer_of(process, plan.timeout_s + _HOST_READY_S)
+                report = line_of(_said(process), patience, self.switches.check)
+                if not report and process.poll() is None:
+                    say(process, "enough")
+                    report = line_of(_said(process), Patience([process.pid]), self.switches.check)
                 if report:
                     reports[plan.name] = HostReport.model_validate_json(report)
                 else:
@@ -156,10 +190,6 @@ class Emulation:
             f"All it said is in {log}",
         )
 
-    def _answer_of(self, process: subprocess.Popen[str], timeout_s: float) -> str:
-        assert process.stdout is not None
-        return line_of(process.stdout, timeout_s, self.switches.check)
-
     # --- taking down ----------------------------------------------------------------------
 
     def take_down(self) -> None:
@@ -167,6 +197,11 @@ class Emulation:
         self.switches.stop()
         if self._network is not None:
             self._network.stop()
+
+
+def _said(process: subprocess.Popen[str]) -> IO[str]:
+    assert process.stdout is not None
+    return process.stdout
 
 
 @contextmanager

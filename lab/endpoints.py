@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 from lab.emulation import Emulation
@@ -12,7 +13,9 @@ from lab.errors import RunError
 from lab.experiment import Experiment
 from lab.faults import Agenda, Pace, Replan, Turn
 from lab.losses import lost_frames, overrun
+from lab.machine import slowness
 from lab.outcome import HOST_PAUSED_NS, INTERRUPTION, Fidelity, Glance, Outcome
+from lab.patience import Patience
 from lab.quantity import duration
 from lab.show import Stage, Stages
 from lab.watch import longest_queues
@@ -22,13 +25,14 @@ from traffic.endpoint import (
     EndpointError,
     EndpointProcess,
     EndpointReport,
+    GiveUp,
     HostSettings,
     TransferKind,
     TransferState,
 )
 
 _HEAD_START_NS = 300_000_000  # until all of them have read when to begin
-_MOST_REAL_S = 600.0  # that a run may last
+_MOST_REAL_S = 600.0  # that a run may last, on a machine that is not slow
 _AFTER_ERROR_S = 2.0  # until what else is to come has come, once a queue pair gave up
 _POLL_S = 0.02
 _SHOW_S = 0.25
@@ -101,6 +105,7 @@ def _start(
                     ),
                     experiment.plan(rank, carries_payload=True),
                     prefix=("mnexec", "-a", str(pids[host.name])),
+                    patience=_patience(host, stages),
                 )
             )
         for process in hosts.values():
@@ -108,6 +113,12 @@ def _start(
             stage.advance()
         stage.note = f"time passes {dilation:,} times slower"
     return hosts
+
+
+def _patience(host: Node, stages: Stages) -> Callable[[int], GiveUp]:
+    """Wait for a host's program for as long as it gets on."""
+    still = partial(stages.still_waiting, f"the endpoint of {host}")
+    return lambda pid: Patience([pid], tell=still).is_over
 
 
 class _Course:
@@ -127,6 +138,7 @@ class _Course:
         self._dilation = dilation
         self._stage = stage
         self._limit_ns = experiment.scenario.limit_ns
+        self._slowness = slowness()
         self._agenda = Agenda(experiment.scenario, experiment.fabric)
         self._show_at = 0.0
         self._seen: tuple[int, Glance | None] = 0, None
@@ -135,7 +147,7 @@ class _Course:
     def run(self) -> str | None:
         """Start all, and wait for all; why that was not the end, if it was not."""
         self._let_happen(0)
-        self.epoch_ns = time.monotonic_ns() + _HEAD_START_NS
+        self.epoch_ns = time.monotonic_ns() + round(_HEAD_START_NS * self._slowness)
         for process in self._hosts.values():
             process.start(self.epoch_ns)
         gave_up_at: float | None = None
@@ -166,10 +178,10 @@ class _Course:
         """Which limit is reached, if any is: the scenario's, or how long an emulator may take."""
         if now_ns > self._limit_ns:
             return f"the limit of {self._limit_ns:,} ns was reached"
-        if now_ns * self._dilation > _MOST_REAL_S * 1e9:
+        if now_ns * self._dilation > _MOST_REAL_S * self._slowness * 1e9:
             return (
-                f"an emulated run lasts at most {_MOST_REAL_S:g} s, and after these only "
-                f"{duration(now_ns)} of the fabric's time had passed; "
+                f"an emulated run lasts at most {_MOST_REAL_S * self._slowness:g} s, and after "
+                f"these only {duration(now_ns)} of the fabric's time had passed; "
                 "--engine sim has no such limit"
             )
         return None

@@ -100,6 +100,23 @@ class Experiment:
         bps = sum(self.cable(link).rate_bps for link in self.host_links.values())
         return bps / 8 / self.scenario.link.mtu
 
+    @property
+    def least_ns(self) -> int:
+        """How long it takes at least: whoever sends or receives most has but one link."""
+        sent, received = [0] * self.schedule.ranks, [0] * self.schedule.ranks
+        for src, dst, size in zip(
+            self.schedule.src, self.schedule.dst, self.schedule.size, strict=True
+        ):
+            sent[src] += size
+            received[dst] += size
+        return max(
+            max(sent[rank], received[rank])
+            * 8
+            * 10**9
+            // self.cable(self.host_links[host]).rate_bps
+            for rank, host in enumerate(self.fabric.hosts)
+        )
+
     def switch_seed(self, switch: Node) -> int:
         """What a switch's random choices follow from: its own, and the same on every engine."""
         return self.scenario.seed << 16 | (self.fabric.switches.index(switch) + 1)

@@ -6,12 +6,14 @@ import os
 import select
 import signal
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
+from lab.patience import Patience
+
 _STOP_S = 3.0
+_LOOK_S = 0.2
 
 
 def say(process: subprocess.Popen[str], line: str) -> None:
@@ -35,15 +37,14 @@ def stop(process: subprocess.Popen[Any]) -> None:
     process.wait()
 
 
-def line_of(stream: IO[str], timeout_s: float, watch: Callable[[], None] = lambda: None) -> str:
-    """The next line of a pipe, without its end; empty if it closes or time is up.
+def line_of(stream: IO[str], patience: Patience, watch: Callable[[], None] = lambda: None) -> str:
+    """The next line of a pipe, without its end; empty if it closes or patience is over.
 
     ``watch`` is called now and then and may raise, when waiting on has become pointless.
     """
-    deadline = time.monotonic() + timeout_s
     received = b""
-    while not received.endswith(b"\n") and (left := deadline - time.monotonic()) > 0:
-        readable, _, _ = select.select([stream], [], [], min(left, 0.5))
+    while not received.endswith(b"\n") and not patience.is_over():
+        readable, _, _ = select.select([stream], [], [], _LOOK_S)
         if readable:
             chunk = os.read(stream.fileno(), 1 << 16)
             if not chunk:

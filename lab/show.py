@@ -24,6 +24,7 @@ class Stages:
 
     def __init__(self, console: Console) -> None:
         self.console = console
+        self._under_way: Stage | None = None
 
     @contextmanager
     def __call__(self, title: str, total: int | None = None) -> Iterator[Stage]:
@@ -39,12 +40,22 @@ class Stages:
             disable=not self.console.is_terminal,
         ) as progress:
             stage = Stage(progress, progress.add_task(title, total=total), title)
+            self._under_way = stage
             yield stage
+        self._under_way = None
         took = time.monotonic() - started
         note = f"  {stage.note}" if stage.note else ""
         self.console.print(
             f"[green]✓[/] {title}{note} [dim]({took:.1f} s)[/]", highlight=False, soft_wrap=True
         )
+
+    def still_waiting(self, what: str, waited_s: float) -> None:
+        """Say for what a stage takes so long."""
+        text = f"still waiting for {what}, {waited_s:.0f} s by now"
+        if self._under_way is not None and self._under_way.is_watched:
+            self._under_way.tell(text)
+        else:
+            self.console.print(text, highlight=False, soft_wrap=True)
 
 
 class Stage:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import subprocess
 
 from lab.errors import MissingTool
 
@@ -19,9 +20,16 @@ _PROGRAMS = {
 }
 
 
+def add_system_programs() -> None:
+    """Find ip and ifconfig, which Debian keeps from ordinary users."""
+    here = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    missing = [folder for folder in ("/usr/sbin", "/sbin") if folder not in here]
+    os.environ["PATH"] = os.pathsep.join([*here, *missing])
+
+
 def require_emulation() -> None:
     """Fail with all that is missing for an emulated run."""
-    os.environ["PATH"] += ":/usr/sbin:/sbin"  # where Debian keeps ip and ifconfig from users
+    add_system_programs()
     missing = {
         program: package for program, package in _PROGRAMS.items() if not shutil.which(program)
     }
@@ -50,6 +58,13 @@ def require_compiler() -> None:
             "Install one:  sudo apt-get install gcc libc6-dev"
             + ("   (or unset CC)" if wanted else ""),
         )
+
+
+def notifications_at(address: str, program: str = BMV2) -> list[str]:
+    """Words that keep BMv2 from leaving a socket in /tmp, if it was built to have one."""
+    help_ = subprocess.run([program, "--help"], capture_output=True, text=True, check=False)
+    flag = "--notifications-addr"
+    return [flag, address] if flag in help_.stdout + help_.stderr else []
 
 
 def require_bmv2() -> None:

@@ -10,7 +10,6 @@ from traffic import HostPlan, HostReport, Message
 from traffic.collectives import Timeline
 
 _FIRST_QUEUE_PAIR = 0x100
-_TIMEOUT_S = 10.0
 
 
 def host_plans(experiment: Experiment) -> list[HostPlan]:
@@ -33,7 +32,6 @@ def host_plans(experiment: Experiment) -> list[HostPlan]:
             mac=fabric.mac(host),
             gateway_mac=fabric.mac(fabric.leaf_of(host)),
             path_mtu=experiment.scenario.link.mtu,
-            timeout_s=_TIMEOUT_S,
             sends=tuple(message for (src, _), message in messages.items() if src == host),
             expects=tuple(message for (_, dst), message in messages.items() if dst == host),
         )

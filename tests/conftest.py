@@ -1,8 +1,19 @@
 """What all tests share."""
 
+import signal
+
 from hypothesis import settings
+
+from lab.tools import add_system_programs
 
 # No deadlines: machines are noisy, and a first call may compile C. A failure prints how to repeat
 # it; `--hypothesis-seed` takes the seed.
 settings.register_profile("closlab", deadline=None, print_blob=True)
 settings.load_profile("closlab")
+
+# Whoever started us may have had us ignore interrupts, as nohup and a shell's `&` do; what tests
+# start would inherit that, and tests of interruptions would test nothing.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Those of ip and tc, which Debian keeps from ordinary users.
+add_system_programs()

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
@@ -68,6 +68,8 @@ PROGRAM_SOURCES = (*SOURCES, CORE / "host_main.c")
 """The program that runs one endpoint on a packet socket. Flags: -std=gnu11 -O2."""
 
 _FOREVER_S = 1e9
+_ANSWER_S = 30.0
+_LOOK_S = 0.2  # between two looks at whether to wait on
 _LATENESS_REAL_NS = 5_000_000  # more than that late, a host does not catch up with its own rate
 
 
@@ -365,8 +367,20 @@ def _patient(plan: EndpointPlan, settings: HostSettings) -> EndpointPlan:
     return plan.model_copy(update={"config": config})
 
 
+GiveUp = Callable[[], bool]  # asked again and again: whether to wait no longer
+
+
+def after(seconds: float) -> GiveUp:
+    """Give up after a time."""
+    deadline = time.monotonic() + seconds
+    return lambda: time.monotonic() > deadline
+
+
 class EndpointProcess:
-    """The native program at work; `prefix` is a command to run it by, such as `ip netns exec`."""
+    """The native program at work; `prefix` is a command to run it by, such as `ip netns exec`.
+
+    `patience` tells when to give up waiting for the process of a number to answer.
+    """
 
     def __init__(
         self,
@@ -375,8 +389,10 @@ class EndpointProcess:
         plan: EndpointPlan,
         *,
         prefix: Sequence[str] = (),
+        patience: Callable[[int], GiveUp] = lambda _: after(_ANSWER_S),
     ) -> None:
         self._name = settings.interface
+        self._patience = patience
         self._lines: list[str] = []
         self._partial = b""
         self._plan = "\n".join((settings.line(), *_patient(plan, settings).lines(), "ready\n"))
@@ -396,10 +412,10 @@ class EndpointProcess:
     def __exit__(self, *_: object) -> None:
         self.kill()
 
-    def wait_ready(self, timeout_s: float = 30) -> None:
+    def wait_ready(self) -> None:
         """Hand over the plan; return when the program listens on its interface."""
         self._say(self._plan)
-        self._wait_for("ready", timeout_s)
+        self._wait_for("ready", self._patience(self._process.pid))
 
     def start(self, monotonic_ns: int) -> None:
         """Let fabric time 0 be when the monotonic clock shows this."""
@@ -411,15 +427,15 @@ class EndpointProcess:
 
     def wait_done(self, timeout_s: float = _FOREVER_S) -> int:
         """Return when every transfer has ended, well or not: the fabric time of that."""
-        return int(self._wait_for("done", timeout_s).split()[1])
+        return int(self._wait_for("done", after(timeout_s)).split()[1])
 
-    def stop(self, timeout_s: float = 30) -> EndpointReport:
+    def stop(self) -> EndpointReport:
         """Stop the endpoint and read its report, or what it said before it died."""
         if self.has_died:
             return read_report(self._lines)
         self._say("stop\n")
-        self._wait_for("end", timeout_s)
-        self._process.wait(timeout_s)
+        self._wait_for("end", self._patience(self._process.pid))
+        self._process.wait()
         return read_report(self._lines)
 
     def kill(self) -> None:
@@ -453,8 +469,8 @@ class EndpointProcess:
         except BrokenPipeError:
             pass  # it has said why, or it will be missed when it is waited for
 
-    def _wait_for(self, word: str, timeout_s: float) -> str:
-        deadline = time.monotonic() + timeout_s
+    def _wait_for(self, word: str, is_over: GiveUp) -> str:
+        began = time.monotonic()
         at = 0
         while True:
             for line in self._lines[at:]:
@@ -465,10 +481,10 @@ class EndpointProcess:
                 if line == "end":
                     raise EndpointError(f"{self._name}: time was up before all transfers ended")
             at = len(self._lines)
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise EndpointError(f"{self._name}: no '{word}' within {timeout_s:g} s")
-            if not self._read(left):
+            if is_over():
+                waited_s = time.monotonic() - began
+                raise EndpointError(f"{self._name}: no '{word}' within {waited_s:.0f} s")
+            if not self._read(_LOOK_S):
                 code = self._process.wait()
                 raise EndpointError(f"{self._name}: the endpoint program ended with status {code}")
 

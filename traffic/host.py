@@ -1,7 +1,8 @@
 """A host: sends its messages, checks those it receives, reports.
 
 ``python -m traffic.host`` reads a plan from its standard input (one line of JSON), prints
-``ready`` when it listens, waits for a line to start, and prints its report as one line of JSON.
+``ready`` when it listens, waits for a line to start, and prints its report as one line of JSON:
+once all has come, or it is told with another line that nothing more will.
 """
 
 from __future__ import annotations
@@ -88,16 +89,18 @@ class Host:
         self._port_owner.bind(("", ROCE_PORT))
 
     def exchange(self) -> HostReport:
-        """Send everything, receive until all has come or time is up."""
-        deadline = time.monotonic() + self._plan.timeout_s
+        """Send everything, receive until all has come or there is word on standard input."""
         with selectors.DefaultSelector() as selector:
             selector.register(self._socket, selectors.EVENT_READ)
+            selector.register(sys.stdin, selectors.EVENT_READ)
             for message in self._plan.sends:
                 self._send(message)
                 self._drain()
-            while not self._done() and (left := deadline - time.monotonic()) > 0:
-                selector.select(left)
+            while not self._done():
+                ready = {key.fileobj for key, _ in selector.select()}
                 self._drain()
+                if sys.stdin in ready:
+                    break
         return self._report()
 
     def _send(self, message: Message) -> None:

@@ -39,7 +39,6 @@ class HostPlan(_Record):
     mac: str
     gateway_mac: str
     path_mtu: int
-    timeout_s: float
     sends: tuple[Message, ...]
     expects: tuple[Message, ...]
 

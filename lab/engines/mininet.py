@@ -15,7 +15,9 @@ from controller import Settings
 from lab import endpoints
 from lab.emulation import Emulation, PingResult
 from lab.engines import RunOptions
+from lab.errors import RunError
 from lab.experiment import Experiment
+from lab.machine import slowness
 from lab.native_host import endpoint_program
 from lab.outcome import Outcome
 from lab.precedence import take_precedence
@@ -31,6 +33,7 @@ from lab.traffic import AllPairs
 from lab.workload import began_ns, counters_of, host_plans, timeline_of
 from topologies import Fabric, Node
 
+_MOST_PATIENCE_S = 3600.0  # that sending may take on a slow machine, unless asked for
 _PROGRESS_S = 0.25  # between two looks, if only who watches wants to know
 
 
@@ -48,7 +51,7 @@ def run(
     all_pairs = isinstance(experiment.scenario.traffic, AllPairs)
     # Unless told otherwise, all pairs is an exchange among scapy hosts, as fast as they can.
     is_timed = not all_pairs or options.dilation is not None or kind is not SoftSwitches
-    dilation = options.dilation or usual_dilation(experiment, kind) if is_timed else 1
+    dilation = options.dilation or fitting_dilation(experiment, kind, stages) if is_timed else 1
     with stages("Compiling the fabric program"):
         built = kind.build_program(options.out)
         hosts_program = endpoint_program() if is_timed else None
@@ -67,6 +70,7 @@ def run(
             else _PROGRESS_S,
             reports=options.prompt or experiment.settings.telemetry.report_port is not None,
             seed_of=experiment.switch_seed,
+            still=stages.still_waiting,
         )
     )
     with ExitStack() as stack:
@@ -147,6 +151,29 @@ def usual_dilation(experiment: Experiment, kind: type[Switches]) -> int:
     return max(1, math.ceil(experiment.packets_per_s / kind.PACKETS_PER_S))
 
 
+def fitting_dilation(experiment: Experiment, kind: type[Switches], stages: Stages) -> int:
+    """The usual one, or more on a slow machine, which is told; fails if that takes too long."""
+    usual, times = usual_dilation(experiment, kind), slowness()
+    if times == 1:
+        return usual
+    dilation = math.ceil(usual * times)
+    least_s = experiment.least_ns * dilation / 1e9
+    what = f"this machine is some {times:.0f} times slower than Mininet's usual pace supposes"
+    cure = "--engine sim simulates it instead, on any machine"
+    if least_s > _MOST_PATIENCE_S:
+        raise RunError(
+            f"{what}: sending alone would take {least_s / 60:,.0f} minutes here",
+            f"{cure}; --dilation {usual} tries all the same, and is hardly to be trusted.",
+        )
+    stages.console.print(
+        f"[yellow]T{what[1:]}[/]: time passes {dilation:,} times slower than the fabric's, and "
+        f"sending takes {least_s / 60:,.1f} minutes at least. {cure}.",
+        highlight=False,
+        soft_wrap=True,
+    )
+    return dilation
+
+
 def _ping(emulation: Emulation, stages: Stages) -> PingResult:
     pairs = len(emulation.fabric.hosts) * (len(emulation.fabric.hosts) - 1)
     with stages("Every host pings every other") as stage:
@@ -163,7 +190,7 @@ def _exchange(experiment: Experiment, emulation: Emulation, stages: Stages) -> O
     messages = len(experiment.schedule)
     with stages("One RoCEv2 message for every pair of hosts") as stage:
         before = emulation.switches.counts()
-        reports, ended = emulation.exchange(host_plans(experiment))
+        reports, ended = emulation.exchange(host_plans(experiment), stages.still_waiting)
         after = emulation.switches.last_counts()
         stage.note = f"{messages} messages of {experiment.schedule.size[0]:,} bytes"
     timeline = timeline_of(experiment, reports)

@@ -38,6 +38,7 @@ class Setting:
     dilation: int = 1
     reports: bool = False  # whether each has a cable for telemetry reports
     seed_of: Callable[[Node], int] = lambda _: 1
+    still: Callable[[str, float], None] = lambda _what, _waited_s: None  # hears what takes long
 
     def interfaces(self, switch: Node) -> dict[int, str]:
         """A switch's ports."""

@@ -23,6 +23,7 @@ import subprocess
 import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from controller import LinkSpec
@@ -33,18 +34,18 @@ from lab import program
 from lab.counts import PAUSE_TOTAL, read_counts
 from lab.errors import RunError
 from lab.outcome import SwitchCounts
+from lab.patience import Patience
 from lab.processes import last_line, stop
 from lab.program import BuiltProgram
 from lab.switches.base import Setting, Switches
 from lab.switches.hosted import Hosted, link_of
-from lab.tools import BMV2, BMV2_CLI
+from lab.tools import BMV2, BMV2_CLI, notifications_at
 from topologies import Link, Node
 from topologies.ip import add_veths
 
 _FIRST_THRIFT_PORT = 9090
 _FIRST_NOTIFICATION_PORT = 10090
 _CPU_PORT = 510
-_START_S = 30.0
 _CLI_S = 30.0
 _QUEUE_PACKETS = 1 << 20  # the program's own limits are the limits
 _DATA_PRIORITIES = range(CONTROL_PRIORITY)
@@ -69,7 +70,7 @@ class Bmv2Switches(Switches):
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
-        self._cables = Hosted("cables", setting.logs.parent)
+        self._cables = Hosted("cables", setting.logs.parent, setting.still)
 
     def start(self) -> str:
         """Start the processes."""
@@ -83,11 +84,14 @@ class Bmv2Switches(Switches):
                     stderr=subprocess.STDOUT,
                     start_new_session=True,  # Ctrl-C at the prompt is not meant for the switches
                 )
-        deadline = time.monotonic() + _START_S
         for target in self.targets:
+            patience = Patience(
+                [self._processes[target.name].pid],
+                tell=partial(self.setting.still, f"BMv2 as {target.name} to listen"),
+            )
             while not _listens(target.address):
                 self.check()
-                if time.monotonic() > deadline:
+                if patience.is_over():
                     raise RunError(
                         f"{target.name} does not listen: {last_line(self._log(target.name))}",
                         self.where_they_speak(),
@@ -107,8 +111,7 @@ class Bmv2Switches(Switches):
             *(BMV2, "--no-p4", "--device-id", str(target.device_id)),
             *(word for port in ports for word in ("-i", port)),
             *("--thrift-port", str(_FIRST_THRIFT_PORT + number)),
-            # Of no use here; by default a file in /tmp that stays behind.
-            *("--notifications-addr", f"tcp://127.0.0.1:{_FIRST_NOTIFICATION_PORT + number}"),
+            *notifications_at(f"tcp://127.0.0.1:{_FIRST_NOTIFICATION_PORT + number}"),
             *("--log-console", "--log-level", "warn"),
             *("--", "--grpc-server-addr", target.address),
             *("--priority-queues", "8", "--cpu-port", str(_CPU_PORT)),

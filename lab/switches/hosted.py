@@ -5,23 +5,25 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from controller import LinkSpec
 from lab.errors import RunError
+from lab.patience import Patience
 from lab.processes import last_line, line_of, say, stop
 
-_START_S = 30.0
 _UNLIMITED_PACKETS, _UNLIMITED_BYTES = 1 << 20, 1 << 30  # the program's own limits are the limits
 
 
 class Hosted:
     """Switches in one process."""
 
-    def __init__(self, what: str, folder: Path) -> None:
+    def __init__(self, what: str, folder: Path, still: Callable[[str, float], None]) -> None:
         self._what = what
+        self._still = partial(still, f"the {what} to start")
         self._config = folder / f"{what}.json"
         self._log = folder / "logs" / f"{what}.log"
         self._process: subprocess.Popen[str] | None = None
@@ -44,7 +46,10 @@ class Hosted:
                 start_new_session=True,  # Ctrl-C at the prompt is not meant for the switches
             )
         assert self._process.stdout is not None
-        if line_of(self._process.stdout, _START_S) != "ready":
+        if (
+            line_of(self._process.stdout, Patience([self._process.pid], tell=self._still))
+            != "ready"
+        ):
             raise RunError(
                 f"the {self._what} did not start: {last_line(self._log)}", self.where_it_speaks()
             )

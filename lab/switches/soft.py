@@ -28,7 +28,7 @@ class SoftSwitches(Switches):
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        self._hosted = Hosted("switches", setting.logs.parent)
+        self._hosted = Hosted("switches", setting.logs.parent, setting.still)
 
     def start(self) -> str:
         """Start the process."""

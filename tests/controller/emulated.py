@@ -25,6 +25,7 @@ from lab.capsule import run_in_capsule
 from lab.emulation import Emulation
 from lab.switches import Setting
 from lab.switches.soft import SoftSwitches
+from lab.tools import require_emulation
 from topologies import leaf_spine
 
 FABRIC = leaf_spine(2, 2, 1)
@@ -174,6 +175,7 @@ def main() -> int:
         asyncio.run(keep(tuple(Target(n, a, d, Path(p), Path(j)) for n, a, d, p, j in rows)))
         return 0
     folder = Path(sys.argv[1])
+    require_emulation()
 
     def inside() -> int:
         controller_survives_and_repairs(folder)

@@ -3,10 +3,14 @@
 import asyncio
 import shutil
 import subprocess
+import threading
 from dataclasses import replace
 from pathlib import Path
 
+import grpc
 import pytest
+from finsy import p4client
+from finsy.proto import p4r, p4r_grpc
 
 from controller import (
     ControllerError,
@@ -21,7 +25,7 @@ from controller import (
     plans_of,
     read_counts,
 )
-from controller.client import connected, read_plan, reconcile
+from controller.client import ANSWER_S, connected, read_plan, reconcile
 from controller.entities import Changes, Plan, changes, entry
 from controller.wire import canonical
 from switch import host as switch_host
@@ -266,3 +270,50 @@ async def test_tls(program: Program, tmp_path: Path) -> None:
         async with Keeper(fabric, in_the_clear) as keeper:
             with pytest.raises(ControllerError, match="still lack their plan"):
                 await keeper.settled(timeout_s=1)
+
+
+class _Sluggish(p4r_grpc.P4RuntimeServicer):
+    """A switch whose processor is so slow that it seems to say nothing."""
+
+    async def Capabilities(self, _request: object, _context: object) -> object:  # noqa: N802
+        await asyncio.sleep(5)
+        return p4r.CapabilitiesResponse(p4runtime_api_version="1.3.0")
+
+
+@pytest.mark.parametrize(("call_s", "answer_s"), [(0.3, 4.0), (60.0, 0.5)])
+def test_a_switch_too_slow_to_answer_is_named(
+    program: Program, monkeypatch: pytest.MonkeyPatch, call_s: float, answer_s: float
+) -> None:
+    """Whether a call's time is up, of which finsy tells by cancelling, or that of all of them."""
+    monkeypatch.setattr(p4client, "_DEFAULT_RPC_TIMEOUT", call_s)
+    fabric = leaf_spine(1, 1, 1)
+    ready, over = threading.Event(), threading.Event()
+    addresses: dict[str, str] = {}
+
+    async def serve() -> None:
+        server = grpc.aio.server()
+        p4r_grpc.add_P4RuntimeServicer_to_server(_Sluggish(), server)
+        port = server.add_insecure_port("127.0.0.1:0")
+        await server.start()
+        addresses.update({switch.name: f"127.0.0.1:{port}" for switch in fabric.switches})
+        ready.set()
+        await asyncio.to_thread(over.wait)
+        await server.stop(0)
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    try:
+        assert ready.wait(30)
+        with pytest.raises(ControllerError, match=r"(leaf|spine)1 at 127\.0\.0\.1"):
+            install(
+                targets_of(fabric, addresses, program),
+                plans_of(fabric, Settings()),
+                answer_s=answer_s,
+            )
+    finally:
+        over.set()
+        thread.join()
+
+
+def test_calls_may_take_as_long_as_all_of_them() -> None:
+    assert p4client._DEFAULT_RPC_TIMEOUT > 10 * ANSWER_S

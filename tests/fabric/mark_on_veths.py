@@ -55,7 +55,7 @@ def main() -> None:
             [
                 *(tools.BMV2, "--no-p4", "--device-id", "1", "--thrift-port", str(THRIFT)),
                 *("-i", f"{IN}@s{IN}", "-i", f"{OUT}@s{OUT}"),
-                *("--notifications-addr", "tcp://127.0.0.1:10090"),
+                *tools.notifications_at("tcp://127.0.0.1:10090"),
                 *("--", "--grpc-server-addr", f"127.0.0.1:{GRPC}", "--priority-queues", "8"),
             ],
             stdout=subprocess.DEVNULL,

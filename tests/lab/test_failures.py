@@ -17,6 +17,7 @@ from lab.experiment import Experiment
 from lab.quantity import duration
 from lab.report import read_run
 from tests.lab.conftest import CLOSLAB, closlab
+from tests.lab.simulated import simulate
 from tests.lab.test_capsule import in_namespace
 
 _LONG = ("--set", "traffic.bytes=20MB", "--dilation", "20000")  # a minute, unless it is ended
@@ -186,7 +187,12 @@ def test_a_disk_too_small_for_anything_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize("engine", ["sim", pytest.param("mininet", marks=pytest.mark.mininet)])
 def test_on_a_disk_that_fills_up_the_results_go_first(tmp_path: Path, engine: str) -> None:
     words = ("run", "incast", "--engine", engine, "--json")
-    done = _with_mount("size=2900k", tmp_path / "disk", *words)  # the program, and little more
+    whole = tmp_path / "whole"
+    simulate("incast", out=whole)
+    sizes = {path.name: path.stat().st_size for path in whole.iterdir()}
+    # The program and a little more: the results only fit in its place.
+    room = sizes["fabric.json"] + (sum(sizes.values()) - sizes["fabric.json"]) // 4
+    done = _with_mount(f"size={room}", tmp_path / "disk", *words)
     assert done.returncode == 0, done.stderr
     assert "The disk is full: fabric.json gave way to the results" in done.stderr
     assert "All of it, with pictures" in done.stderr

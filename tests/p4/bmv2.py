@@ -23,6 +23,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lab.tools import notifications_at
 from switch.dataplane import (
     CloneWrite,
     CounterValue,
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 SWITCH = "simple_switch"
 CLI = "simple_switch_CLI"
 # What it tells the world goes into its own folder, so that switches can run side by side.
-OPTIONS = ["--use-files", "0", "--log-console", "--notifications-addr", "ipc://told.ipc"]
+OPTIONS = ["--use-files", "0", "--log-console"]
 TARGET = ["--", "--priority-queues", "8"]
 PCAP_HEADER = struct.pack("<IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65536, 1)
 RECORD = struct.Struct("<IIII")
@@ -120,8 +121,10 @@ class Bmv2Plane:
             self.read_bytes[port] = len(PCAP_HEADER)
         thrift = free_port()
         self.log: TextIO = (self.folder / "log.txt").open("w")
+        options = [*OPTIONS, *notifications_at("ipc://told.ipc", SWITCH)]
+        options += ["--thrift-port", str(thrift), *TARGET]
         self.switch = subprocess.Popen(
-            [SWITCH, "program.json", *interfaces, *OPTIONS, "--thrift-port", str(thrift), *TARGET],
+            [SWITCH, "program.json", *interfaces, *options],
             cwd=self.folder,
             stdout=self.log,
             stderr=subprocess.STDOUT,

@@ -1,0 +1,72 @@
+"""How slow a machine is told to be, and what a run on Mininet makes of it."""
+
+import io
+import random
+
+import pytest
+from rich.console import Console
+
+from lab import catalogue, machine
+from lab.engines import mininet
+from lab.engines.mininet import fitting_dilation, usual_dilation
+from lab.errors import RunError
+from lab.experiment import Experiment
+from lab.machine import _PROCESSORS, _USUAL_PER_S, judged
+from lab.show import Stages
+from lab.switches.soft import SoftSwitches
+
+_TAKES_S = 0.25
+
+
+def told(speed: float, share: float) -> float:
+    """Of processors of so much of the usual speed, a share of which is ours."""
+    used_s = _PROCESSORS * _TAKES_S * share
+    return judged(_USUAL_PER_S * speed * used_s, used_s, _TAKES_S)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_slowness_is_that_of_the_processor_or_a_large_one_of_its_surroundings(seed: int) -> None:
+    random_ = random.Random(seed)
+    times = random_.uniform(2, 100)
+    busy = random_.uniform(0.3, 1)
+    assert told(1 / times, 1) == pytest.approx(times)
+    assert told(random_.uniform(0.8, 10), 1) == 1
+    assert told(1, busy) == 1  # others on the machine: a run says itself whether that mattered
+    assert told(1, 1 / (8 * times)) == pytest.approx(8 * times)  # a limit on what we get
+    assert told(1 / times, 1 / 8) >= times
+
+
+def test_a_whole_machine_is_not_slow() -> None:
+    """This one may be; but it is not infinitely so, nor does measuring take long."""
+    machine.slowness.cache_clear()
+    assert 1 <= machine.slowness() < 1e4
+
+
+def said(times: float, name: str, *changes: str) -> tuple[int, int, str]:
+    """The usual dilation, that of a slower machine, and what is said of it."""
+    experiment = Experiment.of(catalogue.load(name, changes))
+    out = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mininet, "slowness", lambda: times)
+        fitting = fitting_dilation(experiment, SoftSwitches, Stages(Console(file=out, width=400)))
+    return usual_dilation(experiment, SoftSwitches), fitting, out.getvalue()
+
+
+def test_a_slow_machine_slows_time_down_and_says_so() -> None:
+    usual, fitting, text = said(1, "incast")
+    assert fitting == usual and not text
+    usual, fitting, text = said(30, "incast")
+    assert fitting == 30 * usual
+    assert "some 30 times slower" in text and "--engine sim" in text
+    assert f"{fitting:,} times slower than the fabric" in text
+
+
+def test_what_would_take_too_long_is_said_at_once() -> None:
+    with pytest.raises(RunError, match=r"30 times slower.*minutes") as caught:
+        said(30, "incast", "traffic.bytes=100MB")
+    assert "--engine sim" in (caught.value.cure or "")
+
+
+def test_the_least_time_is_that_of_the_busiest_link() -> None:
+    experiment = Experiment.of(catalogue.load("incast", ("traffic.bytes=1MB",)))
+    assert experiment.least_ns == 7 * 10**6 * 8 * 10**9 // (100 * 10**9)
