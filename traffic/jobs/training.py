@@ -5,8 +5,12 @@ forward one backward: with S stages, stage s begins with S-1-s forwards, then al
 drains. What a pass computes and sends, for b sequences of s tokens, hidden size h, e bytes a value
 and L layers a stage, with tensor degree t:
 
-- compute: 2 x active parameters x tokens operations forward and twice that backward (three times
-  if activations are recomputed), shared by the stage's t ranks and by all stages;
+- compute: forward, 2 operations for each active parameter and token, and 4bssh in each layer for
+  attention itself, which has no parameters (queries by keys, and what comes of it by values); twice
+  that backward (three times if activations are recomputed), shared by the stage's t ranks and by
+  all stages. So counts the appendix of Narayanan et al., "Efficient Large-Scale Language Model
+  Training on GPU Clusters Using Megatron-LM", SC 2021 (arXiv:2104.04473): every token attends to
+  all of its sequence, also where a causal kernel would skip half;
 - tensor: two all-reduces of bshe a layer, forward and again backward;
 - experts: two all-to-alls of bshe/t x active experts a layer, forward and again backward;
 - pipeline: bshe/t to the rank at the same place of the next stage, or back;
@@ -202,9 +206,10 @@ class _Costs:
     def __init__(self, job: TrainingJob) -> None:
         model, split = job.model, job.parallelism
         tokens = job.batch.micro * model.sequence
-        operations = 2 * model.active_parameters * tokens / (split.tensor * split.pipeline)
+        attention = 4 * model.layers * tokens * model.sequence * model.hidden
+        operations = 2 * model.active_parameters * tokens + attention
         per_ns = job.gpu.tflops * 1000 * job.gpu.efficiency
-        self.forward_ns = operations / per_ns * job.scale
+        self.forward_ns = operations / (split.tensor * split.pipeline) / per_ns * job.scale
         self.backward_ns = (3 if job.recompute else 2) * self.forward_ns
         values = tokens * model.hidden * model.bytes_per_value * job.scale
         layers = model.layers // split.pipeline
