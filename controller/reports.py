@@ -60,6 +60,7 @@ class Report:
     hops: tuple[Hop, ...] = ()
     drop_reason: int | None = None
     packet: bytes = b""
+    mtu_exceeded: bool = False  # some hop had no room for its words
 
 
 def decode(frame: bytes) -> Report:
@@ -85,8 +86,8 @@ def decode_payload(data: bytes) -> Report:
     inner = data[inner_at:]
     # Bit 0 is not used here, the node is in the group header, and bit 15 means the drop.
     own, drop_reason = _own_metadata(node, bits, data[metadata_at:inner_at])
-    flow, hops = _dissect(inner) if head >> 24 & 15 == 3 else (None, ())
-    return Report(node, first & 0x3FFFFF, flow, (*hops, own), drop_reason, inner)
+    flow, hops, exceeded = _dissect(inner) if head >> 24 & 15 == 3 else (None, (), False)
+    return Report(node, first & 0x3FFFFF, flow, (*hops, own), drop_reason, inner, exceeded)
 
 
 def _own_metadata(node: int, bits: int, words: bytes) -> tuple[Hop, int | None]:
@@ -143,28 +144,30 @@ def _meaning(bit: int, value: int) -> dict[str, int | float]:
     return {}
 
 
-def _dissect(packet: bytes) -> tuple[Flow | None, tuple[Hop, ...]]:
-    """The flow of a packet that was cut short, and the hops whose words it carries."""
+def _dissect(packet: bytes) -> tuple[Flow | None, tuple[Hop, ...], bool]:
+    """The flow of a packet that was cut short, the hops whose words it carries, and its M bit."""
     at = ETHERNET
     if packet[12:14] == b"\x88\xb5":  # between two leaves: eight bytes more
         at += 8
     if packet[at - 2 : at] != b"\x08\x00" or len(packet) < at + IPV4:
-        return None, ()
+        return None, (), False
     protocol = packet[at + 9]
     src, dst = IPv4Address(packet[at + 12 : at + 16]), IPv4Address(packet[at + 16 : at + 20])
     udp = at + (packet[at] & 15) * 4
     if protocol != 17 or len(packet) < udp + UDP:
-        return Flow(src, dst, protocol), ()
+        return Flow(src, dst, protocol), (), False
     src_port, dst_port = struct.unpack_from("!HH", packet, udp)
     shim = udp + UDP
     if dst_port != _INT_PORT or len(packet) < shim + SHIM + MD_HEADER or packet[shim] >> 2 != 5:
-        return Flow(src, dst, protocol, src_port, dst_port), ()
+        return Flow(src, dst, protocol, src_port, dst_port), (), False
     original = int.from_bytes(packet[shim + 2 : shim + 4], "big")
     hops = tuple(_stacked(packet[shim:]))
-    return Flow(src, dst, protocol, src_port, original), hops[::-1]
+    is_exceeded = bool(packet[shim + SHIM] & _M_BIT)
+    return Flow(src, dst, protocol, src_port, original), hops[::-1], is_exceeded
 
 
 _INT_PORT = 20052  # as p4src/types.p4 has it
+_M_BIT = 0x02  # in the first byte of the metadata header, behind the version, D and E
 
 
 def _stacked(data: bytes) -> Iterator[Hop]:

@@ -153,6 +153,7 @@ class Telemetry:
     collector: str = "10.255.255.1"
     collector_port: int = 32766
     report_port: int | None = None  # the port reports leave by; none: they are not made
+    mtu: int = 0xFFFF  # bytes after the Ethernet header to which packets may grow
     by_hosts: bool = False  # hosts ask for telemetry in their packets, and get it: no sinks
 
     @property

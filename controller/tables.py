@@ -438,7 +438,7 @@ def _telemetry(site: Site) -> Iterator[Entity]:
     if not telemetry.share and not telemetry.by_hosts:
         yield default("int_hops", "NoAction")
     else:
-        yield default("int_hops", "be_hop", node_id=node_id(site.switch))
+        yield default("int_hops", "be_hop", node_id=node_id(site.switch), link_mtu=telemetry.mtu)
     if telemetry.share:
         for port in site.host_ports:
             yield entry(

@@ -85,6 +85,11 @@ def check(scenario: Scenario) -> None:
             "int.share: with HPCC every packet carries telemetry, and takes it to its receiver",
             "Leave out int.share, or choose another transport.cc.",
         )
+    if scenario.telemetry.mtu is not None and scenario.transport.cc == "hpcc":
+        raise ScenarioError(
+            "int.mtu: HPCC has to hear of every hop",
+            "Leave out int.mtu, or choose another transport.cc.",
+        )
     settings = controller_settings(scenario, fabric)
     ports = {switch: len(fabric.ports(switch)) for switch in fabric.switches}
     largest = {switch.kind: switch for switch in sorted(fabric.switches, key=ports.__getitem__)}

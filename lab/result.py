@@ -155,6 +155,7 @@ class Telemetry(_Part):
     """What telemetry reports told, of all hops together and of each switch."""
 
     reports: int
+    mtu_exceeded: int | None = None  # of these, packets without room for every hop's words
     hop_latency_ns: Percentiles | None = None
     queue_bytes: Percentiles | None = None
     by_switch: dict[str, HopTelemetry]
@@ -344,6 +345,7 @@ def _telemetry(outcome: Outcome) -> Telemetry | None:
     hops = {name: tally.hops[name] for name in sorted(tally.hops)}
     return Telemetry(
         reports=tally.reports,
+        mtu_exceeded=tally.mtu_exceeded or None,
         hop_latency_ns=_percentiles([ns for hop in hops.values() for ns in hop.latency_ns]),
         queue_bytes=_percentiles([size for hop in hops.values() for size in hop.queue_bytes]),
         by_switch={

@@ -353,6 +353,8 @@ class TelemetrySettings(_Section):
 
     share: float = Field(default=0, ge=0, le=1)
     """The share of packets that do; what they carried is reported, and summed up in the result."""
+    mtu: Size | None = Field(default=None, ge=64, le=0xFFFF)
+    """The IP packet telemetry may not exceed: hops without room say so; without it all have."""
 
 
 class MeasureSettings(_Section):

@@ -46,6 +46,7 @@ def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0
         share=scenario.telemetry.share,
         hops=max(1, fabric.longest_way - 1),  # the last takes all of it off
         report_port=REPORT_PORT if reports else None,
+        mtu=0xFFFF if scenario.telemetry.mtu is None else scenario.telemetry.mtu,
         by_hosts=scenario.transport.cc == "hpcc",
     )
     max_frame = link.mtu + _most_headers_bytes(telemetry)

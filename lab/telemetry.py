@@ -42,6 +42,7 @@ class Tally:
     tick_ns: float = 1.0
     reports: int = 0
     unreadable: int = 0
+    mtu_exceeded: int = 0  # reports of packets without room for every hop
     hops: dict[str, HopSeen] = field(default_factory=dict)
 
     @classmethod
@@ -57,6 +58,7 @@ class Tally:
             self.unreadable += 1
             return
         self.reports += 1
+        self.mtu_exceeded += report.mtu_exceeded
         for hop in report.hops:
             name = None if hop.node is None else self.numbers.get(hop.node)
             if name is None:

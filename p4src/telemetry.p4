@@ -4,7 +4,8 @@
 //           port becomes telemetry's own, and a shim that keeps the true one (npt 1), the metadata
 //           header and this hop's words are put in after UDP. DSCP stays free for the priority.
 // Transit.  Puts its words on top of the stack: those the instructions ask for, all ones for what
-//           it cannot tell.
+//           it cannot tell. Where they would make the packet larger than links carry it adds
+//           nothing and sets the M bit; a source that has no room for the headers begins nothing.
 // Sink.     Where a table says that a port leads to a host, all of it is taken off again and the
 //           packet is to the byte what it would have been without; what was taken off, and this
 //           hop's own words, go to the collector (report.p4).
@@ -59,14 +60,14 @@ control telemetry_order(in headers_t hdr, inout metadata_t meta,
 
 // --- egress: this hop's words --------------------------------------------------------------------
 
-control telemetry_push(inout headers_t hdr, in metadata_t meta,
+control telemetry_push(inout headers_t hdr, in metadata_t meta, in bit<32> node, in bit<16> room,
                        in standard_metadata_t standard_metadata) {
     bit<8> words = 0;
 
     // A full hop has 13 words besides those of the reserved bits.
     #define EACH_NONE(X) X(6) X(5) X(4) X(3) X(2) X(1) X(0)
 
-    action push_node(bit<32> node) {
+    action push_node() {
         hdr.int_node.setValid();
         hdr.int_node.node = node;
         words = words + 1;
@@ -152,46 +153,31 @@ control telemetry_push(inout headers_t hdr, in metadata_t meta,
         hdr.int_none[6].setInvalid();
     }
 
-    bit<32> node = 0;
-
-    action be_hop(bit<32> node_id) {
-        node = node_id;
-    }
-
-    // A switch that is to add nothing has no entry.
-    table int_hops {
-        actions = { be_hop; NoAction; }
-        default_action = NoAction();
-    }
-
     apply {
         if (hdr.int_head.hops_left == 0) {
             hdr.int_head.hops_exceeded = 1;
+        } else if (room < (bit<16>)hdr.int_head.hop_words << 2) {
+            hdr.int_head.mtu_exceeded = 1;
         } else {
-            switch (int_hops.apply().action_run) {
-                be_hop: {
-                    bit<16> asked = hdr.int_head.instructions;
-                    if (asked[15:15] == 1) { push_node(node); }
-                    if (asked[14:14] == 1) { push_ports(); }
-                    if (asked[13:13] == 1) { push_latency(); }
-                    if (asked[12:12] == 1) { push_queue(); }
-                    if (asked[11:11] == 1) { push_ingress_time(); }
-                    if (asked[10:10] == 1) { push_egress_time(); }
-                    if (asked[9:9] == 1) { push_ports2(); }
-                    if (asked[8:8] == 1) { push_load(); }
-                    if (asked[7:7] == 1) { push_buffer(); }
-                    if (asked[6:0] != 0) { EACH_NONE(PUSH_NONE) }
-                    if (words == (bit<8>)hdr.int_head.hop_words &&
-                            words <= 255 - hdr.int_head.length) {
-                        bit<16> added = (bit<16>)words << 2;
-                        hdr.int_head.length = hdr.int_head.length + words;
-                        hdr.int_head.hops_left = hdr.int_head.hops_left - 1;
-                        hdr.udp.length = hdr.udp.length + added;
-                        hdr.ipv4.total_len = hdr.ipv4.total_len + added;
-                    } else {
-                        take_back();
-                    }
-                }
+            bit<16> asked = hdr.int_head.instructions;
+            if (asked[15:15] == 1) { push_node(); }
+            if (asked[14:14] == 1) { push_ports(); }
+            if (asked[13:13] == 1) { push_latency(); }
+            if (asked[12:12] == 1) { push_queue(); }
+            if (asked[11:11] == 1) { push_ingress_time(); }
+            if (asked[10:10] == 1) { push_egress_time(); }
+            if (asked[9:9] == 1) { push_ports2(); }
+            if (asked[8:8] == 1) { push_load(); }
+            if (asked[7:7] == 1) { push_buffer(); }
+            if (asked[6:0] != 0) { EACH_NONE(PUSH_NONE) }
+            if (words == (bit<8>)hdr.int_head.hop_words && words <= 255 - hdr.int_head.length) {
+                bit<16> added = (bit<16>)words << 2;
+                hdr.int_head.length = hdr.int_head.length + words;
+                hdr.int_head.hops_left = hdr.int_head.hops_left - 1;
+                hdr.udp.length = hdr.udp.length + added;
+                hdr.ipv4.total_len = hdr.ipv4.total_len + added;
+            } else {
+                take_back();
             }
         }
     }
@@ -200,6 +186,7 @@ control telemetry_push(inout headers_t hdr, in metadata_t meta,
 // --- egress --------------------------------------------------------------------------------------
 
 const bit<16> INT_HEAD_BYTES = 16;    // shim and metadata header
+const bit<16> CONGA_BYTES    = 8;
 
 control telemetry(inout headers_t hdr, inout metadata_t meta,
                   in standard_metadata_t standard_metadata) {
@@ -263,13 +250,37 @@ control telemetry(inout headers_t hdr, inout metadata_t meta,
         size = PORTS;
     }
 
+    bit<32> node = 0;
+    bit<16> mtu = 0xFFFF;
+
+    // link_mtu: the bytes after the Ethernet header that a packet may have on this switch's links.
+    action be_hop(bit<32> node_id, bit<16> link_mtu) {
+        node = node_id;
+        mtu = link_mtu;
+    }
+
+    // A switch that is to add nothing has no entry.
+    table int_hops {
+        actions = { be_hop; NoAction; }
+        default_action = NoAction();
+    }
+
     apply {
-        if (meta.int_order.wanted) {
+        bool is_hop = false;
+        switch (int_hops.apply().action_run) {
+            be_hop: { is_hop = true; }
+        }
+        bit<16> size = hdr.ipv4.total_len + (hdr.conga.isValid() ? CONGA_BYTES : 0);
+        bit<16> room = mtu |-| size;
+        if (meta.int_order.wanted && room >= INT_HEAD_BYTES) {
             begin();
+            room = room - INT_HEAD_BYTES;
         }
         if (hdr.int_head.isValid()) {
             if (!int_sinks.apply().hit) {
-                hop.apply(hdr, meta, standard_metadata);
+                if (is_hop) {
+                    hop.apply(hdr, meta, node, room, standard_metadata);
+                }
             } else if (hdr.kept_int_head.length >= 0x40) {
                 meta.drop_reason = drop_reason_t.MALFORMED;
             } else if (meta.copy_purpose != copy_t.PAUSE) {

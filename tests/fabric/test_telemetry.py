@@ -1,5 +1,6 @@
 """INT: every hop tells the truth, the packet comes out as it went in, the reports can be read."""
 
+import random
 import struct
 from dataclasses import replace
 
@@ -11,7 +12,7 @@ from controller.tables import DROP_REASONS, node_id
 from switch.dataplane import PacketIn
 from tests.fabric.network import Network
 from tests.fabric.testbed import UDP_ROCE, Testbed, checksum, ipv4_frame, mark_of
-from topologies import leaf_spine
+from topologies import fat_tree, leaf_spine
 from traffic.frames import icrc
 
 CPU = 500
@@ -206,6 +207,61 @@ def test_a_hop_adds_nothing_when_the_hops_are_used_up_or_the_length_is_not_its_o
     assert wrong[4] == 0x20
     right = transit_stack(0xFD00, 9)
     assert right[7] == 4  # hops left
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_hops_without_room_add_nothing_and_say_so(seed: int) -> None:
+    """Packets of sizes around the MTU over four hops and a sink, held against counting bytes."""
+    draw = random.Random(seed)
+    mtu = draw.randrange(200, 700)
+    instructions = draw.choice((0x8000, 0xD000, 0xFD00, 0xFF80))
+    policy = draw.choice((Policy.ECMP, Policy.CONGA))
+    telemetry = replace(WATCHED.telemetry, mtu=mtu, instructions=instructions)
+    bed = Testbed.build(
+        fat_tree(4), replace(WATCHED, telemetry=telemetry, lb=LoadBalancing(policy))
+    )
+    largest = 0
+
+    def note(_when: int, name: str, port: int, frame: bytes) -> None:
+        nonlocal largest
+        if is_watched(frame):
+            largest = max(largest, len(frame) - 14)
+
+    bed.network.tap = note
+    sizes = [max(64, mtu + 14 + draw.randrange(-4 * telemetry.most_bytes, 20)) for _ in range(40)]
+    sizes = [mtu + 14 - 16 - 8, mtu + 14 - 16, mtu + 14 - 15, *sizes]
+    for at, size in enumerate(sizes):
+        frame = bed.frame("h1", "h16", size=size, mark=at, src_port=1024 + at)
+        bed.network.at(1000 * at, lambda f=frame: bed.network.inject("leaf1", 1, f))
+    bed.network.run(200_000)
+    assert [len(frame) for _, frame in bed.host("h16").arrived] == sizes
+
+    due: dict[int, tuple[bool, int]] = {}
+    for at, size in enumerate(sizes):
+        carried = size - 14 + (8 if policy is Policy.CONGA else 0) + 16
+        if carried > mtu:
+            continue
+        hops, is_exceeded = 0, False
+        for _ in range(4):
+            if carried + 4 * telemetry.hop_words <= mtu:
+                carried += 4 * telemetry.hop_words
+                hops += 1
+            else:
+                is_exceeded = True
+        due[at] = is_exceeded, hops
+    told = {
+        Clock.number(report.packet): (report.mtu_exceeded, len(report.hops) - 1)
+        for report in reports_of(bed, "leaf8")
+    }
+    assert told == due
+    assert largest <= mtu
+    assert len(set(due.values())) > 1
+
+
+def is_watched(frame: bytes) -> bool:
+    """Whether it carries telemetry, behind CONGA's header or not."""
+    at = 36 + (8 if frame[12:14] == b"\x88\xb5" else 0)
+    return frame[at : at + 2] == (20052).to_bytes(2, "big")
 
 
 def test_only_the_share_asked_for_is_watched() -> None:

@@ -83,6 +83,7 @@ def test_sizes(written: str, size: int) -> None:
             ("topology.spines=65", "buffer.bytes=9MB"),
             "leaf1 has 65 equal ways to one prefix; a group holds 64: build the fabric with fewer",
         ),
+        ("hello", ("int.mtu=1KB", "transport.cc=hpcc"), "HPCC has to hear of every hop"),
     ],
 )
 def test_a_mistake_is_named(name: str, changes: tuple[str, ...], complaint: str) -> None:
