@@ -363,11 +363,18 @@ def shell(
 def test(
     arguments: Annotated[list[str] | None, typer.Argument(help="For pytest.")] = None,
     slow: Annotated[bool, typer.Option("--slow", help="Only the long sweeps.")] = False,
+    reference: Annotated[
+        bool, typer.Option("--reference", help="Only those that ask p4c and BMv2.")
+    ] = False,
 ) -> None:
     """Run the tests."""
     from lab.paths import ROOT
+    from lab.tools import require_reference
 
-    words = ["-m", "slow" if slow else "not slow", *(arguments or [])]
+    if reference:
+        require_reference()
+    kind = f"{'' if slow else 'not '}slow and {'' if reference else 'not '}reference"
+    words = ["-m", kind, *(arguments or [])]
     os.chdir(ROOT)
     os.execv(sys.executable, [sys.executable, "-m", "pytest", *words])
 

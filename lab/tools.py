@@ -11,6 +11,7 @@ from lab.errors import MissingTool
 
 BMV2 = "simple_switch_grpc"
 BMV2_CLI = "simple_switch_CLI"
+_REFERENCE = ("p4c-bm2-ss", "simple_switch", BMV2, BMV2_CLI)
 _PROGRAMS = {
     # program -> the Debian package that brings it
     "mnexec": "mininet",
@@ -77,4 +78,16 @@ def require_bmv2() -> None:
             "    bash provision/p4lang.sh\n"
             "installs them (p4lang-bmv2, p4lang-p4c) where they exist; `vagrant up` makes a\n"
             "machine that has them. Without BMv2:  --switch soft",
+        )
+
+
+def require_reference() -> None:
+    """Fail with what to install, if the tests that ask p4c and BMv2 cannot run."""
+    missing = [name for name in _REFERENCE if shutil.which(name) is None]
+    if missing:
+        raise MissingTool(
+            f"p4c and BMv2 are not both here: there is no {' and no '.join(missing)} on the PATH",
+            "The p4lang project has packages for Debian and Ubuntu releases; as root:\n"
+            "    bash provision/p4lang.sh\n"
+            "installs them where they exist.",
         )

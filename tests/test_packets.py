@@ -1,16 +1,15 @@
 """Packets through compiled programs: tests/p4 holds programs, and beside each its STF tests.
 
 A test is one .stf file; its program is the .p4 file whose name the test's begins with. Each runs
-with our compiler and our switch. Where p4c or BMv2 are on PATH it also runs with our compiler and
-their switch, and with their compiler and ours; elsewhere those two are skipped. Where one of them
-is known to deviate from the language, the test says so in a line `# p4c: ...` or `# BMv2: ...`.
+with our compiler and our switch; `closlab test --reference` also runs it with our compiler and
+their switch (BMv2), and with their compiler (p4c) and ours. Where one of them is known to deviate
+from the language, the test says so in a line `# p4c: ...` or `# BMv2: ...`.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 import tempfile
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -137,7 +136,7 @@ def test_ours(test: Path) -> None:
 
 
 @all_tests
-@pytest.mark.skipif(not bmv2.is_here(), reason=f"{bmv2.SWITCH} or {bmv2.CLI} is not on PATH")
+@pytest.mark.reference
 def test_our_compiler_on_bmv2(test: Path, on_bmv2: dict[Path, Future[StfResult]]) -> None:
     if reason := bmv2.cannot(test):
         pytest.skip(reason)
@@ -145,7 +144,7 @@ def test_our_compiler_on_bmv2(test: Path, on_bmv2: dict[Path, Future[StfResult]]
 
 
 @all_tests
-@pytest.mark.skipif(shutil.which(P4C) is None, reason=f"{P4C} is not on PATH")
+@pytest.mark.reference
 def test_p4c_on_our_switch(test: Path) -> None:
     if reason := other_with_p4c(test):
         pytest.skip(reason)

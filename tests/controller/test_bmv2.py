@@ -31,7 +31,7 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-@pytest.mark.skipif(BMV2 is None, reason="simple_switch_grpc is not on PATH: BMv2 is not installed")
+@pytest.mark.reference
 @asynchronous
 async def test_bmv2_takes_every_plan_and_gives_it_back(program: tuple[Path, Path]) -> None:
     assert BMV2 is not None

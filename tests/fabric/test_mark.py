@@ -1,7 +1,6 @@
 """ECN: the share of marked packets follows the curve."""
 
 import json
-import shutil
 import subprocess
 import sys
 
@@ -115,10 +114,7 @@ def worst_of(shares: list[tuple[int, float]], together: int = 1) -> float:
     )
 
 
-@pytest.mark.skipif(
-    shutil.which("simple_switch_grpc") is None,
-    reason="simple_switch_grpc is not on PATH: BMv2 is not installed",
-)
+@pytest.mark.reference
 def test_bmv2_marks_by_the_same_curve() -> None:
     """Fewer packets, because it is slow: depths are judged 25 together."""
     shares = shares_on_veths("bmv2")

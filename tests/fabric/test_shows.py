@@ -1,11 +1,9 @@
 """The promises of tests.fabric.shows, kept in the simulator; at length on Mininet, and on BMv2."""
 
-import shutil
 from pathlib import Path
 
 import pytest
 
-from lab.tools import BMV2
 from tests.fabric.runs import Place, Runner
 from tests.fabric.shows import SHOWN_AT, SHOWS
 
@@ -33,9 +31,7 @@ def test_emulated(name: str, tmp_path: Path) -> None:
     assert list(SHOWS[name](Runner(Place.MININET, tmp_path)))
 
 
-@pytest.mark.skipif(
-    shutil.which(BMV2) is None, reason=f"{BMV2} is not on PATH: BMv2 is not installed"
-)
+@pytest.mark.reference
 @pytest.mark.mininet
 @pytest.mark.slow
 @pytest.mark.timeout(900)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +21,6 @@ from tests.lab.conftest import closlab
 
 pytestmark = pytest.mark.mininet
 
-needs_bmv2 = pytest.mark.skipif(
-    shutil.which(tools.BMV2) is None, reason=f"{tools.BMV2} is not on PATH: BMv2 is not installed"
-)
 SMALL = ("topology={kind: leaf-spine, leaves: 2, spines: 1, hosts_per_leaf: 1}",)
 
 
@@ -88,7 +84,7 @@ def timed_as(result: dict[str, Any], reference: dict[str, Any]) -> bool:
     return None not in times and abs((times[0] or 0) / (times[1] or 1) - 1) <= 0.20
 
 
-@needs_bmv2
+@pytest.mark.reference
 @pytest.mark.parametrize("case", switches.CASES, ids=lambda case: case.name)
 def test_bmv2_comes_to_the_same_verdict(case: switches.Case, tmp_path: Path) -> None:
     """As our switch in the simulator, which no neighbour on the machine can disturb."""
@@ -99,7 +95,7 @@ def test_bmv2_comes_to_the_same_verdict(case: switches.Case, tmp_path: Path) -> 
         assert timed_as(bmv2, ours)
 
 
-@pytest.mark.skipif(not program.has_p4c(), reason=f"{program.P4C} is not on PATH")
+@pytest.mark.reference
 def test_p4c_takes_the_program_that_parks_and_names_things_alike(tmp_path: Path) -> None:
     by_p4c = program.build_for_bmv2(tmp_path)
     ours = compile_program(FABRIC_PROGRAM, CompileOptions(defines=("PARKING",)))

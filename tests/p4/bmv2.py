@@ -62,11 +62,6 @@ PATIENCE_S = 1.5
 USUAL_PORTS = range(10)
 
 
-def is_here() -> bool:
-    """Whether BMv2 can be run."""
-    return shutil.which(SWITCH) is not None and shutil.which(CLI) is not None
-
-
 def cannot(stf: Path) -> str | None:
     """Why a test cannot run here, if it cannot; it may say so itself, in a line `# BMv2: ...`."""
     text = stf.read_text()

@@ -53,9 +53,7 @@ NOT_CONTROL = re.compile(r"\s*(packet|expect|no_packet|wait|check_\w+|\w+_read|\
 
 Counts = dict[tuple[str, object], tuple[int, int]]
 
-pytestmark = pytest.mark.skipif(
-    not bmv2.is_here(), reason=f"{bmv2.SWITCH} or {bmv2.CLI} is not on PATH"
-)
+pytestmark = pytest.mark.reference
 
 
 def is_repeatable(program: Path) -> bool:
