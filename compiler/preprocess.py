@@ -27,6 +27,8 @@ _TOKEN = re.compile(
 )
 _COMMENT_OR_STRING = re.compile(LONG_STRING + r'|"(?:\\.|[^"\\\n])*"?|//[^\n]*|/\*', re.DOTALL)
 _DIRECTIVE = re.compile(r"\s*#\s*(\w*)\s*(.*)", re.DOTALL)
+# What a preprocessor that ran before leaves behind: the next line is this line of that file.
+_MARKER = re.compile(r'\s*#\s*(?:line\s+)?(\d+)(?:\s+"((?:\\.|[^"\\])*)")?')
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -46,7 +48,7 @@ class _Branch:
     active: bool
     taken: bool
     outer: bool
-    line: int
+    here: Position
     seen_else: bool = False
 
 
@@ -95,9 +97,9 @@ class Preprocessor:
         stack: list[_Branch] = []
         lines = content.replace("\r\n", "\n").replace("\r", "\n").split("\n")
         blank = blank_comments("\n".join(lines)).split("\n")
-        index = 0
+        index = shift = 0
         while index < len(lines):
-            original, text, number = lines[index], blank[index], index + 1
+            original, text, number = lines[index], blank[index], index + 1 + shift
             joined = 1
             if text.lstrip().startswith("#"):
                 while text.endswith("\\") and index + joined < len(lines):
@@ -110,7 +112,14 @@ class Preprocessor:
                     original,
                     len(original.strip()),
                 )
-                self._directive(text, here, stack, path, depth)
+                marker = _MARKER.match(original)
+                if marker is None:
+                    self._directive(text, here, stack, path, depth)
+                elif not stack or stack[-1].active:
+                    # The marker's own line is the one before the line it announces.
+                    shift = int(marker[1]) - (index + 1 + joined)
+                    number = int(marker[1]) - joined
+                    name = marker[2] or name
                 for extra in range(joined):
                     self._emit("", Line(name, number + extra, lines[index + extra]))
             elif not stack or stack[-1].active:
@@ -118,7 +127,7 @@ class Preprocessor:
                 expanded, shifts = self._expand_line(text)
                 self._emit(expanded, Line(name, number, original, shifts))
                 for extra in range(index + 1, index_after):
-                    self._emit("", Line(name, extra + 1, lines[extra]))
+                    self._emit("", Line(name, extra + 1 + shift, lines[extra]))
                 joined = index_after - index
             else:
                 self._emit("", Line(name, number, original))
@@ -126,7 +135,7 @@ class Preprocessor:
         for branch in stack:
             self._error(
                 "unterminated-if",
-                Position(name, branch.line, 1, lines[branch.line - 1], 1),
+                branch.here,
                 "#if without #endif",
                 "add the missing #endif",
             )
@@ -156,7 +165,7 @@ class Preprocessor:
         active = not stack or stack[-1].active
         if word in ("if", "ifdef", "ifndef"):
             value = active and self._condition(word, rest, here)
-            stack.append(_Branch(value, value, active, here.line))
+            stack.append(_Branch(value, value, active, here))
         elif word in ("elif", "else", "endif"):
             self._close(word, rest, here, stack)
         elif not active or not word:

@@ -38,6 +38,7 @@ def expand(folder: Path, text: str, **files: str) -> list[str]:
         ("#if (0x10 | 0b1) == 17\na\n#endif", ["a"]),
         ("#if NOT_DEFINED\na\n#endif\nb", ["b"]),
         ("#pragma anything\na", ["a"]),
+        ('# 12 "other.p4"\na\n#line 3\nb\n#4096\nc', ["a", "b", "c"]),
         ("\ufeff#define A 1\r\nA", ["1"]),
         ('@a("x // y\n  /* z */") b // c', ['@a("x // y', '/* z */") b']),
     ],
@@ -92,3 +93,23 @@ def test_macros_that_grow_without_bound_are_stopped(tmp_path: Path) -> None:
     lines = ["#define A0 x x x x x x x x x x"]
     lines += [f"#define A{i} " + f"A{i - 1} " * 10 for i in range(1, 12)]
     assert expand(tmp_path, "\n".join([*lines, "A11"]))
+
+
+@pytest.mark.parametrize(
+    ("before", "place"),
+    [
+        ('# 12 "other.p4"\n', "other.p4:12:9"),
+        ('# 12 "other.p4" 1 3\n\n', "other.p4:13:9"),
+        ('#line 7 "a.p4"\n# 9\n', "a.p4:9:9"),
+        ('# 12 "other.p4"\n#if 0\n# 40\n#endif\n', "other.p4:15:9"),
+        ('# 12 "other.p4"\nconst bit<8> x = 1 +\n 2;\n', "other.p4:14:9"),
+    ],
+)
+def test_messages_name_the_lines_a_preprocessor_before_named(
+    tmp_path: Path, before: str, place: str
+) -> None:
+    path = tmp_path / "main.p4"
+    path.write_text(before + "nonsense;\n")
+    with pytest.raises(CompileError) as refused:
+        compile_program(path)
+    assert refused.value.diagnostics[0].render().startswith(place + ": ")
