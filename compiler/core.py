@@ -342,7 +342,6 @@ class ForIn(Statement):
     """A loop over a range, or over the elements of a stack or list."""
 
     variable: Variable
-    declares: bool
     collection: Expr
     body: Statement
 

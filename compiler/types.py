@@ -1,7 +1,8 @@
 """Types, after names have been resolved.
 
-Types built from parts compare by their parts; declared types compare by identity, each
-declaration (and each choice of type arguments) making exactly one object.
+Types built from parts are equal when their parts are. Declared types are nominal: each declaration
+makes one type, equal to itself alone, whatever another may look like; of a generic declaration,
+types are equal when their arguments are.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ if TYPE_CHECKING:
     from compiler.diagnostics import Span
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Type:
-    """Any type."""
+    """Any type; those built from parts say so by having an equality of their own."""
 
     def __str__(self) -> str:
         return type(self).__name__.lower()
@@ -178,6 +179,28 @@ class Named(Type):
         return self.name
 
 
+class Generic:
+    """What is declared once and named with type arguments: equal by declaration and arguments."""
+
+    __slots__ = ()
+    args: tuple[Type, ...]
+
+    @property
+    def declared(self) -> object:
+        """What stands for the declaration in all types made of it."""
+        raise NotImplementedError
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, Generic)
+            and self.declared is other.declared
+            and self.args == other.args
+        )
+
+    def __hash__(self) -> int:
+        return hash((id(self.declared), self.args))
+
+
 @dataclass(frozen=True, slots=True)
 class Field:
     """A field of a struct, header or union."""
@@ -189,7 +212,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Struct(Named):
+class Struct(Generic, Named):
     """`struct`, `header` or `header_union`, told apart by `kind`."""
 
     kind: str
@@ -202,6 +225,11 @@ class Struct(Named):
     def __post_init__(self) -> None:
         for each in self.fields:
             self.by_name.setdefault(each.name, each)
+
+    @property
+    def declared(self) -> object:
+        """Its declaration; a type nobody declared stands for itself."""
+        return self if self.decl is None else self.decl
 
     def __str__(self) -> str:
         return f"{self.name}<{', '.join(map(str, self.args))}>" if self.args else self.name
@@ -262,7 +290,7 @@ class Method(Named):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Extern(Named):
+class Extern(Generic, Named):
     """An extern object type, perhaps generic; `args` are set in a specialised one."""
 
     type_params: tuple[TypeVar, ...]
@@ -270,6 +298,11 @@ class Extern(Named):
     methods: tuple[Method, ...]
     args: tuple[Type, ...] = ()
     origin: Extern | None = None
+
+    @property
+    def declared(self) -> object:
+        """The type without arguments that it was made of."""
+        return self.origin or self
 
     def __str__(self) -> str:
         return f"{self.name}<{', '.join(map(str, self.args))}>" if self.args else self.name
@@ -453,34 +486,4 @@ def has_variables(type_: Type) -> bool:
         return has_variables(type_.element)
     if isinstance(type_, Extern | BlockType | Struct):
         return any(map(has_variables, type_.args))
-    return False
-
-
-def same(one: Type, other: Type) -> bool:
-    """Type equality; specialisations of one generic type are equal when their arguments are."""
-    if one is other or one == other:
-        return True
-    if isinstance(one, Extern) and isinstance(other, Extern):
-        return (
-            (one.origin or one) is (other.origin or other)
-            and len(one.args) == len(other.args)
-            and all(map(same, one.args, other.args))
-        )
-    if isinstance(one, Struct) and isinstance(other, Struct):
-        return (
-            one.decl is not None
-            and one.decl is other.decl
-            and len(one.args) == len(other.args)
-            and all(map(same, one.args, other.args))
-        )
-    if isinstance(one, Tuple) and isinstance(other, Tuple):
-        return len(one.elements) == len(other.elements) and all(
-            map(same, one.elements, other.elements)
-        )
-    if isinstance(one, Stack) and isinstance(other, Stack):
-        return one.size == other.size and same(one.element, other.element)
-    if isinstance(one, ListType) and isinstance(other, ListType):
-        return same(one.element, other.element)
-    if isinstance(one, SetType) and isinstance(other, SetType):
-        return same(one.element, other.element)
     return False

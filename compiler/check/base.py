@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from compiler.diagnostics import Diagnostics, Span
 
 
+_LOCALS_DEPTH = 3  # the program's names, a block's parameters, its declarations
+
+
 @dataclass(slots=True, eq=False)
 class Constant:
     """A declared constant."""
@@ -89,6 +92,8 @@ class Place:
     returns: t.Type | None = None
     loops: int = 0
     in_action: bool = False
+    in_switch: bool = False
+    in_list: bool = False
 
 
 class Base:
@@ -132,15 +137,34 @@ class Base:
             )
             return
         if len(self.scopes) > 1 and isinstance(entry, c.Variable) and name not in scope:
-            self._warn_shadow(name, span)
+            self._shadow(name, entry, span)
         scope[name] = entry
 
     def _may_redeclare(self, old: Entry, new: Entry) -> bool:
         return isinstance(old, Overloads) and isinstance(new, Overloads)
 
-    def _warn_shadow(self, name: str, span: Span) -> None:
+    def _shadow(self, name: str, entry: c.Variable, span: Span) -> None:
+        """Bodies may not hide a parameter; declarations of a block may, as p4c has it."""
+        among_locals = (
+            self.place.kind in ("control", "parser")
+            and not self.place.in_action
+            and len(self.scopes) == _LOCALS_DEPTH
+        )
         for scope in reversed(self.scopes[1:-1]):
             outer = scope.get(name)
+            if (
+                entry.direction == "var"
+                and not among_locals
+                and isinstance(outer, c.Variable)
+                and outer.direction != "var"
+            ):
+                self.error(
+                    "duplicate",
+                    span,
+                    f"'{name}' hides the parameter '{name}'",
+                    "rename one of the two",
+                )
+                return
             if isinstance(outer, c.Variable | c.Table | c.Action | c.Instance | Constant):
                 self.warning(
                     "shadow",

@@ -22,24 +22,24 @@ _SIZE_METHODS = {"minSizeInBits", "minSizeInBytes", "maxSizeInBits", "maxSizeInB
 class Calls(Expressions):
     """Types calls."""
 
-    def call(self, node: s.Call, expected: t.Type | None) -> c.Expr:
+    def call(self, node: s.Call) -> c.Expr:
         """Dispatch on what is called."""
         depth, self.lvalue_depth = self.lvalue_depth, 0
         try:
             function = node.function
             if isinstance(function, s.Name):
-                return self._call_name(node, function, expected)
+                return self._call_name(node, function)
             if isinstance(function, s.Member):
-                return self._call_member(node, function, expected)
+                return self._call_member(node, function)
             self.error("not-callable", node.span, "this cannot be called")
             return self.bad(node)
         finally:
             self.lvalue_depth = depth
 
-    def _call_name(self, node: s.Call, name: s.Name, expected: t.Type | None) -> c.Expr:
+    def _call_name(self, node: s.Call, name: s.Name) -> c.Expr:
         entry = self.lookup(name.name, name.absolute)
         if isinstance(entry, Overloads):
-            return self._call_function(node, entry, expected)
+            return self._call_function(node, entry)
         if isinstance(entry, c.Action):
             return self._call_action(node, entry)
         if isinstance(entry, BlockEntry | Declared | GenericStruct):
@@ -80,7 +80,7 @@ class Calls(Expressions):
 
     # Members
 
-    def _call_member(self, node: s.Call, member: s.Member, expected: t.Type | None) -> c.Expr:  # noqa: PLR0912 - one branch per kind
+    def _call_member(self, node: s.Call, member: s.Member) -> c.Expr:  # noqa: PLR0912 - one branch per kind
         name = member.name
         if isinstance(member.base, s.Name):
             entry = self.lookup(member.base.name, member.base.absolute)
@@ -98,7 +98,7 @@ class Calls(Expressions):
                     self.expr(arg.value)
             return self.bad(node)
         if isinstance(type_, t.Extern):
-            return self._call_method(node, base, type_, member, expected)
+            return self._call_method(node, base, type_, member)
         if isinstance(type_, t.BlockType) and name == "apply":
             return self._apply_block(node, base, type_)
         if name in _SIZE_METHODS and t.width_of(type_) is not None:
@@ -152,7 +152,7 @@ class Calls(Expressions):
             self.error("type-mismatch", node.span, f"{type_} has no size")
             return self.bad(node)
         if name.startswith("min"):
-            width = _minimum_width(type_)
+            width = minimum_width(type_)
         if name.endswith("Bytes"):
             width = (width + 7) // 8
         return c.Const(node.span, t.INT, width)
@@ -194,6 +194,13 @@ class Calls(Expressions):
                 node.span,
                 f"a table cannot be applied in {where}",
                 "apply tables in a control's apply block",
+            )
+        if self.place.in_list:
+            self.error(
+                "misplaced",
+                node.span,
+                "a table cannot be applied in an argument of another table's action",
+                f"apply it before: if ({table.name}.apply().hit) {{ ... }}",
             )
         if node.args:
             self.error(
@@ -244,9 +251,7 @@ class Calls(Expressions):
         callee = c.BlockApply(target)  # type: ignore[arg-type]
         return c.Call(node.span, t.VOID, callee, base, (), args)
 
-    def _call_method(
-        self, node: s.Call, base: c.Expr, type_: t.Extern, member: s.Member, expected: t.Type | None
-    ) -> c.Expr:
+    def _call_method(self, node: s.Call, base: c.Expr, type_: t.Extern, member: s.Member) -> c.Expr:
         candidates = [m for m in type_.methods if m.name == member.name]
         if not candidates:
             names = [m.name for m in type_.methods]
@@ -261,18 +266,18 @@ class Calls(Expressions):
         method = self._choose(node, candidates)
         if method is None:
             return self.bad(node)
-        return self._call_signature(node, method, c.ExternCall(method, type_), base, expected)
+        return self._call_signature(node, method, c.ExternCall(method, type_), base)
 
     # Functions and actions
 
-    def _call_function(self, node: s.Call, entry: Overloads, expected: t.Type | None) -> c.Expr:
+    def _call_function(self, node: s.Call, entry: Overloads) -> c.Expr:
         candidates = [*entry.methods, *(f.signature for f in entry.functions)]
         method = self._choose(node, candidates)
         if method is None:
             return self.bad(node)
         for function in entry.functions:
             if function.signature is method:
-                return self._call_with_body(node, function, expected)
+                return self._call_with_body(node, function)
         if method.name == "verify" and self.place.kind != "parser":
             self.error(
                 "misplaced",
@@ -282,7 +287,7 @@ class Calls(Expressions):
             )
         if method.name == "static_assert":
             return self._static_assert(node, method)
-        return self._call_signature(node, method, c.ExternCall(method), None, expected)
+        return self._call_signature(node, method, c.ExternCall(method), None)
 
     def _static_assert(self, node: s.Call, method: t.Method) -> c.Expr:
         args = self.arguments(node, method.params, {}, "'static_assert'")
@@ -325,18 +330,16 @@ class Calls(Expressions):
         method: t.Method,
         callee: c.ExternCall,
         base: c.Expr | None,
-        expected: t.Type | None,
     ) -> c.Expr:
         binding = self._bind(node, method)
         if binding is None:
             return self.bad(node)
-        if expected is not None and expected is not t.ANYTHING and method.type_params:
-            self.unify(method.returns, expected, binding)
-        args = self.arguments(
-            node, method.params, binding, f"'{method.name}'", extern_name=method.name
-        )
+        args = self.arguments(node, method.params, binding, f"'{method.name}'")
         if callee.extern is not None and callee.extern.name == "packet_in":
             self._check_extract(method, args)
+            self._check_lookahead(node, method, binding)
+        if callee.extern is not None and callee.extern.name == "packet_out":
+            self._check_emit(args)
         type_args = tuple(binding.get(v) or t.ANYTHING for v in method.type_params)
         returns = t.substitute(method.returns, binding)
         if (
@@ -353,6 +356,37 @@ class Calls(Expressions):
                 )
             returns = t.ANYTHING
         return c.Call(node.span, returns, callee, base, type_args, args)
+
+    def _check_lookahead(self, node: s.Call, method: t.Method, binding: Binding) -> None:
+        if method.name not in ("lookahead", "extract"):
+            return
+        for type_ in binding.values():
+            if type_ is None or type_ is t.ANYTHING:
+                self.error(
+                    "type-arguments",
+                    node.span,
+                    f"the type argument of '{method.name}' cannot be inferred",
+                    f"write it out: {method.name}<T>(...)",
+                )
+            elif method.name == "lookahead" and not isinstance(type_, t.TypeVar):
+                width = t.width_of(type_)
+                if width is None or width != minimum_width(type_):
+                    self.error(
+                        "type-mismatch",
+                        node.span,
+                        f"'lookahead' needs a type of fixed width, not {type_}",
+                        "extract what varies in length",
+                    )
+
+    def _check_emit(self, args: tuple[c.Expr | None, ...]) -> None:
+        for arg in args:
+            if arg is not None and not _can_be_emitted(arg.type):
+                self.error(
+                    "type-mismatch",
+                    arg.span,
+                    f"'emit' cannot send a value of type {arg.type}",
+                    "it sends headers, stacks, unions, and structs of them",
+                )
 
     def _check_extract(self, method: t.Method, args: tuple[c.Expr | None, ...]) -> None:
         if method.name != "extract" or not args or args[0] is None:
@@ -403,16 +437,12 @@ class Calls(Expressions):
                 binding[variable] = None if type_ is t.ANYTHING else type_
         return binding
 
-    def _call_with_body(
-        self, node: s.Call, entry: FunctionEntry, expected: t.Type | None
-    ) -> c.Expr:
+    def _call_with_body(self, node: s.Call, entry: FunctionEntry) -> c.Expr:
         entry.used = True
         method = entry.signature
         binding = self._bind(node, method)
         if binding is None:
             return self.bad(node)
-        if expected is not None and expected is not t.ANYTHING and method.type_params:
-            self.unify(method.returns, expected, binding)
         args = self.arguments(node, method.params, binding, f"'{method.name}'")
         type_args = tuple(binding.get(v) or t.ANYTHING for v in method.type_params)
         function = self.function_version(entry, type_args)
@@ -423,10 +453,15 @@ class Calls(Expressions):
         raise NotImplementedError
 
     def _call_action(self, node: s.Call, action: c.Action) -> c.Expr:
-        if self.place.kind == "parser":
+        if self.place.kind != "control":
             self.error(
-                "misplaced", node.span, "an action cannot be called in a parser", "use a function"
+                "misplaced",
+                node.span,
+                f"an action cannot be called in a {self.place.kind}",
+                "use a function",
             )
+        if node.type_args:
+            self.error("type-arguments", node.span, "an action takes no type arguments")
         action.used = True
         params = tuple(param_of(v) for v in action.params)
         args = self.arguments(node, params, {}, f"action '{action.name}'")
@@ -440,7 +475,6 @@ class Calls(Expressions):
         params: tuple[t.Param, ...],
         binding: Binding,
         what: str,
-        extern_name: str = "",
     ) -> tuple[c.Expr | None, ...]:
         """Match arguments to parameters, infer, convert."""
         matched = self.match(node.args, params, what, node.span)
@@ -455,10 +489,16 @@ class Calls(Expressions):
         for variable, bound in list(binding.items()):
             if bound is None:
                 binding[variable] = t.ANYTHING
-            elif isinstance(bound, t.InfInt):
-                binding[variable] = t.BIT32
+            elif _has_int(bound):
+                self.error(
+                    "type-arguments",
+                    node.span,
+                    f"{what} takes any type here, but a number is given without one",
+                    "write the number with its width: 32w...",
+                )
+                binding[variable] = t.ANYTHING
         return tuple(
-            self._convert(value, t.substitute(param.type, binding), param, extern_name)
+            self._convert(value, t.substitute(param.type, binding), param)
             for param, value in zip(params, values, strict=True)
         )
 
@@ -493,31 +533,33 @@ class Calls(Expressions):
         self.unify(param.type, value.type, binding)
         return value
 
-    def _convert(
-        self, value: c.Expr | None, want: t.Type, param: t.Param, extern_name: str
-    ) -> c.Expr | None:
+    def _convert(self, value: c.Expr | None, want: t.Type, param: t.Param) -> c.Expr | None:
         if value is None:
             return None
         if param.direction in ("out", "inout"):
-            if not t.same(value.type, want) and t.ANYTHING not in (want, value.type):
+            if value.type != want and t.ANYTHING not in (want, value.type):
                 self._bad_out(value, want, param)
             return value
-        if want is t.ANYTHING and isinstance(value.type, t.InfInt):
-            want = t.BIT32
-        if extern_name and isinstance(want, t.Tuple | t.StructLiteral):
-            return self._settle(value)
+        if param.direction and isinstance(want, t.InfInt | t.StringType):
+            self.error(
+                "bad-parameter",
+                value.span,
+                f"'{param.name}' has a direction, so no value of type {want} can be passed",
+                "it takes what has a width",
+            )
+            return value
+        if isinstance(want, t.StructLiteral):
+            self.error(
+                "type-arguments",
+                value.span,
+                f"the type of this structure cannot be inferred for '{param.name}'",
+                "say which it is: (S) { ... }",
+            )
+            return value
+        if isinstance(want, t.BlockType) and not isinstance(param.type, t.BlockType):
+            self.error("type-mismatch", value.span, f"{want.kind} '{want}' cannot be passed here")
+            return value
         return self.coerce(value, want, f"'{param.name}'")
-
-    def _settle(self, value: c.Expr) -> c.Expr:
-        """Give numbers without width inside a list a width."""
-        if isinstance(value, c.Aggregate):
-            parts = tuple((n, self._settle(p)) for n, p in value.parts)
-            if isinstance(value.type, t.Tuple):
-                return c.Aggregate(value.span, t.Tuple(tuple(p.type for _, p in parts)), parts)
-            return c.Aggregate(value.span, value.type, parts)
-        if isinstance(value.type, t.InfInt):
-            return self.fit(value, t.BIT32)
-        return value
 
     def _bad_out(self, value: c.Expr, want: t.Type, param: t.Param) -> None:
         cure = "an 'out' argument's type must match exactly"
@@ -634,15 +676,31 @@ def signature(method: t.Method) -> str:
     return f"{method.name}({params})"
 
 
-def _minimum_width(type_: t.Type) -> int:
+def _has_int(type_: t.Type) -> bool:
+    """Whether numbers without width are among the parts of what was inferred."""
+    if isinstance(type_, t.Tuple):
+        return any(map(_has_int, type_.elements))
+    return isinstance(type_, t.InfInt)
+
+
+def _can_be_emitted(type_: t.Type) -> bool:
+    if isinstance(type_, t.Stack | t.TypeVar | t.Anything) or t.is_header(type_):
+        return True
+    if isinstance(type_, t.Tuple):
+        return all(map(_can_be_emitted, type_.elements))
+    return isinstance(type_, t.Struct) and all(_can_be_emitted(f.type) for f in type_.fields)
+
+
+def minimum_width(type_: t.Type) -> int:
+    """The least number of bits a value can take up."""
     base = t.underlying(type_)
     if isinstance(base, t.Varbit):
         return 0
     if isinstance(base, t.Struct):
-        widths = [_minimum_width(f.type) for f in base.fields]
+        widths = [minimum_width(f.type) for f in base.fields]
         return min(widths, default=0) if base.kind == "header_union" else sum(widths)
     if isinstance(base, t.Stack):
-        return base.size * _minimum_width(base.element)
+        return base.size * minimum_width(base.element)
     return t.width_of(base) or 0
 
 

@@ -9,6 +9,7 @@ from compiler import syntax as s
 from compiler import types as t
 from compiler.check.base import (
     BlockEntry,
+    Constant,
     Declared,
     FunctionEntry,
     GenericStruct,
@@ -38,6 +39,13 @@ class Declarations(Tables, Statements):
             return
         self.place = Place()
         rule(self, node)
+        if node.name == "main" and not isinstance(node, s.Instance):
+            self.error(
+                "bad-main",
+                node.span,
+                "'main' must instantiate a package",
+                "write V1Switch(...) main;",
+            )
 
     # Types
 
@@ -45,9 +53,7 @@ class Declarations(Tables, Statements):
         type_ = self.resolve(node.type)
         if node.fresh:
             base = t.strip(type_)
-            if not isinstance(base, t.Bits | t.BoolType | t.Varbit | t.SerializableEnum) and (
-                base is not t.ANYTHING
-            ):
+            if not isinstance(base, t.Bits | t.BoolType) and base is not t.ANYTHING:
                 self.error(
                     "bad-type",
                     node.span,
@@ -61,7 +67,12 @@ class Declarations(Tables, Statements):
 
     def _struct_decl(self, node: s.StructDecl) -> None:
         if node.type_params:
-            self.declare(node.name, GenericStruct(node), node.span)
+            generic = GenericStruct(node)
+            self.scopes.append({})
+            own = self.type_variables(node.type_params, node.span)
+            self.scopes.pop()
+            self.instantiate_struct(generic, own, node.span)
+            self.declare(node.name, generic, node.span)
             return
         type_ = t.Struct(node.name, node.kind, self.struct_fields(node), node.annotations, (), node)
         self.program.types.append(type_)
@@ -69,6 +80,8 @@ class Declarations(Tables, Statements):
 
     def _enum_decl(self, node: s.EnumDecl) -> None:
         names: dict[str, Span] = {}
+        if not node.members:
+            self.error("bad-enum", node.span, f"enum {node.name} has no members", "give it one")
         for name, _, span, _ in node.members:
             if name in names:
                 self.error("duplicate", span, f"member '{name}' is declared twice", "rename one")
@@ -86,7 +99,7 @@ class Declarations(Tables, Statements):
             type_ = t.Enum(node.name, tuple(names), node)
         else:
             base = self.resolve(node.underlying)
-            if not isinstance(t.strip(base), t.Bits) and base is not t.ANYTHING:
+            if not isinstance(base, t.Bits) and base is not t.ANYTHING:
                 self.error(
                     "bad-enum",
                     node.span,
@@ -102,8 +115,8 @@ class Declarations(Tables, Statements):
 
     def _enum_values(self, node: s.EnumDecl, base: t.Type) -> dict[str, int]:
         values: dict[str, int] = {}
-        local: dict[str, object] = {}
-        self.scopes.append(local)  # type: ignore[arg-type]
+        # A member's value may be computed from those before it.
+        self.scopes.append({})
         for name, value, span, _ in node.members:
             if value is None:
                 self.error(
@@ -113,6 +126,7 @@ class Declarations(Tables, Statements):
             number = self.expr(value, base)
             if isinstance(number, c.Const):
                 values[name] = int(number.value)
+                self.scopes[-1][name] = Constant(name, number, span)
             elif number.type is not t.ANYTHING:
                 self.error(
                     "not-constant", span, f"the value of '{name}' is not known at compile time"
@@ -132,9 +146,14 @@ class Declarations(Tables, Statements):
                 )
             known.setdefault(name, len(known))
 
-    def type_variables(self, names: tuple[str, ...]) -> tuple[t.TypeVar, ...]:
+    def type_variables(self, names: tuple[str, ...], span: Span) -> tuple[t.TypeVar, ...]:
         """Fresh type variables, declared in the current scope."""
         self._owner = getattr(self, "_owner", 0) + 1
+        for index, name in enumerate(names):
+            if name in names[:index]:
+                self.error(
+                    "duplicate", span, f"type parameter '{name}' is declared twice", "rename one"
+                )
         variables = tuple(t.TypeVar(name, self._owner) for name in names)
         for variable in variables:
             self.scopes[-1][variable.name] = Declared(variable)
@@ -158,6 +177,16 @@ class Declarations(Tables, Statements):
                     node.span,
                     f"a parameter of type {type_} cannot have a direction",
                     "remove 'in': its value is known at compile time",
+                )
+            if isinstance(type_, t.Extern) and type_.type_params:
+                self.error(
+                    "type-arguments",
+                    node.span,
+                    f"'{type_}' needs {len(type_.type_params)} type argument(s)",
+                    "write them out: "
+                    + f"{type_}<"
+                    + ", ".join(v.name for v in type_.type_params)
+                    + ">",
                 )
             optional = any(a.name == "optional" for a in node.annotations)
             if node.direction and isinstance(type_, t.Extern | t.BlockType):
@@ -188,7 +217,7 @@ class Declarations(Tables, Statements):
     def method(self, node: s.Function) -> t.Method:
         """A function's signature."""
         self.scopes.append({})
-        variables = self.type_variables(node.type_params)
+        variables = self.type_variables(node.type_params, node.span)
         returns = self.resolve(node.returns)
         params = self.param_types(node.params)
         self.scopes.pop()
@@ -198,12 +227,40 @@ class Declarations(Tables, Statements):
 
     def _extern(self, node: s.ExternDecl) -> None:
         self.scopes.append({})
-        variables = self.type_variables(node.type_params)
+        variables = self.type_variables(node.type_params, node.span)
         # Methods may mention their own type, so it is entered before them under its own name.
         own = t.Extern(node.name, variables, (), ())
         self.scopes[-1][node.name] = Declared(own)
         constructors = tuple(self.method(m) for m in node.constructors)
         methods = tuple(self.method(m) for m in node.methods)
+        for made in methods:
+            if made.name == node.name and made.decl is not None:
+                self.error(
+                    "bad-extern",
+                    made.decl.span,
+                    f"'{node.name}' bears its extern's name, so it is a constructor, and those "
+                    "return nothing",
+                    "leave out the type in front of it, or rename it",
+                )
+        for index, made in enumerate(methods):
+            names = [p.name for p in made.params]
+            if any(m.name == made.name and _names(m) == names for m in methods[:index]):
+                assert made.decl is not None
+                self.error(
+                    "duplicate",
+                    made.decl.span,
+                    f"method '{made.name}' with these parameters is already declared",
+                    "rename one, or give it another number of parameters",
+                )
+        for index, made in enumerate(constructors):
+            if any(_names(m) == _names(made) for m in constructors[:index]):
+                assert made.decl is not None
+                self.error(
+                    "duplicate",
+                    made.decl.span,
+                    f"a constructor of '{node.name}' with these parameters is already declared",
+                    "remove one, or give it another number of parameters",
+                )
         self.scopes.pop()
         object.__setattr__(own, "constructors", constructors)
         object.__setattr__(own, "methods", methods)
@@ -211,7 +268,7 @@ class Declarations(Tables, Statements):
 
     def _block_type(self, node: s.ParserType) -> None:
         self.scopes.append({})
-        variables = self.type_variables(node.type_params)
+        variables = self.type_variables(node.type_params, node.span)
         params = self.param_types(node.params)
         self.scopes.pop()
         self.declare(
@@ -220,7 +277,7 @@ class Declarations(Tables, Statements):
 
     def _package(self, node: s.PackageType) -> None:
         self.scopes.append({})
-        variables = self.type_variables(node.type_params)
+        variables = self.type_variables(node.type_params, node.span)
         params = self.param_types(node.params)
         self.scopes.pop()
         self.declare(
@@ -238,10 +295,8 @@ class Declarations(Tables, Statements):
             self.error("duplicate", node.span, f"'{node.name}' is already declared", "rename one")
             return
         overloads = entry or Overloads()
-        self.scopes[-1][node.name] = overloads
         if any(
-            len(m.params) == len(signature.params)
-            and [p.name for p in m.params] == [p.name for p in signature.params]
+            _names(m) == _names(signature)
             for m in (*overloads.methods, *(f.signature for f in overloads.functions))
         ):
             self.error(
@@ -252,11 +307,25 @@ class Declarations(Tables, Statements):
             )
         if node.body is None:
             overloads.methods.append(signature)
+            self.scopes[-1][node.name] = overloads
             return
+        self._optional_only_in_externs(node.params)
         function = FunctionEntry(node, signature)
-        overloads.functions.append(function)
+        # It is known to what comes after it, not to itself: there is no recursion.
         made = self.function_version(function, tuple(signature.type_params))
+        overloads.functions.append(function)
+        self.scopes[-1][node.name] = overloads
         self.program.functions.append(made)
+
+    def _optional_only_in_externs(self, nodes: tuple[s.Parameter, ...]) -> None:
+        for node in nodes:
+            if any(a.name == "optional" for a in node.annotations):
+                self.error(
+                    "bad-parameter",
+                    node.span,
+                    f"parameter '{node.name}' cannot be optional",
+                    "only those of externs and packages can; give it a default value",
+                )
 
     def function_version(self, entry: FunctionEntry, args: tuple[t.Type, ...]) -> c.Function:
         """The typed body of a function for these type arguments."""
@@ -356,10 +425,11 @@ class Declarations(Tables, Statements):
 
     def _block_decl(self, node: s.ParserDecl | s.ControlDecl) -> None:
         self.scopes.append({})
-        variables = self.type_variables(node.type_params)
+        variables = self.type_variables(node.type_params, node.span)
         params = self.param_types(node.params)
         constructor = self.param_types(node.constructor_params)
         self.scopes.pop()
+        self._optional_only_in_externs((*node.params, *node.constructor_params))
         kind = "parser" if isinstance(node, s.ParserDecl) else "control"
         type_ = t.BlockType(node.name, kind, variables, params, constructor)
         entry = BlockEntry(node, type_, None)
@@ -544,10 +614,13 @@ class Declarations(Tables, Statements):
         for index, key in enumerate(keys):
             if isinstance(key.type, t.InfInt):
                 keys[index] = self.fit(key, t.BIT32)
-            elif not isinstance(
-                t.underlying(key.type),
-                t.Bits | t.BoolType | t.Enum | t.ErrorType | t.Struct | t.Tuple,
-            ) and (key.type is not t.ANYTHING):
+            elif key.type is not t.ANYTHING and not (
+                t.is_struct(key.type)
+                or isinstance(
+                    t.underlying(key.type),
+                    t.Bits | t.BoolType | t.Enum | t.ErrorType | t.Tuple,
+                )
+            ):
                 self.error(
                     "type-mismatch",
                     key.span,
@@ -686,6 +759,7 @@ class Declarations(Tables, Statements):
                 return None
             binding = dict(zip(type_.type_params, type_args, strict=True))
         args = self.arguments(call, type_.constructor_params, binding, f"'{type_.name}'")
+        self._check_known(args, type_.constructor_params)
         chosen = tuple(binding[v] or t.ANYTHING for v in type_.type_params)
         if chosen and all(choice is not t.ANYTHING for choice in chosen):
             block = self.block_version(entry, chosen)
@@ -723,14 +797,7 @@ class Declarations(Tables, Statements):
             return None
         binding: Binding = dict.fromkeys(type_.type_params)
         args = self.arguments(call, constructor.params, binding, f"'{type_}'")
-        for arg, param in zip(args, constructor.params, strict=False):
-            if arg is not None and not _known(arg):
-                self.error(
-                    "not-constant",
-                    arg.span,
-                    f"constructor argument '{param.name}' is not known at compile time",
-                    "use a number, a 'const' or a constructor parameter",
-                )
+        self._check_known(args, constructor.params)
         if type_.type_params:
             chosen = tuple(binding.get(v) or t.ANYTHING for v in type_.type_params)
             if any(a is t.ANYTHING for a in chosen):
@@ -746,6 +813,17 @@ class Declarations(Tables, Statements):
         return c.Instance(
             name, type_, None, args, constructor.params, call.span, type_expr.span, annotations
         )
+
+    def _check_known(self, args: tuple[c.Expr | None, ...], params: tuple[t.Param, ...]) -> None:
+        """What an instance is made with must be known at compile time."""
+        for arg, param in zip(args, params, strict=False):
+            if arg is not None and not _known(arg):
+                self.error(
+                    "not-constant",
+                    arg.span,
+                    f"constructor argument '{param.name}' is not known at compile time",
+                    "use a number, a 'const' or a constructor parameter",
+                )
 
     def _construct_package(
         self,
@@ -788,7 +866,7 @@ class Declarations(Tables, Statements):
             if want.kind == "package":
                 return value.type.kind == "package"
             return self._block_fits(value.type, want)
-        return t.same(value.type, want) or self._try_coerce(value, want) is not None
+        return value.type == want or self._try_coerce(value, want) is not None
 
     def _package_mismatch(
         self, value: c.Expr, param: t.Param, want: t.Type, params: tuple[t.Param, ...], index: int
@@ -837,6 +915,10 @@ class Declarations(Tables, Statements):
 
     def _constant(self, node: s.Constant) -> None:
         self.constant(node)
+
+
+def _names(method: t.Method) -> list[str]:
+    return [p.name for p in method.params]
 
 
 def _known(value: c.Expr) -> bool:

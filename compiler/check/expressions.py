@@ -274,18 +274,29 @@ class Expressions(Typing):
         if isinstance(type_, t.Stack):
             return self._stack_part(base, node, type_)
         if isinstance(type_, t.TableResult):
-            if node.name in ("hit", "miss"):
-                return c.Field(node.span, t.BOOL, base, node.name)
-            if node.name == "action_run":
-                return c.Field(node.span, t.ANYTHING, base, node.name)
+            return self._table_result(base, node)
+        self.error("unknown-field", node.name_span, f"a value of type {type_} has no fields", "")
+        return self.bad(node)
+
+    def _table_result(self, base: c.Expr, node: s.Member) -> c.Expr:
+        if node.name in ("hit", "miss"):
+            return c.Field(node.span, t.BOOL, base, node.name)
+        if node.name != "action_run":
             self.error(
                 "unknown-field",
                 node.name_span,
                 f"apply() has no result '{node.name}'",
                 "the results are hit, miss and action_run",
             )
-            return self.bad(node)
-        self.error("unknown-field", node.name_span, f"a value of type {type_} has no fields", "")
+        elif not self.place.in_switch:
+            self.error(
+                "misplaced",
+                node.name_span,
+                "'action_run' can be used in 'switch' only",
+                "write switch (t.apply().action_run) { ... }",
+            )
+        else:
+            return c.Field(node.span, t.ANYTHING, base, node.name)
         return self.bad(node)
 
     def _stack_part(self, base: c.Expr, node: s.Member, type_: t.Stack) -> c.Expr:
@@ -346,7 +357,7 @@ class Expressions(Typing):
                 "for one bit, write a slice: [n:n]" if isinstance(type_, t.Bits) else "",
             )
             return self.bad(node)
-        if not isinstance(t.underlying(index.type), t.Bits | t.InfInt):
+        if not isinstance(index.type, t.Bits | t.InfInt | t.SerializableEnum):
             self.error("type-mismatch", node.index.span, f"an index cannot be {index.type}")
             return self.bad(node)
         if isinstance(index, c.Const):
@@ -368,11 +379,14 @@ class Expressions(Typing):
         if base.type is t.ANYTHING or high is None or low is None:
             return self.bad(node)
         type_ = t.underlying(base.type)
-        if not isinstance(type_, t.Bits | t.InfInt):
+        if not isinstance(type_, t.Bits | t.InfInt) or isinstance(base.type, t.NewType):
             self.error(
                 "type-mismatch",
                 node.span,
                 f"a value of type {base.type} has no bits to take a slice of",
+                f"cast it first: (({base.type.base}) ...)[high:low]"
+                if isinstance(base.type, t.NewType)
+                else "",
             )
             return self.bad(node)
         if low < 0 or high < low:
@@ -464,7 +478,10 @@ class Expressions(Typing):
             return self._range(node, expected)
         left = self.expr(node.left)
         right = self.expr(node.right)
-        if left.type is t.ANYTHING or right.type is t.ANYTHING:
+        for side in (left, right):
+            if isinstance(side, c.DefaultValue):
+                self.error("syntax", side.span, "'...' cannot be an operand", "write a value")
+        if t.ANYTHING in (left.type, right.type):
             return c.Any(
                 node.span,
                 t.BOOL if op in ("==", "!=", "&&", "||") or op in _COMPARE else t.ANYTHING,
@@ -484,12 +501,16 @@ class Expressions(Typing):
             return self._shift(node, op, left, right)
         if op == "++":
             return self._concat(node, left, right)
+        negative = any(
+            isinstance(side, c.Const) and side.type is t.INT and int(side.value) < 0
+            for side in (left, right)
+        )
         left, right = self._balance(left, right)
         type_ = left.type
         if not isinstance(type_, t.Bits | t.InfInt):
             self.error("type-mismatch", node.span, f"'{op}' needs numbers, not {type_}", "")
             return self.bad(node)
-        if not t.same(type_, right.type):
+        if type_ != right.type:
             self._operand_mismatch(node, op, left, right)
             return c.Any(node.span, t.BOOL if op in _COMPARE else type_)
         if op in ("|+|", "|-|") and isinstance(type_, t.InfInt):
@@ -500,15 +521,19 @@ class Expressions(Typing):
                 "write one as 8w...",
             )
             return self.bad(node)
-        if op in ("/", "%") and isinstance(type_, t.Bits) and type_.signed:
-            self.error(
-                "type-mismatch",
-                node.span,
-                f"'{op}' is not defined for signed numbers",
-                f"cast both to bit<{type_.width}>",
-            )
-            return self.bad(node)
+        if op in ("/", "%") and (negative or (isinstance(type_, t.Bits) and type_.signed)):
+            return self._no_division(node, op, type_)
         return self.fold(node, op, left, right, t.BOOL if op in _COMPARE else type_)
+
+    def _no_division(self, node: s.Expr, op: str, type_: t.Type) -> c.Expr:
+        if isinstance(type_, t.Bits) and type_.signed:
+            cure = f"cast both to bit<{type_.width}>"
+            self.error(
+                "type-mismatch", node.span, f"'{op}' is not defined for signed numbers", cure
+            )
+        else:
+            self.error("bad-constant", node.span, f"'{op}' is not defined for negative numbers")
+        return self.bad(node)
 
     def _operand_mismatch(self, node: s.Expr, op: str, left: c.Expr, right: c.Expr) -> None:
         code = "type-mismatch"
@@ -535,17 +560,21 @@ class Expressions(Typing):
         return left, right
 
     def _equality(self, node: s.Expr, op: str, left: c.Expr, right: c.Expr) -> c.Expr:
-        if not t.same(left.type, right.type):
+        if left.type != right.type:
             if isinstance(left, c.Aggregate | c.Invalid) and not isinstance(right, c.Aggregate):
                 left = self.coerce(left, right.type)
             elif isinstance(right, c.Aggregate | c.Invalid):
                 right = self.coerce(right, left.type)
             else:
                 left, right = self._balance(left, right)
-        if not t.same(left.type, right.type):
+        if left.type != right.type:
             self._operand_mismatch(node, op, left, right)
             return c.Any(node.span, t.BOOL)
-        if isinstance(t.strip(left.type), t.Extern | t.BlockType | t.TableResult):
+        if (
+            isinstance(t.strip(left.type), t.StructLiteral)
+            or isinstance(left.type, t.TypeVar | t.Void)
+            or isinstance(t.strip(left.type), t.Extern | t.BlockType | t.TableResult)
+        ):
             self.error(
                 "type-mismatch", node.span, f"values of type {left.type} cannot be compared", ""
             )
@@ -563,7 +592,11 @@ class Expressions(Typing):
         if not isinstance(right.type, t.Bits | t.InfInt):
             self.error("type-mismatch", right.span, f"a shift amount cannot be {right.type}")
             return self.bad(node)
-        if isinstance(right.type, t.Bits) and right.type.signed:
+        if isinstance(right, c.Const):
+            if int(right.value) < 0:
+                self.error("bad-constant", right.span, "a shift amount cannot be negative")
+                return self.bad(node)
+        elif isinstance(right.type, t.Bits) and right.type.signed:
             self.error(
                 "type-mismatch",
                 right.span,
@@ -654,7 +687,7 @@ class Expressions(Typing):
             yes = self.coerce(yes, expected)
         if expected is not None and isinstance(no, c.Aggregate | c.Invalid | c.DefaultValue):
             no = self.coerce(no, expected)
-        if not t.same(yes.type, no.type):
+        if yes.type != no.type:
             if isinstance(yes, c.Aggregate | c.Invalid):
                 yes = self.coerce(yes, no.type)
             elif isinstance(no, c.Aggregate | c.Invalid):
@@ -663,7 +696,7 @@ class Expressions(Typing):
                 yes, no = self._balance(yes, no)
         if yes.type is t.ANYTHING or no.type is t.ANYTHING:
             return self.bad(node)
-        if not t.same(yes.type, no.type):
+        if yes.type != no.type:
             self.error(
                 "type-mismatch",
                 node.span,
@@ -692,7 +725,7 @@ class Expressions(Typing):
     def cast(self, node: s.Expr, operand: c.Expr, type_: t.Type) -> c.Expr:
         """An explicit cast."""
         have = operand.type
-        if t.same(have, type_):
+        if have == type_:
             return operand
         if isinstance(operand, c.Aggregate | c.Invalid | c.DefaultValue):
             return self.coerce(operand, type_)
@@ -705,6 +738,10 @@ class Expressions(Typing):
                 cure = "compare it with 0: ... != 0"
             elif isinstance(one, t.BoolType) and isinstance(other, t.Bits):
                 cure = "cast to bit<1> first"
+            elif isinstance(one, t.SerializableEnum):
+                cure = f"cast to what represents it first: ({type_}) ({one.underlying}) ..."
+            elif isinstance(other, t.SerializableEnum):
+                cure = f"cast to what represents it first: ({type_}) ({other.underlying}) ..."
             self.error("bad-cast", node.span, f"{have} cannot be cast to {type_}", cure)
             return c.Cast(node.span, type_, operand)
         if isinstance(operand, c.Const) and not isinstance(operand.value, str):
@@ -714,6 +751,13 @@ class Expressions(Typing):
     def _cast_const(self, node: s.Expr, operand: c.Const, type_: t.Type) -> c.Expr:
         base = t.underlying(type_)
         if isinstance(base, t.BoolType):
+            if operand.value not in (0, 1):
+                self.error(
+                    "bad-cast",
+                    node.span,
+                    f"{operand.value} cannot be cast to bool",
+                    "0 and 1 can; or compare it: ... != 0",
+                )
             return c.Const(node.span, type_, bool(operand.value))
         if isinstance(base, t.Bits) and isinstance(operand.type, t.InfInt):
             fitted = self.fit(operand, base)
@@ -722,40 +766,32 @@ class Expressions(Typing):
         return c.Const(node.span, type_, folding.wrap(int(operand.value), base))
 
     def _castable(self, have: t.Type, want: t.Type) -> bool:
-        one, other = t.underlying(have), t.underlying(want)
-        if isinstance(have, t.NewType) or isinstance(want, t.NewType):
-            return t.same(t.strip(have), t.strip(want)) or self._castable_base(
-                t.strip(have), t.strip(want)
-            )
-        if isinstance(want, t.SerializableEnum) or isinstance(have, t.SerializableEnum):
-            return isinstance(one, t.Bits | t.InfInt) and isinstance(other, t.Bits | t.InfInt)
-        return self._castable_base(one, other)
-
-    def _castable_base(self, one: t.Type, other: t.Type) -> bool:
-        if isinstance(one, t.SerializableEnum):
-            one = one.underlying
-        if isinstance(other, t.SerializableEnum):
-            other = other.underlying
-        if t.same(one, other):
+        """The specification's list of legal casts, to and from each kind of type."""
+        if have == want:
             return True
-        if isinstance(one, t.InfInt):
-            return isinstance(other, t.Bits | t.BoolType)
-        if isinstance(one, t.Bits) and isinstance(other, t.Bits):
-            return one.signed == other.signed or one.width == other.width
-        if isinstance(one, t.Bits) and isinstance(other, t.BoolType):
-            return one.width == 1 and not one.signed
-        if isinstance(one, t.BoolType) and isinstance(other, t.Bits):
-            return other.width == 1 and not other.signed
-        if isinstance(one, t.Bits) and isinstance(other, t.InfInt):
-            return True
-        if isinstance(one, t.Struct) and isinstance(other, t.Tuple | t.Struct):
+        if isinstance(want, t.NewType):
+            return have == want.base or (have is t.INT and isinstance(want.base, t.Bits))
+        if isinstance(have, t.NewType):
+            return have.base == want
+        if isinstance(have, t.SerializableEnum):
+            inside = want.underlying if isinstance(want, t.SerializableEnum) else want
+            return have.underlying == inside
+        if isinstance(want, t.SerializableEnum):
+            return have in (want.underlying, t.INT)
+        if isinstance(have, t.InfInt):
+            return isinstance(want, t.Bits | t.BoolType)
+        if isinstance(have, t.BoolType):
+            return want == t.BIT1
+        if not isinstance(have, t.Bits):
             return False
-        return False
+        if isinstance(want, t.Bits):
+            return have.signed == want.signed or have.width == want.width
+        return isinstance(want, t.InfInt) or (isinstance(want, t.BoolType) and have == t.BIT1)
 
-    def _call(self, node: s.Call, expected: t.Type | None) -> c.Expr:
-        return self.call(node, expected)
+    def _call(self, node: s.Call, _: t.Type | None) -> c.Expr:
+        return self.call(node)
 
-    def call(self, node: s.Call, expected: t.Type | None) -> c.Expr:
+    def call(self, node: s.Call) -> c.Expr:
         """Type a call (implemented with the calls)."""
         raise NotImplementedError
 

@@ -65,7 +65,8 @@ class Statements(Calls):
     def _assign(self, node: s.Assign) -> c.Statement:
         target = self.lvalue(node.target)
         if node.op == "=":
-            value = self.expr(node.value, target.type if target.type is not t.ANYTHING else None)
+            known = target.type is not t.ANYTHING
+            value = self.assigned(node.value, target.type) if known else self.expr(node.value)
         else:
             op = node.op[:-1]
             self._use(target)
@@ -138,13 +139,13 @@ class Statements(Calls):
                 "a parser branches by 'transition select', not 'switch'",
                 "write transition select(...) { ... }",
             )
+        self.place.in_switch = True
         value = self.expr(node.value)
+        self.place.in_switch = False
         if isinstance(value, c.Field) and value.name == "action_run":
             assert isinstance(value.base, c.Call)
             assert isinstance(value.base.callee, c.TableApply)
             return self._switch_table(node, value, value.base.callee.table)
-        if isinstance(value.type, t.InfInt):
-            value = self.fit(value, t.BIT32)
         base = t.strip(value.type)
         if base is not t.ANYTHING and not isinstance(
             base, t.Bits | t.BoolType | t.Enum | t.SerializableEnum | t.ErrorType
@@ -251,7 +252,7 @@ class Statements(Calls):
             )
             self.expr(node.value)
             return c.Return(node.span, None)
-        return c.Return(node.span, self.expr(node.value, wanted))
+        return c.Return(node.span, self.assigned(node.value, wanted))
 
     def _exit(self, node: s.Exit) -> c.Statement:
         if self.place.kind != "control":
@@ -306,17 +307,19 @@ class Statements(Calls):
                 f"a loop cannot run over {type_}",
                 "it runs over a range a..b, a stack or a list",
             )
-        if node.type is not None:
-            variable = c.Variable(node.name, self.resolve(node.type), "var", node.name_span)
-            self.declare(node.name, variable, node.name_span)
-            self.variables.append(variable)
-        else:
-            found = self.lvalue(s.Name(node.name_span, node.name))
-            variable = (
-                found.symbol
-                if isinstance(found, c.Ref)
-                else c.Variable(node.name, t.ANYTHING, "var", node.name_span)
+        type_ = t.ANYTHING if node.type is None else self.resolve(node.type)
+        if node.type is None:
+            self.error(
+                "missing-type",
+                node.name_span,
+                f"the loop's variable '{node.name}' has no type",
+                f"declare it: for (bit<32> {node.name} in ...)"
+                if element in (t.INT, t.ANYTHING)
+                else f"declare it: for ({element} {node.name} in ...)",
             )
+        variable = c.Variable(node.name, type_, "var", node.name_span)
+        self.declare(node.name, variable, node.name_span)
+        self.variables.append(variable)
         variable.written = variable.used = True
         if isinstance(element, t.InfInt) and isinstance(collection, c.Range):
             low = self.coerce(collection.low, variable.type)
@@ -329,7 +332,7 @@ class Statements(Calls):
                 t.ListType(variable.type),
                 tuple((n, self.coerce(p, variable.type)) for n, p in collection.parts),
             )
-        elif not t.same(element, variable.type) and t.ANYTHING not in (element, variable.type):
+        elif element != variable.type and t.ANYTHING not in (element, variable.type):
             self.error(
                 "type-mismatch",
                 node.name_span,
@@ -338,7 +341,7 @@ class Statements(Calls):
             )
         body = self._loop_body(node.body)
         self.scopes.pop()
-        return c.ForIn(node.span, variable, node.type is not None, collection, body)
+        return c.ForIn(node.span, variable, collection, body)
 
     # Declarations among statements
 
@@ -347,7 +350,8 @@ class Statements(Calls):
         type_ = self.resolve(node.type)
         init = None
         if node.init is not None:
-            init = self.expr(node.init, type_ if type_ is not t.ANYTHING else None)
+            known = type_ is not t.ANYTHING
+            init = self.assigned(node.init, type_) if known else self.expr(node.init)
         if isinstance(
             t.strip(type_),
             t.InfInt | t.Void | t.StringType | t.MatchKindType | t.ListType | t.SetType,
@@ -373,7 +377,7 @@ class Statements(Calls):
     def constant(self, node: s.Constant) -> None:
         """A constant: its value is put wherever it is named."""
         type_ = self.resolve(node.type)
-        value = self.expr(node.value, type_)
+        value = self._constant_value(node.value, type_)
         reported = value.type is t.ANYTHING or (
             isinstance(value, c.Cast) and self.diagnostics.error_count
         )
@@ -385,6 +389,15 @@ class Statements(Calls):
                 "drop 'const' to make it a variable",
             )
         self.declare(node.name, Constant(node.name, value, node.span), node.span)
+
+    def _constant_value(self, node: s.Expr, type_: t.Type) -> c.Expr:
+        """A constant's value; one of type `int` forgets the width its number was written with."""
+        if isinstance(type_, t.InfInt):
+            value = self.expr(node)
+            if isinstance(value, c.Const) and isinstance(value.type, t.Bits):
+                return c.Const(value.span, type_, value.value, value.written)
+            return self.coerce(value, type_)
+        return self.assigned(node, type_)
 
     def instance(self, node: s.Instance) -> c.Instance | None:
         """An instantiation."""
@@ -405,13 +418,12 @@ class Statements(Calls):
         self.constant(node)
 
     def _local_instance(self, node: s.Instance) -> None:
-        if self.place.in_action or self.place.kind == "function":
-            self.error(
-                "misplaced",
-                node.span,
-                "nothing can be instantiated here",
-                "instantiate it in the control or parser, outside actions and functions",
-            )
+        self.error(
+            "misplaced",
+            node.span,
+            "nothing can be instantiated here",
+            "instantiate it among the declarations of the control or parser",
+        )
         self.instance(node)
 
     def _variable(self, node: s.Variable) -> c.Statement:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from compiler import core as c
 from compiler import folding
 from compiler import syntax as s
@@ -158,7 +160,9 @@ class Tables(Calls):
             )
             return c.ActionRef(node.span, action, (), node.annotations)
         call = s.Call(node.span, target, (), given)
+        self.place.in_list = True
         args = self.arguments(call, tuple(map(param_of, directed)), {}, f"action '{action.name}'")
+        self.place.in_list = False
         return c.ActionRef(node.span, action, args, node.annotations)
 
     # Default action and entries
@@ -181,6 +185,7 @@ class Tables(Calls):
         params = tuple(v for v in action.params if not v.direction)
         bound = len(action.params) - len(params)
         if len(given) == len(action.params) and bound and given:
+            self._same_bound(given[:bound], ref)
             given = given[bound:]
         if len(given) != len(params) and not any(a.name for a in given):
             listing = ", ".join(f"{v.type} {v.name}" for v in params)
@@ -208,12 +213,36 @@ class Tables(Calls):
             values.append(value)
         return c.ActionCall(node.span, ref, tuple(values))
 
+    def _same_bound(self, given: tuple[s.Argument, ...], ref: c.ActionRef) -> None:
+        """Arguments said again are those the table's list of actions binds."""
+        text = self.diagnostics.text
+        if text is None or any(a.name is not None for a in given):
+            return
+        for each, bound in zip(given, ref.args, strict=False):
+            if each.value is None or bound is None:
+                continue
+            again = self.expr(each.value, bound.type)
+            if again.type is not t.ANYTHING and not _alike(again, bound):
+                self.error(
+                    "action-arguments",
+                    each.span,
+                    f"action '{ref.action.name}' is listed with '{text.fragment(bound.span)}' "
+                    f"here, not '{text.fragment(each.value.span)}'",
+                    "give the argument that the table's actions give",
+                )
+
     def _implied_default(self, node: s.TableDecl, made: c.Table) -> None:
         """A table without default action runs NoAction on a miss."""
         if any(p.name == "default_action" for p in node.properties):
             return
         no_action = self.lookup("NoAction", absolute=True)
-        if not isinstance(no_action, c.Action):
+        if not isinstance(no_action, c.Action) or no_action.params:
+            self.error(
+                "missing-default",
+                node.span,
+                f"table '{node.name}' has no default action, and there is no action NoAction()",
+                "#include <core.p4>, or give it a default action",
+            )
             return
         no_action.used = True
         ref = next((r for r in made.actions if r.action is no_action), None)
@@ -378,14 +407,21 @@ class Tables(Calls):
             return c.Range(node.span, t.SetType(type_), left, right)
         if isinstance(value, c.ValueSetRef):
             return value
-        return self._constant_key(self.coerce(value, type_))
+        return self._constant_key(self._key_value(value, type_))
+
+    def _key_value(self, value: c.Expr, type_: t.Type) -> c.Expr:
+        """A value to compare a key with: for an enum with a representation, that will do."""
+        if isinstance(type_, t.SerializableEnum) and value.type != type_:
+            inside = self.coerce(value, type_.underlying)
+            return replace(inside, type=type_) if isinstance(inside, c.Const) else inside
+        return self.coerce(value, type_)
 
     def _key_part(self, value: c.Expr, type_: t.Type, base: t.Type) -> c.Expr:
         if isinstance(value.type, t.InfInt) and isinstance(base, t.Bits):
             return self.fit(value, base)
-        if t.same(value.type, base):
+        if value.type == base:
             return self._constant_key(value)
-        return self._constant_key(self.coerce(value, type_))
+        return self._constant_key(self._key_value(value, type_))
 
     def _constant_key(self, value: c.Expr) -> c.Expr:
         if not _constant(value) and value.type is not t.ANYTHING:
@@ -396,6 +432,28 @@ class Tables(Calls):
                 "use a number, a mask, a range, or a value set",
             )
         return value
+
+
+def _alike(one: c.Expr, other: c.Expr) -> bool:
+    """Whether two expressions are the same, wherever they stand."""
+    if type(one) is not type(other) or one.type != other.type:
+        return False
+    for name in one.__dataclass_fields__:
+        if name in ("span", "written"):
+            continue
+        mine, its = getattr(one, name), getattr(other, name)
+        if isinstance(mine, c.Expr) and isinstance(its, c.Expr):
+            if not _alike(mine, its):
+                return False
+        elif name == "parts":
+            names = [[n for n, _ in each] for each in (mine, its)]
+            if names[0] != names[1] or not all(
+                _alike(a, b) for (_, a), (_, b) in zip(mine, its, strict=True)
+            ):
+                return False
+        elif mine != its:
+            return False
+    return True
 
 
 def _constant(value: c.Expr) -> bool:

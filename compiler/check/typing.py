@@ -13,6 +13,7 @@ from compiler.diagnostics import Span
 
 MAX_WIDTH = 1 << 14
 MAX_STACK = 4096
+_NO_ELEMENT = (t.Void, t.StringType, t.MatchKindType, t.Extern, t.BlockType, t.SetType)
 
 Binding = dict[t.TypeVar, t.Type | None]
 
@@ -41,10 +42,24 @@ class Typing(Base):
         if isinstance(node, s.StackType):
             return self._stack(node)
         if isinstance(node, s.TupleType):
-            return t.Tuple(tuple(self.resolve(e) for e in node.elements))
+            return t.Tuple(tuple(self._element(e) for e in node.elements))
         if isinstance(node, s.ListType):
             return t.ListType(self.resolve(node.element))
         raise AssertionError(node)
+
+    def _element(self, node: s.TypeExpr) -> t.Type:
+        """The type of a tuple's element."""
+        type_ = self.resolve(node)
+        dont_care = isinstance(node, s.BaseType) and node.name == "_"
+        if dont_care or isinstance(type_, _NO_ELEMENT):
+            self.error(
+                "bad-type",
+                node.span,
+                f"a tuple cannot have an element of type {type_}",
+                "tuples hold what structs can",
+            )
+            return t.ANYTHING
+        return type_
 
     def _sized(self, node: s.SizedType) -> t.Type:
         if node.width is None:
@@ -151,7 +166,7 @@ class Typing(Base):
             )
             self.scopes = kept
             generic.made[key] = made
-            if not t.has_variables(made):
+            if decl.type_params and not t.has_variables(made):
                 self.program.types.append(made)
         return made
 
@@ -234,6 +249,8 @@ class Typing(Base):
     def constant_int(self, node: s.Expr, what: str) -> int | None:
         """The value of an expression that must be an integer known at compile time."""
         value = self.expr(node)
+        if isinstance(value.type, t.BoolType):
+            value = c.Any(value.span, t.VOID)
         if isinstance(value, c.Cast) and isinstance(value.operand, c.Const):
             value = value.operand
         if isinstance(value, c.Const) and isinstance(value.value, int):
@@ -289,7 +306,7 @@ class Typing(Base):
     def coerce(self, value: c.Expr, want: t.Type, what: str = "") -> c.Expr:
         """Convert implicitly, or report that it cannot be."""
         have = value.type
-        if have is want or want is t.ANYTHING or have is t.ANYTHING or t.same(have, want):
+        if have is want or want is t.ANYTHING or have is t.ANYTHING or have == want:
             return value
         done = self._try_coerce(value, want)
         if done is not None:
@@ -297,13 +314,21 @@ class Typing(Base):
         self.mismatch(value, want, what)
         return c.Cast(value.span, want, value)
 
+    def assigned(self, node: s.Expr, want: t.Type) -> c.Expr:
+        """A value on its way into a variable, a constant or a result: there, and there alone, a
+        number without width becomes a `type` by itself."""
+        if isinstance(want, t.NewType) and isinstance(want.base, t.Bits):
+            value = self.expr(node)
+            if isinstance(value.type, t.InfInt):
+                return replace(self.fit(value, want.base), type=want)
+            return self.coerce(value, want)
+        return self.expr(node, want)
+
     def _try_coerce(self, value: c.Expr, want: t.Type) -> c.Expr | None:  # noqa: PLR0912 - one branch per kind
         have = value.type
         if isinstance(have, t.InfInt) and isinstance(want, t.Bits):
             return self.fit(value, want)
-        if isinstance(have, t.SerializableEnum) and (
-            t.same(have.underlying, want) or isinstance(want, t.InfInt)
-        ):
+        if isinstance(have, t.SerializableEnum) and have.underlying == want:
             if isinstance(value, c.Const):
                 return c.Const(value.span, want, value.value)
             return c.Cast(value.span, want, value)
@@ -317,7 +342,7 @@ class Typing(Base):
             return None
         if isinstance(want, t.SetType):
             inner = self._try_coerce(value, want.element)
-            return inner if inner is not None else (value if t.same(have, want.element) else None)
+            return inner if inner is not None else (value if have == want.element else None)
         if isinstance(have, t.SetType) and isinstance(value, c.Mask | c.Range):
             return None
         if isinstance(value, c.Ternary):
@@ -337,7 +362,7 @@ class Typing(Base):
         return None
 
     def _try(self, value: c.Expr, want: t.Type) -> c.Expr | None:
-        return value if t.same(value.type, want) else self._try_coerce(value, want)
+        return value if value.type == want else self._try_coerce(value, want)
 
     def _block_fits(self, have: t.BlockType, want: t.BlockType) -> bool:
         if have.kind != want.kind or len(have.params) != len(want.params):
@@ -345,7 +370,7 @@ class Typing(Base):
         return all(
             own.direction == its.direction
             and (
-                t.same(own.type, its.type)
+                own.type == its.type
                 or t.has_variables(its.type)
                 or its.type is t.ANYTHING
                 or own.type is t.ANYTHING
@@ -476,7 +501,10 @@ class Typing(Base):
         cure = ""
         base, target = t.strip(have), t.strip(want)
         code = "type-mismatch"
-        if isinstance(base, t.Bits) and isinstance(target, t.Bits):
+        if isinstance(have, t.NewType) or isinstance(want, t.NewType):
+            made = want if isinstance(want, t.NewType) else have
+            cure = f"'{made}' is a type of its own: cast with ({want}) ..."
+        elif isinstance(base, t.Bits) and isinstance(target, t.Bits):
             code = "width-mismatch"
             if base.signed == target.signed:
                 cure = f"cast it: ({want}) ..." + (
@@ -496,11 +524,7 @@ class Typing(Base):
                 if target.width == 1
                 else f"choose: (... ? {target.width}w1 : {target.width}w0)"
             )
-        elif isinstance(want, t.NewType) and t.same(t.strip(have), target):
-            cure = f"'{want}' is a type of its own: cast with ({want}) ..."
-        elif isinstance(have, t.NewType):
-            cure = f"'{have}' is a type of its own: cast with ({want}) ..."
-        elif isinstance(have, t.InfInt) and isinstance(want, t.SerializableEnum | t.NewType):
+        elif isinstance(have, t.InfInt) and isinstance(want, t.SerializableEnum):
             cure = f"cast it: ({want}) ..."
         self.error(code, value.span, f"expected {want}{where}, found {have}", cure)
 
@@ -525,6 +549,8 @@ def _field_problem(kind: str, type_: t.Type) -> str:
         return ""
     if kind == "header_union":
         return "" if t.is_header(base) else "a header_union holds headers only"
+    if kind == "header" and isinstance(base, t.Tuple):
+        return "headers hold bit<>, int<>, varbit<>, bool and serializable enums"
     if isinstance(
         base,
         t.InfInt

@@ -262,11 +262,7 @@ class Statements(Externs):
     def _for_in(self, node: c.ForIn) -> None:
         if self.mode in ("checksum", "deparser"):
             raise self.fail(node.span, f"a loop cannot run in a {self.mode} control")
-        variable = (
-            self.declare(node.variable)
-            if node.declares or node.variable not in self.env
-            else self.env[node.variable]
-        )
+        variable = self.declare(node.variable)
         if isinstance(node.collection, c.Range):
             self._for_range(node, node.collection, variable)
             return

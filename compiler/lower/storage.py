@@ -133,9 +133,7 @@ class Storage:
             name += "_" + "_".join(str(a).replace("<", "").replace(">", "") for a in type_.args)
         chosen = name
         count = 0
-        while self._types.get(chosen, type_) is not type_ and not t.same(
-            self._types[chosen], type_
-        ):
+        while self._types.get(chosen, type_) != type_:
             chosen = f"{name}_{count}"
             count += 1
         self._types[chosen] = type_

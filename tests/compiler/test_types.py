@@ -79,7 +79,7 @@ def test_wrap_agrees_with_arithmetic(width: int) -> None:
         "bool b = { 8w1, 8w2 } == { 8w1, 8w2 };",
         "hdr.data.d = hdr.data.d << hdr.data.a;",
         "bit<8> n = (hdr.data.d == 1) ? 8w1 : 2;",
-        'log_msg("x", { hdr.data.a, 5 });',
+        'log_msg("x", { hdr.data.a, 8w5 });',
         "random(hdr.data.d, 0, 10);",
         "hash(hdr.data.c, HashAlgorithm.crc16, 16w0, { hdr.data.a }, 16w4);",
     ],

@@ -22,4 +22,11 @@ control MyIngress(inout headers hdr, inout metadata meta, inout standard_metadat
     apply {}
 }
 
+#define OWN_DEPARSER
+control Deparse(packet_out pkt, in headers hdr) {
+    apply {
+        pkt.emit(hdr.h);
+    }
+}
+
 #include "../../../p4/include/main.p4"
