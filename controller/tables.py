@@ -439,6 +439,14 @@ def _telemetry(site: Site) -> Iterator[Entity]:
         yield default("int_hops", "NoAction")
     else:
         yield default("int_hops", "be_hop", node_id=node_id(site.switch), link_mtu=telemetry.mtu)
+    if telemetry.by_hosts:
+        for port in site.ports:
+            yield entry(
+                "int_rates",
+                {"standard_metadata.egress_port": port},
+                "push_rate",
+                mbps=max(1, round(site.link_now(port).rate_bps / 1e6)),
+            )
     if telemetry.share:
         for port in site.host_ports:
             yield entry(

@@ -181,7 +181,6 @@ def endpoint_config(
     scenario: Scenario, host: str, link_bps: int, round_trip_ns: int, *, carries_payload: bool
 ) -> EndpointConfig:
     """What a host's adapter is set to."""
-    link = scenario.link
     transport = scenario.transport
     storms = [(f.at_ns, f.at_ns + f.for_ns) for f in scenario.faults if f.host == host and f.for_ns]
     return EndpointConfig(
@@ -196,7 +195,6 @@ def endpoint_config(
         retry_limit=transport.retry_limit,
         **_dcqcn(transport.dcqcn),
         hpcc_base_rtt=round_trip_ns,
-        hpcc_fabric_bps=_or(link.fabric_rate_gbps, link_bps, GBPS),
         storm_from=min((begin for begin, _ in storms), default=None),
         storm_until=max((end for _, end in storms), default=None),
     )

@@ -98,6 +98,7 @@ header int_ports2_t  { bit<32> ingress; bit<32> egress; }
 header int_load_t    { bit<32> utilisation; }    // of the link, in 1/65536
 header int_buffer_t  { bit<8>  buffer; bit<24> occupancy; }
 header int_none_t    { bit<32> ones; }           // what this switch cannot tell
+header int_rate_t    { bit<32> mbps; }           // of the link; our domain's first instruction
 
 // What the hops before added; unchanged here.
 header int_stack_t {
@@ -177,6 +178,7 @@ struct headers_t {
     int_load_t    int_load;
     int_buffer_t  int_buffer;
     int_none_t[7] int_none;
+    int_rate_t    int_rate;
     int_stack_t   int_stack;
     // Not part of any packet: what a sink takes off one goes along with the clone that becomes the
     // report, because clones keep all headers, and the deparser writes none of these.

@@ -133,6 +133,20 @@ control telemetry_push(inout headers_t hdr, in metadata_t meta, in bit<32> node,
             words = words + 1;                              \
         }
 
+    // INT-MD has no word for a link's rate, by which HPCC weighs a queue; our domain has.
+    action push_rate(bit<32> mbps) {
+        hdr.int_rate.setValid();
+        hdr.int_rate.mbps = mbps;
+        words = words + 1;
+    }
+
+    table int_rates {
+        key = { standard_metadata.egress_port : exact; }
+        actions = { push_rate; }
+        default_action = push_rate(0xFFFFFFFF);
+        size = PORTS;
+    }
+
     // The words that the instructions make, whoever said how many there are.
     action take_back() {
         hdr.int_node.setInvalid();
@@ -151,6 +165,7 @@ control telemetry_push(inout headers_t hdr, in metadata_t meta, in bit<32> node,
         hdr.int_none[4].setInvalid();
         hdr.int_none[5].setInvalid();
         hdr.int_none[6].setInvalid();
+        hdr.int_rate.setInvalid();
     }
 
     apply {
@@ -170,6 +185,10 @@ control telemetry_push(inout headers_t hdr, in metadata_t meta, in bit<32> node,
             if (asked[8:8] == 1) { push_load(); }
             if (asked[7:7] == 1) { push_buffer(); }
             if (asked[6:0] != 0) { EACH_NONE(PUSH_NONE) }
+            if (hdr.int_head.domain == INT_DOMAIN &&
+                    hdr.int_head.domain_instructions[15:15] == 1) {
+                int_rates.apply();
+            }
             if (words == (bit<8>)hdr.int_head.hop_words && words <= 255 - hdr.int_head.length) {
                 bit<16> added = (bit<16>)words << 2;
                 hdr.int_head.length = hdr.int_head.length + words;

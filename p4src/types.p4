@@ -22,6 +22,7 @@ const bit<16> ETHERTYPE_CONGA       = 0x88B5;    // for local experiments
 const bit<16> OPCODE_PFC            = 0x0101;
 const mac_t   MAC_CONTROL_ADDR      = 0x0180C2000001;
 const bit<8>  PROTOCOL_UDP          = 17;
+const bit<16> INT_DOMAIN            = 0xC105;    // whose domain-specific instructions are ours
 const bit<16> UDP_PORT_INT          = 20052;     // telemetry follows; the shim has the port meant
 
 const bit<2>  ECN_NOT_CAPABLE = 0;

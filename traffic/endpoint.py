@@ -26,6 +26,7 @@ from typing import Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from traffic.frames import (
+    INT_LINK_RATE,
     INT_QUEUE,
     INT_UTILISATION,
     FlowAddress,
@@ -174,7 +175,6 @@ class EndpointConfig(_Record):
     hpcc_max_stage: _Natural | None = None
     hpcc_additive: _Natural | None = None
     hpcc_utilisation_full: _Positive | None = None
-    hpcc_fabric_bps: _Positive | None = None
 
     def words(self) -> str:
         """The settings in the words of an `endpoint` line."""
@@ -205,7 +205,14 @@ class QueuePair(_Record):
         """This queue pair in the words of `script.h`."""
         dscp = {} if self.dscp is None else {"dscp": self.dscp}
         telemetry = INT_QUEUE | INT_UTILISATION if self.cc is CongestionControl.HPCC else 0
-        data = data_template(self.flow, telemetry=telemetry, ecn_capable=self.ecn_capable, **dscp)
+        own = INT_LINK_RATE if telemetry else 0
+        data = data_template(
+            self.flow,
+            telemetry=telemetry,
+            own_telemetry=own,
+            ecn_capable=self.ecn_capable,
+            **dscp,
+        )
         return (
             f"qp number={self.number} remote={self.flow.queue_pair} priority={self.priority} "
             f"cc={self.cc} rate={self.rate_bps} psn={self.psn} remote-psn={self.remote_psn} "

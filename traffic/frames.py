@@ -22,11 +22,12 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
-from traffic.layers import BTH, INT_PORT, RETH, ROCE_PORT, IntHeader, IntShim
+from traffic.layers import BTH, INT_DOMAIN, INT_PORT, RETH, ROCE_PORT, IntHeader, IntShim
 
 DSCP_ROCE = 26
 DSCP_CONTROL = 48  # CNPs, ACKs and NAKs
 INT_QUEUE, INT_UTILISATION = 0x8000 >> 3, 0x8000 >> 7  # instruction bits that HPCC reads
+INT_LINK_RATE = 0x8000  # the same of our own domain, INT_DOMAIN
 ECN_CAPABLE = 0b10
 _PSN_MASK = 0xFFFFFF
 
@@ -119,15 +120,16 @@ def data_template(
     *,
     dscp: int = DSCP_ROCE,
     telemetry: int = 0,
-    domain: int = 0,
+    own_telemetry: int = 0,
     ecn_capable: bool = True,
 ) -> bytes:
     """The headers of a flow's data packets, Ethernet to BTH, for an endpoint to stamp.
 
-    `telemetry`, a bitmap of INT instructions, puts an INT shim and header on board.
+    `telemetry`, a bitmap of INT instructions, puts an INT shim and header on board;
+    `own_telemetry` is of those that only our domain knows.
     """
     tos = dscp << 2 | (ECN_CAPABLE if ecn_capable else 0)
-    return _addressed(_headers(tos, telemetry, domain), flow)
+    return _addressed(_headers(tos, telemetry, own_telemetry), flow)
 
 
 def control_template(flow: FlowAddress, *, dscp: int = DSCP_CONTROL) -> bytes:
@@ -140,14 +142,19 @@ _INT_WORDS = (1, 1, 1, 1, 2, 2, 2, 1, 1, 0, 0, 0, 0, 0, 0, 1)  # per instruction
 
 
 @cache
-def _headers(tos: int, telemetry: int, domain: int) -> bytes:
+def _headers(tos: int, telemetry: int, own_telemetry: int) -> bytes:
     """A template whose addresses are still to be filled in: scapy is slow, and flows are many."""
     words = sum(words for bit, words in enumerate(_INT_WORDS) if telemetry & 0x8000 >> bit)
+    words += own_telemetry.bit_count()
     transport: Packet = UDP(dport=INT_PORT if telemetry else ROCE_PORT, chksum=0)
     if telemetry:
         transport /= IntShim()
         transport /= IntHeader(
-            hop_words=words, remaining_hops=_INT_HOPS, instructions=telemetry, domain=domain
+            hop_words=words,
+            remaining_hops=_INT_HOPS,
+            instructions=telemetry,
+            domain=INT_DOMAIN if own_telemetry else 0,
+            domain_instructions=own_telemetry,
         )
     network = IP(src=0, dst=0, tos=tos, flags="DF", id=0)
     nobody = "00:00:00:00:00:00"

@@ -31,6 +31,7 @@ from scapy.packet import Packet, Raw, bind_layers
 __all__ = [
     "AETH",
     "BTH",
+    "INT_DOMAIN",
     "INT_PORT",
     "REPORT_PORT",
     "RETH",
@@ -48,6 +49,7 @@ __all__ = [
 
 ETHERTYPE_IP, ETHERTYPE_CONGA = 0x0800, 0x88B5  # the latter is for local experiments
 ROCE_PORT = 4791
+INT_DOMAIN = 0xC105  # whose domain-specific instructions are ours (p4src/types.p4)
 INT_PORT = 20052  # ours to choose (p4src/types.p4): the UDP destination of packets with INT
 REPORT_PORT = 32766  # ours to choose: the UDP destination of telemetry reports
 
@@ -149,8 +151,9 @@ class IntHeader(Packet):  # type: ignore[misc]
     def hops(self) -> list[dict[str, int]]:
         """What each hop wrote, newest first; what a hop could not tell is all ones."""
         size = self.hop_words
+        own = self.domain_instructions if self.domain == INT_DOMAIN else 0
         return [
-            telemetry(self.instructions, self.stack[at : at + size])
+            telemetry(self.instructions, self.stack[at : at + size], own)
             for at in range(0, len(self.stack) - size + 1, size or 1)
             if size
         ]
@@ -220,11 +223,19 @@ class Report(Packet):  # type: ignore[misc]
         return {3: Ether, 4: IP}.get(self.inner, Raw)  # type: ignore[no-any-return]
 
 
-def telemetry(instructions: int, words: list[int], *, report: bool = False) -> dict[str, int]:
-    """Name the metadata that a bitmap of instructions put into `words`, as far as they go."""
+def telemetry(
+    instructions: int, words: list[int], own: int = 0, *, report: bool = False
+) -> dict[str, int]:
+    """Name the metadata that a bitmap of instructions put into `words`, as far as they go.
+
+    `own` are our domain's instructions, whose words follow.
+    """
     data = b"".join(word.to_bytes(4, "big") for word in words)
     values: dict[str, int] = {}
-    for name, bits in _fields(instructions, report=report):
+    fields = [*_fields(instructions, report=report)]
+    if own & 0x8000:
+        fields.append(("link_mbps", 32))
+    for name, bits in fields:
         if len(data) < bits // 8:
             break
         values[name] = int.from_bytes(data[: bits // 8], "big")

@@ -25,8 +25,7 @@ void ep_config_default(struct ep_config *config, bps_t link_bps)
                  .eta = 0.95,
                  .max_stage = 5,
                  .additive = 80,
-                 .utilisation_full = 65536, /* as p4src/load.p4 has it */
-                 .fabric_bps = link_bps},
+                 .utilisation_full = 65536}, /* as p4src/load.p4 has it */
     };
     dcqcn_profile_named(&config->dcqcn, "paper", link_bps ? link_bps : 1);
 }
@@ -57,9 +56,8 @@ const char *ep_config_problem(const struct ep_config *config)
         return "priorities are 0 to 7";
     if (dcqcn_problem(&config->dcqcn))
         return dcqcn_problem(&config->dcqcn);
-    if (!hpcc->base_rtt || !hpcc->utilisation_full || !hpcc->fabric_bps ||
-        !(hpcc->eta > 0 && hpcc->eta <= 1))
-        return "HPCC's round trip, rate and utilisation unit are above zero, "
+    if (!hpcc->base_rtt || !hpcc->utilisation_full || !(hpcc->eta > 0 && hpcc->eta <= 1))
+        return "HPCC's round trip and utilisation unit are above zero, "
                "its eta above 0 and at most 1";
     return NULL;
 }
@@ -265,6 +263,9 @@ static bool take_int(struct packet *packet, const uint8_t *at, const uint8_t *en
         .hops = hop_words ? (words - WIRE_INT_MD / 4) / hop_words : 0,
         .hop_words = hop_words,
         .instructions = be16_load(at + WIRE_INT_SHIM + 4),
+        .own_instructions = be16_load(at + WIRE_INT_SHIM + 6) == WIRE_INT_DOMAIN
+                                ? be16_load(at + WIRE_INT_SHIM + 8)
+                                : 0,
     };
     return true;
 }

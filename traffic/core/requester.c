@@ -27,12 +27,19 @@ static uint64_t end_of(const struct ep_message *message)
     return message->first + message->packets;
 }
 
+/* What a full packet of a queue pair is long, hops' telemetry aside. */
+static bytes_t full_packet(const struct ep *ep, const struct qp *qp)
+{
+    return qp->data_bytes + ep->config.mtu + WIRE_ICRC;
+}
+
+/* In packets. HPCC's is in bytes: one more may leave as long as those in flight do not fill it. */
 static uint32_t window_of(const struct ep *ep, const struct qp *qp)
 {
     if (qp->cc != EP_CC_HPCC)
         return ep->config.window;
-    double packets = qp->control.hpcc->window / ep->config.mtu;
-    return packets < 1 ? 1 : packets < ep->config.window ? (uint32_t)packets : ep->config.window;
+    double packets = qp->control.hpcc->window / (double)full_packet(ep, qp);
+    return packets < ep->config.window ? (uint32_t)packets + 1 : ep->config.window;
 }
 
 /* The next hole to fill, UINT64_MAX if there is none. */
@@ -323,7 +330,8 @@ void requester_answer(struct ep *ep, struct qp *qp, const struct packet *packet,
             acknowledge(ep, qp, seq + 1, now);
     }
     if (qp->cc == EP_CC_HPCC && packet->int_bytes)
-        hpcc_ack(qp->control.hpcc, &ep->config.hpcc, &packet->stack, qp->acked, qp->next, now);
+        hpcc_ack(qp->control.hpcc, &ep->config.hpcc, &packet->stack, full_packet(ep, qp), qp->acked,
+                 qp->next, now);
     schedule_data(ep, qp, now);
 }
 

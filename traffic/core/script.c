@@ -71,7 +71,6 @@ static const struct key HEAD_KEYS[] = {
     HEAD("hpcc-max-stage", U32, config.hpcc.max_stage),
     HEAD("hpcc-additive", U64, config.hpcc.additive),
     HEAD("hpcc-utilisation-full", U32, config.hpcc.utilisation_full),
-    HEAD("hpcc-fabric-bps", U64, config.hpcc.fabric_bps),
     {0},
 };
 

@@ -25,6 +25,7 @@ enum {
     WIRE_HEADERS = WIRE_BTH_AT + WIRE_BTH,
     WIRE_INT_SHIM = 4,
     WIRE_INT_MD = 12,
+    WIRE_INT_DOMAIN = 0xC105, /* whose domain-specific instructions are ours: p4src/types.p4 */
     WIRE_INT_STACK_MAX = 240, /* bytes of hop metadata that an endpoint looks at */
     WIRE_PFC = 60,
     PFC_QUANTUM_BYTES = 64, /* 512 bit times */

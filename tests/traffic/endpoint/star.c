@@ -250,25 +250,29 @@ static void account(struct star *star, struct host *to, uint32_t wire)
 
 static bool is_data(const struct frame *frame) { return (frame->bytes[15] >> 2) == 26; }
 
-/* Append what this queue's INT metadata is: queue id and occupancy, utilisation in 1/65536. */
-static void push_int(struct host *to, struct frame *frame)
+/* Append what this queue's INT metadata is: queue id and occupancy, utilisation in 1/65536, and, if
+ * our domain's word is asked for, the link's rate in Mb/s. */
+static void push_int(const struct star *star, struct host *to, struct frame *frame)
 {
-    uint8_t *shim = frame->bytes + WIRE_BTH_AT, word[8];
+    uint8_t *shim = frame->bytes + WIRE_BTH_AT, word[12];
     uint8_t *stack = shim + WIRE_INT_SHIM + WIRE_INT_MD;
     if (be16_load(frame->bytes + WIRE_UDP_AT + 2) != INT_PORT ||
-        frame->bytes + frame->stored < stack || !shim[7] ||
-        frame->stored + 8 > FRAME)
+        frame->bytes + frame->stored < stack || !shim[7])
+        return;
+    uint32_t more = be16_load(shim + 12) ? 12 : 8;
+    if (frame->stored + more > FRAME)
         return;
     be32_store(word, 3u << 24 | (uint32_t)(to->queued < 0xFFFFFF ? to->queued : 0xFFFFFE));
     be32_store(word + 4, to->utilisation);
-    memmove(stack + 8, stack, frame->stored - (size_t)(stack - frame->bytes));
-    memcpy(stack, word, 8);
-    shim[1] = (uint8_t)(shim[1] + 2);
+    be32_store(word + 8, (uint32_t)(star->rate / 1000000));
+    memmove(stack + more, stack, frame->stored - (size_t)(stack - frame->bytes));
+    memcpy(stack, word, more);
+    shim[1] = (uint8_t)(shim[1] + more / 4);
     shim[7]--;
-    frame->stored += 8;
-    frame->wire += 8;
-    be16_store(frame->bytes + 16, (uint16_t)(be16_load(frame->bytes + 16) + 8));
-    be16_store(frame->bytes + 38, (uint16_t)(be16_load(frame->bytes + 38) + 8));
+    frame->stored += more;
+    frame->wire += more;
+    be16_store(frame->bytes + 16, (uint16_t)(be16_load(frame->bytes + 16) + more));
+    be16_store(frame->bytes + 38, (uint16_t)(be16_load(frame->bytes + 38) + more));
 }
 
 static void mark(struct star *star, struct host *to, struct frame *frame)
@@ -299,7 +303,7 @@ static void dequeue(struct star *star, struct host *to)
     to->queued -= frame->wire;
     account(star, to, frame->wire);
     mark(star, to, frame);
-    push_int(to, frame);
+    push_int(star, to, frame);
     ns_t over = star->now + duration(star, frame->wire);
     push(star, (struct event){.at = over + star->delay, .what = AT_HOST, .host = to,
                               .frame = frame});

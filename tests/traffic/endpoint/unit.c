@@ -4,12 +4,17 @@
  *   profile NAME BPS           start DCQCN afresh, with a profile; prints its parameters
  *   parameters BPS PERIODIC CLAMP ROUNDS CNP ALPHA CUT UP BYTES G FIRST-ALPHA AI HAI LEAST
  *                              the same with parameters of one's own
+ *   hpcc LINE T ETA STAGES ADDITIVE     start HPCC afresh
+ *   ack NS PACKET ACKED NEXT OWN HOPS [QUEUE UTILISATION MBPS]...
+ *                              an ACK with what hops wrote, their rates if OWN is 1; prints window,
+ *                              rate and U
  *   cnp NS / sent NS BYTES / look NS     feed it; prints rate, target and alpha
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "dcqcn.h"
+#include "hpcc.h"
 #include "icrc.h"
 
 static void print_crc(const char *hex)
@@ -30,6 +35,42 @@ static void print_profile(const struct dcqcn_profile *p)
            p->minimum);
 }
 
+/* Words as the hops of a packet write them, newest first: node, queue, utilisation, and ours. */
+static bool read_hops(const char *text, uint32_t hops, bool own, uint8_t *stack)
+{
+    unsigned queue, utilisation, mbps;
+    int length;
+    uint8_t *at = stack;
+    for (uint32_t i = 0; i < hops; i++, text += length) {
+        if (sscanf(text, "%u %u %u%n", &queue, &utilisation, &mbps, &length) != 3)
+            return false;
+        be32_store(at, 0xABCD0000u + i);
+        be32_store(at + 4, queue == UINT32_MAX ? queue : 3u << 24 | queue);
+        be32_store(at + 8, utilisation);
+        if (own)
+            be32_store(at + 12, mbps);
+        at += own ? 16 : 12;
+    }
+    return true;
+}
+
+static bool print_ack(const char *line, struct hpcc *cc, const struct hpcc_profile *profile)
+{
+    enum { NODE = 0x8000, QUEUE = 0x1000, UTILISATION = 0x0100, RATE = 0x8000 };
+    uint8_t words[16 * 16];
+    unsigned long long at, packet, acked, next;
+    unsigned own, hops;
+    int length;
+    if (sscanf(line, "ack %llu %llu %llu %llu %u %u%n", &at, &packet, &acked, &next, &own, &hops,
+               &length) != 6 ||
+        hops > 16 || !read_hops(line + length, hops, own, words))
+        return false;
+    struct int_stack stack = {words, hops, own ? 4 : 3, NODE | QUEUE | UTILISATION, own ? RATE : 0};
+    hpcc_ack(cc, profile, &stack, packet, acked, next, at);
+    printf("%.17g %llu %.17g\n", cc->window, (unsigned long long)hpcc_rate(cc, profile), cc->u);
+    return true;
+}
+
 static bool read_profile(const char *line, struct dcqcn_profile *p, unsigned long long *bps)
 {
     int reaction, clamp;
@@ -48,6 +89,8 @@ int main(void)
 {
     struct dcqcn_profile profile = {0};
     struct dcqcn cc = {0};
+    struct hpcc_profile hpcc_profile = {.utilisation_full = 65536};
+    struct hpcc hpcc;
     char *line = NULL, word[64];
     size_t room = 0;
     unsigned long long at, bytes, bps;
@@ -55,6 +98,16 @@ int main(void)
     while (getline(&line, &room, stdin) > 0) {
         if (!strncmp(line, "crc ", 4)) {
             print_crc(line + 4);
+            continue;
+        }
+        if (sscanf(line, "hpcc %llu %lu %lf %u %lu", &bps, &hpcc_profile.base_rtt,
+                   &hpcc_profile.eta, &hpcc_profile.max_stage, &hpcc_profile.additive) == 5) {
+            hpcc_init(&hpcc, &hpcc_profile, bps);
+            continue;
+        }
+        if (!strncmp(line, "ack ", 4)) {
+            if (!print_ack(line, &hpcc, &hpcc_profile))
+                return 2;
             continue;
         }
         bool is_named = sscanf(line, "profile %63s %llu", word, &bps) == 2;
