@@ -44,6 +44,9 @@ def key_layout(widths: Sequence[int]) -> KeyLayout:
     return KeyLayout(tuple(shifts), -(-bit // WORD))
 
 
+KEY_WORDS_MOST = 64  # TABLE_KEY_WORDS_MOST in rt/table.h
+
+
 def cell_bytes(width: int) -> int:
     """The bytes a value takes in memory: 1, 2, 4, 8, or whole words."""
     for size in (1, 2, 4, 8):

@@ -63,6 +63,7 @@ from .bmv2 import (
     params_in,
     successors,
 )
+from .layout import KEY_WORDS_MOST, WORD, key_layout
 from .place import At, JsonError
 
 if TYPE_CHECKING:
@@ -563,6 +564,12 @@ class _Reader:
 
     def table(self, at: At) -> Table:
         keys = tuple(self.key(k) for k in at["key"].items())
+        bits = WORD * key_layout([self.width_of(key.target) for key in keys]).words
+        if bits > WORD * KEY_WORDS_MOST:
+            most = WORD * KEY_WORDS_MOST
+            raise at["key"].fail(
+                f"the key takes {bits:,} bits; this switch matches at most {most:,}"
+            )
         if "action_ids" in at.members():
             actions = tuple(self.action_at(a) for a in at["action_ids"].items())
         else:

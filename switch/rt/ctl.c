@@ -149,7 +149,7 @@ static enum ctl_reason read_match(const struct call *c, const struct sw_table_de
     const uint64_t *mask = key ? key + desc->key_words : NULL;
     if (!key || (has_mask && !items(c, mask, desc->key_words, sizeof *mask)))
         return CTL_MALFORMED;
-    uint64_t spare_key[64], spare_mask[64];
+    uint64_t spare_key[TABLE_KEY_WORDS_MOST], spare_mask[TABLE_KEY_WORDS_MOST];
     memcpy(spare_key, key, desc->key_words * sizeof *key);
     if (has_mask)
         memcpy(spare_mask, mask, desc->key_words * sizeof *mask);
@@ -592,6 +592,15 @@ size_t ctl_write(struct sw *sw, const void *records, size_t length, struct ctl_r
 
 struct undo {
     struct undo *before;
+    struct {                    /* of a table's entry, what no record says: */
+        uint32_t sequence;      /* its table's, before */
+        bool was_there;         /* all else is then its own */
+        uint32_t own_sequence;  /* which decides between entries of one priority */
+        ns_t hit, expires;
+        bool told_idle;
+        struct sw_counter counter;
+        struct sw_meter meter;
+    } kept;
     uint64_t record[];
 };
 
@@ -639,11 +648,70 @@ static bool undo_table(struct undo **log, const struct call *c, const struct ctl
     return true;
 }
 
+/* Copy what an entry has gathered, to or from where it is kept. */
+static void carry_state(const struct sw_table_desc *desc, struct sw_entry *e,
+                        struct sw_entry_info *info, struct undo *u, bool back)
+{
+    struct {
+        void *here, *kept;
+        size_t size;
+    } parts[] = {
+        {desc->counter_at ? entry_at(e, desc->counter_at) : NULL, &u->kept.counter,
+         sizeof u->kept.counter},
+        {desc->hit_at ? entry_at(e, desc->hit_at) : NULL, &u->kept.hit, sizeof u->kept.hit},
+        {desc->meter_at ? entry_at(e, desc->meter_at) : NULL, &u->kept.meter, sizeof u->kept.meter},
+        {&info->expires, &u->kept.expires, sizeof u->kept.expires},
+        {&info->told_idle, &u->kept.told_idle, sizeof u->kept.told_idle},
+    };
+    for (unsigned i = 0; i < SW_COUNT(parts); i++)
+        if (parts[i].here)
+            memcpy(back ? parts[i].here : parts[i].kept, back ? parts[i].kept : parts[i].here,
+                   parts[i].size);
+}
+
+static uint32_t entry_of(const struct call *c, const struct ctl_table *r)
+{
+    struct sw_table *t = &c->state->tables[c->head->object];
+    struct sw_match_spec spec;
+    const void *rest;
+    return read_match(c, t->desc, r, &spec, &rest) ? TABLE_NONE : table_find(t, &spec);
+}
+
+static void keep_state(const struct call *c, const struct ctl_table *r, struct undo *u)
+{
+    struct sw_table *t = &c->state->tables[c->head->object];
+    uint32_t position = entry_of(c, r);
+    u->kept.sequence = t->sequence;
+    u->kept.was_there = position != TABLE_NONE;
+    if (!u->kept.was_there)
+        return;
+    u->kept.own_sequence = table_sequence(t, position);
+    carry_state(t->desc, table_at(t, position), &t->info[position], u, false);
+}
+
+/* A table's entry is as it was, its turn among others and what it has counted included. */
+static void take_back_entry(struct call *c, struct undo *u)
+{
+    struct sw_table *t = &c->state->tables[c->head->object];
+    if (u->kept.was_there)
+        t->sequence = u->kept.own_sequence; /* of what is inserted now */
+    carry_out(c);
+    uint32_t position = u->kept.was_there ? entry_of(c, (const void *)c->head) : TABLE_NONE;
+    if (position != TABLE_NONE)
+        carry_state(t->desc, table_at(t, position), &t->info[position], u, true);
+    t->sequence = u->kept.sequence;
+}
+
 static bool note_table(struct undo **log, const struct call *c)
 {
     const struct ctl_table *r = (const void *)c->head;
+    const struct sw_table_desc *desc;
     if (c->head->length < sizeof *r || c->head->object >= c->program->n_tables)
         return true; /* it will fail */
+    desc = &c->program->tables[c->head->object];
+    bool has_mask = desc->match == SW_TERNARY || desc->match == SW_RANGE;
+    if (c->head->kind == CTL_TABLE && !items(c, r + 1, desc->key_words, has_mask ? 16 : 8))
+        return true;
     void *was = malloc(ctl_entry_size(c->sw, c->head->object));
     if (!was)
         return false;
@@ -651,6 +719,8 @@ static bool note_table(struct undo **log, const struct call *c)
                       ? ctl_read_default(c->sw, c->head->object, was, c->now)
                       : ctl_read_entry(c->sw, r, was, c->now);
     bool ok = undo_table(log, c, size ? was : NULL);
+    if (ok && c->head->kind == CTL_TABLE)
+        keep_state(c, r, *log);
     free(was);
     return ok;
 }
@@ -738,7 +808,10 @@ static void take_back(struct call *c, struct undo *log)
         log = u->before;
         c->head = (const struct ctl_head *)u->record;
         c->end = (const uint8_t *)u->record + c->head->length;
-        carry_out(c);
+        if (c->head->kind == CTL_TABLE)
+            take_back_entry(c, u);
+        else
+            carry_out(c);
         free(u);
     }
 }
@@ -761,7 +834,8 @@ bool ctl_write_whole(struct sw *sw, const void *records, size_t length,
     enum ctl_reason reason = CTL_OK;
     for (; !reason && length - at >= sizeof(struct ctl_head); n++) {
         c.head = (const void *)((const uint8_t *)records + at);
-        bool whole = c.head->length >= sizeof *c.head && c.head->length <= length - at;
+        bool whole = c.head->length >= sizeof *c.head && c.head->length <= length - at &&
+                     c.head->length % 8 == 0;
         c.end = (const uint8_t *)c.head + c.head->length;
         struct undo *before = log;
         if (!whole)

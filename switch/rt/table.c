@@ -5,7 +5,6 @@
 
 #include "mem.h"
 
-#define KEY_WORDS_MOST 64
 
 static void set_ones(uint64_t *words, unsigned shift, unsigned width)
 {
@@ -249,7 +248,7 @@ static uint64_t mask_key(const struct sw_table *t, const struct sw_tuple *tuple,
 
 struct sw_entry *table_find_tuple(const struct sw_table *t, const uint64_t *key)
 {
-    uint64_t masked[KEY_WORDS_MOST], best = 0;
+    uint64_t masked[TABLE_KEY_WORDS_MOST], best = 0;
     struct sw_entry *found = NULL;
     for (uint32_t i = 0; i < t->n_tuples && t->tuples[i]->best > best; i++) {
         const struct sw_tuple *tuple = t->tuples[i];
@@ -410,10 +409,15 @@ static void scan_remove(struct sw_table *t, uint64_t order)
     memmove(row, row + words, (t->used - at - 1) * words * sizeof *row);
 }
 
+uint32_t table_sequence(const struct sw_table *t, uint32_t position)
+{
+    return t->desc->order_at ? ~(uint32_t)*entry_order(t, position) : t->sequence;
+}
+
 static uint32_t insert_tuple(struct sw_table *t, const struct sw_match_spec *spec)
 {
     const struct sw_table_desc *desc = t->desc;
-    uint64_t mask[KEY_WORDS_MOST], masked[KEY_WORDS_MOST];
+    uint64_t mask[TABLE_KEY_WORDS_MOST], masked[TABLE_KEY_WORDS_MOST];
     spec_mask(t, spec, mask);
     struct sw_tuple *tuple = tuple_with(t, mask);
     if (!tuple && !(tuple = tuple_new(t, mask)))
@@ -483,7 +487,7 @@ static void remove_tuple(struct sw_table *t, uint32_t position)
 {
     struct sw_entry_info *info = &t->info[position];
     struct sw_tuple *tuple = info->tuple;
-    uint64_t masked[KEY_WORDS_MOST], order = *entry_order(t, position);
+    uint64_t masked[TABLE_KEY_WORDS_MOST], order = *entry_order(t, position);
     uint64_t hash = mask_key(t, tuple, table_at(t, position)->key, masked);
     uint32_t head = tuple_chain(t, tuple, masked, hash);
     if (t->use_scan)
@@ -507,7 +511,7 @@ static void remove_tuple(struct sw_table *t, uint32_t position)
 
 static uint32_t find_tuple_entry(const struct sw_table *t, const struct sw_match_spec *spec)
 {
-    uint64_t mask[KEY_WORDS_MOST], masked[KEY_WORDS_MOST];
+    uint64_t mask[TABLE_KEY_WORDS_MOST], masked[TABLE_KEY_WORDS_MOST];
     spec_mask(t, spec, mask);
     const struct sw_tuple *tuple = tuple_with(t, mask);
     if (!tuple)

@@ -150,6 +150,7 @@ struct sw_match_spec { /* what an entry matches, packed by the caller */
 };
 
 #define TABLE_NONE UINT32_MAX
+#define TABLE_KEY_WORDS_MOST 64 /* 4,096 bits: wider keys are refused with the program */
 
 /* The entry with exactly this match part, or TABLE_NONE. */
 uint32_t table_find(const struct sw_table *t, const struct sw_match_spec *spec);
@@ -157,6 +158,8 @@ uint32_t table_find(const struct sw_table *t, const struct sw_match_spec *spec);
  * data plane's own thread. TABLE_NONE when memory is out. */
 uint32_t table_insert(struct sw_table *t, const struct sw_match_spec *spec, ns_t now);
 void table_remove(struct sw_table *t, uint32_t position);
+/* Which insertion of its table an entry was, where that decides between equal priorities. */
+uint32_t table_sequence(const struct sw_table *t, uint32_t position);
 
 static inline struct sw_entry *table_at(const struct sw_table *t, uint32_t position)
 {

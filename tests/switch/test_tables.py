@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from compiler import compile_program
 from switch.dataplane import (
     Code,
     Dataplane,
     Entry,
+    EntryState,
     MatchKind,
     OpError,
     Program,
@@ -19,6 +21,7 @@ from switch.dataplane import (
     TableWrite,
     Verb,
 )
+from switch.place import JsonError
 
 from .programs import compiled
 
@@ -171,6 +174,7 @@ def test_random_changes(program: Program, seed: int) -> None:
                         model.entries.pop(key, None)
                     elif wanted[-1] is None:
                         model.entries[key] = entry
+            refuse(dataplane, [op for op, why in zip(ops, wanted, strict=True) if not why], program)
             errors = dataplane.write(ops)
             assert [e.code if e else None for e in errors] == wanted
             hits += check(dataplane, models, chooser, step * 1000 + 1)
@@ -179,6 +183,67 @@ def test_random_changes(program: Program, seed: int) -> None:
             got = {model.key_of(s.entry): s.entry.params for s in read}
             assert got == {k: e.params for k, e in model.entries.items()}
     assert hits > 1000  # else the test does not test
+
+
+def refuse(dataplane: Dataplane, ops: list[TableWrite], program: Program) -> None:
+    """Have a batch refused as a whole: not a turn nor a count is other than before."""
+
+    def everything() -> list[list[EntryState]]:
+        return [dataplane.entries(table.index) for table in program.tables]
+
+    before = everything()
+    gone = TableWrite(Verb.DELETE, ops[-1].entry)
+    errors = dataplane.write([*ops, gone, gone], all_or_nothing=True)
+    assert all(errors)  # the second time it is gone already
+    assert everything() == before
+
+
+def test_keys_of_4096_bits_can_be_matched_and_wider_ones_are_refused(tmp_path: Path) -> None:
+    for fields in (32, 33):
+        source = tmp_path / f"wide{fields}.p4"
+        keys = "".join(f"h.w.f{i}: ternary; " for i in range(fields))
+        declared = "".join(f"bit<128> f{i}; " for i in range(fields))
+        source.write_text(WIDE.replace("KEYS", keys).replace("FIELDS", declared))
+        json = compile_program(source).json
+        if fields == 33:
+            with pytest.raises(JsonError, match=r"key.*4,224 bits.*at most 4,096"):
+                Program.load(json)
+            continue
+        program = Program.load(json)
+        (info,) = (table for table in program.tables if table.keys)
+        with Dataplane("wide", program) as dataplane:
+            dataplane.add_port(1)
+            values = tuple(range(fields))
+            full = ((1 << 128) - 1,) * fields
+            entry = Entry(info.index, values, full, 1, info.actions[0], ())
+            for verb in (Verb.INSERT, Verb.MODIFY):
+                assert dataplane.write([TableWrite(verb, entry)], all_or_nothing=True) == [None]
+            packet = b"".join(value.to_bytes(16, "big") for value in values)
+            dataplane.inject(0, packet, 1)
+            dataplane.inject(0, packet[:-1] + b"\0", 1)
+            assert len(dataplane.outputs()) == 1
+
+
+WIDE = """
+#include <core.p4>
+#include <v1model.p4>
+header wide_t { FIELDS }
+struct headers_t { wide_t w; }
+struct metadata_t {}
+parser p(packet_in b, out headers_t h, inout metadata_t m, inout standard_metadata_t s) {
+    state start { b.extract(h.w); transition accept; }
+}
+control c(inout headers_t h, inout metadata_t m) { apply {} }
+control e(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) { apply {} }
+control d(packet_out b, in headers_t h) { apply { b.emit(h.w); } }
+control i(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) {
+    action pass() { s.egress_spec = 1; }
+    action drop() { mark_to_drop(s); }
+    table t { key = { KEYS } actions = { pass; @defaultonly drop; } default_action = drop(); }
+    apply { t.apply(); }
+}
+V1Switch(p(), c(), i(), e(), c(), d()) main;
+"""
 
 
 def test_many_masks_and_few(program: Program) -> None:

@@ -87,7 +87,9 @@ control MyIngress(inout headers_t h, inout meta_t m, inout standard_metadata_t s
         default_action = NoAction();
         size = 1000000;
     }
+    direct_counter(CounterType.packets) ternary_hits;
     table ternary_many {
+        counters = ternary_hits;
         key = { h.keys.ip: ternary; h.keys.port: exact; h.keys.proto: ternary; h.keys.wide: lpm; }
         actions = { set_ternary_many; @defaultonly NoAction; }
         default_action = NoAction();
