@@ -79,7 +79,13 @@ class Buffer:
 
     size: int = 4_000_000
     alpha: float = 0.125  # share of the free pool one queue may take; a power of two
+    lossy_alpha: float | None = None  # the same of lossy queues, if it differs
+    most: int | None = None  # bytes of the pool one queue may take, instead of alpha's
+    lossy_most: int | None = None
     reserved: int = 0  # bytes every lossless queue has to itself
+    lossy_reserved: int = 0
+    headroom_pool: int | None = None  # what all headroom of a switch may come to; none: its sum
+    cell: int = 1  # memory is taken in so many bytes
 
 
 class Remedy(Enum):
@@ -112,7 +118,9 @@ class Pfc:
 
     enabled: bool = True
     quanta: int = 0xFFFF
-    xon_gap: int | None = None  # bytes XON lies under XOFF; two frames if not given
+    xon: int | None = None  # bytes at which pauses end, or that XON does not fall below
+    xon_gap: int | None = None  # bytes XON lies under XOFF; two frames if not given, nor xon
+    xon_follows: bool = False  # whether XON moves with the threshold while the pause lasts
     response_ns: int = 0  # that a sender takes to obey
     headroom: int | None = None  # computed if not given
     asymmetric: bool = False  # hosts may pause every class; they are told to pause lossless ones

@@ -65,6 +65,7 @@ _WAYS_PER_TABLE = 16
 SESSION_REPORTS = 1000
 NOBODY = 0  # the tenant of hosts that have none
 _PORT_MASK = 0x1FF
+_ALL = 0xFFFFFFFF  # bytes: no limit
 _REMEDIES = {Remedy.DROP: 1, Remedy.FORWARD: 2, Remedy.ALERT: 3}  # stuck_t in p4src/types.p4
 
 
@@ -269,39 +270,67 @@ def headroom_of(site: Site, port: int) -> int:
     pfc = site.settings.pfc
     if pfc.headroom is not None:
         return pfc.headroom
-    return thresholds.headroom(site.link(port), site.settings.max_frame, pfc.response_ns)
+    settings = site.settings
+    return thresholds.headroom(
+        site.link(port), settings.max_frame, pfc.response_ns, settings.buffer.cell
+    )
 
 
 def pool_of(site: Site) -> int:
     """What all queues of a switch share."""
     headrooms = [headroom_of(site, port) for port in site.ports for _ in site.lossless]
-    return thresholds.pool(site.settings, headrooms, len(headrooms))
+    lossy = len(site.ports) * len(PRIORITIES) - len(headrooms)
+    return thresholds.pool(site.settings, headrooms, len(headrooms), lossy)
 
 
 def _buffer(site: Site) -> Iterator[Entity]:
-    settings = site.settings
+    buffer = site.settings.buffer
     pool = pool_of(site)
-    alpha = thresholds.alpha_code(settings.buffer.alpha)
-    gap = settings.pfc.xon_gap
+    cells = {"cell_size": buffer.cell, "cell_reciprocal": -(-(2**32) // buffer.cell)}
+    usual = buffer.alpha if buffer.lossy_alpha is None else buffer.lossy_alpha
     for port in site.ports:
         for priority in PRIORITIES:
             match: dict[str, Match] = {
                 "standard_metadata.ingress_port": port,
                 "meta.priority": priority,
             }
-            common = {"pool_size": pool, "queue_alpha": alpha}
             if priority in site.lossless:
                 yield entry(
                     "buffer_profiles",
                     match,
                     "lossless",
-                    **common,
-                    queue_reserved=settings.buffer.reserved,
+                    pool_size=pool,
+                    queue_alpha=thresholds.alpha_code(buffer.alpha),
+                    queue_most=buffer.most or 0,
+                    **cells,
+                    queue_reserved=buffer.reserved,
                     queue_headroom=headroom_of(site, port),
-                    xon_below_xoff=2 * settings.max_frame if gap is None else gap,
+                    headroom_pool=_ALL if buffer.headroom_pool is None else buffer.headroom_pool,
+                    **_xon(site),
                 )
             else:
-                yield entry("buffer_profiles", match, "lossy", **common, queue_reserved=0)
+                yield entry(
+                    "buffer_profiles",
+                    match,
+                    "lossy",
+                    pool_size=pool,
+                    queue_alpha=thresholds.alpha_code(usual),
+                    queue_most=(buffer.most if buffer.lossy_most is None else buffer.lossy_most)
+                    or 0,
+                    **cells,
+                    queue_reserved=buffer.lossy_reserved,
+                )
+
+
+def _xon(site: Site) -> dict[str, int]:
+    """When a pause ends: at a size, or so far below the threshold, whichever is more."""
+    pfc = site.settings.pfc
+    usual = 2 * site.settings.max_frame if pfc.xon is None else _ALL
+    return {
+        "xon": pfc.xon or 0,
+        "xon_below_xoff": usual if pfc.xon_gap is None else pfc.xon_gap,
+        "xon_follows": pfc.xon_follows,
+    }
 
 
 # --- pause.p4 ------------------------------------------------------------------------------------

@@ -8,7 +8,8 @@ A pause frame is asked for when a packet has arrived that no longer fits. What c
     what the sender has just started            one frame
 
 The wire carries 24 bytes for every frame that never reach the buffer: preamble, FCS and gap. The
-worst case for the buffer is therefore frames of full size, and it is met exactly.
+worst case for the buffer is therefore frames of full size, and it is met exactly. Where memory
+comes in cells, it is frames that just need one more, and those of two cells are often the worst.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from collections.abc import Mapping
 from controller.settings import LinkSpec, LoadBalancing, Settings, SettingsError
 
 WIRE_OVERHEAD = 24
+SHORTEST_FRAME = 60
 PAUSE_WIRE_BYTES = 60 + WIRE_OVERHEAD
 QUANTUM_BITS = 512
 _NS = 1_000_000_000
@@ -29,10 +31,20 @@ def bytes_in(link: LinkSpec, ns: float) -> float:
     return link.rate_bps * ns / 8 / _NS
 
 
-def headroom(link: LinkSpec, max_frame: int, response_ns: int = 0) -> int:
+def headroom(link: LinkSpec, max_frame: int, response_ns: int = 0, cell: int = 1) -> int:
     """Bytes that can arrive between the first packet in headroom and the sender's silence."""
     reaction = bytes_in(link, 2 * link.delay_ns + response_ns) + PAUSE_WIRE_BYTES
-    return 3 * max_frame + math.ceil(reaction * max_frame / (max_frame + WIRE_OVERHEAD))
+    if cell == 1:
+        return 3 * max_frame + math.ceil(reaction * max_frame / (max_frame + WIRE_OVERHEAD))
+    # Most memory for its time on the link: the shortest frame of all that take as many cells.
+    frames = {max_frame} | {max(SHORTEST_FRAME, at + 1) for at in range(0, max_frame, cell)}
+    worst = max(in_cells(frame, cell) / (frame + WIRE_OVERHEAD) for frame in frames)
+    return 3 * in_cells(max_frame, cell) + in_cells(math.ceil(reaction * worst), cell)
+
+
+def in_cells(size: int, cell: int) -> int:
+    """What a number of bytes takes of memory that comes in cells."""
+    return -(-size // cell) * cell
 
 
 def pause_ns(link: LinkSpec, quanta: int) -> float:
@@ -45,9 +57,11 @@ def renewal_ns(link: LinkSpec, quanta: int) -> float:
     return pause_ns(link, quanta) / 2
 
 
-def pool(settings: Settings, headrooms: list[int], queues: int) -> int:
+def pool(settings: Settings, headrooms: list[int], queues: int, lossy_queues: int = 0) -> int:
     """What of a switch's memory is left for all to share."""
-    set_aside = sum(headrooms) + queues * settings.buffer.reserved
+    buffer = settings.buffer
+    shared = sum(headrooms) if buffer.headroom_pool is None else buffer.headroom_pool
+    set_aside = shared + queues * buffer.reserved + lossy_queues * buffer.lossy_reserved
     left = settings.buffer.size - set_aside
     if left < settings.max_frame:
         raise SettingsError(

@@ -40,7 +40,8 @@ def lost_frames(
 
 def overrun(experiment: Experiment, switches: Mapping[Node, SwitchCounts]) -> int:
     """Lossless packets that came after the headroom computed for them was full."""
-    if experiment.scenario.pfc.headroom is not None:
+    scenario = experiment.scenario
+    if scenario.pfc.headroom is not None or scenario.buffer.headroom_pool is not None:
         return 0  # whoever sets the headroom may want to see it overrun
     return sum(counts.dropped.get("headroom_full", 0) for counts in switches.values())
 

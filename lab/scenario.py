@@ -7,7 +7,7 @@ An unknown key is refused with the nearest known one; sizes may be written ``16K
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
@@ -20,6 +20,7 @@ from pydantic import (
 )
 
 from controller import Policy, Remedy
+from controller.asics import ASICS
 from controller.settings import CONTROL_PRIORITY
 from lab.errors import ScenarioError
 from lab.keys import Key, Kinds, keys_of, nearest, nearest_key
@@ -130,6 +131,22 @@ class BufferSettings(_Section):
     """How much there is, headroom included."""
     alpha: float = 0.125
     """The share of what is free that one queue may take; a power of two."""
+    lossy_alpha: float | None = None
+    """The same for classes that may lose, if it differs."""
+    static: Size | None = Field(default=None, ge=1)
+    """What one queue may take of the shared buffer, however much is free: instead of alpha."""
+    lossy_static: Size | None = Field(default=None, ge=1)
+    """The same for classes that may lose, if it differs."""
+    reserved: Size = Field(default=0, ge=0)
+    """What each lossless class has to itself at every port, beside what is shared."""
+    lossy_reserved: Size = Field(default=0, ge=0)
+    """What each other class has to itself at every port it leaves by."""
+    headroom_pool: Size | None = Field(default=None, ge=1)
+    """What ports share for their headroom; without it each has its own, which always suffices."""
+    cell: Size = Field(default=1, ge=1, le=4096)
+    """Memory is taken in so many bytes: a packet counts as whole cells."""
+    profile: Literal["tomahawk-like", "tomahawk4-like"] | None = None
+    """A chip whose buffer this is to be like, where no key says otherwise: controller/asics.py."""
 
 
 Priority = Annotated[int, Field(ge=0, le=6)]  # 7 is what pause frames leave by
@@ -145,8 +162,12 @@ class PfcSettings(_Section):
     """The classes that must not lose anything, such as [3, 4]; each has headroom of its own."""
     headroom: Size | None = None
     """Memory a port has for what arrives after a pause; without it what its link needs."""
+    xon: Size | None = None
+    """The queue at which pauses end; with xon_gap too, the least that XON can be."""
     xon_gap: Size | None = None
-    """How far a queue must sink below XOFF to resume; without it two frames."""
+    """How far a queue must sink below XOFF to resume; without it, and without xon, two frames."""
+    xon_follows: bool = False
+    """Whether XON moves with the threshold while a pause lasts, or stays where it began."""
     response_ns: DurationNs = Field(default=4000, ge=0, le=10**9)
     """How long senders may take to obey; headroom allows for it."""
     asymmetric: bool = False
@@ -451,6 +472,28 @@ class Scenario(_Section):
     """When a run that goes nowhere is ended."""
     seed: int = Field(default=1, ge=0, lt=2**32)
     """All that is random follows from it."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _profile(cls, data: Any) -> Any:
+        """Fill in what a buffer's profile says, so that a scenario tells all that it is about."""
+        buffer = data.get("buffer") if isinstance(data, dict) else None
+        if not isinstance(buffer, dict) or buffer.get("profile") not in ASICS:
+            return data
+        asic = ASICS[buffer["profile"]]
+        memory: dict[str, Any] = {
+            "bytes": asic.pool + asic.headroom_pool,
+            "alpha": asic.alpha,
+            "lossy_alpha": asic.lossy_alpha,
+            "reserved": asic.reserved,
+            "headroom_pool": asic.headroom_pool,
+            "cell": asic.cell,
+        }
+        ends: dict[str, Any] = {"xon": asic.xon, "xon_gap": asic.xon_offset, "xon_follows": True}
+        pauses = data.get("pfc", {})
+        if isinstance(pauses, dict):
+            pauses = ends | pauses
+        return {**data, "buffer": memory | buffer, "pfc": pauses}
 
     @field_validator("topology", mode="before")
     @classmethod

@@ -59,10 +59,12 @@ def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0
             delay_ns=_or(link.fabric_delay_ns, host.delay_ns),
         ),
         max_frame=max_frame,
-        buffer=Buffer(size=scenario.buffer.bytes, alpha=scenario.buffer.alpha),
+        buffer=_buffer(scenario),
         pfc=Pfc(
             enabled=pfc.enabled,
+            xon=pfc.xon,
             xon_gap=pfc.xon_gap,
+            xon_follows=pfc.xon_follows,
             headroom=pfc.headroom,
             response_ns=pfc.response_ns,
             asymmetric=pfc.asymmetric,
@@ -94,6 +96,21 @@ def _watchdog(pfc: PfcSettings) -> Watchdog | None:
         restore_ns=pfc.watchdog_restore_ns or pfc.watchdog_ns,
         poll_ns=pfc.watchdog_poll_ns,
         remedy=pfc.watchdog_action,
+    )
+
+
+def _buffer(scenario: Scenario) -> Buffer:
+    told = scenario.buffer
+    return Buffer(
+        size=told.bytes,
+        alpha=told.alpha,
+        lossy_alpha=told.lossy_alpha,
+        most=told.static,
+        lossy_most=told.lossy_static,
+        reserved=told.reserved,
+        lossy_reserved=told.lossy_reserved,
+        headroom_pool=told.headroom_pool,
+        cell=told.cell,
     )
 
 

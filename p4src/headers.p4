@@ -187,12 +187,23 @@ struct headers_t {
     report_hop_t  kept_hop;
 }
 
+// What tells when a pause ends that ends with the threshold; see buffer.p4.
+struct xon_t {
+    bit<1>  follows;
+    bytes_t pool;
+    bytes_t reserved;
+    bit<4>  alpha;
+    bytes_t below;
+    bytes_t least;
+}
+
 // A packet's claim on the shared buffer, from admission (ingress) to release (egress).
 struct claim_t {
     bytes_t size;                // 0: nothing was claimed, as for copies
     port_t  in_port;
     bool    congested;           // it went into headroom, or would have
     bytes_t resume_at;           // if a pause begins now, it ends when the queue holds no more
+    xon_t   xon;
 }
 
 // What a source is to ask of the hops; `wanted` only if this switch is the source.

@@ -280,6 +280,16 @@ control pause_ring(in headers_t hdr, inout metadata_t meta,
 control pause_review(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     bool resumes;
     stuck_t stuck;
+    bytes_t mark = 0;
+
+    action follow() {
+        bytes_t free = meta.claim.xon.pool |-| meta.pool_used;
+        bit<48> limit = (bit<48>)meta.claim.xon.reserved +
+            (((bit<48>)free << meta.claim.xon.alpha) >> 8);
+        limit = limit |-| (bit<48>)meta.claim.xon.below;
+        bytes_t near = limit > 0xFFFFFFFF ? 0xFFFFFFFF : (bytes_t)limit;
+        mark = near > meta.claim.xon.least ? near : meta.claim.xon.least;
+    }
 
     action consider() {
         bit<32> queue = QUEUE_INDEX(meta.claim.in_port, meta.priority);
@@ -287,7 +297,8 @@ control pause_review(inout metadata_t meta, inout standard_metadata_t standard_m
         bytes_t resume_at;
         pause_asked.read(asked, queue);
         pause_resume_at.read(resume_at, queue);
-        resumes = asked == 1 && meta.in_headroom == 0 && meta.in_used <= resume_at;
+        bytes_t until = meta.claim.xon.follows == 1 ? mark : resume_at;
+        resumes = asked == 1 && meta.in_headroom == 0 && meta.in_used <= until;
         pause_asked.write(queue, resumes ? 0 : asked);
     }
 
@@ -312,6 +323,9 @@ control pause_review(inout metadata_t meta, inout standard_metadata_t standard_m
 #endif
 
     apply {
+        if (meta.claim.xon.follows == 1) {
+            follow();
+        }
         consider();
         meta.copy_pause = false;
 #ifdef PARKING

@@ -135,7 +135,10 @@ class Switch:
 
     def used(self) -> dict[str, int]:
         """What the shared buffer holds, by its own account: all zero when the switch is empty."""
-        names = ("buffer_pool_used", "buffer_in_used", "buffer_in_headroom", "buffer_out_used")
+        names = (
+            *("buffer_pool_used", "buffer_in_used", "buffer_in_headroom", "buffer_out_used"),
+            *("buffer_shared", "buffer_headroom_used"),
+        )
         return {
             name: sum(self.plane.read_register(index_of(self.program.registers, name)))
             for name in names

@@ -177,6 +177,8 @@ def test_xoff_and_xon_come_where_the_thresholds_say() -> None:
         "buffer_in_used": used,
         "buffer_in_headroom": FRAME,
         "buffer_out_used": used + FRAME,
+        "buffer_shared": used,
+        "buffer_headroom_used": FRAME,
     }
 
     bed.network.inject("leaf1", 2, pause_frame(0))
