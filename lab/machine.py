@@ -28,6 +28,18 @@ _NOTICED_OUTSIDE = 8.0  # by the wall's clock
 @cache
 def slowness() -> float:
     """How many times slower than usual this machine is; 1 if it is not."""
+    return judged(*_measured())
+
+
+@cache
+def processor_slowness() -> float:
+    """How many times more processor time than usual work takes here; 1 if it takes no more."""
+    return max(1.0, _inside(*_measured()[:2]))
+
+
+@cache
+def _measured() -> tuple[int, float, float]:
+    """Blocks done, and the time they took on processors and by the wall's clock."""
     counts: list[tuple[int, float]] = []
     threads = [threading.Thread(target=lambda: counts.append(_work())) for _ in range(_PROCESSORS)]
     began = time.monotonic()
@@ -36,13 +48,16 @@ def slowness() -> float:
     for thread in threads:
         thread.join()
     took_s = time.monotonic() - began
-    blocks, used_s = (sum(column) for column in zip(*counts, strict=True))
-    return judged(blocks, used_s, took_s)
+    return sum(blocks for blocks, _ in counts), sum(used_s for _, used_s in counts), took_s
+
+
+def _inside(blocks: float, used_s: float) -> float:
+    return _USUAL_PER_S * used_s / blocks
 
 
 def judged(blocks: float, used_s: float, took_s: float) -> float:
     """What it means that so many blocks took so long, on the processors and by the wall's clock."""
-    inside = _USUAL_PER_S * used_s / blocks
+    inside = _inside(blocks, used_s)
     outside = _PROCESSORS * _USUAL_PER_S * took_s / blocks
     if outside >= _NOTICED_OUTSIDE:
         return max(inside, outside)

@@ -4,6 +4,7 @@ import time
 from pathlib import Path
 
 from compiler import compile_program
+from lab.machine import processor_slowness
 
 from .programs import bench, compile_text
 
@@ -15,7 +16,7 @@ def test_the_fabric_program_compiles_in_a_second() -> None:
     compiled = compile_program(ROOT / "p4src" / "fabric.p4")
     assert compiled.json_text
     assert compiled.p4info.tables
-    assert time.process_time() - start < 1.0
+    assert time.process_time() - start < 1.0 * processor_slowness()
 
 
 def test_three_thousand_lines_in_four_seconds(tmp_path: Path) -> None:
@@ -50,4 +51,4 @@ def test_three_thousand_lines_in_four_seconds(tmp_path: Path) -> None:
     start = time.process_time()
     compiled = compile_text(tmp_path, text)
     assert compiled.json_text
-    assert time.process_time() - start < 4.0
+    assert time.process_time() - start < 4.0 * processor_slowness()

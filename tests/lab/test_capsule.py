@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.mininet
+pytestmark = [pytest.mark.mininet, pytest.mark.ordinary]  # a user namespace besides
 
 _RUN = """
 import sys

@@ -21,6 +21,7 @@ from traffic.frames import icrc
 pytestmark = pytest.mark.mininet
 
 
+@pytest.mark.ordinary  # the first thing anybody tries
 def test_demo_delivers_everything_and_spreads_it(tmp_path: Path, own_cache: Path) -> None:
     done = closlab("demo", "--out", str(tmp_path))
     assert done.returncode == 0, done.stderr

@@ -96,6 +96,7 @@ def _end(kind: str) -> Callable[[subprocess.Popen[str]], None]:
 
 
 @pytest.mark.mininet
+@pytest.mark.ordinary  # takes down what it may not kill from outside
 @pytest.mark.parametrize(
     ("kind", "code", "told"),
     [

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from lab import catalogue
+from lab.machine import slowness
 from lab.report import read_run
 from lab.result import Result
 from tests.lab.conftest import closlab
@@ -205,7 +206,7 @@ def test_runs_in_time_and_as_it_says(name: str, tmp_path: Path, own_cache: Path)
     took_s = time.monotonic() - began
     assert (tmp_path / "result.json").exists(), done.stderr
     result = read_run(tmp_path).result
-    assert took_s < MOST_S
+    assert took_s < MOST_S * slowness()
     assert result.ended is None
     assert result.flows.failed == 0
     CHECKS[name](result)

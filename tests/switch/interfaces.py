@@ -241,6 +241,7 @@ def frames_for_nobody_are_drops(folder: Path) -> None:
         for _ in range(5):
             for _ in range(200):
                 a.send(frame(64))
+            settled(plane)  # what is on its way is lost with the link, and the kernel's loss
             run("ip link set b0 down")
             for _ in range(200):
                 a.send(frame(64))

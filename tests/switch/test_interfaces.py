@@ -15,7 +15,7 @@ from tests.switch.interfaces import cases
 
 ROOT = Path(__file__).resolve().parents[2]
 
-pytestmark = pytest.mark.mininet
+pytestmark = [pytest.mark.mininet, pytest.mark.ordinary]  # small buffers
 
 
 def unshare() -> list[str]:

@@ -17,6 +17,8 @@ import grpc
 import pytest
 from finsy.proto import p4r, p4r_grpc
 
+from lab.machine import processor_slowness
+
 from .rig import ROOT, Built, Names, entity_of, exact, lpm, update
 from .test_host import cpu_seconds, settings
 
@@ -90,7 +92,7 @@ def test_a_hundred_thousand_entries(built: Built, names: Names, tmp_path: Path, 
         forever.cancel()
     for verb, (seen, own) in figures.items():
         print(f"{table} {verb}: {seen:,.0f}/s, {own:,.0f} per second of the switch's core")
-    assert figures["INSERT"][1] >= WANTED_PER_S
+    assert figures["INSERT"][1] >= WANTED_PER_S / processor_slowness()
 
 
 def iter_then_wait(message: p4r.StreamMessageRequest) -> Iterator[p4r.StreamMessageRequest]:
