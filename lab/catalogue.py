@@ -25,7 +25,21 @@ def names() -> list[str]:
 
 
 def load(name: str, changes: tuple[str, ...] = ()) -> Scenario:
-    """Read a scenario by its name or its file, with ``KEY=VALUE`` changes applied."""
+    """Read a scenario by its name or its file, with ``KEY=VALUE`` changes applied, and check it."""
+    try:
+        scenario = read(name, changes)
+        check(scenario)
+    except TopologyError as error:
+        raise ScenarioError(f"scenario '{name}': topology: {error}") from None
+    except SettingsError as error:
+        raise ScenarioError(f"scenario '{name}': {error}") from None
+    except TrafficError as error:
+        raise ScenarioError(f"scenario '{name}': {error}") from None
+    return scenario
+
+
+def read(name: str, changes: tuple[str, ...] = ()) -> Scenario:
+    """The same without asking whether it can be built."""
     path = Path(name) if name.endswith((".yaml", ".yml")) else SCENARIOS / f"{name}.yaml"
     if not path.is_file():
         if path.parent != SCENARIOS:
@@ -43,17 +57,9 @@ def load(name: str, changes: tuple[str, ...] = ()) -> Scenario:
     for change in changes:
         _apply(content, change)
     try:
-        scenario = Scenario.model_validate(content)
-        check(scenario)
+        return Scenario.model_validate(content)
     except ValidationError as error:
         raise ScenarioError(f"scenario '{name}': " + explained(error, Scenario)) from None
-    except TopologyError as error:
-        raise ScenarioError(f"scenario '{name}': topology: {error}") from None
-    except SettingsError as error:
-        raise ScenarioError(f"scenario '{name}': {error}") from None
-    except TrafficError as error:
-        raise ScenarioError(f"scenario '{name}': {error}") from None
-    return scenario
 
 
 def check(scenario: Scenario) -> None:

@@ -116,6 +116,10 @@ def run(
         list[str] | None,
         typer.Option("--pcap-link", metavar="LINK", help="Keep what crosses one."),
     ] = None,
+    p4: Annotated[
+        Path | None,
+        typer.Option("--p4", metavar="DIR", help="Your own copy of p4src, instead of it."),
+    ] = None,
     prompt: Annotated[
         bool, typer.Option("--cli", help="Stay at the mininet> prompt instead of measuring.")
     ] = False,
@@ -133,6 +137,7 @@ def run(
         prompt=prompt,
         is_json=is_json,
         dilation=dilation,
+        p4=p4,
     )
 
 
@@ -445,10 +450,12 @@ def _run(
     switch: str = "soft",
     is_json: bool = False,
     dilation: int | None = None,
+    p4: Path | None = None,
 ) -> None:
     """Check everything that can be checked, then run."""
     from lab import catalogue, tools
     from lab.engines import ENGINES, SWITCHES, RunOptions
+    from lab.program import source_in
     from lab.run import INTERRUPTED, KEPT
     from lab.scenario import in_vain
 
@@ -464,6 +471,7 @@ def _run(
     if seed is not None:
         changes = (*changes, f"seed={seed}")
     chosen = catalogue.load(name, changes)
+    source_in(p4)
     tools.require_compiler()
     if engine == "mininet":
         tools.require_emulation()
@@ -479,6 +487,7 @@ def _run(
         prompt=prompt,
         is_json=is_json,
         dilation=dilation,
+        p4=p4,
     )
     for file in KEPT:  # what an earlier run left there is no result of this one
         (folder / file).unlink(missing_ok=True)

@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from compiler import CompileError, CompileOptions, compile_program
@@ -53,6 +54,28 @@ def build_for_bmv2(out: Path, source: Path = FABRIC_PROGRAM) -> BuiltProgram:
 def has_p4c() -> bool:
     """Whether BMv2's own compiler is on the PATH."""
     return shutil.which(P4C) is not None
+
+
+@cache
+def compiler(switch: str) -> str:
+    """What compiles the program for such switches; ours is of the version that closlab is."""
+    if switch != "bmv2" or not has_p4c():
+        return "closlab"
+    told = subprocess.run([P4C, "--version"], capture_output=True, text=True, check=False).stdout
+    return " ".join((told.strip().splitlines() or [P4C])[-1].split())
+
+
+def source_in(folder: Path | None) -> Path:
+    """The program in somebody's own copy of p4src; without one, that which ships."""
+    if folder is None:
+        return FABRIC_PROGRAM
+    source = folder / FABRIC_PROGRAM.name
+    if not source.is_file():
+        raise LabError(
+            f"there is no {source}",
+            f"Give a folder made with:  cp -r {FABRIC_PROGRAM.parent} MINE",
+        )
+    return source
 
 
 def _kept(out: Path, source: Path, defines: tuple[str, ...], compiler: _Compiler) -> BuiltProgram:

@@ -8,11 +8,8 @@ links carried, how long their queues were and what held them up over time.
 from __future__ import annotations
 
 import csv
-import hashlib
 import json
-import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -289,7 +286,12 @@ def _part_of(experiment: Experiment, number: int) -> str:
 
 
 def assemble(
-    experiment: Experiment, outcome: Outcome, *, engine: str, switch: str, program: Path
+    experiment: Experiment,
+    outcome: Outcome,
+    *,
+    engine: str,
+    switch: str,
+    provenance: dict[str, str],
 ) -> Result:
     """Put a run's result together from what was seen of it."""
     alone = Alone(experiment)
@@ -307,11 +309,7 @@ def assemble(
         seed=experiment.scenario.seed,
         dilation=outcome.dilation,
         clock="fabric" if outcome.is_fabric_time else "machine",
-        provenance={
-            "version": version("closlab"),
-            "p4_sha256": hashlib.sha256(program.read_bytes()).hexdigest(),
-            "host": f"{platform.system()} {platform.release()} {platform.machine()}",
-        },
+        provenance=provenance,
         ended=outcome.ended,
         duration_ns=outcome.end_ns,
         jct_ns=job.jct_ns if job else None,

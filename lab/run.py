@@ -15,6 +15,7 @@ from lab.engines import RunOptions
 from lab.errors import LabError, RunError
 from lab.experiment import Experiment
 from lab.outcome import INTERRUPTION, Outcome
+from lab.provenance import provenance
 from lab.report import REPORT, write_report
 from lab.result import Result, assemble, save
 from lab.running import Registration
@@ -152,5 +153,5 @@ def assembled(experiment: Experiment, outcome: Outcome, options: RunOptions) -> 
         outcome,
         engine=options.engine,
         switch=options.switch,
-        program=options.out / "fabric.json",
+        provenance=provenance(options, options.out / "fabric.json"),
     )

@@ -13,6 +13,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -25,7 +26,9 @@ from lab import catalogue
 from lab.engines import RunOptions
 from lab.errors import LabError, RunError
 from lab.parallel import in_parallel
+from lab.provenance import closlab_now
 from lab.report import REPORT, Sweep, SweptRun, write_sweep
+from lab.report.again import closlab_of
 from lab.report.numbers import FIGURES
 from lab.run import INTERRUPTED, run_quietly
 
@@ -102,6 +105,8 @@ def sweep(
                 if v.number in rows
             ),
             asked=len(variants),
+            command=_command(name, changes, varied),
+            made=closlab_of(closlab_now()),
         )
         _write_csv(found, out / "sweep.csv")
         write_sweep(found, out / REPORT)
@@ -118,6 +123,12 @@ def sweep(
         console.print(f"Interrupted: {kept if rows else 'not one run was over yet.'}")
         return INTERRUPTED
     return 1 if failures else 0
+
+
+def _command(name: str, changes: Sequence[str], varied: Sequence[str]) -> str:
+    """What makes a sweep again."""
+    options = [("--set", change) for change in changes] + [("--vary", vary) for vary in varied]
+    return shlex.join(("closlab", "sweep", name, *(word for pair in options for word in pair)))
 
 
 def _values(changes: Sequence[str]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import shlex
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -25,7 +26,9 @@ from lab.engines import RunOptions
 from lab.errors import LabError, RunError
 from lab.keys import nearest
 from lab.parallel import in_parallel
+from lab.provenance import closlab_now
 from lab.report import page
+from lab.report.again import closlab_of
 from lab.report.page import Panel
 from lab.run import INTERRUPTED, measure, writing_to
 
@@ -156,3 +159,5 @@ def _body(chosen: Sequence[Claim], judgements: Mapping[str, Judgement]) -> Itera
         yield page.folded("The figures", page.table(("figure", "value"), figures))
         commands = "\n".join(f"{case.command}   # {name}" for name, case in claim.cases.items())
         yield page.folded("The runs", page.preformatted(commands))
+    command = shlex.join(("closlab", "claims", *(claim.key for claim in chosen)))
+    yield page.foot(f"Measured by {closlab_of(closlab_now())}, in the simulator.", command)

@@ -23,3 +23,4 @@ class RunOptions:
     prompt: bool = False
     is_json: bool = False  # the result is for a machine that reads our output
     dilation: int | None = None  # none: chosen by the engine
+    p4: Path | None = None  # the folder of another fabric program than the one that ships

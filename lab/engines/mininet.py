@@ -21,6 +21,7 @@ from lab.machine import slowness
 from lab.native_host import endpoint_program
 from lab.outcome import Outcome
 from lab.precedence import take_precedence
+from lab.program import source_in
 from lab.prompt import prompt
 from lab.running import Registration
 from lab.scenario import ALL_LINKS, captured
@@ -53,7 +54,7 @@ def run(
     is_timed = not all_pairs or options.dilation is not None or kind is not SoftSwitches
     dilation = options.dilation or fitting_dilation(experiment, kind, stages) if is_timed else 1
     with stages("Compiling the fabric program"):
-        built = kind.build_program(options.out)
+        built = kind.build_program(options.out, source_in(options.p4))
         hosts_program = endpoint_program() if is_timed else None
     switches = kind(
         Setting(

@@ -21,6 +21,7 @@ from lab.experiment import Experiment
 from lab.faults import Agenda, Pace, Replan, Turn
 from lab.losses import overrun
 from lab.outcome import INTERRUPTION, Fidelity, Glance, Outcome
+from lab.paths import FABRIC_PROGRAM
 from lab.scenario import captured
 from lab.show import Stage, Stages
 from lab.sim import SimulatedSwitches, Simulation, SimulationError
@@ -42,7 +43,8 @@ def run(experiment: Experiment, options: RunOptions, stages: Stages) -> Outcome:
 
 
 def _run(experiment: Experiment, options: RunOptions, stages: Stages, stack: ExitStack) -> Outcome:
-    switches, simulation = build(experiment, options.out, stages, stack)
+    source = program.source_in(options.p4)
+    switches, simulation = build(experiment, options.out, stages, stack, source)
     measures = experiment.scenario.measures
     interval_ns = (measures.series_ns or _NOTES_INTERVAL_NS) if measures.series else None
     simulation.sample(switches.watch(experiment.pausable), interval_ns, _MOST_NOTES)
@@ -54,11 +56,15 @@ def _run(experiment: Experiment, options: RunOptions, stages: Stages, stack: Exi
 
 
 def build(
-    experiment: Experiment, out: Path, stages: Stages, stack: ExitStack
+    experiment: Experiment,
+    out: Path,
+    stages: Stages,
+    stack: ExitStack,
+    source: Path = FABRIC_PROGRAM,
 ) -> tuple[SimulatedSwitches, Simulation]:
     """Everything in place, and nothing begun; what is built is released with the stack."""
     with _without_collections():
-        return _build(experiment, out, stages, stack)
+        return _build(experiment, out, stages, stack, source)
 
 
 @contextmanager
@@ -72,11 +78,11 @@ def _without_collections() -> Iterator[None]:
 
 
 def _build(
-    experiment: Experiment, out: Path, stages: Stages, stack: ExitStack
+    experiment: Experiment, out: Path, stages: Stages, stack: ExitStack, source: Path
 ) -> tuple[SimulatedSwitches, Simulation]:
     fabric = experiment.fabric
     with stages("Compiling the fabric program"):
-        built = program.build(out)
+        built = program.build(out, source)
     with stages("Building switches", len(fabric.switches)) as stage:
         switches = stack.enter_context(
             SimulatedSwitches(fabric.switches, built, experiment.switch_seed, cpu_port=REPORT_PORT)

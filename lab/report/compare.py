@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -132,7 +133,9 @@ def _body(title: str, comparison: Comparison) -> Iterator[str]:
     yield page.heading(2, "What each run did")
     for name, run in zip(names, runs, strict=True):
         yield page.paragraph(f"{name}: {words.story(run)}")
-    yield footer(runs[0])
+    yield footer(dict(zip(names, runs, strict=True)))
+    words_ = shlex.join(("closlab", "compare", *(str(run.folder) for run in runs)))
+    yield page.again(words_)
 
 
 def _are_names(texts: Sequence[str]) -> bool:

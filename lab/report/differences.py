@@ -1,4 +1,8 @@
-"""In which settings runs differ: from one another, and from the scenario as it ships."""
+"""In what runs differ: from one another, and from the scenario as it ships.
+
+What ran (the program, its compiler, the engine, the switches, closlab itself) is told before what
+was asked for: where it differs, nothing else explains a figure with certainty.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +21,11 @@ _BESIDE_THE_POINT = ("seed", "measures.")  # of what a scenario says of itself
 
 
 def told_apart(runs: Sequence[KeptRun]) -> list[str]:
-    """For each run the settings in which it differs from others of its scenario; empty: in none."""
-    settings = [_settings(run) for run in runs]
+    """For each run in what it differs: what ran from all others, its settings from those of its
+    scenario; empty: in nothing."""
+    machines = [_machine(run) for run in runs]
+    machine_keys = _differing(machines)
+    settings = [flat(run.result.scenario) for run in runs]
     names = [run.result.scenario.name for run in runs]
     differing = {
         name: _differing([own for own, its in zip(settings, names, strict=True) if its == name])
@@ -26,11 +33,16 @@ def told_apart(runs: Sequence[KeptRun]) -> list[str]:
     }
     return [
         ", ".join(
-            setting(key, _written(own[key]), differing[name])
-            for key in differing[name]
-            if key in own
+            [
+                *(_told(run, key, machine[key]) for key in machine_keys if key in machine),
+                *(
+                    setting(key, written(own[key]), differing[name])
+                    for key in differing[name]
+                    if key in own
+                ),
+            ]
         )
-        for own, name in zip(settings, names, strict=True)
+        for run, machine, own, name in zip(runs, machines, settings, names, strict=True)
     ]
 
 
@@ -65,19 +77,41 @@ def since_shipped(run: KeptRun) -> str:
     shipped = catalogue.load(own.name)
     if shipped.about != own.about:
         return ""
-    before, now = _flat(shipped), _flat(own)
-    keys = [key for key in dict.fromkeys((*before, *now)) if before.get(key) != now.get(key)]
-    told = [key for key in keys if not key.startswith(_BESIDE_THE_POINT)]
-    return ", ".join(f"{key}={_written(now.get(key))}" for key in told)
+    now = flat(own)
+    told = [key for key in changed_keys(shipped, own) if not key.startswith(_BESIDE_THE_POINT)]
+    return ", ".join(f"{key}={written(now.get(key))}" for key in told)
 
 
-def _settings(run: KeptRun) -> dict[str, Any]:
-    """A run's scenario and engine as flat keys."""
-    how = {"engine": run.result.engine, "switch": run.result.switch}
-    return _flat(run.result.scenario) | how
+def changed_keys(shipped: Scenario, own: Scenario) -> list[str]:
+    """The keys in which two scenarios differ."""
+    before, now = flat(shipped), flat(own)
+    return [key for key in dict.fromkeys((*before, *now)) if before.get(key) != now.get(key)]
 
 
-def _flat(of: Scenario) -> dict[str, Any]:
+def _machine(run: KeptRun) -> dict[str, str]:
+    """What ran."""
+    result, provenance = run.result, run.result.provenance
+    closlab = [provenance.get("version", ""), provenance.get("commit", "")]
+    found = {
+        "P4": provenance.get("p4_sha256", ""),
+        "compiler": provenance.get("compiler", ""),
+        "engine": result.engine,
+        "switch": result.switch,
+        "closlab": " ".join(filter(None, closlab)),
+    }
+    return {key: value for key, value in found.items() if value}
+
+
+def _told(run: KeptRun, key: str, what: str) -> str:
+    """One part of what ran; a program by its hash, and by its folder if it is not ours."""
+    if key != "P4":
+        return f"{key}={what}"
+    folder = run.result.provenance.get("p4")
+    return f"P4={folder} ({what[:8]})" if folder else f"P4={what[:8]}"
+
+
+def flat(of: Scenario) -> dict[str, Any]:
+    """A scenario's settings by their keys."""
     found: dict[str, Any] = {}
     _flatten(of.model_dump(mode="json", exclude_none=True), "", found)
     return {key: value for key, value in found.items() if key not in _NO_SETTINGS}
@@ -91,7 +125,7 @@ def _flatten(content: dict[str, Any], prefix: str, found: dict[str, Any]) -> Non
             found[prefix + key] = value
 
 
-def _written(value: object) -> str:
+def written(value: object) -> str:
     """A value as one would give it to --set."""
     text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=math.inf)
     return text.removesuffix("...\n").strip()

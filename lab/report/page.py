@@ -60,6 +60,7 @@ summary{cursor:pointer;margin:1.2rem 0 .6rem;font-weight:700;font-size:1.1rem}
 details+details summary{margin-top:.6rem}
 .about+.grid{margin-top:.8rem}
 footer{font-size:.85rem;margin-top:2.2rem}
+.again{color:var(--faint);font-size:.85rem}
 @media(max-width:600px){main{padding:18px 10px}h1{font-size:1.4rem}figure{padding:10px}
 svg text{font-size:13px}
 svg .tick{font-size:12px}
@@ -155,6 +156,18 @@ def halves(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A long narrow table as two beside each other where there is room."""
     middle = (len(rows) + 1) // 2
     return f'<div class="grid">{table(head, rows[:middle])}{table(head, rows[middle:])}</div>'
+
+
+def again(command: str, note: str = "") -> str:
+    """The command that makes a page's figures again."""
+    said = f"To make it again{', ' + note if note else ''}:"
+    return f'<p class="again">{escape(said)} <code>{escape(command)}</code></p>'
+
+
+def foot(made: str, command: str) -> str:
+    """Where the figures of a page come from."""
+    parts = [paragraph(made)] if made else []
+    return f"<footer>{''.join([*parts, *([again(command)] if command else [])])}</footer>"
 
 
 def preformatted(text: str) -> str:

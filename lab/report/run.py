@@ -10,6 +10,7 @@ import yaml
 from lab.cautions import cautions
 from lab.quantity import duration, percent, size
 from lab.report import page, plots, words
+from lab.report.again import KEPT_AS, command, made_from, needs_file
 from lab.report.differences import since_shipped
 from lab.report.kept import KeptRun, read_run
 from lab.report.numbers import BY_KEY, FIGURES, Figure, times
@@ -76,7 +77,7 @@ def _body(run: KeptRun) -> Iterator[str]:
         "Every link" if is_whole else f"The {_MOST_LINKS} busiest links", links_table(run)
     )
     yield page.folded("The scenario", scenario_text(run))
-    yield footer(run)
+    yield footer({scenario.name: run})
 
 
 def _first(result: Result) -> list[Figure]:
@@ -185,21 +186,23 @@ def scenario_text(run: KeptRun) -> str:
     return page.preformatted(text)
 
 
-def footer(run: KeptRun) -> str:
-    """Where the figures come from."""
+def footer(runs: Mapping[str, KeptRun]) -> str:
+    """Where the figures of runs come from, each with its name if there are several."""
+    parts = []
+    for name, run in runs.items():
+        said = "Measured by " if len(runs) == 1 else f"{name}: "
+        note = f"with its scenario saved as {KEPT_AS}" if needs_file(run) else ""
+        parts.append(page.paragraph(f"{said}{made_from(run)}. Times are {_whose(run)}."))
+        parts.append(page.again(command(run), note))
+    return f"<footer>{''.join(parts)}</footer>"
+
+
+def _whose(run: KeptRun) -> str:
+    """Whose time it is that passed."""
     result = run.result
-    engine = "the simulator" if result.engine == "sim" else "Mininet"
     whose = "the machine's own"
     if result.clock == "fabric":
         whose = "the fabric's own"
         if result.engine != "sim":
             whose += f", which passed {result.dilation:,.0f} times slower"
-    return (
-        "<footer>"
-        + page.paragraph(
-            f"Measured by closlab {result.provenance.get('version', '')} with {engine}, seed "
-            f"{result.seed}, P4 program {result.provenance.get('p4_sha256', '')[:12]}. Times are "
-            f"{whose}."
-        )
-        + "</footer>"
-    )
+    return whose

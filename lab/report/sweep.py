@@ -60,6 +60,8 @@ class Sweep:
     keys: tuple[str, ...]  # what is varied
     runs: tuple[SweptRun, ...]
     asked: int  # how many runs there should be
+    command: str = ""  # that makes it again
+    made: str = ""  # by which closlab, when
 
     @cached_property
     def figures(self) -> list[Figure]:
@@ -105,6 +107,8 @@ def _body(title: str, sweep: Sweep) -> Iterator[str]:
         yield page.paragraph(f"The first {_MOST_ROWS} runs; sweep.csv has all.", "about")
     yield _table(sweep, sweep.main)
     yield page.folded("All figures", _table(sweep, sweep.figures))
+    made = f"Measured by {sweep.made}, in the simulator." if sweep.made else ""
+    yield page.foot(made, sweep.command)
 
 
 def _table(sweep: Sweep, figures: Sequence[Figure]) -> str:

@@ -11,6 +11,7 @@ from controller import LinkSpec, Settings, Target
 from lab.counts import read_counts
 from lab.errors import RunError
 from lab.outcome import SwitchCounts
+from lab.paths import FABRIC_PROGRAM
 from lab.program import BuiltProgram
 from lab.telemetry import REPORT_PORT
 from lab.watch import Watch
@@ -60,7 +61,7 @@ class Switches(ABC):
 
     @staticmethod
     @abstractmethod
-    def build_program(out: Path) -> BuiltProgram:
+    def build_program(out: Path, source: Path = FABRIC_PROGRAM) -> BuiltProgram:
         """The fabric program as these switches want it."""
 
     @classmethod

@@ -34,6 +34,7 @@ from lab import program
 from lab.counts import PAUSE_TOTAL, read_counts
 from lab.errors import RunError
 from lab.outcome import SwitchCounts
+from lab.paths import FABRIC_PROGRAM
 from lab.patience import Patience
 from lab.processes import last_line, stop
 from lab.program import BuiltProgram
@@ -63,9 +64,9 @@ class Bmv2Switches(Switches):
     REAL_TICK_NS = 1000
 
     @staticmethod
-    def build_program(out: Path) -> BuiltProgram:
+    def build_program(out: Path, source: Path = FABRIC_PROGRAM) -> BuiltProgram:
         """Compiled with parking."""
-        return program.build_for_bmv2(out)
+        return program.build_for_bmv2(out, source)
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from controller import LinkSpec
 from lab import program
+from lab.paths import FABRIC_PROGRAM
 from lab.program import BuiltProgram
 from lab.switches.base import Setting, Switches
 from lab.switches.hosted import Hosted, link_of
@@ -22,9 +23,9 @@ class SoftSwitches(Switches):
     PACKETS_PER_S = 6_000
 
     @staticmethod
-    def build_program(out: Path) -> BuiltProgram:
+    def build_program(out: Path, source: Path = FABRIC_PROGRAM) -> BuiltProgram:
         """Compiled, and built as native code."""
-        return program.build(out)
+        return program.build(out, source)
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)

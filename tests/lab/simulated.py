@@ -36,6 +36,7 @@ def simulate(
     *changes: str,
     out: Path,
     schedule: Schedule | None = None,
+    p4: Path | None = None,
 ) -> Run:
     """Run a scenario, its traffic replaced by a schedule if one is given."""
     out.mkdir(parents=True, exist_ok=True)
@@ -47,6 +48,6 @@ def simulate(
             experiment.settings,
             Workload(schedule, {}, {}),
         )
-    options = RunOptions(out=out, engine="sim")
+    options = RunOptions(out=out, engine="sim", p4=p4)
     outcome = sim.run(experiment, options, Stages(Console(file=io.StringIO())))
     return Run(experiment, outcome, keep(experiment, outcome, options), out)
