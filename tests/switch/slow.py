@@ -146,13 +146,13 @@ def until_passes(h1: Host, h2: Host) -> None:
     h2.socket.settimeout(3)
 
 
-def queue_is_seen(got: list[bytes]) -> None:
+def queue_is_seen(got: list[bytes], least_marked: float = 0.25) -> None:
     """The queue stood before the slow link, nowhere else, and marks told of it."""
     seen = [read_probe(data) for data in got if is_probe(data)]
     depths = [probe.depths[0] for probe in seen]
     print(f"{sum(p.marked for p in seen)} of {len(seen)} marked, depths {depths}")
     assert max(depths) > 40
-    assert sum(p.marked for p in seen) >= len(seen) / 4
+    assert sum(p.marked for p in seen) >= len(seen) * least_marked
     assert len(seen[0].depths) == 2
     for one in seen:
         assert one.marked == any(depth >= 10 for depth in one.depths)
@@ -262,8 +262,9 @@ def bmv2_sees_the_same(folder: Path) -> None:
     lay_cables("deep")
     with closing(Host("h1")) as h1, closing(Host("h2")) as h2, bmv2(folder):
         until_passes(h1, h2)
-        send_load(h1)
-        queue_is_seen(h2.receive_most(LOAD))
+        # The kernel and its buffer of frames sent come first, some 250 of them.
+        send_load(h1, 2 * LOAD)
+        queue_is_seen(h2.receive_most(2 * LOAD), least_marked=0.1)
 
 
 if __name__ == "__main__":

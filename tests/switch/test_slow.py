@@ -15,7 +15,13 @@ from tests.switch.test_interfaces import ROOT, unshare
 pytestmark = pytest.mark.mininet
 
 
-@pytest.mark.parametrize("case", cases)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=pytest.mark.reference if case.startswith("bmv2") else ())
+        for case in cases
+    ],
+)
 def test_slow(case: str, tmp_path: Path) -> None:
     done = subprocess.run(
         [*unshare(), sys.executable, "-m", "tests.switch.slow", case, str(tmp_path)],
