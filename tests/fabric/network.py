@@ -158,6 +158,7 @@ class Host:
     rate_bps: int
     delay_ns: int
     obeys: bool = True
+    priority: int = 3  # that it sends, and is paused, in
     arrived: list[tuple[int, bytes]] = field(default_factory=list)
     pauses: list[tuple[int, int]] = field(default_factory=list)  # when, quanta
     held_until: int = 0
@@ -243,9 +244,12 @@ class Network:
 
     def _host_receives(self, host: Host, frame: bytes) -> None:
         if frame[:6] == PFC_PREFIX:
-            quanta = int.from_bytes(frame[24:26])  # of priority 3
+            if not frame[17] >> host.priority & 1:
+                return
+            at = 18 + 2 * host.priority
+            quanta = int.from_bytes(frame[at : at + 2])
             host.pauses.append((self.now, quanta))
-            if host.obeys and frame[17] & 8:
+            if host.obeys:
                 host.held_until = self.now + quanta * 512 * NS // host.rate_bps
                 if not quanta:
                     self.start(host)
