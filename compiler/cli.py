@@ -191,7 +191,9 @@ def _compile(arguments: Arguments, program: Path) -> int:
     stop = "preprocess" if arguments.preprocess_only else "json"
     if arguments.dump and not arguments.output and not arguments.p4info:
         last = max(STAGES.index(stage) for stage in arguments.dump)
-        stop = "json" if STAGES[last] == "p4info" else STAGES[last]
+        stop = STAGES[last]
+    if arguments.p4info:
+        stop = "p4info"
     options = CompileOptions(
         include_dirs=tuple(arguments.include_dirs),
         defines=tuple(arguments.defines),
@@ -212,6 +214,9 @@ def _compile(arguments: Arguments, program: Path) -> int:
         print(diagnostic.render(), file=sys.stderr)
     try:
         return _write(arguments, compiled)
+    except CompileError as problem:
+        print(problem, file=sys.stderr)
+        return 1
     except OSError as problem:
         print(f"closlab p4c: cannot write {problem.filename}: {problem.strerror}", file=sys.stderr)
         return 1
@@ -226,10 +231,13 @@ def _write(arguments: Arguments, compiled: Compiled) -> int:
         from compiler.dump import dump
 
         print(dump(compiled, stage))
-    if arguments.output is not None:
-        arguments.output.write_text(compiled.json_text)
     for path in arguments.p4info:
         path.write_bytes(p4info_bytes(compiled, _FORMATS[path.suffix]))
+    if arguments.output is not None:
+        if not compiled.json:
+            print(f"closlab p4c: without 'main' there is no {arguments.output}", file=sys.stderr)
+            return 1
+        arguments.output.write_text(compiled.json_text)
     return 0
 
 

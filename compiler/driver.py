@@ -6,7 +6,8 @@
     types        names get their meaning, expressions their types, constants their values
     lower        `main` becomes storage, tables and a graph of straight-line code
     json         the graph as BMv2 loads it
-    p4info       what the control plane may see, as P4Runtime describes it
+    p4info       what the control plane may see, as P4Runtime describes it; of a program without
+                 `main` too, if it is asked for by name
 
 A stage runs only if the ones before it found no error, since it would report their echoes.
 """
@@ -20,9 +21,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from compiler import bmv2
+from compiler import bmv2, ir
 from compiler.check import check
 from compiler.diagnostics import NOWHERE, CompileError, Diagnostic, Diagnostics, TooManyErrorsError
+from compiler.instances import Instances
 from compiler.lexer import tokenize
 from compiler.lower import lower
 from compiler.parser import parse
@@ -32,9 +34,7 @@ if TYPE_CHECKING:
     from finsy.proto import p4i
 
     from compiler import core as c
-    from compiler import ir
     from compiler import syntax as s
-    from compiler.instances import Instances
     from compiler.lexer import Tokens
     from compiler.source import Text
 
@@ -68,6 +68,7 @@ class Compiled:
     ir: ir.Program | None = None
     instances: Instances | None = None
     json: dict[str, Any] = field(default_factory=dict)
+    _diagnostics: Diagnostics = field(default_factory=Diagnostics)
 
     @cached_property
     def json_text(self) -> str:
@@ -82,7 +83,7 @@ class Compiled:
         assert self.core is not None
         assert self.ir is not None
         assert self.instances is not None
-        return build(self.core, self.ir, self.instances)
+        return build(self.core, self.ir, self.instances, self._diagnostics)
 
 
 def compile_program(path: Path, options: CompileOptions | None = None) -> Compiled:
@@ -91,7 +92,7 @@ def compile_program(path: Path, options: CompileOptions | None = None) -> Compil
     diagnostics = Diagnostics(
         disabled=options.disabled_warnings, werror=options.werror, quiet=options.no_warnings
     )
-    result = Compiled()
+    result = Compiled(_diagnostics=diagnostics)
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, _RECURSION_LIMIT))
     try:
@@ -138,13 +139,18 @@ def _run(path: Path, options: CompileOptions, diagnostics: Diagnostics, result: 
     if done("types"):
         return None
     if result.core.main is None:
-        diagnostics.error(
+        # What a library declares is in P4Info all the same, as p4c has it.
+        report = diagnostics.warning if options.stop_after == "p4info" else diagnostics.error
+        report(
             "no-main",
             NOWHERE,
             f"{path}: the program has no 'main'",
             "end it with: V1Switch(MyParser(), ...) main;",
         )
-    diagnostics.check()
+        diagnostics.check()
+        result.ir = ir.Program()
+        result.instances = Instances(result.ir, diagnostics)
+        return None
     result.ir, result.instances = lower(result.core, diagnostics)
     if done("lower"):
         return None

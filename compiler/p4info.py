@@ -15,6 +15,7 @@ from compiler import core as c
 from compiler import folding, ir
 from compiler import syntax as s
 from compiler import types as t
+from compiler.diagnostics import Diagnostics
 from compiler.instances import BlockInstance, annotation, given_name, join
 
 if TYPE_CHECKING:
@@ -75,25 +76,49 @@ def name_hash(name: str) -> int:
 class Symbols:
     """Ids and aliases of all objects."""
 
-    def __init__(self) -> None:
+    def __init__(self, diagnostics: Diagnostics | None = None) -> None:
+        self.diagnostics = diagnostics or Diagnostics()
         self._ids: dict[str, dict[str, int | None]] = {kind: {} for kind in PREFIXES}
         self._suffixes: dict[tuple[str, ...], int] = {}
         self._known: set[str] = set()
         self._taken: set[int] = set()
 
-    def add(self, kind: str, name: str, wanted: int | None = None) -> None:
-        """Enter an object, with the id `@id` gave it, if any."""
+    def add(self, kind: str, name: str, wanted: s.Annotation | None = None) -> None:
+        """Enter an object, with the `@id` it has, if any."""
         if name in self._ids[kind]:
             return
-        self._ids[kind][name] = wanted
-        if wanted is not None:
-            self._taken.add(wanted)
+        self._ids[kind][name] = None if wanted is None else self._given(PREFIXES[kind], wanted)
         parts = tuple(name.split("."))
         if name not in self._known:
             self._known.add(name)
             for start in range(len(parts)):
                 suffix = parts[start:]
                 self._suffixes[suffix] = self._suffixes.get(suffix, 0) + 1
+
+    def _given(self, prefix: int, wanted: s.Annotation) -> int | None:
+        """The id an annotation gives; the byte that tells the kind may be left out."""
+        value = literal(wanted.args[0]) if wanted.args else None
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 < value < 1 << 32:
+            self.diagnostics.error(
+                "bad-annotation", wanted.span, "@id takes a number of 32 bits", "write @id(1)"
+            )
+            return None
+        if value >> 24 not in (0, prefix):
+            self.diagnostics.error(
+                "bad-annotation",
+                wanted.span,
+                f"@id has {value >> 24:#04x} in its highest byte, which tells the kind of object",
+                f"write @id({prefix << 24 | value & 0xFFFFFF:#010x}), "
+                f"or @id({value & 0xFFFFFF:#x}) for short",
+            )
+            return None
+        value |= prefix << 24
+        if value in self._taken:
+            self.diagnostics.error(
+                "duplicate", wanted.span, f"@id {value:#010x} is given to another object already"
+            )
+        self._taken.add(value)
+        return value
 
     def settle(self) -> None:
         """Give every object without an id one, in an order that does not depend on the source."""
@@ -392,14 +417,20 @@ def flat_fields(type_: t.Struct, prefix: str = "") -> Iterator[tuple[str, t.Fiel
 class Builder:
     """Builds the message."""
 
-    def __init__(self, source: c.Program, program: ir.Program, instances: Instances) -> None:
+    def __init__(
+        self,
+        source: c.Program,
+        program: ir.Program,
+        instances: Instances,
+        diagnostics: Diagnostics,
+    ) -> None:
         self.source = source
         self.program = program
         self.instances = instances
         self.info = p4i.P4Info()
         self.types = Types(self.info)
         self.types.errors = tuple(source.errors)
-        self.symbols = Symbols()
+        self.symbols = Symbols(diagnostics)
         ordered = list(_in_order(source, program, instances))
         self.tables = [x for x in ordered if isinstance(x, ir.Table)]
         self.objects = [x for x in ordered if isinstance(x, ir.Object)]
@@ -471,11 +502,11 @@ class Builder:
         annotate(message.preamble, annotations, skip)
 
     def _package(self) -> None:
-        package = self.info.pkg_info
-        package.arch = "v1model"
         main = self.source.main
         if main is None:
             return
+        package = self.info.pkg_info
+        package.arch = "v1model"
         for each in main.annotations:
             if each.name == "pkginfo":
                 for key, value in each.pairs:
@@ -743,8 +774,8 @@ class Builder:
             made.type_spec.CopyFrom(self.types.spec(digest.type))
 
 
-def _id(annotations: s.Annotations) -> int | None:
-    return int_annotation(annotations, "id")
+def _id(annotations: s.Annotations) -> s.Annotation | None:
+    return annotation(annotations, "id")
 
 
 def _field_match(field: t.Field) -> str:
@@ -830,9 +861,13 @@ def _descendants(block: BlockInstance) -> list[BlockInstance]:
     return found
 
 
-def build(source: c.Program, program: ir.Program, instances: Instances) -> p4i.P4Info:
-    """The P4Info message of a lowered program."""
-    return Builder(source, program, instances).build()
+def build(
+    source: c.Program, program: ir.Program, instances: Instances, diagnostics: Diagnostics
+) -> p4i.P4Info:
+    """The P4Info message of a lowered program; `CompileError` if its ids contradict each other."""
+    made = Builder(source, program, instances, diagnostics).build()
+    diagnostics.check()
+    return made
 
 
 __all__ = ["build", "join", "name_hash"]

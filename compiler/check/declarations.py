@@ -60,10 +60,35 @@ class Declarations(Tables, Statements):
                     f"'type' cannot make a new type of {type_}",
                     "it works on bit<>, int<> and bool; use 'typedef' for others",
                 )
+            self._check_translation(node.annotations)
             new = t.NewType(node.name, type_, node.annotations)
             self.program.types.append(new)
             type_ = new
         self.declare(node.name, Declared(type_), node.span)
+
+    def _check_translation(self, annotations: s.Annotations) -> None:
+        """`@p4runtime_translation` says whose type it is, and what the control plane sees of it."""
+        for each in annotations:
+            if each.name != "p4runtime_translation":
+                continue
+            seen = each.args[1] if len(each.args) == 2 else None
+            type_ = seen.type if isinstance(seen, s.TypeName) else None
+            fits = (
+                (isinstance(seen, s.Number) and seen.value > 0)
+                or (isinstance(type_, s.BaseType) and type_.name == "string")
+                or (
+                    isinstance(type_, s.SizedType)
+                    and type_.name == "bit"
+                    and isinstance(type_.width, s.Number)
+                )
+            )
+            if not fits or not isinstance(each.args[0], s.String):
+                self.error(
+                    "bad-annotation",
+                    each.span,
+                    "@p4runtime_translation does not say what the control plane sees",
+                    'write @p4runtime_translation("URI", string), or bit<W> in place of string',
+                )
 
     def _struct_decl(self, node: s.StructDecl) -> None:
         if node.type_params:

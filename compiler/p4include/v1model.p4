@@ -12,6 +12,9 @@
 #ifndef V1MODEL_VERSION
 #define V1MODEL_VERSION 20180101
 #endif
+#if V1MODEL_VERSION < 20180101
+#error V1MODEL_VERSION is a date: 20180101 is the oldest there is, 20200408 the newest
+#endif
 
 match_kind {
     range,

@@ -248,7 +248,7 @@ class Expressions(Types):
         if kind in ("true", "false"):
             self.at += 1
             return s.Bool(self.span(start), kind == "true")
-        if kind == "string":
+        if kind == "string" and self.texts[start] != "string":
             self.at += 1
             value = unescape(self.texts[start][1:-1])
             return s.String(self.since(start), value)

@@ -1,11 +1,12 @@
 """P4Info: ids, aliases, types, and what is left out."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from compiler import compile_program
+from compiler import CompileError, compile_program
 from compiler.cli import main
 from compiler.p4info import Symbols, name_hash
 
@@ -118,3 +119,64 @@ def test_the_suffix_chooses_the_form(tmp_path: Path, suffix: str) -> None:
     else:
         read = text_format.Parse(target.read_text(), p4i.P4Info())
     assert read == router()
+
+
+IDS = """
+    @id({0}) action a() {{}}
+    @id({1}) table t {{ actions = {{ a; }} default_action = a(); }}"""
+
+
+@pytest.mark.parametrize("given", [("7", "9"), ("0x01000007", "0x02000009"), ("7", "0x2000009")])
+def test_an_id_may_leave_out_the_byte_of_its_kind(tmp_path: Path, given: tuple[str, str]) -> None:
+    info = compile_text(tmp_path, bench("t.apply();", IDS.format(*given))).p4info
+    assert info.actions[0].preamble.id == 0x01000007
+    assert info.tables[0].preamble.id == 0x02000009
+    assert info.tables[0].action_refs[0].id == 0x01000007
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("0x02000007", "9"), "write @id(0x01000007), or @id(0x7)"),
+        (("7", "0x12000009"), "write @id(0x02000009), or @id(0x9)"),
+        (("7", "0"), "@id takes a number"),
+        (("7", '"a"'), "@id takes a number"),
+    ],
+)
+def test_an_id_of_another_kind_is_refused(
+    tmp_path: Path, given: tuple[str, str], said: str
+) -> None:
+    compiled = compile_text(tmp_path, bench("t.apply();", IDS.format(*given)))
+    with pytest.raises(CompileError, match=re.escape(said)):
+        _ = compiled.p4info
+
+
+def test_an_id_is_given_once(tmp_path: Path) -> None:
+    locals_ = """
+        @id(7) action a() {} @id(0x01000007) action b() {}
+        table t { actions = { a; b; } default_action = a(); }"""
+    compiled = compile_text(tmp_path, bench("t.apply();", locals_))
+    with pytest.raises(CompileError, match="given to another object"):
+        _ = compiled.p4info
+
+
+def test_a_library_without_main_has_its_packet_headers(tmp_path: Path) -> None:
+    source, target = tmp_path / "library.p4", tmp_path / "library.bin"
+    source.write_text("""
+        #include <v1model.p4>
+        @p4runtime_translation("", string) type bit<9> port_t;
+        @controller_header("packet_in") header packet_in_t { port_t port; bit<7> pad; }
+        control c(inout bit<8> x) {
+            table t { key = { x: exact; } actions = { NoAction; } }
+            apply { t.apply(); }
+        }""")
+    assert main([str(source), "--p4runtime-files", str(target)]) == 0
+    info = type(router()).FromString(target.read_bytes())
+    assert names(info.controller_packet_metadata) == ["packet_in"]
+    port = info.controller_packet_metadata[0].metadata[0]
+    assert (port.type_name.name, port.bitwidth) == ("port_t", 0)
+    assert info.type_info.new_types["port_t"].translated_type.HasField("sdn_string")
+    assert not info.tables
+    json = tmp_path / "library.json"
+    assert main([str(source), "-o", str(json)]) == 1
+    assert not json.exists()

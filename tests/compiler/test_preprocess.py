@@ -113,3 +113,11 @@ def test_messages_name_the_lines_a_preprocessor_before_named(
     with pytest.raises(CompileError) as refused:
         compile_program(path)
     assert refused.value.diagnostics[0].render().startswith(place + ": ")
+
+
+@pytest.mark.parametrize("version", ["-6419018", "0", "20000101"])
+def test_a_generation_of_v1model_that_never_was_is_refused(tmp_path: Path, version: str) -> None:
+    path = tmp_path / "main.p4"
+    path.write_text(f"#define V1MODEL_VERSION {version}\n#include <v1model.p4>\n")
+    with pytest.raises(CompileError, match="V1MODEL_VERSION is a date"):
+        compile_program(path, CompileOptions(stop_after="types"))
