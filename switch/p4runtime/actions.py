@@ -40,7 +40,11 @@ class ActionCodec:
         self._by_id: dict[int, _Bound] = {}
         self._by_index: dict[int, _Bound] = {}
         for action, index in actions:
-            ones = tuple((param.id, wire.all_ones(param.bits)) for param in action.params)
+            # Strings take the slow path: no number is small enough for them.
+            ones = tuple(
+                (param.id, wire.all_ones(param.bits) if param.names is None else -1)
+                for param in action.params
+            )
             bound = _Bound(action, index, ones)
             self._by_id[action.id] = self._by_index[index] = bound
 
@@ -69,8 +73,8 @@ class ActionCodec:
         return p4r.Action(
             action_id=bound.action.id,
             params=[
-                p4r.Action.Param(param_id=param_id, value=wire.encode(number))
-                for (param_id, _), number in zip(bound.ones, params, strict=True)
+                p4r.Action.Param(param_id=param.id, value=wire.encode_field(number, param))
+                for param, number in zip(bound.action.params, params, strict=True)
             ],
         )
 
@@ -89,7 +93,7 @@ class ActionCodec:
         if given.keys() != {param.id for param in bound.action.params}:
             raise self._wrong_params(bound, message)
         return tuple(
-            wire.decode(given[param.id], param.bits, self._place(bound, param.name))
+            wire.decode_field(given[param.id], param, self._place(bound, param.name))
             for param in bound.action.params
         )
 

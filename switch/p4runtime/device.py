@@ -31,6 +31,7 @@ from switch.p4runtime.errors import (
     not_found,
     precondition,
 )
+from switch.p4runtime.names import Names
 from switch.p4runtime.pipeline import Pipeline, read_device_config
 from switch.p4runtime.programs import Programs
 from switch.place import JsonError
@@ -78,6 +79,7 @@ class Device:
         self._committed: Entities | None = None
         self._saved: _Saved | None = None
         self._pipeline_lock = asyncio.Lock()
+        self._names: dict[str, Names] = {}
 
     @property
     def entities(self) -> Entities:
@@ -125,7 +127,7 @@ class Device:
             raise precondition(str(error)) from None
         except (BuildError, dp.DataplaneError) as error:
             raise internal(f"the program could not be built: {error}") from None
-        return Pipeline(config, program)
+        return Pipeline(config, program, self._names)
 
     def commit(self, pipeline: Pipeline) -> None:
         """Run a pipeline from a clean state."""

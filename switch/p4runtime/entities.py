@@ -40,7 +40,7 @@ class Entities:
         self.replication = Replication()
         self.externs = Externs(pipeline, plane)
         self.digests = Digests(pipeline)
-        self.packets = PacketCodec(pipeline.symbols)
+        self.packets = PacketCodec(pipeline)
         self._writers: dict[str, Callable[[Batch, dp.Verb, Any], None]] = {
             "table_entry": self.tables.write,
             "direct_counter_entry": self.tables.write_direct_counter,
@@ -75,7 +75,7 @@ class Entities:
         self.tables.rebind(pipeline)
         self.externs.rebind(pipeline)
         self.digests.rebind(pipeline)
-        self.packets = PacketCodec(pipeline.symbols)
+        self.packets = PacketCodec(pipeline)
 
     def write(
         self, updates: Iterable[p4r.Update], *, atomic: bool, one_step: bool = False

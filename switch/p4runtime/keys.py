@@ -76,7 +76,7 @@ class KeyCodec:
         ):
             match field.match:
                 case Match.EXACT:
-                    exact = p4r.FieldMatch.Exact(value=wire.encode(value))
+                    exact = p4r.FieldMatch.Exact(value=wire.encode_field(value, field))
                     matches.append(p4r.FieldMatch(field_id=field.id, exact=exact))
                 case Match.RANGE:
                     if (value, mask) != (0, omitted):
@@ -94,7 +94,7 @@ class KeyCodec:
                         matches.append(p4r.FieldMatch(field_id=field.id, ternary=ternary))
                 case Match.OPTIONAL:
                     if mask:
-                        optional = p4r.FieldMatch.Optional(value=wire.encode(value))
+                        optional = p4r.FieldMatch.Optional(value=wire.encode_field(value, field))
                         matches.append(p4r.FieldMatch(field_id=field.id, optional=optional))
         return matches
 
@@ -120,6 +120,8 @@ def _omitted_mask(field: KeyField) -> int:
 
 
 def _reader(what: str, field: KeyField) -> Callable[[p4r.FieldMatch], Masked]:
+    if field.names is not None:
+        return _read_text(what, field)
     return {
         Match.EXACT: _read_exact,
         Match.LPM: _read_lpm,
@@ -132,6 +134,18 @@ def _reader(what: str, field: KeyField) -> Callable[[p4r.FieldMatch], Masked]:
 def _wrong_kind(what: str, wanted: Match, match: p4r.FieldMatch) -> RequestError:
     given = match.WhichOneof("field_match_type") or "nothing"
     return invalid(f"{what} matches {wanted.value}, not {given}")
+
+
+def _read_text(what: str, field: KeyField) -> Callable[[p4r.FieldMatch], Masked]:
+    ones = wire.all_ones(field.bits)
+    kind = field.match.value
+
+    def read(match: p4r.FieldMatch) -> Masked:
+        if match.WhichOneof("field_match_type") != kind:
+            raise _wrong_kind(what, field.match, match)
+        return wire.decode_field(getattr(match, kind).value, field, what), ones
+
+    return read
 
 
 def _read_exact(what: str, bits: int) -> Callable[[p4r.FieldMatch], Masked]:

@@ -16,15 +16,16 @@ from switch.p4runtime.errors import invalid
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from switch.p4runtime.symbols import Field, Symbols
+    from switch.p4runtime.pipeline import Pipeline
+    from switch.p4runtime.symbols import Field
 
 
 class PacketCodec:
     """Takes controller headers off and puts them on."""
 
-    def __init__(self, symbols: Symbols) -> None:
-        self._in = symbols.packet_in
-        self._out = symbols.packet_out
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._in = pipeline.packet_in
+        self._out = pipeline.packet_out
         self._in_bits = sum(field.bits for field in self._in)
         self._out_bits = sum(field.bits for field in self._out)
 
@@ -37,7 +38,7 @@ class PacketCodec:
         for field in self._in:
             shift -= field.bits
             value = header >> shift & wire.all_ones(field.bits)
-            packet.metadata.add(metadata_id=field.id, value=wire.encode(value))
+            packet.metadata.add(metadata_id=field.id, value=wire.encode_field(value, field))
         return p4r.StreamMessageResponse(packet=packet)
 
     def packet_out(self, packet: p4r.PacketOut) -> bytes:
@@ -52,7 +53,7 @@ class PacketCodec:
             value = given.get(field.id)
             if value is None:
                 raise invalid(f"packet-out metadata {field.id} ({field.name}) is missing")
-            number = wire.decode(value, field.bits, f"packet-out metadata {field.name}")
+            number = wire.decode_field(value, field, f"packet-out metadata {field.name}")
             header = header << field.bits | number
         size = (self._out_bits + 7) // 8
         return (header << size * 8 - self._out_bits).to_bytes(size, "big") + packet.payload

@@ -8,7 +8,7 @@ a few dictionary lookups.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from finsy.proto import p4i, p4r
@@ -35,6 +35,7 @@ from switch.p4runtime.symbols import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from switch.p4runtime.names import Names
     from switch.p4runtime.symbols import Directory, T
 
 _KIND = {
@@ -85,10 +86,17 @@ class ProfileBinding:
 class Pipeline:
     """A config and everything derived from it."""
 
-    def __init__(self, config: p4r.ForwardingPipelineConfig, program: dp.Program) -> None:
+    def __init__(
+        self,
+        config: p4r.ForwardingPipelineConfig,
+        program: dp.Program,
+        names: dict[str, Names] | None = None,
+    ) -> None:
         self.config = config
         self.program = program
-        symbols = self.symbols = Symbols(config.p4info)
+        symbols = self.symbols = Symbols(config.p4info, names)
+        self.packet_in = _packet_fields(symbols.packet_in, program)
+        self.packet_out = _packet_fields(symbols.packet_out, program)
         tables = _by_name(program.tables)
         self._action_names = action_names(program)
         self.tables = {
@@ -173,7 +181,7 @@ class Pipeline:
             if len(params) != len(action.params):
                 raise _mismatch(f"{where}: action {action.name} takes {len(params)} parameters")
             widths = zip(action.params, params, strict=True)
-            bound = tuple(Field(ours.id, ours.name, theirs.width) for ours, theirs in widths)
+            bound = tuple(replace(ours, bits=theirs.width) for ours, theirs in widths)
             pairs.append((Action(action.id, action.name, bound), index))
         return pairs
 
@@ -281,14 +289,34 @@ def _bound_key(
     for field, key in zip(fields, keys, strict=True):
         if _KIND[field.match] is not key.kind:
             raise _mismatch(f"{where}: field {field.name} is {key.kind.value} in the JSON")
-    return tuple(
-        KeyField(field.id, field.name, key.width, field.match)
-        for field, key in zip(fields, keys, strict=True)
-    )
+    return tuple(replace(field, bits=key.width) for field, key in zip(fields, keys, strict=True))
+
+
+def _packet_fields(fields: tuple[Field, ...], program: dp.Program) -> tuple[Field, ...]:
+    """Return a controller header's fields with the program's widths.
+
+    P4Info tells how clients see them; where a type is translated the header itself has to be
+    asked, and P4Info names it by what it carries alone.
+    """
+    if not any(field.type_name for field in fields):
+        return fields
+    for header in program.parsed.headers.values():
+        layout = header.type.fields
+        if [f.name for f in layout] == [f.name for f in fields] and all(
+            field.type_name or field.bits == own.width
+            for field, own in zip(fields, layout, strict=True)
+        ):
+            return tuple(
+                replace(field, bits=own.width) for field, own in zip(fields, layout, strict=True)
+            )
+    names = ", ".join(field.name for field in fields)
+    raise _mismatch(f"no header of the program has the fields {names}")
 
 
 def _value_set_key(value_set: ValueSet) -> tuple[KeyField, ...]:
     for field in value_set.key:
         if field.match is Match.RANGE:
             raise invalid(f"value set {value_set.name}: range fields are not supported")
+        if field.type_name:
+            raise invalid(f"value set {value_set.name}: translated types are not supported")
     return value_set.key

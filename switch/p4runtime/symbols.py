@@ -6,13 +6,14 @@ that knows its own name, so that messages can say `table ingress.ipv4_lpm` and n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from finsy.proto import p4i, p4t
 
 from switch.p4runtime.errors import invalid
+from switch.p4runtime.names import Names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -57,11 +58,17 @@ _MATCH = {
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a key, an action's parameter or a packet's metadata."""
+    """One field of a key, an action's parameter or a packet's metadata.
+
+    `type_name` is set if clients see values of another width, or strings, in place of the
+    program's; strings have `names`.
+    """
 
     id: int
     name: str
     bits: int
+    type_name: str = field(default="", kw_only=True)
+    names: Names | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,25 +219,27 @@ def unknown_id(kind: str, item_id: int) -> Exception:
 class Symbols:
     """Everything a P4Info declares."""
 
-    def __init__(self, info: p4i.P4Info) -> None:
+    def __init__(self, info: p4i.P4Info, names: dict[str, Names] | None = None) -> None:
+        """`names` are those a switch has given out so far, by type."""
         self.info = info
         self.types = info.type_info
-        self.actions = Directory("action", map(_action, info.actions))
+        self._names: dict[str, Names] = {} if names is None else names
+        self.actions = Directory("action", map(self._action, info.actions))
         self.profiles = Directory("action profile", map(_profile, info.action_profiles))
         self.counters = Directory("counter", (_array(c) for c in info.counters))
         self.direct_counters = {c.direct_table_id: c for c in info.direct_counters}
         self.meters = Directory("meter", (_meter(m) for m in info.meters))
         self.direct_meters = {m.direct_table_id: _direct_meter(m) for m in info.direct_meters}
         self.registers = Directory("register", map(_register, info.registers))
-        self.value_sets = Directory("value set", map(_value_set, info.value_sets))
+        self.value_sets = Directory("value set", map(self._value_set, info.value_sets))
         self.digests = Directory("digest", map(_digest, info.digests))
         self.tables = Directory("table", (self._table(t) for t in info.tables))
-        self.packet_in = _packet_metadata(info, "packet_in")
-        self.packet_out = _packet_metadata(info, "packet_out")
+        self.packet_in = self._packet_metadata("packet_in")
+        self.packet_out = self._packet_metadata("packet_out")
 
     def _table(self, table: p4i.Table) -> Table:
         name = table.preamble.name
-        key = tuple(_key_field(field, f"table {name}") for field in table.match_fields)
+        key = tuple(self._key_field(field, f"table {name}") for field in table.match_fields)
         meter = self.direct_meters.get(table.preamble.id)
         counter = self.direct_counters.get(table.preamble.id)
         has_initial = table.HasField("initial_default_action")
@@ -254,18 +263,53 @@ class Symbols:
             marks=_marks(table.preamble),
         )
 
+    def _translation(self, name: str) -> tuple[str, Names | None]:
+        """The name of a field's type if it is translated, and its strings."""
+        new = self.types.new_types.get(name) if name else None
+        if new is None or not new.HasField("translated_type"):
+            return "", None
+        if new.translated_type.WhichOneof("sdn_type") != "sdn_string":
+            return name, None
+        return name, self._names.setdefault(name, Names(name))
 
-def _action(action: p4i.Action) -> Action:
-    params = tuple(Field(p.id, p.name, p.bitwidth) for p in action.params)
-    return Action(action.preamble.id, action.preamble.name, params)
+    def _action(self, action: p4i.Action) -> Action:
+        params = []
+        for p in action.params:
+            type_name, names = self._translation(p.type_name.name)
+            params.append(Field(p.id, p.name, p.bitwidth, type_name=type_name, names=names))
+        return Action(action.preamble.id, action.preamble.name, tuple(params))
 
+    def _key_field(self, field: p4i.MatchField, where: str) -> KeyField:
+        match = _MATCH.get(field.match_type)
+        if match is None:
+            kind = field.other_match_type or "no"
+            raise invalid(
+                f"{where}: field {field.name} has {kind} match kind, which is not supported"
+            )
+        type_name, names = self._translation(field.type_name.name)
+        if names is not None and match not in (Match.EXACT, Match.OPTIONAL):
+            raise invalid(
+                f"{where}: field {field.name} is a string to clients, which cannot be matched by "
+                f"{match.value}; P4Runtime has exact and optional for them"
+            )
+        return KeyField(
+            field.id, field.name, field.bitwidth, match, type_name=type_name, names=names
+        )
 
-def _key_field(field: p4i.MatchField, where: str) -> KeyField:
-    match = _MATCH.get(field.match_type)
-    if match is None:
-        kind = field.other_match_type or "no"
-        raise invalid(f"{where}: field {field.name} has {kind} match kind, which is not supported")
-    return KeyField(field.id, field.name, field.bitwidth, match)
+    def _value_set(self, value_set: p4i.ValueSet) -> ValueSet:
+        where = f"value set {value_set.preamble.name}"
+        key = tuple(self._key_field(field, where) for field in value_set.match)
+        return ValueSet(value_set.preamble.id, value_set.preamble.name, key, value_set.size)
+
+    def _packet_metadata(self, name: str) -> tuple[Field, ...]:
+        for header in self.info.controller_packet_metadata:
+            if header.preamble.name == name:
+                fields = []
+                for m in header.metadata:
+                    type_name, names = self._translation(m.type_name.name)
+                    fields.append(Field(m.id, m.name, m.bitwidth, type_name=type_name, names=names))
+                return tuple(fields)
+        return ()
 
 
 def _profile(profile: p4i.ActionProfile) -> Profile:
@@ -306,18 +350,5 @@ def _marks(preamble: p4i.Preamble) -> frozenset[str]:
     return frozenset(note.partition("(")[0] for note in preamble.annotations)
 
 
-def _value_set(value_set: p4i.ValueSet) -> ValueSet:
-    where = f"value set {value_set.preamble.name}"
-    key = tuple(_key_field(field, where) for field in value_set.match)
-    return ValueSet(value_set.preamble.id, value_set.preamble.name, key, value_set.size)
-
-
 def _digest(digest: p4i.Digest) -> Digest:
     return Digest(digest.preamble.id, digest.preamble.name, digest.type_spec)
-
-
-def _packet_metadata(info: p4i.P4Info, name: str) -> tuple[Field, ...]:
-    for header in info.controller_packet_metadata:
-        if header.preamble.name == name:
-            return tuple(Field(m.id, m.name, m.bitwidth) for m in header.metadata)
-    return ()

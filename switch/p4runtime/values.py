@@ -7,7 +7,12 @@ canonical form, so the server keeps integers and reads back canonical strings.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from switch.p4runtime.errors import invalid
+
+if TYPE_CHECKING:
+    from switch.p4runtime.symbols import Field
 
 
 def decode(value: bytes, bits: int, what: str) -> int:
@@ -18,6 +23,18 @@ def decode(value: bytes, bits: int, what: str) -> int:
     if number >> bits:
         raise invalid(f"{what}: 0x{value[:32].hex()} does not fit in {bits} bits")
     return number
+
+
+def decode_field(value: bytes, field: Field, what: str) -> int:
+    """Return the integer a client's value of a field stands for."""
+    if field.names is not None:
+        return field.names.number(value, field.bits, what)
+    return decode(value, field.bits, what)
+
+
+def encode_field(number: int, field: Field) -> bytes:
+    """Return an integer as a field's clients see it."""
+    return encode(number) if field.names is None else field.names.text(number)
 
 
 def encode(number: int) -> bytes:

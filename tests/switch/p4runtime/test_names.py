@@ -1,0 +1,106 @@
+"""Translated types: what clients see in place of the program's numbers, in entries and packets."""
+
+from __future__ import annotations
+
+import grpc
+import pytest
+from finsy.proto import p4r, rpc_code
+
+from switch.p4runtime.errors import RequestError
+from switch.p4runtime.names import Names
+
+from .rig import (
+    HERE,
+    Built,
+    asynchronous,
+    compile_p4,
+    controlled,
+    entity_of,
+    errors_of,
+    update,
+)
+from .rig import Names as Ids
+from .test_entities import settle
+
+
+@pytest.fixture(scope="module")
+def translated(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    return compile_p4(HERE / "translated.p4", tmp_path_factory.mktemp("translated"))
+
+
+def text(field: int, value: bytes) -> p4r.FieldMatch:
+    return p4r.FieldMatch(field_id=field, exact=p4r.FieldMatch.Exact(value=value))
+
+
+def call(ids: Ids, alias: str, *values: bytes) -> p4r.Action:
+    params = [p4r.Action.Param(param_id=i, value=v) for i, v in enumerate(values, 1)]
+    return p4r.Action(action_id=ids.id(alias), params=params)
+
+
+def test_digits_are_numbers_and_others_get_what_is_free() -> None:
+    names = Names("port_t")
+    assert names.number(b"17", 9, "") == 17
+    assert names.number(b"", 9, "") == 0
+    given = [names.number(name, 9, "") for name in (b"Ethernet0", b"Ethernet4", b"017", b"-1")]
+    assert len({17, 0, *given}) == 6
+    assert all(0 <= number < 512 for number in given)
+    assert [names.number(n, 9, "") for n in (b"Ethernet0", b"017")] == [given[0], given[2]]
+    assert [names.text(n) for n in (17, 0, given[1], 300)] == [b"17", b"", b"Ethernet4", b"300"]
+
+
+@pytest.mark.parametrize("value", [b"512", b"\xff", b"a" * 5000])
+def test_what_no_number_can_be_given_to_is_refused(value: bytes) -> None:
+    with pytest.raises(RequestError):
+        Names("port_t").number(value, 9, "")
+
+
+def test_names_run_out_with_the_width() -> None:
+    names = Names("tiny_t")
+    for index in range(4):
+        names.number(b"name %d" % index, 2, "")
+    with pytest.raises(RequestError, match="have names already"):
+        names.number(b"one more", 2, "")
+
+
+@asynchronous
+async def test_entries_speak_in_names_and_read_back_the_same(translated: Built) -> None:
+    ids = Ids(translated.info)
+    async with controlled(translated) as (rig, client):
+        entries = [
+            ids.entry("vrfs", text(1, b"1"), action=call(ids, "set_vrf", b"blue")),
+            ids.entry("routes", text(1, b"blue"), action=call(ids, "send", b"2"), priority=1),
+            ids.entry("routes", text(1, b""), action=call(ids, "send", b"3"), priority=1),
+        ]
+        await client.write(*(update("INSERT", e) for e in entries))
+        found = [e.table_entry for e in await client.read(entity_of(p4r.TableEntry()))]
+        assert sorted(map(str, found)) == sorted(map(str, entries))
+        assert rig.send(1, b"\x07") == [(2, b"\x07")]
+        assert rig.send(2, b"\x07") == [(3, b"\x07")]
+        # The same names, the same numbers, after the pipeline was set anew.
+        await client.set_pipeline(translated.config, "RECONCILE_AND_COMMIT")
+        again = [e.table_entry for e in await client.read(entity_of(p4r.TableEntry()))]
+        assert sorted(map(str, again)) == sorted(map(str, entries))
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            bad = ids.entry("vrfs", text(1, b"512"), action=call(ids, "set_vrf", b"blue"))
+            await client.write(update("INSERT", bad))
+        assert [e.canonical_code for e in errors_of(refused.value)] == [rpc_code.INVALID_ARGUMENT]
+
+
+@asynchronous
+async def test_packets_carry_names_in_headers_of_the_programs_width(translated: Built) -> None:
+    async with controlled(translated) as (rig, client):
+        rig.send(3, b"\x09rest")
+        packet = (await client.next("packet")).packet
+        assert packet.payload == b"\x09rest"
+        assert [(m.metadata_id, m.value) for m in packet.metadata] == [
+            (1, b"3"),
+            (2, b"\x03"),
+            (3, b"\x00"),
+        ]
+        out = p4r.PacketOut(payload=b"\x08")
+        out.metadata.add(metadata_id=1, value=b"2")
+        out.metadata.add(metadata_id=2, value=b"\x00")
+        await client.stream.write(p4r.StreamMessageRequest(packet=out))
+        await settle(client)
+        rig.plane.service(2_000)
+        assert [(port, data) for port, data, _ in rig.plane.outputs()] == [(2, b"\x08")]
