@@ -196,3 +196,48 @@ def hold(case: Case, out: Path, seeds: range) -> None:
 @pytest.mark.parametrize("name", ["paper", "hpcc-ns3", "conweave"])
 def test_eight_to_one_is_the_model_s(name: str, tmp_path: Path) -> None:
     hold(Case(name, 8), tmp_path, range(1, 3))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("case", "seeds"),
+    [
+        (Case("hpcc-ns3", 2, settled_ms=50, until_ms=300), 2),  # so few need long to average
+        (Case("conweave", 2, settled_ms=50, until_ms=300), 2),
+        (Case("paper", 64), 3),
+        (Case("hpcc-ns3", 64, settled_ms=150, until_ms=250), 2),  # till then pauses rule
+        (Case("conweave", 64, settled_ms=80, until_ms=140), 2),
+        (Case("mlx5", 8, settled_ms=100, until_ms=400), 4),
+        (Case("mlx5", 64, settled_ms=150, until_ms=250), 2),
+    ],
+    ids=lambda value: f"{value.name}-{value.senders}" if isinstance(value, Case) else "",
+)
+def test_many_to_one_is_the_model_s(case: Case, seeds: int, tmp_path: Path) -> None:
+    hold(case, tmp_path, range(1, seeds + 1))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["paper", "hpcc-ns3", "conweave"])
+@pytest.mark.parametrize("senders", [4, 16])
+@pytest.mark.parametrize(
+    ("gbps", "marking", "longer"),  # it settles by packets and by queues, not by the clock
+    [
+        (25, Marking(25e3, 100e3, 0.2), 4),
+        (100, Marking(400e3, 1600e3, 0.2), 2),
+        (400, Marking(400e3, 1600e3, 0.2), 1),
+    ],
+)
+def test_any_speeds_and_senders_are_the_model_s(
+    name: str, senders: int, gbps: int, marking: Marking, longer: int, tmp_path: Path
+) -> None:
+    case = Case(name, senders, gbps, 30 * longer, 90 * longer, marking)
+    hold(case, tmp_path, range(1, 3))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["paper", "hpcc-ns3", "conweave"])
+def test_two_flows_share_alike(name: str, tmp_path: Path) -> None:
+    """Over a second, within 2 %. (mlx5's 5 Mb/s steps take much longer to even out.)"""
+    case = Case(name, 2, gbps=25, settled_ms=200, until_ms=1200)
+    off = [abs(2 * simulated(case, tmp_path, seed).shares[0] - 1) for seed in range(1, 5)]
+    assert fmean(off) <= 0.02, off
