@@ -47,6 +47,16 @@ class Case:
 
 
 _FLOWS = ("traffic={kind: poisson, load: 0.5, duration_ns: 600us, sizes: hadoop}",)
+_ELEPHANTS = ("traffic.bytes=1MB", "transport.recovery=selective")
+_PARALLEL = (
+    *("topology.links=2", "buffer.bytes=6MB", "traffic.bytes=1MB", "ecn.enabled=false"),
+    *("lb.policy=adaptive", "transport.recovery=selective"),
+)
+_WEIGHTED = (
+    "traffic={kind: poisson, load: 0.3, duration_ns: 600us, sizes: hadoop}",
+    "link.slow={leaf1-spine1: 0.5, leaf2-spine2: 0.5, leaf3-spine3: 0.25}",
+    "lb.policy=conga",
+)
 _NO_PFC = (
     "traffic={kind: incast, senders: 3, bytes: 3MB}",
     "pfc.enabled=false",
@@ -84,11 +94,12 @@ CASES = (
         Case(f"flows, {policy}", "hash-collision", (*_FLOWS, f"lb.policy={policy}"))
         for policy in ("ecmp", "flowlet", "dlb", "conga")
     ),
-    Case(
-        "elephants, spray",
-        "hash-collision",
-        ("lb.policy=spray", "traffic.bytes=1MB", "transport.recovery=selective"),
+    *(
+        Case(f"elephants, {policy}", "hash-collision", (*_ELEPHANTS, f"lb.policy={policy}"))
+        for policy in ("spray", "adaptive", "drill")
     ),
+    Case("parallel links", "alltoall", _PARALLEL),
+    Case("weighted conga", "hash-collision", _WEIGHTED),
     Case("all-reduce ring", "allreduce-ring"),
     Case("all-to-all", "alltoall"),
     Case("loss, selective", "lossy-link", ("transport.recovery=selective",)),

@@ -11,6 +11,8 @@ from lab.report.svg import Drawing
 from lab.result import Result
 from traffic.jobs import SimpleJob
 
+UNSOURCED = "No source found"
+
 
 class Verdict(Enum):
     """How a claim stands."""
@@ -95,6 +97,7 @@ class Claim:
 
     key: str
     words: str
+    source: str  # who says so, to be looked up; or that nobody was found who does
     experiment: str
     cases: Mapping[str, Case]  # by a name the judge knows them by
     judge: Callable[[Mapping[str, Found]], Judgement]

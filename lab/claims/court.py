@@ -113,6 +113,7 @@ def _content(chosen: Sequence[Claim], judgements: Mapping[str, Judgement]) -> di
             {
                 "key": claim.key,
                 "words": claim.words,
+                "source": claim.source,
                 "experiment": claim.experiment,
                 "verdict": judgements[claim.key].verdict.value,
                 "finding": judgements[claim.key].finding,
@@ -151,6 +152,7 @@ def _body(chosen: Sequence[Claim], judgements: Mapping[str, Judgement]) -> Itera
         yield page.heading(2, claim.words)
         kind = "story" if judgement.verdict is Verdict.HOLDS else "story warning"
         yield page.paragraph(f"It {judgement.verdict.value}. {judgement.finding}", kind)
+        yield page.paragraph(claim.source, "about")
         yield page.paragraph(claim.experiment, "about")
         yield page.grid(
             [Panel(judgement.drawing.title, judgement.drawing, "", _COLOURS[judgement.verdict])]

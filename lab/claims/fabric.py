@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from statistics import mean
+from statistics import mean, median
 
 from lab.claims.claim import Case, Claim, Found, Judgement, Verdict
 from lab.quantity import NANOSECONDS, PER_CENT, PLAIN, duration, number, percent
@@ -49,14 +49,17 @@ def _judge_productivity(found: Runs) -> Judgement:
         for name, run in found.items()
         if name != "a good network"
     }
-    agrees = [0.3 <= share <= 0.5 for share in lost.values()]
-    worse = [name for name, share in lost.items() if share > 0.5]
+    # It says what a poor network costs, not what one could be found to cost: one that fits of many
+    # is chance. All of them fit, or at least most, or the claim is wrong.
+    fits = [name for name, share in lost.items() if 0.3 <= share <= 0.5]
+    is_most = 2 * len(fits) > len(lost)
+    verdict = Verdict.SOMETIMES if is_most else Verdict.FAILS
     told = ", ".join(f"{name} {percent(share)}" for name, share in lost.items())
     return Judgement(
-        _all_or_some(agrees),
-        f"Of what the GPUs computed on a good network, {told} is lost. "
-        + (f"More than half: {', '.join(worse)}." if worse else "None of it costs more than half."),
-        lost,
+        Verdict.HOLDS if len(fits) == len(lost) else verdict,
+        f"Of what the GPUs computed on a good network, {told} is lost: from 30 to 50 % in "
+        f"{len(fits)} of {len(lost)} cases, and {percent(median(lost.values()))} in the middle.",
+        {**lost, "the middle one": median(lost.values())},
         bars("Computing lost to the network", lost, percent),
     )
 
@@ -64,6 +67,9 @@ def _judge_productivity(found: Runs) -> Judgement:
 _PRODUCTIVITY = Claim(
     "productivity",
     "A poor network costs a GPU cluster 30 to 50 % of its productivity.",
+    "Highfens, 31 March 2026: AI network bottlenecks, a silent GPU killer. "
+    "https://highfens.com/2026/03/31/ai-network-bottlenecks-a-silent-gpu-killer/ (30 to 50 % or "
+    "more, without a measurement).",
     "Two steps of Llama 2 70B on sixteen GPUs aligned to rails, 100 Gb/s, then with one or two "
     "things wrong at a time; time-outs of 100 us, as the job is shrunk.",
     {name: Case(_LLAMA, changes) for name, changes in _POOR.items()},
@@ -99,6 +105,8 @@ def _judge_slow_link(found: Runs) -> Judgement:
 _SLOW_LINK = Claim(
     "slow-link",
     "One slow link drags a whole all-reduce down to its rate.",
+    "P. Chen et al.: Don't let a few network failures slow the entire AllReduce, arXiv:2606.01680 "
+    "(a degraded server stays on the critical path of a ring).",
     "A ring all-reduce of 8 MB among eight hosts at 100 Gb/s, one uplink slowed down.",
     {
         str(share): Case("degraded-uplink", (f"link.slow.leaf1-spine1={share}",))
@@ -152,6 +160,9 @@ def _judge_incast(found: Runs) -> Judgement:
 _INCAST = Claim(
     "incast",
     "An incast overflows a switch's buffer within a millisecond.",
+    "C. Canel et al.: Understanding incast bursts in modern datacenters, IMC 2024, "
+    "doi:10.1145/3646547.3689028 (incasts overwhelm shallow buffers; for the millisecond no source "
+    "was found).",
     "Seven hosts write 16 MB each to one at 100 Gb/s, PFC and ECN off, and the run is ended after "
     "5 us to 1 ms; buffers from 1 MB to 32 MB, of which one queue may have a ninth, or 8/9 with "
     "alpha 8.",
@@ -214,6 +225,8 @@ def _judge_ecmp(found: Runs) -> Judgement:
 _ECMP = Claim(
     "ecmp",
     "ECMP lets low-entropy elephants collide and leaves paths idle.",
+    "FlowTracer: a tool for uncovering network path usage imbalance in AI training clusters, "
+    "arXiv:2410.17078 (ECMP's collisions on sixteen 400G nodes).",
     "Sixteen hosts at 100 Gb/s below four leaves and four spines, each sending 4 MB to one other; "
     "eight seeds.",
     {
@@ -287,6 +300,8 @@ def _judge_victim(found: Runs) -> Judgement:
 _VICTIM = Claim(
     "victim",
     "PFC spreads congestion to flows that have no part in it.",
+    "Y. Zhu et al.: Congestion control for large-scale RDMA deployments, SIGCOMM 2015, "
+    "doi:10.1145/2785956.2787484 (victim flows).",
     "Six hosts write 2 MB each to one, and a seventh to another below the same leaf, by links that "
     "have room for it; with PFC and without, and alone.",
     {name: Case("victim-flow", changes) for name, changes in _BYSTANDER.items()},
@@ -296,6 +311,8 @@ _VICTIM = Claim(
 _PFC_ECN = Claim(
     "pfc-ecn",
     "PFC and ECN together are lossless, where each alone is not enough.",
+    "Lossless Network: PFC, ECN and DCQCN. "
+    "https://losslessnetwork.com/learn/roce-v2/pfc-ecn-dcqcn (RoCEv2 is said to need all of them).",
     "Six hosts write 2 MB each to one, and a seventh to another below the same leaf; ECN with "
     "DCQCN senders, marking well below where pauses begin.",
     {name: Case("victim-flow", changes) for name, changes in _CONTROLS.items()},
@@ -337,6 +354,8 @@ def _judge_oversubscription(found: Runs) -> Judgement:
 _OVERSUBSCRIPTION = Claim(
     "oversubscription",
     "AI traffic needs a non-blocking Clos: oversubscribed, collectives slow down.",
+    "Pingdo: GPU fabric design. https://pingdo.net/ai-infrastructure/gpu-fabric-design/ "
+    "(all-reduce is said to need a non-blocking fabric).",
     "Sixteen hosts below four leaves, with four, two and one spine; spray and selective recovery, "
     "so that collisions play no part.",
     {
@@ -385,6 +404,9 @@ def _through_spines(found: Found) -> float:
 _RAILS = Claim(
     "rails",
     "Rail-optimised placement keeps collectives off the spines and jobs fast.",
+    "Pingdo: rail-optimised GPU networking. "
+    "https://pingdo.net/ai-infrastructure/rail-optimized-gpu-networking/ (all-reduce within rails "
+    "minimises what crosses the spines).",
     "Sixteen GPUs in four servers on a rail-optimised fabric at 100 Gb/s: three training jobs, "
     "aligned to rails and placed at random with three seeds.",
     {

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from statistics import mean
 
-from lab.claims.claim import Case, Claim, Found, Judgement, Verdict
+from lab.claims.claim import UNSOURCED, Case, Claim, Found, Judgement, Verdict
 from lab.quantity import PER_CENT, percent
 from lab.report.charts import lines
 from lab.report.svg import Drawing
@@ -210,6 +210,10 @@ LOSS_CLAIMS = (
     Claim(
         "loss-13",
         "0.1 % packet loss costs 13 % of GPU time.",
+        "APNIC Blog, 22 August 2025: Why your AI factory's biggest bottleneck isn't the GPU, it's "
+        "the network. https://blog.apnic.net/2025/08/22/"
+        "why-your-ai-factorys-biggest-bottleneck-isnt-the-gpu-its-the-network "
+        "(the figure is given without the job or transport it is of).",
         _EXPERIMENT,
         CASES,
         _judge_thirteen,
@@ -217,6 +221,9 @@ LOSS_CLAIMS = (
     Claim(
         "loss-50",
         "0.1 % packet loss halves training throughput.",
+        "FlashGenius: Why 0.1% packet loss is killing your AI. https://flashgenius.net/blog-article/"
+        "why-01-packet-loss-is-killing-your-ai-high-stakes-lessons-from-the-nvidia-ncp-ain "
+        "(a drop of 50 % in training efficiency, without a measurement).",
         _EXPERIMENT,
         CASES,
         _judge_vendors,
@@ -224,6 +231,7 @@ LOSS_CLAIMS = (
     Claim(
         "loss-5",
         "At 1 % packet loss GPUs compute less than 5 % of the time.",
+        f"{UNSOURCED}: often said beside the 13 % at 0.1 %, by nobody who could be found.",
         _EXPERIMENT,
         CASES,
         _judge_five,
@@ -231,6 +239,10 @@ LOSS_CLAIMS = (
     Claim(
         "loss-half",
         "1 % packet loss costs more than half of the training efficiency.",
+        "P. Chaudhari, Arrcus, 30 September 2025: Your AI training cluster is idle. The network is "
+        "to blame. "
+        "https://arrcus.com/blog/your-ai-training-cluster-is-idle-the-network-is-to-blame "
+        "(without a measurement).",
         _EXPERIMENT,
         CASES,
         _judge_half,
