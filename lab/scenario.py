@@ -340,6 +340,12 @@ class TransportSettings(_Section):
     first_rto_ns: DurationNs | None = Field(default=None, ge=1000, le=10**12)
     """Adaptive retransmission: a silence's first time-out is so long, each further one twice as
     long, up to timeout; after timeout x retry_limit of silence a queue pair gives up."""
+    reorder: DurationNs | None = Field(default=None, ge=0, le=10**12)
+    """Selective recovery: how long packets may overtake one before it counts as lost. Without it as
+    long as round trips of late took, and four times that where lb.policy scatters packets."""
+    acks: Literal["data", "control"] = "data"
+    """Which class acknowledgements travel in: that of their data, as adapters have it (a queue pair
+    has one DSCP), so that a pause holds them too; or the control class, beside CNPs."""
     retry_limit: int = Field(default=7, ge=0, le=250)
     """Time-outs in a row before a queue pair gives up; 7 is NCCL's (NCCL_IB_RETRY_CNT)."""
 

@@ -13,6 +13,7 @@ from controller import (
     LoadBalancing,
     Loss,
     Pfc,
+    Policy,
     Settings,
     Telemetry,
     Watchdog,
@@ -34,6 +35,8 @@ RETH_BYTES, IMMEDIATE_BYTES = 16, 4  # of a message's first packet, and of its l
 _CONGA_BYTES = 8
 _TAG_BYTES = 4
 MBPS, GBPS = 1_000_000, 1_000_000_000
+# Packets of a flow go different ways.
+_PER_PACKET = {Policy.SPRAY, Policy.ADAPTIVE, Policy.DRILL}
 
 
 def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0) -> Settings:
@@ -206,10 +209,12 @@ def endpoint_config(
         payload="pattern" if carries_payload else "none",
         recovery=transport.recovery,
         window=transport.window,
-        reorder=min(64, transport.window - 1),
+        reorder=transport.reorder,
+        many_ways=int(scenario.lb.policy in _PER_PACKET),
         rto=transport.longest_rto_ns,
         rto_first=transport.first_rto_ns,
         retry_limit=transport.retry_limit,
+        acks=transport.acks,
         **_dcqcn(transport.dcqcn),
         hpcc_base_rtt=round_trip_ns,
         storm_from=min((begin for begin, _ in storms), default=None),

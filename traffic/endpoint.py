@@ -148,12 +148,14 @@ class EndpointConfig(_Record):
     window: _Positive | None = None
     ack_every: _Positive | None = None
     reorder: _Natural | None = None
+    many_ways: Annotated[int, Field(ge=0, le=1)] | None = None
     rto: _Natural | None = None
     rto_first: _Natural | None = None
     retry_limit: _Natural | None = None
     catch_up: _Positive | None = None
     int_port: _Natural | None = None
     control_priority: Annotated[int, Field(ge=0, le=7)] | None = None
+    acks: Annotated[str, Field(pattern="^(data|control)$")] | None = None
     storm_from: _Natural | None = None
     storm_until: _Natural | None = None
     dcqcn: DcqcnProfile | None = None  # what is given below replaces its values

@@ -25,7 +25,7 @@ from scapy.packet import Packet, Raw
 from traffic.layers import BTH, INT_DOMAIN, INT_PORT, RETH, ROCE_PORT, IntHeader, IntShim
 
 DSCP_ROCE = 26
-DSCP_CONTROL = 48  # CNPs, ACKs and NAKs
+DSCP_CONTROL = 48  # CNPs; ACKs and NAKs have that of their data, unless told otherwise
 INT_QUEUE, INT_UTILISATION = 0x8000 >> 3, 0x8000 >> 7  # instruction bits that HPCC reads
 INT_LINK_RATE = 0x8000  # the same of our own domain, INT_DOMAIN
 ECN_CAPABLE = 0b10

@@ -187,8 +187,10 @@ def test_lossy_link(run: RunScenario) -> None:
     assert selective.roce.retransmitted_packets < 2 * selective.drops.total
     assert back.roce.retransmitted_packets > 5 * back.drops.total
     assert fct(selective).max < fct(back).max
-    unlucky = run("lossy-link", "transport.recovery=selective", "seed=2").result
-    assert unlucky.roce.timeouts == 1
+    assert selective.roce.timeouts == 0
+    single = ("traffic.bytes=4KB", "loss.rate=0.3", "transport.recovery=selective")
+    unlucky = run("lossy-link", *single).result
+    assert unlucky.roce.timeouts > 0
     assert fct(unlucky).max > 4_000_000
 
 
@@ -235,7 +237,7 @@ def test_pfc_storm(run: RunScenario) -> None:
     assert watched.drops.by_switch["leaf1"] > 0.98 * watched.drops.total
     assert watched.flows.failed == 0
     assert paused(watched, *others) > 1.5 * paused(calm, *others)
-    assert paused(unwatched, *others) > 1.5 * paused(watched, *others)
+    assert paused(unwatched, *others) > 1.4 * paused(watched, *others)
 
 
 def test_deadlock(run: RunScenario) -> None:

@@ -69,6 +69,6 @@ def test_a_lossless_fabric_resends_nothing_and_a_time_out_in_vain_is_said(tmp_pa
 
 
 def test_where_packets_are_lost_time_outs_are_no_caution(tmp_path: Path) -> None:
-    found = simulate("lossy-link", "transport.recovery=selective", "seed=2", out=tmp_path).result
+    found = simulate("lossy-link", "traffic.bytes=4KB", "loss.rate=0.3", out=tmp_path).result
     assert found.roce.timeouts > 0
     assert not list(cautions(found))

@@ -18,6 +18,7 @@ void ep_config_default(struct ep_config *config, bps_t link_bps)
         .ack_every = 16,
         .rto = (ns_t)4096 << 20, /* as NCCL sets adapters by default */
         .retry_limit = 7,
+        .reorder = EP_REORDER_ADAPTIVE,
         .catch_up = 1,
         .int_port = 20052, /* as p4src/types.p4 has it */
         .control_priority = 6,
@@ -44,8 +45,6 @@ const char *ep_config_problem(const struct ep_config *config)
         return "the window is between 1 packet and 2^20";
     if (config->ack_every < 1)
         return "an ACK is asked for every 1 packet or more";
-    if (config->reorder >= config->window)
-        return "a window holds more packets than may be reordered";
     if (config->retry_limit > 250)
         return "the retry limit is at most 250";
     if (config->rto_first && config->rto && config->rto_first > config->rto)
@@ -91,12 +90,17 @@ struct ep *ep_new(const struct ep_config *config, const struct ep_port *port, ui
     ep->qps = calloc(qps + 1, sizeof *ep->qps);
     ep->pace.items = malloc((qps + 1) * sizeof *ep->pace.items);
     ep->rto.items = malloc((qps + 1) * sizeof *ep->rto.items);
+    if (config->recovery == EP_SELECTIVE) {
+        ep->alarms.items = malloc((qps + 1) * sizeof *ep->alarms.items);
+        ep->selective = calloc(qps + 1, sizeof *ep->selective);
+    }
     ep->expected = malloc((expected + 1) * sizeof(struct ep_message *));
     ep->bitmaps = calloc(words + 1, sizeof *ep->bitmaps);
     ep->frame = calloc(1, config->mtu + 512);
     bool maps = idmap_init(&ep->qp_by_number, qps) & idmap_init(&ep->message_by_id, expected);
+    bool selective = config->recovery != EP_SELECTIVE || (ep->alarms.items && ep->selective);
     if (!ep->qps || !ep->pace.items || !ep->rto.items || !ep->expected || !ep->bitmaps ||
-        !ep->frame || !maps) {
+        !ep->frame || !selective || !maps) {
         ep_free(ep);
         return NULL;
     }
@@ -115,6 +119,8 @@ void ep_free(struct ep *ep)
     free(ep->qps);
     free(ep->pace.items);
     free(ep->rto.items);
+    free(ep->alarms.items);
+    free(ep->selective);
     free(ep->expected);
     free(ep->bitmaps);
     free(ep->frame);
@@ -179,8 +185,14 @@ struct qp *ep_add_qp(struct ep *ep, const struct ep_qp_config *config, const cha
     memcpy(qp->data, config->data, config->data_bytes);
     memcpy(qp->control_header, config->control, WIRE_HEADERS);
     if (ep->config.recovery == EP_SELECTIVE) {
-        qp->sacked = bitmap(ep, 2 * index);
-        qp->early = bitmap(ep, 2 * index + 1);
+        qp->selective = &ep->selective[index];
+        *qp->selective = (struct selective){
+            .sacked = bitmap(ep, 2 * index),
+            .early = bitmap(ep, 2 * index + 1),
+            .alarm_at = NS_NEVER,
+            .again_at = NS_NEVER,
+            .high = qp->expected,
+        };
     }
     if (config->cc == EP_CC_DCQCN) {
         dcqcn_init(&qp->control.dcqcn, qp->rate);

@@ -12,15 +12,15 @@
  * allocates nothing.
  *
  * Time: `now` never goes back. Frames handed to `transmit` carry the time at which the first bit
- * leaves, mostly `now`; a NAK that must not be merged with the next may come while the frame before
- * it is still leaving. One follows the other at the link's rate, overhead included, to the
+ * leaves, mostly `now`. One follows the other at the link's rate, overhead included, to the
  * picosecond. A host that wakes late calls `ep_service` late and
  * the endpoint makes up for it, up to `catch_up`.
  *
  * Memory: the endpoint owns its queue pairs; messages belong to the caller and must stay where
  * they are until their event has come (or the endpoint is freed).
  *
- * Scheduling: control frames (ACK, NAK, CNP) before data, one queue pair after the other; data by
+ * Scheduling: what a queue pair owes (CNP, then ACK or NAK) before data, one queue pair after the
+ * other; acknowledgements have the priority of the data they answer, unless told otherwise; data by
  * priority in turn, within a priority by deficit round robin, so that queue pairs share by bytes
  * in O(1). A queue pair that its rate holds back waits in a heap by time, O(log n).
  *
@@ -46,9 +46,14 @@ enum ep_payload {
 enum ep_recovery {
     EP_GO_BACK_0, /* the message starts again from its first packet */
     EP_GO_BACK_N, /* everything from the lost packet on is sent again */
-    EP_SELECTIVE, /* the lost packets are; every packet carries its own RETH, and a NAK's MSN field
-                     names the packet that provoked it */
+    EP_SELECTIVE, /* the lost packets are; every packet carries its own RETH, and answers tell by a
+                     map what has come beyond a gap */
 };
+
+#define EP_REORDER_ADAPTIVE INT64_MAX /* by the round trips that are measured */
+
+/* Whose class acknowledgements travel in; CNPs always have the control class. */
+enum ep_acks { EP_ACKS_DATA, EP_ACKS_CONTROL };
 
 enum ep_cc { EP_CC_NONE, EP_CC_DCQCN, EP_CC_HPCC };
 
@@ -60,13 +65,15 @@ struct ep_config {
     enum ep_recovery recovery;
     uint32_t window;       /* packets in flight a queue pair */
     uint32_t ack_every;    /* packets between requests for an ACK, beside each message's last */
-    uint32_t reorder;      /* selective: packets that may overtake one before it counts as lost */
+    ns_t reorder;          /* selective: how long a packet may be overtaken before it counts as lost */
+    bool many_ways;        /* the fabric leads packets of a flow different ways: disorder is usual */
     ns_t rto;              /* without progress for this long: send again; 0: never */
     ns_t rto_first;        /* adaptive: a silence's first time-out, each further one twice as long */
     uint32_t retry_limit;  /* time-outs in a row without progress before the queue pair errors */
     ns_t catch_up;         /* how much lateness to make up for; 1 under a virtual clock */
     uint16_t int_port;     /* UDP destination port of packets with INT on board */
-    uint8_t control_priority;
+    uint8_t control_priority; /* of CNPs, and of what pauses the peer */
+    enum ep_acks acks;
     ns_t storm_from, storm_until; /* a fault: pause whoever sends to us, all this time */
     struct dcqcn_profile dcqcn;
     struct hpcc_profile hpcc;

@@ -82,13 +82,49 @@ static uint8_t *control_frame(struct ep *ep, const struct qp *qp, struct echo *e
     return bth;
 }
 
-uint32_t frame_ack(struct ep *ep, const struct qp *qp, uint64_t seq, uint8_t syndrome, uint32_t msn,
+/* 64 bits of the packets that came early, from one on. */
+static uint64_t map_word(const struct selective *has, uint64_t from)
+{
+    uint32_t words = (has->early.mask + 1) / 64, at = (uint32_t)from & has->early.mask;
+    uint64_t bits = has->early.words[at / 64] >> at % 64;
+    if (at % 64)
+        bits |= has->early.words[(at / 64 + 1) % words] << (64 - at % 64);
+    if (has->high - from < 64)
+        bits &= ((uint64_t)1 << (has->high - from)) - 1;
+    return bits;
+}
+
+/* Write down what came early, of more than a map holds the part about what came last; returns the
+ * bytes that takes. */
+static uint32_t stamp_map(uint8_t *at, const struct qp *qp)
+{
+    enum { MOST = 64 * WIRE_SACK_WORDS };
+    struct selective *has = qp->selective;
+    if (!has || (has->high <= qp->expected && !has->twice))
+        return 0;
+    uint64_t from = qp->expected;
+    if (has->high > from + MOST && has->recent >= from + MOST)
+        from = has->recent + 1 - MOST;
+    uint32_t words = 0;
+    for (; words < WIRE_SACK_WORDS && from + 64 * words < has->high; words++)
+        be64_store(at + WIRE_SACK + 8 * words, map_word(has, from + 64 * words));
+    be24_store(at, (uint32_t)from & PSN_MASK);
+    at[3] = (uint8_t)(words | (has->twice ? WIRE_SACK_TWICE : 0));
+    has->twice = false;
+    return WIRE_SACK + 8 * words;
+}
+
+uint32_t frame_ack(struct ep *ep, const struct qp *qp, uint64_t seq, uint8_t syndrome,
                    uint32_t *stored)
 {
-    uint8_t *bth = control_frame(ep, qp, qp->echo);
+    enum { TOS_AT = WIRE_IP_AT + 1 };
+    uint8_t *bth = control_frame(ep, qp, qp->echo), *end = bth + WIRE_BTH + WIRE_AETH;
+    if (ep->config.acks == EP_ACKS_DATA)
+        ep->frame[TOS_AT] = qp->data[TOS_AT];
     stamp_bth(bth, qp, BTH_ACK, 0, false, seq);
-    be32_store(bth + WIRE_BTH, (uint32_t)syndrome << 24 | (msn & PSN_MASK));
-    return close_frame(ep, bth, bth + WIRE_BTH + WIRE_AETH, 0, stored);
+    be32_store(bth + WIRE_BTH, (uint32_t)syndrome << 24 | (qp->msn & PSN_MASK));
+    end += stamp_map(end, qp);
+    return close_frame(ep, bth, end, 0, stored);
 }
 
 uint32_t frame_cnp(struct ep *ep, const struct qp *qp, uint32_t *stored)

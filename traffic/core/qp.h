@@ -50,13 +50,46 @@ struct echo {
     uint8_t header[WIRE_INT_SHIM + WIRE_INT_MD + WIRE_INT_STACK_MAX];
 };
 
+/* That something after a hole has arrived, and when: what holes there are before `before` are lost
+ * if they still are holes after a while. */
+struct evidence {
+    uint64_t before;
+    ns_t at, until;
+};
+
+/* What selective recovery knows of a queue pair besides. */
+struct selective {
+    /* Requester: `resend` walks the holes before `lost_before`; what lies before `sack_end` and is
+     * no hole has arrived. */
+    struct seqset sacked;
+    uint64_t resend, sack_end, lost_before;
+    struct evidence seen[4]; /* a ring, the oldest first */
+    uint8_t first_seen, n_seen;
+    uint8_t patience;   /* doublings of the wait, for what was sent again in vain */
+    uint8_t tries;      /* how often the first hole was filled in vain */
+    bool lost_again;    /* the first hole was filled, and that was lost */
+    bool is_timed, in_alarms;
+    uint64_t timed;     /* a packet sent once, whose round trip is measured */
+    ns_t timed_at, round_trip; /* the longest of late, 0: none yet */
+    ns_t lateness;      /* how long holes lasted at most that filled by themselves */
+    ns_t again_at;      /* when the filling of the first hole counts as lost */
+    ns_t alarm_at, alarm_seen_to;
+
+    /* Responder. */
+    struct seqset early;  /* arrived before their turn */
+    uint64_t high;        /* one more than the last that arrived */
+    uint64_t recent;      /* the last early one to come */
+    uint64_t provoked_by; /* the packet that the NAK owed is about */
+    bool twice;           /* one came twice, which was not told yet */
+};
+
 struct qp {
     /* Scheduling. */
-    struct qp *ring_next, *control_next;
-    ps_t ready, control_ready; /* data, control: not before */
+    struct qp *ring_next, *answers_next, *notices_next;
+    ps_t ready, answer_ready, notice_ready; /* data, ACK or NAK, CNP: not before */
     int32_t deficit;           /* bytes it may send before the next one's turn */
     uint8_t priority, cc;
-    bool in_ring, in_control, in_pace, in_rto;
+    bool in_ring, in_answers, in_notices, in_pace, in_rto;
 
     /* Requester: una <= acked <= next <= sent <= posted. */
     uint8_t error, retries;
@@ -75,12 +108,7 @@ struct qp {
     ns_t silent;      /* time-outs since the last progress, all together */
     bps_t rate;       /* the ceiling */
 
-    /* Requester, selective: `resend` walks the holes before the last packet known to have arrived
-     * (`sack_end`) and before `lost_before`, where a time-out found `sent`. */
-    struct seqset sacked;
-    uint64_t resend, sack_end, lost_before;
-    uint64_t resent_at; /* `sent` when `una` was last filled, or a little later */
-    bool lost_again;
+    struct selective *selective; /* NULL in the ordered modes */
 
     union {
         struct dcqcn dcqcn;
@@ -92,11 +120,9 @@ struct qp {
     uint64_t writing_first;      /* sequence number the message being written began with */
     struct ep_message *writing;
     uint32_t offset, msn;        /* bytes of it in place; messages completed */
-    uint64_t provoked_by;        /* selective: the packet that the NAK owed is about */
     uint8_t owed, nak_syndrome;
     bool nak_sent, cnp_sent;
     ns_t cnp_at;
-    struct seqset early; /* selective: arrived before their turn */
     struct echo *echo;
 
     /* Identity and templates. */
@@ -127,12 +153,13 @@ struct ep {
     ps_t port_free; /* the wire is busy until */
     bool stalled;   /* the host would not take the last frame */
     uint8_t turn;   /* the priority whose turn it is */
-    struct ring rings[8], control;
-    struct heap pace, rto;
+    struct ring rings[8], answers[8], notices;
+    struct heap pace, rto, alarms;
     ns_t paused_until[8], paused_since[8]; /* since: NS_NEVER when not paused */
     ns_t storm_next;                       /* when the next frame of a pause storm is due */
 
     struct qp *qps;
+    struct selective *selective; /* one per queue pair, or NULL */
     uint32_t qp_count, qp_room, expected_count, expected_room;
     struct idmap qp_by_number, message_by_id;
     struct ep_message **expected;
@@ -163,15 +190,18 @@ struct segment {
 };
 uint32_t frame_data(struct ep *ep, const struct qp *qp, const struct segment *segment,
                     uint32_t *stored);
-uint32_t frame_ack(struct ep *ep, const struct qp *qp, uint64_t seq, uint8_t syndrome, uint32_t msn,
+uint32_t frame_ack(struct ep *ep, const struct qp *qp, uint64_t seq, uint8_t syndrome,
                    uint32_t *stored);
 uint32_t frame_cnp(struct ep *ep, const struct qp *qp, uint32_t *stored);
 uint32_t frame_pause(struct ep *ep); /* all classes, for as long as can be said; all of it stored */
 
 /* schedule.c */
 void schedule_data(struct ep *ep, struct qp *qp, ns_t now); /* it may have something to send now */
-void schedule_control(struct ep *ep, struct qp *qp, ns_t now);
+void schedule_answer(struct ep *ep, struct qp *qp, ns_t now);
+void schedule_notice(struct ep *ep, struct qp *qp, ns_t now);
+uint8_t answer_priority(const struct ep *ep, const struct qp *qp);
 void schedule_rto(struct ep *ep, struct qp *qp); /* its time-out was set */
+void schedule_alarm(struct ep *ep, struct qp *qp); /* so was that of its patience with holes */
 void schedule_pause(struct ep *ep, const uint8_t *pfc, ns_t now);
 ps_t schedule_send(struct ep *ep, uint32_t stored, uint32_t wire, uint8_t priority, ps_t ready,
                    ns_t now);
@@ -183,10 +213,12 @@ void requester_post(struct ep *ep, struct qp *qp, struct ep_message *message, ns
 void requester_answer(struct ep *ep, struct qp *qp, const struct packet *packet, ns_t now);
 void requester_cnp(struct ep *ep, struct qp *qp, ns_t now);
 void requester_timeout(struct ep *ep, struct qp *qp, ns_t now);
+void requester_alarm(struct ep *ep, struct qp *qp, ns_t now);
 
 /* responder.c */
 void responder_data(struct ep *ep, struct qp *qp, const struct packet *packet, ns_t now);
-bool responder_send(struct ep *ep, struct qp *qp, ns_t now); /* one frame of what it owes */
+bool responder_answer(struct ep *ep, struct qp *qp, ns_t now); /* the ACK or NAK that it owes */
+bool responder_notify(struct ep *ep, struct qp *qp, ns_t now); /* the CNP */
 
 /* endpoint.c */
 void ep_event(struct ep *ep, enum ep_event_kind kind, struct qp *qp, struct ep_message *message,

@@ -6,19 +6,26 @@
  *
  * Go-back-n moves `next` back to the packet that the NAK names, or to `una` on a time-out; `acked`
  * equals `una`. Go-back-0 must send the whole message again, so `una` only ever rests on the first
- * packet of a message and `acked` falls back to it. Selective leaves `next` alone and walks
- * `resend` through the holes in what the peer says it has: a hole is lost when a packet more than
- * `reorder` later has arrived, or when time is out. Each hole is filled once; that the filling was
- * lost as well is noticed for the first hole, when a packet that left after it arrives before it.
+ * packet of a message and `acked` falls back to it.
+ *
+ * Selective leaves `next` alone and walks `resend` through the holes in what the peer says it has. A
+ * hole may be a packet on a slower way, so what is missing is lost only if it is still missing a
+ * while after something behind it was known to have arrived: loss by time, as RACK has it (RFC 8985).
+ * The adaptive while is the longest round trip measured of late, in which queues and pauses on the way
+ * show. Where the fabric is known to lead packets of a flow different ways, or holes were seen to
+ * fill by themselves, it is four times that, and four times as long as such holes lasted. It doubles
+ * when the peer had what was sent again. A hole that was filled is lost again if a
+ * round trip and such a while later it still is one. Behind a message's last packet nothing follows
+ * that could show its loss: for that there is the time-out.
  *
  * The time-out runs while an ACK that was asked for is outstanding, not for every packet in flight:
  * a slow queue pair may take long to reach the next packet that asks. It counts against the retry
  * limit, and progress clears the count. An adaptive one begins short, doubles with each in a row and
  * never exceeds `rto`; then what counts is how long the silence lasts in all, `rto` x `retry_limit`
  * of it and no more, as NVIDIA's adapters have it ("Adaptive Retransmission: Parameters Control",
- * docs.nvidia.com, with progress setting the time-out back to the first). A NAK is no silence: the peer lives, so NAKs alone never
- * exhaust the limit (go-back-0 on a lossy path may restart for ever, which is what happens to
- * adapters that work so).
+ * docs.nvidia.com, with progress setting the time-out back to the first). A NAK is no silence: the
+ * peer lives, so NAKs alone never exhaust the limit (go-back-0 on a lossy path may restart for ever,
+ * which is what happens to adapters that work so).
  */
 #include "qp.h"
 
@@ -43,30 +50,25 @@ static uint32_t window_of(const struct ep *ep, const struct qp *qp)
 }
 
 /* The next hole to fill, UINT64_MAX if there is none. */
-static uint64_t next_hole(const struct ep *ep, struct qp *qp)
+static uint64_t next_hole(struct qp *qp)
 {
-    if (qp->lost_again)
+    struct selective *s = qp->selective;
+    if (s->lost_again)
         return qp->una;
-    uint64_t before = qp->sack_end > ep->config.reorder ? qp->sack_end - ep->config.reorder : 0;
-    if (before < qp->lost_before)
-        before = qp->lost_before;
-    if (qp->resend < qp->una)
-        qp->resend = qp->una;
-    while (qp->resend < before && seqset_has(&qp->sacked, qp->resend))
-        qp->resend++;
-    return qp->resend < before ? qp->resend : UINT64_MAX;
+    if (s->resend < qp->una)
+        s->resend = qp->una;
+    while (s->resend < s->lost_before && seqset_has(&s->sacked, s->resend))
+        s->resend++;
+    return s->resend < s->lost_before ? s->resend : UINT64_MAX;
 }
 
-static bool has_hole(const struct ep *ep, struct qp *qp)
-{
-    return ep->config.recovery == EP_SELECTIVE && next_hole(ep, qp) != UINT64_MAX;
-}
+static bool has_hole(struct qp *qp) { return qp->selective && next_hole(qp) != UINT64_MAX; }
 
 bool requester_can_send(const struct ep *ep, struct qp *qp)
 {
     if (qp->error)
         return false;
-    return has_hole(ep, qp) || (qp->next < qp->posted && qp->next - qp->acked < window_of(ep, qp));
+    return has_hole(qp) || (qp->next < qp->posted && qp->next - qp->acked < window_of(ep, qp));
 }
 
 static void move_cursor(struct qp *qp)
@@ -143,10 +145,81 @@ static void await_answer(struct ep *ep, struct qp *qp, uint64_t seq, ns_t now)
     }
 }
 
+enum { MANY_WAYS = 4, MOST_PATIENCE = 6, MOST_TRIES = 6 };
+
+/* How long a packet may be overtaken, by what was measured; `age` is what a packet that is being
+ * timed has taken so far. */
+static ns_t wait_by(const struct ep *ep, const struct qp *qp, ns_t age)
+{
+    const struct selective *s = qp->selective;
+    if (ep->config.reorder != EP_REORDER_ADAPTIVE)
+        return ep->config.reorder;
+    ns_t round_trip = s->round_trip > age ? s->round_trip : age;
+    ns_t by_trips = s->lateness || ep->config.many_ways ? MANY_WAYS * round_trip : round_trip;
+    ns_t by_holes = MANY_WAYS * s->lateness;
+    return (by_trips > by_holes ? by_trips : by_holes) << s->patience;
+}
+
+static ns_t wait_for_hole(const struct ep *ep, const struct qp *qp, ns_t now)
+{
+    const struct selective *s = qp->selective;
+    return wait_by(ep, qp, s->is_timed ? now - s->timed_at : 0);
+}
+
+static void set_alarm(struct ep *ep, struct qp *qp)
+{
+    struct selective *s = qp->selective;
+    s->alarm_at = s->again_at;
+    if (s->n_seen && s->seen[s->first_seen].until < s->alarm_at)
+        s->alarm_at = s->seen[s->first_seen].until;
+    schedule_alarm(ep, qp);
+}
+
+/* One packet at a time, and only such as are sent once. */
+static void time_round_trip(struct selective *s, uint64_t seq, ns_t now)
+{
+    if (s->is_timed)
+        return;
+    s->is_timed = true;
+    s->timed = seq;
+    s->timed_at = now;
+}
+
+/* The most of late: what is more counts at once, what is less by and by. */
+static void note_most(ns_t *most, ns_t now)
+{
+    *most = *most < now ? now : *most - (*most - now) / 16;
+}
+
+static void measure_round_trip(struct selective *s, ns_t took)
+{
+    note_most(&s->round_trip, took);
+    s->is_timed = false;
+}
+
+static void note_filled(struct ep *ep, struct qp *qp, uint64_t seq, ns_t now)
+{
+    struct selective *s = qp->selective;
+    if (s->is_timed && seq == s->timed) { /* which of the two is answered cannot be told */
+        s->is_timed = false;
+        if (s->round_trip < now - s->timed_at)
+            s->round_trip = now - s->timed_at; /* so long it took at least */
+    }
+    if (seq == qp->una) {
+        s->lost_again = false;
+        s->again_at = now + ((s->round_trip + wait_for_hole(ep, qp, now)) << s->tries);
+        if (s->tries < MOST_TRIES)
+            s->tries++;
+        set_alarm(ep, qp);
+    }
+    if (s->resend == seq)
+        s->resend++;
+}
+
 uint32_t requester_send(struct ep *ep, struct qp *qp, ns_t now)
 {
-    bool filling = has_hole(ep, qp);
-    uint64_t seq = filling ? next_hole(ep, qp) : qp->next;
+    bool filling = has_hole(qp);
+    uint64_t seq = filling ? next_hole(qp) : qp->next;
     struct segment segment = segment_at(ep, qp, seq, filling);
     uint32_t stored, wire = frame_data(ep, qp, &segment, &stored);
     ps_t at = schedule_send(ep, stored, wire, qp->priority, qp->ready, now);
@@ -163,13 +236,10 @@ uint32_t requester_send(struct ep *ep, struct qp *qp, ns_t now)
         ep->counters.retransmitted_bytes += segment.bytes;
     }
     if (filling) {
-        if (seq == qp->una) {
-            qp->resent_at = qp->sent;
-            qp->lost_again = false;
-        }
-        if (qp->resend == seq)
-            qp->resend++;
+        note_filled(ep, qp, seq, now);
     } else {
+        if (qp->selective)
+            time_round_trip(qp->selective, seq, now);
         qp->next++;
         move_cursor(qp);
     }
@@ -209,6 +279,35 @@ static void complete(struct ep *ep, struct qp *qp, uint64_t acked, ns_t now)
     }
 }
 
+enum { EVIDENCE = sizeof ((struct selective *)0)->seen / sizeof(struct evidence) };
+
+static void forget_evidence(struct selective *s)
+{
+    s->first_seen = (uint8_t)((s->first_seen + 1) % EVIDENCE);
+    s->n_seen--;
+}
+
+/* Everything before `settled` has arrived; before `una` all had. */
+static void settle_holes(struct ep *ep, struct qp *qp, uint64_t settled, ns_t now)
+{
+    struct selective *s = qp->selective;
+    for (uint64_t seq = qp->una; seq < settled; seq++)
+        seqset_remove(&s->sacked, seq);
+    if (s->is_timed && s->timed < settled)
+        measure_round_trip(s, now - s->timed_at);
+    const struct evidence *seen = &s->seen[s->first_seen];
+    if (s->n_seen && seen->before > qp->una && s->resend <= qp->una)
+        note_most(&s->lateness, now - seen->at); /* it was on its way */
+    while (s->n_seen && s->seen[s->first_seen].before <= settled)
+        forget_evidence(s);
+    s->lost_again = false;
+    s->tries = 0;
+    /* The new first hole, if it was filled, may have been so before: a round trip from now tells. */
+    s->again_at = NS_NEVER;
+    if (settled < s->resend)
+        s->again_at = now + s->round_trip + wait_for_hole(ep, qp, now);
+}
+
 /* Everything before `upto` has arrived. */
 static void acknowledge(struct ep *ep, struct qp *qp, uint64_t upto, ns_t now)
 {
@@ -218,13 +317,8 @@ static void acknowledge(struct ep *ep, struct qp *qp, uint64_t upto, ns_t now)
     if (ep->config.recovery == EP_GO_BACK_0)
         for (const struct ep_message *m = qp->head; m && m->first <= upto; m = m->next)
             settled = end_of(m) <= upto ? end_of(m) : m->first;
-    if (ep->config.recovery == EP_SELECTIVE)
-        for (uint64_t seq = qp->una; seq < settled; seq++)
-            seqset_remove(&qp->sacked, seq);
-    if (qp->una < settled) {
-        qp->lost_again = false;
-        qp->resent_at = qp->sent; /* at the latest, if the new `una` went out again already */
-    }
+    if (qp->selective && qp->una < settled)
+        settle_holes(ep, qp, settled, now);
     qp->una = settled;
     if (qp->next < qp->una)
         qp->next = qp->una;
@@ -262,39 +356,102 @@ void requester_timeout(struct ep *ep, struct qp *qp, ns_t now)
     }
     start_timeout(ep, qp, now, false);
     qp->rewound = true;
-    if (ep->config.recovery == EP_SELECTIVE) {
-        qp->resend = qp->una;
-        qp->lost_before = qp->sent;
+    if (qp->selective) {
+        qp->selective->resend = qp->una;
+        qp->selective->lost_before = qp->sent;
     } else {
         go_back(qp, qp->una);
     }
     schedule_data(ep, qp, now);
 }
 
-/* Selective: the peer lacks `una` and has `arrived`. */
-static void arrived_early(const struct ep *ep, struct qp *qp, uint64_t arrived)
+/* Something behind the holes has arrived that had not: they are lost if they last. What is seen in a
+ * short while is seen as one, at the end of that. */
+static void note_evidence(const struct ep *ep, struct qp *qp, ns_t now)
 {
-    if (arrived <= qp->una || arrived >= qp->sent)
+    struct selective *s = qp->selective;
+    ns_t wait = wait_for_hole(ep, qp, now), together = wait / (EVIDENCE - 1);
+    struct evidence *last = &s->seen[(s->first_seen + s->n_seen + EVIDENCE - 1) % EVIDENCE];
+    if (!s->n_seen || (s->n_seen < EVIDENCE && last->at + together <= now)) {
+        s->seen[(s->first_seen + s->n_seen++) % EVIDENCE] = (struct evidence){
+            .before = s->sack_end, .at = now, .until = now + together + wait};
         return;
-    seqset_add(&qp->sacked, arrived);
-    if (qp->sack_end < arrived)
-        qp->sack_end = arrived;
-    /* `una` went out again, yet what first left after that has overtaken it: lost again. */
-    if (qp->resend > qp->una && arrived >= qp->resent_at + ep->config.reorder)
-        qp->lost_again = true;
+    }
+    last->before = s->sack_end;
+    if (last->until < now + wait)
+        last->until = now + wait;
+}
+
+/* Take in the map of what arrived early. False if it is cut short. */
+static bool read_map(struct ep *ep, struct qp *qp, const struct packet *packet, ns_t now)
+{
+    const uint8_t *at = packet->body + WIRE_AETH;
+    struct selective *s = qp->selective;
+    uint32_t left = packet->body_bytes - WIRE_AETH;
+    if (!left)
+        return true;
+    if (left < WIRE_SACK || packet->there < WIRE_AETH + left)
+        return false;
+    uint32_t words = at[3] & (WIRE_SACK_TWICE - 1u);
+    if (left < WIRE_SACK + 8 * words)
+        return false;
+    if (at[3] & WIRE_SACK_TWICE && s->patience < MOST_PATIENCE)
+        s->patience++;
+    uint64_t first = psn_unwrap(qp->una, be24_load(at)), end = s->sack_end;
+    for (uint32_t word = 0; word < words; word++) {
+        uint64_t bits = be64_load(at + WIRE_SACK + 8 * word);
+        for (; bits; bits &= bits - 1) {
+            uint64_t seq = first + 64 * word + (uint32_t)__builtin_ctzll(bits);
+            if (seq <= qp->una || seq >= qp->sent)
+                continue;
+            seqset_add(&s->sacked, seq);
+            if (end <= seq)
+                end = seq + 1;
+        }
+    }
+    if (s->is_timed && s->timed >= qp->una && seqset_has(&s->sacked, s->timed))
+        measure_round_trip(s, now - s->timed_at);
+    if (end > s->sack_end) {
+        s->sack_end = end;
+        note_evidence(ep, qp, now);
+    }
+    return true;
+}
+
+void requester_alarm(struct ep *ep, struct qp *qp, ns_t now)
+{
+    struct selective *s = qp->selective;
+    s->alarm_at = NS_NEVER;
+    if (qp->error)
+        return;
+    while (s->n_seen && s->seen[s->first_seen].until <= now) {
+        struct evidence *seen = &s->seen[s->first_seen];
+        ns_t until = seen->at + wait_by(ep, qp, 0);
+        if (seen->before > qp->una && until > now) { /* round trips have become longer meanwhile */
+            seen->until = until;
+            break;
+        }
+        if (s->lost_before < seen->before)
+            s->lost_before = seen->before;
+        forget_evidence(s);
+    }
+    if (s->again_at <= now) {
+        s->again_at = NS_NEVER;
+        s->lost_again = qp->una < s->resend && qp->una < qp->sent;
+    }
+    set_alarm(ep, qp);
+    schedule_data(ep, qp, now);
 }
 
 /* A NAK for a sequence error: `expected` is what the peer waits for. */
-static void sequence_error(struct ep *ep, struct qp *qp, uint64_t expected, uint32_t msn, ns_t now)
+static void sequence_error(struct ep *ep, struct qp *qp, uint64_t expected, ns_t now)
 {
     ep->counters.packet_seq_err++;
     if (expected < qp->una || expected >= qp->sent)
         return; /* old: it was answered, or overtaken by an ACK */
     qp->silent = qp->retries = 0;
     acknowledge(ep, qp, expected, now);
-    if (ep->config.recovery == EP_SELECTIVE)
-        arrived_early(ep, qp, psn_unwrap(qp->una, msn));
-    else
+    if (!qp->selective)
         go_back(qp, qp->una);
 }
 
@@ -309,7 +466,7 @@ void requester_answer(struct ep *ep, struct qp *qp, const struct packet *packet,
 
     switch (aeth >> 24) {
     case AETH_NAK_SEQUENCE:
-        sequence_error(ep, qp, seq, aeth & PSN_MASK, now);
+        sequence_error(ep, qp, seq, now);
         break;
     case AETH_NAK_INVALID_REQUEST:
         qp_fail(ep, qp, EP_REMOTE_INVALID, now);
@@ -328,6 +485,11 @@ void requester_answer(struct ep *ep, struct qp *qp, const struct packet *packet,
         ep->counters.rx_acks++;
         if (seq < qp->sent)
             acknowledge(ep, qp, seq + 1, now);
+    }
+    if (qp->selective) {
+        if (!read_map(ep, qp, packet, now))
+            ep->counters.rx_malformed++;
+        set_alarm(ep, qp);
     }
     if (qp->cc == EP_CC_HPCC && packet->int_bytes)
         hpcc_ack(qp->control.hpcc, &ep->config.hpcc, &packet->stack, full_packet(ep, qp), qp->acked,

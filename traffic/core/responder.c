@@ -3,10 +3,10 @@
  * A message's id is its rkey and its memory starts at address 0, so a RETH says which bytes of
  * which message a packet holds. In the ordered modes the packets behind the first follow by
  * sequence number; in selective mode every packet has a RETH of its own and is put in its place
- * whenever it comes, the set `early` remembering what came before its turn.
+ * whenever it comes, the set `early` remembering what came before its turn; a message is complete
+ * when all of it is there.
  *
- * Answers are owed, not sent: several packets may be answered by one ACK if the wire is busy. Only
- * a selective NAK must not be merged with the next, since each names a packet that has arrived.
+ * Answers are owed, not sent: several packets may be answered by one ACK if the wire is busy.
  *
  * In go-back-0 a gap throws away what the message has received so far; the receiver then waits for
  * its first packet again.
@@ -17,7 +17,10 @@
 static void owe(struct ep *ep, struct qp *qp, uint8_t what, ns_t now)
 {
     qp->owed |= what;
-    schedule_control(ep, qp, now);
+    if (what == OWE_CNP)
+        schedule_notice(ep, qp, now);
+    else
+        schedule_answer(ep, qp, now);
 }
 
 static void refuse(struct ep *ep, struct qp *qp, uint8_t syndrome, enum ep_error error, ns_t now)
@@ -179,23 +182,37 @@ static struct ep_message *place_anywhere(struct ep *ep, struct qp *qp, const str
     return message;
 }
 
-static void note_early(struct ep *ep, struct qp *qp, uint64_t seq, ns_t now)
+/* A packet that came before its turn. The first beyond a gap is told at once, by a NAK; so is that
+ * a gap was filled. Whatever else comes early is told with the next answer that is asked for. */
+static void note_early(struct ep *ep, struct qp *qp, uint64_t seq, bool ack_request, ns_t now)
 {
-    seqset_add(&qp->early, seq);
-    if (qp->owed & OWE_NAK && ep->paused_until[ep->config.control_priority] <= now)
-        responder_send(ep, qp, now);
-    qp->provoked_by = seq;
-    qp->nak_syndrome = AETH_NAK_SEQUENCE;
-    owe(ep, qp, OWE_NAK, now);
+    struct selective *has = qp->selective;
+    bool opens_gap = seq > has->high;
+    bool fills_gap = seq < has->high && seqset_has(&has->early, seq + 1) &&
+                     seq > qp->expected + 1 && seqset_has(&has->early, seq - 1);
+    seqset_add(&has->early, seq);
+    has->recent = seq;
+    if (has->high <= seq)
+        has->high = seq + 1;
+    if (opens_gap) {
+        has->provoked_by = seq;
+        qp->nak_syndrome = AETH_NAK_SEQUENCE;
+        owe(ep, qp, OWE_NAK, now);
+    } else if (ack_request || fills_gap) {
+        owe(ep, qp, OWE_ACK, now);
+    }
 }
 
 /* The packet expected has come: step over it and over those that came before their turn. */
 static void note_in_turn(struct ep *ep, struct qp *qp, bool ack_request, ns_t now)
 {
+    struct selective *has = qp->selective;
     qp->expected++;
-    bool closes_gap = seqset_has(&qp->early, qp->expected);
-    for (; seqset_has(&qp->early, qp->expected); qp->expected++)
-        seqset_remove(&qp->early, qp->expected);
+    bool closes_gap = seqset_has(&has->early, qp->expected);
+    for (; seqset_has(&has->early, qp->expected); qp->expected++)
+        seqset_remove(&has->early, qp->expected);
+    if (has->high < qp->expected)
+        has->high = qp->expected;
     if (ack_request || closes_gap)
         owe(ep, qp, OWE_ACK, now);
 }
@@ -203,12 +220,14 @@ static void note_in_turn(struct ep *ep, struct qp *qp, bool ack_request, ns_t no
 static void selective(struct ep *ep, struct qp *qp, const struct packet *packet,
                       const struct content *content, ns_t now)
 {
+    struct selective *has = qp->selective;
     uint64_t seq = psn_unwrap(qp->expected, packet->psn);
-    bool early = seq > qp->expected, in_window = seq <= qp->expected + qp->early.mask;
+    bool early = seq > qp->expected, in_window = seq <= qp->expected + has->early.mask;
 
-    if (seq < qp->expected || (early && in_window && seqset_has(&qp->early, seq))) {
+    if (seq < qp->expected || (early && in_window && seqset_has(&has->early, seq))) {
         ep->counters.duplicate_request++;
         ep->counters.discarded_bytes += content->bytes;
+        has->twice = true;
         owe(ep, qp, OWE_ACK, now);
         return;
     }
@@ -222,7 +241,7 @@ static void selective(struct ep *ep, struct qp *qp, const struct packet *packet,
     if (!message)
         return;
     if (early)
-        note_early(ep, qp, seq, now);
+        note_early(ep, qp, seq, packet->ack_request, now);
     else
         note_in_turn(ep, qp, packet->ack_request, now);
     if (message->received == message->size)
@@ -261,37 +280,38 @@ void responder_data(struct ep *ep, struct qp *qp, const struct packet *packet, n
 
 static uint32_t answer_frame(struct ep *ep, const struct qp *qp, uint32_t *stored)
 {
-    if (!(qp->owed & OWE_NAK))
-        return frame_ack(ep, qp, qp->expected - 1, AETH_ACK, qp->msn, stored);
-    if (qp->nak_syndrome != AETH_NAK_SEQUENCE || ep->config.recovery != EP_SELECTIVE)
-        return frame_ack(ep, qp, qp->expected, qp->nak_syndrome, qp->msn, stored);
-    if (qp->provoked_by < qp->expected) /* the gap closed meanwhile */
-        return frame_ack(ep, qp, qp->expected - 1, AETH_ACK, qp->msn, stored);
-    return frame_ack(ep, qp, qp->expected, AETH_NAK_SEQUENCE, (uint32_t)qp->provoked_by, stored);
+    bool refuses = qp->owed & OWE_NAK;
+    if (refuses && qp->selective && qp->nak_syndrome == AETH_NAK_SEQUENCE)
+        refuses = qp->selective->provoked_by > qp->expected; /* the gap may have closed meanwhile */
+    if (refuses)
+        return frame_ack(ep, qp, qp->expected, qp->nak_syndrome, stored);
+    return frame_ack(ep, qp, qp->expected - 1, AETH_ACK, stored);
 }
 
-bool responder_send(struct ep *ep, struct qp *qp, ns_t now)
+bool responder_answer(struct ep *ep, struct qp *qp, ns_t now)
 {
-    uint8_t paid = OWE_ACK | OWE_NAK;
     uint32_t stored, wire;
 
-    if (!qp->owed)
+    if (!(qp->owed & (OWE_ACK | OWE_NAK)))
         return true;
-    if (qp->owed & paid) {
-        wire = answer_frame(ep, qp, &stored);
-    } else {
-        paid = OWE_CNP;
-        wire = frame_cnp(ep, qp, &stored);
-    }
-    if (schedule_send(ep, stored, wire, ep->config.control_priority, qp->control_ready,
-                      now) == PS_NEVER)
+    wire = answer_frame(ep, qp, &stored);
+    if (schedule_send(ep, stored, wire, answer_priority(ep, qp), qp->answer_ready, now) == PS_NEVER)
         return false;
-    if (paid == OWE_CNP)
-        ep->counters.np_cnp_sent++;
-    else if (qp->owed & OWE_NAK)
+    if (qp->owed & OWE_NAK)
         ep->counters.tx_naks++;
     else
         ep->counters.tx_acks++;
-    qp->owed &= (uint8_t)~paid;
+    qp->owed &= (uint8_t)~(OWE_ACK | OWE_NAK);
+    return true;
+}
+
+bool responder_notify(struct ep *ep, struct qp *qp, ns_t now)
+{
+    uint32_t stored, wire = frame_cnp(ep, qp, &stored);
+    uint8_t priority = ep->config.control_priority;
+    if (schedule_send(ep, stored, wire, priority, qp->notice_ready, now) == PS_NEVER)
+        return false;
+    ep->counters.np_cnp_sent++;
+    qp->owed &= (uint8_t)~OWE_CNP;
     return true;
 }

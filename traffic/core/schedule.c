@@ -84,34 +84,67 @@ void schedule_data(struct ep *ep, struct qp *qp, ns_t now)
     wait_or_join(ep, qp, ps_of_ns(now));
 }
 
-void schedule_control(struct ep *ep, struct qp *qp, ns_t now)
+uint8_t answer_priority(const struct ep *ep, const struct qp *qp)
 {
-    if (qp->in_control)
+    return ep->config.acks == EP_ACKS_CONTROL ? ep->config.control_priority : qp->priority;
+}
+
+void schedule_answer(struct ep *ep, struct qp *qp, ns_t now)
+{
+    struct ring *ring = &ep->answers[answer_priority(ep, qp)];
+    if (qp->in_answers)
         return;
-    qp->in_control = true;
-    qp->control_ready = ps_of_ns(now);
-    qp->control_next = NULL;
-    if (ep->control.head)
-        ep->control.tail->control_next = qp;
+    qp->in_answers = true;
+    qp->answer_ready = ps_of_ns(now);
+    qp->answers_next = NULL;
+    if (ring->head)
+        ring->tail->answers_next = qp;
     else
-        ep->control.head = qp;
-    ep->control.tail = qp;
+        ring->head = qp;
+    ring->tail = qp;
+}
+
+void schedule_notice(struct ep *ep, struct qp *qp, ns_t now)
+{
+    if (qp->in_notices)
+        return;
+    qp->in_notices = true;
+    qp->notice_ready = ps_of_ns(now);
+    qp->notices_next = NULL;
+    if (ep->notices.head)
+        ep->notices.tail->notices_next = qp;
+    else
+        ep->notices.head = qp;
+    ep->notices.tail = qp;
+}
+
+/* Let it come up at a time, or sooner; `*seen_to` is when it comes up if it is in there already. */
+static void schedule_at(struct heap *heap, struct qp *qp, ns_t at, bool *is_in, ns_t *seen_to)
+{
+    if (!*is_in) {
+        heap_push(heap, at, qp);
+    } else if (at < *seen_to) { /* seldom enough for a search */
+        uint32_t place = 0;
+        while (heap->items[place].qp != qp)
+            place++;
+        heap_rise(heap, place, at, qp);
+    } else {
+        return;
+    }
+    *is_in = true;
+    *seen_to = at;
 }
 
 void schedule_rto(struct ep *ep, struct qp *qp)
 {
-    if (!qp->in_rto) {
-        heap_push(&ep->rto, qp->rto_at, qp);
-    } else if (qp->rto_at < qp->rto_seen_to) { /* after a long silence; seldom enough for a search */
-        uint32_t at = 0;
-        while (ep->rto.items[at].qp != qp)
-            at++;
-        heap_rise(&ep->rto, at, qp->rto_at, qp);
-    } else {
-        return;
-    }
-    qp->in_rto = true;
-    qp->rto_seen_to = qp->rto_at;
+    schedule_at(&ep->rto, qp, qp->rto_at, &qp->in_rto, &qp->rto_seen_to);
+}
+
+void schedule_alarm(struct ep *ep, struct qp *qp)
+{
+    struct selective *s = qp->selective;
+    if (s->alarm_at != NS_NEVER)
+        schedule_at(&ep->alarms, qp, s->alarm_at, &s->in_alarms, &s->alarm_seen_to);
 }
 
 static bool paused(const struct ep *ep, uint8_t priority, ns_t now)
@@ -186,16 +219,43 @@ static void time_out(struct ep *ep, ns_t now)
     }
 }
 
-static bool send_control(struct ep *ep, ns_t now)
+static void ring_alarms(struct ep *ep, ns_t now)
 {
-    struct qp *qp = ep->control.head;
-    if (!responder_send(ep, qp, now))
+    while (heap_key(&ep->alarms) <= now) {
+        struct qp *qp = heap_pop(&ep->alarms);
+        qp->selective->in_alarms = false;
+        if (qp->selective->alarm_at <= now)
+            requester_alarm(ep, qp, now);
+        schedule_alarm(ep, qp);
+    }
+}
+
+static bool send_notice(struct ep *ep, ns_t now)
+{
+    struct qp *qp = ep->notices.head;
+    if (!responder_notify(ep, qp, now))
         return false;
-    ep->control.head = qp->control_next;
-    qp->in_control = false;
-    if (qp->owed)
-        schedule_control(ep, qp, now);
+    ep->notices.head = qp->notices_next;
+    qp->in_notices = false;
     return true;
+}
+
+static bool send_answer(struct ep *ep, struct ring *ring, ns_t now)
+{
+    struct qp *qp = ring->head;
+    if (!responder_answer(ep, qp, now))
+        return false;
+    ring->head = qp->answers_next;
+    qp->in_answers = false;
+    return true;
+}
+
+static struct ring *next_answers(struct ep *ep, ns_t now)
+{
+    for (uint8_t priority = 8; priority-- > 0;)
+        if (ep->answers[priority].head && !paused(ep, priority, now))
+            return &ep->answers[priority];
+    return NULL;
 }
 
 /* The ring whose turn it is, or NULL; heads that have nothing left to send leave on the way. */
@@ -257,9 +317,12 @@ static bool send_one(struct ep *ep, ns_t now)
 {
     if (ep->storm_next <= now)
         return send_storm(ep, now);
-    if (ep->control.head && !paused(ep, ep->config.control_priority, now))
-        return send_control(ep, now);
-    struct ring *ring = next_ring(ep, now);
+    if (ep->notices.head && !paused(ep, ep->config.control_priority, now))
+        return send_notice(ep, now);
+    struct ring *ring = next_answers(ep, now);
+    if (ring)
+        return send_answer(ep, ring, now);
+    ring = next_ring(ep, now);
     return ring && send_data(ep, ring, now);
 }
 
@@ -269,13 +332,15 @@ static ns_t wake(const struct ep *ep, ns_t now)
 {
     ns_t at = earlier(ns_after_ps(heap_key(&ep->pace)),
                       heap_key(&ep->rto)), free = ns_after_ps(ep->port_free);
+    at = earlier(at, heap_key(&ep->alarms));
     uint8_t control = ep->config.control_priority;
 
+    at = earlier(at, heap_key(&ep->alarms));
     at = earlier(at, ep->storm_next > free ? ep->storm_next : free);
-    if (ep->control.head)
+    if (ep->notices.head)
         at = earlier(at, paused(ep, control, now) ? ep->paused_until[control] : free);
     for (uint8_t priority = 0; priority < 8; priority++)
-        if (ep->rings[priority].head)
+        if (ep->rings[priority].head || ep->answers[priority].head)
             at = earlier(at, paused(ep, priority, now) ? ep->paused_until[priority] : free);
     if (ep->stalled)
         at = earlier(at, now + 10000);
@@ -288,6 +353,7 @@ ns_t ep_service(struct ep *ep, ns_t now)
     do {
         release_paced(ep, ps_of_ns(now));
         time_out(ep, now);
+        ring_alarms(ep, now);
     } while (ep->port_free <= ps_of_ns(now) && send_one(ep, now));
     return wake(ep, now);
 }

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 
 enum kind {
-    U8, U16, U32, U64, REAL, BOOL, PAYLOAD, RECOVERY, CC, PROFILE, REACTION, HEX_DATA, HEX_CONTROL
+    U8, U16, U32, U64, REAL, BOOL, PAYLOAD, RECOVERY, CC, PROFILE, REACTION, ACKS, HEX_DATA,
+    HEX_CONTROL
 };
 
 struct key {
@@ -43,13 +44,15 @@ static const struct key HEAD_KEYS[] = {
     HEAD("recovery", RECOVERY, config.recovery),
     HEAD("window", U32, config.window),
     HEAD("ack-every", U32, config.ack_every),
-    HEAD("reorder", U32, config.reorder),
+    HEAD("reorder", U64, config.reorder),
+    HEAD("many-ways", U8, config.many_ways),
     HEAD("rto", U64, config.rto),
     HEAD("rto-first", U64, config.rto_first),
     HEAD("retry-limit", U32, config.retry_limit),
     HEAD("catch-up", U64, config.catch_up),
     HEAD("int-port", U16, config.int_port),
     HEAD("control-priority", U8, config.control_priority),
+    HEAD("acks", ACKS, config.acks),
     HEAD("storm-from", U64, config.storm_from),
     HEAD("storm-until", U64, config.storm_until),
     HEAD("dcqcn", PROFILE, config.dcqcn),
@@ -180,6 +183,7 @@ static bool assign(const struct key *key, const char *text, void *record)
     static const char *const PAYLOADS[] = {"pattern", "none", NULL};
     static const char *const RECOVERIES[] = {"go-back-0", "go-back-n", "selective", NULL};
     static const char *const REACTIONS[] = {"at-once", "periodic", NULL};
+    static const char *const CLASSES[] = {"data", "control", NULL};
     static const char *const CCS[] = {"none", "dcqcn", "hpcc", NULL};
     void *place = (char *)record + key->place;
 
@@ -197,6 +201,8 @@ static bool assign(const struct key *key, const char *text, void *record)
         return assign_word(text, PAYLOADS, place);
     case RECOVERY:
         return assign_word(text, RECOVERIES, place);
+    case ACKS:
+        return assign_word(text, CLASSES, place);
     case CC:
         return assign_word(text, CCS, place);
     case PROFILE:

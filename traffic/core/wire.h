@@ -3,6 +3,11 @@
  *   0         14     34    42               54            70
  *   | Ethernet | IPv4 | UDP | BTH            | RETH (ImmDt) | payload, pad | ICRC |
  *   | Ethernet | IPv4 | UDP | shim+MD+stack  | BTH | ...                         with INT on board
+ *
+ * What a selective receiver has beyond a gap stands behind the AETH of its answers, and is not there
+ * if that is nothing: a map, whose bit i is packet `first` + i.
+ *
+ *   | first PSN (24) | a packet came twice (1) | words (7) | words of 64 bits, the low bit first |
  */
 #ifndef EP_WIRE_H
 #define EP_WIRE_H
@@ -17,6 +22,9 @@ enum {
     WIRE_RETH = 16,
     WIRE_AETH = 4,
     WIRE_IMMDT = 4,
+    WIRE_SACK = 4,
+    WIRE_SACK_WORDS = 16, /* at most: 1024 packets */
+    WIRE_SACK_TWICE = 0x80,
     WIRE_CNP_PAD = 16,
     WIRE_ICRC = 4,
     WIRE_IP_AT = WIRE_ETHERNET,

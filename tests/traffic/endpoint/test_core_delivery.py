@@ -172,7 +172,7 @@ def test_what_one_loss_costs(star: Path) -> None:
 
 def test_reordering_alone_need_not_cost_selective_anything(star: Path) -> None:
     faults = {"reorder": 0.05, "shake": 3000}
-    strict, patient = (
+    strict, patient, adaptive = (
         run(
             star,
             one_way(
@@ -181,10 +181,12 @@ def test_reordering_alone_need_not_cost_selective_anything(star: Path) -> None:
             ),
             **faults,
         )
-        for degree in (0, 32)
+        for degree in (0, 3001, None)
     )
     assert strict.counters(A)["retransmitted_packets"] > 20
-    assert patient.counters(A)["retransmitted_packets"] == 0
+    for outcome in (patient, adaptive):
+        assert outcome.counters(A)["retransmitted_packets"] == 0
+        assert outcome.counters(B)["out_of_sequence"] > 50
 
 
 def test_a_peer_that_is_not_there_is_an_error_and_no_hang(strict_star: Path) -> None:

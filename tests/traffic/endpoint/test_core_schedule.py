@@ -16,7 +16,7 @@ from tests.traffic.endpoint.star import (
     run,
     sends,
 )
-from traffic.endpoint import EndpointConfig, EndpointPlan, QueuePair
+from traffic.endpoint import CongestionControl, EndpointConfig, EndpointPlan, QueuePair
 
 FAST = EndpointConfig(link_bps=100 * GBPS, payload="none")
 
@@ -140,12 +140,36 @@ def test_a_pause_is_renewed_and_lifted(star: Path) -> None:
     assert outcome.hosts[A].paused_ns == {3: 40_000}
 
 
-def test_a_paused_receiver_still_acknowledges_on_its_own_priority(star: Path) -> None:
+@pytest.mark.parametrize(("acks", "waits"), [(None, True), ("data", True), ("control", False)])
+def test_a_pause_holds_acknowledgements_unless_they_have_a_class_of_their_own(
+    star: Path, acks: str | None, waits: bool
+) -> None:
     outcome = side_by_side(
-        star, [ends(A, B, 17)], [[4096 * 100]], f"pause {B} at=1 priority=3 quanta=65535"
+        star,
+        [ends(A, B, 17)],
+        [[4096 * 100]],
+        f"pause {B} at=1 priority=3 quanta=65535",
+        config=EndpointConfig(link_bps=100 * GBPS, acks=acks),
     )
     assert not outcome.hosts[A].unfinished
-    assert outcome.end_ns < 65535 * 512 // 100
+    assert (outcome.end_ns > 65535 * 512 // 100) is waits
+
+
+def test_a_pause_of_data_does_not_hold_notices_of_congestion(star: Path) -> None:
+    """They have the control class, whatever acknowledgements have."""
+    outcome = side_by_side(
+        star,
+        [ends(A, B, 17, cc=CongestionControl.DCQCN)],
+        [[4096 * 100]],
+        f"pause {B} at=1 priority=3 quanta=65535",
+        f"mark {B} at=5000",
+        f"watch {B}",
+    )
+    cnps = [frame for frame in outcome.frames if frame.opcode == 0x81]
+    acks = [frame for frame in outcome.frames if frame.opcode == 0x11]
+    assert cnps and all(frame.priority == 6 for frame in cnps)
+    assert acks and all(frame.priority == 3 for frame in acks)
+    assert cnps[0].at_ns < 65535 * 512 // 100 < acks[0].at_ns
 
 
 def test_a_long_pause_is_no_silence_of_the_peer(star: Path) -> None:

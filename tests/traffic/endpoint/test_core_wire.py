@@ -78,8 +78,8 @@ def test_ip_headers_are_right(every_kind: list[bytes]) -> None:
         stored = packet[IP].chksum
         del packet[IP].chksum
         assert Ether(bytes(packet))[IP].chksum == stored
-        is_data = opcode(frame) in WRITES
-        assert packet[IP].tos == ((26 if is_data else 48) << 2 | 0b10)
+        is_notice = opcode(frame) == 0x81
+        assert packet[IP].tos == ((48 if is_notice else 26) << 2 | 0b10)
 
 
 def test_scapy_rebuilds_them_to_the_byte(every_kind: list[bytes]) -> None:
