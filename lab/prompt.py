@@ -33,6 +33,7 @@ from controller.entities import Match, TableEntry
 from lab.emulation import Emulation
 from lab.errors import LabError
 from lab.keys import nearest
+from lab.machine import slowness
 from lab.outcome import HOST_PAUSED_NS, Outcome, SwitchCounts
 from lab.quantity import duration, percent, size
 from lab.telemetry import REPORT_PORT, Collector, switch_named
@@ -365,7 +366,7 @@ class _Probes:
 
     def ways(self) -> list[Report]:
         """Once they have come, one for each way that was taken."""
-        deadline = time.monotonic() + _REPORT_S
+        deadline = time.monotonic() + _REPORT_S * slowness()
         while time.monotonic() < deadline and len(self.reports) < _PROBES:
             time.sleep(_POLL_S)
         return list(

@@ -33,6 +33,7 @@ from controller.thresholds import WIRE_OVERHEAD
 from lab import program
 from lab.counts import PAUSE_TOTAL, read_counts
 from lab.errors import RunError
+from lab.machine import slowness
 from lab.outcome import SwitchCounts
 from lab.paths import FABRIC_PROGRAM
 from lab.patience import Patience
@@ -257,6 +258,7 @@ class Bmv2Switches(Switches):
 
     def _tell(self, switch: Node, commands: Iterable[str]) -> str:
         port = _FIRST_THRIFT_PORT + self._switches.index(switch)
+        answer_s = _CLI_S * slowness()
         try:
             done = subprocess.run(
                 [shutil.which(BMV2_CLI) or BMV2_CLI, "--thrift-port", str(port)],
@@ -265,12 +267,13 @@ class Bmv2Switches(Switches):
                 input="\n".join(commands) + "\n",
                 capture_output=True,
                 text=True,
-                timeout=_CLI_S,
+                timeout=answer_s,
                 check=False,
             )
         except subprocess.TimeoutExpired:
             raise RunError(
-                f"{switch} did not answer {BMV2_CLI} within {_CLI_S:.0f} s", self.where_they_speak()
+                f"{switch} did not answer {BMV2_CLI} within {answer_s:.0f} s",
+                self.where_they_speak(),
             ) from None
         said = done.stdout + done.stderr
         if done.returncode != 0 or "Invalid" in said or "Error" in said:
