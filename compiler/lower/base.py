@@ -72,6 +72,7 @@ class Builder:
         self.in_action = 0
         self.object_names: set[str] = set()
         self.span: Span | None = None
+        self.indexes_unions = any(t.is_union(each) for each in source.types)
         self._budget = MAX_OPERATIONS
 
     def error(self, code: str, span: Span, message: str, cure: str = "") -> None:

@@ -244,8 +244,8 @@ class Expressions(Builder):
         if element.kind == "header_union":
             raise self.fail(
                 expr.span,
-                "a stack of unions needs an index known at compile time",
-                "use 'if' or 'switch' to choose among constant indices",
+                "a stack of unions needs an index known at compile time here",
+                "copy the header you mean to a variable in a statement before",
             )
         if not isinstance(index, ir.FieldRef | ir.ParamRef):
             index = self.simple(index, expr.span)

@@ -14,6 +14,7 @@ from compiler import core as c
 from compiler import ir
 from compiler import types as t
 from compiler.instances import BlockInstance
+from compiler.lower import unions
 from compiler.lower.base import Frame
 from compiler.lower.externs import Externs
 from compiler.lower.values import (
@@ -48,7 +49,11 @@ class Statements(Externs):
     def statement(self, node: c.Statement) -> None:
         """Lower one statement."""
         self.span = node.span
-        _RULES[type(node)](self, node)
+        instead = unions.expanded(node) if self.indexes_unions else None
+        if instead is None:
+            _RULES[type(node)](self, node)
+        else:
+            self.statements(instead)
 
     def _block(self, node: c.Block) -> None:
         self.statements(node.body)
