@@ -204,6 +204,8 @@ def test_eight_to_one_is_the_model_s(name: str, tmp_path: Path) -> None:
     [
         (Case("hpcc-ns3", 2, settled_ms=50, until_ms=300), 2),  # so few need long to average
         (Case("conweave", 2, settled_ms=50, until_ms=300), 2),
+        (Case("paper", 8, marking=Marking(100e3, 100e3, 1)), 3),  # a step, as DCTCP has it
+        (Case("conweave", 8, marking=Marking(100e3, 100e3, 1)), 3),
         (Case("paper", 64), 3),
         (Case("hpcc-ns3", 64, settled_ms=150, until_ms=250), 2),  # till then pauses rule
         (Case("conweave", 64, settled_ms=80, until_ms=140), 2),
@@ -231,7 +233,7 @@ def test_any_speeds_and_senders_are_the_model_s(
     name: str, senders: int, gbps: int, marking: Marking, longer: int, tmp_path: Path
 ) -> None:
     case = Case(name, senders, gbps, 30 * longer, 90 * longer, marking)
-    hold(case, tmp_path, range(1, 3))
+    hold(case, tmp_path, range(1, 5))  # one in four may come to its share much later
 
 
 @pytest.mark.slow

@@ -189,9 +189,11 @@ class Marking:
 
     def chance(self, queue: float) -> float:
         """The probability of a mark."""
+        if queue <= self.kmin:
+            return 0.0
         if queue >= self.kmax:
             return 1.0
-        return max(0.0, self.pmax * (queue - self.kmin) / (self.kmax - self.kmin))
+        return self.pmax * (queue - self.kmin) / (self.kmax - self.kmin)
 
 
 @dataclass(frozen=True)
