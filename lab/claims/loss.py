@@ -38,7 +38,7 @@ _EXPERIMENT = (
     "A step of 0.7 ms of computing and a ring all-reduce of 6 MB among eight GPUs at 400 Gb/s, "
     "1 KB packets, messages of 760 packets, two steps, three seeds; packets lost at random. "
     "Time-outs of 100 us, and of 4.2 ms, still short for an adapter; selective recovery takes a "
-    "packet for lost once 64 have overtaken it, so the end of a message waits for a time-out."
+    "packet for lost a round trip after one behind it arrived, so only a last one waits for those."
 )
 
 
