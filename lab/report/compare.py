@@ -114,13 +114,14 @@ def _body(title: str, comparison: Comparison) -> Iterator[str]:
     if len(abouts) == 1:
         yield page.paragraph(f"{AS_IT_SHIPS}{abouts[0]}", "about")
     yield page.paragraph(words.comparison(names, runs), "story")
-    head = ("run", "settings in which it differs", "kept in")
+    head = ("run", "in what it differs", "kept in")
     yield page.table(head, comparison.legend(), "texts")
     yield page.table(("figure", *names), comparison.rows())
     yield page.heading(2, "Completion times")
     drawing = plots.completion_times(list(zip(names, runs, strict=True)))
     yield page.grid([Panel("The share of messages complete within a time", drawing)])
-    of_each = [panels(run, limits) for run, limits in zip(runs, Limits.of(runs), strict=True)]
+    limits = Limits.of(runs)
+    of_each = [panels(run, limits) for run in runs]
     for row in zip(*of_each, strict=True):
         if row[0].title == COMPLETION_TIMES or not any(panel.drawing for panel in row):
             continue

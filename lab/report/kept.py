@@ -29,6 +29,7 @@ class KeptFlow(NamedTuple):
     bytes: int
     start_ns: int | None  # None: it never began
     fct_ns: int | None  # None: not all of it arrived
+    slowdown: float | None  # against being alone; None also where times are a machine's
 
 
 class KeptWork(NamedTuple):
@@ -145,6 +146,10 @@ def _int_or_none(text: str) -> int | None:
     return int(text) if text else None
 
 
+def _float_or_none(text: str) -> float | None:
+    return float(text) if text else None
+
+
 _READERS: dict[str, Callable[[str], Any]] = {
     "src": str,
     "dst": str,
@@ -152,4 +157,5 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "link": str,
     "start_ns": _int_or_none,
     "fct_ns": _int_or_none,
+    "slowdown": _float_or_none,
 }

@@ -19,6 +19,7 @@ from lab.quantity import (
     size,
 )
 from lab.report.kept import KeptRun
+from lab.report.suspects import living
 from lab.report.svg import (
     COLOURS,
     DASHES,
@@ -51,23 +52,47 @@ _BINS = 110
 _MOST_QUEUES = 4
 _MOST_PAUSED = 6
 _MOST_ROWS = 32
+_MOST_TIMES = 4  # as long as the shortest run: beyond that its details would be lost
+_WORTH_SHARING = 0.01  # of all bytes: what a switch sends up that is more than acknowledgements
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the scales of several runs' plots have in common."""
+    """What the scales of several runs' plots have in common.
 
-    end_ns: float
+    Side by side the same length means the same. Where one run lasts so much longer that others
+    would be lost beside it, what is drawn over time is cut, and says so; bars never are.
+    """
+
+    end_ns: float  # of what is drawn over time
+    whole_ns: float  # of bars that end when things end
     queue_bytes: float
+    marks: int  # the most of a stretch of time
+    drops: int
+    dropped: int  # for one reason
+    hop_ns: float
+    hop_bytes: float
 
     @classmethod
-    def of(cls, runs: Sequence[KeptRun]) -> list[Limits]:
-        """For each of them; times have the same scale unless one would be lost on another's."""
+    def of(cls, runs: Sequence[KeptRun]) -> Limits:
+        """For all of them."""
         queue_bytes = max((note.queue_bytes for run in runs for note in run.notes), default=1) or 1
         ends = [run.end_ns for run in runs]
-        if max(ends) <= 4 * min(ends):
-            ends = [max(ends)] * len(ends)
-        return [cls(end_ns, queue_bytes) for end_ns in ends]
+        end_ns = min(max(ends), _MOST_TIMES * min(ends))
+        told = [run.result.telemetry for run in runs if run.result.telemetry]
+        hops = [hop for each in told for hop in each.by_switch.values()]
+        return cls(
+            end_ns,
+            max(ends),
+            queue_bytes,
+            max(max(_in_bins(end_ns, _marks(run))) for run in runs),
+            max(max(_in_bins(end_ns, _drops(run))) for run in runs),
+            max(
+                (count for run in runs for count in run.result.drops.by_reason.values()), default=1
+            ),
+            max((hop.latency_ns.max for hop in hops if hop.latency_ns), default=1),
+            max((hop.queue_bytes.max for hop in hops if hop.queue_bytes), default=1),
+        )
 
 
 # --- queues, and what became of them --------------------------------------------------------------
@@ -80,12 +105,12 @@ def queues(run: KeptRun, limits: Limits) -> Drawing | None:
     time = linear(limits.end_ns, _NAMES, _RIGHT)
     strips: list[_QueueStrip | _PauseStrip | _EventStrip] = [
         *(_QueueStrip(run, limits, name) for name in _longest(run)),
-        *(_PauseStrip(run, name) for name in _most_paused(run)),
+        *(_PauseStrip(run, limits, name) for name in _most_paused(run)),
         *(
-            _EventStrip(label, counts, colour)
-            for label, counts, colour in (
-                ("marked", _in_bins(limits, _marks(run)), MARK),
-                ("dropped", _in_bins(limits, _drops(run)), DROP),
+            _EventStrip(label, counts, colour, most)
+            for label, counts, colour, most in (
+                ("marked", _in_bins(limits.end_ns, _marks(run)), MARK, limits.marks),
+                ("dropped", _in_bins(limits.end_ns, _drops(run)), DROP, limits.drops),
             )
             if any(counts)
         ),
@@ -101,6 +126,10 @@ def queues(run: KeptRun, limits: Limits) -> Drawing | None:
         strip.draw(drawing, time, y)
         y += strip.height
     _faults(drawing, run, time, top, bottom)
+    if run.end_ns > limits.end_ns:
+        said = f"cut at {duration(limits.end_ns)}, of {duration(run.end_ns)}"
+        drawing.text(WIDTH, bottom + _AXIS + FONT, said, text_anchor="end", class_="strong")
+        drawing.height += FONT + 4
     return drawing
 
 
@@ -138,7 +167,11 @@ class _QueueStrip:
         base = y + self.height - 8
         depth = linear(self.limits.queue_bytes, base, y + 4)
         most = max(note.queue_bytes for note in self.run.notes_of[self.name])
-        points = [(time(at), depth(value)) for at, value in _story(self.run, self.name)]
+        points = [
+            (time(at), depth(value))
+            for at, value in _story(self.run, self.name)
+            if at <= self.limits.end_ns
+        ]
         tick = depth.ticks(2)[-1]
         drawing.line(time.start, depth(tick), time.end, depth(tick))
         outline = [(points[0][0], base), *points, (points[-1][0], base)]
@@ -166,14 +199,16 @@ class _PauseStrip:
     """When a sender stood still."""
 
     run: KeptRun
+    limits: Limits
     name: str
     height: float = 18.0
 
     def draw(self, drawing: Drawing, time: Scale, y: float) -> None:
         """Draw it from this height on downwards."""
         spans = [
-            (note.time_ns - (note.paused_ns - before), note.time_ns)
+            (note.time_ns - (note.paused_ns - before), min(note.time_ns, self.limits.end_ns))
             for before, note in _changes(self.run.notes_of[self.name], lambda note: note.paused_ns)
+            if note.time_ns - (note.paused_ns - before) < self.limits.end_ns
         ]
         least = 0.4 * (time.high - time.low) / (time.end - time.start)
         boxes = [
@@ -192,14 +227,16 @@ class _EventStrip:
     label: str
     counts: Sequence[int]
     colour: str
+    scale: int  # what the highest bar of all runs stands for
     height: float = 40.0
 
     def draw(self, drawing: Drawing, time: Scale, y: float) -> None:
         """Draw it from this height on downwards."""
         base, most = y + self.height - 4, max(self.counts)
         width = (time.end - time.start) / len(self.counts)
+        tall = 28 / self.scale
         bars = [
-            (time.start + at * width, base - 28 * count / most, width - 0.4, 28 * count / most)
+            (time.start + at * width, base - tall * count, width - 0.4, tall * count)
             for at, count in enumerate(self.counts)
             if count
         ]
@@ -277,10 +314,11 @@ def _drops(run: KeptRun) -> list[tuple[int, int]]:
     ]
 
 
-def _in_bins(limits: Limits, events: Iterable[tuple[int, int]]) -> list[int]:
+def _in_bins(end_ns: float, events: Iterable[tuple[int, int]]) -> list[int]:
     bins = [0] * _BINS
     for at, count in events:
-        bins[min(_BINS - 1, int(at / limits.end_ns * _BINS))] += count
+        if at <= end_ns:
+            bins[min(_BINS - 1, int(at / end_ns * _BINS))] += count
     return bins
 
 
@@ -374,7 +412,7 @@ def ranks(run: KeptRun, limits: Limits) -> Drawing | None:
     top = 8.0
     bottom = top + height * len(shown)
     drawing = Drawing(bottom, "What each host did when")
-    time = linear(limits.end_ns, _LEFT, _RIGHT)
+    time = linear(limits.whole_ns, _LEFT, _RIGHT)
     x_axis(drawing, time, bottom, "time", NANOSECONDS, top=top)
     for row, host in enumerate(shown):
         y = top + row * height
@@ -446,12 +484,12 @@ REASONS = {
 }
 
 
-def drops(run: KeptRun) -> Drawing | None:
+def drops(run: KeptRun, limits: Limits) -> Drawing | None:
     """Packets dropped, by reason."""
     found = sorted(run.result.drops.by_reason.items(), key=lambda item: (-item[1], item[0]))
     if not found:
         return None
-    most = found[0][1]
+    most = limits.dropped
     drawing = Drawing(len(found) * 38.0 + 4, "Packets dropped, by reason")
     for row, (reason, count) in enumerate(found):
         y = row * 38.0
@@ -464,13 +502,18 @@ def drops(run: KeptRun) -> Drawing | None:
 
 
 def uplinks(run: KeptRun) -> dict[Node, dict[str, int]]:
-    """By switch that has a choice: bytes sent up by each way."""
+    """By switch that has a choice, and more to send up than acknowledgements: bytes by each way."""
     sent = {use.name: use.bytes for use in run.result.links}
     found: dict[Node, dict[str, int]] = {}
-    for link in run.fabric.links:
+    for link in living(run, run.fabric.links):
         if link.a.kind is not NodeKind.HOST:
             found.setdefault(link.a, {})[link.up.partition(">")[2]] = sent[link.up]
-    return {switch: ways for switch, ways in found.items() if len(ways) > 1 and any(ways.values())}
+    least = max(1, _WORTH_SHARING * run.result.flows.bytes)
+    return {
+        switch: ways
+        for switch, ways in found.items()
+        if len(ways) > 1 and sum(ways.values()) >= least
+    }
 
 
 def balance(run: KeptRun) -> Drawing | None:
@@ -521,7 +564,7 @@ def _shares(drawing: Drawing, ways: dict[str, int], share: Scale, y: float, heig
         begin = end
 
 
-def telemetry(run: KeptRun) -> Drawing | None:
+def telemetry(run: KeptRun, limits: Limits) -> Drawing | None:
     """What each switch said of packets: how long they were there, and before which queue."""
     told = run.result.telemetry
     if told is None or not told.by_switch:
@@ -538,13 +581,16 @@ def telemetry(run: KeptRun) -> Drawing | None:
             "time at the switch",
             NANOSECONDS,
             [hop.latency_ns for _, hop in shown],
-            left,
-            middle - 14,
+            linear(limits.hop_ns, left, middle - 14),
         ),
-        ("its queue", BYTES, [hop.queue_bytes for _, hop in shown], middle + 14, _RIGHT),
+        (
+            "its queue",
+            BYTES,
+            [hop.queue_bytes for _, hop in shown],
+            linear(limits.hop_bytes, middle + 14, _RIGHT),
+        ),
     )
-    for label, units, told_of, start, end in halves:
-        scale = linear(max((seen.max for seen in told_of if seen), default=1), start, end)
+    for label, units, told_of, scale in halves:
         x_axis(drawing, scale, bottom, label, units, top=4)
         for row, seen in enumerate(told_of):
             if seen is not None:

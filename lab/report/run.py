@@ -59,7 +59,7 @@ def _body(run: KeptRun) -> Iterator[str]:
     suspicious = doubtful or result.flows.failed
     yield page.paragraph(words.story(run), "story warning" if suspicious else "story")
     yield page.tiles((figure.name, figure.told(result)) for figure in _first(result))
-    shown = panels(run, Limits.of([run])[0])
+    shown = panels(run, Limits.of([run]))
     yield page.columns(panel for panel in shown if panel.drawing)
     yield from (
         page.paragraph(f"{panel.title}: {panel.instead}", "about")
@@ -120,10 +120,10 @@ def panels(run: KeptRun, limits: Limits) -> list[Panel]:
             plots.balance(run),
             "How each switch shared what it sent up; dashed: even shares.",
         ),
-        Panel("Drops", plots.drops(run), instead="No packet was dropped."),
+        Panel("Drops", plots.drops(run, limits), instead="No packet was dropped."),
         Panel(
             "Telemetry by hop",
-            plots.telemetry(run),
+            plots.telemetry(run, limits),
             "Of packets that carried telemetry half stayed no longer than the bar, 99 % no longer "
             "than the line, and none longer than the dot; so with the queues they saw.",
             instead=_instead(run, "telemetry", is_wanted=bool(run.result.scenario.telemetry.share)),

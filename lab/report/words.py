@@ -8,11 +8,13 @@ from lab.cautions import cautions
 from lab.quantity import duration, number, packets, percent, plural, size
 from lab.report.kept import KeptRun
 from lab.report.plots import REASONS, uplinks
+from lab.report.suspects import circle, dead_cables, straggler, victims
 from lab.result import Drops, Result
 from lab.scenario import in_vain
 
 _NOTABLE = 0.05  # of a run, from which on a pause is worth a sentence
 _HARDLY = 1.1  # times as long as alone
+_EQUAL = 1.02  # times as much, below which it is the same
 _UNEVEN = 1.25  # times its even share, from which on a way is overloaded
 
 
@@ -28,7 +30,9 @@ def _sentences(run: KeptRun) -> Iterator[str]:
     yield from in_vain(result.scenario)
     yield from _completion(run)
     yield from _losses(result)
+    yield from _cables(run)
     yield from _pauses(run)
+    yield from _suspects(run)
     yield from _marks(result)
     yield from _queues(result)
     yield from _telemetry(result)
@@ -164,15 +168,59 @@ def _telemetry(result: Result) -> Iterator[str]:
     )
 
 
+def _cables(run: KeptRun) -> Iterator[str]:
+    """Which cables were dead."""
+    found = dead_cables(run)
+    throughout = [name for name, span in found.items() if span == (0, None)]
+    if throughout:
+        what = "The cable" if len(throughout) == 1 else "The cables"
+        was = "was" if len(throughout) == 1 else "were"
+        yield f"{what} {' and '.join(throughout)} {was} dead throughout, as the scenario asks."
+    for name, (since, until) in found.items():
+        if name not in throughout:
+            yield (
+                f"The cable {name} was cut at {duration(since)}"
+                + (f" and was back at {duration(until)}." if until else ", as the scenario asks.")
+            )
+
+
+def _suspects(run: KeptRun) -> Iterator[str]:
+    """Who suffered, and from whom."""
+    ring = circle(run)
+    if ring:
+        yield (
+            f"It was a deadlock: {' waited for '.join(ring)}, so none of them could send until "
+            "something was given up."
+        )
+    suffering = victims(run)
+    if suffering:
+        worst = suffering[0]
+        more = len(suffering) - 1
+        yield (
+            f"The message from {worst.src} to {worst.dst} was a victim: nobody else sent from "
+            f"there or to there and its ways had room, yet pauses meant for others (head-of-line "
+            f"blocking) made it take {number(worst.slowdown or 0)} times as long as alone"
+            + (f", and {plural(more, 'other message')} fared alike." if more else ".")
+        )
+    late = straggler(run)
+    if late:
+        host, factor = late
+        yield (
+            f"{host} was the straggler: it computed {number(factor)} times as long as half of the "
+            "others, who waited for it."
+        )
+
+
 def _balance(run: KeptRun) -> Iterator[str]:
     """The most overloaded way, if any is."""
     worst: tuple[float, str, str, float, int] | None = None
-    for switch, ways in uplinks(run).items():
+    found_any = uplinks(run)
+    for switch, ways in found_any.items():
         total = sum(ways.values())
         way = max(ways, key=lambda name: ways[name])
         excess = ways[way] * len(ways) / total
         found = (excess, str(switch), way, ways[way] / total, len(ways))
-        if total > 0.01 * max(1, run.result.flows.bytes) and (worst is None or found > worst):
+        if worst is None or found > worst:
             worst = found
     if worst is None:
         return
@@ -203,21 +251,65 @@ def comparison(names: Sequence[str], runs: Sequence[KeptRun]) -> str:
     return " ".join(_differences(names, runs))
 
 
-def _differences(names: Sequence[str], runs: Sequence[KeptRun]) -> Iterator[str]:
-    whole = [
-        (run.end_ns, name)
-        for name, run in zip(names, runs, strict=True)
-        if not run.result.flows.failed
-    ]
-    if len(whole) > 1:
-        (best, first), (worst, last) = min(whole), max(whole)
-        if worst < best * 1.02:
-            yield f"All were done equally soon, within {duration(worst)}."
+def _verdict(names: Sequence[str], runs: Sequence[KeptRun]) -> Iterator[str]:
+    """How each run fared beside the one that was soonest done with everything."""
+    told = [(name, run.result) for name, run in zip(names, runs, strict=True)]
+    if len({run.result.scenario.name for run in runs}) > 1:
+        return
+    whole = [(run.duration_ns, at) for at, (_, run) in enumerate(told) if not run.flows.failed]
+    if not whole:
+        yield "Verdict: no run delivered everything."
+        return
+    best, base = told[min(whole)[1]]
+    yield f"Verdict: {best} was done soonest, {_cost(base)}."
+    for name, run in told:
+        if name != best:
+            yield f"{name} {_beside(run, base)}."
+    if all(run.seed == base.seed for _, run in told):
+        yield f"All of it with one seed, {base.seed}: closlab sweep --vary seed=1..8 tells chance."
+
+
+def _cost(result: Result) -> str:
+    lost = f"with {packets(result.drops.total)} dropped" if result.drops.total else "without loss"
+    return f"in {duration(result.duration_ns)} {lost}"
+
+
+def _beside(result: Result, base: Result) -> str:
+    """One run in the measures of another: time first, then what it paid or saved."""
+    if result.flows.failed:
+        return f"left {plural(result.flows.failed, 'message')} incomplete"
+    ratio = result.duration_ns / base.duration_ns
+    said = (
+        "took as long"
+        if ratio < _EQUAL
+        else f"took {percent(ratio - 1)} longer"
+        if ratio < 2
+        else f"took {number(ratio)} times as long"
+    )
+    parts = []
+    for noun, mine, its in (
+        ("packets dropped", result.drops.total, base.drops.total),
+        ("pause frames", result.pfc.xoff_frames, base.pfc.xoff_frames),
+        ("time paused", result.pfc.paused_ns, base.pfc.paused_ns),
+    ):
+        if noun == "time paused" and not (mine and its):
+            continue  # its frames have said it
+        if mine == its or (its and abs(mine / its - 1) < _EQUAL - 1):
+            continue
+        if not mine:
+            parts.append(f"no {noun}")
+        elif not its:
+            parts.append(f"{mine:,} {noun}")
+        elif mine < 2 * its:
+            more = "more" if mine > its else "less" if noun == "time paused" else "fewer"
+            parts.append(f"{percent(abs(mine / its - 1))} {more} {noun}")
         else:
-            yield (
-                f"Soonest done was run {first}, in {duration(best)}; run {last} took "
-                f"{number(worst / best)} times as long, {duration(worst)}."
-            )
+            parts.append(f"{number(mine / its)} times the {noun}")
+    return said + (f", with {' and '.join(parts)}" if parts else "")
+
+
+def _differences(names: Sequence[str], runs: Sequence[KeptRun]) -> Iterator[str]:
+    yield from _verdict(names, runs)
     for name, run in zip(names, runs, strict=True):
         yield f"Run {name}: {_in_short(run.result)}."
 

@@ -228,7 +228,7 @@ def test_run_and_list_tell_machines(tmp_path: Path) -> None:
         ),
         (
             "flows.csv",
-            "src,dst,bytes,start_ns,fct_ns\nh1,h2,many,0,\n",
+            "src,dst,bytes,start_ns,fct_ns,slowdown\nh1,h2,many,0,,\n",
             "flows.csv cannot be read: line 2",
         ),
     ],
