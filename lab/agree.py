@@ -82,11 +82,19 @@ _STORM = (
     "pfc.watchdog_ns=0",
     "faults=[{at_ns: 50us, action: storm, host: h1, for_ns: 1500us}]",
 )
+_TWO_CLASSES = (
+    "pfc.priorities=[3, 4]",
+    "traffic={kind: mix, parts: ["
+    "{kind: incast, senders: 3, bytes: 1MB}, {kind: incast, senders: 3, bytes: 1MB, priority: 4}]}",
+)
+_WEIGHTS = (*_TWO_CLASSES, "schedule={kind: ets, weights: {3: 3, 4: 1}}")
 CASES = (
     Case("incast, PFC", "incast"),
     Case("PFC, faster fabric", "incast", _FASTER_FABRIC),
     Case("PFC, slow receiver", "incast", _SLOW_RECEIVER),
     Case("PFC, storm", "incast", _STORM),
+    Case("two lossless classes", "incast", _TWO_CLASSES),
+    Case("classes by weight", "incast", _WEIGHTS),
     Case("incast, no PFC", "incast", _NO_PFC),
     Case("incast, ECN", "incast", ("ecn={enabled: true, kmin: 20KB, kmax: 100KB}",)),
     Case("incast, DCQCN", "incast", _DCQCN),

@@ -11,6 +11,7 @@ from lab.errors import LabError
 from lab.report.differences import changed_keys, flat, written
 from lab.report.kept import KeptRun
 from lab.scenario import Scenario
+from traffic.collectives import TrafficError
 
 KEPT_AS = "scenario.yaml"  # what to call a scenario that no command's words tell
 
@@ -72,7 +73,7 @@ def _changes(own: Scenario) -> list[str] | None:
         try:
             if catalogue.read(own.name, tuple(changes)) == own:
                 return changes
-        except LabError:
+        except (LabError, TrafficError):  # keys of another kind than the one that ships
             continue
     return None
 

@@ -26,7 +26,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from controller import LinkSpec
+from controller import LinkSpec, Settings
 from controller.settings import CONTROL_PRIORITY
 from controller.tables import PRIORITIES, queue_index
 from controller.thresholds import WIRE_OVERHEAD
@@ -68,6 +68,17 @@ class Bmv2Switches(Switches):
     def build_program(out: Path, source: Path = FABRIC_PROGRAM) -> BuiltProgram:
         """Compiled with parking."""
         return program.build_for_bmv2(out, source)
+
+    @classmethod
+    def told(cls, settings: Settings, dilation: int) -> Settings:
+        """The same as others, if it can be obeyed."""
+        schedule = settings.schedule
+        if schedule.weights or schedule.limits or schedule.port_limit:
+            raise RunError(
+                "schedule: BMv2 serves queues strictly and knows no weights or shapers",
+                "Use --switch soft, the simulator, or schedule.kind=strict without shape.",
+            )
+        return super().told(settings, dilation)
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)

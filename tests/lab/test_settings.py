@@ -4,8 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from controller import Settings
+from controller.settings import Schedule
 from lab import catalogue
+from lab.errors import RunError, ScenarioError
 from lab.experiment import Experiment
+from lab.settings import controller_settings
+from lab.switches.bmv2 import Bmv2Switches
 from tests.fabric.runs import CAPTURED, Place, Runner
 
 
@@ -28,3 +33,40 @@ def test_the_longest_frame_is_known_to_the_byte(topology: str, change: str, tmp_
     longest = run.longest_frame
     most = run.experiment.settings.max_frame
     assert longest == most if "int" in change else longest < most
+
+
+def test_bmv2_refuses_a_schedule_that_it_cannot_keep() -> None:
+    plain, *kinds = (
+        Settings(schedule=schedule)
+        for schedule in (
+            Schedule(),
+            Schedule(weights={3: 1}),
+            Schedule(limits={3: 10**9}),
+            Schedule(port_limit=10**9),
+        )
+    )
+    assert Bmv2Switches.told(plain, 1000).control_queue == 0
+    for settings in kinds:
+        with pytest.raises(RunError, match="BMv2 serves queues strictly"):
+            Bmv2Switches.told(settings, 1000)
+
+
+def test_a_schedule_becomes_what_switches_are_told() -> None:
+    changes = ("schedule={kind: dwrr, weights: {3: 3}, shape: {0: 40}, port_gbps: 80, burst: 0}",)
+    schedule = settings_of("hello", changes).schedule
+    assert schedule.weights == {0: 1, 1: 1, 2: 1, 3: 3, 4: 1, 5: 1}
+    assert schedule.limits == {0: 40 * 10**9}
+    assert (schedule.port_limit, schedule.burst) == (80 * 10**9, 0)
+    for wrong, complaint in (
+        ("kind: strict, weights: {3: 1}", "give a kind"),
+        ("kind: ets", "ets needs weights"),
+        ("kind: ets, strict: [3], weights: {3: 1}", "is strict and has a weight"),
+        ("kind: ets, weights: {7: 1}", "schedule.weights"),
+    ):
+        with pytest.raises(ScenarioError, match=complaint):
+            settings_of("hello", (f"schedule={{{wrong}}}",))
+
+
+def settings_of(name: str, changes: tuple[str, ...] = ()) -> Settings:
+    scenario = catalogue.load(name, changes)
+    return controller_settings(scenario, scenario.topology.build())
