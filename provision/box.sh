@@ -59,12 +59,27 @@ out=$(cd "$out" && pwd)
 work=$(mktemp -d "$out/.box.XXXXXX")
 root=$work/root disk=$work/disk.raw loop=
 
+# Ends what still runs in there, and lets the disk go; fails if it is held nevertheless.
 let_go() {
-    umount -R "$root" 2>/dev/null || umount -R -l "$root" 2>/dev/null || true
-    [ -z "$loop" ] || losetup -d "$loop" 2>/dev/null || true
-    loop=
+    local link
+    for link in /proc/[0-9]*/root; do
+        [ "$(readlink "$link" 2>/dev/null)" != "$root" ] || kill -KILL "$(basename "${link%/root}")"
+    done
+    # This machine's own, seen in there; whoever looks at them does not hold up the disk.
+    local seen
+    for seen in proc sys dev etc/resolv.conf etc/ssl/certs etc/pip.conf; do
+        ! mountpoint -q "$root/$seen" || umount -R -l "$root/$seen"
+    done
+    local tries
+    for tries in 1 2 3 4 5; do
+        ! mountpoint -q "$root" || umount "$root" || { sleep "$tries"; continue; }
+        [ -z "$loop" ] || losetup -d "$loop"
+        loop=
+        return 0
+    done
+    return 1
 }
-trap 'let_go; rm -rf --one-file-system "$work"' EXIT # never into what could not be let go
+trap 'let_go || true; rm -rf --one-file-system "$work"' EXIT # never into what could not be let go
 
 make_disk() {
     truncate -s 20G "$disk"
@@ -177,9 +192,11 @@ UNIT
     inside systemctl -q enable ssh-host-keys
     : >"$root/etc/machine-id"
     fstrim "$root" 2>/dev/null || true
-    let_go
-    mountpoint -q "$root" && die "the disk could not be let go"
-    return 0
+    let_go || die "something still holds on to the disk"
+    loop=$(losetup --find --show --offset $((2048 * 512)) "$disk")
+    e2fsck -f -n "$loop" >>"$work/log" 2>&1 || die "the disk is not sound: $(tail -n 1 "$work/log")"
+    losetup -d "$loop"
+    loop=
 }
 
 pack_libvirt() {
