@@ -222,7 +222,7 @@ class EcnSettings(_Section):
 
 
 class ScheduleSettings(_Section):
-    """In which order the classes of a port are served, by switches and adapters."""
+    """In which order switches serve a port's classes; adapters let theirs take turns by packet."""
 
     kind: Literal["strict", "dwrr", "ets"] = "strict"
     """strict: 6 first; dwrr: 0 to 5 by weight; ets: those with a weight share what others leave."""
