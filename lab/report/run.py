@@ -16,7 +16,7 @@ from lab.report.kept import KeptRun, read_run
 from lab.report.numbers import BY_KEY, FIGURES, Figure, times
 from lab.report.page import Panel
 from lab.report.plots import Limits
-from lab.report.topology import topology
+from lab.report.topology import is_large, topology
 from lab.result import Flows, Result
 
 REPORT = "report.html"
@@ -93,8 +93,8 @@ def panels(run: KeptRun, limits: Limits) -> list[Panel]:
             "The fabric",
             topology(run),
             "Each link as two lines, one for each direction; the left one leads upwards."
-            if len(run.fabric.links) <= 160
-            else "Each link by the busier of its directions.",
+            if not is_large(run)
+            else "Darker is busier; rest on a cell to read which switch and how much.",
         ),
         Panel(
             "Queues, pauses, marks and drops",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
 from itertools import groupby
+
+import networkx as nx
 
 from lab.quantity import duration, packets, percent, size
 from lab.report.kept import KeptRun
+from lab.report.strips import strips
 from lab.report.svg import DROP, FAINT, FONT, INK, PAUSE, WIDTH, Drawing, width_of
 from lab.result import LinkUse
 from topologies import Node, NodeKind
@@ -25,52 +28,100 @@ _MOST_HOSTS = 128  # that are drawn
 _MOST_PAIRS = 160  # of links whose two directions are drawn apart
 _APART = 2.6
 _LEAST_PAUSED = 0.01
+_LEAST_RING = 3
 
 Place = tuple[float, float]
 
 
 def topology(run: KeptRun) -> Drawing:
-    """The drawing."""
-    places, height = _places(run)
+    """The drawing: nodes and lines, or strips where there are too many."""
+    if is_large(run):
+        return _as_strips(run)
+    ring = _ring(run)
+    places, height = _round(run, ring) if ring else _places(run)
     drawing = Drawing(height + 44, "The fabric and how busy its links were")
     uses = {use.name: use for use in run.result.links}
     busy = _busy(run)
-    links = [link for link in run.fabric.links if link.a in places]
-    if len(links) <= _MOST_PAIRS:
-        for link in links:
-            beside = len(run.fabric.links_between(link.a, link.b))
-            aside = 2 * (link.number - (beside + 1) / 2)  # of the middle, in lines' distances
-            for name, start, end, side in (
-                (link.up, link.a, link.b, aside),
-                (link.down, link.b, link.a, -aside),
-            ):
-                ends = places[start], places[end]
-                _direction(drawing, run, uses[name], busy[name], *ends, aside=side)
-    else:
-        busiest = [
-            (max(busy[link.up], busy[link.down]), places[link.a], places[link.b]) for link in links
-        ]
-        _bundles(drawing, busiest)
+    for link in run.fabric.links:
+        beside = len(run.fabric.links_between(link.a, link.b))
+        aside = 2 * (link.number - (beside + 1) / 2)  # of the middle, in lines' distances
+        for name, start, end, side in (
+            (link.up, link.a, link.b, aside),
+            (link.down, link.b, link.a, -aside),
+        ):
+            ends = places[start], places[end]
+            _direction(drawing, run, uses[name], busy[name], *ends, aside=side)
     for node, place in places.items():
         _node(drawing, run, node, place, places)
-    _name_tiers(drawing, places)
+    if not ring:
+        _name_tiers(drawing, places)
     _key(
         drawing,
         height + 24,
-        "busy:" if run.result.clock == "fabric" else "of the busiest:",
-        is_paused=len(links) <= _MOST_PAIRS and bool(run.result.pfc.by_link),
+        _measure(run),
+        is_paused=bool(run.result.pfc.by_link),
         is_dropping=bool(run.result.drops.by_switch),
     )
     return drawing
+
+
+def is_large(run: KeptRun) -> bool:
+    """Whether there are too many links to draw each."""
+    return len(run.fabric.links) > _MOST_PAIRS or len(run.fabric.hosts) > _MOST_HOSTS
+
+
+def _as_strips(run: KeptRun) -> Drawing:
+    drawing = Drawing(0, "The switches of the fabric and how busy their links were")
+    y = strips(drawing, run, _busy(run), lambda busy: _class_of(busy)[1], 4)
+    _key(drawing, y + 16, _measure(run), is_paused=False, is_dropping=False)
+    drawing.height = y + 24
+    return drawing
+
+
+def _measure(run: KeptRun) -> str:
+    return "busy:" if run.result.clock == "fabric" else "of the busiest:"
+
+
+def _ring(run: KeptRun) -> list[Node]:
+    """The switches in their order, if they are cabled as a ring and not in tiers."""
+    fabric = run.fabric
+    switches = set(fabric.switches)
+    around = fabric.graph.subgraph(switches)
+    if len({switch.kind for switch in switches}) > 1 or len(switches) < _LEAST_RING:
+        return []
+    if any(degree != 2 for _, degree in around.degree) or not nx.is_connected(around):
+        return []
+    order = [min(switches)]
+    while len(order) < len(switches):
+        order.append(min(node for node in around[order[-1]] if node not in order))
+    return order
+
+
+def _round(run: KeptRun, ring: list[Node]) -> tuple[dict[Node, Place], float]:
+    """Where nodes of a ring are drawn: switches on a circle, hosts outside of theirs."""
+    radius, outside = 84.0, 138.0
+    x0, y0 = WIDTH / 2, outside + 22
+    places: dict[Node, Place] = {}
+
+    def at(angle: float, far: float) -> Place:
+        return x0 + 1.35 * far * math.sin(angle), y0 - far * math.cos(angle)
+
+    for number, switch in enumerate(ring):
+        angle = 2 * math.pi * number / len(ring)
+        places[switch] = at(angle, radius)
+        hosts = [host for host in run.fabric.hosts if run.fabric.leaf_of(host) == switch]
+        room = 2 * math.pi / len(ring) / max(1, len(hosts))
+        for slot, host in enumerate(hosts):
+            places[host] = at(angle + room * (slot - (len(hosts) - 1) / 2), outside)
+    return places, y0 + outside
 
 
 def _places(run: KeptRun) -> tuple[dict[Node, Place], float]:
     """Where nodes are drawn: tiers from the top down, hosts below their leaf."""
     fabric = run.fabric
     tiers = [list(tier) for _, tier in groupby(sorted(fabric.switches), key=lambda n: n.kind)]
-    if len(fabric.hosts) <= _MOST_HOSTS:
-        leaves = {leaf: at for at, leaf in enumerate(tiers[0])}
-        tiers.insert(0, sorted(fabric.hosts, key=lambda host: leaves[fabric.leaf_of(host)]))
+    leaves = {leaf: at for at, leaf in enumerate(tiers[0])}
+    tiers.insert(0, sorted(fabric.hosts, key=lambda host: leaves[fabric.leaf_of(host)]))
     places: dict[Node, Place] = {}
     y = 26.0
     for tier in reversed(tiers):
@@ -134,23 +185,6 @@ def _direction(
             stroke_width=0.8,
             tip=story,
         )
-
-
-def _bundles(drawing: Drawing, links: Iterable[tuple[float, Place, Place]]) -> None:
-    """Many links: those of a class as one element, by the busier of their directions."""
-    paths: dict[str, list[str]] = {}
-    for utilisation, (x1, y1), (x2, y2) in links:
-        path = f"M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}"
-        paths.setdefault(_class_of(utilisation)[1], []).append(path)
-    for _, colour, width, _ in CLASSES:
-        if colour in paths:
-            drawing.add(
-                "path",
-                d="".join(paths[colour]),
-                stroke=colour,
-                stroke_width=width / 3,
-                fill="none",
-            )
 
 
 def _node(

@@ -1,0 +1,166 @@
+"""A large fabric as strips: a cell a switch, as dark as the busiest of its links.
+
+    cores     ▒▒█▒▒▒▒▒
+    spines    ▒▒▒▒ ▒▒█▒      a gap between pods
+    leaves, up      by spine where there are few: a row a spine, a column a leaf
+    leaves, hosts
+    paused, dropped
+
+Lines between hundreds of switches show nothing; cells do, and say the rest where a pointer rests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
+
+import networkx as nx
+
+from lab.quantity import packets, percent
+from lab.report.kept import KeptRun
+from lab.report.svg import DROP, PAUSE, WIDTH, Drawing, width_of
+from topologies import Link, Node, NodeKind
+
+_LEFT = 62.0  # of the cells, beside the names of rows
+_GAP = 3.0  # between pods
+_ROW = 16.0
+_MOST_CELLS = 1024  # of a matrix
+_LEAST_PAUSED = 0.01
+
+Shade = Callable[[float], str]
+
+
+def strips(
+    drawing: Drawing, run: KeptRun, busy: Mapping[str, float], shade: Shade, y: float
+) -> float:
+    """Draw them from this height on downwards; where they end."""
+    fabric = run.fabric
+    pods = _pods(run)
+    links: dict[Node, list[Link]] = {}
+    for link in fabric.links:
+        for end in (link.a, link.b):
+            links.setdefault(end, []).append(link)
+
+    def busiest(of: Sequence[Link]) -> float:
+        return max((busy[name] for link in of for name in (link.up, link.down)), default=0.0)
+
+    def up(switch: Node) -> list[Link]:
+        return [link for link in links[switch] if link.a == switch]
+
+    def down(switch: Node) -> list[Link]:
+        return [link for link in links[switch] if link.b == switch]
+
+    def told(of: Callable[[Node], list[Link]]) -> Callable[[Node], tuple[str, str]]:
+        def cell(switch: Node) -> tuple[str, str]:
+            most = busiest(of(switch))
+            return shade(most), f"{switch}: its busiest link {percent(most)}"
+
+        return cell
+
+    tiers = {kind: list(each) for kind, each in groupby(sorted(fabric.switches), _kind)}
+    leaves = sorted(tiers[NodeKind.LEAF], key=lambda leaf: (pods[leaf], leaf))
+    for kind in (NodeKind.CORE, NodeKind.SPINE):
+        switches = sorted(tiers.get(kind, ()), key=lambda switch: (pods[switch], switch))
+        if switches and (kind is NodeKind.CORE or NodeKind.CORE in tiers):
+            y = _said(drawing, y, switches, "by their busiest link")
+            y = _row(drawing, y, switches, pods, "", told(links.__getitem__))
+    y = _said(drawing, y, leaves, "each a column, by the busier direction of their links")
+    spines = tiers.get(NodeKind.SPINE, [])
+    is_matrix = NodeKind.CORE not in tiers and len(spines) * len(leaves) <= _MOST_CELLS
+    for spine in spines if is_matrix else ():
+        y = _row(drawing, y, leaves, pods, f"to {spine}", _towards(spine, up, busiest, shade)) - 4
+    if not is_matrix:
+        y = _row(drawing, y, leaves, pods, "links up", told(up)) - 2
+    y = _row(drawing, y + 4, leaves, pods, "to hosts", told(down))
+    paused = {leaf: _paused(run, links[leaf]) for leaf in leaves}
+    if any(paused.values()):
+
+        def stood(leaf: Node) -> tuple[str, str]:
+            share = paused[leaf]
+            return PAUSE if share else "#f3f1ea", f"{leaf}: a direction paused {percent(share)}"
+
+        strength = {leaf: 0.25 + 0.75 * share for leaf, share in paused.items() if share}
+        y = _row(drawing, y, leaves, pods, "paused", stood, strength)
+    dropped = run.result.drops.by_switch
+    if any(leaf.name in dropped for leaf in leaves):
+
+        def lost(leaf: Node) -> tuple[str, str]:
+            count = dropped.get(leaf.name, 0)
+            return DROP if count else "#f3f1ea", f"{leaf}: dropped {packets(count)}"
+
+        y = _row(drawing, y, leaves, pods, "dropped", lost)
+    if len(set(pods.values())) > 1:
+        drawing.text(0, y + 8, "A gap stands between pods.", class_="tick")
+        y += 16
+    return y
+
+
+def _kind(node: Node) -> NodeKind:
+    return node.kind
+
+
+def _towards(
+    spine: Node,
+    up: Callable[[Node], list[Link]],
+    busiest: Callable[[Sequence[Link]], float],
+    shade: Shade,
+) -> Callable[[Node], tuple[str, str]]:
+    """The cells of a spine's row."""
+
+    def cell(leaf: Node) -> tuple[str, str]:
+        found = [link for link in up(leaf) if link.b == spine]
+        most = busiest(found)
+        return shade(most) if found else "none", f"{leaf}-{spine}: {percent(most)}"
+
+    return cell
+
+
+def _pods(run: KeptRun) -> dict[Node, int]:
+    """By switch: its pod's number; cores are in none."""
+    fabric = run.fabric
+    below = [switch for switch in fabric.switches if switch.kind is not NodeKind.CORE]
+    graph = fabric.graph.subgraph(below)
+    pods = dict.fromkeys(fabric.switches, 0)
+    for number, pod in enumerate(sorted(nx.connected_components(graph), key=min)):
+        pods.update(dict.fromkeys(pod, number))
+    return pods
+
+
+def _paused(run: KeptRun, links: Sequence[Link]) -> float:
+    """The longest that a direction at a switch stood still, as a share of the run."""
+    by_link = run.result.pfc.by_link
+    found = [by_link[name] for link in links for name in (link.up, link.down) if name in by_link]
+    share = max((pause.paused_ns / run.end_ns for pause in found), default=0.0)
+    return min(1.0, share) if share >= _LEAST_PAUSED else 0.0
+
+
+def _said(drawing: Drawing, y: float, switches: Sequence[Node], how: str) -> float:
+    drawing.text(0, y + 10, f"{min(switches)} to {max(switches)}, {how}", class_="tick")
+    return y + 16
+
+
+def _row(
+    drawing: Drawing,
+    y: float,
+    switches: Sequence[Node],
+    pods: Mapping[Node, int],
+    name: str,
+    cell: Callable[[Node], tuple[str, str]],
+    strength: Mapping[Node, float] | None = None,
+) -> float:
+    """A cell a switch; where the next row begins."""
+    assert width_of(name) <= _LEFT
+    drawing.text(0, y + 10, name, class_="tick")
+    gaps = pods[switches[-1]] - pods[switches[0]]
+    gap = min(_GAP, 0.3 * (WIDTH - _LEFT) / max(1, gaps))
+    width = (WIDTH - _LEFT - gaps * gap) / len(switches)
+    for at, switch in enumerate(switches):
+        x = _LEFT + at * width + (pods[switch] - pods[switches[0]]) * gap
+        fill, tip = cell(switch)
+        drawing.rect(
+            *(x, y, width - min(1.0, 0.15 * width), _ROW - 5),
+            fill=fill,
+            fill_opacity=f"{strength[switch]:.2f}" if strength and switch in strength else None,
+            tip=tip,
+        )
+    return y + _ROW

@@ -1,0 +1,135 @@
+"""Fabrics of any size are drawn legibly: nodes and lines, a ring as one, strips for many."""
+
+import json
+import random
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from lab import catalogue
+from lab.report.kept import KeptRun
+from lab.report.svg import WIDTH, width_of
+from lab.report.topology import is_large, topology
+from lab.result import Drops, Ecn, Fidelity, Flows, LinkUse, Pause, Pfc, Result, Roce
+from lab.scenario import Scenario
+
+
+def _run(changes: tuple[str, ...], seed: int) -> KeptRun:
+    """A run of no traffic at all, with figures drawn by lot for every direction."""
+    lot = random.Random(seed)
+    content = catalogue.read("incast", changes).model_dump(mode="json", exclude_none=True)
+    scenario = Scenario.model_validate(content)
+    fabric = scenario.topology.build()
+    names = [name for link in fabric.links for name in (link.up, link.down)]
+    paused = {name: Pause(xoff_frames=1, paused_ns=lot.randrange(1000)) for name in names[::3]}
+    lost = {str(switch): lot.randrange(1, 9999) for switch in fabric.switches[::2]}
+    result = Result(
+        **{"scenario": scenario, "engine": "sim", "switch": "soft", "seed": seed, "dilation": 1},
+        provenance={},
+        duration_ns=1000,
+        flows=Flows(count=0, completed=0, failed=0, bytes=0),
+        drops=Drops(total=sum(lost.values()), by_reason={}, by_switch=lost),
+        ecn=Ecn(marked_packets=0),
+        pfc=Pfc(xoff_frames=1, xon_frames=0, paused_ns=1, by_link=paused),
+        roce=Roce(**dict.fromkeys(Roce.model_fields, 0)),
+        links=tuple(
+            LinkUse(name=name, packets=1, bytes=1, utilisation=lot.random()) for name in names
+        ),
+        fidelity=Fidelity(late_p99_ns=0, ok=True),
+    )
+    return KeptRun(Path(), result, (), (), ())
+
+
+def _leaf_spine(leaves: int, spines: int, hosts: int) -> tuple[str, ...]:
+    return (f"topology={{kind: leaf-spine, leaves: {leaves}, spines: {spines}, "
+            f"hosts_per_leaf: {hosts}}}",)  # fmt: skip
+
+
+def _boxes_of_texts(drawing: ET.Element) -> list[tuple[float, float, float, float, str]]:
+    found = []
+    for text in drawing.iter("text"):
+        x, y, said = float(text.attrib["x"]), float(text.attrib["y"]), text.text or ""
+        wide = width_of(said) * 0.9
+        left = x - {"start": 0, "middle": wide / 2, "end": wide}[text.get("text-anchor", "start")]
+        found.append((left, y - 9, left + wide, y + 1, said))
+    return found
+
+
+SIZES = {
+    "4 hosts": _leaf_spine(2, 2, 2),
+    "64 hosts": _leaf_spine(8, 4, 8),
+    "16 leaves": _leaf_spine(16, 8, 16),
+    "64 leaves": _leaf_spine(64, 32, 16),
+    "1,024 hosts in pods": ("topology={kind: fat-tree, k: 16}",),
+    "4,096 hosts": _leaf_spine(256, 16, 16),
+    "rails": ("topology={kind: rail, servers: 16, rails: 8, spines: 4}",),
+}
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_no_text_covers_another_and_all_stays_on_the_paper(size: str) -> None:
+    text = topology(_run(SIZES[size], 7)).render()
+    drawing = ET.fromstring(text)
+    height = float(drawing.attrib["viewBox"].split()[3])
+    boxes = _boxes_of_texts(drawing)
+    for at, (left, top, right, bottom, said) in enumerate(boxes):
+        assert left >= -6 and right <= WIDTH + 12 and top >= -2 and bottom <= height + 1, said
+        for other in boxes[:at]:
+            apart = right <= other[0] or other[2] <= left or bottom <= other[1] or other[3] <= top
+            assert apart, (said, other[4])
+    for box in drawing.iter("rect"):
+        assert 0 <= float(box.attrib["y"]) <= height
+    assert len(text) < 500_000
+
+
+@pytest.mark.parametrize("size", ["16 leaves", "1,024 hosts in pods"])
+def test_every_leaf_of_a_large_fabric_has_its_cell_as_dark_as_its_links(size: str) -> None:
+    run = _run(SIZES[size], 8)
+    assert is_large(run)
+    used = {use.name: use.utilisation or 0 for use in run.result.links}
+    drawing = ET.fromstring(topology(run).render())
+    cells = {
+        title.text: box.get("fill") for box in drawing.iter("rect") for title in box.iter("title")
+    }
+    for leaf in (s for s in run.fabric.switches if s.name.startswith("leaf")):
+        hosts = [link for link in run.fabric.links if link.b == leaf]
+        most = max(used[name] for link in hosts for name in (link.up, link.down))
+        found = [fill for told, fill in cells.items() if told == f"{leaf}: its busiest link "
+                 + (f"{100 * most:.0f} %")]  # fmt: skip
+        shades = ("#a8c8e0", "#5c9bc9", "#2171b5", "#08306b")
+        assert shades[min(3, int(most * 4))] in found, (leaf, most)
+
+
+def test_a_ring_of_switches_is_drawn_as_one(tmp_path: Path) -> None:
+    for count in (3, 4, 7):
+        names = [f"s{at}" for at in range(1, count + 1)]
+        content = {
+            "hosts": {
+                f"h{at}": {"ip": f"10.0.{at}.{at}/24", "mac": f"08:00:00:00:00:{at:02x}"}
+                for at in range(1, count + 1)
+            },
+            "switches": {name: {} for name in names},
+            "links": [
+                *([f"h{at}", f"s{at}-p1"] for at in range(1, count + 1)),
+                *([f"s{at}-p2", f"s{at % count + 1}-p3"] for at in range(1, count + 1)),
+            ],
+        }
+        path = tmp_path / f"{count}.json"
+        path.write_text(json.dumps(content))
+        run = _run((f"topology={{kind: file, path: {path}}}",), count)
+        text = topology(run).render()
+        places = {
+            name: (float(x), float(y))
+            for x, y, name in re.findall(
+                r'<text x="([\d.]+)" y="([\d.]+)"[^>]*>(leaf\d+)</text>', text
+            )
+        }
+        assert len(places) == count
+        middle = [sum(place[at] for place in places.values()) / count for at in (0, 1)]
+        far = [
+            (((x - middle[0]) / 1.35) ** 2 + (y - middle[1]) ** 2) ** 0.5
+            for x, y in places.values()
+        ]
+        assert max(far) - min(far) < 1 and min(far) > 50
