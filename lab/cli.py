@@ -491,6 +491,7 @@ def _run(
     )
     for file in KEPT:  # what an earlier run left there is no result of this one
         (folder / file).unlink(missing_ok=True)
+    shutil.rmtree(folder / "pcaps", ignore_errors=True)
     for text in in_vain(chosen):
         print(f"closlab: {text}", file=sys.stderr)
     code = _simulate(chosen, options) if engine == "sim" else _run_in_capsule(chosen, options)

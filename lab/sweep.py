@@ -30,6 +30,7 @@ from lab.provenance import closlab_now
 from lab.report import REPORT, Sweep, SweptRun, write_sweep
 from lab.report.again import closlab_of
 from lab.report.numbers import FIGURES
+from lab.report.sweep import as_numbers
 from lab.run import INTERRUPTED, run_quietly
 
 _RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)")
@@ -156,9 +157,10 @@ def _write_csv(sweep: Sweep, path: Path) -> None:
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(("run", *sweep.keys, *keys))
-        for run in sweep.runs:
+        columns = map(as_numbers, zip(*(run.values for run in sweep.runs), strict=True))
+        for run, values in zip(sweep.runs, zip(*columns, strict=True), strict=True):
             figures = (run.figures.get(key, "") for key in keys)
-            writer.writerow((run.number, *run.values, *figures))
+            writer.writerow((run.number, *values, *figures))
 
 
 def _table(sweep: Sweep, width: int) -> Table:

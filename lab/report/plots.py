@@ -166,7 +166,9 @@ class _QueueStrip:
         """Draw it from this height on downwards."""
         base = y + self.height - 8
         depth = linear(self.limits.queue_bytes, base, y + 4)
-        most = max(note.queue_bytes for note in self.run.notes_of[self.name])
+        seen = max(note.queue_bytes for note in self.run.notes_of[self.name])
+        use = next((use for use in self.run.result.links if use.name == self.name), None)
+        most = max(seen, (use and use.max_queue_bytes) or 0)  # between two notes it may be longer
         points = [
             (time(at), depth(value))
             for at, value in _story(self.run, self.name)

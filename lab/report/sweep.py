@@ -173,6 +173,12 @@ def _axis(sweep: Sweep) -> tuple[str, dict[str, float], Sequence[Unit]] | None:
     return None
 
 
+def as_numbers(texts: Sequence[str]) -> list[str]:
+    """Values of a key in the units of result.json: bytes and nanoseconds, if all are such."""
+    found = _numbers(texts)
+    return list(texts) if found is None else [f"{value:.15g}" for value in found[0]]
+
+
 def _numbers(texts: Sequence[str]) -> tuple[list[float], Sequence[Unit]] | None:
     """Values as numbers, if that is what they are, in the unit they are written in."""
     for kind, units in ((float, PLAIN), (Size, BYTES), (DurationNs, NANOSECONDS)):

@@ -7,6 +7,7 @@ from shutil import copytree
 
 import pytest
 
+from lab.quantity import size
 from lab.report import Comparison, KeptRun, read_run
 from lab.report.plots import Limits, balance, drops, queues, ranks, uplinks
 from lab.report.suspects import circle, dead_cables, straggler, victims
@@ -121,3 +122,15 @@ def test_what_is_the_same_has_no_differences_in_its_verdict(runs: dict[str, Kept
     folder = runs["paused"].folder
     said = comparison(("A", "B"), Comparison.of([folder, folder]).runs)
     assert "B took as long." in said
+
+
+def test_a_chart_tells_the_longest_queue_as_the_table_does(runs: dict[str, KeptRun]) -> None:
+    """Also where it was longest between two notes."""
+    for name in ("paused", "victim", "collision"):
+        run = runs[name]
+        drawing = queues(run, Limits.of([run]))
+        assert drawing is not None
+        told = re.findall(r">queue ≤ ([^<]*)<", drawing.render())
+        names = re.findall(r'class="strong">([^<]*&gt;[^<]*)<', drawing.render())
+        longest = {use.name: use.max_queue_bytes or 0 for use in run.result.links}
+        assert told == [size(longest[each.replace("&gt;", ">")]) for each in names] and told

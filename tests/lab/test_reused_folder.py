@@ -1,0 +1,23 @@
+"""What an earlier run left in a folder is no result of the next."""
+
+from pathlib import Path
+
+from lab.report.sweep import as_numbers
+from tests.lab.conftest import closlab
+
+
+def test_a_folder_used_again_keeps_no_captures_of_the_old_run(tmp_path: Path) -> None:
+    words = ("run", "incast", "--engine", "sim", "--set", "traffic.bytes=10KB")
+    out = ("--out", str(tmp_path))
+    first = closlab(*words, *out, "--pcap-link", "leaf1-spine1")
+    assert first.returncode == 0, first.stderr
+    assert list((tmp_path / "pcaps").iterdir())
+    assert closlab(*words, *out).returncode == 0
+    assert not (tmp_path / "pcaps").exists()
+
+
+def test_values_of_a_sweep_are_numbers_in_the_units_of_results() -> None:
+    assert as_numbers(["500ns", "1us", "2.5us"]) == ["500", "1000", "2500"]
+    assert as_numbers(["100KB", "4MB"]) == ["100000", "4000000"]
+    assert as_numbers(["0.25", "1"]) == ["0.25", "1"]
+    assert as_numbers(["ecmp", "1"]) == ["ecmp", "1"]
