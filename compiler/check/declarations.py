@@ -39,7 +39,7 @@ class Declarations(Tables, Statements):
             return
         self.place = Place()
         rule(self, node)
-        if node.name == "main" and not isinstance(node, s.Instance):
+        if node.name == "main" and not isinstance(node, s.Instance | s.Function):
             self.error(
                 "bad-main",
                 node.span,
@@ -349,7 +349,7 @@ class Declarations(Tables, Statements):
                     "bad-parameter",
                     node.span,
                     f"parameter '{node.name}' cannot be optional",
-                    "only those of externs and packages can; give it a default value",
+                    "only those of externs, packages and apply() can; give it a default value",
                 )
 
     def function_version(self, entry: FunctionEntry, args: tuple[t.Type, ...]) -> c.Function:
@@ -454,7 +454,7 @@ class Declarations(Tables, Statements):
         params = self.param_types(node.params)
         constructor = self.param_types(node.constructor_params)
         self.scopes.pop()
-        self._optional_only_in_externs((*node.params, *node.constructor_params))
+        self._optional_only_in_externs(node.constructor_params)
         kind = "parser" if isinstance(node, s.ParserDecl) else "control"
         type_ = t.BlockType(node.name, kind, variables, params, constructor)
         entry = BlockEntry(node, type_, None)
@@ -957,6 +957,8 @@ def _known(value: c.Expr) -> bool:
         return _known(value.left) and _known(value.right)
     if isinstance(value, c.Cast | c.Unary):
         return _known(value.operand)
+    if isinstance(value, c.Call) and isinstance(value.type, t.Extern):
+        return all(arg is None or _known(arg) for arg in value.args)  # a factory of objects
     return value.type is t.ANYTHING
 
 

@@ -13,7 +13,7 @@ from compiler.diagnostics import Span
 
 MAX_WIDTH = 1 << 14
 MAX_STACK = 4096
-_NO_ELEMENT = (t.Void, t.StringType, t.MatchKindType, t.Extern, t.BlockType, t.SetType)
+_NO_ELEMENT = (t.Void, t.StringType, t.Extern, t.BlockType, t.SetType)
 
 Binding = dict[t.TypeVar, t.Type | None]
 
