@@ -60,6 +60,14 @@ def read(name: str, changes: tuple[str, ...] = ()) -> Scenario:
         return Scenario.model_validate(content)
     except ValidationError as error:
         raise ScenarioError(f"scenario '{name}': " + explained(error, Scenario)) from None
+    except ScenarioError as error:
+        if any(change.startswith("topology.kind=") for change in changes):
+            raise ScenarioError(
+                error.message,
+                "Another kind has other keys: give the section as a whole, such as "
+                "--set 'topology={kind: fat-tree, k: 4}'.",
+            ) from None
+        raise
 
 
 def check(scenario: Scenario) -> None:

@@ -1,4 +1,4 @@
-"""What an earlier run left in a folder is no result of the next."""
+"""Small things that once went wrong."""
 
 from pathlib import Path
 
@@ -21,3 +21,9 @@ def test_values_of_a_sweep_are_numbers_in_the_units_of_results() -> None:
     assert as_numbers(["100KB", "4MB"]) == ["100000", "4000000"]
     assert as_numbers(["0.25", "1"]) == ["0.25", "1"]
     assert as_numbers(["ecmp", "1"]) == ["ecmp", "1"]
+
+
+def test_another_kind_of_topology_leads_to_the_form_that_works() -> None:
+    done = closlab("run", "incast", "--engine", "sim", "--set", "topology.kind=fat-tree")
+    assert done.returncode == 1
+    assert "--set 'topology={kind: fat-tree, k: 4}'" in done.stderr
