@@ -372,16 +372,23 @@ def test(
         bool, typer.Option("--reference", help="Only those that ask p4c and BMv2.")
     ] = False,
 ) -> None:
-    """Run the tests."""
+    """Run the tests: without words in two turns, what a clock judges apart."""
     from lab.paths import ROOT
+    from lab.processes import in_turn
     from lab.tools import require_reference
 
     if reference:
         require_reference()
     kind = f"{'' if slow else 'not '}slow and {'' if reference else 'not '}reference"
-    words = ["-m", kind, *(arguments or [])]
+    pytest = [sys.executable, "-m", "pytest", "-m"]
     os.chdir(ROOT)
-    os.execv(sys.executable, [sys.executable, "-m", "pytest", *words])
+    if slow or reference or arguments:
+        os.execv(sys.executable, [*pytest, kind, *(arguments or [])])
+    # All processors for what only computes; then, one by one, what is held against a clock.
+    clock = "(mininet or clock)"
+    together = ["-n", str(len(os.sched_getaffinity(0))), "--dist", "loadfile"]
+    turns = [[*pytest, f"{kind} and not {clock}", *together], [*pytest, f"{kind} and {clock}"]]
+    raise typer.Exit(in_turn(turns))
 
 
 # Listed for --help only: _passed_on sees their words first.

@@ -29,9 +29,9 @@ def in_parallel(
         ProcessPoolExecutor(workers, mp_context=context, initializer=_ignore_interrupts) as pool,
         Stages(console)(f"Running on {workers} processors", len(jobs)) as stage,
     ):
-        with _interrupts_held():  # for workers already before they can say how to take them
-            futures = {pool.submit(work, job): job for job in jobs}
         try:
+            with _interrupts_held():  # for workers already before they can say how to take them
+                futures = {pool.submit(work, job): job for job in jobs}
             for future in as_completed(futures):
                 yield futures[future], future.result()
                 stage.advance()

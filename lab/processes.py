@@ -6,7 +6,8 @@ import os
 import select
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -37,15 +38,35 @@ def stop(process: subprocess.Popen[Any]) -> None:
     process.wait()
 
 
+def in_turn(commands: Iterable[Sequence[str]]) -> int:
+    """Run one after another, whatever comes of them: 0, or the exit code of the first to fail.
+
+    An interrupt ends the one that runs, and none comes after it.
+    """
+    codes = []
+    for command in commands:
+        with subprocess.Popen(command) as process:
+            try:
+                codes.append(process.wait())
+            except KeyboardInterrupt:
+                # A terminal told it as well, and it tells what it has; who told only us means it.
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(_STOP_S)
+                stop(process)
+                raise
+    return next((code for code in codes if code), 0)
+
+
 def line_of(stream: IO[str], patience: Patience, watch: Callable[[], None] = lambda: None) -> str:
     """The next line of a pipe, without its end; empty if it closes or patience is over.
 
     ``watch`` is called now and then and may raise, when waiting on has become pointless.
     """
     received = b""
+    poll = select.poll()  # select() knows no descriptor above 1023
+    poll.register(stream, select.POLLIN)
     while not received.endswith(b"\n") and not patience.is_over():
-        readable, _, _ = select.select([stream], [], [], _LOOK_S)
-        if readable:
+        if poll.poll(_LOOK_S * 1000):
             chunk = os.read(stream.fileno(), 1 << 16)
             if not chunk:
                 return ""

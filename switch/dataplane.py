@@ -12,12 +12,15 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import math
 import os
 import select
 import struct
 import threading
+import weakref
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from . import layout, native
@@ -257,6 +260,11 @@ FRAME = struct.Struct("<QII")
 READ_BYTES = 1 << 20
 
 
+def _release(runtime: ctypes.CDLL, loop: int | None, switch: int, box: int) -> None:
+    runtime.hosted_free(loop, switch)
+    runtime.memory_box_free(box)
+
+
 class Dataplane:
     """One switch."""
 
@@ -294,6 +302,14 @@ class Dataplane:
         self._sw = self._native.hosted_new(self._l, name.encode(), cpu, drop_port, queues, seed)
         if not self._sw:
             raise DataplaneError(f"{name}: memory is out")
+        self._release: Callable[[], object] = partial(
+            _release, self._native, self._l, self._sw, self._box
+        )
+        if loop is None:
+            # A hosted switch is its loop's until it is closed. Another, with its memory and its
+            # descriptor, goes with whoever held it.
+            self._release = finalizer = weakref.finalize(self, self._release)
+            finalizer.atexit = False
         if program is not None:
             self.load(program)
 
@@ -331,8 +347,7 @@ class Dataplane:
         """Release the switch and its ports; harmless when repeated."""
         if not self._sw:
             return
-        self._native.hosted_free(self._l, self._sw)
-        self._native.memory_box_free(self._box)
+        self._release()
         self._sw = self._box = None
 
     def __enter__(self) -> Self:
@@ -744,7 +759,9 @@ class Dataplane:
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """Sleep until events wait (True) or the time is over."""
-        return bool(select.select([self.event_fd], [], [], timeout_s)[0])
+        poll = select.poll()  # select() knows no descriptor above 1023
+        poll.register(self.event_fd, select.POLLIN)
+        return bool(poll.poll(None if timeout_s is None else math.ceil(timeout_s * 1000)))
 
     def drain(self) -> list[Event]:
         """Take all events that wait, oldest first."""

@@ -3,10 +3,14 @@
 import time
 from pathlib import Path
 
+import pytest
+
 from compiler import compile_program
 from lab.machine import processor_slowness
 
 from .programs import bench, compile_text
+
+pytestmark = pytest.mark.clock
 
 ROOT = Path(__file__).resolve().parents[2]
 

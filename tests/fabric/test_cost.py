@@ -30,6 +30,8 @@ from tests.fabric.testbed import ipv4_frame
 from tests.switch.interfaces import compiled_wire
 from topologies import leaf_spine
 
+pytestmark = pytest.mark.clock
+
 FABRIC = leaf_spine(4, 4, 8)
 MOST = 6.0  # times what forwarding alone takes
 

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,17 @@ def closlab(
         env={**os.environ, **environment},
         timeout=timeout_s,
     )
+
+
+def session_of(leader: int) -> list[int]:
+    """The living processes of a session."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            fields = entry.read_text().rpartition(")")[2].split()
+            if int(fields[3]) == leader and fields[0] != "Z":
+                found.append(int(entry.parent.name))
+    return found
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from lab.claims import CLAIMS, Claim, Found, Verdict
 from lab.claims import loss as losses
 from lab.claims.claim import UNSOURCED
 from lab.claims.court import run_case
-from tests.lab.conftest import CLOSLAB, closlab
+from tests.lab.conftest import CLOSLAB, closlab, session_of
 
 BY_KEY = {claim.key: claim for claim in CLAIMS}
 Finder = Callable[[str], Found]
@@ -283,6 +282,7 @@ def test_all_verdicts_and_the_same_numbers_every_time(tmp_path: Path) -> None:
     assert found == {key: verdict.value for key, verdict in VERDICTS.items()}
 
 
+@pytest.mark.clock
 def test_an_interrupt_ends_the_runs_at_once_and_says_what_is_kept(tmp_path: Path) -> None:
     """All processes of the terminal get it; none goes on, and none tells a traceback."""
     trial = subprocess.Popen(
@@ -307,14 +307,3 @@ def test_an_interrupt_ends_the_runs_at_once_and_says_what_is_kept(tmp_path: Path
     while (living := session_of(trial.pid)) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert living == []
-
-
-def session_of(leader: int) -> list[int]:
-    """The living processes of a session."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            fields = entry.read_text().rpartition(")")[2].split()
-            if int(fields[3]) == leader and fields[0] != "Z":
-                found.append(int(entry.parent.name))
-    return found

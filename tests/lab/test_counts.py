@@ -14,6 +14,8 @@ from tests.controller.conftest import FABRIC, asynchronous, switches, targets_of
 from tests.fabric.test_pause import pause_frame
 from topologies import leaf_spine
 
+pytestmark = pytest.mark.clock
+
 MBPS = 1_000_000
 
 

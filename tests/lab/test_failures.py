@@ -16,7 +16,7 @@ from lab.endpoints import _Course
 from lab.experiment import Experiment
 from lab.quantity import duration
 from lab.report import read_run
-from tests.lab.conftest import CLOSLAB, closlab
+from tests.lab.conftest import CLOSLAB, closlab, session_of
 from tests.lab.simulated import simulate
 from tests.lab.test_capsule import in_namespace
 
@@ -114,6 +114,7 @@ def test_a_run_that_is_cut_short_keeps_what_it_saw(
     assert list(own_cache.glob("*")) == []
 
 
+@pytest.mark.clock
 def test_an_interrupted_simulation_keeps_what_it_saw(tmp_path: Path) -> None:
     words = ("run", "incast", "--engine", "sim")
     run = subprocess.Popen(
@@ -130,6 +131,7 @@ def test_an_interrupted_simulation_keeps_what_it_saw(tmp_path: Path) -> None:
     _kept(tmp_path, run, 130, "Not whole: interrupted", f"until then is kept in {tmp_path}/")
 
 
+@pytest.mark.clock
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -148,12 +150,15 @@ def test_what_is_interrupted_too_soon_says_that_there_is_nothing(
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
+        start_new_session=True,
     )
     assert run.stderr is not None
     if words[0] == "run":
         assert "Compiling" in run.stderr.readline()
-    else:
-        time.sleep(3)
+    else:  # until those are there that are to run
+        while len(session_of(run.pid)) < 3:
+            assert run.poll() is None
+            time.sleep(0.05)
     run.send_signal(signal.SIGINT)
     _, err = run.communicate(timeout=60)
     assert run.returncode == 130, err

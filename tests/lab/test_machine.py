@@ -36,6 +36,7 @@ def test_slowness_is_that_of_the_processor_or_a_large_one_of_its_surroundings(se
     assert told(1 / times, 1 / 8) >= times
 
 
+@pytest.mark.clock
 def test_a_whole_machine_is_not_slow() -> None:
     """This one may be; but it is not infinitely so, nor does measuring take long."""
     assert 1 <= machine.slowness() < 1e4

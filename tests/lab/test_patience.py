@@ -11,6 +11,8 @@ import pytest
 from lab.patience import Patience
 from lab.processes import line_of
 
+pytestmark = pytest.mark.clock
+
 QUIET_S = 0.6
 BUSY = "while True: pass"
 IDLE = "import time; time.sleep(60)"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import random
+import resource
 import struct
 from collections import Counter
 from dataclasses import dataclass
@@ -309,6 +312,43 @@ def test_packets_in_and_out(switch: Dataplane) -> None:
     assert switch.read_counter(index(switch, "counters", "arrivals"), 3) == [CounterValue(0, 0)]
     switch.remove_port(1)
     assert PortState(1, False, 0).is_up is False
+
+
+def test_a_switch_goes_with_who_held_it() -> None:
+    """Its descriptor too: whoever makes many and closes none has not soon run out of them."""
+
+    def held() -> int:
+        gc.collect()
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    before = held()
+    kept = [Dataplane(str(n), compiled(SOURCE), cpu_port=1) for n in range(20)]
+    assert held() == before + 20
+    kept[0].close()
+    kept[0].close()
+    assert held() == before + 19
+    kept.clear()
+    assert held() == before
+
+
+def test_events_are_waited_for_whatever_the_descriptor() -> None:
+    """select() would know none above 1023."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(2048, hard)), hard))
+    others: list[int] = []
+    try:
+        while not others or others[-1] < 1024:
+            others.append(os.open("/dev/null", os.O_RDONLY))
+        with Dataplane("high", compiled(SOURCE), cpu_port=1) as dataplane:
+            assert dataplane.event_fd > 1023
+            assert not dataplane.wait(0)
+            assert not dataplane.wait(0.001)
+            dataplane.inject(2, H.pack(3, 0, 0, 0, 0, 0, 0), 55)
+            assert dataplane.wait(0)
+    finally:
+        for fd in others:
+            os.close(fd)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_packet_in() -> None:

@@ -4,11 +4,15 @@ import json
 import time
 from pathlib import Path
 
+import pytest
+
 from switch.dataplane import CounterWrite, Dataplane, Loop, RegisterWrite
 from switch.recorder import Cells, Recorder
 
 from .programs import compiled
 from .test_externs import SOURCE, index
+
+pytestmark = pytest.mark.clock
 
 CELLS = Cells(counters={"arrivals": [2, 4]}, registers={"narrow": [0, 8]})
 

@@ -309,6 +309,7 @@ def test_a_priority_that_cannot_be_is_refused(switch: Dataplane) -> None:
             call()
 
 
+@pytest.mark.clock
 @pytest.mark.parametrize("dilation", [1.0, 20.0])
 def test_shares_under_the_real_clock(dilation: float) -> None:
     """A loop serves the queues when it gets to it; what it then sends is shared as ever."""

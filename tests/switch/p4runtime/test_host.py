@@ -82,6 +82,7 @@ def capabilities(address: str) -> str:
         return answer.p4runtime_api_version
 
 
+@pytest.mark.clock
 def test_six_switches_are_ready_soon_and_end_cleanly(tmp_path: Path):
     switches = [settings(number, cpu_port=510) for number in range(1, 7)]
     with process(*host(tmp_path / "c.json", switches)) as child:

@@ -19,6 +19,8 @@ from switch import build
 from .rig import ROOT, Built, compile_p4
 from .test_host import host, settings
 
+pytestmark = pytest.mark.clock
+
 TRIES = 3
 
 

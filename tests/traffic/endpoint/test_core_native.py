@@ -27,6 +27,8 @@ from traffic.endpoint import (
     TransferKind,
 )
 
+pytestmark = pytest.mark.clock
+
 # Real time on a shared machine: what a neighbour takes away for a while is made up for.
 PATIENT = {"catch_up": 100_000_000, "rto": 1_000_000_000}
 ATTEMPTS = 4
