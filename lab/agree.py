@@ -93,6 +93,7 @@ CASES = (
     Case("PFC, faster fabric", "incast", _FASTER_FABRIC),
     Case("PFC, slow receiver", "incast", _SLOW_RECEIVER),
     Case("PFC, storm", "incast", _STORM),
+    Case("PFC, slow host", "incast", ("transport.receive_gbps={h1: 20}", "traffic.bytes=300KB")),
     Case("two lossless classes", "incast", _TWO_CLASSES),
     Case("classes by weight", "incast", _WEIGHTS),
     Case("incast, no PFC", "incast", _NO_PFC),

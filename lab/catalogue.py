@@ -86,7 +86,9 @@ def check(scenario: Scenario) -> None:
             )
     hosts = [host.name for host in fabric.hosts]
     tenants = [host for members in scenario.tenants.values() for host in members]
-    for host in (*tenants, *(fault.host for fault in faults if fault.host)):
+    takers = scenario.transport.receive_gbps
+    slow_hosts = takers if isinstance(takers, dict) else ()
+    for host in (*tenants, *slow_hosts, *(fault.host for fault in faults if fault.host)):
         if host not in hosts:
             raise ScenarioError(
                 f"there is no host '{host}' in this fabric",

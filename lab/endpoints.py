@@ -78,7 +78,9 @@ def run(
         dilation=dilation,
         max_queue_bytes=longest_queues(notes),
         notes=notes,
-        fidelity=_fidelity(experiment, late_ns, lost, overrun(experiment, switches), dilation),
+        fidelity=_fidelity(
+            experiment, late_ns, lost, overrun(experiment, switches, endpoints), dilation
+        ),
         ended=ended,
     )
 

@@ -161,13 +161,13 @@ class Experiment:
     def plan(self, rank: int, *, carries_payload: bool) -> EndpointPlan:
         """What a host has to do."""
         host = self.fabric.hosts[rank]
-        rate_bps = self.cable(self.host_links[host]).rate_bps
         return EndpointPlan(
             config=endpoint_config(
                 self.scenario,
                 host.name,
-                rate_bps,
+                self.cable(self.host_links[host]),
                 self.round_trip_ns,
+                self.settings.max_frame,
                 carries_payload=carries_payload,
             ),
             queue_pairs=tuple(self._queue_pair(path, rank) for path in self._paths_of[rank]),

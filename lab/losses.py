@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from lab.experiment import Experiment
-from lab.outcome import SwitchCounts
+from lab.outcome import HOST_DISCARDS, SwitchCounts
 from topologies import Fabric, Node, NodeKind
 
 Ends = tuple[Node, int]
@@ -38,12 +38,20 @@ def lost_frames(
     return {name: frames for name, frames in losses.items() if frames > 0}
 
 
-def overrun(experiment: Experiment, switches: Mapping[Node, SwitchCounts]) -> int:
+def overrun(
+    experiment: Experiment,
+    switches: Mapping[Node, SwitchCounts],
+    endpoints: Mapping[Node, Mapping[str, int]],
+) -> int:
     """Lossless packets that came after the headroom computed for them was full."""
     scenario = experiment.scenario
-    if scenario.pfc.headroom is not None or scenario.buffer.headroom_pool is not None:
-        return 0  # whoever sets the headroom may want to see it overrun
-    return sum(counts.dropped.get("headroom_full", 0) for counts in switches.values())
+    lost = 0
+    if scenario.pfc.headroom is None and scenario.buffer.headroom_pool is None:
+        # Else whoever set the headroom may want to see it overrun.
+        lost += sum(counts.dropped.get("headroom_full", 0) for counts in switches.values())
+    if scenario.pfc.enabled:
+        lost += sum(counters.get(HOST_DISCARDS, 0) for counters in endpoints.values())
+    return lost
 
 
 def _directions(fabric: Fabric) -> Iterator[tuple[str, Ends, Ends]]:

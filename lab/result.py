@@ -25,6 +25,7 @@ from traffic.collectives import NEVER
 from traffic.measures import JobMeasure, Measures, percentile
 
 SCHEMA = "closlab.result/1"
+RECEIVER = "receive_buffer_full"  # of a host that is slower than its link
 CUT = "link_cut"  # frames that were under way in a link when it was cut
 
 
@@ -422,6 +423,9 @@ def _drops(outcome: Outcome) -> Drops:
     by_switch = {
         switch.name: sum(counts.dropped.values()) for switch, counts in outcome.switches.items()
     }
+    discards = sum(counters.get(seen.HOST_DISCARDS, 0) for counters in outcome.endpoints.values())
+    if discards:
+        by_reason[RECEIVER] = discards
     if outcome.cut_frames:
         by_reason[CUT] = sum(outcome.cut_frames.values())
     return Drops(

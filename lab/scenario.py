@@ -349,6 +349,12 @@ class TransportSettings(_Section):
     retry_limit: int = Field(default=7, ge=0, le=250)
     """Time-outs in a row before a queue pair gives up; 7 is NCCL's (NCCL_IB_RETRY_CNT)."""
 
+    receive_gbps: float | dict[str, Annotated[float, Field(gt=0, le=10_000)]] | None = None
+    """How fast hosts take what comes, all of them or by name, such as {h1: 25}; without it at their
+    links' rate. What waits in an adapter's buffer pauses the sender (pfc) before it is full."""
+    receive_buffer: Size = Field(default=64_000, ge=1, le=1 << 28)
+    """What may wait there before the sender is paused; room for what comes after is computed."""
+
     @property
     def longest_rto_ns(self) -> int:
         """The time-out as a time; 0: never."""

@@ -25,6 +25,7 @@ from controller.settings import (
     Schedule,
     SettingsError,
 )
+from controller.thresholds import headroom
 from lab.scenario import DcqcnSettings, PfcSettings, Scenario
 from lab.telemetry import REPORT_PORT
 from topologies import Fabric
@@ -197,14 +198,38 @@ def _dcqcn(given: DcqcnSettings) -> dict[str, Any]:
     return settings
 
 
+def _intake(scenario: Scenario, host: str, cable: LinkSpec, max_frame: int) -> dict[str, Any]:
+    """How an adapter takes what comes, where that is slower than its link."""
+    told = scenario.transport.receive_gbps
+    gbps = told.get(host) if isinstance(told, dict) else told
+    if gbps is None:
+        return {}
+    xoff = scenario.transport.receive_buffer
+    pfc = scenario.pfc
+    after = headroom(cable, max_frame, pfc.response_ns) if pfc.enabled else 0
+    return {
+        "receive_bps": round(gbps * GBPS),
+        "receive_room": xoff + max(after, max_frame),
+        "receive_xoff": xoff,
+        "receive_xon": xoff // 2,
+        "pause_classes": sum(1 << each for each in pfc.priorities) if pfc.enabled else 0,
+    }
+
+
 def endpoint_config(
-    scenario: Scenario, host: str, link_bps: int, round_trip_ns: int, *, carries_payload: bool
+    scenario: Scenario,
+    host: str,
+    cable: LinkSpec,
+    round_trip_ns: int,
+    max_frame: int,
+    *,
+    carries_payload: bool,
 ) -> EndpointConfig:
     """What a host's adapter is set to."""
     transport = scenario.transport
     storms = [(f.at_ns, f.at_ns + f.for_ns) for f in scenario.faults if f.host == host and f.for_ns]
     return EndpointConfig(
-        link_bps=link_bps,
+        link_bps=cable.rate_bps,
         mtu=scenario.link.mtu,
         payload="pattern" if carries_payload else "none",
         recovery=transport.recovery,
@@ -217,6 +242,7 @@ def endpoint_config(
         acks=transport.acks,
         **_dcqcn(transport.dcqcn),
         hpcc_base_rtt=round_trip_ns,
+        **_intake(scenario, host, cable, max_frame),
         storm_from=min((begin for begin, _ in storms), default=None),
         storm_until=max((end for _, end in storms), default=None),
     )

@@ -59,7 +59,7 @@ __all__ = [
 
 CORE = Path(__file__).parent / "core"
 _MODULES = (
-    *("dcqcn", "endpoint", "frame", "hpcc", "icrc"),
+    *("dcqcn", "endpoint", "frame", "hpcc", "icrc", "intake"),
     *("plan", "requester", "responder", "schedule", "script"),
 )
 SOURCES = tuple(CORE / f"{name}.c" for name in _MODULES)
@@ -156,6 +156,11 @@ class EndpointConfig(_Record):
     int_port: _Natural | None = None
     control_priority: Annotated[int, Field(ge=0, le=7)] | None = None
     acks: Annotated[str, Field(pattern="^(data|control)$")] | None = None
+    receive_bps: _Natural | None = None
+    receive_room: _Natural | None = None
+    receive_xoff: _Natural | None = None
+    receive_xon: _Natural | None = None
+    pause_classes: Annotated[int, Field(ge=0, le=0xFF)] | None = None
     storm_from: _Natural | None = None
     storm_until: _Natural | None = None
     dcqcn: DcqcnProfile | None = None  # what is given below replaces its values

@@ -214,10 +214,11 @@ def _outcome(
     counts = {
         switch: switches.counts(switch, fabric.ports(switch), now_ns) for switch in fabric.switches
     }
+    endpoints = {host: simulation.counters(host) for host in fabric.hosts}
     return Outcome(
         timeline=simulation.timeline(fabric.hosts, len(experiment.schedule)),
         switches=counts,
-        endpoints={host: simulation.counters(host) for host in fabric.hosts},
+        endpoints=endpoints,
         end_ns=now_ns,
         max_queue_bytes={
             name: report.max_queue_bytes
@@ -226,7 +227,7 @@ def _outcome(
         },
         cut_frames={name: report.lost for name, report in channels.items() if report.lost},
         notes=tuple(simulation.samples()),
-        fidelity=_fidelity(overrun(experiment, counts)),
+        fidelity=_fidelity(overrun(experiment, counts, endpoints)),
         ended=ended,
     )
 

@@ -477,6 +477,7 @@ REASONS = {
     "link_cut": "under way in a link when it was cut",
     "port_down": "towards a port whose link was down",
     "no_next_hop": "every way to the destination was down",
+    "receive_buffer_full": "at a host that takes less than its link brings",
     "pause_storm": "given up by the watchdog behind an endless pause",
     "ttl_expired": "went round in circles",
     "no_route": "to nowhere",

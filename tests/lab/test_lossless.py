@@ -2,9 +2,9 @@
 frames than they have to be.
 
 Hosts' links and the fabric's have any two of the usual speeds; what stands in the way is an incast,
-a host that pauses its leaf for longer than a slow link's pause lasts, a host that takes less than
-its link brings, or an incast through three tiers. `closlab test` takes a sample, `closlab test
---slow` all of them.
+a host that pauses its leaf for longer than a slow link's pause lasts, a link slower than others, a
+host that takes less than its link brings, or an incast through three tiers. `closlab test` takes a
+sample, `closlab test --slow` all of them.
 """
 
 import itertools
@@ -32,6 +32,7 @@ LEAF_SPINE = "topology={kind: leaf-spine, leaves: 4, spines: 4, hosts_per_leaf: 
 KINDS = {
     "incast": (LEAF_SPINE, "traffic.senders=15"),
     "storm": (LEAF_SPINE, "traffic.senders=15"),
+    "slow-link": (LEAF_SPINE, "traffic.senders=15"),
     "slow-receiver": (LEAF_SPINE, "traffic.senders=15"),
     "3-tier": ("topology={kind: fat-tree, k: 4}", "traffic.senders=15"),
 }
@@ -51,7 +52,8 @@ def changes_of(case: Case) -> tuple[str, ...]:
     storm_ns = int(2.5 * quanta_ns(min(host, fabric)))
     own = {
         "storm": (f"faults=[{{at_ns: 1us, action: storm, host: h1, for_ns: {storm_ns}}}]",),
-        "slow-receiver": (f"link.slow={{h1-leaf1: {1 / 8}}}",),
+        "slow-link": (f"link.slow={{h1-leaf1: {1 / 8}}}",),
+        "slow-receiver": (f"transport.receive_gbps={{h1: {host / 8}}}",),
     }.get(kind, ())
     changes = (
         *KINDS[kind],

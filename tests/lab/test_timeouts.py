@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from controller import LinkSpec
 from lab import catalogue
 from lab.cautions import cautions
 from lab.errors import ScenarioError
@@ -42,7 +43,7 @@ def said(run: Run) -> str:
 def test_what_adapters_are_told(changes: tuple[str, ...], rto: int, first: int | None) -> None:
     """4.096 us x 2^n, n being 20 as NCCL has it."""
     scenario = catalogue.load("hello", changes)
-    config = endpoint_config(scenario, "h1", 10**11, 12_000, carries_payload=False)
+    config = endpoint_config(scenario, "h1", LinkSpec(10**11), 12_000, 4_300, carries_payload=False)
     assert (config.rto, config.rto_first, config.retry_limit) == (rto, first, 7)
 
 

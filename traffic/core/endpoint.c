@@ -53,6 +53,8 @@ const char *ep_config_problem(const struct ep_config *config)
         return "the lateness to make up for is between 1 ns and 10 s";
     if (config->control_priority > 7)
         return "priorities are 0 to 7";
+    if (intake_problem(&config->intake))
+        return intake_problem(&config->intake);
     if (dcqcn_problem(&config->dcqcn))
         return dcqcn_problem(&config->dcqcn);
     if (!hpcc->base_rtt || !hpcc->utilisation_full || !(hpcc->eta > 0 && hpcc->eta <= 1))
@@ -99,7 +101,8 @@ struct ep *ep_new(const struct ep_config *config, const struct ep_port *port, ui
     ep->frame = calloc(1, config->mtu + 512);
     bool maps = idmap_init(&ep->qp_by_number, qps) & idmap_init(&ep->message_by_id, expected);
     bool selective = config->recovery != EP_SELECTIVE || (ep->alarms.items && ep->selective);
-    if (!ep->qps || !ep->pace.items || !ep->rto.items || !ep->expected || !ep->bitmaps ||
+    bool intake = intake_init(&ep->intake, &config->intake);
+    if (!intake || !ep->qps || !ep->pace.items || !ep->rto.items || !ep->expected || !ep->bitmaps ||
         !ep->frame || !selective || !maps) {
         ep_free(ep);
         return NULL;
@@ -116,6 +119,7 @@ void ep_free(struct ep *ep)
             free(ep->qps[i].control.hpcc);
         free(ep->qps[i].echo);
     }
+    intake_free(&ep->intake);
     free(ep->qps);
     free(ep->pace.items);
     free(ep->rto.items);
@@ -362,20 +366,41 @@ static void receive_ipv4(struct ep *ep, const uint8_t *frame, uint32_t stored, n
         ep->counters.rx_malformed++;
 }
 
-void ep_receive(struct ep *ep, const uint8_t *frame, uint32_t stored, uint32_t wire, ns_t now)
+static void take(struct ep *ep, const uint8_t *frame, uint32_t stored, ns_t now)
 {
     uint16_t type = stored >= WIRE_ETHERNET ? be16_load(frame + 12) : 0;
+    if (type == ETHERTYPE_IPV4 && stored >= WIRE_BTH_AT)
+        receive_ipv4(ep, frame, stored, now);
+    else
+        ep->counters.rx_other++;
+}
+
+static bool is_pause(const uint8_t *frame, uint32_t stored)
+{
+    return stored >= 34 && be16_load(frame + 12) == ETHERTYPE_MAC_CONTROL &&
+           be16_load(frame + 14) == PFC_OPCODE;
+}
+
+void ep_receive(struct ep *ep, const uint8_t *frame, uint32_t stored, uint32_t wire, ns_t now)
+{
     ep->counters.rx_packets++;
     ep->counters.rx_bytes += wire;
-    if (type == ETHERTYPE_IPV4 && stored >= WIRE_BTH_AT) {
-        receive_ipv4(ep, frame, stored, now);
-    } else if (type == ETHERTYPE_MAC_CONTROL && stored >= 34 &&
-               be16_load(frame + 14) == PFC_OPCODE) {
+    if (is_pause(frame, stored)) {
         ep->counters.rx_pfc_frames++;
         schedule_pause(ep, frame, now);
-    } else {
-        ep->counters.rx_other++;
+    } else if (!ep->config.intake.rate) {
+        take(ep, frame, stored, now);
+    } else if (!intake_put(&ep->intake, frame, stored, wire, now)) {
+        ep->counters.rx_discards++;
     }
+}
+
+void ep_take(struct ep *ep, ns_t now)
+{
+    uint32_t stored, wire;
+    const uint8_t *frame;
+    while ((frame = intake_take(&ep->intake, now, &stored, &wire)))
+        take(ep, frame, stored, now);
 }
 
 const struct ep_counters *ep_counters(struct ep *ep, ns_t now)

@@ -24,13 +24,14 @@
  * priority in turn, within a priority by deficit round robin, so that queue pairs share by bytes
  * in O(1). A queue pair that its rate holds back waits in a heap by time, O(log n).
  *
- * Not done here: IPv6, SEND and READ, receive buffers that run out (RNR), shared receive queues.
+ * Not done here: IPv6, SEND and READ, receivers that are not ready (RNR), shared receive queues.
  */
 #ifndef EP_ENDPOINT_H
 #define EP_ENDPOINT_H
 
 #include "dcqcn.h"
 #include "hpcc.h"
+#include "intake.h"
 #include "units.h"
 #include "wire.h"
 
@@ -74,6 +75,8 @@ struct ep_config {
     uint16_t int_port;     /* UDP destination port of packets with INT on board */
     uint8_t control_priority; /* of CNPs, and of what pauses the peer */
     enum ep_acks acks;
+    struct intake_config intake; /* a host slower than its link */
+    uint8_t pause_classes;       /* bit i: priority i is paused while too much waits there */
     ns_t storm_from, storm_until; /* a fault: pause whoever sends to us, all this time */
     struct dcqcn_profile dcqcn;
     struct hpcc_profile hpcc;
@@ -181,6 +184,8 @@ struct ep_port {
     X(np_cnp_sent, "CNPs sent")                                                           \
     X(rp_cnp_handled, "CNPs received and obeyed")                                         \
     X(rp_cnp_ignored, "CNPs received on a queue pair without DCQCN")                      \
+    X(rx_discards, "frames that found the receive buffer full")                           \
+    X(tx_pfc_frames, "pause frames sent, those that end a pause included")                 \
     X(rx_pfc_frames, "pause frames received")                                             \
     X(rx_pause_transitions, "priorities that went from sending to paused")                \
     X(messages_sent, "messages acknowledged whole")                                       \

@@ -136,16 +136,16 @@ uint32_t frame_cnp(struct ep *ep, const struct qp *qp, uint32_t *stored)
     return close_frame(ep, bth, bth + WIRE_BTH + WIRE_CNP_PAD, 0, stored);
 }
 
-uint32_t frame_pause(struct ep *ep)
+uint32_t frame_pause(struct ep *ep, uint8_t classes, uint16_t quanta)
 {
     static const uint8_t addresses[] = {0x01, 0x80, 0xC2, 0, 0, 0x01, /* the next bridge */
-                                        0x02, 0,    0,    0, 0, 0};   /* a faulty adapter */
+                                        0x02, 0,    0,    0, 0, 0};   /* an adapter */
     memset(ep->frame, 0, WIRE_PFC);
     memcpy(ep->frame, addresses, sizeof addresses);
     be16_store(ep->frame + 12, ETHERTYPE_MAC_CONTROL);
     be16_store(ep->frame + 14, PFC_OPCODE);
-    be16_store(ep->frame + 16, 0xFF);
+    be16_store(ep->frame + 16, classes);
     for (int priority = 0; priority < 8; priority++)
-        be16_store(ep->frame + 18 + 2 * priority, 0xFFFF);
+        be16_store(ep->frame + 18 + 2 * priority, classes >> priority & 1 ? quanta : 0);
     return WIRE_PFC;
 }

@@ -157,6 +157,9 @@ struct ep {
     struct heap pace, rto, alarms;
     ns_t paused_until[8], paused_since[8]; /* since: NS_NEVER when not paused */
     ns_t storm_next;                       /* when the next frame of a pause storm is due */
+    struct intake intake;
+    bool asked;      /* the sender was told to pause, because too much waits to be taken, */
+    ns_t asks_again; /* and this is when it has to be told again */
 
     struct qp *qps;
     struct selective *selective; /* one per queue pair, or NULL */
@@ -193,7 +196,7 @@ uint32_t frame_data(struct ep *ep, const struct qp *qp, const struct segment *se
 uint32_t frame_ack(struct ep *ep, const struct qp *qp, uint64_t seq, uint8_t syndrome,
                    uint32_t *stored);
 uint32_t frame_cnp(struct ep *ep, const struct qp *qp, uint32_t *stored);
-uint32_t frame_pause(struct ep *ep); /* all classes, for as long as can be said; all of it stored */
+uint32_t frame_pause(struct ep *ep, uint8_t classes, uint16_t quanta); /* all of it stored */
 
 /* schedule.c */
 void schedule_data(struct ep *ep, struct qp *qp, ns_t now); /* it may have something to send now */
@@ -205,6 +208,9 @@ void schedule_alarm(struct ep *ep, struct qp *qp); /* so was that of its patienc
 void schedule_pause(struct ep *ep, const uint8_t *pfc, ns_t now);
 ps_t schedule_send(struct ep *ep, uint32_t stored, uint32_t wire, uint8_t priority, ps_t ready,
                    ns_t now);
+
+/* endpoint.c: what waited to be taken, and has been by now. */
+void ep_take(struct ep *ep, ns_t now);
 
 /* requester.c */
 bool requester_can_send(const struct ep *ep, struct qp *qp);

@@ -300,16 +300,49 @@ static bool send_data(struct ep *ep, struct ring *ring, ns_t now)
     return true;
 }
 
+#define MOST_QUANTA 0xFFFF
+
+static bool send_pause(struct ep *ep, uint8_t classes, uint16_t quanta, ns_t now)
+{
+    uint32_t wire = frame_pause(ep, classes, quanta);
+    if (schedule_send(ep, wire, wire, ep->config.control_priority, 0, now) == PS_NEVER)
+        return false;
+    ep->counters.tx_pfc_frames++;
+    return true;
+}
+
+/* A pause is sent again when half of what it grants at the link's speed is over. */
+static ns_t renewal(const struct ep *ep, ns_t now)
+{
+    return now + ns_after_ps(MOST_QUANTA * ps_for_bytes(PFC_QUANTUM_BYTES, ep->config.link_bps) / 2);
+}
+
 /* A fault, not a protocol: nothing of ours asks for it, and it ends when it was told to. */
 static bool send_storm(struct ep *ep, ns_t now)
 {
-    uint32_t wire = frame_pause(ep);
-    ps_t pause = 0xFFFF * ps_for_bytes(PFC_QUANTUM_BYTES, ep->config.link_bps);
-    if (schedule_send(ep, wire, wire, ep->config.control_priority, 0, now) == PS_NEVER)
+    if (!send_pause(ep, 0xFF, MOST_QUANTA, now))
         return false;
-    ep->storm_next = now + ns_after_ps(pause / 2);
+    ep->storm_next = renewal(ep, now);
     if (ep->storm_next >= ep->config.storm_until)
         ep->storm_next = NS_NEVER;
+    return true;
+}
+
+/* When the sender is to be told something of how full the receive buffer is; 0: at once. */
+static ns_t asking_due(const struct ep *ep)
+{
+    if (!ep->config.pause_classes || ep->intake.full_enough == ep->asked)
+        return ep->asked ? ep->asks_again : NS_NEVER;
+    return 0;
+}
+
+static bool send_asking(struct ep *ep, ns_t now)
+{
+    bool asks = ep->intake.full_enough;
+    if (!send_pause(ep, ep->config.pause_classes, asks ? MOST_QUANTA : 0, now))
+        return false;
+    ep->asked = asks;
+    ep->asks_again = renewal(ep, now);
     return true;
 }
 
@@ -317,6 +350,8 @@ static bool send_one(struct ep *ep, ns_t now)
 {
     if (ep->storm_next <= now)
         return send_storm(ep, now);
+    if (asking_due(ep) <= now)
+        return send_asking(ep, now);
     if (ep->notices.head && !paused(ep, ep->config.control_priority, now))
         return send_notice(ep, now);
     struct ring *ring = next_answers(ep, now);
@@ -335,8 +370,9 @@ static ns_t wake(const struct ep *ep, ns_t now)
     at = earlier(at, heap_key(&ep->alarms));
     uint8_t control = ep->config.control_priority;
 
-    at = earlier(at, heap_key(&ep->alarms));
     at = earlier(at, ep->storm_next > free ? ep->storm_next : free);
+    at = earlier(at, asking_due(ep) > free ? asking_due(ep) : free);
+    at = earlier(at, intake_due(&ep->intake));
     if (ep->notices.head)
         at = earlier(at, paused(ep, control, now) ? ep->paused_until[control] : free);
     for (uint8_t priority = 0; priority < 8; priority++)
@@ -350,6 +386,7 @@ static ns_t wake(const struct ep *ep, ns_t now)
 ns_t ep_service(struct ep *ep, ns_t now)
 {
     ep->stalled = false;
+    ep_take(ep, now);
     do {
         release_paced(ep, ps_of_ns(now));
         time_out(ep, now);

@@ -9,6 +9,9 @@
  *                              an ACK with what hops wrote, their rates if OWN is 1; prints window,
  *                              rate and U
  *   cnp NS / sent NS BYTES / look NS     feed it; prints rate, target and alpha
+ *   intake BPS ROOM XOFF XON   start a receive buffer afresh
+ *   put NS STORED WIRE BYTE    a frame of such bytes comes; prints whether there was room
+ *   take NS                    prints what has been taken by then, and how the buffer is
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +19,7 @@
 #include "dcqcn.h"
 #include "hpcc.h"
 #include "icrc.h"
+#include "intake.h"
 
 static void print_crc(const char *hex)
 {
@@ -85,8 +89,49 @@ static bool read_profile(const char *line, struct dcqcn_profile *p, unsigned lon
     return !dcqcn_problem(p);
 }
 
+static void print_put(struct intake *intake, ns_t now, uint32_t stored, uint32_t wire, int byte)
+{
+    uint8_t *frame = malloc(stored); /* of its own, so that reading past it shows */
+    memset(frame, byte, stored);
+    printf("%d\n", intake_put(intake, frame, stored, wire, now));
+    free(frame);
+}
+
+static void print_taken(struct intake *intake, ns_t now)
+{
+    uint32_t stored, wire;
+    for (const uint8_t *frame; (frame = intake_take(intake, now, &stored, &wire));) {
+        bool whole = true;
+        for (uint32_t i = 0; i < stored; i++)
+            whole = whole && frame[i] == frame[0];
+        printf("%u:%u:%d ", stored, wire, whole ? frame[0] : -1);
+    }
+    printf("%u %d\n", intake->held, intake->full_enough);
+}
+
+static bool read_intake(const char *line, struct intake *intake)
+{
+    struct intake_config config = {0};
+    unsigned long long at;
+    unsigned stored, wire, byte;
+    if (sscanf(line, "intake %lu %u %u %u", &config.rate, &config.room, &config.xoff,
+               &config.xon) == 4) {
+        intake_free(intake);
+        if (intake_problem(&config) || !intake_init(intake, &config))
+            exit(2);
+    } else if (sscanf(line, "put %llu %u %u %u", &at, &stored, &wire, &byte) == 4) {
+        print_put(intake, at, stored, wire, (int)byte);
+    } else if (sscanf(line, "take %llu", &at) == 1) {
+        print_taken(intake, at);
+    } else {
+        return false;
+    }
+    return true;
+}
+
 int main(void)
 {
+    struct intake intake = {0};
     struct dcqcn_profile profile = {0};
     struct dcqcn cc = {0};
     struct hpcc_profile hpcc_profile = {.utilisation_full = 65536};
@@ -96,6 +141,8 @@ int main(void)
     unsigned long long at, bytes, bps;
 
     while (getline(&line, &room, stdin) > 0) {
+        if (read_intake(line, &intake))
+            continue;
         if (!strncmp(line, "crc ", 4)) {
             print_crc(line + 4);
             continue;
@@ -130,6 +177,7 @@ int main(void)
         printf("%llu %llu %.17g\n", (unsigned long long)cc.current, (unsigned long long)cc.target,
                cc.alpha);
     }
+    intake_free(&intake);
     free(line);
     return 0;
 }
