@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
@@ -26,7 +27,7 @@ def in_parallel(
     context = multiprocessing.get_context("spawn")  # nothing of this process is theirs
     strangers = set(multiprocessing.active_children())
     with (
-        ProcessPoolExecutor(workers, mp_context=context, initializer=_ignore_interrupts) as pool,
+        ProcessPoolExecutor(workers, mp_context=context, initializer=_serve_one) as pool,
         Stages(console)(f"Running on {workers} processors", len(jobs)) as stage,
     ):
         try:
@@ -53,6 +54,18 @@ def _interrupts_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _ignore_interrupts() -> None:
-    """Ctrl-C reaches all processes of a terminal; it is for the one that hands out the jobs."""
+def _serve_one() -> None:
+    """What a worker is told first: it lives for the process that hands out the jobs.
+
+    Ctrl-C reaches all processes of a terminal and is for that one. A worker waits for jobs at a
+    pipe it holds both ends of, so that it would never notice that nobody is left to send any.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)

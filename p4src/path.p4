@@ -99,6 +99,7 @@ control path(inout headers_t hdr, inout metadata_t meta,
         own_leaf = leaf;
         metric_age = age;
         window_shift = load_window_shift;
+        by_load = true;
     }
 
     action use_spray() {
@@ -217,15 +218,22 @@ control path(inout headers_t hdr, inout metadata_t meta,
     member_t start = 0;
     bool     goes_round = false;
     bool     by_queue = false;
+    bool     by_path = false;
 
-    action weigh_queue(member_t number, port_t port) {
+    // The far end's view counts for `by_path`, queues and the order by draw for the others.
+    action weigh(member_t number, port_t port) {
         bit<1> down;
         bytes_t used;
+        metric_t remote;
+        tick_t heard_at;
         port_down.read(down, (bit<32>)port);
         buffer_out_used.read(used, QUEUE_INDEX(port, meta.priority));
+        conga_to.read(remote, PATH_INDEX(meta.far_leaf, number));
+        conga_to_time.read(heard_at, PATH_INDEX(meta.far_leaf, number));
         LOCAL_METRIC(local, port)
         bytes_t queued = by_queue ? used >> quantum_shift : 0;
-        metric_t busyness = by_load ? local : 0;
+        remote = by_path && now - heard_at < metric_age ? remote : 0;
+        metric_t busyness = by_load ? (local > remote ? local : remote) : 0;
         member_t order = number >= start ? number - start : number + ways - start;
         member_t score = (draw ^ (number * 0x9E37)) * 0x6E35;
         member_t rank = goes_round ? order : ~score;
@@ -235,42 +243,18 @@ control path(inout headers_t hdr, inout metadata_t meta,
         lightest = weight < lightest ? weight : lightest;
     }
 
-    action weigh_path(member_t number, port_t port) {
-        bit<1> down;
-        metric_t remote;
-        tick_t heard_at;
-        port_down.read(down, (bit<32>)port);
-        conga_to.read(remote, PATH_INDEX(meta.far_leaf, number));
-        conga_to_time.read(heard_at, PATH_INDEX(meta.far_leaf, number));
-        LOCAL_METRIC(local, port)
-        remote = now - heard_at < metric_age ? remote : 0;
-        metric_t metric = local > remote ? local : remote;
-        member_t order = number >= start ? number - start : number + ways - start;
-        bit<64> weight = 39w0 ++ down ++ metric ++ order;
-        meta.member = weight < lightest ? number : meta.member;
-        meta.out_port = weight < lightest ? port : meta.out_port;
-        lightest = weight < lightest ? weight : lightest;
-    }
-
-    #define WEIGH_QUEUE(number, port) \
-        if (candidates[number:number] == 1) { weigh_queue(number, port); }
-    #define WEIGH_PATH(number, port) \
-        if (candidates[number:number] == 1) { weigh_path(number, port); }
+    #define WEIGH_WAY(number, port) \
+        if (candidates[number:number] == 1) { weigh(number, port); }
     #define WEIGH(table, from)                         \
         if (candidates[from + 15:from] != 0) {         \
             table.apply();                             \
-            if (by_path) {                             \
-                EACH_OF_16(WEIGH_PATH, from)           \
-            } else {                                   \
-                EACH_OF_16(WEIGH_QUEUE, from)          \
-            }                                          \
+            EACH_OF_16(WEIGH_WAY, from)                \
         }
 
     apply {
         path_policies.apply();
         if (groups.apply().hit) {
             bit<64> all = 64w0xFFFFFFFFFFFFFFFF >> (bit<8>)(64 - ways);
-            bool by_path = false;
             bool has_slot = policy != policy_t.ADAPTIVE && policy != policy_t.DRILL;
             hash_flow();
 
@@ -315,7 +299,7 @@ control path(inout headers_t hdr, inout metadata_t meta,
                     if (policy != policy_t.FLOWLET) {
                         goes_round = true;
                         by_path = policy == policy_t.CONGA;
-                        by_queue = true;
+                        by_queue = !by_path;
                         candidates = all;
                     }
                 }

@@ -307,3 +307,21 @@ def test_an_interrupt_ends_the_runs_at_once_and_says_what_is_kept(tmp_path: Path
     while (living := session_of(trial.pid)) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert living == []
+
+
+def test_workers_end_with_who_was_killed(tmp_path: Path) -> None:
+    trial = subprocess.Popen(
+        [*CLOSLAB, "claims", "loss-5", "--processes", "2", "--out", str(tmp_path)],
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 100
+    while len(session_of(trial.pid)) < 4 and time.monotonic() < deadline:  # one counts semaphores
+        time.sleep(0.1)
+    time.sleep(1)
+    trial.kill()
+    trial.wait()
+    deadline = time.monotonic() + 20
+    while (living := session_of(trial.pid)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert living == []
