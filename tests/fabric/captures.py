@@ -20,6 +20,8 @@ from topologies import Node, NodeKind
 
 _MAGIC_NS = 0xA1B23C4D
 _PFC = bytes.fromhex("88080101")
+_ACKNOWLEDGE = b"\x11"  # of opcodes; those of data are less
+_INT_PORT = 20052
 _DSCP_DATA = 26
 
 
@@ -52,9 +54,17 @@ def reported(pcaps: Path, switch: Node) -> Iterator[Report]:
             yield report
 
 
+def carried(frame: bytes) -> bytes:
+    """What stands behind the UDP header, without telemetry."""
+    at = 42
+    if int.from_bytes(frame[36:38], "big") == _INT_PORT:
+        at += 4 + 4 * frame[43]
+    return frame[at:]
+
+
 def is_data(frame: bytes) -> bool:
-    """Whether it is a RoCEv2 data packet."""
-    return frame[15] >> 2 == _DSCP_DATA
+    """Whether it is a RoCEv2 data packet, and no acknowledgement, which is of the same class."""
+    return frame[15] >> 2 == _DSCP_DATA and carried(frame)[:1] < _ACKNOWLEDGE
 
 
 @dataclass(frozen=True)

@@ -7,24 +7,15 @@ from pathlib import Path
 import pytest
 
 from controller.reports import Hop, Report
-from tests.fabric.captures import is_data, recorded, reported
+from tests.fabric.captures import carried, is_data, recorded, reported
 from tests.lab.conftest import closlab
 from topologies import leaf_spine
 
 FABRIC = leaf_spine(2, 2, 2)
 RATE_GBPS, DELAY_NS, OVERHEAD = 100, 1000, 24
-INT_PORT = 20052
 LATE_NS = 20_000
 
 Key = tuple[bytes, int, int]  # addresses, queue pair and opcode, sequence number
-
-
-def carried(frame: bytes) -> bytes:
-    """What stands behind the UDP header, without telemetry."""
-    at = 42
-    if int.from_bytes(frame[36:38], "big") == INT_PORT:
-        at += 4 + 4 * frame[43]
-    return frame[at:]
 
 
 def key(frame: bytes) -> Key:
