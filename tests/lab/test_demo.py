@@ -57,6 +57,7 @@ def test_demo_delivers_everything_and_spreads_it(tmp_path: Path, own_cache: Path
     assert str(tmp_path / "report.html") in done.stderr
 
 
+@pytest.mark.slow
 def test_two_demos_at_once_do_not_disturb_each_other(tmp_path: Path, own_cache: Path) -> None:
     demos = [
         subprocess.Popen(
@@ -72,7 +73,9 @@ def test_two_demos_at_once_do_not_disturb_each_other(tmp_path: Path, own_cache: 
         assert "56 of 56 messages arrived whole" in err
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "seed", [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 9))]
+)
 def test_kill_9_at_any_moment_leaves_nothing(tmp_path: Path, own_cache: Path, seed: int) -> None:
     moment = random.Random(seed).uniform(0.1, 3.0)
     mounts = Path("/proc/self/mounts").read_text()

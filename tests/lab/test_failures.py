@@ -101,7 +101,9 @@ def _end(kind: str) -> Callable[[subprocess.Popen[str]], None]:
     ("kind", "code", "told"),
     [
         ("interrupt", 130, ["Not whole: interrupted", "until then is kept in"]),
-        ("endpoint", 1, ["Not whole: the endpoint of h", "died"]),
+        pytest.param(
+            *("endpoint", 1, ["Not whole: the endpoint of h", "died"]), marks=pytest.mark.slow
+        ),
         ("switches", 1, ["Not whole: the switches died"]),
     ],
 )
@@ -190,7 +192,10 @@ def test_a_disk_too_small_for_anything_is_told(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("engine", ["sim", pytest.param("mininet", marks=pytest.mark.mininet)])
+@pytest.mark.parametrize(
+    "engine",
+    ["sim", pytest.param("mininet", marks=[pytest.mark.mininet, pytest.mark.slow])],
+)
 def test_on_a_disk_that_fills_up_the_results_go_first(tmp_path: Path, engine: str) -> None:
     words = ("run", "incast", "--engine", engine, "--json")
     whole = tmp_path / "whole"

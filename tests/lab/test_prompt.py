@@ -80,6 +80,7 @@ def test_it_says_who_stood_still_whose_time_it_is_and_its_own_name(
     assert sent == received
 
 
+@pytest.mark.slow
 def test_following_packets_leaves_the_scenarios_own_telemetry_alone(
     tmp_path: Path, own_cache: Path
 ) -> None:
