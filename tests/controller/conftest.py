@@ -35,7 +35,11 @@ def asynchronous(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[...
 @pytest.fixture(scope="session")
 def program(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The fabric program's P4Info and JSON."""
-    folder = tmp_path_factory.mktemp("program")
+    return program_in(tmp_path_factory.mktemp("program"))
+
+
+def program_in(folder: Path) -> tuple[Path, Path]:
+    """The same, written into a folder."""
     compiled = compile_program(FABRIC)
     p4info, source = folder / "fabric.p4info.txtpb", folder / "fabric.json"
     p4info.write_text(text_format.MessageToString(compiled.p4info))

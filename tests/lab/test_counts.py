@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from compiler import compile_program
 from controller import LinkSpec, Settings, install, plans_of
 from lab.counts import read_counts
-from tests.controller.conftest import FABRIC, asynchronous, switches, targets_of
+from tests.controller.conftest import asynchronous, program_in, switches, targets_of
 from tests.fabric.test_pause import pause_frame
 from topologies import leaf_spine
 
@@ -21,14 +20,7 @@ MBPS = 1_000_000
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    from google.protobuf import text_format
-
-    folder = tmp_path_factory.mktemp("program")
-    compiled = compile_program(FABRIC)
-    p4info, source = folder / "fabric.p4info.txtpb", folder / "fabric.json"
-    p4info.write_text(text_format.MessageToString(compiled.p4info))
-    source.write_text(compiled.json_text)
-    return p4info, source
+    return program_in(tmp_path_factory.mktemp("program"))
 
 
 @pytest.mark.parametrize("seed", range(2))
