@@ -23,6 +23,7 @@ from controller import Ecn, Settings, Target, install, plans_of
 from lab import program, tools
 from switch.shims import write_shims
 from tests.fabric.testbed import ecn_of, ipv4_frame
+from tests.veths import run, veth
 from topologies import leaf_spine
 
 KMIN, KMAX, PMAX = 100_000, 400_000, 0.2
@@ -40,10 +41,8 @@ def main() -> None:
     """Measure all depths."""
     (kind,) = sys.argv[1:]
     for port in (IN, OUT):
-        _run(f"ip link add s{port} type veth peer name h{port}")
-        for interface in (f"s{port}", f"h{port}"):
-            _run(f"ip link set {interface} up")
-    _run("ip link set lo up")
+        veth(f"s{port}", f"h{port}")
+    run("ip link set lo up")
     with tempfile.TemporaryDirectory() as folder:
         if kind == "soft":
             built = program.build(Path(folder))
@@ -122,10 +121,6 @@ def _wait_for(port: int) -> None:
             time.sleep(0.05)
         else:
             return
-
-
-def _run(command: str) -> None:
-    subprocess.run(command.split(), check=True)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from compiler import Compiled, compile_program
 from switch.dataplane import Dataplane, Loop, PortState, Program, Stats
 from switch.host import Host as SwitchHost
 from switch.host import SwitchSettings
+from tests.veths import MTU, bring_up, run, veth
 
 WIRE = """
 #include <core.p4>
@@ -45,7 +46,6 @@ PACKET_RX_RING, PACKET_VERSION, TPACKET_V2 = 5, 10, 1
 RING, BLOCK = 64 << 20, 1 << 16  # bytes
 LARGE_SLOT, SMALL_SLOT = 1 << 14, 1 << 11
 TAG_VALID, TPID_VALID = 0x10, 0x40
-MTU = 9216
 BURST = 250
 
 cases: dict[str, Callable[[Path], None]] = {}
@@ -54,17 +54,6 @@ cases: dict[str, Callable[[Path], None]] = {}
 def case(function: Callable[[Path], None]) -> Callable[[Path], None]:
     cases[function.__name__] = function
     return function
-
-
-def run(words: str) -> None:
-    subprocess.run(words.split(), check=True, capture_output=True)
-
-
-def veth(left: str, right: str) -> None:
-    run(f"ip link add {left} type veth peer name {right}")
-    for end in (left, right):
-        Path(f"/proc/sys/net/ipv6/conf/{end}/disable_ipv6").write_text("1")
-        run(f"ip link set {end} mtu {MTU} up")
 
 
 def frame(size: int, number: int = 0, tags: bytes = b"", ether_type: int = 0x88B5) -> bytes:
@@ -302,9 +291,8 @@ def ports_in_other_namespaces(folder: Path) -> None:
         quiet = f"nsenter -t {holder.pid} -n tee /proc/sys/net/ipv6/conf/default/disable_ipv6"
         subprocess.run(quiet.split(), input=b"1", check=True, capture_output=True)
         run(f"ip link add {host} type veth peer name {port} netns {holder.pid}")
-        Path(f"/proc/sys/net/ipv6/conf/{host}/disable_ipv6").write_text("1")
-        run(f"ip link set {host} up")
-        run(f"nsenter -t {holder.pid} -n ip link set {port} up")
+        bring_up(host)
+        run(f"nsenter -t {holder.pid} -n ip link set {port} arp off multicast off up")
     with wire(folder) as plane, closing(Host("a0")) as a, closing(Host("b0")) as b:
         plane.add_port(0, "a1", netns=places[0])
         plane.add_port(1, fd=socket_in(holders[1].pid, "b1"))

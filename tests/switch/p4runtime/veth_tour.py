@@ -2,27 +2,16 @@
 
 import asyncio
 import socket
-import subprocess
 import sys
 from pathlib import Path
 
 import finsy as fy
 
 from switch.host import Host, SwitchSettings
+from tests.veths import run, veth
 
 FRAME = bytes.fromhex("112233445566 0a0000000001 1234") + bytes(46)
 RAW = socket.htons(3)  # ETH_P_ALL
-
-
-def ip(*words: str) -> None:
-    subprocess.run(["ip", *words], check=True)
-
-
-def veth(name: str, peer: str) -> None:
-    ip("link", "add", name, "type", "veth", "peer", "name", peer)
-    for end in (name, peer):
-        Path(f"/proc/sys/net/ipv6/conf/{end}/disable_ipv6").write_text("1")
-        ip("link", "set", end, "up")
 
 
 def tap(interface: str) -> socket.socket:
@@ -59,7 +48,7 @@ async def notifications(address: str) -> None:
 
 
 async def main(p4info: Path, program: Path, folder: Path) -> None:
-    ip("link", "set", "lo", "up")
+    run("ip link set lo up")
     for number in (1, 2, 3, 4):
         veth(f"s{number}", f"h{number}")
     story: list[str] = []

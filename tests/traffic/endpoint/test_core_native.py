@@ -58,8 +58,9 @@ def make_wire() -> Iterator[Wire]:
         ip("netns", "add", first)
         ip("netns", "add", second)
         ip("link", "add", "va", "netns", first, "type", "veth", "peer", "vb", "netns", second)
-        ip("-n", first, "link", "set", "va", "mtu", "9000", "up")
-        ip("-n", second, "link", "set", "vb", "mtu", "9000", "up")
+        for name, end in ((first, "va"), (second, "vb")):
+            quiet = ("arp", "off", "multicast", "off")
+            ip("-n", name, "link", "set", end, "mtu", "9000", *quiet, "up")
         yield Wire((first, second), ("va", "vb"))
     finally:
         for name in (first, second):
