@@ -60,7 +60,8 @@ def run(
         raise RunError(f"an endpoint failed: {error}") from None
     timeline = _timeline(experiment, reports)
     is_noted = experiment.scenario.measures.series
-    notes = emulation.switches.watch.notes(course.epoch_ns, dilation) if is_noted else ()
+    watch, since = emulation.switches.watch, (course.epoch_ns, dilation)
+    notes = watch.notes(*since) if is_noted else ()
     switches = {switch: counts.since(before[switch]) for switch, counts in after.items()}
     endpoints = {
         host: report.counters
@@ -78,6 +79,8 @@ def run(
         dilation=dilation,
         max_queue_bytes=longest_queues(notes),
         notes=notes,
+        stocks=watch.stocks(*since, experiment.settings.lossless) if is_noted else (),
+        pauses=watch.pauses(*since) if is_noted else (),
         fidelity=_fidelity(
             experiment, late_ns, lost, overrun(experiment, switches, endpoints), dilation
         ),

@@ -108,6 +108,28 @@ class Note(NamedTuple):
     dropped: int  # packets, by the switch that sends into it, whatever their way
 
 
+class Stock(NamedTuple):
+    """What a class holds of a switch's buffer at a time; nothing is noted where nothing is held."""
+
+    time_ns: int
+    switch: str
+    priority: int
+    link: str  # of the fullest queue: by which it came, or leaves if the class may lose
+    queue_bytes: int  # in the fullest queue: what is held against its threshold
+    used_bytes: int  # of the class, headroom left out
+    headroom_bytes: int  # of the class
+    pool_bytes: int  # of the shared pool, all classes together
+
+
+class PauseNote(NamedTuple):
+    """Something about a pause: who is to stand still (xoff), may go on (xon), or was stuck."""
+
+    time_ns: int  # when the frame had come; of what was stuck, when somebody looked
+    link: str  # the direction that stands still
+    priority: int
+    what: str
+
+
 @dataclass(frozen=True, slots=True)
 class Glance:
     """How things are at a moment of a run."""
@@ -156,6 +178,8 @@ class Outcome:
     max_queue_bytes: Mapping[str, int] = field(default_factory=dict)  # by direction of a link
     cut_frames: Mapping[str, int] = field(default_factory=dict)  # lost when a link was cut
     notes: tuple[Note, ...] = ()
+    stocks: tuple[Stock, ...] = ()
+    pauses: tuple[PauseNote, ...] = ()  # the first of them
     telemetry: Tally | None = None
     fidelity: Fidelity = Fidelity()
     ended: str | None = None  # why a run is not whole

@@ -2,7 +2,8 @@
 
 ``result.json`` holds the figures (times in fabric nanoseconds; what does not apply is absent),
 ``flows.csv`` one line a message, ``work.csv`` what hosts computed and when, ``timeseries.csv`` what
-links carried, how long their queues were and what held them up over time.
+links carried, how long their queues were and what held them up over time, ``buffers.csv`` what
+switches held, and ``pauses.csv`` the first pauses one by one.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pydantic import BaseModel, ConfigDict
 from lab import outcome as seen
 from lab.alone import Alone
 from lab.experiment import Experiment
-from lab.outcome import Note, Outcome, PortCounts
+from lab.outcome import Note, Outcome, PauseNote, PortCounts, Stock
 from lab.scenario import Scenario
 from topologies import Link, Node, NodeKind
 from traffic.collectives import NEVER
@@ -222,6 +223,8 @@ def save(result: Result, experiment: Experiment, outcome: Outcome, out: Path) ->
         tuple(_work_rows(experiment, outcome)) or None if is_kept else None,
     )
     _write_csv(out / "timeseries.csv", Note._fields, outcome.notes or None)
+    _write_csv(out / "buffers.csv", Stock._fields, outcome.stocks or None)
+    _write_csv(out / "pauses.csv", PauseNote._fields, outcome.pauses or None)
 
 
 def _write_csv(path: Path, head: Sequence[str], rows: Iterable[Sequence[object]] | None) -> None:

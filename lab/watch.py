@@ -9,7 +9,7 @@ divided by the dilation.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,10 +17,21 @@ from typing import Any
 
 from controller.tables import DROP_REASONS, PRIORITIES, queue_index
 from lab.counts import PAUSE_TOTAL, QUEUE_GATE, waited_ns
-from lab.outcome import Glance, Note, PortCounts, SwitchCounts, Traffic
+from lab.outcome import (
+    Glance,
+    Note,
+    PauseNote,
+    PortCounts,
+    Stock,
+    SwitchCounts,
+    Traffic,
+)
 from topologies import Fabric, Link, Node
 
 _MOST_NOTES = 100_000
+_IN_USED, _IN_HEADROOM, _OUT_USED, _POOL_USED = (
+    f"buffer_{name}" for name in ("in_used", "in_headroom", "out_used", "pool_used")
+)
 
 
 def cells_of(fabric: Fabric, switch: Node) -> dict[str, Any]:
@@ -36,7 +47,10 @@ def cells_of(fabric: Fabric, switch: Node) -> dict[str, Any]:
             "xon_sent": queues,
             "pause_storms": queues,
         },
-        "registers": {PAUSE_TOTAL: queues, QUEUE_GATE: queues},
+        "registers": {
+            **dict.fromkeys((PAUSE_TOTAL, QUEUE_GATE, _IN_USED, _IN_HEADROOM, _OUT_USED), queues),
+            _POOL_USED: [0, 1],
+        },
     }
 
 
@@ -109,6 +123,62 @@ class Watch:
                     kept.append(told)
         return tuple(kept)
 
+    def stocks(
+        self, epoch_ns: int, dilation: float, lossless: Collection[int]
+    ) -> tuple[Stock, ...]:
+        """What switches held in their buffers since the hosts began."""
+        self.read()
+        stride = max(1, len(self._lines) // _MOST_NOTES)
+        return tuple(
+            stock
+            for number, line in enumerate(self._lines)
+            if number // len(self.fabric.switches) % stride == 0
+            for stock in self._stocks(line, _fabric_ns(line, epoch_ns, dilation), lossless)
+            if stock.time_ns > 0
+        )
+
+    def _stocks(self, line: dict[str, Any], at_ns: int, lossless: Collection[int]) -> list[Stock]:
+        """What the classes of a switch held that held anything."""
+        told = line["registers"]
+        pool = told.get(_POOL_USED, {}).get("0", 0)
+        switch, links = self._links[line["switch"]]
+        found = []
+        for priority in PRIORITIES:
+
+            def of(name: str, priority: int = priority) -> dict[int, int]:
+                cells = told.get(name, {})
+                return {p: cells.get(str(queue_index(p, priority)), 0) for p in links}
+
+            used, held = of(_IN_USED), of(_IN_HEADROOM)
+            queues = used if priority in lossless else of(_OUT_USED)
+            port, most = max(queues.items(), key=lambda item: item[1])
+            if not any(used.values()) and not any(held.values()):
+                continue
+            link = links[port]
+            peer = link.b if link.a == switch else link.a
+            name = link.direction(peer if priority in lossless else switch) if most else ""
+            sums = sum(used.values()), sum(held.values())
+            found.append(Stock(at_ns, switch.name, priority, name, most, *sums, pool))
+        return found
+
+    def pauses(self, epoch_ns: int, dilation: float) -> tuple[PauseNote, ...]:
+        """When the watchdog let queues go; pause frames themselves are not looked at here."""
+        self.read()
+        seen: dict[str, dict[str, int]] = {}
+        found = []
+        for line in self._lines:
+            switch, links = self._links[line["switch"]]
+            storms, before = line["counters"].get("pause_storms", {}), seen.get(switch.name, {})
+            at_ns = _fabric_ns(line, epoch_ns, dilation)
+            seen[switch.name] = storms
+            found += [
+                PauseNote(at_ns, link.direction(switch), priority, "stuck")
+                for port, link in links.items()
+                for priority, queue in _by_priority(str(port)).items()
+                if at_ns > 0 and storms.get(queue, 0) > before.get(queue, 0)
+            ]
+        return tuple(found)
+
     def counts(self) -> dict[Node, SwitchCounts]:
         """What switches had counted when they last wrote it down."""
         self.read()
@@ -125,7 +195,7 @@ class Watch:
     def _notes(self, line: dict[str, Any], epoch_ns: int, dilation: float) -> Iterator[Note]:
         """A line as notes of the links that the switch sends into, and of those from hosts."""
         switch = line["switch"]
-        at_ns = round((line["at_ns"] - epoch_ns) / dilation)
+        at_ns = _fabric_ns(line, epoch_ns, dilation)
         dropped = sum(line["counters"]["dropped"].values())
         for port, (_, received, _, sent, queued) in line["ports"].items():
             sender, links = self._links[switch]
@@ -150,6 +220,11 @@ class Watch:
             switch.name: (switch, {p: fabric.link_at(switch, p) for p in fabric.ports(switch)})
             for switch in fabric.switches
         }
+
+
+def _fabric_ns(line: dict[str, Any], epoch_ns: int, dilation: float) -> int:
+    since_ns: int = line["at_ns"] - epoch_ns
+    return round(since_ns / dilation)
 
 
 def _counts(line: dict[str, Any]) -> SwitchCounts:

@@ -47,7 +47,8 @@ def _run(experiment: Experiment, options: RunOptions, stages: Stages, stack: Exi
     switches, simulation = build(experiment, options.out, stages, stack, source)
     measures = experiment.scenario.measures
     interval_ns = (measures.series_ns or _NOTES_INTERVAL_NS) if measures.series else None
-    simulation.sample(switches.watch(experiment.pausable), interval_ns, _MOST_NOTES)
+    watch = switches.watch(experiment.pausable, experiment.settings.lossless)
+    simulation.sample(watch, interval_ns, _MOST_NOTES)
     _record(simulation, experiment, options)
     with stages("Simulating") as stage:
         course = _Course(experiment, switches, simulation, stage)
@@ -227,6 +228,8 @@ def _outcome(
         },
         cut_frames={name: report.lost for name, report in channels.items() if report.lost},
         notes=tuple(simulation.samples()),
+        stocks=tuple(simulation.stocks()),
+        pauses=tuple(simulation.pauses()),
         fidelity=_fidelity(overrun(experiment, counts, endpoints)),
         ended=ended,
     )

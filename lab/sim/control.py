@@ -32,6 +32,7 @@ from switch.p4runtime.device import Device
 from topologies import Node
 
 # What the program itself drops is counted by it, with better reasons; so is what it consumes.
+STOCK = "in_used", "in_headroom", "out_used", "pool_used", "headroom_used"  # of a buffer
 _BY_THE_PROGRAM = ("ingress", "egress")
 
 
@@ -91,15 +92,21 @@ class SimulatedSwitches:
                 if isinstance(event, PacketIn):
                     tally.add(event.data)
 
-    def watch(self, lossless: Iterable[int]) -> native.Watch:
+    def watch(self, pausable: Iterable[int], lossless: Iterable[int] = ()) -> native.Watch:
         """Where the program keeps what is noted while it runs, and whose pauses."""
         program = next(iter(self.planes.values())).program
         assert program is not None
+        stock = {name: _index_or_none(program.registers, f"buffer_{name}") for name in STOCK}
+        has_stock = None not in stock.values()
+        storms = _index_or_none(program.counters, "pause_storms")
         return native.Watch(
             pause_total=_index(program.registers, PAUSE_TOTAL),
             marked=_index(program.counters, "marked"),
             dropped=_index(program.counters, "dropped"),
-            classes=sum(1 << priority for priority in lossless),
+            classes=sum(1 << priority for priority in pausable),
+            lossless=sum(1 << priority for priority in lossless),
+            storms=native.NOWHERE if storms is None else storms,
+            **{name: at if has_stock else native.NOWHERE for name, at in stock.items()},
         )
 
     def counts(self, node: Node, ports: Iterable[int], now_ns: int) -> SwitchCounts:
@@ -178,9 +185,15 @@ class _Named(Protocol):
     def name(self) -> str: ...
 
 
-def _index(infos: Sequence[_Named], name: str) -> int:
+def _index_or_none(infos: Sequence[_Named], name: str) -> int | None:
     """The number of what has this name, or one that ends so."""
-    for info in infos:
-        if info.name == name or info.name.endswith(f".{name}"):
-            return info.index
+    found = (info.index for info in infos if f".{info.name}".endswith(f".{name}"))
+    return next(found, None)
+
+
+def _index(infos: Sequence[_Named], name: str) -> int:
+    """The same of what has to be there."""
+    found = _index_or_none(infos, name)
+    if found is not None:
+        return found
     raise RunError(f"the program has no '{name}' to read; is it the fabric program?")

@@ -11,6 +11,8 @@ from traffic.endpoint import SOURCES as ENDPOINT_SOURCES
 
 FOLDER = Path(__file__).parent
 NEVER = 2**64 - 1
+NOWHERE = 2**32 - 1
+PAUSE_KINDS = "xon", "xoff", "stuck"  # enum net_pause_kind
 
 
 class Account(c.Structure):
@@ -42,7 +44,34 @@ class Sample(c.Structure):
 class Watch(c.Structure):
     """struct net_watch."""
 
-    _fields_ = [(name, c.c_uint32) for name in ("pause_total", "marked", "dropped", "classes")]
+    _fields_ = [
+        (name, c.c_uint32)
+        for name in (
+            *("pause_total", "marked", "dropped", "classes", "lossless", "storms"),
+            *("in_used", "in_headroom", "out_used", "pool_used", "headroom_used"),
+        )
+    ]
+
+
+class Stock(c.Structure):
+    """struct net_stock."""
+
+    _fields_ = [
+        ("at", c.c_uint64),
+        *((name, c.c_uint32) for name in ("node", "priority", "port", "pool")),
+        *((name, c.c_uint32) for name in ("used", "most", "headroom")),
+    ]
+
+
+class Pause(c.Structure):
+    """struct net_pause."""
+
+    _fields_ = [
+        ("at", c.c_uint64),
+        ("channel", c.c_uint32),
+        ("priority", c.c_uint16),
+        ("kind", c.c_uint16),
+    ]
 
 
 class Glance(c.Structure):
@@ -72,6 +101,8 @@ SIGNATURES: dict[str, tuple[object, list[object]]] = {
     "net_record": (B, [P, U32, S]),
     "net_sample": (None, [P, c.POINTER(Watch), U64, U32]),
     "net_samples": (c.POINTER(Sample), [P, c.POINTER(U64)]),
+    "net_stocks": (c.POINTER(Stock), [P, c.POINTER(U64)]),
+    "net_pauses": (c.POINTER(Pause), [P, c.POINTER(U64)]),
     "net_glance": (None, [P, c.POINTER(Glance)]),
     "net_start": (None, [P]),
     "net_run": (U64, [P, U64, U64]),

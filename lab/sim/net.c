@@ -11,6 +11,9 @@
 #define WAKES 1         /* then whoever waited for the time goes on */
 
 #define DATA_QUEUES 0x3Fu /* all but control and pause frames */
+#define PAUSE_CLASS_ENABLE 16 /* in a frame of priority flow control: the opcode is before it, */
+#define PAUSE_TIMES 18        /* and behind it a time for each class */
+#define MOST_PAUSES 20000u
 
 struct frame {
     struct frame *next;
@@ -27,6 +30,7 @@ struct node {
     struct pkt_pool *own_pool; /* the switch's, while it shares ours */
     struct script script; /* a host */
     struct channel *out;  /* a host's only one */
+    uint32_t number, ports; /* ports: one more than the highest */
 };
 
 struct channel {
@@ -43,6 +47,8 @@ struct channel {
     struct record *record;
     struct net_channel_report counts;
     struct net_sample noted; /* the last note of it */
+    uint64_t storms;         /* the same: how often its queues were let go */
+    uint32_t number;
 };
 
 struct net {
@@ -59,6 +65,10 @@ struct net {
     struct net_watch watch;
     struct net_sample *samples;
     uint64_t n_samples, most_samples;
+    struct net_stock *stocks;
+    uint64_t n_stocks, stock_stride, moment; /* every so manieth moment has a stock */
+    struct net_pause *pauses;
+    uint64_t n_pauses;
 };
 
 static const uint32_t CLASS_BYTES[FRAME_CLASSES] = {256, 2048, 16384};
@@ -185,6 +195,28 @@ static void node_woken(struct evq_event *event, ns_t now)
         node->net->acted = now;
 }
 
+static void note_pause(struct net *net, const struct channel *channel, uint16_t priority,
+                       enum net_pause_kind kind, ns_t now)
+{
+    if (net->pauses && net->n_pauses < MOST_PAUSES)
+        net->pauses[net->n_pauses++] =
+            (struct net_pause){.at = now, .channel = channel->number, .priority = priority, .kind = kind};
+}
+
+/* What a frame says of pauses, if it is one that does. */
+static void note_frame(struct net *net, const struct channel *channel, const struct frame *frame,
+                       ns_t now)
+{
+    const uint8_t *bytes = frame->bytes;
+    if (frame->stored < PAUSE_TIMES + 16 || bytes[14] != 0x01 || bytes[15] != 0x01)
+        return;
+    for (unsigned left = bytes[PAUSE_CLASS_ENABLE + 1]; left; left &= left - 1) {
+        unsigned priority = (unsigned)__builtin_ctz(left);
+        const uint8_t *quanta = bytes + PAUSE_TIMES + 2 * priority;
+        note_pause(net, channel, (uint16_t)priority, quanta[0] | quanta[1] ? NET_XOFF : NET_XON, now);
+    }
+}
+
 static void channel_arrival(struct evq_event *event, ns_t now)
 {
     struct channel *channel = (struct channel *)event;
@@ -205,6 +237,8 @@ static void channel_arrival(struct evq_event *event, ns_t now)
     net->account.delivered++;
     if (SW_UNLIKELY(channel->record != NULL))
         record_frame(channel->record, frame->bytes, frame->stored, frame->wire, now);
+    if (SW_UNLIKELY(frame->bytes[12] == 0x88 && frame->bytes[13] == 0x08))
+        note_frame(net, channel, frame, now);
     if (to->sw)
         sw_receive_cut(to->sw, channel->to_port, frame->bytes, frame->stored,
                        frame->wire - frame->stored, now);
@@ -235,6 +269,86 @@ static void thin_samples(struct net *net)
     }
     net->n_samples = kept;
     net->sample_interval *= 2;
+}
+
+static void thin_stocks(struct net *net)
+{
+    uint64_t kept = 0, moment = 0;
+    for (uint64_t i = 0; i < net->n_stocks; i++) {
+        moment += i && net->stocks[i].at != net->stocks[i - 1].at;
+        if (moment % 2 == 0)
+            net->stocks[kept++] = net->stocks[i];
+    }
+    net->n_stocks = kept;
+    net->stock_stride *= 2;
+}
+
+static uint32_t cell_of(const struct sw *sw, uint32_t reg, unsigned cell)
+{
+    const struct sw_array_desc *desc = &sw->program->registers[reg];
+    struct tm_gate cells = {sw->state.registers[reg], desc->cell_bytes, desc->size};
+    return (uint32_t)tm_gate_time(&cells, cell);
+}
+
+/* What the classes of a switch hold: an entry for each that holds anything; how many. */
+static unsigned stock_of(const struct net *net, const struct node *node, ns_t now,
+                         struct net_stock found[SW_QUEUES])
+{
+    const struct net_watch *watch = &net->watch;
+    const struct sw *sw = node->sw;
+    uint32_t pool = cell_of(sw, watch->pool_used, 0);
+    unsigned count = 0;
+    if (!pool && !cell_of(sw, watch->headroom_used, 0))
+        return 0;
+    for (unsigned priority = 0; priority < SW_QUEUES; priority++) {
+        struct net_stock stock = {
+            .at = now, .node = node->number, .priority = priority, .pool = pool};
+        bool is_lossless = watch->lossless >> priority & 1;
+        for (uint32_t port = 0; port < node->ports; port++) {
+            unsigned cell = port * SW_QUEUES + priority;
+            uint32_t in = cell_of(sw, watch->in_used, cell);
+            uint32_t held = is_lossless ? in : cell_of(sw, watch->out_used, cell);
+            stock.used += in;
+            stock.headroom += cell_of(sw, watch->in_headroom, cell);
+            if (held > stock.most) {
+                stock.most = held;
+                stock.port = port;
+            }
+        }
+        if (stock.used || stock.headroom)
+            found[count++] = stock;
+    }
+    return count;
+}
+
+static void note_stocks(struct net *net, ns_t now)
+{
+    if (!net->stocks || net->moment++ % net->stock_stride)
+        return;
+    for (uint32_t i = 0; i < net->n_nodes; i++) {
+        struct net_stock found[SW_QUEUES];
+        unsigned count = net->nodes[i]->sw ? stock_of(net, net->nodes[i], now, found) : 0;
+        if (net->n_stocks + count > net->most_samples)
+            thin_stocks(net);
+        if (net->n_stocks + count <= net->most_samples)
+            memcpy(net->stocks + net->n_stocks, found, count * sizeof *found);
+        else
+            count = 0;
+        net->n_stocks += count;
+    }
+}
+
+/* Whether the watchdog let go queues before a channel since the last look. */
+static void note_storms(struct net *net, struct channel *channel, ns_t now)
+{
+    const struct sw *sw = channel->from->sw;
+    uint64_t sum = 0;
+    unsigned first = channel->from_port * SW_QUEUES;
+    for (unsigned left = net->watch.classes; left; left &= left - 1)
+        sum += sw->state.counters[net->watch.storms][first + (unsigned)__builtin_ctz(left)].packets;
+    if (sum != channel->storms)
+        note_pause(net, channel, 0, NET_STUCK, now);
+    channel->storms = sum;
 }
 
 static uint64_t dropped_packets(const struct sw *sw, uint32_t counter)
@@ -303,10 +417,13 @@ static void sample(struct evq_event *event, ns_t now)
     for (uint32_t i = 0; i < net->n_channels && net->n_samples < net->most_samples; i++) {
         struct channel *channel = net->channels[i];
         struct net_sample note = look_at(channel, i, now), *noted = &channel->noted;
+        if (channel->port && net->watch.storms != NET_NOWHERE)
+            note_storms(net, channel, now);
         if (!note.queue_bytes && note.bytes == noted->bytes && note.paused == noted->paused)
             continue;
         net->samples[net->n_samples++] = *noted = note;
     }
+    note_stocks(net, now);
     if (evq_next(&net->queue) != EVQ_NEVER) /* else nothing is to come */
         evq_schedule(&net->queue, event, next_look(net, now, net->n_samples != before),
                      EVQ_OBSERVER);
@@ -321,6 +438,10 @@ void net_sample(struct net *net, const struct net_watch *watch, ns_t interval, u
     net->most_samples = net->samples ? most : 0;
     net->sample_interval = interval;
     net->sampler.happen = sample;
+    net->pauses = malloc(MOST_PAUSES * sizeof *net->pauses);
+    net->stock_stride = 1;
+    if (watch->in_used != NET_NOWHERE)
+        net->stocks = malloc(most * sizeof *net->stocks);
     if (net->samples)
         evq_schedule(&net->queue, &net->sampler, net->queue.now + interval, EVQ_OBSERVER);
 }
@@ -357,6 +478,18 @@ const struct net_sample *net_samples(const struct net *net, uint64_t *count)
 {
     *count = net->n_samples;
     return net->samples;
+}
+
+const struct net_stock *net_stocks(const struct net *net, uint64_t *count)
+{
+    *count = net->n_stocks;
+    return net->stocks;
+}
+
+const struct net_pause *net_pauses(const struct net *net, uint64_t *count)
+{
+    *count = net->n_pauses;
+    return net->pauses;
 }
 
 bool net_record(struct net *net, uint32_t channel, const char *path)
@@ -405,6 +538,8 @@ void net_free(struct net *net)
         }
     pkt_pool_free(&net->pool);
     free(net->samples);
+    free(net->stocks);
+    free(net->pauses);
     free(net->channels);
     free(net->nodes);
     evq_free(&net->queue);
@@ -431,6 +566,7 @@ static struct node *add_node(struct net *net)
     }
     node->net = net;
     node->wake.happen = node_woken;
+    node->number = net->n_nodes;
     net->nodes[net->n_nodes++] = node;
     return node;
 }
@@ -483,8 +619,11 @@ int64_t net_add_channel(struct net *net, uint32_t from, uint32_t from_port, uint
                                 .to_port = to_port,
                                 .rate = rate,
                                 .overhead = overhead,
-                                .delay = delay};
+                                .delay = delay,
+                                .number = net->n_channels};
     struct node *node = net->nodes[from];
+    if (node->ports <= from_port)
+        node->ports = from_port + 1;
     if (!node->sw)
         node->out = channel;
     else if (!sw_attach(node->sw, from_port, &SWITCH_PORT, channel)) {

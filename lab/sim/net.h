@@ -10,8 +10,9 @@
  *
  * Every frame that was sent is under way, was delivered, or was lost with a link: net_account.
  *
- * While it runs, a net may note what channels carry, how long their queues are and what holds them
- * up (net_sample), and record the frames of a channel (net_record).
+ * While it runs, a net may note what channels carry, how long their queues are, what holds them up,
+ * what switches hold in their buffers and every pause that is told (net_sample), and record the
+ * frames of a channel (net_record).
  */
 #ifndef NET_H
 #define NET_H
@@ -42,13 +43,38 @@ struct net_sample { /* all but the queue: since the simulation began */
     uint64_t dropped;   /* packets, by the switch that sends into it, whatever their way */
 };
 
+/* What a class holds of a switch's buffer. */
+struct net_stock {
+    ns_t at;
+    uint32_t node;
+    uint32_t priority;
+    uint32_t port;     /* of the fullest queue: where it came in, or leaves if it may be lost */
+    uint32_t pool;     /* bytes: of the shared pool, all classes together */
+    uint32_t used;     /* of the class, headroom left out */
+    uint32_t most;     /* in its fullest queue: what its threshold is for */
+    uint32_t headroom; /* of the class */
+};
+
+/* Something about a pause. */
+enum net_pause_kind { NET_XON, NET_XOFF, NET_STUCK };
+struct net_pause {
+    ns_t at;
+    uint32_t channel;        /* that the frame came by; NET_STUCK: before which a queue was let go */
+    uint16_t priority, kind; /* the frame has come; NET_STUCK: when somebody looked */
+};
+
 /* Where the fabric program keeps what is noted of switches; its queues are [port * 8 + priority]. */
 struct net_watch {
     uint32_t pause_total; /* register, by queue: what was granted, the future of a pause included */
     uint32_t marked;      /* counter, by port */
     uint32_t dropped;     /* counter, by reason */
     uint32_t classes;     /* bit p: priority p can be paused */
+    uint32_t lossless;    /* bit p: its threshold is that of the queue by which packets came */
+    uint32_t storms;      /* counter, by queue; this and what follows NET_NOWHERE if it has none */
+    uint32_t in_used, in_headroom, out_used; /* registers, by queue: buffer.p4 */
+    uint32_t pool_used, headroom_used;       /* registers of one cell */
 };
+#define NET_NOWHERE UINT32_MAX
 
 struct net *net_new(uint64_t seed); /* NULL when memory is out */
 void net_free(struct net *net);     /* the hosts' plans too; switches are the caller's */
@@ -80,6 +106,9 @@ bool net_record(struct net *net, uint32_t channel, const char *path);
  * know where to look. */
 void net_sample(struct net *net, const struct net_watch *watch, ns_t interval, uint32_t most);
 const struct net_sample *net_samples(const struct net *net, uint64_t *count);
+/* What was noted of buffers at these moments, or some of them; and of pauses, the first of them. */
+const struct net_stock *net_stocks(const struct net *net, uint64_t *count);
+const struct net_pause *net_pauses(const struct net *net, uint64_t *count);
 
 /* How things are now. Of drops only those are seen that net_sample's switches count. */
 struct net_glance {

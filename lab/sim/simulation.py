@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Self
 
 from controller import LinkSpec
-from lab.outcome import Glance, Note
+from lab.outcome import Glance, Note, PauseNote, Stock
 from lab.sim import native
 from switch.dataplane import Dataplane
 from topologies import Fabric, Link, Node, NodeKind
@@ -70,6 +70,8 @@ class Simulation:
         self._native = native.library()
         self._net = self._native.net_new(seed)
         self._planes = planes
+        self._fabric = fabric
+        self._lossless = 0  # bit p: priority p
         self._numbers: dict[Node, int] = {}
         self._channels: dict[str, int] = {}
         for node in (*fabric.switches, *fabric.hosts):
@@ -131,6 +133,7 @@ class Simulation:
 
         Without an interval nothing is noted, but may be looked at.
         """
+        self._lossless = watch.lossless
         self._native.net_sample(self._net, ctypes.byref(watch), interval_ns or 0, most)
 
     # --- running ---------------------------------------------------------------------------------
@@ -224,6 +227,44 @@ class Simulation:
             )
             for note in (notes[at] for at in range(count.value))
         ]
+
+    def stocks(self) -> list[Stock]:
+        """What was noted of buffers, in the order of time."""
+        nodes = {number: node for node, number in self._numbers.items()}
+        count = ctypes.c_uint64()
+        notes = self._native.net_stocks(self._net, ctypes.byref(count))
+        return [
+            Stock(
+                note.at,
+                nodes[note.node].name,
+                note.priority,
+                self._queue_of(nodes[note.node], note.port, note.priority) if note.most else "",
+                *(note.most, note.used, note.headroom, note.pool),
+            )
+            for note in (notes[at] for at in range(count.value))
+        ]
+
+    def _queue_of(self, switch: Node, port: int, priority: int) -> str:
+        """The direction that a queue of a buffer is of: in, or out if the class may lose."""
+        link = self._fabric.link_at(switch, port)
+        peer = link.b if link.a == switch else link.a
+        return link.direction(peer if self._lossless >> priority & 1 else switch)
+
+    def pauses(self) -> list[PauseNote]:
+        """The first of all that was told of pauses, by the direction that stands still."""
+        names = list(self._channels)
+        back: dict[str, str] = {}
+        for link in self._fabric.links:
+            back |= {link.up: link.down, link.down: link.up}
+        count = ctypes.c_uint64()
+        notes = self._native.net_pauses(self._net, ctypes.byref(count))
+        found = []
+        for note in (notes[at] for at in range(count.value)):
+            what, name = native.PAUSE_KINDS[note.kind], names[note.channel]
+            found.append(
+                PauseNote(note.at, name if what == "stuck" else back[name], note.priority, what)
+            )
+        return found
 
     def timeline(self, hosts: tuple[Node, ...], transfers: int) -> Timeline:
         """When everything of a schedule happened, its ranks being these hosts."""

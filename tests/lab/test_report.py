@@ -10,7 +10,7 @@ from shutil import copytree
 import pytest
 
 from lab.errors import LabError
-from lab.outcome import Note
+from lab.outcome import Note, PauseNote, Stock
 from lab.paths import ROOT
 from lab.report import Comparison, read_run, write_comparison, write_report
 from lab.report.svg import COLOURS, linear, spread, width_of
@@ -249,7 +249,8 @@ def test_damaged_folders_are_named(
 def test_the_documentation_names_every_key_and_column() -> None:
     text = (ROOT / "docs" / "results.md").read_text()
     told = set(re.findall(r"`(\w+)[`.]", text))
-    assert {*Note._fields, *Result.model_fields} - {"schema_"} <= told
+    columns = {*Note._fields, *Stock._fields, *PauseNote._fields}
+    assert {*columns, *Result.model_fields} - {"schema_"} <= told
 
 
 def test_one_run_is_nothing_to_compare(runs: dict[str, Path]) -> None:
