@@ -32,24 +32,27 @@ TESTS = sorted(FOLDER.rglob("*.stf"))
 P4C = "p4c-bm2-ss"
 SIDE_BY_SIDE = 6
 
-# The language surface that programs for v1model use; every item is some test's `# covers:`.
+# The language surface that programs for v1model use. Each test opens with what it covers of it, in
+# a line `# covers: ...`, and every item is some test's.
 SURFACE = """
-headers; stacks: next; stacks: last; stacks: run-time index; stacks: push and pop; header unions;
-varbit; lookahead; advance; verify; user errors; parser errors; sub-parsers; select with masks;
-select with ranges; value sets;
-exit; return; switch on action_run; switch on expressions; hit and miss; functions;
-action parameters; for; break and continue; op=; ?:;
-exact; ternary; lpm; range; optional; const entries with priorities; default_action;
+headers; stacks; stacks: next; stacks: last; stacks: run-time index; stacks: push and pop;
+header unions; varbit; lookahead; advance; verify; user errors; parser errors; sub-parsers; select;
+select with masks; select with ranges; value sets;
+if; exit; return; switch on action_run; switch on expressions; hit and miss; functions; actions;
+action parameters; controls; for; break and continue; scopes; order of evaluation; op=; ?:;
+exact; ternary; lpm; range; optional; const entries; const entries with priorities; default_action;
 action profiles; action selectors;
-typedef; type; enum; serializable enum; tuples; lists; structs and initialisers; bool;
-bit<W> beyond 64; int<W>; saturating arithmetic; slices; slices as l-values; ++; shifts;
-mul and mod;
+typedef; type; enum; serializable enum; tuples; lists; structs and initialisers; generics; bool;
+constants; literals; casts; bit<W> beyond 64; int<W>; add and sub; mul and mod; bitwise operators;
+comparisons; precedence; saturating arithmetic; slices; slices as l-values; ++; shifts;
 csum16 verify; csum16 update; checksums with payload;
 hash crc16; hash crc32; hash csum16; hash xor16; hash identity; hash random;
 registers; counters; meters; direct counters; direct meters; digest;
 clone I2E; clone E2E; resubmit; recirculate; multicast; random; truncate; log_msg; assert; assume;
+static_assert;
 drop; intrinsic metadata;
-@name; @hidden; @id; @field_list; @controller_header; V1MODEL_VERSION; #include; #define; #if
+annotations; @name; @hidden; @id; @field_list; @controller_header; V1MODEL_VERSION; #include;
+#define; #if; comments
 """
 
 # What the p4c that can be had refuses although the language allows it, by the words it says so in.
@@ -102,9 +105,10 @@ def other_with_p4c(test: Path) -> str | None:
 
 
 def covered(test: Path) -> set[str]:
-    """What a test says it covers."""
-    found = re.findall(r"^# covers:(.*)$", test.read_text(), re.MULTILINE)
-    return {item.strip() for line in found for item in re.split("[,;]", line)}
+    """What a test says, in its first line, that it covers."""
+    found = re.match(r"# covers:(.*)", test.read_text())
+    assert found, f"{test} opens with no line '# covers: ...'"
+    return {item.strip() for item in found[1].split(",")}
 
 
 def must_pass(result: StfResult) -> None:
@@ -160,6 +164,10 @@ def test_surface_is_covered() -> None:
     said = set().union(*map(covered, TESTS))
     assert said <= surface, f"not part of the surface: {sorted(said - surface)}"
     assert surface <= said, f"covered by no test: {sorted(surface - said)}"
+
+
+def test_no_program_lies_outside_a_room() -> None:
+    assert not [*FOLDER.glob("*.p4"), *FOLDER.glob("*.stf")]
 
 
 def test_every_program_is_tested() -> None:

@@ -131,7 +131,9 @@ def run(seed: int, first: int, count: int, folders: list[Path]) -> Outcome:
     signal.signal(signal.SIGVTALRM, _too_slow)
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "mutant.p4"
-        options = CompileOptions(include_dirs=tuple(folders), no_warnings=True)
+        # A program in a room includes "../include/...", seen here from the room beside it.
+        rooms = (folder / "include" for folder in folders)
+        options = CompileOptions(include_dirs=(*folders, *rooms), no_warnings=True)
         for number in range(first, first + count):
             chance = random.Random(f"{seed}/{number}")
             which = chance.randrange(len(programs))

@@ -145,13 +145,13 @@ def test_checksums_name_their_calculation() -> None:
 
 
 def test_field_lists_count_from_one(tmp_path: Path) -> None:
-    program = compile_program(P4 / "clone_preserving.p4").json
+    program = compile_program(P4 / "v1model" / "clone_preserving.p4").json
     (fields,) = program["field_lists"]
     assert fields["id"] == 1
     assert fields["elements"] == [{"type": "field", "value": ["scalars", "metadata.kept"]}]
 
 
 def test_const_entries_have_priorities_in_order() -> None:
-    program = compile_program(P4 / "table_const_ternary.p4").json
+    program = compile_program(P4 / "tables" / "const_ternary.p4").json
     table = named(named(program["pipelines"], "ingress")["tables"], "MyIngress.t")
     assert [e["priority"] for e in table["entries"]] == [1, 2, 3]

@@ -46,9 +46,9 @@ UNREPEATABLE = re.compile(
     r"\brandom\(|_timestamp|_qdepth|deq_timedelta|HashAlgorithm\.random|meter|advance\("
     r"|recirculate|packet_length|\bassert\(|\bassume\("
 )
-RACING = frozenset(("register_shared", "telemetry"))
-ENDING = frozenset(("stack_index_runtime", "divide"))
-LEFT_OVER = frozenset(("stack_index",))
+RACING = frozenset(("register_shared", "register_outside", "telemetry"))
+ENDING = frozenset(("by_field", "divide"))
+LEFT_OVER = frozenset(("by_constant",))
 NOT_CONTROL = re.compile(r"\s*(packet|expect|no_packet|wait|check_\w+|\w+_read|\w+_get\w*)\b")
 
 Counts = dict[tuple[str, object], tuple[int, int]]

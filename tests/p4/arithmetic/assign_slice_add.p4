@@ -1,0 +1,11 @@
+// A compound assignment to a slice.
+#include "../include/data.p4"
+
+control MyIngress(inout headers hdr, inout metadata meta, inout standard_metadata_t std) {
+    apply {
+        std.egress_spec = 2;
+        hdr.data.a[15:8] += hdr.data.d;
+    }
+}
+
+#include "../include/main.p4"

@@ -1,0 +1,11 @@
+// Negation of a signed number; the smallest one stays itself.
+#include "../include/data.p4"
+
+control MyIngress(inout headers hdr, inout metadata meta, inout standard_metadata_t std) {
+    apply {
+        std.egress_spec = 2;
+        hdr.data.d = (bit<8>)(-(int<8>)hdr.data.d);
+    }
+}
+
+#include "../include/main.p4"

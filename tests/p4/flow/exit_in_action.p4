@@ -1,0 +1,19 @@
+// An exit in an action ends the control that called it.
+#include "../include/data.p4"
+
+control MyIngress(inout headers hdr, inout metadata meta, inout standard_metadata_t std) {
+    action act() {
+        if (hdr.data.a == 0) {
+            hdr.data.d = 50;
+            exit;
+        }
+    }
+
+    apply {
+        std.egress_spec = 2;
+        act();
+        hdr.data.e = 99;
+    }
+}
+
+#include "../include/main.p4"

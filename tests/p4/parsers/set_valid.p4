@@ -1,0 +1,33 @@
+// A header made valid by the parser.
+#include <v1model.p4>
+
+header h_t {
+    bit<8> x;
+    bit<8> y;
+}
+
+struct headers {
+    h_t h;
+    h_t more;
+}
+
+struct metadata {}
+
+parser P(packet_in pkt, out headers hdr, inout metadata meta, inout standard_metadata_t std) {
+    state start {
+        pkt.extract(hdr.h);
+        hdr.more.setValid();
+        hdr.more.x = hdr.h.y;
+        hdr.more.y = 0x33;
+        transition accept;
+    }
+}
+
+control MyIngress(inout headers hdr, inout metadata meta, inout standard_metadata_t std) {
+    apply {
+        std.egress_spec = 2;
+
+    }
+}
+
+#include "../include/main.p4"

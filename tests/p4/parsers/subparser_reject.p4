@@ -1,0 +1,45 @@
+// A reject in a sub-parser ends the whole parser.
+#include <v1model.p4>
+
+header h_t {
+    bit<8> x;
+    bit<8> y;
+}
+
+struct headers {
+    h_t h;
+    h_t more;
+}
+
+struct metadata {}
+
+parser One(packet_in pkt, out h_t h) {
+    state start {
+        pkt.extract(h);
+        transition select(h.x) {
+            1: reject;
+            default: accept;
+        }
+    }
+}
+
+parser P(packet_in pkt, out headers hdr, inout metadata meta, inout standard_metadata_t std) {
+    One() one;
+
+    state start {
+        one.apply(pkt, hdr.h);
+        pkt.extract(hdr.more);
+        transition accept;
+    }
+}
+
+control MyIngress(inout headers hdr, inout metadata meta, inout standard_metadata_t std) {
+    apply {
+        std.egress_spec = 2;
+        if (!hdr.more.isValid()) {
+            hdr.h.y = 0x77;
+        }
+    }
+}
+
+#include "../include/main.p4"

@@ -1,0 +1,43 @@
+// An empty value set matches nothing.
+#include <v1model.p4>
+
+header h_t {
+    bit<8> x;
+    bit<8> y;
+}
+
+struct headers {
+    h_t h;
+    h_t more;
+}
+
+struct metadata {}
+
+parser P(packet_in pkt, out headers hdr, inout metadata meta, inout standard_metadata_t std) {
+    value_set<bit<8>>(4) known;
+
+    state start {
+        pkt.extract(hdr.h);
+        transition select(hdr.h.x) {
+            known: mark;
+            default: other;
+        }
+    }
+    state mark {
+        hdr.h.y = 0xAA;
+        transition accept;
+    }
+    state other {
+        hdr.h.y = 0xBB;
+        transition accept;
+    }
+}
+
+control MyIngress(inout headers hdr, inout metadata meta, inout standard_metadata_t std) {
+    apply {
+        std.egress_spec = 2;
+
+    }
+}
+
+#include "../include/main.p4"

@@ -1,0 +1,38 @@
+// A loop over the elements of a stack.
+#include <v1model.p4>
+
+header h_t {
+    bit<1> more;
+    bit<7> n;
+}
+
+struct headers {
+    h_t[3] s;
+}
+
+struct metadata {}
+
+parser P(packet_in pkt, out headers hdr, inout metadata meta, inout standard_metadata_t std) {
+    state start {
+        pkt.extract(hdr.s.next);
+        transition select(hdr.s.last.more) {
+            1: start;
+            default: accept;
+        }
+    }
+}
+
+control MyIngress(inout headers hdr, inout metadata meta, inout standard_metadata_t std) {
+    apply {
+        std.egress_spec = 2;
+        bit<7> sum = 0;
+        for (h_t h in hdr.s) {
+            if (h.isValid()) {
+                sum = sum + h.n;
+            }
+        }
+        hdr.s[0].n = sum;
+    }
+}
+
+#include "../include/main.p4"

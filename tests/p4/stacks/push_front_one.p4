@@ -1,0 +1,35 @@
+// push_front moves up and leaves invalid elements at the front.
+#include <v1model.p4>
+
+header h_t {
+    bit<1> more;
+    bit<7> n;
+}
+
+struct headers {
+    h_t[4] s;
+}
+
+struct metadata {}
+
+parser P(packet_in pkt, out headers hdr, inout metadata meta, inout standard_metadata_t std) {
+    state start {
+        pkt.extract(hdr.s.next);
+        transition select(hdr.s.last.more) {
+            1: start;
+            default: accept;
+        }
+    }
+}
+
+control MyIngress(inout headers hdr, inout metadata meta, inout standard_metadata_t std) {
+    apply {
+        std.egress_spec = 2;
+        hdr.s.push_front(1);
+        hdr.s[0].setValid();
+        hdr.s[0].more = 1;
+        hdr.s[0].n = 0x55;
+    }
+}
+
+#include "../include/main.p4"

@@ -1,0 +1,28 @@
+// A table whose entries can age.
+#include "../include/data.p4"
+
+control MyIngress(inout headers hdr, inout metadata meta, inout standard_metadata_t std) {
+    action set(bit<8> v) {
+        hdr.data.d = v;
+    }
+
+    table t {
+        key = {
+            hdr.data.a : exact;
+        }
+        actions = {
+            set;
+            NoAction;
+        }
+        default_action = NoAction();
+        support_timeout = true;
+        size = 8;
+    }
+
+    apply {
+        std.egress_spec = 2;
+        t.apply();
+    }
+}
+
+#include "../include/main.p4"

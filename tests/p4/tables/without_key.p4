@@ -1,0 +1,23 @@
+// A table without key always runs its default action.
+#include "../include/data.p4"
+
+control MyIngress(inout headers hdr, inout metadata meta, inout standard_metadata_t std) {
+    action set(bit<8> v) {
+        hdr.data.d = v;
+    }
+
+    table t {
+        actions = {
+            set;
+            NoAction;
+        }
+        default_action = set(33);
+    }
+
+    apply {
+        std.egress_spec = 2;
+        t.apply();
+    }
+}
+
+#include "../include/main.p4"

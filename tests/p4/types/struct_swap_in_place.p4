@@ -1,0 +1,19 @@
+// A struct assigned from its own fields.
+#include "../include/data.p4"
+
+struct p_t {
+    bit<8> first;
+    bit<8> second;
+}
+
+control MyIngress(inout headers hdr, inout metadata meta, inout standard_metadata_t std) {
+    apply {
+        std.egress_spec = 2;
+        p_t x = { hdr.data.d, hdr.data.e };
+        x = { x.second, x.first };
+        hdr.data.d = x.first;
+        hdr.data.e = x.second;
+    }
+}
+
+#include "../include/main.p4"

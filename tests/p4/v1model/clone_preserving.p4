@@ -1,0 +1,29 @@
+// A clone keeps the metadata its field list names, and no others.
+#define OWN_EGRESS
+#define OWN_METADATA
+struct metadata {
+    @field_list(1)
+    bit<8> kept;
+    bit<8> lost;
+}
+#include "../include/data.p4"
+
+control MyIngress(inout headers hdr, inout metadata meta, inout standard_metadata_t std) {
+    apply {
+        std.egress_spec = 2;
+        meta.kept = 0x11;
+        meta.lost = 0x22;
+        clone_preserving_field_list(CloneType.I2E, 5, 1);
+    }
+}
+
+control MyEgress(inout headers hdr, inout metadata meta, inout standard_metadata_t std) {
+    apply {
+        if (std.instance_type == 1) {
+            hdr.data.d = meta.kept;
+            hdr.data.e = meta.lost;
+        }
+    }
+}
+
+#include "../include/main.p4"

@@ -1,0 +1,20 @@
+// A group of two nodes with replication ids of their own.
+#define OWN_EGRESS
+#include "../include/data.p4"
+
+control MyIngress(inout headers hdr, inout metadata meta, inout standard_metadata_t std) {
+    apply {
+        std.mcast_grp = 9;
+    }
+}
+
+control MyEgress(inout headers hdr, inout metadata meta, inout standard_metadata_t std) {
+    apply {
+        hdr.data.c = std.egress_rid;
+        if (std.instance_type == 5) {
+            hdr.data.d = 5;
+        }
+    }
+}
+
+#include "../include/main.p4"
