@@ -268,6 +268,15 @@ class Types:
             return 0
         return t.width_of(type_) or 0
 
+    def value(self, value: int, type_: t.Type) -> bytes:
+        """A number as the control plane sees it: where that is a string, as decimal digits.
+
+        What a server calls a number is its own affair; digits are what ours reads as a number.
+        """
+        if translation(type_) == "string":
+            return b"%d" % value
+        return value_bytes(value, self.width(type_) or 1)
+
     def name(self, type_: t.Type) -> str | None:
         """The name of a `type` declaration."""
         return type_.name if isinstance(type_, t.NewType) else None
@@ -430,6 +439,7 @@ class Builder:
         self.info = p4i.P4Info()
         self.types = Types(self.info)
         self.types.errors = tuple(source.errors)
+        self.diagnostics = diagnostics
         self.symbols = Symbols(diagnostics)
         ordered = list(_in_order(source, program, instances))
         self.tables = [x for x in ordered if isinstance(x, ir.Table)]
@@ -593,7 +603,7 @@ class Builder:
         for variable, value, param_id in zip(params, data, ids, strict=True):
             argument = made.initial_default_action.arguments.add()
             argument.param_id = param_id
-            argument.value = value_bytes(value, t.width_of(variable.type) or 1)
+            argument.value = self.types.value(value, variable.type)
 
     def _resources(self, made: Any, table: ir.Table) -> None:
         if table.implementation is not None:
@@ -656,7 +666,15 @@ class Builder:
         semantics = annotation(annotations, "selector_size_semantics")
         if semantics is None or not semantics.args:
             return
-        if literal(semantics.args[0]) == "sum_of_members":
+        said = literal(semantics.args[0])
+        wanted = said.lower() if isinstance(said, str) else ""
+        if wanted not in ("sum_of_members", "sum_of_weights"):
+            self.diagnostics.error(
+                "bad-annotation",
+                semantics.span,
+                '@selector_size_semantics takes "sum_of_members" or "sum_of_weights"',
+            )
+        elif wanted == "sum_of_members":
             made.sum_of_members.SetInParent()
             weight = int_annotation(annotations, "max_member_weight")
             if weight is not None:
@@ -747,7 +765,7 @@ class Builder:
                 match = made.match.add()
                 match.id = number
                 match.name = given_name(field.annotations, field.name)
-                match.bitwidth = t.width_of(field.type) or 0
+                self._seen_as(match, field.type)
                 match.match_type = _MATCH[_field_match(field)]
                 annotate(match, field.annotations, ("match",))
         elif isinstance(type_, t.SerializableEnum):
@@ -759,8 +777,13 @@ class Builder:
         else:
             match = made.match.add()
             match.id = 1
-            match.bitwidth = t.width_of(type_) or 0
+            self._seen_as(match, value_set.core.type)
             match.match_type = p4i.MatchField.EXACT
+
+    def _seen_as(self, match: Any, type_: t.Type) -> None:
+        match.bitwidth = self.types.width(type_)
+        if isinstance(type_, t.NewType):
+            self._type_name(match, type_)
 
     def _digests(self) -> None:
         seen: set[str] = set()

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 
 from finsy.proto import p4r, rpc_code, rpc_status
 
-from switch.p4runtime.errors import denied, invalid, not_found, precondition
+from switch.p4runtime.errors import denied, exhausted, invalid, not_found, precondition
+from switch.p4runtime.roles import RoleConfig
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -56,6 +57,7 @@ class _Role:
     highest: ElectionId | None = None
     primary: Stream | None = None
     config: any_pb2.Any | None = None
+    limits: RoleConfig | None = None
 
 
 class Arbiter:
@@ -69,6 +71,9 @@ class Arbiter:
         """Take a stream's bid; raise if it must end the stream."""
         self._check(stream, update)
         bid = election_id(update.election_id) if update.HasField("election_id") else None
+        limits = RoleConfig.read(update.role.config) if update.role.HasField("config") else None
+        if limits is not None:
+            self._check_claims(update.role.name, limits)
         role = self._roles.setdefault(update.role.name, _Role(update.role.name))
         if bid is not None and any(s.bid == bid for s in role.streams if s is not stream):
             raise invalid(
@@ -78,11 +83,11 @@ class Arbiter:
             )
         if not stream.joined:
             if len(role.streams) >= MAX_STREAMS:
-                raise precondition(f"{MAX_STREAMS} controllers are connected already")
+                raise exhausted(f"{MAX_STREAMS} controllers are connected already")
             stream.role, stream.joined = role.name, True
             role.streams.append(stream)
         stream.bid = bid
-        self._elect(role, stream, update)
+        self._elect(role, stream, update, limits)
 
     def leave(self, stream: Stream) -> None:
         """Forget a stream that ended."""
@@ -114,11 +119,34 @@ class Arbiter:
         role = self._roles.get(stream.role)
         return stream.joined and role is not None and role.primary is stream
 
+    def limits(self, role_name: str) -> RoleConfig | None:
+        """Return the config a role's primary gave it, None if it gave none."""
+        role = self._roles.get(role_name)
+        return None if role is None else role.limits
+
+    def claimed_by_others(self, role_name: str) -> frozenset[int]:
+        """Return the objects that other roles have to themselves."""
+        others = (r.limits.own for r in self._roles.values() if r.limits and r.name != role_name)
+        return frozenset().union(*others)
+
     def primaries(self) -> Iterator[Stream]:
         """Yield the primary stream of every role."""
         for role in self._roles.values():
             if role.primary is not None:
                 yield role.primary
+
+    def _check_claims(self, role_name: str, limits: RoleConfig) -> None:
+        """Refuse a config that claims what another role has to itself, or uses."""
+        for other in self._roles.values():
+            if other.limits is None or other.name == role_name:
+                continue
+            theirs, ours = other.limits, limits
+            both = theirs.own & (ours.own | ours.shared) | ours.own & theirs.shared
+            if both:
+                raise invalid(
+                    f"role {role_name!r} cannot have object {min(both):#010x}: role"
+                    f" {other.name!r} has it, and one of them claims it for itself"
+                )
 
     def _check(self, stream: Stream, update: p4r.MasterArbitrationUpdate) -> None:
         if update.device_id != self._device_id:
@@ -130,13 +158,20 @@ class Arbiter:
                 f"this stream belongs to role {stream.role!r}; open another for another role"
             )
 
-    def _elect(self, role: _Role, stream: Stream, update: p4r.MasterArbitrationUpdate) -> None:
+    def _elect(
+        self,
+        role: _Role,
+        stream: Stream,
+        update: p4r.MasterArbitrationUpdate,
+        limits: RoleConfig | None,
+    ) -> None:
         wins = stream.bid is not None and (role.highest is None or stream.bid >= role.highest)
         if wins:
             config = update.role.config if update.role.HasField("config") else None
             changed = role.primary is not stream or role.config != config
             changed |= role.highest != stream.bid
             role.primary, role.highest, role.config = stream, stream.bid, config
+            role.limits = limits
         else:
             changed = role.primary is stream
             if changed:

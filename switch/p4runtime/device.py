@@ -25,6 +25,7 @@ from switch.p4runtime.entities import Entities, Rehearsal
 from switch.p4runtime.errors import (
     SPACE,
     RequestError,
+    denied,
     internal,
     invalid,
     no_pipeline,
@@ -34,6 +35,7 @@ from switch.p4runtime.errors import (
 from switch.p4runtime.names import Names
 from switch.p4runtime.pipeline import Pipeline, read_device_config
 from switch.p4runtime.programs import Programs
+from switch.p4runtime.roles import Scope
 from switch.place import JsonError
 
 if TYPE_CHECKING:
@@ -52,10 +54,12 @@ class _Saved:
         self.entities = Entities(pipeline, Rehearsal(pipeline.program))
         self.updates: list[p4r.Update] = []
 
-    def write(self, updates: Iterable[p4r.Update], *, atomic: bool) -> list[RequestError | None]:
+    def write(
+        self, updates: Iterable[p4r.Update], *, atomic: bool, scope: Scope | None
+    ) -> list[RequestError | None]:
         """Check a batch and keep what passes."""
         updates = list(updates)
-        errors = self.entities.write(updates, atomic=atomic)
+        errors = self.entities.write(updates, atomic=atomic, scope=scope)
         self.updates += [u for u, error in zip(updates, errors, strict=True) if error is None]
         return errors
 
@@ -101,6 +105,9 @@ class Device:
         """Do what a SetForwardingPipelineConfig asks."""
         self.require_id(request.device_id)
         self.arbiter.require_primary(request.role, request.election_id)
+        limits = self.arbiter.limits(request.role)
+        if limits is not None and not limits.sets_pipeline:
+            raise denied(f"role {request.role!r} may not set the pipeline: its config says so")
         async with self._pipeline_lock:
             if request.action == SetRequest.COMMIT:
                 self._commit_saved(request)
@@ -220,16 +227,25 @@ class Device:
             raise invalid(f"atomicity {request.atomicity} is not one of those P4Runtime defines")
         atomic = request.atomicity != p4r.WriteRequest.CONTINUE_ON_ERROR
         one_step = request.atomicity == p4r.WriteRequest.DATAPLANE_ATOMIC
+        scope = self._scope(request.role, self.entities)
+        limit = None if scope.is_everything else scope
         if self._saved is not None:
-            return self._saved.write(request.updates, atomic=atomic)
-        return self.entities.write(request.updates, atomic=atomic, one_step=one_step)
+            return self._saved.write(request.updates, atomic=atomic, scope=limit)
+        return self.entities.write(request.updates, atomic=atomic, one_step=one_step, scope=limit)
 
     def read(
         self, request: p4r.ReadRequest
     ) -> tuple[Iterator[p4r.Entity], list[RequestError | None]]:
         """Select entities; return them and an error or None per query."""
         self.require_id(request.device_id)
-        return self.entities.read(request.entities)
+        found, errors = self.entities.read(request.entities)
+        scope = self._scope(request.role, self.entities)
+        return found if scope.is_everything else filter(scope.reads, found), errors
+
+    def _scope(self, role: str, entities: Entities) -> Scope:
+        """What a role has of a pipeline."""
+        claimed = self.arbiter.claimed_by_others(role)
+        return Scope(role, entities.pipeline.owners, self.arbiter.limits(role), claimed)
 
     # Streams
 
@@ -242,10 +258,14 @@ class Device:
         try:
             if kind == "packet":
                 self._require_primary(stream, "send packets")
-                self.plane.packet_out(self._running().packets.packet_out(message.packet))
+                running = self._running()
+                header = running.pipeline.symbols.packet_out_id
+                if not self._scope(stream.role, running).may_use_packets(header):
+                    raise denied(f"role {stream.role!r} may not send packets")
+                self.plane.packet_out(running.packets.packet_out(message.packet))
             elif kind == "digest_ack":
                 self._require_primary(stream, "acknowledge digests")
-                self._acknowledge(message.digest_ack)
+                self._acknowledge(stream.role, message.digest_ack)
             else:
                 raise invalid(f"stream messages of kind {kind or 'nothing'} are not supported")
         except (RequestError, dp.DataplaneError) as error:
@@ -262,12 +282,17 @@ class Device:
     def handle_events(self) -> None:
         """Pass on what the data plane tells; called when its descriptor is readable."""
         events = self.plane.drain()
-        if self._committed is None:
+        running = self._committed
+        if running is None:
             return
+        told = [(s, self._scope(s.role, running)) for s in self.arbiter.primaries()]
+        header = running.pipeline.symbols.packet_in_id
         for kind, group in groupby(events, type):
             for message in self._messages(kind, list(group)):
-                for stream in self.arbiter.primaries():
-                    stream.send(message)
+                for stream, scope in told:
+                    part = scope.part_of(message, header)
+                    if part is not None:
+                        stream.send(part)
 
     def _messages(
         self, kind: type[dp.Event], events: list[dp.Event]
@@ -290,11 +315,14 @@ class Device:
                 state = "up" if event.is_up else "down"
                 log.info("device %d: port %d is %s", self.device_id, event.port, state)
 
-    def _acknowledge(self, message: p4r.DigestListAck) -> None:
+    def _acknowledge(self, role: str, message: p4r.DigestListAck) -> None:
+        running = self._running()
         try:
-            ack = self._running().digests.acknowledgement(message)
+            ack = running.digests.acknowledgement(message)
         except RequestError as error:
             raise invalid(error.message) from None
+        if not self._scope(role, running).has(message.digest_id):
+            raise denied(f"role {role!r} has no digest {message.digest_id:#010x}")
         self.plane.write([ack])
 
     def _running(self) -> Entities:
@@ -305,7 +333,7 @@ class Device:
 
     def _require_primary(self, stream: Stream, what: str) -> None:
         if not self.arbiter.is_primary(stream):
-            raise RequestError(rpc_code.PERMISSION_DENIED, f"only the primary may {what}")
+            raise denied(f"only the primary may {what}")
 
 
 def _stream_error(message: p4r.StreamMessageRequest, error: Exception) -> p4r.StreamMessageResponse:

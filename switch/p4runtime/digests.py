@@ -78,7 +78,7 @@ class Digests:
                 digest = p4r.DigestList(
                     digest_id=symbol.id,
                     list_id=event.list_id,
-                    data=[p4data.build(symbol.type, symbols.types, iter(s)) for s in event.samples],
+                    data=[p4data.build(symbol.type, symbols, iter(s)) for s in event.samples],
                     timestamp=time.time_ns(),
                 )
                 return p4r.StreamMessageResponse(digest=digest)

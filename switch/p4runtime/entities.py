@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from switch.p4runtime.pipeline import Pipeline
+    from switch.p4runtime.roles import Scope
 
 _VERBS = {
     p4r.Update.INSERT: dp.Verb.INSERT,
@@ -78,17 +79,25 @@ class Entities:
         self.packets = PacketCodec(pipeline)
 
     def write(
-        self, updates: Iterable[p4r.Update], *, atomic: bool, one_step: bool = False
+        self,
+        updates: Iterable[p4r.Update],
+        *,
+        atomic: bool,
+        one_step: bool = False,
+        scope: Scope | None = None,
     ) -> list[RequestError | None]:
         """Carry out a batch, `atomic` whole or not at all; return an error or None per update.
 
-        With `one_step` no packet may see a part of it either, or it is refused.
+        With `one_step` no packet may see a part of it either, or it is refused. With a `scope`
+        nothing outside it is written.
         """
         batch = Batch()
         errors: list[RequestError | None] = []
         failed = False
         for update in updates:
             try:
+                if scope is not None and (refusal := scope.refusal(update.entity)):
+                    raise refusal
                 self._write_one(batch, update)
             except RequestError as error:
                 batch.fail_update()
@@ -108,8 +117,8 @@ class Entities:
                 " counters, meters, registers, value sets or digests"
             )
         carry_out = batch.apply_atomically if atomic else batch.apply
-        for index, refusal in carry_out(self._plane).items():
-            errors[index] = refusal
+        for index, refused in carry_out(self._plane).items():
+            errors[index] = refused
         return errors
 
     def read(

@@ -73,7 +73,7 @@ def exhausted(message: str) -> RequestError:
 
 
 def out_of_range(message: str) -> RequestError:
-    """An index beyond the end of an array."""
+    """An index beyond the end of an array, or a value too wide for its field."""
     return RequestError(rpc_code.OUT_OF_RANGE, message)
 
 

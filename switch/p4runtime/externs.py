@@ -113,12 +113,12 @@ class Externs:
         info = self._pipeline.registers[symbol.id]
         index = _index(message, symbol, info.size, "register")
         where = f"register {symbol.name}"
-        types = self._pipeline.symbols.types
-        leaves = list(p4data.parse(symbol.type, types, message.data, where))
+        symbols = self._pipeline.symbols
+        leaves = list(p4data.parse(symbol.type, symbols, message.data, where, info.width))
         if len(leaves) != 1:
             raise unimplemented(f"{where}: cells of more than one value are not supported")
         if leaves[0] >> info.width:
-            raise invalid(f"{where}: 0x{leaves[0]:x} does not fit in {info.width} bits")
+            raise out_of_range(f"{where}: 0x{leaves[0]:x} does not fit in {info.width} bits")
         batch.ops.append(dp.RegisterWrite(info.index, index, leaves[0]))
 
     def read_registers(self, query: p4r.RegisterEntry) -> Iterator[p4r.Entity]:
@@ -128,9 +128,9 @@ class Externs:
             info = self._pipeline.registers[symbol.id]
             index = _index(query, symbol, info.size, "register") if query.register_id else None
             found.append((symbol, index or 0, self._plane.read_register(info.index, index)))
-        types = self._pipeline.symbols.types
+        symbols = self._pipeline.symbols
         return (
-            _register_entity(symbol, position, p4data.build(symbol.type, types, iter((value,))))
+            _register_entity(symbol, position, p4data.build(symbol.type, symbols, iter((value,))))
             for symbol, first, cells in found
             for position, value in enumerate(cells, first)
         )

@@ -8,7 +8,7 @@ it lives, so that entries mean the same after a pipeline has been reconciled.
 
 from __future__ import annotations
 
-from switch.p4runtime.errors import exhausted, invalid
+from switch.p4runtime.errors import exhausted, invalid, out_of_range
 
 MAX_BYTES = 1_000
 
@@ -27,7 +27,9 @@ class Names:
         if known is None:
             known = self._give(text, bits, what)
         if known >> bits:
-            raise invalid(f"{what}: {_shown(text)} stands for {known}, which is over {bits} bits")
+            raise out_of_range(
+                f"{what}: {_shown(text)} stands for {known}, which is over {bits} bits"
+            )
         return known
 
     def text(self, number: int) -> bytes:
@@ -44,7 +46,7 @@ class Names:
         if not text or (text.isdigit() and (text == b"0" or text[:1] != b"0")):
             number = int(text or b"0")
             if number >> bits:
-                raise invalid(f"{what}: {_shown(text)} does not fit in {bits} bits")
+                raise out_of_range(f"{what}: {_shown(text)} does not fit in {bits} bits")
         else:
             number = (1 << bits) - 1
             while number in self._texts:

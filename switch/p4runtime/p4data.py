@@ -16,21 +16,24 @@ from switch.p4runtime.errors import invalid, unimplemented
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from switch.p4runtime.symbols import Symbols
 
-def build(spec: p4t.P4DataTypeSpec, types: p4t.P4TypeInfo, leaves: Iterator[int]) -> p4d.P4Data:
+
+def build(spec: p4t.P4DataTypeSpec, symbols: Symbols, leaves: Iterator[int]) -> p4d.P4Data:
     """Return the value of type `spec` whose leaves come next."""
     data = p4d.P4Data()
+    types = symbols.types
     match spec.WhichOneof("type_spec"):
         case "bitstring":
             data.bitstring = _encode_bits(spec.bitstring, next(leaves))
         case "bool":
             data.bool = bool(next(leaves))
         case "tuple":
-            members = (build(member, types, leaves) for member in spec.tuple.members)
+            members = (build(member, symbols, leaves) for member in spec.tuple.members)
             data.tuple.members.extend(members)
         case "struct":
             struct = types.structs[spec.struct.name]
-            data.struct.members.extend(build(m.type_spec, types, leaves) for m in struct.members)
+            data.struct.members.extend(build(m.type_spec, symbols, leaves) for m in struct.members)
         case "header":
             header = types.headers[spec.header.name]
             data.header.is_valid = True
@@ -43,19 +46,32 @@ def build(spec: p4t.P4DataTypeSpec, types: p4t.P4TypeInfo, leaves: Iterator[int]
         case "error":
             data.error = types.error.members[next(leaves)]
         case "new_type":
-            return build(_original(spec, types), types, leaves)
+            names = symbols.names_of(spec.new_type.name)
+            if names is None:
+                return build(_original(spec, types), symbols, leaves)
+            data.bitstring = names.text(next(leaves))
         case kind:
             raise unimplemented(f"values of kind {kind} are not supported")
     return data
 
 
 def parse(
-    spec: p4t.P4DataTypeSpec, types: p4t.P4TypeInfo, data: p4d.P4Data, what: str
+    spec: p4t.P4DataTypeSpec, symbols: Symbols, data: p4d.P4Data, what: str, bits: int
 ) -> Iterator[int]:
-    """Yield the leaves of a value, refusing one that is not of type `spec`."""
+    """Yield the leaves of a value, refusing one that is not of type `spec`.
+
+    `bits` is what the program has for a value that clients know as a string.
+    """
+    types = symbols.types
     wanted, given = spec.WhichOneof("type_spec"), data.WhichOneof("data")
     if wanted == "new_type":
-        yield from parse(_original(spec, types), types, data, what)
+        names = symbols.names_of(spec.new_type.name)
+        if names is None:
+            yield from parse(_original(spec, types), symbols, data, what, bits)
+            return
+        if given != "bitstring":
+            raise invalid(f"{what}: the value must be a string, not a {given or 'nothing'}")
+        yield names.number(data.bitstring, bits, what)
         return
     if given != ("enum_value" if wanted == "serializable_enum" else wanted):
         raise invalid(f"{what}: the value must be a {wanted}, not a {given or 'nothing'}")
@@ -65,11 +81,11 @@ def parse(
         case "bool":
             yield int(data.bool)
         case "tuple":
-            yield from _parse_members(spec.tuple.members, types, data.tuple, what)
+            yield from _parse_members(spec.tuple.members, symbols, data.tuple, what, bits)
         case "struct":
             struct = types.structs[spec.struct.name]
             members = [m.type_spec for m in struct.members]
-            yield from _parse_members(members, types, data.struct, what)
+            yield from _parse_members(members, symbols, data.struct, what, bits)
         case "serializable_enum":
             enum = types.serializable_enums[spec.serializable_enum.name]
             yield values.decode(data.enum_value, enum.underlying_type.bitwidth, what)
@@ -79,24 +95,22 @@ def parse(
 
 def _parse_members(
     members: Sequence[p4t.P4DataTypeSpec],
-    types: p4t.P4TypeInfo,
+    symbols: Symbols,
     data: p4d.P4StructLike,
     what: str,
+    bits: int,
 ) -> Iterator[int]:
     if len(members) != len(data.members):
         raise invalid(f"{what}: {len(data.members)} members given, the type has {len(members)}")
     for member, value in zip(members, data.members, strict=True):
-        yield from parse(member, types, value, what)
+        yield from parse(member, symbols, value, what, bits)
 
 
 def _original(spec: p4t.P4DataTypeSpec, types: p4t.P4TypeInfo) -> p4t.P4DataTypeSpec:
     new_type = types.new_types[spec.new_type.name]
     if new_type.HasField("original_type"):
         return new_type.original_type
-    bits = new_type.translated_type.sdn_bitwidth
-    if not bits:
-        raise unimplemented(f"type {spec.new_type.name} is translated to strings")
-    bit = p4t.P4BitTypeSpec(bitwidth=bits)
+    bit = p4t.P4BitTypeSpec(bitwidth=new_type.translated_type.sdn_bitwidth)
     return p4t.P4DataTypeSpec(bitstring=p4t.P4BitstringLikeTypeSpec(bit=bit))
 
 

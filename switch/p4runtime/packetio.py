@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from finsy.proto import p4r
 
 from switch.p4runtime import values as wire
-from switch.p4runtime.errors import invalid
+from switch.p4runtime.errors import RequestError, invalid
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -53,7 +53,10 @@ class PacketCodec:
             value = given.get(field.id)
             if value is None:
                 raise invalid(f"packet-out metadata {field.id} ({field.name}) is missing")
-            number = wire.decode_field(value, field, f"packet-out metadata {field.name}")
+            try:
+                number = wire.decode_field(value, field, f"packet-out metadata {field.name}")
+            except RequestError as error:
+                raise invalid(error.message) from None
             header = header << field.bits | number
         size = (self._out_bits + 7) // 8
         return (header << size * 8 - self._out_bits).to_bytes(size, "big") + packet.payload

@@ -19,6 +19,7 @@ from switch.p4runtime.actions import ActionCodec
 from switch.p4runtime.errors import RequestError, invalid
 from switch.p4runtime.infer import action_names
 from switch.p4runtime.keys import KeyCodec
+from switch.p4runtime.roles import Owners
 from switch.p4runtime.symbols import (
     PORT_SHAPER,
     QUEUE_SCHEDULE,
@@ -95,6 +96,7 @@ class Pipeline:
         self.config = config
         self.program = program
         symbols = self.symbols = Symbols(config.p4info, names)
+        self.owners = Owners(config.p4info)
         self.packet_in = _packet_fields(symbols.packet_in, program)
         self.packet_out = _packet_fields(symbols.packet_out, program)
         tables = _by_name(program.tables)
@@ -116,7 +118,10 @@ class Pipeline:
         self.digests = _bind("digest", symbols.digests, program.digests)
         self.value_sets = _bind("value set", symbols.value_sets, program.value_sets)
         self.value_set_keys = {
-            value_set.id: KeyCodec(f"value set {value_set.name}", _value_set_key(value_set))
+            value_set.id: KeyCodec(
+                f"value set {value_set.name}",
+                _value_set_key(value_set, self.value_sets[value_set.id].width),
+            )
             for value_set in symbols.value_sets
         }
         self.shared_registers = {role: self._register_marked(role) for role in dp.Role}
@@ -313,10 +318,22 @@ def _packet_fields(fields: tuple[Field, ...], program: dp.Program) -> tuple[Fiel
     raise _mismatch(f"no header of the program has the fields {names}")
 
 
-def _value_set_key(value_set: ValueSet) -> tuple[KeyField, ...]:
+def _value_set_key(value_set: ValueSet, width: int) -> tuple[KeyField, ...]:
+    """Return a value set's fields with the program's widths.
+
+    The program tells only of how many bits they are together; so what is left by the fields that
+    clients see as they are is shared by those of the translated type.
+    """
     for field in value_set.key:
         if field.match is Match.RANGE:
             raise invalid(f"value set {value_set.name}: range fields are not supported")
-        if field.type_name:
-            raise invalid(f"value set {value_set.name}: translated types are not supported")
-    return value_set.key
+    translated = [field for field in value_set.key if field.type_name]
+    if not translated:
+        return value_set.key
+    left = width - sum(field.bits for field in value_set.key if not field.type_name)
+    bits, rest = divmod(left, len(translated))
+    if rest or bits <= 0 or len({field.type_name for field in translated}) > 1:
+        raise invalid(
+            f"value set {value_set.name}: fields of more than one translated type are not supported"
+        )
+    return tuple(replace(f, bits=bits) if f.type_name else f for f in value_set.key)

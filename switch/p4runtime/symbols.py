@@ -101,7 +101,6 @@ class Table:
     actions: dict[int, Action]
     scopes: dict[int, int]
     has_const_default: bool
-    default_action: p4i.TableActionCall | None
     profile_id: int
     counter_id: int
     meter_id: int
@@ -236,13 +235,14 @@ class Symbols:
         self.tables = Directory("table", (self._table(t) for t in info.tables))
         self.packet_in = self._packet_metadata("packet_in")
         self.packet_out = self._packet_metadata("packet_out")
+        self.packet_in_id = self._packet_header_id("packet_in")
+        self.packet_out_id = self._packet_header_id("packet_out")
 
     def _table(self, table: p4i.Table) -> Table:
         name = table.preamble.name
         key = tuple(self._key_field(field, f"table {name}") for field in table.match_fields)
         meter = self.direct_meters.get(table.preamble.id)
         counter = self.direct_counters.get(table.preamble.id)
-        has_initial = table.HasField("initial_default_action")
         return Table(
             id=table.preamble.id,
             name=name,
@@ -250,7 +250,6 @@ class Symbols:
             actions={ref.id: self.actions[ref.id] for ref in table.action_refs},
             scopes={ref.id: ref.scope for ref in table.action_refs},
             has_const_default=table.const_default_action_id != 0,
-            default_action=table.initial_default_action if has_initial else None,
             profile_id=table.implementation_id,
             counter_id=counter.preamble.id if counter else 0,
             meter_id=meter.id if meter else 0,
@@ -268,9 +267,14 @@ class Symbols:
         new = self.types.new_types.get(name) if name else None
         if new is None or not new.HasField("translated_type"):
             return "", None
-        if new.translated_type.WhichOneof("sdn_type") != "sdn_string":
-            return name, None
-        return name, self._names.setdefault(name, Names(name))
+        return name, self.names_of(name)
+
+    def names_of(self, type_name: str) -> Names | None:
+        """Return the strings of a declared type, None if clients see numbers."""
+        translated = self.types.new_types[type_name].translated_type
+        if translated.WhichOneof("sdn_type") != "sdn_string":
+            return None
+        return self._names.setdefault(type_name, Names(type_name))
 
     def _action(self, action: p4i.Action) -> Action:
         params = []
@@ -300,6 +304,10 @@ class Symbols:
         where = f"value set {value_set.preamble.name}"
         key = tuple(self._key_field(field, where) for field in value_set.match)
         return ValueSet(value_set.preamble.id, value_set.preamble.name, key, value_set.size)
+
+    def _packet_header_id(self, name: str) -> int:
+        headers = self.info.controller_packet_metadata
+        return next((h.preamble.id for h in headers if h.preamble.name == name), 0)
 
     def _packet_metadata(self, name: str) -> tuple[Field, ...]:
         for header in self.info.controller_packet_metadata:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from switch.p4runtime.errors import invalid
+from switch.p4runtime.errors import out_of_range
 
 if TYPE_CHECKING:
     from switch.p4runtime.symbols import Field
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 def decode(value: bytes, bits: int, what: str) -> int:
     """Return the integer a byte string stands for, refusing one wider than `bits`."""
     if not value:
-        raise invalid(f"{what}: the value is empty; write zero as one zero byte")
+        raise out_of_range(f"{what}: the value is empty; write zero as one zero byte")
     number = int.from_bytes(value, "big")
     if number >> bits:
-        raise invalid(f"{what}: 0x{value[:32].hex()} does not fit in {bits} bits")
+        raise out_of_range(f"{what}: 0x{value[:32].hex()} does not fit in {bits} bits")
     return number
 
 
@@ -45,10 +45,10 @@ def encode(number: int) -> bytes:
 def decode_signed(value: bytes, bits: int, what: str) -> int:
     """Return the two's-complement integer of a byte string, sign-extended from its own length."""
     if not value:
-        raise invalid(f"{what}: the value is empty; write zero as one zero byte")
+        raise out_of_range(f"{what}: the value is empty; write zero as one zero byte")
     number = int.from_bytes(value, "big", signed=True)
     if not -(1 << (bits - 1)) <= number < 1 << (bits - 1):
-        raise invalid(f"{what}: 0x{value[:32].hex()} does not fit in int<{bits}>")
+        raise out_of_range(f"{what}: 0x{value[:32].hex()} does not fit in int<{bits}>")
     return number
 
 

@@ -162,6 +162,90 @@ def test_an_id_is_given_once(tmp_path: Path) -> None:
         _ = compiled.p4info
 
 
+SELECTOR = """
+    {} action_selector(HashAlgorithm.crc16, 64, 14) ways;
+    action a() {{}}
+    table t {{
+        key = {{ hdr.data.d: selector; }} actions = {{ a; }} default_action = a();
+        implementation = ways;
+    }}"""
+
+
+@pytest.mark.parametrize(
+    ("note", "field"),
+    [
+        ("", None),
+        ('@selector_size_semantics("sum_of_members")', "sum_of_members"),
+        ('@selector_size_semantics("SUM_OF_WEIGHTS")', "sum_of_weights"),
+        ('@selector_size_semantics("Sum_of_Members") @max_member_weight(9)', "sum_of_members"),
+    ],
+)
+def test_how_a_group_is_measured_in_any_case(tmp_path: Path, note: str, field: str | None) -> None:
+    (profile,) = compile_text(
+        tmp_path, bench("t.apply();", SELECTOR.format(note))
+    ).p4info.action_profiles
+    assert profile.WhichOneof("selector_size_semantics") == field
+    assert profile.sum_of_members.max_member_weight == (9 if "weight(9)" in note else 0)
+
+
+def test_no_other_measure_is_known(tmp_path: Path) -> None:
+    note = '@selector_size_semantics("sum_of_ways")'
+    compiled = compile_text(tmp_path, bench("t.apply();", SELECTOR.format(note)))
+    with pytest.raises(CompileError, match='takes "sum_of_members" or "sum_of_weights"'):
+        _ = compiled.p4info
+
+
+def test_defaults_are_told_as_the_control_plane_sees_them(tmp_path: Path) -> None:
+    text = """
+        @p4runtime_translation("", string) type bit<9> name_t;
+        @p4runtime_translation("", bit<32>) type bit<9> wide_t;
+        type bit<9> plain_t;
+        """ + bench(
+        "t.apply();",
+        """
+        action a(name_t n, wide_t w, plain_t p, bit<12> b) {}
+        table t { actions = { a; } default_action = a((name_t)17, (wide_t)3, (plain_t)4, 5); }""",
+    )
+    call = compile_text(tmp_path, text).p4info.tables[0].initial_default_action
+    assert [(a.param_id, a.value) for a in call.arguments] == [
+        (1, b"17"),
+        (2, b"\0\0\0\x03"),
+        (3, b"\0\x04"),
+        (4, b"\0\x05"),
+    ]
+
+
+def test_value_sets_tell_of_declared_types(tmp_path: Path) -> None:
+    source, target = tmp_path / "sets.p4", tmp_path / "sets.bin"
+    source.write_text("""
+        #include <v1model.p4>
+        @p4runtime_translation("", bit<32>) type bit<9> port_t;
+        header h_t { bit<16> t; }
+        struct headers { h_t h; }
+        struct meta { bit<9> port; }
+        struct key_t { bit<16> t; @match(ternary) port_t port; }
+        parser p(packet_in b, out headers h, inout meta m, inout standard_metadata_t s) {
+            value_set<key_t>(4) pairs;
+            value_set<bit<9>>(4) ports;
+            state start {
+                transition select(h.h.t, (port_t)m.port) { pairs: next; default: next; }
+            }
+            state next { transition select(m.port) { ports: accept; default: accept; } }
+        }
+        control c(inout headers h, inout meta m) { apply {} }
+        control i(inout headers h, inout meta m, inout standard_metadata_t s) { apply {} }
+        control d(packet_out b, in headers h) { apply {} }
+        V1Switch(p(), c(), i(), i(), c(), d()) main;
+        """)
+    assert main([str(source), "--p4runtime-files", str(target)]) == 0
+    pairs, ports = p4i.P4Info.FromString(target.read_bytes()).value_sets
+    assert [(f.name, f.bitwidth, f.type_name.name) for f in pairs.match] == [
+        ("t", 16, ""),
+        ("port", 32, "port_t"),
+    ]
+    assert [(f.bitwidth, f.type_name.name) for f in ports.match] == [(9, "")]
+
+
 def test_a_library_without_main_has_its_packet_headers(tmp_path: Path) -> None:
     source, target = tmp_path / "library.p4", tmp_path / "library.bin"
     source.write_text("""

@@ -226,7 +226,7 @@ def array_mistakes(names: Names) -> list[tuple[str, Any, int]]:
             p4r.MeterEntry(meter_id=meter, counter_data=p4r.MeterCounterData()),
             rpc_code.UNIMPLEMENTED,
         ),
-        ("MODIFY", wide, invalid),
+        ("MODIFY", wide, rpc_code.OUT_OF_RANGE),
         ("MODIFY", kind, invalid),
         ("MODIFY", p4r.RegisterEntry(register_id=cells), invalid),
         (

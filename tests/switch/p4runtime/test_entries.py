@@ -208,7 +208,7 @@ def wrong_updates(names: Names) -> list[tuple[p4r.Update, int, str]]:
     member = names.entry("mac", exact(1, 1))
     member.action.action_profile_member_id = 1
     default_only = names.entry("via_profile", exact(1, 1), action=drop)
-    invalid = rpc_code.INVALID_ARGUMENT
+    invalid, outside = rpc_code.INVALID_ARGUMENT, rpc_code.OUT_OF_RANGE
     return [
         (p4r.Update(), invalid, "neither INSERT, MODIFY nor DELETE"),
         (p4r.Update(type=p4r.Update.INSERT), invalid, "names no entity"),
@@ -221,11 +221,15 @@ def wrong_updates(names: Names) -> list[tuple[p4r.Update, int, str]]:
         ),
         (update("INSERT", names.entry("mac", exact(1, 1))), invalid, "the action is missing"),
         (update("INSERT", mac(unknown)), invalid, "is not one of its actions"),
-        (update("INSERT", mac(wide)), invalid, "parameter port: 0x0200 does not fit in 9 bits"),
+        (
+            update("INSERT", mac(wide)),
+            rpc_code.OUT_OF_RANGE,
+            "parameter port: 0x0200 does not fit in 9 bits",
+        ),
         (update("INSERT", mac(extra)), invalid, "takes parameters 1 (port); given: 1, 2"),
         (update("INSERT", mac(twice)), invalid, "takes parameters 1 (port); given: 1, 1"),
         (update("INSERT", mac(renamed)), invalid, "takes parameters 1 (port); given: 5"),
-        (update("INSERT", mac(empty)), invalid, "the value is empty"),
+        (update("INSERT", mac(empty)), outside, "the value is empty"),
         (update("INSERT", mac(forward, priority=1)), invalid, "the priority must be 0"),
         (update("INSERT", mac(forward, priority=-1)), invalid, "priority -1"),
         (update("INSERT", names.entry("acl", action=drop)), invalid, "a priority above 0"),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import grpc
 import pytest
-from finsy.proto import p4r, rpc_code
+from finsy.proto import p4r, p4t, rpc_code
 
 from switch.p4runtime.errors import RequestError
 from switch.p4runtime.names import Names
@@ -17,6 +19,7 @@ from .rig import (
     controlled,
     entity_of,
     errors_of,
+    refused,
     update,
 )
 from .rig import Names as Ids
@@ -83,7 +86,7 @@ async def test_entries_speak_in_names_and_read_back_the_same(translated: Built) 
         with pytest.raises(grpc.aio.AioRpcError) as refused:
             bad = ids.entry("vrfs", text(1, b"512"), action=call(ids, "set_vrf", b"blue"))
             await client.write(update("INSERT", bad))
-        assert [e.canonical_code for e in errors_of(refused.value)] == [rpc_code.INVALID_ARGUMENT]
+        assert [e.canonical_code for e in errors_of(refused.value)] == [rpc_code.OUT_OF_RANGE]
 
 
 @asynchronous
@@ -104,3 +107,104 @@ async def test_packets_carry_names_in_headers_of_the_programs_width(translated: 
         await settle(client)
         rig.plane.service(2_000)
         assert [(port, data) for port, data, _ in rig.plane.outputs()] == [(2, b"\x08")]
+
+
+@asynchronous
+async def test_registers_and_digests_speak_in_names(translated: Built) -> None:
+    ids = Ids(translated.info)
+
+    def cell(alias: str, value: bytes) -> p4r.RegisterEntry:
+        entry = p4r.RegisterEntry(register_id=ids.id(alias), index=p4r.Index(index=2))
+        entry.data.bitstring = value
+        return entry
+
+    async with controlled(translated) as (rig, client):
+        await client.write(
+            update("INSERT", ids.entry("vrfs", text(1, b"3"), action=call(ids, "set_vrf", b"red"))),
+            update("MODIFY", cell("came_by", b"Ethernet8")),
+            update("MODIFY", cell("came_by_wide", b"\x01\x02")),
+        )
+        digest = p4r.DigestEntry(digest_id=ids.id("seen_t"))
+        digest.config.max_list_size = 1
+        await client.write(update("INSERT", digest))
+        rig.send(3, b"\x09")
+        sample = (await client.next("digest")).digest.data[0].struct.members
+        assert [m.bitstring for m in sample] == [b"3", b"\x03", b"red", b"\x09"]
+        cells = {
+            alias: [
+                e.register_entry.data.bitstring
+                for e in await client.read(entity_of(p4r.RegisterEntry(register_id=ids.id(alias))))
+            ]
+            for alias in ("came_by", "came_by_wide")
+        }
+        # A number nobody named is told in digits.
+        assert cells["came_by"][1:3] == [b"3", b"Ethernet8"]
+        assert cells["came_by_wide"][1:3] == [b"\x03", b"\x01\x02"]
+        for alias, value in (("came_by", b"512"), ("came_by_wide", b"\x02\0")):
+            (error,) = await refused(client, update("MODIFY", cell(alias, value)))
+            assert error.canonical_code == rpc_code.OUT_OF_RANGE, error
+
+
+def test_the_default_action_is_told_as_clients_see_it(translated: Built) -> None:
+    vrfs = next(t for t in translated.info.tables if t.preamble.alias == "vrfs")
+    (argument,) = vrfs.initial_default_action.arguments
+    assert (argument.param_id, argument.value) == (1, b"0")
+
+
+@asynchronous
+async def test_a_default_can_be_written_and_put_back_as_p4info_tells_it(translated: Built) -> None:
+    ids = Ids(translated.info)
+    vrfs = next(t for t in translated.info.tables if t.preamble.alias == "vrfs")
+    told = call(ids, "set_vrf", vrfs.initial_default_action.arguments[0].value)
+    default = p4r.TableEntry(table_id=ids.id("vrfs"), is_default_action=True)
+    async with controlled(translated) as (_, client):
+
+        async def now() -> p4r.Action:
+            (found,) = await client.read(entity_of(default))
+            return found.table_entry.action.action
+
+        assert await now() == told
+        default.action.action.CopyFrom(call(ids, "set_vrf", b"green"))
+        await client.write(update("MODIFY", default))
+        default.ClearField("action")
+        assert await now() == call(ids, "set_vrf", b"green")
+        default.action.action.CopyFrom(told)
+        await client.write(update("MODIFY", default))
+        default.ClearField("action")
+        assert await now() == told
+
+
+@pytest.mark.parametrize(
+    ("sdn", "value"), [(p4t.P4NewTypeTranslation.SdnString(), b"two"), (32, b"\x02")]
+)
+def test_value_sets_speak_in_names(translated: Built, sdn: Any, value: bytes) -> None:
+    """P4 selects on no translated type yet, so the P4Info is made to say that it does."""
+    config = translated.config
+    (value_set,) = config.p4info.value_sets
+    spec = config.p4info.type_info.new_types["in_t"].translated_type
+    value_set.match[0].type_name.name = "in_t"
+    if isinstance(sdn, int):
+        spec.sdn_bitwidth = value_set.match[0].bitwidth = sdn
+    else:
+        spec.sdn_string.CopyFrom(sdn)
+        value_set.match[0].bitwidth = 0
+
+    @asynchronous
+    async def scenario() -> None:
+        async with controlled(translated) as (rig, client):
+            await client.set_pipeline(config)
+            entry = p4r.ValueSetEntry(value_set_id=value_set.preamble.id)
+            entry.members.add(match=[text(1, value)])
+            await client.write(update("MODIFY", entry))
+            (found,) = await client.read(entity_of(entry))
+            assert found.value_set_entry == entry
+            # The number that the name stands for is marked, and no other.
+            special = 255 if value == b"two" else 2
+            marks = Ids(config.p4info).id("marks")
+            for tag in (special, special - 1):
+                rig.send(1, bytes([tag]))
+                cell = p4r.RegisterEntry(register_id=marks, index=p4r.Index(index=tag))
+                (found,) = await client.read(entity_of(cell))
+                assert found.register_entry.data.bitstring == bytes([tag == special])
+
+    scenario()

@@ -181,6 +181,7 @@ async def test_packets_spread_over_a_group_by_weight(built: Built, names: Names)
 def test_wrong_members_and_groups_are_refused(built: Built, names: Names, verb: str):
     ways, paths = Profile(names, "ways"), Profile(names, "paths")
     invalid, missing = rpc_code.INVALID_ARGUMENT, rpc_code.NOT_FOUND
+    wide = rpc_code.OUT_OF_RANGE
     unknown = p4r.ActionProfileMember(action_profile_id=0x11FFFFFF, member_id=1)
     seat = {"member_id": 1, "weight": 1}
     cases: dict[str, list[tuple[Any, int]]] = {
@@ -197,7 +198,7 @@ def test_wrong_members_and_groups_are_refused(built: Built, names: Names, verb: 
             (ways.group(2, {"member_id": 1, "weight": 0}), invalid),
             (ways.group(2, {"member_id": 1, "weight": -1}), invalid),
             (ways.group(2, {"member_id": 1, "weight": 5}, max_size=4), rpc_code.RESOURCE_EXHAUSTED),
-            (ways.group(2, {"member_id": 1, "weight": 1, "watch_port": b"\xff" * 5}), invalid),
+            (ways.group(2, {"member_id": 1, "weight": 1, "watch_port": b"\xff" * 5}), wide),
             (ways.group(2, {"member_id": 1, "weight": 1, "watch": -2}), invalid),
             (by_member(names, 5, key=1), missing),
             (by_group(names, 5, key=1), missing),

@@ -1,4 +1,5 @@
-/* Types that clients see otherwise than the program: ports as strings and as 32 bits, and a VRF. */
+/* Types that clients see otherwise than the program: ports as strings and as 32 bits, and a VRF,
+ * in keys, actions, defaults, packets, registers, digests and a value set. */
 #include <v1model.p4>
 
 @p4runtime_translation("", string)
@@ -36,9 +37,19 @@ struct headers_t {
 struct meta_t {
     vrf_t vrf;
     port_t port;
+    bit<8> mark;
+}
+
+struct seen_t {
+    port_t port;
+    wide_t also;
+    vrf_t vrf;
+    bit<8> tag;
 }
 
 parser P(packet_in pkt, out headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {
+    value_set<bit<8>>(4) special;
+
     state start {
         transition select(std.ingress_port) {
             510: from_cpu;
@@ -51,6 +62,13 @@ parser P(packet_in pkt, out headers_t hdr, inout meta_t meta, inout standard_met
     }
     state tag {
         pkt.extract(hdr.tag);
+        transition select(hdr.tag.value) {
+            special: marked;
+            default: accept;
+        }
+    }
+    state marked {
+        meta.mark = 1;
         transition accept;
     }
 }
@@ -60,6 +78,10 @@ control V(inout headers_t hdr, inout meta_t meta) {
 }
 
 control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {
+    register<port_t>(4) came_by;
+    register<wide_t>(4) came_by_wide;
+    register<bit<8>>(256) marks;
+
     action set_vrf(vrf_t vrf) {
         meta.vrf = vrf;
     }
@@ -100,6 +122,10 @@ control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std)
             hdr.from_cpu.setInvalid();
         } else {
             vrfs.apply();
+            came_by.write(1, meta.port);
+            marks.write((bit<32>)hdr.tag.value, meta.mark);
+            came_by_wide.write(1, (wide_t)std.ingress_port);
+            digest<seen_t>(1, { meta.port, (wide_t)std.ingress_port, meta.vrf, hdr.tag.value });
             routes.apply();
         }
     }
