@@ -28,11 +28,11 @@ from random import Random
 
 from rich.console import Console
 
-from lab import catalogue
-from lab.engines.sim import build
-from lab.experiment import Experiment
-from lab.show import Stages
-from lab.sim import Account
+from lab.engines.sim.engine import build
+from lab.engines.sim.simulation import Account
+from lab.progress import Stages
+from lab.scenario import catalogue
+from lab.scenario.experiment import Experiment
 from traffic.collectives import Activity, Schedule, ScheduleBuilder
 from traffic.jobs import Workload
 

@@ -34,9 +34,9 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from compiler import compile_program
-from lab.capsule import run_in_capsule
+from lab.engines.mininet.capsule import run_in_capsule
 from lab.errors import LabError, MissingTool
-from lab.tools import notifications_at, require_compiler
+from lab.machine.tools import notifications_at, require_compiler
 from switch import build
 from switch.dataplane import Dataplane, Loop
 from switch.program import Program

@@ -22,8 +22,8 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from lab import tools
-from lab.show import Stages
+from lab.machine import tools
+from lab.progress import Stages
 
 TIME_TOLERANCE = 0.20
 _LEAST_WIDTH = 100

@@ -4,7 +4,7 @@ import signal
 
 from hypothesis import settings
 
-from lab.tools import add_system_programs
+from lab.machine.tools import add_system_programs
 
 # No deadlines: machines are noisy, and a first call may compile C. A failure prints how to repeat
 # it; `--hypothesis-seed` takes the seed.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from lab.report.svg import Drawing
-from lab.result import Result
+from lab.results.result import Result
 from traffic.jobs import SimpleJob
 
 UNSOURCED = "No source found"

@@ -18,19 +18,19 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from lab import catalogue
 from lab.claims.claim import Case, Claim, Found, Judgement, Verdict
 from lab.claims.fabric import FABRIC_CLAIMS
 from lab.claims.loss import LOSS_CLAIMS
 from lab.engines import RunOptions
 from lab.errors import LabError, RunError
-from lab.keys import nearest
-from lab.parallel import in_parallel
-from lab.provenance import closlab_now
+from lab.machine.parallel import in_parallel
 from lab.report import page
 from lab.report.again import closlab_of
 from lab.report.page import Panel
-from lab.run import INTERRUPTED, measure, writing_to
+from lab.runs.provenance import closlab_now
+from lab.runs.run import INTERRUPTED, measure, writing_to
+from lab.scenario import catalogue
+from lab.scenario.keys import nearest
 
 CLAIMS: tuple[Claim, ...] = (*LOSS_CLAIMS, *FABRIC_CLAIMS)
 _COLOURS = {

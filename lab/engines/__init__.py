@@ -1,7 +1,7 @@
 """Engines: what runs an experiment.
 
 An engine is a function ``run(experiment, options, stages) -> Outcome``. It builds the fabric, lets
-the hosts carry out their plans, and hands back what happened; what that means is for `lab.result`.
+the hosts carry out their plans, and hands back what happened; what that means is for `lab.results`.
 """
 
 from __future__ import annotations

@@ -6,11 +6,11 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from lab import catalogue
 from lab.errors import LabError
 from lab.report.differences import changed_keys, flat, written
 from lab.report.kept import KeptRun
-from lab.scenario import Scenario
+from lab.scenario import catalogue
+from lab.scenario.model import Scenario
 from traffic.collectives import TrafficError
 
 KEPT_AS = "scenario.yaml"  # what to call a scenario that no command's words tell

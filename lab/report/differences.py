@@ -12,9 +12,9 @@ from typing import Any
 
 import yaml
 
-from lab import catalogue
 from lab.report.kept import KeptRun
-from lab.scenario import Scenario
+from lab.scenario import catalogue
+from lab.scenario.model import Scenario
 
 _NO_SETTINGS = ("name", "about")
 _BESIDE_THE_POINT = ("seed", "measures.")  # of what a scenario says of itself

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, TypeVar
 from pydantic import ValidationError
 
 from lab.errors import LabError
-from lab.outcome import Note
-from lab.result import SCHEMA, Result
+from lab.results.outcome import Note
+from lab.results.result import SCHEMA, Result
 from topologies import Fabric
 from traffic.collectives import complaint
 

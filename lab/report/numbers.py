@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lab.quantity import BYTES, NANOSECONDS, PER_CENT, PLAIN, Unit, duration, number, percent, size
-from lab.result import Result
+from lab.results.result import Result
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from lab.outcome import Note
 from lab.quantity import (
     BYTES,
     NANOSECONDS,
@@ -39,7 +38,8 @@ from lab.report.svg import (
     x_axis,
     y_axis,
 )
-from lab.result import Percentiles
+from lab.results.outcome import Note
+from lab.results.result import Percentiles
 from topologies import Node, NodeKind
 from traffic.measures import percentile
 

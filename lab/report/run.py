@@ -7,7 +7,6 @@ from pathlib import Path
 
 import yaml
 
-from lab.cautions import cautions
 from lab.quantity import duration, percent, size
 from lab.report import page, plots, words
 from lab.report.again import KEPT_AS, command, made_from, needs_file
@@ -17,7 +16,8 @@ from lab.report.numbers import BY_KEY, FIGURES, Figure, times
 from lab.report.page import Panel
 from lab.report.plots import Limits
 from lab.report.topology import is_large, topology
-from lab.result import Flows, Result
+from lab.results.cautions import cautions
+from lab.results.result import Flows, Result
 
 REPORT = "report.html"
 COMPLETION_TIMES = "Completion times"

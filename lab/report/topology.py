@@ -11,7 +11,7 @@ from lab.quantity import duration, packets, percent, size
 from lab.report.kept import KeptRun
 from lab.report.strips import strips
 from lab.report.svg import DROP, FAINT, FONT, INK, PAUSE, WIDTH, Drawing, width_of
-from lab.result import LinkUse
+from lab.results.result import LinkUse
 from topologies import Node, NodeKind
 
 # Darker and wider is busier; told apart by lightness alone.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from lab.cautions import cautions
 from lab.quantity import duration, number, packets, percent, plural, size
 from lab.report.kept import KeptRun
 from lab.report.plots import REASONS, uplinks
 from lab.report.suspects import circle, dead_cables, straggler, victims
-from lab.result import Drops, Result
-from lab.scenario import in_vain
+from lab.results.cautions import cautions
+from lab.results.result import Drops, Result
+from lab.scenario.model import in_vain
 
 _NOTABLE = 0.05  # of a run, from which on a pause is worth a sentence
 _HARDLY = 1.1  # times as long as alone

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from compiler import compile_program
-from lab.machine import processor_slowness
+from lab.machine.speed import processor_slowness
 
 from .programs import bench, compile_text
 

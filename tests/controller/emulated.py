@@ -21,11 +21,11 @@ from pathlib import Path
 
 from controller import Keeper, Settings, Target
 from controller.entities import Changes
-from lab.capsule import run_in_capsule
-from lab.emulation import Emulation
-from lab.switches import Setting
-from lab.switches.soft import SoftSwitches
-from lab.tools import require_emulation
+from lab.engines.mininet.capsule import run_in_capsule
+from lab.engines.mininet.emulation import Emulation
+from lab.engines.mininet.switches import Setting
+from lab.engines.mininet.switches.soft import SoftSwitches
+from lab.machine.tools import require_emulation
 from topologies import leaf_spine
 
 FABRIC = leaf_spine(2, 2, 1)

@@ -14,8 +14,8 @@ from typing import NamedTuple
 from controller import thresholds
 from controller.reports import Report, decode
 from controller.settings import LOSSLESS_PRIORITY
-from lab.experiment import Experiment
-from lab.telemetry import REPORT_PORT
+from lab.scenario.experiment import Experiment
+from lab.scenario.translate import REPORT_PORT
 from topologies import Node, NodeKind
 
 _MAGIC_NS = 0xA1B23C4D

@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 
 from controller import Ecn, Settings, Target, install, plans_of
-from lab import program, tools
+from lab.machine import program, tools
 from switch.shims import write_shims
 from tests.fabric.testbed import ecn_of, ipv4_frame
 from tests.veths import run, veth

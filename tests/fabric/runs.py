@@ -18,11 +18,12 @@ from typing import Any
 
 from rich.console import Console
 
-from lab import catalogue
-from lab.engines import RunOptions, sim
-from lab.experiment import Experiment
-from lab.run import keep
-from lab.show import Stages
+from lab.engines import RunOptions
+from lab.engines.sim import engine as sim
+from lab.progress import Stages
+from lab.runs.run import keep
+from lab.scenario import catalogue
+from lab.scenario.experiment import Experiment
 from tests.fabric.captures import Reaction, reactions, recorded
 
 CLOSLAB = [sys.executable, "-c", "from lab.cli import main; main()"]

@@ -18,7 +18,7 @@ from controller import Buffer, Ecn, LinkSpec, Pfc, Settings, SettingsError, plan
 from controller.asics import ASICS
 from controller.tables import DROP_REASONS, Site, headroom_of, pool_of, queue_index
 from controller.thresholds import headroom, in_cells
-from lab import catalogue
+from lab.scenario import catalogue
 from switch.dataplane import Verb
 from tests.fabric.network import PFC_PREFIX, index_of
 from tests.fabric.testbed import Testbed, mark_of

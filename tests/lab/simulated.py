@@ -6,13 +6,14 @@ from pathlib import Path
 
 from rich.console import Console
 
-from lab import catalogue
-from lab.engines import RunOptions, sim
-from lab.experiment import Experiment
-from lab.outcome import Outcome
-from lab.result import Result
-from lab.run import keep
-from lab.show import Stages
+from lab.engines import RunOptions
+from lab.engines.sim import engine as sim
+from lab.progress import Stages
+from lab.results.outcome import Outcome
+from lab.results.result import Result
+from lab.runs.run import keep
+from lab.scenario import catalogue
+from lab.scenario.experiment import Experiment
 from traffic.collectives import Schedule
 from traffic.jobs import Workload
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lab.agree import CASES, compare
+from lab.runs.agree import CASES, compare
 from tests.lab.conftest import CLOSLAB, closlab
 
 ATTEMPTS = 3

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from lab import catalogue
-from lab.alone import Alone, Message, crossing_ns
-from lab.experiment import Experiment
+from lab.results.alone import Alone, Message, crossing_ns
+from lab.scenario import catalogue
+from lab.scenario.experiment import Experiment
 from tests.lab.simulated import simulate
 
 SIZES = (1, 63, 1000, 4096, 4097, 8191, 12_289, 100_003, 1_000_000)

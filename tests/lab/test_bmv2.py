@@ -12,9 +12,9 @@ from google.protobuf import text_format
 
 from bench import switches
 from compiler import CompileOptions, compile_program
-from lab import program, tools
 from lab.errors import MissingTool
-from lab.paths import FABRIC_PROGRAM
+from lab.machine import program, tools
+from lab.machine.paths import FABRIC_PROGRAM
 from switch.dataplane import Program
 from switch.shims import write_shims
 from tests.lab.conftest import closlab

@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.mininet, pytest.mark.ordinary]  # a user namespace bes
 
 _RUN = """
 import sys
-from lab.capsule import run_in_capsule
+from lab.engines.mininet.capsule import run_in_capsule
 def inside():
     {body}
     return 0
@@ -97,7 +97,8 @@ def in_namespace(namespace: Path) -> list[str]:
 def test_where_namespaces_are_forbidden_it_says_what_to_do() -> None:
     """Inside a user namespace in which an ordinary user may make no other."""
     program = (
-        "from lab.capsule import run_in_capsule; from lab.errors import CapsuleError\n"
+        "from lab.engines.mininet.capsule import run_in_capsule\n"
+        "from lab.errors import CapsuleError\n"
         "try: run_in_capsule(lambda: 0, print)\n"
         "except CapsuleError as error: error.show()"
     )

@@ -9,8 +9,8 @@ import pytest
 from scapy.layers.inet import IP
 from scapy.utils import rdpcap
 
-from lab.paths import CONGA_DISSECTOR
-from lab.tap import NOT_ROOT, conga_hint
+from lab.engines.mininet.tap import NOT_ROOT, conga_hint
+from lab.machine.paths import CONGA_DISSECTOR
 from tests.lab.simulated import simulate
 from traffic.layers import BTH, Conga
 

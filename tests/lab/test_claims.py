@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from lab import catalogue
 from lab.claims import CLAIMS, Claim, Found, Verdict
 from lab.claims import loss as losses
 from lab.claims.claim import UNSOURCED
 from lab.claims.court import run_case
+from lab.scenario import catalogue
 from tests.lab.conftest import CLOSLAB, closlab, session_of
 
 BY_KEY = {claim.key: claim for claim in CLAIMS}

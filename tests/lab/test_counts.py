@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from controller import LinkSpec, Settings, install, plans_of
-from lab.counts import read_counts
+from lab.results.counts import read_counts
 from tests.controller.conftest import asynchronous, program_in, switches, targets_of
 from tests.fabric.test_pause import pause_frame
 from topologies import leaf_spine

@@ -11,12 +11,13 @@ import pytest
 from rich.console import Console
 
 from controller.tables import Site, pool_of
-from lab import catalogue
-from lab.engines import RunOptions, sim
+from lab.engines import RunOptions
+from lab.engines.sim import engine as sim
 from lab.errors import ScenarioError
-from lab.experiment import Experiment
-from lab.scenario import DcqcnSettings
-from lab.show import Stages
+from lab.progress import Stages
+from lab.scenario import catalogue
+from lab.scenario.experiment import Experiment
+from lab.scenario.model import DcqcnSettings
 from tests.lab.conftest import closlab
 from tests.traffic.dcqcn_model import Marking, profile, share
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.paths import ROOT, SHELL_ENVIRONMENT
+from lab.machine.paths import ROOT, SHELL_ENVIRONMENT
 from tests.lab.conftest import CLOSLAB, closlab
 from tests.lab.test_capsule import in_namespace
 from traffic.frames import icrc

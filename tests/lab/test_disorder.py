@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.result import Result
+from lab.results.result import Result
 from tests.lab.simulated import simulate
 
 TOPOLOGIES = (

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from lab import catalogue
 from lab.report.kept import KeptRun
 from lab.report.svg import WIDTH, width_of
 from lab.report.topology import is_large, topology
-from lab.result import Drops, Ecn, Fidelity, Flows, LinkUse, Pause, Pfc, Result, Roce
-from lab.scenario import Scenario
+from lab.results.result import Drops, Ecn, Fidelity, Flows, LinkUse, Pause, Pfc, Result, Roce
+from lab.scenario import catalogue
+from lab.scenario.model import Scenario
 
 
 def _run(changes: tuple[str, ...], seed: int) -> KeptRun:

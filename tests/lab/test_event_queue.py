@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.sim.native import library
+from lab.engines.sim.native import library
 
 HAPPEN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64)
 
@@ -173,7 +173,7 @@ def test_each_of_two_wins_half_of_the_ties() -> None:
 
 def test_the_sources_know_no_machine(tmp_path: Path) -> None:
     """Nothing in the event core reads a clock or the system's randomness."""
-    for source in (Path(__file__).parents[2] / "lab" / "sim").glob("*.[ch]"):
+    for source in (Path(__file__).parents[2] / "lab" / "engines" / "sim").glob("*.[ch]"):
         text = source.read_text()
         for word in ("clock_gettime", "gettimeofday", "time(", "rand(", "random("):
             assert f" {word}" not in text, f"{source.name} uses {word}"

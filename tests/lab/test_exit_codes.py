@@ -6,10 +6,11 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from lab.commands.run import conclude
 from lab.engines import RunOptions
-from lab.outcome import INTERRUPTION, Fidelity, Outcome
-from lab.run import INTERRUPTED, NOT_WHOLE, UNBELIEVED, conclude
-from lab.show import Stages
+from lab.progress import Stages
+from lab.results.outcome import INTERRUPTION, Fidelity, Outcome
+from lab.runs.run import INTERRUPTED, NOT_WHOLE, UNBELIEVED
 from tests.lab.simulated import Run, simulate
 
 UNTRUE = Fidelity(late_p99_ns=10**6, ok=False, note="the machine could not keep up")

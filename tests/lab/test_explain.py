@@ -2,14 +2,14 @@
 
 import pytest
 
-from lab import catalogue, scenario
 from lab.errors import ScenarioError
-from lab.explain import explain
+from lab.scenario import catalogue, model
+from lab.scenario.explain import explain
 from tests.lab.conftest import closlab
 
 
 def test_every_key_is_documented() -> None:
-    keys = scenario.all_keys()
+    keys = model.all_keys()
     assert len(keys) > 150
     assert [key.name for key in keys if not key.about] == []
     for key in keys:
@@ -17,7 +17,7 @@ def test_every_key_is_documented() -> None:
 
 
 def test_every_key_of_the_shipped_scenarios_is_known() -> None:
-    known = {key.name.replace("[]", "") for key in scenario.all_keys()}
+    known = {key.name.replace("[]", "") for key in model.all_keys()}
 
     def check(content: object, place: str) -> None:
         if place in ("tenants", "link.slow", "classes.dscp") or place == "traffic.parts":

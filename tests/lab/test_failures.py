@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from lab import catalogue
-from lab.endpoints import _Course
-from lab.experiment import Experiment
+from lab.engines.mininet.endpoints import _Course
 from lab.quantity import duration
 from lab.report import read_run
+from lab.scenario import catalogue
+from lab.scenario.experiment import Experiment
 from tests.lab.conftest import CLOSLAB, closlab, session_of
 from tests.lab.simulated import simulate
 from tests.lab.test_capsule import in_namespace

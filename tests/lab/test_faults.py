@@ -7,11 +7,11 @@ import pytest
 from scapy.utils import rdpcap
 
 from controller import plans_of
-from lab import catalogue
-from lab.experiment import Experiment
-from lab.faults import Agenda, Pace, Replan, Turn, events_of
 from lab.report import read_run
-from lab.run import UNBELIEVED
+from lab.runs.run import UNBELIEVED
+from lab.scenario import catalogue
+from lab.scenario.experiment import Experiment
+from lab.scenario.faults import Agenda, Pace, Replan, Turn, events_of
 from tests.lab.conftest import closlab
 from tests.lab.simulated import simulate
 

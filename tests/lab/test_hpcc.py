@@ -11,10 +11,11 @@ from rich.console import Console
 from scapy.layers.inet import IP
 from scapy.utils import rdpcap
 
-from lab import catalogue
-from lab.engines import RunOptions, sim
-from lab.experiment import Experiment
-from lab.show import Stages
+from lab.engines import RunOptions
+from lab.engines.sim import engine as sim
+from lab.progress import Stages
+from lab.scenario import catalogue
+from lab.scenario.experiment import Experiment
 from tests.lab.simulated import simulate
 from tests.traffic.hpcc_model import settle
 from traffic.layers import IntHeader

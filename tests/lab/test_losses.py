@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from lab import catalogue
-from lab.engines import RunOptions, sim
-from lab.experiment import Experiment
-from lab.losses import lost_frames
-from lab.outcome import Outcome, Traffic
-from lab.show import Stages
+from lab.engines import RunOptions
+from lab.engines.sim import engine as sim
+from lab.progress import Stages
+from lab.results.losses import lost_frames
+from lab.results.outcome import Outcome, Traffic
+from lab.scenario import catalogue
+from lab.scenario.experiment import Experiment
 from topologies import Fabric
 
 NO_PFC = ("pfc.enabled=false", "transport={recovery: selective, rto_ns: 100us}")

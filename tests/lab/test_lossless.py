@@ -16,8 +16,8 @@ import pytest
 
 from controller.settings import LOSSLESS_PRIORITY
 from controller.tables import Site, headroom_of
-from lab import catalogue
-from lab.experiment import Experiment
+from lab.scenario import catalogue
+from lab.scenario.experiment import Experiment
 from tests.fabric.captures import recorded
 from tests.lab.simulated import simulate
 from topologies import Node

@@ -6,14 +6,15 @@ import random
 import pytest
 from rich.console import Console
 
-from lab import catalogue, machine
-from lab.engines import mininet
-from lab.engines.mininet import fitting_dilation, usual_dilation
+from lab.engines.mininet import engine as mininet
+from lab.engines.mininet.engine import fitting_dilation, usual_dilation
+from lab.engines.mininet.switches.soft import SoftSwitches
 from lab.errors import RunError
-from lab.experiment import Experiment
-from lab.machine import _PROCESSORS, _USUAL_PER_S, judged
-from lab.show import Stages
-from lab.switches.soft import SoftSwitches
+from lab.machine import speed
+from lab.machine.speed import _PROCESSORS, _USUAL_PER_S, judged
+from lab.progress import Stages
+from lab.scenario import catalogue
+from lab.scenario.experiment import Experiment
 
 _TAKES_S = 0.25
 
@@ -39,8 +40,8 @@ def test_slowness_is_that_of_the_processor_or_a_large_one_of_its_surroundings(se
 @pytest.mark.clock
 def test_a_whole_machine_is_not_slow() -> None:
     """This one may be; but it is not infinitely so, nor does measuring take long."""
-    assert 1 <= machine.slowness() < 1e4
-    assert 1 <= machine.processor_slowness() < 1e4
+    assert 1 <= speed.slowness() < 1e4
+    assert 1 <= speed.processor_slowness() < 1e4
 
 
 def said(times: float, name: str, *changes: str) -> tuple[int, int, str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lab.report import Comparison, read_run, write_comparison, write_report
-from lab.result import Result
+from lab.results.result import Result
 from tests.lab.conftest import closlab
 from tests.lab.simulated import simulate
 

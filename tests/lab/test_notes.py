@@ -7,11 +7,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-from lab import catalogue
-from lab.engines import sim
-from lab.experiment import Experiment
-from lab.show import Stages
-from lab.sim import SimulatedSwitches, Simulation
+from lab.engines.sim import engine as sim
+from lab.engines.sim.control import SimulatedSwitches
+from lab.engines.sim.simulation import Simulation
+from lab.progress import Stages
+from lab.scenario import catalogue
+from lab.scenario.experiment import Experiment
 
 CHANGES = ("traffic.bytes=400KB", "ecn.enabled=true", "transport.cc=dcqcn")
 

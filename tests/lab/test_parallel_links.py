@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.experiment import Experiment
 from lab.report import write_report
+from lab.scenario.experiment import Experiment
 from tests.lab.simulated import simulate
 
 QUICK = ("buffer.bytes=12MB", "traffic.bytes=300KB", "transport.recovery=selective")

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from lab.patience import Patience
-from lab.processes import line_of
+from lab.machine.patience import Patience
+from lab.machine.processes import line_of
 
 pytestmark = pytest.mark.clock
 

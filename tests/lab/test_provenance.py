@@ -10,10 +10,10 @@ from shutil import copytree
 
 import pytest
 
-from lab import provenance
-from lab.paths import FABRIC_PROGRAM, ROOT
+from lab.machine.paths import FABRIC_PROGRAM, ROOT
 from lab.report import Comparison, read_run, write_comparison, write_report
 from lab.report.again import KEPT_AS, command
+from lab.runs import provenance
 from tests.lab.conftest import closlab
 from tests.lab.simulated import simulate
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from lab import catalogue, settings
 from lab.errors import ScenarioError
+from lab.scenario import catalogue, translate
 from tests.lab.simulated import Run, simulate
 
 WIRE = 4096 + 62 + 16 + 4 + 8  # of a data packet, at most
@@ -69,9 +69,9 @@ def test_room_for_two_frames_less_is_not_enough(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is computed is what it takes: XOFF may have to wait for a whole frame of the host's."""
-    computed = settings.headroom
+    computed = translate.headroom
     monkeypatch.setattr(
-        settings, "headroom", lambda cable, frame, ns=0: computed(cable, frame, ns) - 2 * frame
+        translate, "headroom", lambda cable, frame, ns=0: computed(cable, frame, ns) - 2 * frame
     )
     busy = (
         "traffic={kind: flows, flows: [{src: h8, dst: h1, bytes: 4MB}, {src: h1, dst: h8, bytes: "

@@ -10,13 +10,13 @@ from shutil import copytree
 import pytest
 
 from lab.errors import LabError
-from lab.outcome import Note, PauseNote, Stock
-from lab.paths import ROOT
+from lab.machine.paths import ROOT
 from lab.report import Comparison, read_run, write_comparison, write_report
 from lab.report.svg import COLOURS, linear, spread, width_of
 from lab.report.topology import CLASSES
 from lab.report.words import story
-from lab.result import Result
+from lab.results.outcome import Note, PauseNote, Stock
+from lab.results.result import Result
 from tests.lab.conftest import closlab
 from tests.lab.pages import Page
 from tests.lab.simulated import simulate

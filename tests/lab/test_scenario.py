@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from lab import catalogue
 from lab.errors import ScenarioError
-from lab.experiment import Experiment
-from lab.traffic import AllPairs
+from lab.scenario import catalogue
+from lab.scenario.experiment import Experiment
+from lab.scenario.traffic import AllPairs
 
 
 def test_every_shipped_scenario_is_sound_and_named_after_its_file() -> None:

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from lab import catalogue
-from lab.machine import slowness
+from lab.machine.speed import slowness
 from lab.report import read_run
-from lab.result import Result
+from lab.results.result import Result
+from lab.scenario import catalogue
 from tests.lab.conftest import closlab
 
 pytestmark = pytest.mark.mininet

@@ -7,8 +7,8 @@ from statistics import median
 
 import pytest
 
-from lab import catalogue
-from lab.result import Percentiles, Result
+from lab.results.result import Percentiles, Result
+from lab.scenario import catalogue
 from tests.lab.simulated import Run, simulate
 from traffic.jobs import TrainingJob
 

@@ -6,11 +6,11 @@ import pytest
 
 from controller import Settings
 from controller.settings import Schedule
-from lab import catalogue
+from lab.engines.mininet.switches.bmv2 import Bmv2Switches
 from lab.errors import RunError, ScenarioError
-from lab.experiment import Experiment
-from lab.settings import controller_settings
-from lab.switches.bmv2 import Bmv2Switches
+from lab.scenario import catalogue
+from lab.scenario.experiment import Experiment
+from lab.scenario.translate import controller_settings
 from tests.fabric.runs import CAPTURED, Place, Runner
 
 

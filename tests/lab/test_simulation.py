@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from controller import LinkSpec, Loss, Settings, plans_of
-from lab import program
-from lab.sim import Account, SimulatedSwitches, Simulation
+from lab.engines.sim.control import SimulatedSwitches
+from lab.engines.sim.simulation import Account, Simulation
+from lab.machine import program
 from topologies import Fabric, Node, leaf_spine
 from traffic.endpoint import (
     EndpointConfig,

@@ -7,7 +7,7 @@ import pytest
 
 from lab.errors import RunError
 from lab.report import Sweep, SweptRun, write_sweep
-from lab.sweep import values_of
+from lab.runs.sweep import values_of
 from tests.lab.conftest import closlab
 from tests.lab.pages import Page
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from lab.catalogue import load
 from lab.errors import ScenarioError
-from lab.result import Result
+from lab.results.result import Result
+from lab.scenario.catalogue import load
 from tests.lab.conftest import closlab
 from tests.lab.simulated import simulate
 

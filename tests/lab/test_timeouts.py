@@ -7,12 +7,12 @@ import pytest
 from rich.console import Console
 
 from controller import LinkSpec
-from lab import catalogue
-from lab.cautions import cautions
 from lab.errors import ScenarioError
 from lab.report import write_report
-from lab.settings import endpoint_config
-from lab.show import result_tables
+from lab.results.cautions import cautions
+from lab.results.tables import result_tables
+from lab.scenario import catalogue
+from lab.scenario.translate import endpoint_config
 from tests.lab.simulated import Run, simulate
 
 # 63 senders at 10 Gb/s: a window of each is 132 MB, and takes a tenth of a second.

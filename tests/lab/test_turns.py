@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.paths import ROOT
+from lab.machine.paths import ROOT
 from tests.lab.conftest import CLOSLAB, closlab
 
 TESTS = """

@@ -23,7 +23,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lab.tools import notifications_at
+from lab.machine.tools import notifications_at
 from switch.dataplane import (
     CloneWrite,
     CounterValue,

@@ -17,7 +17,7 @@ import grpc
 import pytest
 from finsy.proto import p4r, p4r_grpc
 
-from lab.machine import processor_slowness
+from lab.machine.speed import processor_slowness
 
 from .rig import ROOT, Built, Names, entity_of, exact, lpm, update
 from .test_host import cpu_seconds, settings

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.machine import processor_slowness
+from lab.machine.speed import processor_slowness
 from switch import build
 
 from .rig import ROOT, Built, compile_p4

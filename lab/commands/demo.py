@@ -1,0 +1,64 @@
+"""``closlab demo``: the five-minute story, ending with a report.
+
+First a question, answered in the simulator at 100 Gb/s: what becomes of an incast without pause
+frames, with them, and with ECN besides? Then the same P4 as the switches of a fabric of real
+namespaces and packets.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+from lab.commands.compare import show_table
+from lab.commands.options import Out, Seed, make_out
+from lab.commands.run import execute
+from lab.engines import RunOptions
+from lab.machine import tools
+from lab.progress import Stages
+from lab.report import Comparison, write_comparison, write_report
+from lab.runs.run import run_quietly, writing_to
+from lab.scenario import catalogue
+
+_SCENARIO = "incast"
+_VARIANTS = {
+    "pfc-off": ("pfc.enabled=false", "transport.timeout=10"),  # 4.2 ms; NCCL waits for 4.3 s
+    "pfc-on": (),
+    "pfc-and-ecn": ("ecn.enabled=true", "transport.cc=dcqcn"),
+}
+
+
+def command(out: Out = None, seed: Seed = None) -> None:
+    """Show what pauses do, and send through a real fabric."""
+    tools.require_compiler()
+    tools.require_emulation()
+    folder = make_out(out, "demo")
+    console = Console(stderr=True)
+    changes = () if seed is None else (f"seed={seed}",)
+    report = compare_pauses(folder, changes, console)
+    console.print("\nThe same P4 on real namespaces and packets:", highlight=False)
+    try:
+        execute("hello", changes, None, folder / "hello", engine="mininet", prompt=False)
+    finally:
+        console.print(f"The incast, side by side: {report}", highlight=False, soft_wrap=True)
+
+
+def compare_pauses(out: Path, seed: tuple[str, ...], console: Console) -> Path:
+    """Simulate the incast three times and put the results side by side; the report's place."""
+    with (
+        writing_to(out),
+        Stages(console)("Seven hosts write to one, simulated", len(_VARIANTS)) as stage,
+    ):
+        for name, changes in _VARIANTS.items():
+            folder = out / name
+            folder.mkdir(exist_ok=True)
+            options = RunOptions(out=folder, engine="sim")
+            run_quietly(catalogue.load(_SCENARIO, (*changes, *seed)), options, Console(quiet=True))
+            write_report(folder)
+            stage.advance()
+        stage.note = "without pause frames, with them, and with ECN besides"
+        comparison = Comparison.of([out / name for name in _VARIANTS])
+        report = write_comparison(comparison, out)
+    show_table(comparison, console)
+    return report

@@ -1,0 +1,27 @@
+"""``closlab enter``: inside the private namespaces of a lab that runs."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+
+from lab.commands.options import Running
+from lab.engines.mininet import running
+
+HAS_WORDS_OF_OTHERS = True
+
+
+def command(
+    node: Annotated[str | None, typer.Argument(help="A host or switch; else the capsule.")] = None,
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="command", help="Instead of a shell.")
+    ] = None,
+    lab: Running = None,
+) -> None:
+    """Step inside the running lab, or run a command there."""
+    inside = words or [os.environ.get("SHELL", "/bin/sh")]
+    found = running.find(lab)
+    argv = found.node_command(node, inside) if node else found.enter_command(inside)
+    os.execvp(argv[0], argv)

@@ -1,0 +1,61 @@
+"""What several commands share: their options, and a folder for what they write."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lab.errors import RunError
+
+Name = Annotated[str, typer.Argument(help="A name from 'closlab list', or a .yaml file.")]
+Changes = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key.")
+]
+Seed = Annotated[int | None, typer.Option("--seed", help="Instead of the scenario's seed.")]
+Out = Annotated[Path | None, typer.Option("--out", help="Folder for the results.")]
+Json = Annotated[bool, typer.Option("--json", help="Tell the result to a machine.")]
+Processes = Annotated[int | None, typer.Option("--processes", min=1)]
+Dilation = Annotated[
+    int | None,
+    typer.Option("--dilation", min=1, help="Slow time down so many times (mininet)."),
+]
+Folders = Annotated[list[Path], typer.Argument(help="Of runs, or of several runs.")]
+Running = Annotated[str | None, typer.Option("--lab", help="Which, if several run.")]
+
+
+def make_out(out: Path | None, name: str) -> Path:
+    """The run's folder; without a choice one of its own, made now so that no other run takes it."""
+    try:
+        if out is not None:
+            out.mkdir(parents=True, exist_ok=True)
+            if not os.access(out, os.W_OK):
+                raise PermissionError
+            return out
+        stamp = time.strftime("%Y%m%d-%H%M%S")
+        for suffix in ("", *(f"-{number}" for number in range(2, 100))):
+            own = Path("runs") / f"{name}-{stamp}{suffix}"
+            try:
+                own.mkdir(parents=True)
+            except FileExistsError:
+                continue
+            atexit.register(_remove_if_empty, own, os.getpid())
+            return own
+    except OSError as error:
+        raise RunError(
+            f"the results cannot be written to {out or 'runs/'}: {error.strerror or 'not allowed'}",
+            "Give a folder you may write to with --out DIR.",
+        ) from None
+    raise RunError("too many runs in the same second", "Give each its folder with --out DIR.")
+
+
+def _remove_if_empty(folder: Path, owner: int) -> None:
+    """A run that came to nothing leaves no folder."""
+    if os.getpid() == owner:
+        with suppress(OSError):
+            folder.rmdir()

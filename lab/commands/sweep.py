@@ -1,0 +1,30 @@
+"""``closlab sweep``: many runs of a scenario, in the simulator, on all processors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from lab.commands.options import Changes, Name, Out, Processes, make_out
+from lab.machine import tools
+from lab.runs.sweep import sweep
+
+
+def command(
+    scenario: Name,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option("--vary", metavar="KEY=V,V", help="Values to try, or FIRST..LAST."),
+    ] = None,
+    changes: Changes = None,
+    processes: Processes = None,
+    out: Out = None,
+) -> None:
+    """Simulate a scenario under several seeds or values."""
+    tools.require_compiler()
+    folder = make_out(out, f"sweep-{Path(scenario).stem}")
+    console = Console(stderr=True)
+    raise typer.Exit(sweep(scenario, changes or (), vary or (), folder, processes, console))

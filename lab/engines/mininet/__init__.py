@@ -1,0 +1,4 @@
+"""Mininet: namespaces, veths, switches and hosts under the real clock, inside a capsule.
+
+Only what runs inside (`engine.py` and what it uses) pulls in Mininet itself.
+"""

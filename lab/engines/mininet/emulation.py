@@ -1,0 +1,228 @@
+"""The Mininet engine: a fabric of namespaces, veths and switches, up for as long as it is needed.
+
+Everything here runs inside a capsule (see capsule.py), so nothing has to be undone on failure;
+an orderly stop is still made, because a user may be watching.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import IO
+
+from mininet.log import setLogLevel
+from mininet.net import Mininet
+
+from controller import ControllerError, Settings, install, plans_of
+from controller.client import ANSWER_S
+from lab.engines.mininet.switches import Switches
+from lab.errors import RunError
+from lab.machine.patience import Patience
+from lab.machine.processes import last_line, line_of, say, stop
+from lab.machine.speed import slowness
+from lab.results.outcome import INTERRUPTION
+from topologies import Fabric, Link, Node
+from topologies.mininet_topo import build_network
+from traffic import HostPlan, HostReport
+
+_PING_S = 2.0
+_SILENCE_S = 5.0  # of all hosts, after which nothing more will come
+
+
+@dataclass(frozen=True, slots=True)
+class PingResult:
+    """Which ordered pairs of hosts answered a ping."""
+
+    answered: frozenset[tuple[Node, Node]]
+    silent: frozenset[tuple[Node, Node]]
+
+
+class Emulation:
+    """A fabric that is up."""
+
+    def __init__(self, fabric: Fabric, switches: Switches, out: Path, settings: Settings) -> None:
+        self.fabric = fabric
+        self.switches = switches
+        self._settings = settings
+        self._network: Mininet | None = None
+        self._logs = out / "logs"
+
+    # --- bringing up ----------------------------------------------------------------------
+
+    def lay_cables(self) -> None:
+        """Make the hosts' namespaces and all links."""
+        setLogLevel("critical")  # Mininet complains about limits no capsule may set; errors raise
+        self._network = build_network(self.fabric, self._settings.max_frame)
+
+    def install_routes(
+        self,
+        done: Callable[[str], None] = lambda _: None,
+        *,
+        dead: Collection[str] = frozenset(),
+    ) -> None:
+        """Give every switch its program and its plan, or what is new of it."""
+        try:
+            install(
+                self.switches.targets,
+                plans_of(self.fabric, self._settings, dead),
+                done,
+                answer_s=ANSWER_S * slowness(),
+            )
+        except ControllerError as error:
+            self.switches.check()
+            raise RunError(str(error), self.switches.where_they_speak()) from None
+        self.switches.furnish()
+
+    def change(
+        self, change: Callable[[Settings], Settings], *, dead: Collection[str] = frozenset()
+    ) -> None:
+        """Let the controller have other settings from now on."""
+        self._settings = change(self._settings)
+        self.install_routes(dead=dead)
+
+    @property
+    def settings(self) -> Settings:
+        """What the controller goes by at the moment."""
+        return self._settings
+
+    @property
+    def tick_ns(self) -> float:
+        """How much of the fabric's time passes in a tick of the switches' clock."""
+        return self._settings.tick_ns
+
+    def set_up(self, link: Link, *, is_up: bool) -> None:
+        """Cut a cable, or mend it."""
+        words = ["ip", "link", "set", link.b.interface(link.b_port), "up" if is_up else "down"]
+        subprocess.run(words, check=False, capture_output=True)
+
+    # --- using it -------------------------------------------------------------------------
+
+    @property
+    def network(self) -> Mininet:
+        """The Mininet network, once its cables are laid."""
+        assert self._network is not None
+        return self._network
+
+    def host_pids(self) -> dict[str, int]:
+        """The process that holds each host's namespace, as seen inside the capsule."""
+        return {host.name: self.network.get(host.name).pid for host in self.fabric.hosts}
+
+    def ping_all(self) -> PingResult:
+        """Let every host ping every other; the hosts work at the same time."""
+        nodes = {host: self.network.get(host.name) for host in self.fabric.hosts}
+        by_address = {str(self.fabric.address(host)): host for host in self.fabric.hosts}
+        wait_s = round(_PING_S * slowness())
+        for host, node in nodes.items():
+            others = " ".join(address for address, peer in by_address.items() if peer != host)
+            node.sendCmd(
+                f"for peer in {others}; do "
+                f"ping -n -c 1 -W {wait_s} $peer > /dev/null 2>&1 && echo answered $peer; done"
+            )
+        answered = set()
+        for host, node in nodes.items():
+            for line in node.waitOutput().splitlines():
+                word, _, address = line.partition(" ")
+                if word == "answered" and address.strip() in by_address:
+                    answered.add((host, by_address[address.strip()]))
+        pairs = {(a, b) for a in nodes for b in nodes if a != b}
+        return PingResult(frozenset(answered), frozenset(pairs - answered))
+
+    def exchange(
+        self, plans: list[HostPlan], still: Callable[[str, float], None]
+    ) -> tuple[list[HostReport], str | None]:
+        """Let every host carry out its plan, all starting together; why that is not all, if so.
+
+        ``still`` hears what takes long, and for how many seconds it has.
+        """
+        with _host_processes(self.network, plans, self._logs) as processes:
+            for plan, process in zip(plans, processes, strict=True):
+                patience = Patience(
+                    [process.pid], tell=partial(still, f"the endpoint of {plan.name} to be ready")
+                )
+                if line_of(_said(process), patience, self.switches.check) != "ready":
+                    raise self._host_failure(plan)
+            for process in processes:
+                say(process, "go")
+            return self._reports(plans, processes, still)
+
+    def _reports(
+        self,
+        plans: list[HostPlan],
+        processes: list[subprocess.Popen[str]],
+        still: Callable[[str, float], None],
+    ) -> tuple[list[HostReport], str | None]:
+        """What hosts tell; of one that tells nothing, that it did nothing.
+
+        Who waits for a message that was lost does not know; once none does anything, all are told.
+        """
+        patience = Patience(
+            [process.pid for process in processes],
+            quiet_s=_SILENCE_S,
+            tell=partial(still, "the endpoints to be done"),
+        )
+        reports = {plan.name: HostReport.silent(plan.name) for plan in plans}
+        ended = None
+        try:
+            for plan, process in zip(plans, processes, strict=True):
+                report = line_of(_said(process), patience, self.switches.check)
+                if not report and process.poll() is None:
+                    say(process, "enough")
+                    report = line_of(_said(process), Patience([process.pid]), self.switches.check)
+                if report:
+                    reports[plan.name] = HostReport.model_validate_json(report)
+                else:
+                    ended = ended or self._host_failure(plan).message
+        except RunError as error:
+            ended = error.message
+        except KeyboardInterrupt:
+            ended = INTERRUPTION
+        return list(reports.values()), ended
+
+    def _host_failure(self, plan: HostPlan) -> RunError:
+        log = self._logs / f"{plan.name}.log"
+        return RunError(
+            f"the endpoint of {plan.name} ended early: {last_line(log)}",
+            f"All it said is in {log}",
+        )
+
+    # --- taking down ----------------------------------------------------------------------
+
+    def take_down(self) -> None:
+        """Stop the switches and remove the network."""
+        self.switches.stop()
+        if self._network is not None:
+            self._network.stop()
+
+
+def _said(process: subprocess.Popen[str]) -> IO[str]:
+    assert process.stdout is not None
+    return process.stdout
+
+
+@contextmanager
+def _host_processes(
+    network: Mininet, plans: list[HostPlan], logs: Path
+) -> Iterator[list[subprocess.Popen[str]]]:
+    """A traffic process on each host, its plan handed over."""
+    processes: list[subprocess.Popen[str]] = []
+    try:
+        for plan in plans:
+            with (logs / f"{plan.name}.log").open("w") as log:
+                process = network.get(plan.name).popen(
+                    [sys.executable, "-m", "traffic.host"],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    text=True,
+                )
+            processes.append(process)
+            say(process, plan.model_dump_json())
+        yield processes
+    finally:
+        for process in processes:
+            stop(process)

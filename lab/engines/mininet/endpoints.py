@@ -1,0 +1,270 @@
+"""Native endpoints on the emulator's hosts: started together, watched, and asked what happened."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+from lab.engines.mininet.emulation import Emulation
+from lab.errors import RunError
+from lab.machine.patience import Patience
+from lab.machine.speed import slowness
+from lab.progress import Stage, Stages
+from lab.quantity import duration
+from lab.results.losses import lost_frames, overrun
+from lab.results.outcome import HOST_PAUSED_NS, INTERRUPTION, Fidelity, Glance, Outcome
+from lab.results.watch import longest_queues
+from lab.scenario.experiment import Experiment
+from lab.scenario.faults import Agenda, Pace, Replan, Turn
+from topologies import Node
+from traffic.collectives import Timeline
+from traffic.endpoint import (
+    EndpointError,
+    EndpointProcess,
+    EndpointReport,
+    GiveUp,
+    HostSettings,
+    TransferKind,
+    TransferState,
+)
+
+_HEAD_START_NS = 300_000_000  # until all of them have read when to begin
+_MOST_REAL_S = 600.0  # that a run may last, on a machine that is not slow
+_AFTER_ERROR_S = 2.0  # until what else is to come has come, once a queue pair gave up
+_POLL_S = 0.02
+_SHOW_S = 0.25
+
+
+def run(
+    experiment: Experiment,
+    emulation: Emulation,
+    program: Path,
+    dilation: int,
+    stages: Stages,
+) -> Outcome:
+    """Let every host carry out its plan."""
+    try:
+        with ExitStack() as stack:
+            hosts = _start(experiment, emulation, program, dilation, stages, stack)
+            before = emulation.switches.counts()
+            with stages("Sending") as stage:
+                course = _Course(experiment, emulation, hosts, dilation, stage)
+                ended = course.run()
+            after = emulation.switches.last_counts()
+            reports = {host: process.stop() for host, process in hosts.items()}
+    except EndpointError as error:
+        emulation.switches.check()
+        raise RunError(f"an endpoint failed: {error}") from None
+    timeline = _timeline(experiment, reports)
+    is_noted = experiment.scenario.measures.series
+    watch, since = emulation.switches.watch, (course.epoch_ns, dilation)
+    notes = watch.notes(*since) if is_noted else ()
+    switches = {switch: counts.since(before[switch]) for switch, counts in after.items()}
+    endpoints = {
+        host: report.counters
+        | {name: report.paused_ns.get(each, 0) for each, name in HOST_PAUSED_NS.items()}
+        for host, report in reports.items()
+    }
+    late_ns = max(report.lateness.p99_ns for report in reports.values())
+    is_whole = ended is None and not experiment.scenario.faults
+    lost = lost_frames(experiment.fabric, switches, endpoints) if is_whole else {}
+    return Outcome(
+        timeline=timeline,
+        switches=switches,
+        endpoints=endpoints,
+        end_ns=timeline.finish_ns if ended is None else course.now_ns,
+        dilation=dilation,
+        max_queue_bytes=longest_queues(notes),
+        notes=notes,
+        stocks=watch.stocks(*since, experiment.settings.lossless) if is_noted else (),
+        pauses=watch.pauses(*since) if is_noted else (),
+        fidelity=_fidelity(
+            experiment, late_ns, lost, overrun(experiment, switches, endpoints), dilation
+        ),
+        ended=ended,
+    )
+
+
+def _start(
+    experiment: Experiment,
+    emulation: Emulation,
+    program: Path,
+    dilation: int,
+    stages: Stages,
+    stack: ExitStack,
+) -> dict[Node, EndpointProcess]:
+    pids = emulation.host_pids()
+    hosts: dict[Node, EndpointProcess] = {}
+    with stages("Starting endpoints", len(experiment.fabric.hosts)) as stage:
+        for rank, host in enumerate(experiment.fabric.hosts):
+            hosts[host] = stack.enter_context(
+                EndpointProcess(
+                    program,
+                    HostSettings(
+                        interface=host.interface(0),
+                        dilation=dilation,
+                        delay_ns=max(1, experiment.settings.host_link.delay_ns),
+                    ),
+                    experiment.plan(rank, carries_payload=True),
+                    prefix=("mnexec", "-a", str(pids[host.name])),
+                    patience=_patience(host, stages),
+                )
+            )
+        for process in hosts.values():
+            process.wait_ready()
+            stage.advance()
+        stage.note = f"time passes {dilation:,} times slower"
+    return hosts
+
+
+def _patience(host: Node, stages: Stages) -> Callable[[int], GiveUp]:
+    """Wait for a host's program for as long as it gets on."""
+    still = partial(stages.still_waiting, f"the endpoint of {host}")
+    return lambda pid: Patience([pid], tell=still).is_over
+
+
+class _Course:
+    """A run under way."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        emulation: Emulation,
+        hosts: dict[Node, EndpointProcess],
+        dilation: int,
+        stage: Stage,
+    ) -> None:
+        self._experiment = experiment
+        self._emulation = emulation
+        self._hosts = hosts
+        self._dilation = dilation
+        self._stage = stage
+        self._limit_ns = experiment.scenario.limit_ns
+        self._slowness = slowness()
+        self._agenda = Agenda(experiment.scenario, experiment.fabric)
+        self._show_at = 0.0
+        self._seen: tuple[int, Glance | None] = 0, None
+        self.epoch_ns = 0  # when the hosts begin
+
+    def run(self) -> str | None:
+        """Start all, and wait for all; why that was not the end, if it was not."""
+        self._let_happen(0)
+        self.epoch_ns = time.monotonic_ns() + round(_HEAD_START_NS * self._slowness)
+        for process in self._hosts.values():
+            process.start(self.epoch_ns)
+        gave_up_at: float | None = None
+        try:
+            while not all(process.poll() for process in self._hosts.values()):
+                time.sleep(self._nap_s())
+                now_ns = self.now_ns
+                self._show(now_ns)
+                self._let_happen(now_ns)
+                if late := self._limit_reached(now_ns):
+                    return late
+                if failure := self._failure():
+                    return failure
+                if gave_up_at is None and any(p.qp_errors for p in self._hosts.values()):
+                    gave_up_at = time.monotonic()
+                if gave_up_at and time.monotonic() - gave_up_at > _AFTER_ERROR_S:
+                    return "queue pairs went to error"
+        except KeyboardInterrupt:
+            return INTERRUPTION
+        return None
+
+    @property
+    def now_ns(self) -> int:
+        """The fabric's time."""
+        return max(0, time.monotonic_ns() - self.epoch_ns) // self._dilation
+
+    def _limit_reached(self, now_ns: int) -> str | None:
+        """Which limit is reached, if any is: the scenario's, or how long an emulator may take."""
+        if now_ns > self._limit_ns:
+            return f"the limit of {self._limit_ns:,} ns was reached"
+        if now_ns * self._dilation > _MOST_REAL_S * self._slowness * 1e9:
+            return (
+                f"an emulated run lasts at most {_MOST_REAL_S * self._slowness:g} s, and after "
+                f"these only {duration(now_ns)} of the fabric's time had passed; "
+                "--engine sim has no such limit"
+            )
+        return None
+
+    def _nap_s(self) -> float:
+        """Until the next event, or the next look."""
+        next_ns = self._agenda.next_ns
+        if next_ns is None:
+            return _POLL_S
+        due_ns = self.epoch_ns + next_ns * self._dilation
+        return min(_POLL_S, max(0, (due_ns - time.monotonic_ns()) / 1e9))
+
+    def _failure(self) -> str | None:
+        """What has died, if anything has."""
+        died = [str(host) for host, process in self._hosts.items() if process.has_died]
+        return f"the endpoint of {died[0]} died" if died else self._emulation.switches.failure
+
+    def _show(self, now_ns: int) -> None:
+        """Tell how things are, now and then, where somebody watches."""
+        if self._stage.is_watched and time.monotonic() >= self._show_at:
+            self._show_at = time.monotonic() + _SHOW_S
+            seen = self._emulation.switches.watch.glance()
+            if seen is not None:
+                (at_ns, glance), (before_ns, before) = seen, self._seen
+                took_ns = (at_ns - before_ns) / self._dilation
+                self._stage.tell(f"{duration(now_ns)}  {glance.told(before, took_ns)}")
+                self._seen = seen
+
+    def _let_happen(self, now_ns: int) -> None:
+        for event in self._agenda.due(now_ns):
+            match event:
+                case Turn(link=link, is_up=is_up):
+                    self._emulation.set_up(link, is_up=is_up)
+                case Pace(link=link, share=share):
+                    cable = self._experiment.cable(link).slowed(share)
+                    self._emulation.switches.set_cable(link, cable)
+                    if link.a in self._hosts:
+                        self._hosts[link.a].set_link(cable.rate_bps)
+                case Replan() as news:
+                    self._emulation.change(news.applied, dead=news.dead)
+
+
+def _timeline(experiment: Experiment, reports: dict[Node, EndpointReport]) -> Timeline:
+    starts: dict[int, int] = {}
+    ends: dict[int, int] = {}
+    for report in reports.values():
+        for number, transfer in report.transfers.items():
+            if transfer.kind is not TransferKind.RECEIVE and transfer.start_ns is not None:
+                starts[number] = transfer.start_ns
+            is_done = transfer.state is TransferState.DONE
+            if transfer.kind is not TransferKind.SEND and is_done and transfer.end_ns is not None:
+                ends[number] = transfer.end_ns
+    return Timeline.gather(len(experiment.schedule), starts, ends)
+
+
+def _fidelity(
+    experiment: Experiment, late_ns: int, lost: Mapping[str, int], overrun: int, dilation: int
+) -> Fidelity:
+    """A run is believed if hosts were seldom later than a packet takes to cross a link.
+
+    And if nothing was lost but what the fabric program dropped, which drops nothing for want of
+    headroom as long as everybody stops when told to.
+    """
+    most_ns = experiment.settings.host_link.delay_ns + experiment.scenario.link.mtu * 8 // max(
+        1, experiment.settings.host_link.rate_bps // 10**9
+    )
+    slower = max(2 if lost or overrun else 1, -(-late_ns // most_ns))
+    if slower == 1:
+        return Fidelity(late_p99_ns=late_ns)
+    what = [f"hosts woke {late_ns:,} ns late"] if late_ns > most_ns else []
+    if lost:
+        where = ", ".join(sorted(lost))
+        what.append(f"{sum(lost.values()):,} frames were lost between processes ({where})")
+    if overrun:
+        what.append(f"{overrun:,} packets came after the pause that should have kept them")
+    return Fidelity(
+        late_ns,
+        ok=False,
+        note=f"the machine could not keep up: {' and '.join(what)}. "
+        f"Let others finish, or slow time down further: --dilation {dilation * slower}",
+    )

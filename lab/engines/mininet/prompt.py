@@ -1,0 +1,411 @@
+"""The ``mininet>`` prompt on a fabric that is up, with words of its own.
+
+Mininet's words are all there; ours begin where they end: what switches were told, what they count
+and hold, who is paused, another load balancer, a cable that dies, the way of a packet as its
+telemetry tells it, and the scenario's traffic as often as one likes.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from ipaddress import IPv4Address
+
+from mininet.cli import CLI
+from mininet.log import setLogLevel
+from rich.console import Console
+from rich.table import Table
+
+from controller import (
+    ControllerError,
+    Policy,
+    Report,
+    ReportError,
+    Telemetry,
+    decode,
+    read_plans,
+)
+from controller.entities import Match, TableEntry
+from lab.engines.mininet.emulation import Emulation
+from lab.engines.mininet.report_cables import Collector
+from lab.errors import LabError
+from lab.machine.speed import slowness
+from lab.quantity import duration, percent, size
+from lab.results.outcome import HOST_PAUSED_NS, Outcome, SwitchCounts
+from lab.results.telemetry import switch_named
+from lab.scenario.keys import nearest
+from lab.scenario.translate import REPORT_PORT
+from topologies import Link, Node, NodeKind
+
+_REPORT_S = 8.0  # that a telemetry report may take
+_POLL_S = 0.05
+_PROBES = 5
+_PROBE_PORT = 9  # discard
+_PROBE_BYTES = 256  # more than one of them has, telemetry included
+_MOST_TOLD = 24  # names in a message
+
+
+class _Misspelt(Exception):  # noqa: N818  (a user's, and no defect)
+    """A word that cannot be understood; the text says how to write it."""
+
+
+class LabPrompt(CLI):  # type: ignore[misc]
+    """Mininet's own prompt, and what one may ask of a lossless fabric."""
+
+    prompt = "mininet> "
+
+    def __init__(self, emulation: Emulation, traffic: Callable[[], Outcome]) -> None:
+        self._emulation = emulation
+        self._fabric = emulation.fabric
+        self._traffic = traffic
+        self._stood_still: Counter[Node] = Counter()  # hosts, in ns: they say so after traffic
+        self._dead: set[str] = set()
+        self._console = Console(file=sys.stdout, highlight=False, soft_wrap=False)
+        super().__init__(emulation.network, stdin=sys.stdin)  # returns when the user leaves
+
+    # --- what was told, and what is -------------------------------------------------------------
+
+    def do_tables(self, line: str) -> None:
+        """tables SWITCH [TABLE]: what a switch was told; of one table, its entries."""
+        with self._answering():
+            switch, *table = self._words(line, "tables SWITCH [TABLE]", least=1, most=2)
+            target = next((t for t in self._emulation.switches.targets if t.name == switch), None)
+            if target is None:
+                raise _Misspelt(self._no_such("switch", switch, self._switches))
+            plan = read_plans([target])[switch]
+            entries = [entity for entity in plan if isinstance(entity, TableEntry)]
+            counts = dict.fromkeys(sorted(entry.table for entry in entries), 0)
+            for entry in entries:
+                counts[entry.table] += 1
+            if not table:
+                self._print_rows(("table", "entries"), counts.items())
+                self._say(f"One of them: tables {switch} TABLE")
+                return
+            if table[0] not in counts:
+                raise _Misspelt(self._no_such("table", table[0], counts))
+            shown = [entry for entry in entries if entry.table == table[0]]
+            self._print_rows(("match", "action"), sorted(map(_entry_row, shown)))
+
+    def do_queues(self, _line: str) -> None:
+        """queues: how long queues are, and have been since the fabric came up."""
+        with self._answering():
+            watch = self._emulation.switches.watch
+            latest = {note.link: note for note in watch.latest()}
+            if not latest:
+                raise LabError("these switches do not say how long their queues are")
+            longest = watch.longest_queues()
+            rows = [
+                (link, size(note.queue_bytes), size(longest[link]))
+                for link, note in latest.items()
+                if longest.get(link)
+            ]
+            if not rows:
+                self._say("All queues have been empty so far; 'traffic' fills them.")
+                return
+            self._print_rows(("queue before", "now", "longest seen"), rows)
+
+    def do_counters(self, line: str) -> None:
+        """counters [SWITCH]: packets by port, marks, pauses and drops, since the fabric came up."""
+        with self._answering():
+            asked = self._words(line, "counters [SWITCH]", least=0, most=1)
+            if asked and asked[0] not in self._switches:
+                raise _Misspelt(self._no_such("switch", asked[0], self._switches))
+            rows: list[tuple[str, ...]] = []
+            dropped: list[str] = []
+            for switch, counts in self._emulation.switches.counts().items():
+                if asked and switch.name != asked[0]:
+                    continue
+                for port, peer in self._fabric.ports(switch).items():
+                    seen = counts.port(port)
+                    pauses = seen.xoff_sent + seen.xon_sent  # which the program counts apart
+                    figures = (
+                        seen.received.packets,
+                        seen.sent.packets + pauses,
+                        seen.marked,
+                        pauses,
+                    )
+                    rows.append((f"{switch} port {port}", str(peer), *(f"{n:,}" for n in figures)))
+                dropped += [
+                    f"{switch} dropped {packets:,}: {reason}"
+                    for reason, packets in counts.dropped.items()
+                ]
+            head = ("port", "to", "received", "sent", "of them marked", "of them pause frames")
+            self._print_rows(head, rows)
+            self._say("\n".join(dropped) or "No switch dropped a packet.")
+
+    def do_pause(self, _line: str) -> None:
+        """pause: who was told to stop, how often, and how long it stood still."""
+        with self._answering():
+            rows = []
+            counts = self._emulation.switches.counts()
+            for switch, seen in counts.items():
+                for number, peer in self._fabric.ports(switch).items():
+                    port = seen.port(number)
+                    if port.xoff_sent:
+                        link = self._fabric.link_at(switch, number)
+                        still = duration(self._paused_ns(link, peer, counts))
+                        stops, resumes = f"{port.xoff_sent:,}", f"{port.xon_sent:,}"
+                        rows.append((link.direction(peer), stops, resumes, still))
+            if not rows:
+                self._say("Nobody was paused so far.")
+                return
+            self._print_rows(("told to stop", "stops", "resumes", "stood still"), rows)
+
+    def _paused_ns(self, link: Link, sender: Node, counts: Mapping[Node, SwitchCounts]) -> int:
+        if sender.kind is NodeKind.HOST:
+            return self._stood_still[sender]
+        return counts[sender].port(link.port_of(sender)).paused_ns
+
+    # --- what one may change --------------------------------------------------------------------
+
+    def do_lb(self, line: str) -> None:
+        """lb POLICY: balance load by another policy, such as spray; without one they are listed."""
+        with self._answering():
+            known = [policy.value for policy in Policy]
+            (name,) = self._words(line, f"lb {'|'.join(known)}", least=1, most=1)
+            if name not in known:
+                raise _Misspelt(self._no_such("policy", name, known))
+            self._emulation.change(
+                lambda settings: replace(settings, lb=replace(settings.lb, policy=Policy(name))),
+                dead=self._dead,
+            )
+            self._say(f"From now on paths are chosen by {name}.")
+
+    def do_fail(self, line: str) -> None:
+        """fail NODE NODE: cut the cable between two switches, and lead routes round it."""
+        with self._answering():
+            link = self._link(line, "fail")
+            self._emulation.set_up(link, is_up=False)
+            self._reroute(self._dead | {link.name})
+            self._say(
+                f"{link.name} is cut; routes lead round it. 'mend {' '.join(_ends(link))}' it."
+            )
+
+    def do_mend(self, line: str) -> None:
+        """mend NODE NODE: mend the cable between two switches, and use it again."""
+        with self._answering():
+            link = self._link(line, "mend")
+            self._emulation.set_up(link, is_up=True)
+            self._reroute(self._dead - {link.name})
+            self._say(f"{link.name} is up.")
+
+    def _reroute(self, dead: Collection[str]) -> None:
+        self._dead = set(dead)
+        self._emulation.install_routes(dead=self._dead)
+
+    def do_traffic(self, _line: str) -> None:
+        """traffic: let the hosts send what the scenario says, and show what came of it."""
+        with self._answering():
+            for host, counted in self._traffic().endpoints.items():
+                self._stood_still[host] += sum(counted.get(n, 0) for n in HOST_PAUSED_NS.values())
+
+    def do_int(self, line: str) -> None:
+        """int HOST HOST: the way of packets between two hosts, as in-band telemetry tells it."""
+        with self._answering():
+            src, dst = self._words(line, "int HOST HOST", least=2, most=2)
+            hosts = {host.name: host for host in self._fabric.hosts}
+            for name in (src, dst):
+                if name not in hosts:
+                    raise _Misspelt(self._no_such("host", name, hosts))
+            if src == dst:
+                raise _Misspelt("a host reaches itself without the fabric: name two")
+            leaf = self._fabric.leaf_of(hosts[dst])
+            if leaf == self._fabric.leaf_of(hosts[src]):
+                raise _Misspelt(f"both hang at {leaf}: telemetry is of packets that leave it")
+            address = self._fabric.address(hosts[dst])
+            probes = _Probes(address)
+            collector = Collector(self._fabric, probes.take)
+            try:
+                with self._telemetry():
+                    sender = self._emulation.network.get(src)
+                    for _ in range(_PROBES):
+                        sender.cmd(f"echo probe > /dev/udp/{address}/{_PROBE_PORT}")
+                    found = probes.ways()
+            finally:
+                collector.close()
+            if not found:
+                raise LabError(f"no packet from {src} to {dst} came with its telemetry")
+            for report in found:
+                self._tell_way(report, src, dst)
+
+    @contextmanager
+    def _telemetry(self) -> Iterator[None]:
+        """Let every packet carry telemetry for a while."""
+        before = self._emulation.settings.telemetry
+        self._install(replace(before, share=1.0, report_port=REPORT_PORT))
+        try:
+            yield
+        finally:
+            self._install(before)
+
+    def _install(self, telemetry: Telemetry) -> None:
+        self._emulation.change(lambda s: replace(s, telemetry=telemetry), dead=self._dead)
+
+    def _tell_way(self, report: Report, src: str, dst: str) -> None:
+        port = report.flow.src_port if report.flow else 0
+        tick_ns = self._emulation.tick_ns
+        rows = [
+            (
+                f"{number}",
+                str(switch_named(self._fabric, hop.node)),
+                f"{hop.ingress_port} to {hop.egress_port}",
+                "" if hop.latency is None else duration(hop.latency * tick_ns),
+                "" if hop.queue_bytes is None else size(hop.queue_bytes),
+                "" if hop.utilisation is None else percent(hop.utilisation),
+            )
+            for number, hop in enumerate(report.hops, 1)
+        ]
+        self._say(f"{src} to {dst}, UDP from port {port}:")
+        self._print_rows(("hop", "switch", "ports", "stayed", "queue with it", "link used"), rows)
+        if all(hop.queue_bytes is None or hop.queue_bytes <= _PROBE_BYTES for hop in report.hops):
+            self._say("Nothing was in its way: each queue held this packet alone.")
+
+    def default(self, line: str) -> None:
+        """Leave nodes' commands to Mininet, and say what may have been meant by others."""
+        word = line.split()[0]
+        if word in self.mn:
+            super().default(line)
+            return
+        words = [name.removeprefix("do_") for name in self.get_names() if name.startswith("do_")]
+        hint = nearest(word, [*words, *self.mn]) or "; 'help' lists what there is"
+        self._say(f"*** there is no word or node '{word}'{hint}")
+
+    # --- words and answers ----------------------------------------------------------------------
+
+    @property
+    def _switches(self) -> list[str]:
+        return [switch.name for switch in self._fabric.switches]
+
+    def _link(self, line: str, word: str) -> Link:
+        names = self._words(line, f"{word} leaf1 spine2", least=2, most=2)
+        for link in self._fabric.links:
+            if _ends(link) in (names, names[::-1]) and link.joins_switches:
+                return link
+        known = self._switches
+        wrong = next((name for name in names if name.partition(".")[0] not in known), None)
+        if wrong:
+            raise _Misspelt(self._no_such("switch", wrong, known))
+        cables = sorted(link.name for link in self._fabric.links if link.joins_switches)
+        raise _Misspelt(
+            f"there is no cable between {names[0]} and {names[1]}; there are {_listed(cables)}"
+        )
+
+    def _words(self, line: str, usage: str, *, least: int, most: int) -> list[str]:
+        words = line.split()
+        if not least <= len(words) <= most:
+            raise _Misspelt(f"write it as: {usage}")
+        return words
+
+    def _no_such(self, what: str, word: str, known: Collection[str]) -> str:
+        return f"there is no {what} '{word}'" + (
+            nearest(word, known) or f"; there are {_listed(known)}"
+        )
+
+    @contextmanager
+    def _answering(self) -> Iterator[None]:
+        """Say what is wrong, and stay at the prompt."""
+        try:
+            yield
+        except (LabError, ControllerError, _Misspelt) as error:
+            self._say(f"*** {error}")
+        except KeyboardInterrupt:
+            self._say("Interrupted.")
+
+    def _say(self, text: str) -> None:
+        self._console.print(text, markup=False, soft_wrap=True)
+
+    def _print_rows(self, head: tuple[str, ...], rows: Collection[tuple[object, ...]]) -> None:
+        table = Table(*head, box=None, pad_edge=False)
+        for row in rows:
+            table.add_row(*map(str, row))
+        self._console.print(table)
+
+
+def _listed(names: Iterable[str]) -> str:
+    """As many of them as one would read."""
+    told = list(names)
+    more = [f"{len(told) - _MOST_TOLD} more"] if len(told) > _MOST_TOLD else []
+    return ", ".join((*told[:_MOST_TOLD], *more))
+
+
+def _entry_row(entry: TableEntry) -> tuple[str, str]:
+    match = ", ".join(f"{name} {_plain(name, value)}" for name, value in entry.match)
+    params = ", ".join(f"{name} {_plain(name, value)}" for name, value in entry.params)
+    return match or "(anything)", f"{entry.action}({params})"
+
+
+def _plain(name: str, value: Match) -> str:
+    """A value as one would write it: addresses with dots and colons, the rest as numbers."""
+    if isinstance(value, tuple):
+        first, second = value
+        is_length = "addr" in name and second <= 32
+        return f"{_plain(name, first)}/{second}" if is_length else f"{first:#x}/{second:#x}"
+    if name.endswith("addr"):
+        return str(IPv4Address(value))
+    if name.endswith("mac"):
+        return ":".join(f"{byte:02x}" for byte in value.to_bytes(6, "big"))
+    return str(value)
+
+
+@dataclass
+class _Probes:
+    """Reports of packets that we sent to an address."""
+
+    address: IPv4Address
+    reports: list[Report] = field(default_factory=list)
+
+    def take(self, frame: bytes) -> None:
+        """Keep a report if it is of one of them."""
+        with suppress(ReportError):
+            report = decode(frame)
+            flow = report.flow
+            if flow and (str(flow.dst), flow.dst_port) == (str(self.address), _PROBE_PORT):
+                self.reports.append(report)
+
+    def ways(self) -> list[Report]:
+        """Once they have come, one for each way that was taken."""
+        deadline = time.monotonic() + _REPORT_S * slowness()
+        while time.monotonic() < deadline and len(self.reports) < _PROBES:
+            time.sleep(_POLL_S)
+        return list(
+            {tuple(h.node for h in report.hops): report for report in self.reports}.values()
+        )
+
+
+def prompt(
+    emulation: Emulation, console: Console, traffic: Callable[[], Outcome], name: str
+) -> None:
+    """Hand the fabric to the user until they leave; it is known by a name to other terminals."""
+    setting = emulation.switches.setting
+    pace = (
+        f"Time is stretched: what takes a second here takes {duration(1e9 / setting.dilation)} in "
+        f"the fabric, whose links have the scenario's rates ({setting.dilation:,} times slower)."
+        if setting.cable
+        else "Time is the machine's own here: links carry what the machine can, at once."
+    )
+    console.print(
+        f"\nThe fabric is up. {pace}\n"
+        "Try  [bold]h1 ping -c 3 h8[/],  [bold]pingall[/],  [bold]net[/],  and what it can tell:\n"
+        "  [bold]traffic[/]  [bold]queues[/]  [bold]counters[/]  [bold]pause[/]  "
+        "[bold]tables leaf1[/]  [bold]int h1 h5[/]  [bold]lb conga[/]  "
+        "[bold]fail leaf1 spine2[/]\n"
+        "[bold]help[/] lists all words, [bold]help int[/] explains one; [bold]exit[/] takes the "
+        "fabric down.\n"
+        "From a second terminal:  [bold]closlab shell leaf1[/],  [bold]closlab enter h1[/]  and  "
+        "[bold]closlab pcap leaf1-spine1[/];\n"
+        f"this lab's name, should several run, is [bold]{name}[/]: add --lab {name}.",
+        highlight=False,
+        soft_wrap=True,
+    )
+    setLogLevel("info")
+    LabPrompt(emulation, traffic)
+    setLogLevel("critical")
+
+
+def _ends(link: Link) -> list[str]:
+    """A cable in two words: its name, parted in the middle."""
+    return link.name.split("-")

@@ -1,0 +1,129 @@
+"""Word of running labs, so that a second terminal can find them.
+
+Each running lab has a folder named after it. ``capsule.json`` is written from outside (the PID by
+which the capsule can be entered), ``lab.json`` from inside (nodes and switches). A folder whose
+process is gone is swept away by whoever looks next.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.errors import LabError
+from lab.machine.paths import running_labs
+from lab.scenario.keys import nearest
+
+
+@dataclass(frozen=True, slots=True)
+class RunningLab:
+    """A lab that is up: how to enter it, and what is in it."""
+
+    name: str
+    pid: int
+    hosts: dict[str, int]  # PIDs inside the capsule
+    switches: dict[str, tuple[str, int]]  # P4Runtime address and device id
+    links: dict[str, str]  # the interface at a switch's end
+
+    def enter_command(self, command: list[str]) -> list[str]:
+        """A command, to be run inside the capsule."""
+        user = [] if os.geteuid() == 0 else ["--user", "--preserve-credentials"]
+        return [
+            *("nsenter", f"--target={self.pid}", *user, "--net", "--mount", "--pid"),
+            *(f"--wd={Path.cwd()}", "--", *command),
+        ]
+
+    def node_command(self, node: str, command: list[str]) -> list[str]:
+        """A command, to be run on a node: a host, or a switch (they share one namespace)."""
+        if node in self.hosts:
+            return self.enter_command(["mnexec", "-a", str(self.hosts[node]), *command])
+        if node in self.switches:
+            return self.enter_command(command)
+        known = ", ".join((*self.switches, *self.hosts))
+        raise LabError(f"there is no node '{node}' in the running lab", f"It has {known}.")
+
+    def link_interface(self, link: str) -> str:
+        """Where frames on a link can be seen; its ends may be named in either order."""
+        turned = "-".join(reversed(link.split("-")))
+        if turned in self.links:
+            link = turned
+        if link not in self.links:
+            raise LabError(
+                f"there is no link '{link}' in the running lab" + nearest(link, self.links),
+                "A link is named after its ends, the one nearer to the hosts first: leaf1-spine2.",
+            )
+        return self.links[link]
+
+
+class Registration:
+    """A lab's own entry among the running ones."""
+
+    def __init__(self, scenario: str) -> None:
+        self.name = f"{scenario}-{os.getpid()}"
+        self._folder = running_labs() / self.name
+
+    def announce(self, pid: int) -> None:
+        """From outside: the capsule exists."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        _write(self._folder / "capsule.json", {"pid": pid, "started": _start_time(pid)})
+
+    def furnish(
+        self, hosts: dict[str, int], switches: dict[str, tuple[str, int]], links: dict[str, str]
+    ) -> None:
+        """From inside: the lab is up."""
+        content = {"hosts": hosts, "switches": switches, "links": links}
+        _write(self._folder / "lab.json", content)
+
+    def withdraw(self) -> None:
+        """From outside: the capsule is gone."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def find(name: str | None = None) -> RunningLab:
+    """The running lab of that name, or the only one."""
+    labs = running()
+    if name is not None:
+        labs = [lab for lab in labs if lab.name == name]
+    if not labs:
+        raise LabError(
+            f"no lab named '{name}' is running" if name else "no lab is running",
+            "Start one in another terminal:  closlab run hello --cli",
+        )
+    if len(labs) > 1:
+        names = ", ".join(lab.name for lab in labs)
+        raise LabError("more than one lab is running", f"Say which with --lab NAME: {names}")
+    return labs[0]
+
+
+def running() -> list[RunningLab]:
+    """Every lab that is up; what dead ones left is swept away."""
+    labs = []
+    for folder in sorted(running_labs().glob("*")):
+        try:
+            capsule = json.loads((folder / "capsule.json").read_text())
+            if _start_time(capsule["pid"]) != capsule["started"]:
+                raise ProcessLookupError
+        except (OSError, ValueError, KeyError):
+            shutil.rmtree(folder, ignore_errors=True)
+            continue
+        lab = folder / "lab.json"
+        if lab.exists():  # else it is still coming up
+            content = json.loads(lab.read_text())
+            switches = {name: (where[0], where[1]) for name, where in content["switches"].items()}
+            hosts, links = content["hosts"], content["links"]
+            labs.append(RunningLab(folder.name, capsule["pid"], hosts, switches, links))
+    return labs
+
+
+def _start_time(pid: int) -> str:
+    """When a process started: with its PID it names it for good."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+
+
+def _write(path: Path, content: object) -> None:
+    draft = path.with_suffix(".tmp")
+    draft.write_text(json.dumps(content))
+    draft.replace(path)

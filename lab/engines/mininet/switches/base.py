@@ -1,0 +1,141 @@
+"""What all kinds of switches have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from controller import LinkSpec, Settings, Target
+from lab.errors import RunError
+from lab.machine.paths import FABRIC_PROGRAM
+from lab.machine.program import BuiltProgram
+from lab.results.counts import read_counts
+from lab.results.outcome import SwitchCounts
+from lab.results.watch import Watch
+from lab.scenario.translate import REPORT_PORT
+from topologies import Fabric, Link, Node, NodeKind
+
+_FIRST_GRPC_PORT = 50051
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where switches are to run, and how.
+
+    Given a folder for pcaps, they record what those ports receive and send. Given what is
+    at the end of each port, they send no faster than that, in a time that is dilated.
+    """
+
+    fabric: Fabric
+    program: BuiltProgram
+    logs: Path
+    pcaps: Path | None = None
+    captured: frozenset[tuple[Node, int]] = frozenset()
+    notes_every_s: float = 0  # at least
+    cable: Callable[[Node, int], LinkSpec] | None = None
+    data_frame: int = 0  # bytes of a full data packet without FCS
+    dilation: int = 1
+    reports: bool = False  # whether each has a cable for telemetry reports
+    seed_of: Callable[[Node], int] = lambda _: 1
+    still: Callable[[str, float], None] = lambda _what, _waited_s: None  # hears what takes long
+
+    def interfaces(self, switch: Node) -> dict[int, str]:
+        """A switch's ports."""
+        ports = [*self.fabric.ports(switch), *([REPORT_PORT] if self.reports else [])]
+        return {port: switch.interface(port) for port in ports}
+
+    def capture(self, switch: Node, ports: Iterable[int]) -> dict[str, object]:
+        """What a switch's configuration says of captures, if it has these ports."""
+        kept = [port for port in ports if (switch, port) in self.captured]
+        return {"pcap": str(self.pcaps), "pcap_ports": kept} if kept else {}
+
+
+class Switches(ABC):
+    """A fabric's switches, as processes in the network namespace that holds their interfaces."""
+
+    PACKETS_PER_S: int  # that all hosts together may send, each of which crosses up to four links
+    CONTROL_QUEUE = 7  # that clones, such as pause frames, can leave by
+    REAL_TICK_NS: int | None = None  # the program's clock's; none: a nanosecond of the fabric's
+
+    @staticmethod
+    @abstractmethod
+    def build_program(out: Path, source: Path = FABRIC_PROGRAM) -> BuiltProgram:
+        """The fabric program as these switches want it."""
+
+    @classmethod
+    def told(cls, settings: Settings, dilation: int) -> Settings:
+        """What a controller needs to know of a fabric, for these switches."""
+        tick_ns = 1 if cls.REAL_TICK_NS is None else cls.REAL_TICK_NS / dilation
+        return replace(settings, tick_ns=tick_ns, control_queue=cls.CONTROL_QUEUE)
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+        self.targets = tuple(
+            Target(
+                name=switch.name,
+                address=f"127.0.0.1:{_FIRST_GRPC_PORT + index}",
+                device_id=index + 1,
+                p4info=setting.program.p4info,
+                program=setting.program.json,
+            )
+            for index, switch in enumerate(setting.fabric.switches)
+        )
+        setting.logs.mkdir(parents=True, exist_ok=True)
+        self.watch = Watch(setting.fabric, setting.logs / "switches.jsonl")
+        if setting.pcaps is not None:
+            setting.pcaps.mkdir(exist_ok=True)
+
+    @abstractmethod
+    def start(self) -> str:
+        """Start them, and wait until each of them listens; returns a word on them."""
+
+    @abstractmethod
+    def furnish(self) -> None:
+        """Do what could not be done before they had their program."""
+
+    @abstractmethod
+    def set_cable(self, link: Link, cable: LinkSpec) -> None:
+        """Let a link be another cable, from the next frames on, as far as switches send into it."""
+
+    @staticmethod
+    def switch_ends(link: Link) -> list[tuple[Node, int]]:
+        """Where a link ends at a switch."""
+        ends = ((link.a, link.a_port), (link.b, link.b_port))
+        return [(node, port) for node, port in ends if node.kind is not NodeKind.HOST]
+
+    @abstractmethod
+    def check(self) -> None:
+        """Fail if one of them is gone."""
+
+    @property
+    def failure(self) -> str | None:
+        """What befell them, if one of them is gone."""
+        try:
+            self.check()
+        except RunError as error:
+            return error.message
+        return None
+
+    @abstractmethod
+    def where_they_speak(self) -> str:
+        """What to tell a user who wants to know more."""
+
+    def counts(self) -> dict[Node, SwitchCounts]:
+        """Every switch's counters."""
+        self.check()
+        counts = read_counts(self.targets, self._ports())
+        return {switch: counts[switch.name] for switch in self.setting.fabric.switches}
+
+    def last_counts(self) -> dict[Node, SwitchCounts]:
+        """Every switch's counters, or, of switches that are gone, what they last wrote down."""
+        return self.watch.counts() if self.failure else self.counts()
+
+    def _ports(self) -> dict[str, tuple[int, ...]]:
+        fabric = self.setting.fabric
+        return {switch.name: tuple(fabric.ports(switch)) for switch in fabric.switches}
+
+    @abstractmethod
+    def stop(self) -> None:
+        """End them."""

@@ -1,0 +1,83 @@
+"""Our own switches: all of them in one process, whose ports are as fast and far as cables say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from controller import LinkSpec
+from lab.engines.mininet.switches.base import Setting, Switches
+from lab.engines.mininet.switches.hosted import Hosted, link_of
+from lab.machine import program
+from lab.machine.paths import FABRIC_PROGRAM
+from lab.machine.program import BuiltProgram
+from lab.results.watch import cells_of
+from topologies import Link
+
+_LEAST_INTERVAL_S = 0.02
+_RECORD_S = 0.01  # fifty times what recording a switch takes
+
+
+class SoftSwitches(Switches):
+    """The process that hosts all switches."""
+
+    PACKETS_PER_S = 6_000
+
+    @staticmethod
+    def build_program(out: Path, source: Path = FABRIC_PROGRAM) -> BuiltProgram:
+        """Compiled, and built as native code."""
+        return program.build(out, source)
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self._hosted = Hosted("switches", setting.logs.parent, setting.still)
+
+    def start(self) -> str:
+        """Start the process."""
+        setting = self.setting
+        switches = [
+            {
+                "name": target.name,
+                "device_id": target.device_id,
+                "grpc_address": target.address,
+                "seed": setting.seed_of(switch),
+                "ports": setting.interfaces(switch),
+                "links": {
+                    port: link_of(setting.cable(switch, port))
+                    for port in setting.fabric.ports(switch)
+                }
+                if setting.cable
+                else {},
+                **setting.capture(switch, setting.interfaces(switch)),
+                "record": cells_of(setting.fabric, switch),
+            }
+            for target, switch in zip(self.targets, setting.fabric.switches, strict=True)
+        ]
+        record = ("--record", str(self.watch.path), "--record-every", str(self._interval_s))
+        self._hosted.start(switches, setting.dilation, record)
+        return f"{len(self.targets)} in one process"
+
+    @property
+    def _interval_s(self) -> float:
+        """The time between two records of what switches hold."""
+        usual = max(_LEAST_INTERVAL_S, _RECORD_S * len(self.targets))
+        return max(usual, self.setting.notes_every_s)
+
+    def furnish(self) -> None:
+        """Nothing: the process was told all when it started."""
+
+    def set_cable(self, link: Link, cable: LinkSpec) -> None:
+        """Tell the process."""
+        for switch, port in self.switch_ends(link):
+            self._hosted.set_link(switch.name, port, cable)
+
+    def check(self) -> None:
+        """Fail if the process is gone."""
+        self._hosted.check()
+
+    def where_they_speak(self) -> str:
+        """Their log."""
+        return self._hosted.where_it_speaks()
+
+    def stop(self) -> None:
+        """End the process."""
+        self._hosted.stop()

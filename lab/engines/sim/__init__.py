@@ -1,0 +1,1 @@
+"""The simulator: everything in this process, under a virtual clock."""

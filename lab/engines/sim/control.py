@@ -1,0 +1,199 @@
+"""The controller's words to simulated switches, without a wire: same P4Runtime, same servicer.
+
+What the controller would send in Write requests is encoded as ever and handed to the P4Runtime
+device of each switch directly, so three hundred switches are programmed in seconds, and nothing
+depends on when a packet of a control network arrives. Counters and registers are read from the data
+plane itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol, Self
+
+import finsy as fy
+from finsy.p4entity import encode_updates
+from finsy.proto import p4r
+
+from controller.client import writes_of
+from controller.entities import Plan, changes
+from controller.tables import DROP_REASONS, PRIORITIES, queue_index
+from controller.wire import canonical
+from lab.engines.sim import native
+from lab.errors import RunError
+from lab.machine.program import BuiltProgram
+from lab.results.counts import PAUSE_TOTAL, QUEUE_GATE, waited_ns
+from lab.results.outcome import PortCounts, SwitchCounts, Traffic
+from lab.results.telemetry import Tally
+from switch.dataplane import Dataplane, PacketIn
+from switch.p4runtime.device import Device
+from topologies import Node
+
+# What the program itself drops is counted by it, with better reasons; so is what it consumes.
+STOCK = "in_used", "in_headroom", "out_used", "pool_used", "headroom_used"  # of a buffer
+_BY_THE_PROGRAM = ("ingress", "egress")
+
+
+class SimulatedSwitches:
+    """A switch for each node, all running one program, and what a controller may ask of them."""
+
+    def __init__(
+        self,
+        nodes: Iterable[Node],
+        program: BuiltProgram,
+        seed_of: Callable[[Node], int] = lambda _: 1,
+        *,
+        cpu_port: int | None = None,
+    ) -> None:
+        self._schema = fy.P4Schema(program.p4info)
+        self.planes: dict[Node, Dataplane] = {}
+        self._devices: dict[Node, Device] = {}
+        self._installed: dict[Node, Plan] = {}
+        config = p4r.ForwardingPipelineConfig(
+            p4info=self._schema.p4info, p4_device_config=program.json.read_bytes()
+        )
+        asyncio.run(self._load(tuple(nodes), config, seed_of, cpu_port))
+
+    async def _load(
+        self,
+        nodes: tuple[Node, ...],
+        config: p4r.ForwardingPipelineConfig,
+        seed_of: Callable[[Node], int],
+        cpu_port: int | None,
+    ) -> None:
+        pipeline = None  # built once: code and symbols are shared, state is not
+        for number, node in enumerate(nodes, 1):
+            self.planes[node] = Dataplane(node.name, seed=seed_of(node), cpu_port=cpu_port)
+            device = self._devices[node] = Device(number, self.planes[node])
+            pipeline = pipeline or await device.build(config)
+            device.commit(pipeline)
+
+    def install(self, node: Node, plan: Plan) -> None:
+        """Tell a switch everything it has to know and was not told before."""
+        wanted = canonical(plan, self._schema)
+        words = writes_of(changes(self._installed.get(node, ()), wanted))
+        self._installed[node] = wanted
+        updates = [
+            update
+            for update in encode_updates(words, self._schema)
+            if isinstance(update, p4r.Update)
+        ]
+        errors = self._devices[node].entities.write(updates, atomic=False)
+        for error in errors:
+            if error is not None:
+                raise RunError(f"{node} refused what it was told: {error.message}")
+
+    def collect(self, tally: Tally) -> None:
+        """Take the telemetry reports that wait."""
+        for plane in self.planes.values():
+            for event in plane.drain():
+                if isinstance(event, PacketIn):
+                    tally.add(event.data)
+
+    def watch(self, pausable: Iterable[int], lossless: Iterable[int] = ()) -> native.Watch:
+        """Where the program keeps what is noted while it runs, and whose pauses."""
+        program = next(iter(self.planes.values())).program
+        assert program is not None
+        stock = {name: _index_or_none(program.registers, f"buffer_{name}") for name in STOCK}
+        has_stock = None not in stock.values()
+        storms = _index_or_none(program.counters, "pause_storms")
+        return native.Watch(
+            pause_total=_index(program.registers, PAUSE_TOTAL),
+            marked=_index(program.counters, "marked"),
+            dropped=_index(program.counters, "dropped"),
+            classes=sum(1 << priority for priority in pausable),
+            lossless=sum(1 << priority for priority in lossless),
+            storms=native.NOWHERE if storms is None else storms,
+            **{name: at if has_stock else native.NOWHERE for name, at in stock.items()},
+        )
+
+    def counts(self, node: Node, ports: Iterable[int], now_ns: int) -> SwitchCounts:
+        """What a switch has counted so far."""
+        plane = self.planes[node]
+        program = plane.program
+        assert program is not None
+
+        def queues(name: str, port: int) -> list[int]:
+            """A register's cells of a port's queues."""
+            cells = range(queue_index(port, 0), queue_index(port + 1, 0))
+            return plane.read_register(_index(program.registers, name), cells)
+
+        def traffic(name: str, cell: int) -> Traffic:
+            found = plane.read_counter(_index(program.counters, name), cell)[0]
+            return Traffic(found.packets, found.bytes)
+
+        def frames(name: str, port: int) -> dict[int, int]:
+            found = {p: traffic(name, queue_index(port, p)).packets for p in PRIORITIES}
+            return {priority: packets for priority, packets in found.items() if packets}
+
+        def of(port: int) -> PortCounts:
+            pauses = zip(queues(PAUSE_TOTAL, port), queues(QUEUE_GATE, port), strict=True)
+            paused = {p: waited_ns(ns, until, now_ns) for p, (ns, until) in enumerate(pauses) if ns}
+            return PortCounts(
+                received=traffic("received", port),
+                sent=traffic("sent", port),
+                marked=traffic("marked", port).packets,
+                xoff=frames("xoff_sent", port),
+                xon_sent=sum(frames("xon_sent", port).values()),
+                paused=paused,
+                storms=sum(frames("pause_storms", port).values()),
+            )
+
+        drops = Counter(
+            {
+                reason: traffic("dropped", number).packets
+                for number, reason in enumerate(DROP_REASONS)
+            }
+        )
+        for reason, packets in plane.stats().drops.items():
+            if reason not in _BY_THE_PROGRAM:
+                drops[reason] += packets  # both know of ports that are down
+        return SwitchCounts(
+            {port: of(port) for port in ports},
+            {reason: packets for reason, packets in drops.items() if packets},
+        )
+
+    def check_accounts(self) -> None:
+        """Find every packet: out, dropped or held, of those received or copied."""
+        for node, plane in self.planes.items():
+            stats = plane.stats()
+            had, has = stats.received + stats.copies, stats.sent + sum(stats.drops.values())
+            if had != has + stats.held:
+                raise RunError(
+                    f"{node} received or made {had} packets, but {has} left it or were dropped "
+                    f"and it holds {stats.held}: the simulator is wrong, and so is this run"
+                )
+
+    def close(self) -> None:
+        """Release the switches."""
+        for plane in self.planes.values():
+            plane.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class _Named(Protocol):
+    @property
+    def index(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+
+
+def _index_or_none(infos: Sequence[_Named], name: str) -> int | None:
+    """The number of what has this name, or one that ends so."""
+    found = (info.index for info in infos if f".{info.name}".endswith(f".{name}"))
+    return next(found, None)
+
+
+def _index(infos: Sequence[_Named], name: str) -> int:
+    """The same of what has to be there."""
+    found = _index_or_none(infos, name)
+    if found is not None:
+        return found
+    raise RunError(f"the program has no '{name}' to read; is it the fabric program?")

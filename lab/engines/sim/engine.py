@@ -1,0 +1,248 @@
+"""The simulator as an engine: everything in this process, under a virtual clock.
+
+It runs in slices, between which it shows how far it is, does what is to happen to links, and may be
+interrupted: what was measured until then is kept.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from controller import plans_of
+from lab.engines import RunOptions
+from lab.engines.sim.control import SimulatedSwitches
+from lab.engines.sim.simulation import Simulation, SimulationError
+from lab.errors import RunError
+from lab.machine import program
+from lab.machine.paths import FABRIC_PROGRAM
+from lab.progress import Stage, Stages
+from lab.results.losses import overrun
+from lab.results.outcome import INTERRUPTION, Fidelity, Glance, Outcome
+from lab.results.telemetry import Tally
+from lab.scenario.experiment import Experiment
+from lab.scenario.faults import Agenda, Pace, Replan, Turn
+from lab.scenario.model import captured
+from lab.scenario.translate import REPORT_PORT
+
+_SLICE_EVENTS = 200_000  # a tenth of a second's work
+_REPORTS_COST = 20  # by how much slices are shorter if every packet is reported
+_NOTES_INTERVAL_NS = 1000
+_MOST_NOTES = 100_000
+
+
+def run(experiment: Experiment, options: RunOptions, stages: Stages) -> Outcome:
+    """Simulate an experiment."""
+    with ExitStack() as stack:
+        try:
+            return _run(experiment, options, stages, stack)
+        except SimulationError as error:
+            raise RunError(str(error)) from None
+
+
+def _run(experiment: Experiment, options: RunOptions, stages: Stages, stack: ExitStack) -> Outcome:
+    source = program.source_in(options.p4)
+    switches, simulation = build(experiment, options.out, stages, stack, source)
+    measures = experiment.scenario.measures
+    interval_ns = (measures.series_ns or _NOTES_INTERVAL_NS) if measures.series else None
+    watch = switches.watch(experiment.pausable, experiment.settings.lossless)
+    simulation.sample(watch, interval_ns, _MOST_NOTES)
+    _record(simulation, experiment, options)
+    with stages("Simulating") as stage:
+        course = _Course(experiment, switches, simulation, stage)
+        ended = course.run()
+    return replace(_outcome(experiment, switches, simulation, ended), telemetry=course.tally)
+
+
+def build(
+    experiment: Experiment,
+    out: Path,
+    stages: Stages,
+    stack: ExitStack,
+    source: Path = FABRIC_PROGRAM,
+) -> tuple[SimulatedSwitches, Simulation]:
+    """Everything in place, and nothing begun; what is built is released with the stack."""
+    with _without_collections():
+        return _build(experiment, out, stages, stack, source)
+
+
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """Millions of objects that stay: to look through them for garbage takes half of the time."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def _build(
+    experiment: Experiment, out: Path, stages: Stages, stack: ExitStack, source: Path
+) -> tuple[SimulatedSwitches, Simulation]:
+    fabric = experiment.fabric
+    with stages("Compiling the fabric program"):
+        built = program.build(out, source)
+    with stages("Building switches", len(fabric.switches)) as stage:
+        switches = stack.enter_context(
+            SimulatedSwitches(fabric.switches, built, experiment.switch_seed, cpu_port=REPORT_PORT)
+        )
+        plans = plans_of(fabric, experiment.settings)
+        for switch in fabric.switches:
+            switches.install(switch, plans[switch.name])
+            stage.advance()
+        stage.note = f"{len(fabric.switches)} switches, {len(fabric.hosts)} hosts"
+    simulation = stack.enter_context(
+        Simulation(fabric, switches.planes, experiment.cable, seed=experiment.scenario.seed)
+    )
+    with stages("Giving hosts their plans", len(fabric.hosts)) as stage:
+        for rank, host in enumerate(fabric.hosts):
+            simulation.set_plan(host, experiment.plan(rank, carries_payload=False))
+            stage.advance()
+        stage.note = f"{len(experiment.schedule):,} transfers"
+    return switches, simulation
+
+
+def _record(simulation: Simulation, experiment: Experiment, options: RunOptions) -> None:
+    """Record the links asked for, both directions."""
+    folder = options.out / "pcaps"
+    for link in captured(experiment.scenario, experiment.fabric):
+        folder.mkdir(exist_ok=True)
+        for name in (link.up, link.down):
+            simulation.record(name, folder / f"{name.replace('>', '-')}.pcap")
+
+
+class _Course:
+    """A run under way."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        switches: SimulatedSwitches,
+        simulation: Simulation,
+        stage: Stage,
+    ) -> None:
+        self._experiment = experiment
+        self._switches = switches
+        self._simulation = simulation
+        self._stage = stage
+        self._limit_ns = experiment.scenario.limit_ns
+        self._agenda = Agenda(experiment.scenario, experiment.fabric)
+        self._seen: tuple[int, Glance | None] = 0, None
+        self._began = time.perf_counter()
+        self._transfers = 1
+        telemetry = experiment.settings.telemetry
+        self.tally = Tally.of(experiment.fabric) if telemetry.report_port else None
+        share = telemetry.share if telemetry.report_port else 0
+        self._slice_events = round(_SLICE_EVENTS / (1 + _REPORTS_COST * share))
+
+    def run(self) -> str | None:
+        """Run to the end; why it is not the end of all transfers, if it is not."""
+        self._let_happen(0)
+        self._simulation.start()
+        self._transfers = max(1, self._simulation.open_transfers)
+        try:
+            now_ns = 0
+            while self._simulation.open_transfers and now_ns < self._limit_ns:
+                now_ns = self._slice()
+                if self._simulation.is_quiet and not self._agenda:
+                    self._simulation.give_up()
+                    return f"{self._simulation.open_transfers} transfers will never end"
+        except KeyboardInterrupt:
+            return INTERRUPTION
+        if self._simulation.open_transfers:
+            return f"the limit of {self._limit_ns:,} ns was reached"
+        return None
+
+    def _slice(self) -> int:
+        next_ns = self._agenda.next_ns
+        until_ns = self._limit_ns if next_ns is None else min(self._limit_ns, next_ns)
+        now_ns = self._simulation.run(until_ns, self._slice_events)
+        if self.tally is not None:
+            self._switches.collect(self.tally)
+        self._let_happen(now_ns)
+        self._show(now_ns)
+        return now_ns
+
+    def _let_happen(self, now_ns: int) -> None:
+        for event in self._agenda.due(now_ns):
+            match event:
+                case Turn(link=link, is_up=is_up):
+                    self._simulation.set_up(link, is_up=is_up)
+                case Pace(link=link, share=share):
+                    self._simulation.set_cable(link, self._experiment.cable(link).slowed(share))
+                case Replan() as news:
+                    self._replan(news)
+
+    def _replan(self, news: Replan) -> None:
+        settings = news.applied(self._experiment.settings)
+        plans = plans_of(self._experiment.fabric, settings, news.dead)
+        for switch in self._experiment.fabric.switches:
+            self._switches.install(switch, plans[switch.name])
+
+    def _show(self, now_ns: int) -> None:
+        took_s = max(1e-6, time.perf_counter() - self._began)
+        delivered = self._simulation.account().delivered
+        done = 1 - self._simulation.open_transfers / self._transfers
+        left = f", {took_s / done - took_s:.0f} s to go" if 0.02 < done < 1 else ""
+        self._stage.note = (
+            f"{now_ns / 1e6:.3f} ms, {delivered:,} packet-hops, {delivered / took_s / 1e6:.2f} M/s"
+        )
+        if self._stage.is_watched:
+            (before_ns, before), glance = self._seen, self._simulation.glance()
+            said = glance.told(before, now_ns - before_ns)
+            self._stage.tell(f"{done:.0%}  {self._stage.note}{left}\n  {said}")
+            self._seen = now_ns, glance
+
+
+def _outcome(
+    experiment: Experiment,
+    switches: SimulatedSwitches,
+    simulation: Simulation,
+    ended: str | None,
+) -> Outcome:
+    """Gather what happened, and prove that nothing is missing."""
+    account = simulation.account()
+    if not account.balances:
+        raise RunError(f"frames are missing: {account}; the simulator is wrong, and so is this run")
+    switches.check_accounts()
+    fabric = experiment.fabric
+    now_ns = simulation.now_ns
+    channels = {
+        name: simulation.channel(name) for link in fabric.links for name in (link.up, link.down)
+    }
+    counts = {
+        switch: switches.counts(switch, fabric.ports(switch), now_ns) for switch in fabric.switches
+    }
+    endpoints = {host: simulation.counters(host) for host in fabric.hosts}
+    return Outcome(
+        timeline=simulation.timeline(fabric.hosts, len(experiment.schedule)),
+        switches=counts,
+        endpoints=endpoints,
+        end_ns=now_ns,
+        max_queue_bytes={
+            name: report.max_queue_bytes
+            for name, report in channels.items()
+            if report.max_queue_bytes
+        },
+        cut_frames={name: report.lost for name, report in channels.items() if report.lost},
+        notes=tuple(simulation.samples()),
+        stocks=tuple(simulation.stocks()),
+        pauses=tuple(simulation.pauses()),
+        fidelity=_fidelity(overrun(experiment, counts, endpoints)),
+        ended=ended,
+    )
+
+
+def _fidelity(lost: int) -> Fidelity:
+    """In virtual time nobody is late, so what was computed to be lossless has to be."""
+    if not lost:
+        return Fidelity()
+    return Fidelity(
+        ok=False,
+        note=f"{lost:,} packets of a lossless class found no headroom, though as much was computed "
+        "as their links need: closlab's thresholds are wrong for this fabric",
+    )

@@ -1,0 +1,310 @@
+"""A fabric in the simulator: nodes and links from the graph, plans for the hosts, and a clock.
+
+The switches are ordinary `Dataplane`s without a loop: whoever controls them writes tables and reads
+counters as ever, between two calls of `run`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from array import array
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from controller import LinkSpec
+from lab.engines.sim import native
+from lab.results.outcome import Glance, Note, PauseNote, Stock
+from switch.dataplane import Dataplane
+from topologies import Fabric, Link, Node, NodeKind
+from traffic.collectives import NEVER, Timeline
+from traffic.endpoint import EndpointPlan, EndpointReport, read_report
+
+OVERHEAD_BYTES = 24  # preamble and start 8, FCS 4, gap 12
+_UNLIMITED_PACKETS, _UNLIMITED_BYTES = 1 << 20, 1 << 30  # the program's own limits are the limits
+
+
+class SimulationError(Exception):
+    """The simulation cannot be set up as asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Every frame: ``sent == delivered + lost + under_way``, always."""
+
+    sent: int
+    delivered: int
+    lost: int
+    under_way: int
+    events: int
+
+    @property
+    def balances(self) -> bool:
+        """Whether no frame came from nowhere or went there."""
+        return self.sent == self.delivered + self.lost + self.under_way
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelReport:
+    """What a channel carried, lost with it when it was cut, and the longest its queue was."""
+
+    packets: int
+    bytes: int
+    lost: int
+    max_queue_bytes: int
+
+
+class Simulation:
+    """Switches and hosts under one virtual clock; channels are the directions of links."""
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        planes: Mapping[Node, Dataplane],
+        cable: Callable[[Link], LinkSpec],
+        *,
+        seed: int = 1,
+    ) -> None:
+        self._native = native.library()
+        self._net = self._native.net_new(seed)
+        self._planes = planes
+        self._fabric = fabric
+        self._lossless = 0  # bit p: priority p
+        self._numbers: dict[Node, int] = {}
+        self._channels: dict[str, int] = {}
+        for node in (*fabric.switches, *fabric.hosts):
+            self._add_node(node)
+        for link in fabric.links:
+            ends = link.a, link.a_port, link.b, link.b_port
+            self._add_channel(link.up, *ends, cable(link))
+            self._add_channel(link.down, *ends[2:], *ends[:2], cable(link))
+
+    def _add_node(self, node: Node) -> None:
+        if node.kind is NodeKind.HOST:
+            number = self._native.net_add_host(self._net)
+        else:
+            number = self._native.net_add_switch(self._net, self._planes[node].handle)
+        self._numbers[node] = number
+
+    def _add_channel(
+        self, name: str, a: Node, a_port: int, b: Node, b_port: int, cable: LinkSpec
+    ) -> None:
+        if a.kind is not NodeKind.HOST:
+            self._configure_port(a, a_port, cable)
+            self._planes[a].set_queue_limits(
+                a_port, None, packets=_UNLIMITED_PACKETS, bytes_=_UNLIMITED_BYTES
+            )
+        number = self._native.net_add_channel(
+            self._net,
+            *(self._numbers[a], a_port, self._numbers[b], b_port),
+            *(cable.rate_bps, OVERHEAD_BYTES, cable.delay_ns),
+        )
+        if number < 0:
+            raise SimulationError(f"{a} port {a_port} is in use, or memory is out")
+        self._channels[name] = number
+
+    def _configure_port(self, switch: Node, port: int, cable: LinkSpec) -> None:
+        self._planes[switch].configure_port(
+            port,
+            rate_bps=cable.rate_bps,
+            delay_ns=cable.delay_ns,
+            overhead_bytes=OVERHEAD_BYTES,
+        )
+
+    # --- before it runs --------------------------------------------------------------------------
+
+    def set_plan(self, host: Node, plan: EndpointPlan) -> None:
+        """Give a host what it has to do."""
+        for line in plan.lines():
+            problem = self._native.net_host_line(self._net, self._numbers[host], line.encode())
+            if problem:
+                raise SimulationError(f"{host}: {problem.decode()}: {line[:80]}")
+
+    def record(self, channel: str, path: Path) -> None:
+        """Record what a channel delivers."""
+        if not self._native.net_record(self._net, self._channels[channel], os.fsencode(path)):
+            reason = os.strerror(ctypes.get_errno())
+            raise SimulationError(f"{path} cannot be written: {reason}")
+
+    def sample(self, watch: native.Watch, interval_ns: int | None, most: int) -> None:
+        """Note all channels in use at intervals, which grow if there would be too many notes.
+
+        Without an interval nothing is noted, but may be looked at.
+        """
+        self._lossless = watch.lossless
+        self._native.net_sample(self._net, ctypes.byref(watch), interval_ns or 0, most)
+
+    # --- running ---------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Let the hosts begin, now."""
+        self._native.net_start(self._net)
+
+    def run(self, until_ns: int | None = None, most_events: int = 2**63) -> int:
+        """Run until a time, so many events or the end of all transfers; returns the time."""
+        until = native.NEVER if until_ns is None else until_ns
+        return int(self._native.net_run(self._net, until, most_events))
+
+    def give_up(self) -> None:
+        """Where nothing will happen any more, let the time be when something last did."""
+        self._native.net_give_up(self._net)
+
+    @property
+    def now_ns(self) -> int:
+        """The time."""
+        return self.run(0, 0)
+
+    def set_up(self, link: Link, *, is_up: bool) -> None:
+        """Cut a link, with what is under way in it, or mend it."""
+        for channel in (link.up, link.down):
+            self._native.net_set_up(self._net, self._channels[channel], is_up)
+
+    def set_cable(self, link: Link, cable: LinkSpec) -> None:
+        """Let a link be another cable, of another rate, from the next frames on."""
+        for node, port in ((link.a, link.a_port), (link.b, link.b_port)):
+            if node.kind is NodeKind.HOST:
+                channel = self._channels[link.up]
+                self._native.net_set_rate(self._net, channel, cable.rate_bps)
+            else:
+                self._configure_port(node, port, cable)
+                self.wake(node)
+
+    def wake(self, switch: Node) -> None:
+        """After something was done to a switch from outside: let it act on it."""
+        self._native.net_wake(self._net, self._numbers[switch])
+
+    @property
+    def open_transfers(self) -> int:
+        """Transfers that have neither ended nor failed."""
+        return int(self._native.net_open_transfers(self._net))
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing will ever happen again."""
+        return bool(self._native.net_is_quiet(self._net))
+
+    def glance(self) -> Glance:
+        """How things are now."""
+        found = native.Glance()
+        self._native.net_glance(self._net, ctypes.byref(found))
+        longest = list(self._channels)[found.channel] if found.queue_bytes else None
+        return Glance(
+            found.into_hosts, longest, found.queue_bytes, found.paused, found.dropped, found.marked
+        )
+
+    # --- what happened ---------------------------------------------------------------------------
+
+    def account(self) -> Account:
+        """Where every frame is."""
+        account = native.Account()
+        self._native.net_account(self._net, ctypes.byref(account))
+        return Account(
+            account.sent, account.delivered, account.lost, account.under_way, account.events
+        )
+
+    def channel(self, name: str) -> ChannelReport:
+        """What a channel carried."""
+        found = native.ChannelReport()
+        self._native.net_channel_report(self._net, self._channels[name], ctypes.byref(found))
+        return ChannelReport(found.packets, found.bytes, found.lost, found.max_queue_bytes)
+
+    def samples(self) -> list[Note]:
+        """All notes, in the order of time."""
+        names = list(self._channels)
+        count = ctypes.c_uint64()
+        notes = self._native.net_samples(self._net, ctypes.byref(count))
+        return [
+            Note(
+                note.at,
+                names[note.channel],
+                note.queue_bytes,
+                note.bytes,
+                note.paused,
+                note.marked,
+                note.dropped,
+            )
+            for note in (notes[at] for at in range(count.value))
+        ]
+
+    def stocks(self) -> list[Stock]:
+        """What was noted of buffers, in the order of time."""
+        nodes = {number: node for node, number in self._numbers.items()}
+        count = ctypes.c_uint64()
+        notes = self._native.net_stocks(self._net, ctypes.byref(count))
+        return [
+            Stock(
+                note.at,
+                nodes[note.node].name,
+                note.priority,
+                self._queue_of(nodes[note.node], note.port, note.priority) if note.most else "",
+                *(note.most, note.used, note.headroom, note.pool),
+            )
+            for note in (notes[at] for at in range(count.value))
+        ]
+
+    def _queue_of(self, switch: Node, port: int, priority: int) -> str:
+        """The direction that a queue of a buffer is of: in, or out if the class may lose."""
+        link = self._fabric.link_at(switch, port)
+        peer = link.b if link.a == switch else link.a
+        return link.direction(peer if self._lossless >> priority & 1 else switch)
+
+    def pauses(self) -> list[PauseNote]:
+        """The first of all that was told of pauses, by the direction that stands still."""
+        names = list(self._channels)
+        back: dict[str, str] = {}
+        for link in self._fabric.links:
+            back |= {link.up: link.down, link.down: link.up}
+        count = ctypes.c_uint64()
+        notes = self._native.net_pauses(self._net, ctypes.byref(count))
+        found = []
+        for note in (notes[at] for at in range(count.value)):
+            what, name = native.PAUSE_KINDS[note.kind], names[note.channel]
+            found.append(
+                PauseNote(note.at, name if what == "stuck" else back[name], note.priority, what)
+            )
+        return found
+
+    def timeline(self, hosts: tuple[Node, ...], transfers: int) -> Timeline:
+        """When everything of a schedule happened, its ranks being these hosts."""
+        starts, ends = (array("q", [NEVER]) * transfers for _ in range(2))
+        for host in hosts:
+            self._native.net_host_times(
+                self._net,
+                self._numbers[host],
+                *(column.buffer_info()[0] for column in (starts, ends)),
+                transfers,
+            )
+        return Timeline(starts, ends)
+
+    def counters(self, host: Node) -> dict[str, int]:
+        """What a host's endpoint counted."""
+        names = native.counter_names()
+        values = (ctypes.c_uint64 * len(names))()
+        self._native.net_host_counters(self._net, self._numbers[host], values, len(names))
+        return dict(zip(names, values, strict=True))
+
+    def report(self, host: Node) -> EndpointReport:
+        """What became of a host's plan, in full."""
+        memory = os.memfd_create("report")
+        try:
+            if not self._native.net_host_report(self._net, self._numbers[host], memory):
+                raise SimulationError(f"{host}: its report could not be written")
+            os.lseek(memory, 0, os.SEEK_SET)
+            with os.fdopen(os.dup(memory)) as text:
+                return read_report(text)
+        finally:
+            os.close(memory)
+
+    def close(self) -> None:
+        """Release everything but the switches, which lose their ports."""
+        if self._net:
+            self._native.net_free(self._net)
+            self._net = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

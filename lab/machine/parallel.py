@@ -1,0 +1,71 @@
+"""Many runs at once: jobs handed to processes that share nothing, results as they come."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from typing import TypeVar
+
+from rich.console import Console
+
+from lab.progress import Stages
+
+J = TypeVar("J")
+R = TypeVar("R")
+
+
+def in_parallel(
+    work: Callable[[J], R], jobs: Sequence[J], processes: int | None, console: Console
+) -> Iterator[tuple[J, R]]:
+    """Each job with what came of it; ``work`` is a function of a module."""
+    workers = min(len(jobs), processes or os.cpu_count() or 1)
+    context = multiprocessing.get_context("spawn")  # nothing of this process is theirs
+    strangers = set(multiprocessing.active_children())
+    with (
+        ProcessPoolExecutor(workers, mp_context=context, initializer=_serve_one) as pool,
+        Stages(console)(f"Running on {workers} processors", len(jobs)) as stage,
+    ):
+        try:
+            with _interrupts_held():  # for workers already before they can say how to take them
+                futures = {pool.submit(work, job): job for job in jobs}
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+                stage.advance()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for worker in set(multiprocessing.active_children()) - strangers:
+                worker.terminate()  # whatever it is at, nobody waits for it any more
+            raise
+        stage.note = f"{len(jobs)} runs"
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Ctrl-C counts only afterwards; processes that are started meanwhile never see it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _serve_one() -> None:
+    """What a worker is told first: it lives for the process that hands out the jobs.
+
+    Ctrl-C reaches all processes of a terminal and is for that one. A worker waits for jobs at a
+    pipe it holds both ends of, so that it would never notice that nobody is left to send any.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)

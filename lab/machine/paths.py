@@ -1,0 +1,20 @@
+"""Where things lie."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+FABRIC_PROGRAM = ROOT / "p4src" / "fabric.p4"
+SCENARIOS = ROOT / "scenarios"
+CONGA_DISSECTOR = ROOT / "lab" / "wireshark" / "conga.lua"
+SHELL_ENVIRONMENT = ROOT / ".venv-shell"
+
+
+def running_labs() -> Path:
+    """The folder in which running labs leave word of themselves."""
+    if chosen := os.environ.get("CLOSLAB_RUNNING"):
+        return Path(chosen)
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "closlab" / "labs"

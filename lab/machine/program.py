@@ -1,0 +1,120 @@
+"""The fabric program, compiled: to BMv2 JSON and P4Info, and from there to native code.
+
+Both are kept, by the content of all they are made from, so that only the first run waits for them.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from compiler import CompileError, CompileOptions, compile_program
+from lab.errors import LabError
+from lab.machine.paths import FABRIC_PROGRAM, ROOT
+from switch.build import BuildError, cache_dir, digest, write_whole
+from switch.dataplane import Program
+
+P4C = "p4c-bm2-ss"
+_Compiler = Callable[[Path, tuple[str, ...]], tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltProgram:
+    """A compiled program's two files."""
+
+    json: Path
+    p4info: Path
+
+
+def build(out: Path, source: Path = FABRIC_PROGRAM) -> BuiltProgram:
+    """Compile a program into a folder, for our own switches."""
+    built = _kept(out, source, (), _compile)
+    try:
+        # Now, because a controller would not wait for the C compiler on a slow machine; and as
+        # bytes, as switches are given it, because to build it under another name is to build anew.
+        Program.load(built.json.read_bytes())
+    except BuildError as error:
+        raise LabError(f"{source.name} cannot be built as native code:\n{error}") from None
+    return built
+
+
+def build_for_bmv2(out: Path, source: Path = FABRIC_PROGRAM) -> BuiltProgram:
+    """Compile a program into a folder, for switches whose queues cannot stand still.
+
+    By p4c where it is installed, by our compiler otherwise.
+    """
+    return _kept(out, source, ("PARKING",), _compile_with_p4c if has_p4c() else _compile)
+
+
+def has_p4c() -> bool:
+    """Whether BMv2's own compiler is on the PATH."""
+    return shutil.which(P4C) is not None
+
+
+@cache
+def compiler(switch: str) -> str:
+    """What compiles the program for such switches; ours is of the version that closlab is."""
+    if switch != "bmv2" or not has_p4c():
+        return "closlab"
+    told = subprocess.run([P4C, "--version"], capture_output=True, text=True, check=False).stdout
+    return " ".join((told.strip().splitlines() or [P4C])[-1].split())
+
+
+def source_in(folder: Path | None) -> Path:
+    """The program in somebody's own copy of p4src; without one, that which ships."""
+    if folder is None:
+        return FABRIC_PROGRAM
+    source = folder / FABRIC_PROGRAM.name
+    if not source.is_file():
+        raise LabError(
+            f"there is no {source}",
+            f"Give a folder made with:  cp -r {FABRIC_PROGRAM.parent} MINE",
+        )
+    return source
+
+
+def _kept(out: Path, source: Path, defines: tuple[str, ...], compiler: _Compiler) -> BuiltProgram:
+    """A program's files in a folder, compiled only if that was not done before."""
+    built = BuiltProgram(out / f"{source.stem}.json", out / f"{source.stem}.p4info.txtpb")
+    kept = cache_dir() / f"{source.stem}-{_ingredients(source, compiler.__name__, *defines)}"
+    texts = [kept.with_suffix(suffix) for suffix in (".json", ".p4info")]
+    if not all(text.exists() for text in texts):
+        for text, content in zip(texts, compiler(source, defines), strict=True):
+            write_whole(text, content)
+    for text, file in zip(texts, (built.json, built.p4info), strict=True):
+        file.write_bytes(text.read_bytes())
+    return built
+
+
+def _ingredients(source: Path, *words: str) -> str:
+    """A name for what a program is made from: its sources, the compiler's, and what it is told."""
+    files = [*source.parent.glob("*.p4"), *(ROOT / "compiler").rglob("*.p[y4]")]
+    return digest(*words, *(part for f in sorted(files) for part in (str(f), f.read_bytes())))
+
+
+def _compile(source: Path, defines: tuple[str, ...]) -> tuple[str, str]:
+    """A program's BMv2 JSON and its P4Info as text."""
+    from google.protobuf import text_format
+
+    try:
+        compiled = compile_program(source, CompileOptions(defines=defines))
+    except CompileError as error:
+        raise LabError(f"{source.name} does not compile:\n{error}") from None
+    return compiled.json_text, text_format.MessageToString(compiled.p4info)
+
+
+def _compile_with_p4c(source: Path, defines: tuple[str, ...]) -> tuple[str, str]:
+    """The same, by p4c."""
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder) / "made.json", Path(folder) / "made.p4info.txt"
+        words = [P4C, "--p4v", "16", "--Wdisable", *(f"-D{name}" for name in defines)]
+        words += ["-o", str(made[0]), "--p4runtime-files", str(made[1]), str(source)]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise LabError(f"{source.name} does not compile with {P4C}:\n{done.stderr.strip()}")
+        return made[0].read_text(), made[1].read_text()

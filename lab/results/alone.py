@@ -1,0 +1,129 @@
+"""How long messages would take alone in an empty fabric: what slowdowns are measured by.
+
+Every switch stores and forwards, and every cable has a rate and a delay of its own. A packet enters
+a cable when it has come whole and the one before it has left. The last packet is therefore late by
+the longest chain of such waits, and there is one for each pair of cables: the first packet crosses
+all up to the one cable, the packets behind it then pass one after the other as fast as the slowest
+between the two lets them, and from the other cable on the last is alone. Of several equally short
+ways the quickest counts.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+from controller import LinkSpec
+from lab.scenario.experiment import Experiment
+from lab.scenario.translate import DATA_HEADERS_BYTES, IMMEDIATE_BYTES, RETH_BYTES
+from topologies import Node
+from traffic.collectives import Schedule
+from traffic.endpoint import Recovery
+
+_WIRE = 24  # preamble and start 8, FCS 4, gap 12
+
+Way = tuple[LinkSpec, ...]  # the cables that a packet crosses, in order
+
+
+class Message(NamedTuple):
+    """What a message is on a wire: the sizes of its packets."""
+
+    first: int
+    between: int
+    n_between: int
+    last: int | None  # None: the first is the only one
+
+    @classmethod
+    def of(cls, size: int, mtu: int, *, each_has_reth: bool) -> Message:
+        """A message of so many bytes."""
+        packets = max(1, -(-size // mtu))
+        around = DATA_HEADERS_BYTES + _WIRE
+        tail = size - (packets - 1) * mtu
+        tail += -tail % 4 + around + IMMEDIATE_BYTES
+        if packets == 1:
+            return cls(tail + RETH_BYTES, 0, 0, None)
+        reth = RETH_BYTES if each_has_reth else 0
+        return cls(mtu + around + RETH_BYTES, mtu + around + reth, packets - 2, tail + reth)
+
+
+def crossing_ns(message: Message, way: Way) -> float:
+    """When the last bit of the last packet comes out at the end of a way."""
+    costs = [8e9 / cable.rate_bps for cable in way]
+    delays_ns = sum(cable.delay_ns for cable in way)
+    if message.last is None:
+        return message.first * sum(costs) + delays_ns
+    before = [message.first * sum(costs[: at + 1]) for at in range(len(costs))]
+    behind = [message.last * sum(costs[at:]) for at in range(len(costs))]
+    if not message.n_between:
+        return max(map(sum, zip(before, behind, strict=True))) + delays_ns
+    longest = 0.0
+    for begin in range(len(costs)):
+        for end in range(begin, len(costs)):
+            between = costs[begin : end + 1]
+            passing = message.between * (sum(between) + (message.n_between - 1) * max(between))
+            longest = max(longest, before[begin] + passing + behind[end])
+    return longest + delays_ns
+
+
+class Alone:
+    """Times of an experiment's messages, each alone."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self._experiment = experiment
+        self._schedule: Schedule = experiment.schedule
+        self._hosts = experiment.fabric.hosts
+        self._mtu = experiment.scenario.link.mtu
+        self._each_has_reth = experiment.scenario.transport.recovery is Recovery.SELECTIVE
+        self._cable_of = {
+            host: experiment.cable(link) for host, link in experiment.host_links.items()
+        }
+        self._cables: dict[Node, dict[Node, set[LinkSpec]]] = {}
+        for link in experiment.fabric.links:
+            if link.joins_switches:
+                for here, there in ((link.a, link.b), (link.b, link.a)):
+                    cables = self._cables.setdefault(here, {}).setdefault(there, set())
+                    cables.add(experiment.cable(link))
+        self._leaf = {node: experiment.fabric.leaf_of(node) for node in self._hosts}
+        self._ways_from = cache(self._find_ways)
+        self._takes = cache(self._quickest)
+
+    @property
+    def alpha_ns(self) -> float:
+        """The first byte's time within a rack."""
+        host = self._experiment.settings.host_link
+        return 2 * host.delay_ns + (self._mtu + DATA_HEADERS_BYTES + _WIRE) * 8e9 / host.rate_bps
+
+    @property
+    def payload_rate_gbps(self) -> float:
+        """What of a host's rate is left for payload."""
+        rate_bps = self._experiment.settings.host_link.rate_bps
+        return rate_bps / 1e9 * self._mtu / (self._mtu + DATA_HEADERS_BYTES + _WIRE)
+
+    def takes_ns(self, number: int) -> float:
+        """How long a transfer takes."""
+        src, dst = (self._hosts[end[number]] for end in (self._schedule.src, self._schedule.dst))
+        between = self._ways_from(self._leaf[src])[self._leaf[dst]]
+        return self._takes(
+            self._schedule.size[number], self._cable_of[src], between, self._cable_of[dst]
+        )
+
+    def _quickest(
+        self, size: int, first: LinkSpec, between: frozenset[Way], last: LinkSpec
+    ) -> float:
+        message = Message.of(size, self._mtu, each_has_reth=self._each_has_reth)
+        return min(crossing_ns(message, (first, *way, last)) for way in between)
+
+    def _find_ways(self, leaf: Node) -> dict[Node, frozenset[Way]]:
+        """The shortest ways from a leaf to every switch; those of equal cables count as one."""
+        found: dict[Node, set[Way]] = {leaf: {()}}
+        edge = [leaf]
+        while edge:
+            reached: dict[Node, set[Way]] = {}
+            for here in edge:
+                for there, cables in self._cables.get(here, {}).items():
+                    if there not in found:
+                        ways = reached.setdefault(there, set())
+                        ways.update((*way, cable) for way in found[here] for cable in cables)
+            found |= reached
+            edge = list(reached)
+        return {switch: frozenset(ways) for switch, ways in found.items()}

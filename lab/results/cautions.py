@@ -1,0 +1,28 @@
+"""What in a run's figures should make one wonder, in words, each with the cure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lab.quantity import duration, packets, plural
+from lab.results.result import Result
+
+
+def cautions(result: Result) -> Iterator[str]:
+    """Sentences, for every view of a run."""
+    yield from _vain_timeouts(result)
+
+
+def _vain_timeouts(result: Result) -> Iterator[str]:
+    """Time was out, but nothing had been lost: what went again was sent in vain."""
+    roce, transport = result.roce, result.scenario.transport
+    if not roce.timeouts or result.drops.total or not result.fidelity.ok:
+        return
+    usual_ns = transport.first_rto_ns or transport.longest_rto_ns
+    key = "first_rto_ns" if transport.first_rto_ns else "rto_ns" if transport.rto_ns else "timeout"
+    died = f", and {plural(roce.qp_errors, 'queue pair')} gave up" if roce.qp_errors else ""
+    yield (
+        f"{plural(roce.timeouts, 'time-out')} fired though nothing was lost: "
+        f"{packets(roce.retransmitted_packets)} went again in vain{died}. Answers take longer than "
+        f"{duration(usual_ns)} here; raise transport.{key}."
+    )

@@ -1,0 +1,61 @@
+"""Losses that should not be: they make a run one not to be believed.
+
+Frames lost where nothing counts, between a process that sent and one that receives: a machine that
+gives processes their turn too late lets their sockets overflow. What left one end of a cable and
+did not arrive at the other says so. And lossless packets that found no headroom.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from lab.results.outcome import HOST_DISCARDS, SwitchCounts
+from lab.scenario.experiment import Experiment
+from topologies import Fabric, Node, NodeKind
+
+Ends = tuple[Node, int]
+
+
+def lost_frames(
+    fabric: Fabric,
+    switches: Mapping[Node, SwitchCounts],
+    endpoints: Mapping[Node, Mapping[str, int]],
+) -> dict[str, int]:
+    """By direction of a link, in a fabric whose links were up all the time."""
+
+    def sent(node: Node, port: int) -> int:
+        if node.kind is NodeKind.HOST:
+            return endpoints[node]["tx_packets"]
+        counts = switches[node].port(port)
+        return counts.sent.packets + counts.xoff_sent + counts.xon_sent
+
+    def received(node: Node, port: int) -> int:
+        if node.kind is NodeKind.HOST:
+            return endpoints[node]["rx_packets"]
+        return switches[node].port(port).received.packets
+
+    losses = {name: sent(*src) - received(*dst) for name, src, dst in _directions(fabric)}
+    return {name: frames for name, frames in losses.items() if frames > 0}
+
+
+def overrun(
+    experiment: Experiment,
+    switches: Mapping[Node, SwitchCounts],
+    endpoints: Mapping[Node, Mapping[str, int]],
+) -> int:
+    """Lossless packets that came after the headroom computed for them was full."""
+    scenario = experiment.scenario
+    lost = 0
+    if scenario.pfc.headroom is None and scenario.buffer.headroom_pool is None:
+        # Else whoever set the headroom may want to see it overrun.
+        lost += sum(counts.dropped.get("headroom_full", 0) for counts in switches.values())
+    if scenario.pfc.enabled:
+        lost += sum(counters.get(HOST_DISCARDS, 0) for counters in endpoints.values())
+    return lost
+
+
+def _directions(fabric: Fabric) -> Iterator[tuple[str, Ends, Ends]]:
+    for link in fabric.links:
+        a, b = (link.a, link.a_port), (link.b, link.b_port)
+        yield link.up, a, b
+        yield link.down, b, a

@@ -1,0 +1,185 @@
+"""What an engine hands back of a run: when everything happened, and what everybody counted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from controller.tables import PRIORITIES
+from lab.quantity import number, size
+from lab.results.telemetry import Tally
+from topologies import Node
+from traffic.collectives import Timeline
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Packets and their bytes."""
+
+    packets: int = 0
+    bytes: int = 0
+
+    def since(self, earlier: Traffic) -> Traffic:
+        """What was added after an earlier reading."""
+        return Traffic(self.packets - earlier.packets, self.bytes - earlier.bytes)
+
+
+INTERRUPTION = "interrupted"  # by the user: why a run is not whole
+HOST_DISCARDS = "rx_discards"  # frames that found an adapter's receive buffer full
+HOST_PAUSED_NS = {priority: f"paused_{priority}_ns" for priority in PRIORITIES}  # of an adapter
+NOTHING = Traffic()
+
+
+@dataclass(frozen=True, slots=True)
+class PortCounts:
+    """What the fabric program counted at a port."""
+
+    received: Traffic = NOTHING
+    sent: Traffic = NOTHING
+    marked: int = 0
+    xoff: Mapping[int, int] = field(default_factory=dict)  # pause frames sent, by priority
+    xon_sent: int = 0
+    paused: Mapping[int, int] = field(default_factory=dict)  # by priority: ns a queue was held
+    storms: int = 0  # how often the watchdog let a queue go
+
+    @property
+    def xoff_sent(self) -> int:
+        """Pause frames of all priorities."""
+        return sum(self.xoff.values())
+
+    @property
+    def paused_ns(self) -> int:
+        """How long its queues were held, all of them together."""
+        return sum(self.paused.values())
+
+    def since(self, earlier: PortCounts) -> PortCounts:
+        """What was counted after an earlier reading."""
+        return PortCounts(
+            self.received.since(earlier.received),
+            self.sent.since(earlier.sent),
+            self.marked - earlier.marked,
+            _since(self.xoff, earlier.xoff),
+            self.xon_sent - earlier.xon_sent,
+            _since(self.paused, earlier.paused),
+            self.storms - earlier.storms,
+        )
+
+
+def _since(now: Mapping[int, int], earlier: Mapping[int, int]) -> dict[int, int]:
+    return {priority: count - earlier.get(priority, 0) for priority, count in now.items()}
+
+
+IDLE = PortCounts()
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchCounts:
+    """What a switch counted: by port, and packets it dropped by reason."""
+
+    ports: Mapping[int, PortCounts]
+    dropped: Mapping[str, int]
+
+    def port(self, number: int) -> PortCounts:
+        """A port's counts; one that saw nothing may be missing."""
+        return self.ports.get(number, IDLE)
+
+    def since(self, earlier: SwitchCounts) -> SwitchCounts:
+        """What was counted after an earlier reading."""
+        drops = {
+            reason: packets - earlier.dropped.get(reason, 0)
+            for reason, packets in self.dropped.items()
+        }
+        return SwitchCounts(
+            {number: counts.since(earlier.port(number)) for number, counts in self.ports.items()},
+            {reason: packets for reason, packets in drops.items() if packets},
+        )
+
+
+class Note(NamedTuple):
+    """One direction of a link at a time; all but the queue since the run began."""
+
+    time_ns: int
+    link: str
+    queue_bytes: int  # of data that waits to be sent into it
+    bytes: int  # carried
+    paused_ns: int  # how long its sender's queues stood still, all together
+    marked: int  # packets, by the switch as it sent them into it
+    dropped: int  # packets, by the switch that sends into it, whatever their way
+
+
+class Stock(NamedTuple):
+    """What a class holds of a switch's buffer at a time; nothing is noted where nothing is held."""
+
+    time_ns: int
+    switch: str
+    priority: int
+    link: str  # of the fullest queue: by which it came, or leaves if the class may lose
+    queue_bytes: int  # in the fullest queue: what is held against its threshold
+    used_bytes: int  # of the class, headroom left out
+    headroom_bytes: int  # of the class
+    pool_bytes: int  # of the shared pool, all classes together
+
+
+class PauseNote(NamedTuple):
+    """Something about a pause: who is to stand still (xoff), may go on (xon), or was stuck."""
+
+    time_ns: int  # when the frame had come; of what was stuck, when somebody looked
+    link: str  # the direction that stands still
+    priority: int
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """How things are at a moment of a run."""
+
+    into_hosts: int  # bytes, since the run began
+    longest: str | None  # the direction of a link before which the longest queue stands
+    queue_bytes: int
+    paused: int  # switches' ports of which a queue stands still
+    dropped: int
+    marked: int
+
+    def told(self, before: Glance | None, took_ns: float) -> str:
+        """In words, after so much of the fabric's time since an earlier one."""
+        parts = []
+        if before is not None and took_ns > 0:
+            rate = (self.into_hosts - before.into_hosts) * 8 / took_ns
+            parts.append(f"{number(rate)} Gb/s into hosts")
+        if self.longest:
+            parts.append(f"{size(self.queue_bytes)} before {self.longest}")
+        for count, what in ((self.paused, "ports paused"), (self.marked, "marked")):
+            if count:
+                parts.append(f"{count:,} {what}")
+        parts.append(f"{self.dropped:,} dropped")
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Fidelity:
+    """Whether a run can be believed."""
+
+    late_p99_ns: int = 0  # how much later than it should something was done, in fabric time
+    ok: bool = True
+    note: str | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A run, seen from outside."""
+
+    timeline: Timeline
+    switches: Mapping[Node, SwitchCounts]
+    endpoints: Mapping[Node, Mapping[str, int]]  # what each host's adapter counted, by name
+    end_ns: int
+    dilation: float = 1.0
+    is_fabric_time: bool = True  # else times are the machine's own, and links have no rate
+    max_queue_bytes: Mapping[str, int] = field(default_factory=dict)  # by direction of a link
+    cut_frames: Mapping[str, int] = field(default_factory=dict)  # lost when a link was cut
+    notes: tuple[Note, ...] = ()
+    stocks: tuple[Stock, ...] = ()
+    pauses: tuple[PauseNote, ...] = ()  # the first of them
+    telemetry: Tally | None = None
+    fidelity: Fidelity = Fidelity()
+    ended: str | None = None  # why a run is not whole

@@ -1,0 +1,527 @@
+"""What a run found out, and the files it is kept in.
+
+``result.json`` holds the figures (times in fabric nanoseconds; what does not apply is absent),
+``flows.csv`` one line a message, ``work.csv`` what hosts computed and when, ``timeseries.csv`` what
+links carried, how long their queues were and what held them up over time, ``buffers.csv`` what
+switches held, and ``pauses.csv`` the first pauses one by one.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from pydantic import BaseModel, ConfigDict
+
+from lab.results import outcome as seen
+from lab.results.alone import Alone
+from lab.results.outcome import Note, Outcome, PauseNote, PortCounts, Stock
+from lab.scenario.experiment import Experiment
+from lab.scenario.model import Scenario
+from topologies import Link, Node, NodeKind
+from traffic.collectives import NEVER
+from traffic.measures import JobMeasure, Measures, percentile
+
+SCHEMA = "closlab.result/1"
+RECEIVER = "receive_buffer_full"  # of a host that is slower than its link
+CUT = "link_cut"  # frames that were under way in a link when it was cut
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class Percentiles(_Part):
+    """A distribution in three numbers."""
+
+    p50: float
+    p99: float
+    max: float
+
+
+class Step(_Part):
+    """One step of a job."""
+
+    start_ns: int
+    end_ns: int | None = None
+    compute_ns: int  # averaged over the ranks
+    comm_ns: int
+
+
+class CollectiveResult(_Part):
+    """A collective; of several the one that took longest."""
+
+    op: str
+    algorithm: str
+    bytes: int
+    algbw_gbps: float | None = None
+    busbw_gbps: float | None = None
+
+
+class Flows(_Part):
+    """All messages together."""
+
+    count: int
+    completed: int
+    failed: int
+    bytes: int  # of those that completed
+    fct_ns: Percentiles | None = None
+    slowdown: Percentiles | None = None  # how much longer than alone in an empty fabric
+
+
+class Drops(_Part):
+    """Packets lost in the fabric, and why."""
+
+    total: int
+    by_reason: dict[str, int]
+    by_switch: dict[str, int]
+
+
+class Ecn(_Part):
+    """Marks."""
+
+    marked_packets: int
+
+
+class PauseOfClass(_Part):
+    """What paused one class of one direction of a link."""
+
+    xoff_frames: int
+    paused_ns: int
+
+
+class Pause(_Part):
+    """What paused one direction of a link."""
+
+    xoff_frames: int
+    paused_ns: int  # of its classes together
+    by_class: dict[int, PauseOfClass] | None = None  # where several classes are lossless
+
+    @property
+    def longest_ns(self) -> int:
+        """How long the class stood still that did so longest: of a run it is at most all."""
+        return max(
+            (each.paused_ns for each in (self.by_class or {}).values()), default=self.paused_ns
+        )
+
+
+class Pfc(_Part):
+    """Pause frames that switches sent, and what they did."""
+
+    xoff_frames: int
+    xon_frames: int
+    stray_xoff_frames: int = 0  # of those, for a priority that may lose: there should be none
+    paused_ns: int
+    by_link: dict[str, Pause]
+    storms: dict[str, int] = {}  # how often the watchdog let go a queue, by where it leads
+
+
+class Roce(_Part):
+    """What the endpoints counted."""
+
+    data_packets: int
+    data_bytes: int
+    retransmitted_packets: int
+    naks: int
+    cnps: int
+    timeouts: int
+    out_of_order_packets: int
+    qp_errors: int
+
+
+class LinkUse(_Part):
+    """One direction of a link: what the far end's switch received, or a host was sent."""
+
+    name: str
+    packets: int
+    bytes: int
+    utilisation: float | None = None
+    max_queue_bytes: int | None = None  # at the port that feeds it
+
+
+class HopTelemetry(_Part):
+    """What one switch said of the packets that carried telemetry."""
+
+    count: int
+    latency_ns: Percentiles | None = None
+    queue_bytes: Percentiles | None = None
+
+
+class Telemetry(_Part):
+    """What telemetry reports told, of all hops together and of each switch."""
+
+    reports: int
+    mtu_exceeded: int | None = None  # of these, packets without room for every hop's words
+    hop_latency_ns: Percentiles | None = None
+    queue_bytes: Percentiles | None = None
+    by_switch: dict[str, HopTelemetry]
+
+
+class Fidelity(_Part):
+    """Whether the run can be believed."""
+
+    late_p99_ns: int
+    ok: bool
+    note: str | None = None
+
+
+class Result(_Part):
+    """A run's result."""
+
+    schema_: str = SCHEMA
+    scenario: Scenario
+    engine: str
+    switch: str
+    seed: int
+    dilation: float
+    clock: Literal["fabric", "machine"] = "fabric"  # whose time it is; a machine's knows no rates
+    provenance: dict[str, str]
+    ended: str | None = None  # why the run is not whole
+    duration_ns: int
+    jct_ns: int | None = None
+    steps: tuple[Step, ...] | None = None
+    gpu_utilisation: float | None = None
+    collective: CollectiveResult | None = None
+    flows: Flows
+    parts: dict[str, Flows] | None = None  # the same of each part of the traffic, if it has several
+    drops: Drops
+    ecn: Ecn
+    pfc: Pfc
+    roce: Roce
+    telemetry: Telemetry | None = None
+    links: tuple[LinkUse, ...]
+    fidelity: Fidelity
+
+    def figure(self, key: str) -> float | None:
+        """What stands at a place such as ``flows.fct_ns.p50``; None where it does not apply."""
+        found: Any = self
+        for name in key.split("."):
+            found = None if found is None else getattr(found, name)
+        return None if found is None else cast("float", found)
+
+    def content(self) -> dict[str, Any]:
+        """What ``result.json`` holds."""
+        content = self.model_dump(mode="json", exclude_none=True)
+        return {"schema": content.pop("schema_"), **content}
+
+
+def save(result: Result, experiment: Experiment, outcome: Outcome, out: Path) -> None:
+    """Write the files of a run."""
+    (out / "result.json").write_text(json.dumps(result.content(), indent=2) + "\n")
+    is_kept = experiment.scenario.measures.flows
+    _write_csv(
+        out / "flows.csv",
+        ("src", "dst", "bytes", "complete", "start_ns", "fct_ns", "slowdown", "step", "what"),
+        _flow_rows(experiment, outcome) if is_kept else None,
+    )
+    _write_csv(
+        out / "work.csv",
+        ("host", "start_ns", "end_ns", "step", "what"),
+        tuple(_work_rows(experiment, outcome)) or None if is_kept else None,
+    )
+    _write_csv(out / "timeseries.csv", Note._fields, outcome.notes or None)
+    _write_csv(out / "buffers.csv", Stock._fields, outcome.stocks or None)
+    _write_csv(out / "pauses.csv", PauseNote._fields, outcome.pauses or None)
+
+
+def _write_csv(path: Path, head: Sequence[str], rows: Iterable[Sequence[object]] | None) -> None:
+    """Write a table; without rows see to it that there is none, of an earlier run either."""
+    if rows is None:
+        path.unlink(missing_ok=True)
+        return
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(head)
+        writer.writerows(rows)
+
+
+def _flow_rows(experiment: Experiment, outcome: Outcome) -> Iterator[Sequence[object]]:
+    schedule, timeline = experiment.schedule, outcome.timeline
+    hosts = experiment.fabric.hosts
+    alone = Alone(experiment)
+    for number in _messages(experiment):
+        src, dst = hosts[schedule.src[number]], hosts[schedule.dst[number]]
+        start, end = timeline.start_ns[number], timeline.end_ns[number]
+        is_whole = NEVER not in (start, end)
+        is_comparable = is_whole and outcome.is_fabric_time
+        slowdown = (end - start) / alone.takes_ns(number) if is_comparable else None
+        yield (
+            src,
+            dst,
+            schedule.size[number],
+            int(is_whole),
+            start if start != NEVER else "",
+            end - start if is_whole else "",
+            "" if slowdown is None else round(slowdown, 3),
+            *_purpose(experiment, number),
+        )
+
+
+def _work_rows(experiment: Experiment, outcome: Outcome) -> Iterator[Sequence[object]]:
+    """What hosts did for themselves, where it took time."""
+    schedule, timeline = experiment.schedule, outcome.timeline
+    for number, (src, dst) in enumerate(zip(schedule.src, schedule.dst, strict=True)):
+        start, end = timeline.start_ns[number], timeline.end_ns[number]
+        if src == dst and schedule.delay_ns[number] and NEVER not in (start, end):
+            yield experiment.fabric.hosts[src], start, end, *_purpose(experiment, number)
+
+
+def _purpose(experiment: Experiment, number: int) -> tuple[int, str]:
+    """The step and the activity a transfer belongs to."""
+    schedule = experiment.schedule
+    activity = schedule.activities[schedule.activity[number]]
+    return activity.step, activity.name
+
+
+def _messages(experiment: Experiment) -> Iterator[int]:
+    """The ids of transfers that cross the fabric."""
+    schedule = experiment.schedule
+    ends = zip(schedule.src, schedule.dst, strict=True)
+    return (number for number, (src, dst) in enumerate(ends) if src != dst)
+
+
+def _part_of(experiment: Experiment, number: int) -> str:
+    """What a message belongs to: a job, or flows by their name."""
+    activity = experiment.schedule.activities[experiment.schedule.activity[number]]
+    return activity.job or activity.name
+
+
+def assemble(
+    experiment: Experiment,
+    outcome: Outcome,
+    *,
+    engine: str,
+    switch: str,
+    provenance: dict[str, str],
+) -> Result:
+    """Put a run's result together from what was seen of it."""
+    alone = Alone(experiment)
+    parts: dict[str, list[int]] = {}
+    for number in _messages(experiment):
+        parts.setdefault(_part_of(experiment, number), []).append(number)
+    measures = Measures(
+        experiment.schedule, outcome.timeline, alone.alpha_ns, alone.payload_rate_gbps
+    )
+    job = max(measures.jobs, key=lambda job: job.jct_ns or 0, default=None)
+    return Result(
+        scenario=experiment.scenario,
+        engine=engine,
+        switch=switch,
+        seed=experiment.scenario.seed,
+        dilation=outcome.dilation,
+        clock="fabric" if outcome.is_fabric_time else "machine",
+        provenance=provenance,
+        ended=outcome.ended,
+        duration_ns=outcome.end_ns,
+        jct_ns=job.jct_ns if job else None,
+        steps=_steps(job),
+        gpu_utilisation=(job.gpu_utilisation or None) if job else None,
+        collective=_collective(measures),
+        flows=_flows(_messages(experiment), experiment, outcome, alone),
+        parts={name: _flows(each, experiment, outcome, alone) for name, each in parts.items()}
+        if len(parts) > 1
+        else None,
+        drops=_drops(outcome),
+        ecn=Ecn(marked_packets=sum(port.marked for _, _, port in _ports(outcome))),
+        pfc=_pfc(experiment, outcome),
+        roce=_roce(outcome),
+        telemetry=_telemetry(outcome),
+        links=tuple(
+            use for link in experiment.fabric.links for use in _link_use(link, experiment, outcome)
+        ),
+        fidelity=Fidelity(
+            late_p99_ns=outcome.fidelity.late_p99_ns,
+            ok=outcome.fidelity.ok,
+            note=outcome.fidelity.note,
+        ),
+    )
+
+
+def _telemetry(outcome: Outcome) -> Telemetry | None:
+    tally = outcome.telemetry
+    if tally is None:
+        return None
+    hops = {name: tally.hops[name] for name in sorted(tally.hops)}
+    return Telemetry(
+        reports=tally.reports,
+        mtu_exceeded=tally.mtu_exceeded or None,
+        hop_latency_ns=_percentiles([ns for hop in hops.values() for ns in hop.latency_ns]),
+        queue_bytes=_percentiles([size for hop in hops.values() for size in hop.queue_bytes]),
+        by_switch={
+            name: HopTelemetry(
+                count=len(hop.latency_ns),
+                latency_ns=_percentiles(hop.latency_ns),
+                queue_bytes=_percentiles(hop.queue_bytes),
+            )
+            for name, hop in hops.items()
+        },
+    )
+
+
+def _steps(job: JobMeasure | None) -> tuple[Step, ...] | None:
+    if job is None:
+        return None
+    return tuple(
+        Step(
+            start_ns=step.start_ns,
+            end_ns=step.end_ns,
+            compute_ns=round(step.compute_ns),
+            comm_ns=step.comm_ns,
+        )
+        for step in job.steps
+    )
+
+
+def _collective(measures: Measures) -> CollectiveResult | None:
+    found = [c for c in measures.collectives if c.op != "barrier" and c.end_ns is not None]
+    if not found:
+        return None
+    longest = max(found, key=lambda c: (c.end_ns or 0) - c.start_ns)
+    return CollectiveResult(
+        op=longest.op,
+        algorithm=longest.algorithm,
+        bytes=longest.bytes,
+        algbw_gbps=longest.algbw_gbps,
+        busbw_gbps=longest.busbw_gbps,
+    )
+
+
+def _flows(
+    messages: Iterable[int], experiment: Experiment, outcome: Outcome, alone: Alone
+) -> Flows:
+    times, slowdowns, count, size = [], [], 0, 0
+    for number in messages:
+        count += 1
+        start, end = outcome.timeline.start_ns[number], outcome.timeline.end_ns[number]
+        if NEVER not in (start, end):
+            size += experiment.schedule.size[number]
+            times.append(end - start)
+            if outcome.is_fabric_time:
+                slowdowns.append((end - start) / alone.takes_ns(number))
+    return Flows(
+        count=count,
+        completed=len(times),
+        failed=count - len(times),
+        bytes=size,
+        fct_ns=_percentiles(times),
+        slowdown=_percentiles(slowdowns),
+    )
+
+
+def _percentiles(values: Sequence[float]) -> Percentiles | None:
+    if not values:
+        return None
+    ordered = sorted(values)
+    return Percentiles(p50=percentile(ordered, 50), p99=percentile(ordered, 99), max=ordered[-1])
+
+
+def _drops(outcome: Outcome) -> Drops:
+    by_reason: dict[str, int] = {}
+    for counts in outcome.switches.values():
+        for reason, packets in counts.dropped.items():
+            by_reason[reason] = by_reason.get(reason, 0) + packets
+    by_switch = {
+        switch.name: sum(counts.dropped.values()) for switch, counts in outcome.switches.items()
+    }
+    discards = sum(counters.get(seen.HOST_DISCARDS, 0) for counters in outcome.endpoints.values())
+    if discards:
+        by_reason[RECEIVER] = discards
+    if outcome.cut_frames:
+        by_reason[CUT] = sum(outcome.cut_frames.values())
+    return Drops(
+        total=sum(by_reason.values()),
+        by_reason=by_reason,
+        by_switch={name: packets for name, packets in by_switch.items() if packets},
+    )
+
+
+def _ports(outcome: Outcome) -> Iterator[tuple[Node, int, PortCounts]]:
+    for switch, counts in outcome.switches.items():
+        for number, port in counts.ports.items():
+            yield switch, number, port
+
+
+def _pfc(experiment: Experiment, outcome: Outcome) -> Pfc:
+    """Who was paused, and for how long: by the direction whose sender had to stop."""
+    by_link: dict[str, Pause] = {}
+    storms: dict[str, int] = {}
+    lossless = experiment.settings.lossless
+    for switch, number, port in _ports(outcome):
+        link = experiment.fabric.link_at(switch, number)
+        peer = link.b if link.a == switch else link.a
+        paused = _paused(outcome, link, peer)
+        paused_ns = sum(paused.values())
+        if port.xoff_sent or paused_ns:
+            classes = {
+                each: PauseOfClass(
+                    xoff_frames=port.xoff.get(each, 0), paused_ns=paused.get(each, 0)
+                )
+                for each in sorted(lossless)
+            }
+            by_link[link.direction(peer)] = Pause(
+                xoff_frames=port.xoff_sent,
+                paused_ns=paused_ns,
+                by_class=classes if len(classes) > 1 else None,
+            )
+        if port.storms:
+            storms[link.direction(switch)] = port.storms
+    return Pfc(
+        xoff_frames=sum(port.xoff_sent for _, _, port in _ports(outcome)),
+        xon_frames=sum(port.xon_sent for _, _, port in _ports(outcome)),
+        stray_xoff_frames=sum(
+            frames
+            for _, _, port in _ports(outcome)
+            for priority, frames in port.xoff.items()
+            if priority not in lossless
+        ),
+        paused_ns=sum(pause.paused_ns for pause in by_link.values()),
+        by_link=by_link,
+        storms=storms,
+    )
+
+
+def _paused(outcome: Outcome, link: Link, sender: Node) -> Mapping[int, int]:
+    """How long the classes of the sender at one end of a link stood still there."""
+    if sender.kind is NodeKind.HOST:
+        counted = outcome.endpoints[sender]
+        return {each: counted.get(name, 0) for each, name in seen.HOST_PAUSED_NS.items()}
+    return outcome.switches[sender].port(link.port_of(sender)).paused
+
+
+def _roce(outcome: Outcome) -> Roce:
+    def total(name: str) -> int:
+        return sum(counters.get(name, 0) for counters in outcome.endpoints.values())
+
+    return Roce(
+        data_packets=total("tx_data_packets"),
+        data_bytes=total("tx_data_bytes"),
+        retransmitted_packets=total("retransmitted_packets"),
+        naks=total("tx_naks"),
+        cnps=total("np_cnp_sent"),
+        timeouts=total("local_ack_timeout_err"),
+        out_of_order_packets=total("out_of_sequence"),
+        qp_errors=total("qp_errors"),
+    )
+
+
+def _link_use(link: Link, experiment: Experiment, outcome: Outcome) -> tuple[LinkUse, LinkUse]:
+    """A link's two directions, upwards (away from the hosts) first."""
+    port = outcome.switches[link.b].port(link.b_port)
+    rate_bps = experiment.cable(link).rate_bps
+
+    def use(name: str, carried: seen.Traffic) -> LinkUse:
+        span_ns = max(1, outcome.end_ns)
+        return LinkUse(
+            name=name,
+            packets=carried.packets,
+            bytes=carried.bytes,
+            utilisation=round(carried.bytes * 8 * 1e9 / rate_bps / span_ns, 6)
+            if outcome.is_fabric_time
+            else None,
+            max_queue_bytes=outcome.max_queue_bytes.get(name),
+        )
+
+    return use(link.up, port.received), use(link.down, port.sent)

@@ -1,0 +1,140 @@
+"""What a run found out, as tables on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.table import Table
+
+from lab.quantity import duration, size
+from lab.results.cautions import cautions
+from lab.results.result import LinkUse, Percentiles, Result
+from lab.scenario.model import Scenario, in_vain
+from topologies import Fabric, Node, NodeKind
+
+_BAR_WIDTH = 14
+_MOST_LINKS = 64
+
+
+def result_tables(console: Console, fabric: Fabric, result: Result) -> None:
+    """Print what a run found out."""
+    console.print()
+    if len(fabric.links) <= _MOST_LINKS:
+        console.print(_link_table(fabric, result))
+    console.print(_summary(result), highlight=False, soft_wrap=True)
+
+
+def _link_table(fabric: Fabric, result: Result) -> Table:
+    """What became of each link; beside a leaf's uplinks, how they share its traffic."""
+    uses = {use.name: use for use in result.links}
+    table = Table(
+        title="Links: packets they carried, longest queue, time paused", title_justify="left"
+    )
+    table.add_column("link", no_wrap=True)
+    for heading in ("up", "down", "queue", "paused"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("of its leaf's packets", no_wrap=True)
+    for link in sorted(fabric.links, key=lambda link: (link.a, link.b, link.number)):
+        names = link.up, link.down
+        up, down = (uses[name] for name in names)
+        longest = max(up.max_queue_bytes or 0, down.max_queue_bytes or 0)
+        paused_ns = sum(
+            result.pfc.by_link[name].paused_ns for name in names if name in result.pfc.by_link
+        )
+        share = ""
+        if link.b.kind is NodeKind.SPINE:
+            share = _share_bar(up.packets, _sent_up(fabric, link.a, uses))
+        table.add_row(
+            link.name,
+            f"{up.packets:,}",
+            f"{down.packets:,}",
+            size(longest) if longest else "",
+            duration(paused_ns) if paused_ns else "",
+            share,
+        )
+    return table
+
+
+def _sent_up(fabric: Fabric, leaf: Node, uses: dict[str, LinkUse]) -> int:
+    return sum(
+        uses[link.up].packets
+        for link in fabric.links
+        if link.a == leaf and link.b.kind is NodeKind.SPINE
+    )
+
+
+def _share_bar(sent: int, total: int) -> str:
+    if total == 0:
+        return ""
+    filled = round(_BAR_WIDTH * sent / total)
+    return f"{'█' * filled}{'░' * (_BAR_WIDTH - filled)} {100 * sent / total:3.0f} %"
+
+
+def _summary(result: Result) -> str:
+    flows, roce, drops = result.flows, result.roce, result.drops
+    whole = "[green]" if flows.failed == 0 else "[red]"
+    lines = [
+        f"{whole}{flows.completed} of {flows.count} messages arrived whole[/], every byte and ICRC "
+        f"right: {roce.data_packets:,} packets, {roce.data_bytes:,} bytes, "
+        f"{roce.out_of_order_packets:,} out of order"
+        if result.engine == "mininet"
+        else f"{whole}{flows.completed} of {flows.count} messages arrived whole[/]: "
+        f"{roce.data_packets:,} packets, {roce.data_bytes:,} bytes, "
+        f"{roce.out_of_order_packets:,} out of order, {roce.retransmitted_packets:,} sent again"
+    ]
+    if result.ended:
+        lines.insert(0, f"[yellow]Not whole: {result.ended}[/]")
+    if flows.fct_ns:
+        lines.append(f"Completion times: {_times(flows.fct_ns)}")
+    if result.collective and result.collective.busbw_gbps:
+        lines.append(
+            f"{result.collective.op} ({result.collective.algorithm}): "
+            f"{result.collective.busbw_gbps:.1f} Gb/s of bus bandwidth"
+        )
+    if result.jct_ns:
+        busy = f", GPUs busy {result.gpu_utilisation:.0%}" if result.gpu_utilisation else ""
+        lines.append(f"Job completion time: {duration(result.jct_ns)}{busy}")
+    if drops.total:
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in drops.by_reason.items())
+        lines.append(f"[red]{drops.total:,} packets dropped[/]: {reasons}")
+    else:
+        lines.append("No switch dropped a packet.")
+    if result.pfc.xoff_frames:
+        lines.append(
+            f"{result.pfc.xoff_frames:,} pause frames on {len(result.pfc.by_link)} links, "
+            f"{duration(result.pfc.paused_ns)} of standing still in all"
+        )
+    if result.pfc.storms:
+        queues = ", ".join(f"{link} ({times:,} times)" for link, times in result.pfc.storms.items())
+        lines.append(f"[red]The watchdog let go queues[/] that were paused too long: {queues}")
+    if result.ecn.marked_packets:
+        lines.append(f"{result.ecn.marked_packets:,} packets marked")
+    if result.telemetry and result.telemetry.hop_latency_ns:
+        lines.append(
+            f"{result.telemetry.reports:,} telemetry reports; a hop took: "
+            + _times(result.telemetry.hop_latency_ns)
+        )
+    lines += [f"[yellow]In vain[/]: {text}" for text in in_vain(result.scenario)]
+    lines += _left_out(result.scenario)
+    lines += [f"[yellow]{caution}[/]" for caution in cautions(result)]
+    if not result.fidelity.ok:
+        lines.append(f"[yellow]Do not trust this run[/]: {result.fidelity.note}")
+    return "\n".join(lines)
+
+
+def _left_out(scenario: Scenario) -> Iterator[str]:
+    """What was not to be measured."""
+    measures = scenario.measures
+    asked = {
+        "flows": True, "series": True, "telemetry": bool(scenario.telemetry.share),
+    }  # fmt: skip
+    left_out = [name for name in asked if asked[name] and not getattr(measures, name)]
+    if left_out:
+        yield f"Not measured, as the scenario asks: {', '.join(left_out)}."
+
+
+def _times(times: Percentiles) -> str:
+    return (
+        f"median {duration(times.p50)}, 99 % {duration(times.p99)}, longest {duration(times.max)}"
+    )

@@ -1,0 +1,59 @@
+"""What telemetry reports tell of a run: how long packets took at each hop, how long queues were."""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, field
+
+from controller import ReportError, decode
+from controller.tables import node_id
+from topologies import Fabric, Node
+
+
+@dataclass(slots=True)
+class HopSeen:
+    """What one switch said of the packets that carried telemetry, or that it dropped."""
+
+    latency_ns: array[float] = field(default_factory=lambda: array("d"))
+    queue_bytes: array[float] = field(default_factory=lambda: array("d"))
+
+
+@dataclass(slots=True)
+class Tally:
+    """All reports of a run."""
+
+    numbers: dict[int, str]  # switches by their number in telemetry
+    tick_ns: float = 1.0
+    reports: int = 0
+    unreadable: int = 0
+    mtu_exceeded: int = 0  # reports of packets without room for every hop
+    hops: dict[str, HopSeen] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, fabric: Fabric, tick_ns: float = 1.0) -> Tally:
+        """An empty one."""
+        return cls({node_id(switch): switch.name for switch in fabric.switches}, tick_ns)
+
+    def add(self, frame: bytes) -> None:
+        """Take a report into account."""
+        try:
+            report = decode(frame)
+        except ReportError:
+            self.unreadable += 1
+            return
+        self.reports += 1
+        self.mtu_exceeded += report.mtu_exceeded
+        for hop in report.hops:
+            name = None if hop.node is None else self.numbers.get(hop.node)
+            if name is None:
+                continue
+            seen = self.hops.setdefault(name, HopSeen())
+            if hop.latency is not None:
+                seen.latency_ns.append(hop.latency * self.tick_ns)
+            if hop.queue_bytes is not None:
+                seen.queue_bytes.append(hop.queue_bytes)
+
+
+def switch_named(fabric: Fabric, number: int | None) -> Node | None:
+    """The switch of this number in telemetry."""
+    return next((switch for switch in fabric.switches if node_id(switch) == number), None)

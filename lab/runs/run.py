@@ -1,0 +1,83 @@
+"""One run of a scenario, from source to result, on whichever engine."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+
+from lab.engines import RunOptions
+from lab.engines.sim import engine as sim
+from lab.errors import RunError
+from lab.progress import Stages
+from lab.report import REPORT
+from lab.results.outcome import Outcome
+from lab.results.result import Result, assemble, save
+from lab.runs.provenance import provenance
+from lab.scenario.experiment import Experiment
+from lab.scenario.model import MeasureSettings, Scenario
+
+# Exit codes of a run, besides 0; the README tells them.
+NOT_WHOLE = 1  # a message did not arrive, or the run ended early
+UNBELIEVED = 3  # it came to its end, and says of itself not to be trusted
+INTERRUPTED = 130
+KEPT = "result.json", REPORT  # by which one knows a run that came to a result
+_CANNOT_WRITE = (
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EFBIG,
+    errno.EROFS,
+    errno.EACCES,
+    errno.EPERM,
+    errno.EIO,
+    errno.ENOENT,
+)  # what a folder that is full, forbidden or gone answers
+
+
+@contextmanager
+def writing_to(out: Path) -> Iterator[None]:
+    """Say in one message when a folder takes no more."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _CANNOT_WRITE:
+            raise
+        raise RunError(
+            f"{error.filename or out} cannot be written: {error.strerror}",
+            "Make room, or give another folder with --out DIR; what is kept there may not be "
+            "whole, what is shown above is.",
+        ) from None
+
+
+def run_quietly(scenario: Scenario, options: RunOptions, console: Console) -> Result:
+    """Run a scenario in the simulator and keep its result, without showing it."""
+    experiment = Experiment.of(scenario)
+    return keep(experiment, sim.run(experiment, options, Stages(console)), options)
+
+
+def measure(scenario: Scenario, options: RunOptions, console: Console) -> Result:
+    """Run a scenario in the simulator and keep nothing but what is returned."""
+    lightest = MeasureSettings(flows=False, series=False)
+    experiment = Experiment.of(scenario.model_copy(update={"measures": lightest}))
+    return assembled(experiment, sim.run(experiment, options, Stages(console)), options)
+
+
+def keep(experiment: Experiment, outcome: Outcome, options: RunOptions) -> Result:
+    """Put the result together and write it."""
+    result = assembled(experiment, outcome, options)
+    save(result, experiment, outcome, options.out)
+    return result
+
+
+def assembled(experiment: Experiment, outcome: Outcome, options: RunOptions) -> Result:
+    """Put the result together."""
+    return assemble(
+        experiment,
+        outcome,
+        engine=options.engine,
+        switch=options.switch,
+        provenance=provenance(options, options.out / "fabric.json"),
+    )

@@ -1,0 +1,157 @@
+"""Scenario files: those that ship and a user's own, with what the command line changes in them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from controller import SettingsError, plan_of, routes_of
+from controller.routes import MOST_WAYS
+from lab.errors import ScenarioError
+from lab.machine.paths import SCENARIOS
+from lab.scenario.keys import nearest
+from lab.scenario.model import ALL_LINKS, Scenario, explained
+from lab.scenario.translate import controller_settings
+from topologies import TopologyError
+from traffic.collectives import TrafficError
+
+
+def names() -> list[str]:
+    """The scenarios that ship."""
+    return sorted(path.stem for path in SCENARIOS.glob("*.yaml"))
+
+
+def load(name: str, changes: tuple[str, ...] = ()) -> Scenario:
+    """Read a scenario by its name or its file, with ``KEY=VALUE`` changes applied, and check it."""
+    try:
+        scenario = read(name, changes)
+        check(scenario)
+    except TopologyError as error:
+        raise ScenarioError(f"scenario '{name}': topology: {error}") from None
+    except SettingsError as error:
+        raise ScenarioError(f"scenario '{name}': {error}") from None
+    except TrafficError as error:
+        raise ScenarioError(f"scenario '{name}': {error}") from None
+    return scenario
+
+
+def read(name: str, changes: tuple[str, ...] = ()) -> Scenario:
+    """The same without asking whether it can be built."""
+    path = Path(name) if name.endswith((".yaml", ".yml")) else SCENARIOS / f"{name}.yaml"
+    if not path.is_file():
+        if path.parent != SCENARIOS:
+            raise ScenarioError(f"there is no scenario file {path}")
+        raise ScenarioError(
+            f"there is no scenario '{name}'" + nearest(name, names()),
+            f"These ship: {', '.join(names())}. Your own: give the path of a .yaml file.",
+        )
+    try:
+        content = yaml.safe_load(path.read_text())
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ScenarioError(f"{path} is not YAML: {error}") from None
+    if not isinstance(content, dict):
+        raise ScenarioError(f"{path} holds no scenario: its top level must be keys and values")
+    for change in changes:
+        _apply(content, change)
+    try:
+        return Scenario.model_validate(content)
+    except ValidationError as error:
+        raise ScenarioError(f"scenario '{name}': " + explained(error, Scenario)) from None
+    except ScenarioError as error:
+        if any(change.startswith("topology.kind=") for change in changes):
+            raise ScenarioError(
+                error.message,
+                "Another kind has other keys: give the section as a whole, such as "
+                "--set 'topology={kind: fat-tree, k: 4}'.",
+            ) from None
+        raise
+
+
+def check(scenario: Scenario) -> None:
+    """Find out what no single key tells: that links exist, and that buffers suffice."""
+    fabric = scenario.topology.build()
+    links = {link.name for link in fabric.links}
+    faults = scenario.faults
+    named = (fault.link for fault in faults if fault.link)
+    captured = (link for link in scenario.measures.pcap if link != ALL_LINKS)
+    for link in (*scenario.loss.links, *scenario.link.slow, *named, *captured):
+        if link not in links:
+            raise ScenarioError(
+                f"there is no link '{link}' in this fabric" + nearest(link, sorted(links)),
+                "A link is named after its ends, the one nearer to the hosts first: leaf1-spine2; "
+                "the second between the same two is leaf1-spine2.2.",
+            )
+    hosts = [host.name for host in fabric.hosts]
+    tenants = [host for members in scenario.tenants.values() for host in members]
+    takers = scenario.transport.receive_gbps
+    slow_hosts = takers if isinstance(takers, dict) else ()
+    for host in (*tenants, *slow_hosts, *(fault.host for fault in faults if fault.host)):
+        if host not in hosts:
+            raise ScenarioError(
+                f"there is no host '{host}' in this fabric",
+                f"Its hosts are {hosts[0]} to {hosts[-1]}.",
+            )
+        if tenants.count(host) > 1:
+            raise ScenarioError(f"tenants: {host} is named twice; a host has one tenant")
+    if scenario.telemetry.share and scenario.transport.cc == "hpcc":
+        raise ScenarioError(
+            "int.share: with HPCC every packet carries telemetry, and takes it to its receiver",
+            "Leave out int.share, or choose another transport.cc.",
+        )
+    if scenario.telemetry.mtu is not None and scenario.transport.cc == "hpcc":
+        raise ScenarioError(
+            "int.mtu: HPCC has to hear of every hop",
+            "Leave out int.mtu, or choose another transport.cc.",
+        )
+    settings = controller_settings(scenario, fabric)
+    ports = {switch: len(fabric.ports(switch)) for switch in fabric.switches}
+    largest = {switch.kind: switch for switch in sorted(fabric.switches, key=ports.__getitem__)}
+    for switch in largest.values():  # those of a kind differ in their ports alone
+        plan_of(fabric, switch, (), settings)
+    if max(ports.values()) > MOST_WAYS:  # perhaps more ways to one place than a group holds
+        for switch, routes in routes_of(fabric).items():
+            if ports[switch] > MOST_WAYS:
+                plan_of(fabric, switch, routes, settings)
+
+
+def _apply(content: dict[str, Any], change: str) -> None:
+    """Carry out one ``--set KEY=VALUE``."""
+    key, separator, value = change.partition("=")
+    if not separator or not key:
+        raise ScenarioError(f"--set {change}: write it as KEY=VALUE, such as traffic.bytes=1MB")
+    try:
+        wanted = yaml.safe_load(value)
+    except yaml.YAMLError:
+        wanted = value
+    *sections, last = key.split(".")
+    place: Any = content
+    for section in sections:
+        place = _inside(place, section, change)
+    if isinstance(place, list):
+        place[_position(place, last, change)] = wanted
+    else:
+        place[last] = wanted
+
+
+def _inside(place: Any, section: str, change: str) -> dict[str, Any] | list[Any]:
+    """What a key's part leads to: a section, made if it is missing, or an entry of a list."""
+    if isinstance(place, list):
+        found = place[_position(place, section, change)]
+    else:
+        found = place.setdefault(section, {})
+    if not isinstance(found, dict | list):
+        raise ScenarioError(f"--set {change}: '{section}' is a value, not a section")
+    return found
+
+
+def _position(entries: list[Any], written: str, change: str) -> int:
+    """The entry of a list that a key's part names by its number, the first being 0."""
+    if not written.isdigit() or int(written) >= len(entries):
+        raise ScenarioError(
+            f"--set {change}: '{written}' is no entry of this list",
+            f"Its {len(entries)} entries have the numbers 0 to {len(entries) - 1}.",
+        )
+    return int(written)

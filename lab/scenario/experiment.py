@@ -1,0 +1,244 @@
+"""An experiment: a scenario with everything worked out that no engine needs to know better."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from ipaddress import IPv4Address
+from typing import NamedTuple
+
+import networkx as nx
+
+from controller import LinkSpec, Settings
+from controller.tables import PRIORITIES
+from controller.tables import Site as SwitchSite
+from lab.errors import ScenarioError
+from lab.scenario.model import Scenario
+from lab.scenario.traffic import make_workload
+from lab.scenario.translate import DATA_HEADERS_BYTES, controller_settings, endpoint_config
+from topologies import Fabric, Link, Node, NodeKind
+from topologies.fabric import Speed
+from traffic.collectives import LocalTransfer, Schedule, TrafficError, local_part
+from traffic.endpoint import (
+    CongestionControl,
+    EndpointPlan,
+    QueuePair,
+    Transfer,
+    TransferKind,
+)
+from traffic.frames import FlowAddress
+from traffic.jobs import Workload
+from traffic.patterns.flows import udp_source_port
+
+_KINDS = {
+    "send": TransferKind.SEND, "receive": TransferKind.RECEIVE, "work": TransferKind.COMPUTE,
+}  # fmt: skip
+_FIRST_QUEUE_PAIR = 0x100
+Path = tuple[int, int, int]  # source, destination and channel: what has a queue pair of its own
+
+
+class _Place(NamedTuple):
+    """Where a rank is."""
+
+    mac: str
+    gateway_mac: str
+    address: IPv4Address
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A scenario, its fabric, what its switches are told and what its hosts do."""
+
+    scenario: Scenario
+    fabric: Fabric
+    settings: Settings
+    workload: Workload
+
+    @classmethod
+    def of(cls, scenario: Scenario) -> Experiment:
+        """Work out a scenario."""
+        fabric = scenario.topology.build()
+        try:
+            workload = make_workload(scenario.traffic, scenario.site(fabric))
+        except TrafficError as error:
+            raise ScenarioError(f"scenario '{scenario.name}': traffic: {error}") from None
+        settings = controller_settings(scenario, fabric)
+        shares = {
+            f"{host}-{fabric.leaf_of(host)}": workload.port_shares[number]
+            for number, host in enumerate(fabric.hosts)
+            if number in workload.port_shares
+        } | scenario.link.slow
+        return cls(scenario, _slowed(fabric, settings, shares), settings, workload)
+
+    @property
+    def schedule(self) -> Schedule:
+        """All that is sent, and what waits for what."""
+        return self.workload.schedule
+
+    def cable(self, link: Link) -> LinkSpec:
+        """What a link is made of."""
+        return self.port_cable(link.b, link.b_port)
+
+    def port_cable(self, switch: Node, port: int) -> LinkSpec:
+        """What hangs at a switch's port."""
+        return SwitchSite(self.fabric, switch, self.settings).link(port)
+
+    @cached_property
+    def host_links(self) -> dict[Node, Link]:
+        """Each host's link."""
+        return {link.a: link for link in self.fabric.links if link.a.kind is NodeKind.HOST}
+
+    @property
+    def pausable(self) -> frozenset[int]:
+        """The classes that can be told to stand still."""
+        return frozenset(PRIORITIES) if self.settings.pfc.asymmetric else self.settings.lossless
+
+    @property
+    def packets_per_s(self) -> float:
+        """Full ones, in fabric time, when all hosts send at once."""
+        bps = sum(self.cable(link).rate_bps for link in self.host_links.values())
+        return bps / 8 / self.scenario.link.mtu
+
+    @property
+    def least_ns(self) -> int:
+        """How long it takes at least: whoever sends or receives most has but one link."""
+        sent, received = [0] * self.schedule.ranks, [0] * self.schedule.ranks
+        for src, dst, size in zip(
+            self.schedule.src, self.schedule.dst, self.schedule.size, strict=True
+        ):
+            sent[src] += size
+            received[dst] += size
+        return max(
+            max(sent[rank], received[rank])
+            * 8
+            * 10**9
+            // self.cable(self.host_links[host]).rate_bps
+            for rank, host in enumerate(self.fabric.hosts)
+        )
+
+    def switch_seed(self, switch: Node) -> int:
+        """What a switch's random choices follow from: its own, and the same on every engine."""
+        return self.scenario.seed << 16 | (self.fabric.switches.index(switch) + 1)
+
+    # --- what hosts are told --------------------------------------------------------------------
+
+    @cached_property
+    def _numbers(self) -> dict[Path, int]:
+        return {
+            path: _FIRST_QUEUE_PAIR + 2 * at for at, path in enumerate(self.schedule.queue_pairs())
+        }
+
+    @cached_property
+    def _paths_of(self) -> list[list[Path]]:
+        """By rank: the paths it sends or receives on."""
+        paths: list[list[Path]] = [[] for _ in range(self.schedule.ranks)]
+        for path in self._numbers:
+            paths[path[0]].append(path)
+            paths[path[1]].append(path)
+        return paths
+
+    @cached_property
+    def _places(self) -> list[_Place]:
+        """By rank."""
+        fabric = self.fabric
+        return [
+            _Place(fabric.mac(host), fabric.mac(fabric.leaf_of(host)), fabric.address(host))
+            for host in fabric.hosts
+        ]
+
+    @cached_property
+    def _activity_of(self) -> dict[Path, int]:
+        schedule = self.schedule
+        return dict(
+            zip(
+                zip(schedule.src, schedule.dst, schedule.channel, strict=True),
+                schedule.activity,
+                strict=True,
+            )
+        )
+
+    def plan(self, rank: int, *, carries_payload: bool) -> EndpointPlan:
+        """What a host has to do."""
+        host = self.fabric.hosts[rank]
+        return EndpointPlan(
+            config=endpoint_config(
+                self.scenario,
+                host.name,
+                self.cable(self.host_links[host]),
+                self.round_trip_ns,
+                self.settings.max_frame,
+                carries_payload=carries_payload,
+            ),
+            queue_pairs=tuple(self._queue_pair(path, rank) for path in self._paths_of[rank]),
+            transfers=tuple(self._transfer(rank, part) for part in local_part(self.schedule, rank)),
+        )
+
+    @cached_property
+    def round_trip_ns(self) -> int:
+        """What a full packet and its answer take over the longest way of an empty fabric."""
+        one, *others = (self.fabric.leaf_of(host) for host in self.fabric.hosts)
+        far = nx.single_source_shortest_path_length(self.fabric.graph, one)
+        between = max((far[leaf] for leaf in others), default=0)
+        frame = self.scenario.link.mtu + DATA_HEADERS_BYTES
+        way = ((2, self.settings.host_link), (between, self.settings.fabric_link))
+        return round(
+            sum(n * (2 * cable.delay_ns + frame * 8e9 / cable.rate_bps) for n, cable in way)
+        )
+
+    def _queue_pair(self, path: Path, rank: int) -> QueuePair:
+        """A rank's end of a path: an even number where it begins, the next one where it ends."""
+        begins = path[0] == rank
+        number = self._numbers[path]
+        here, there = (self._places[path[at]] for at in ((0, 1) if begins else (1, 0)))
+        activity = self.schedule.activities[self._activity_of[path]]
+        return QueuePair(
+            number=number if begins else number + 1,
+            flow=FlowAddress(
+                src_mac=here.mac,
+                dst_mac=here.gateway_mac,
+                src=here.address,
+                dst=there.address,
+                src_port=self.source_port(path),
+                queue_pair=number + 1 if begins else number,
+            ),
+            priority=activity.priority,
+            dscp=self.settings.classes.dscp_of(activity.priority),
+            ecn_capable=activity.ecn_capable,
+            cc=CongestionControl(self.scenario.transport.cc),
+        )
+
+    def source_port(self, path: Path) -> int:
+        """What makes a path differ from others to a hash."""
+        activity = self.schedule.activities[self._activity_of[path]]
+        return udp_source_port(path, activity.source_ports, seed=self.scenario.seed)
+
+    def _transfer(self, rank: int, part: LocalTransfer) -> Transfer:
+        number = None
+        if part.kind == "send":
+            number = self._numbers[rank, part.peer, part.channel]
+        elif part.kind == "receive":
+            number = self._numbers[part.peer, rank, part.channel] + 1
+        return Transfer(
+            id=part.id,
+            kind=_KINDS[part.kind],
+            queue_pair=number,
+            size=part.size,
+            delay_ns=part.delay_ns,
+            after=part.after,
+        )
+
+
+def _slowed(fabric: Fabric, settings: Settings, shares: Mapping[str, float]) -> Fabric:
+    """The same fabric with some links at a share of their rate."""
+    if not shares:
+        return fabric
+
+    def speed(link: Link, share: float) -> Speed:
+        usual = settings.fabric_link if link.joins_switches else settings.host_link
+        rate = link.speed.rate_bps or usual.rate_bps
+        return replace(link.speed, rate_bps=max(1, round(rate * share)))
+
+    return fabric.at_speeds(
+        {link.name: speed(link, shares[link.name]) for link in fabric.links if link.name in shares}
+    )

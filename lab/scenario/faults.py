@@ -1,0 +1,174 @@
+"""What happens to cables while a run lasts, in the order in which it happens, for any engine.
+
+A cable that dies takes with it what is under way in it. Switches at its ends notice and use their
+other ways; those further off go on sending towards it until the controller, ``reroute_ns`` later,
+leads all routes round it. What is dead at 0 was dead before: that is known to everyone at once.
+A cable that falls back to a share of its rate does so at once as well, and the controller, once it
+hears of it, sends less that way and has load measured by what the cable still carries.
+A cable that loses packets does so by a table of the switches at its ends (p4src/lose.p4).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import attrgetter
+from types import MappingProxyType
+from typing import NamedTuple
+
+from controller import Loss, Settings
+from lab.scenario.model import Scenario
+from lab.scenario.translate import losses_of
+from topologies import Fabric, Link
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A cable dies, or lives again."""
+
+    at_ns: int
+    link: Link
+    is_up: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """A cable has a share of its rate from now on; 1 is all of it."""
+
+    at_ns: int
+    link: Link
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Replan:
+    """Every switch is told what is new: dead cables, slow ones, and what cables lose."""
+
+    at_ns: int
+    dead: frozenset[str]
+    slowed: Mapping[str, float]
+    losses: tuple[Loss, ...]
+
+    def applied(self, settings: Settings) -> Settings:
+        """What a controller goes by from now on, dead cables aside."""
+        return replace(settings, slowed=self.slowed, losses=self.losses)
+
+
+Event = Turn | Pace | Replan
+
+
+class Agenda:
+    """What is still to happen."""
+
+    def __init__(self, scenario: Scenario, fabric: Fabric) -> None:
+        self._left = deque(events_of(scenario, fabric))
+
+    def __bool__(self) -> bool:
+        return bool(self._left)
+
+    @property
+    def next_ns(self) -> int | None:
+        """When the next of it is due; None if that was all."""
+        return self._left[0].at_ns if self._left else None
+
+    def due(self, now_ns: int) -> Iterator[Event]:
+        """What is to happen by now, in order."""
+        while self._left and self._left[0].at_ns <= now_ns:
+            yield self._left.popleft()
+
+
+class _News(NamedTuple):
+    """What the controller comes to know, or to want."""
+
+    at_ns: int
+    dead: frozenset[str] | None = None  # from now on; None: as before
+    slowed: Mapping[str, float] = MappingProxyType({})  # shares of those that change
+    rates: Mapping[str, float] = MappingProxyType({})  # by link, of those that change
+
+
+_by_time = attrgetter("at_ns")
+
+
+def events_of(scenario: Scenario, fabric: Fabric) -> list[Event]:
+    """All that happens, in order."""
+    turns = sorted(_turns(scenario, fabric), key=_by_time)
+    paces = sorted(_paces(scenario, fabric), key=_by_time)
+    return sorted([*turns, *paces, *_replans(scenario, fabric, turns, paces)], key=_by_time)
+
+
+def _turns(scenario: Scenario, fabric: Fabric) -> Iterator[Turn]:
+    links = {link.name: link for link in fabric.links}
+    for fault in scenario.faults:
+        if fault.link is None or fault.action not in ("down", "up"):
+            continue
+        link = links[fault.link]
+        yield Turn(fault.at_ns, link, is_up=fault.action == "up")
+        if fault.for_ns is not None:
+            yield Turn(fault.at_ns + fault.for_ns, link, is_up=True)
+
+
+def _paces(scenario: Scenario, fabric: Fabric) -> Iterator[Pace]:
+    links = {link.name: link for link in fabric.links}
+    for fault in scenario.faults:
+        if fault.share is not None and fault.link is not None:
+            yield Pace(fault.at_ns, links[fault.link], fault.share)
+            if fault.for_ns is not None:
+                yield Pace(fault.at_ns + fault.for_ns, links[fault.link], 1.0)
+
+
+def _replans(
+    scenario: Scenario, fabric: Fabric, turns: list[Turn], paces: list[Pace]
+) -> Iterator[Replan]:
+    """One for each time at which there is news."""
+    dead: frozenset[str] = frozenset()
+    slowed: dict[str, float] = {}
+    rates: dict[str, float] = {}
+    told = (*_repairs(scenario, turns), *_weighings(scenario, paces), *_lossy(scenario))
+    for at_ns, together in groupby(sorted(told, key=_by_time), key=_by_time):
+        before = dead, dict(slowed), dict(rates)
+        for each in together:
+            dead = dead if each.dead is None else each.dead
+            slowed |= each.slowed
+            rates |= each.rates
+        if (dead, slowed, rates) != before:
+            yield Replan(at_ns, dead, dict(slowed), losses_of(scenario, fabric, rates))
+
+
+def _repairs(scenario: Scenario, turns: list[Turn]) -> Iterator[_News]:
+    """Which cables are dead; a host has only one, and there is no way round it."""
+    if scenario.reroute_ns is None:
+        return
+    dead: frozenset[str] = frozenset()
+    for at_ns, together in groupby(turns, key=_by_time):
+        for turn in together:
+            if turn.link.joins_switches:
+                name = {turn.link.name}
+                dead = dead - name if turn.is_up else dead | name
+        yield _News(_heard_ns(scenario.reroute_ns, at_ns), dead=dead)
+
+
+def _weighings(scenario: Scenario, paces: list[Pace]) -> Iterator[_News]:
+    """Which cables have how much of their rate, as far as the controller knows."""
+    if scenario.reroute_ns is None:
+        return
+    for pace in paces:
+        slowed = {pace.link.name: pace.share}
+        yield _News(_heard_ns(scenario.reroute_ns, pace.at_ns), slowed=slowed)
+
+
+def _heard_ns(reroute_ns: int, at_ns: int) -> int:
+    """When the controller acts on what happened; what was so before was known before."""
+    return at_ns + reroute_ns if at_ns else 0
+
+
+def _lossy(scenario: Scenario) -> Iterator[_News]:
+    """Which links begin to lose packets, and no longer do."""
+    usual = dict.fromkeys(scenario.loss.links, scenario.loss.rate)
+    for fault in scenario.faults:
+        if fault.action == "lose" and fault.link is not None and fault.rate is not None:
+            yield _News(fault.at_ns, rates={fault.link: fault.rate})
+            if fault.for_ns is not None:
+                then = usual.get(fault.link, 0.0)
+                yield _News(fault.at_ns + fault.for_ns, rates={fault.link: then})

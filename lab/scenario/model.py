@@ -1,0 +1,581 @@
+"""Scenarios: what to build and what to run on it, as YAML that is checked before anything starts.
+
+An unknown key is refused with the nearest known one; sizes may be written ``16KB`` or ``4MB``
+(powers of ten; ``KiB`` and ``MiB`` are powers of two), times ``50us`` or ``3ms``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializeAsAny,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from controller import Policy, Remedy
+from controller.asics import ASICS
+from controller.settings import CONTROL_PRIORITY
+from lab.errors import ScenarioError
+from lab.scenario.keys import Key, Kinds, keys_of, nearest, nearest_key
+from lab.scenario.traffic import KINDS, AllPairs, read_traffic
+from topologies import Fabric, Link, fat_tree, leaf_spine, rail, read_tutorial
+from traffic.collectives import Site, Spec, complaint
+from traffic.collectives.units import DurationNs, Size
+from traffic.endpoint import DcqcnProfile, DcqcnReaction, Recovery
+
+ALL_LINKS = "all"  # in place of links' names
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", use_attribute_docstrings=True, serialize_by_alias=True
+    )
+
+
+class LeafSpine(_Section):
+    """Leaves, each cabled to every spine."""
+
+    kind: Literal["leaf-spine"] = "leaf-spine"
+    leaves: int = 4
+    """Switches that hosts hang at."""
+    spines: int = 2
+    """Switches that join the leaves: as many ways as these lead from leaf to leaf."""
+    hosts_per_leaf: int = 2
+    """Hosts at each leaf, counted h1, h2 ... leaf by leaf."""
+    links: int = 1
+    """Cables from each leaf to each spine; the second is called leaf1-spine1.2."""
+
+    def build(self) -> Fabric:
+        """The fabric this describes."""
+        return leaf_spine(self.leaves, self.spines, self.hosts_per_leaf, self.links)
+
+
+class FatTree(_Section):
+    """Three tiers of k-port switches: k pods, and k^3/4 hosts unless fewer hang at each leaf."""
+
+    kind: Literal["fat-tree"]
+    k: int = 4
+    """Ports of a switch, an even number."""
+    hosts_per_leaf: int | None = None
+    """Hosts at each leaf; without it k/2, which is non-blocking."""
+
+    def build(self) -> Fabric:
+        """The fabric this describes."""
+        return fat_tree(self.k, self.hosts_per_leaf)
+
+
+class Rail(_Section):
+    """Servers whose n-th adapters all hang at the leaf of rail n."""
+
+    kind: Literal["rail"]
+    servers: int = 4
+    """How many, evenly spread over the pods."""
+    rails: int = 4
+    """GPUs in each, and leaves in a pod: GPU n of every server hangs at leaf n."""
+    spines: int = 2
+    """Switches that join the rails."""
+    pods: int = 1
+    """Groups of servers, each with leaves of its own."""
+
+    def build(self) -> Fabric:
+        """The fabric this describes."""
+        return rail(self.servers, self.rails, self.spines, self.pods)
+
+
+class File(_Section):
+    """A fabric somebody else described."""
+
+    kind: Literal["file"]
+    path: str
+    """A topology.json as the P4 tutorials have it; links without a speed get the scenario's."""
+
+    def build(self) -> Fabric:
+        """The fabric this describes."""
+        return read_tutorial(Path(self.path)).fabric
+
+
+TOPOLOGIES: dict[str, type[_Section]] = {
+    "leaf-spine": LeafSpine, "fat-tree": FatTree, "rail": Rail, "file": File,
+}  # fmt: skip
+Topology = LeafSpine | FatTree | Rail | File
+
+
+class LinkSettings(_Section):
+    """Cables; those between switches are like those to hosts unless they are given."""
+
+    rate_gbps: float = Field(default=100, ge=0.001, le=10_000)
+    """The rate of a link."""
+    delay_ns: DurationNs = Field(default=1000, ge=0, le=10**9)
+    """How long a bit takes from one end to the other."""
+    fabric_rate_gbps: float | None = Field(default=None, ge=0.001, le=10_000)
+    """The rate of links between switches, if it differs."""
+    fabric_delay_ns: DurationNs | None = Field(default=None, ge=0, le=10**9)
+    """The delay of links between switches, if it differs."""
+    mtu: int = Field(default=4096, ge=256, le=9000, multiple_of=8)
+    """The path MTU: payload bytes in a packet."""
+    slow: dict[str, Annotated[float, Field(gt=0, le=1)]] = {}
+    """Links that have only a share of their rate, such as {leaf1-spine1: 0.25}."""
+
+
+class BufferSettings(_Section):
+    """A switch's memory, shared by its ports."""
+
+    bytes: Size = Field(default=4_000_000, ge=1)
+    """How much there is, headroom included."""
+    alpha: float = 0.125
+    """The share of what is free that one queue may take; a power of two."""
+    lossy_alpha: float | None = None
+    """The same for classes that may lose, if it differs."""
+    static: Size | None = Field(default=None, ge=1)
+    """What one queue may take of the shared buffer, however much is free: instead of alpha."""
+    lossy_static: Size | None = Field(default=None, ge=1)
+    """The same for classes that may lose, if it differs."""
+    reserved: Size = Field(default=0, ge=0)
+    """What each lossless class has to itself at every port, beside what is shared."""
+    lossy_reserved: Size = Field(default=0, ge=0)
+    """What each other class has to itself at every port it leaves by."""
+    headroom_pool: Size | None = Field(default=None, ge=1)
+    """What ports share for their headroom; without it each has its own, which always suffices."""
+    cell: Size = Field(default=1, ge=1, le=4096)
+    """Memory is taken in so many bytes: a packet counts as whole cells."""
+    profile: Literal["tomahawk-like", "tomahawk4-like"] | None = None
+    """A chip whose buffer this is to be like, where no key says otherwise: controller/asics.py."""
+
+
+Priority = Annotated[int, Field(ge=0, le=6)]  # 7 is what pause frames leave by
+ByPriority = dict[Priority, Annotated[int, Field(ge=1, le=10_000)]]
+
+
+class PfcSettings(_Section):
+    """Priority flow control, for RoCEv2's priority or several."""
+
+    enabled: bool = True
+    """Whether switches pause whoever fills them, so that nothing is lost."""
+    priorities: tuple[Priority, ...] = (3,)
+    """The classes that must not lose anything, such as [3, 4]; each has headroom of its own."""
+    headroom: Size | None = None
+    """Memory a port has for what arrives after a pause; without it what its link needs."""
+    xon: Size | None = None
+    """The queue at which pauses end; with xon_gap too, the least that XON can be."""
+    xon_gap: Size | None = None
+    """How far a queue must sink below XOFF to resume; without it, and without xon, two frames."""
+    xon_follows: bool = False
+    """Whether XON moves with the threshold while a pause lasts, or stays where it began."""
+    response_ns: DurationNs = Field(default=4000, ge=0, le=10**9)
+    """How long senders may take to obey; headroom allows for it."""
+    asymmetric: bool = False
+    """Whether hosts may pause every class, though only lossless ones are ever paused for them."""
+    watchdog_ns: DurationNs = Field(default=200_000_000, ge=0, le=10**12)
+    """A paused queue from which nothing leaves for so long is stuck (SONiC: 200 ms); 0: never."""
+    watchdog_restore_ns: DurationNs | None = Field(default=None, ge=1, le=10**12)
+    """It is stuck until no pause frame came for so long; without it as long as watchdog_ns."""
+    watchdog_poll_ns: DurationNs | None = Field(default=None, ge=1, le=10**12)
+    """How often paused queues are looked at; without it four times in the shorter of the two."""
+    watchdog_action: Remedy = Remedy.DROP
+    """What becomes of what is in a stuck queue: drop, forward (deaf to pauses), or alert only."""
+
+
+class ClassSettings(_Section):
+    """What tells a packet's priority, which is its queue: 0 is best effort, 6 control."""
+
+    trust: Literal["dscp", "pcp"] = "dscp"
+    """Whose word counts: the DSCP's, or, where there is one, that of an 802.1Q tag's PCP."""
+    dscp: dict[Annotated[int, Field(ge=0, le=63)], Priority] = {}
+    """Priorities by DSCP, besides 8: 1, 16: 2, 26: 3, 32: 4, 40: 5 and 48: 6; others are 0."""
+    pcp: dict[Annotated[int, Field(ge=0, le=7)], Priority] = {}
+    """Priorities by PCP, where it differs from the PCP itself; 7 is 6 otherwise."""
+
+
+class EcnClass(_Section):
+    """Marking in one class."""
+
+    kmin: Size = Field(default=100_000, ge=0)
+    """The queue from which on packets may be marked."""
+    kmax: Size = Field(default=400_000, ge=1)
+    """The queue from which on all of them are; the same as kmin makes a step, as for DCTCP."""
+    pmax: float = Field(default=0.2, ge=0, le=1)
+    """The probability of a mark just below kmax; it rises from 0 at kmin."""
+    drop: bool = False
+    """Whether packets that cannot be marked are dropped where others are (WRED)."""
+
+
+class EcnSettings(_Section):
+    """Marking, by the length of the queue a packet leaves."""
+
+    enabled: bool = True
+    """Whether switches mark; only transport.cc does something about it."""
+    kmin: Size = Field(default=100_000, ge=0)
+    """The queue from which on packets may be marked."""
+    kmax: Size = Field(default=400_000, ge=1)
+    """The queue from which on all of them are; the same as kmin makes a step, as for DCTCP."""
+    pmax: float = Field(default=0.2, ge=0, le=1)
+    """The probability of a mark just below kmax; it rises from 0 at kmin."""
+    classes: dict[Priority, EcnClass] = {}
+    """By class: kmin, kmax, pmax and drop; without it lossless classes have these, others none."""
+
+
+class ScheduleSettings(_Section):
+    """In which order switches serve a port's classes; adapters let theirs take turns by packet."""
+
+    kind: Literal["strict", "dwrr", "ets"] = "strict"
+    """strict: 6 first; dwrr: 0 to 5 by weight; ets: those with a weight share what others leave."""
+    weights: ByPriority = {}
+    """By class: its share of the link, in bytes of the wire; with dwrr 1 if not given."""
+    strict: tuple[Priority, ...] = ()
+    """Which classes go before all with a weight (ets): a reminder, as all without one do."""
+    shape: dict[Priority, Annotated[float, Field(gt=0, le=10_000)]] = {}
+    """By class: the most it may send, in Gb/s, on every port."""
+    port_gbps: float | None = Field(default=None, gt=0, le=10_000)
+    """The most that a port of switches may send, all classes together but for pause frames."""
+    burst: Size | None = Field(default=None, ge=0, le=2**31)
+    """What may exceed shape or port_gbps at once; without it two frames, 0 spaces evenly."""
+
+    @model_validator(mode="after")
+    def _check(self) -> ScheduleSettings:
+        if self.kind == "strict" and (self.weights or self.strict):
+            raise ValueError("weights and strict are for kind ets or dwrr: give a kind")
+        if self.kind == "ets" and not self.weights:
+            raise ValueError("ets needs weights, such as {0: 50, 3: 50}")
+        if self.kind == "dwrr" and self.strict:
+            raise ValueError("strict classes beside weighted ones are kind ets")
+        both = sorted(set(self.strict) & self.weights.keys())
+        if both:
+            raise ValueError(f"class {both[0]} is strict and has a weight: choose")
+        return self
+
+    @property
+    def shares(self) -> dict[int, int]:
+        """The weights of all classes that have one."""
+        usual = dict.fromkeys(range(CONTROL_PRIORITY), 1) if self.kind == "dwrr" else {}
+        return usual | self.weights
+
+
+class LoadBalancing(_Section):
+    """How a switch chooses among equally good next hops."""
+
+    policy: Policy = Policy.ECMP
+    """ecmp, flowlet, dlb, conga, spray, adaptive or drill: p4src/path.p4 says what each does."""
+    flowlet_gap_ns: DurationNs = Field(default=50_000, ge=1, le=10**9)
+    """How long a flow must rest before it may take another path."""
+
+
+_FORMER_PROFILES = {"hpcc-paper": DcqcnProfile.HPCC_NS3}
+
+
+class DcqcnSettings(_Section):
+    """DCQCN: a profile, and whatever is to differ from it. The profile's name alone will do."""
+
+    profile: DcqcnProfile = DcqcnProfile.PAPER
+    """Whose parameters: SIGCOMM 2015, NVIDIA's adapters, or the HPCC or ConWeave simulator."""
+    reaction: DcqcnReaction | None = None
+    """When a CNP takes effect: at-once, or at the next tick of a clock, periodic."""
+    cnp_interval_ns: DurationNs | None = Field(default=None, ge=0, le=10**9)
+    """The least time between two CNPs of a receiver to one queue pair; 0: one a marked packet."""
+    alpha_interval_ns: DurationNs | None = Field(default=None, ge=1, le=10**9)
+    """How often alpha is updated, or, reacting at once, decays while no CNP comes."""
+    cut_interval_ns: DurationNs | None = Field(default=None, ge=0, le=10**9)
+    """The least time between two cuts of the rate."""
+    increase_interval_ns: DurationNs | None = Field(default=None, ge=1, le=10**9)
+    """How often the rate climbs by time."""
+    byte_counter: Size | None = Field(default=None, ge=0, le=10**12)
+    """Bytes sent after which it climbs as well; 0: by time alone."""
+    g: float | None = Field(default=None, gt=0, le=1)
+    """How fast alpha follows what it sees: the weight of the newest interval."""
+    first_alpha: float | None = Field(default=None, ge=0, le=1)
+    """What alpha is when the first CNP comes; 1: the first cut halves the rate."""
+    fast_rounds: int | None = Field(default=None, ge=0, le=1000)
+    """Climbs back towards the rate before the cut, before the target itself rises."""
+    additive_mbps: float | None = Field(default=None, ge=0, le=10**6)
+    """What additive increase then adds to the target."""
+    hyper_mbps: float | None = Field(default=None, ge=0, le=10**6)
+    """What hyper increase adds to it, later."""
+    minimum_mbps: float | None = Field(default=None, gt=0, le=10**6)
+    """The least rate."""
+    clamp_target: bool | None = None
+    """Whether every cut makes the present rate the target, or only the first after a climb."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, data: object) -> object:
+        """A name alone is a profile, and once was all that one could say."""
+        found = {"profile": data} if isinstance(data, str) else data
+        if not isinstance(found, dict) or not isinstance(found.get("profile"), str):
+            return found
+        return found | {"profile": _FORMER_PROFILES.get(found["profile"], found["profile"])}
+
+    @model_validator(mode="after")
+    def _check(self) -> DcqcnSettings:
+        usual = DcqcnReaction.AT_ONCE if self.profile == "paper" else DcqcnReaction.PERIODIC
+        if (self.reaction or usual) == DcqcnReaction.PERIODIC and self.cut_interval_ns == 0:
+            raise ValueError("reacting periodically takes a cut_interval_ns above 0")
+        if self.profile == "paper" and self.reaction == "periodic" and not self.cut_interval_ns:
+            raise ValueError("the paper's DCQCN has no cut_interval_ns: give one to be periodic")
+        return self
+
+
+class TransportSettings(_Section):
+    """How adapters recover from loss and what they do about congestion."""
+
+    recovery: Recovery = Recovery.GO_BACK_N
+    """What a loss costs: go-back-0 (the message again), go-back-n, or selective."""
+    cc: Literal["none", "dcqcn", "hpcc"] = "none"
+    """What a sender does about congestion: nothing, DCQCN about marks, HPCC about telemetry."""
+    dcqcn: DcqcnSettings = DcqcnSettings()
+    """DCQCN's parameters: a profile by name, or a section of them."""
+    window: int = Field(default=512, ge=1, le=1 << 20)
+    """Packets a queue pair may have in flight."""
+    timeout: int = Field(default=20, ge=0, le=31)
+    """Without an answer for 4.096 us x 2^timeout a sender sends again what was not acknowledged, as
+    ibv_qp_attr.timeout has it; 0: never. 20, 4.3 s, is what NCCL sets since 2.23 (NCCL_IB_TIMEOUT;
+    18 since 2.14, 14 before)."""
+    rto_ns: DurationNs | None = Field(default=None, ge=1000, le=10**12)
+    """The same as a time, of any length, in place of timeout."""
+    first_rto_ns: DurationNs | None = Field(default=None, ge=1000, le=10**12)
+    """Adaptive retransmission: a silence's first time-out is so long, each further one twice as
+    long, up to timeout; after timeout x retry_limit of silence a queue pair gives up."""
+    reorder: DurationNs | None = Field(default=None, ge=0, le=10**12)
+    """Selective recovery: how long packets may overtake one before it counts as lost. Without it as
+    long as round trips of late took, and four times that where lb.policy scatters packets."""
+    acks: Literal["data", "control"] = "data"
+    """Which class acknowledgements travel in: that of their data, as adapters have it (a queue pair
+    has one DSCP), so that a pause holds them too; or the control class, beside CNPs."""
+    retry_limit: int = Field(default=7, ge=0, le=250)
+    """Time-outs in a row before a queue pair gives up; 7 is NCCL's (NCCL_IB_RETRY_CNT)."""
+
+    receive_gbps: float | dict[str, Annotated[float, Field(gt=0, le=10_000)]] | None = None
+    """How fast hosts take what comes, all of them or by name, such as {h1: 25}; without it at their
+    links' rate. What waits in an adapter's buffer pauses the sender (pfc) before it is full."""
+    receive_buffer: Size = Field(default=64_000, ge=1, le=1 << 28)
+    """What may wait there before the sender is paused; room for what comes after is computed."""
+
+    @property
+    def longest_rto_ns(self) -> int:
+        """The time-out as a time; 0: never."""
+        if self.rto_ns is not None:
+            return self.rto_ns
+        return 4096 << self.timeout if self.timeout else 0
+
+    @model_validator(mode="after")
+    def _check(self) -> TransportSettings:
+        if self.first_rto_ns and 0 < self.longest_rto_ns < self.first_rto_ns:
+            raise ValueError(
+                f"the first time-out, {self.first_rto_ns:,} ns, is longer than the longest, "
+                f"{self.longest_rto_ns:,} ns: lower first_rto_ns, or raise timeout or rto_ns"
+            )
+        return self
+
+
+class LossSettings(_Section):
+    """Data packets lost at random where they arrive."""
+
+    rate: float = Field(default=0, ge=0, le=1)
+    """The probability that a packet is lost."""
+    links: tuple[str, ...] = ()
+    """Where, both ways; without names on the last link to each host: every packet once."""
+
+
+class TelemetrySettings(_Section):
+    """In-band telemetry: some packets carry what every hop says of them."""
+
+    share: float = Field(default=0, ge=0, le=1)
+    """The share of packets that do; what they carried is reported, and summed up in the result."""
+    mtu: Size | None = Field(default=None, ge=64, le=0xFFFF)
+    """The IP packet telemetry may not exceed: hops without room say so; without it all have."""
+
+
+class MeasureSettings(_Section):
+    """What a run keeps besides its figures: the less, the lighter it is."""
+
+    flows: bool = True
+    """Every message's times: flows.csv, work.csv and what is drawn of them."""
+    series: bool = True
+    """Queues, pauses, marks and drops over time: timeseries.csv and what is drawn of it."""
+    series_ns: DurationNs | None = Field(default=None, ge=1)
+    """How often these are noted; without it every microsecond, on Mininet as often as is light."""
+    telemetry: bool = True
+    """What telemetry reports tell, if int.share makes packets carry any."""
+    pcap: tuple[str, ...] = ()
+    """Links whose frames are kept, such as [leaf1-spine2]; [all] is every one."""
+
+
+class Fault(_Section):
+    """Something that happens at a time."""
+
+    at_ns: DurationNs = Field(ge=0)
+    """When; a cable that dies at 0 was dead before, and routes lead round it from the start."""
+    action: Literal["down", "up", "slow", "lose", "storm"]
+    """A link goes down, or up, is slow or loses packets; or a host's adapter pauses who sends."""
+    link: str | None = None
+    """Which link it is that goes down or up, is slow or loses packets, such as leaf1-spine2."""
+    share: float | None = Field(default=None, gt=0, le=1)
+    """How much of its rate a slow link has left, both ways."""
+    rate: float | None = Field(default=None, ge=0, le=1)
+    """The probability that a packet on the link is lost, both ways."""
+    host: str | None = None
+    """Which host storms."""
+    for_ns: DurationNs | None = Field(default=None, ge=1)
+    """How long it lasts; without it for good. A storm always ends."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Fault:
+        wanted, other = ("host", "link") if self.action == "storm" else ("link", "host")
+        if getattr(self, wanted) is None or getattr(self, other) is not None:
+            raise ValueError(f"{self.action} happens to a {wanted}: name that, and no {other}")
+        if (self.rate is not None) != (self.action == "lose"):
+            raise ValueError("rate is how much a link loses: give it with lose, and only there")
+        if (self.share is not None) != (self.action == "slow"):
+            raise ValueError(
+                "share is what a slow link has left: give it with slow, and only there"
+            )
+        if self.action == "storm" and self.for_ns is None:
+            raise ValueError("say how long the storm lasts: for_ns")
+        if self.action == "up" and self.for_ns is not None:
+            raise ValueError("a link that goes up stays up: leave out for_ns")
+        return self
+
+
+class Scenario(_Section):
+    """One experiment."""
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")
+    """What it is called."""
+    about: str = ""
+    """What it shows and what to watch."""
+    topology: Topology = LeafSpine()
+    """Which switches and hosts there are, and how they are cabled."""
+    link: LinkSettings = LinkSettings()
+    """What cables are like."""
+    buffer: BufferSettings = BufferSettings()
+    """What memory switches have."""
+    pfc: PfcSettings = PfcSettings()
+    """Priority flow control: pause frames instead of losses."""
+    ecn: EcnSettings = EcnSettings()
+    """Explicit congestion notification: marks instead of losses."""
+    classes: ClassSettings = ClassSettings()
+    """Traffic classes: which priority a packet has."""
+    schedule: ScheduleSettings = ScheduleSettings()
+    """Scheduling: which class a port serves next, and how fast."""
+    lb: LoadBalancing = LoadBalancing()
+    """Load balancing: which of several ways a packet takes."""
+    transport: TransportSettings = TransportSettings()
+    """What adapters do."""
+    traffic: SerializeAsAny[Spec] = AllPairs()
+    """Who sends what to whom, and when."""
+    tenants: dict[str, tuple[str, ...]] = {}
+    """Hosts by tenant, such as {blue: [h1, h2]}: packets between tenants are dropped."""
+    loss: LossSettings = LossSettings()
+    """Packets lost as a bad cable loses them."""
+    telemetry: TelemetrySettings = Field(default=TelemetrySettings(), alias="int")
+    """In-band network telemetry (INT)."""
+    measures: MeasureSettings = MeasureSettings()
+    """What is kept of a run: time series, messages, telemetry, captures."""
+    faults: tuple[Fault, ...] = ()
+    """What happens meanwhile."""
+    reroute_ns: DurationNs | None = Field(default=None, ge=0, le=10**12)
+    """How long the controller takes to lead routes round a dead or slow cable; without it never."""
+    limit_ns: DurationNs = Field(default=10**10, ge=1)
+    """When a run that goes nowhere is ended."""
+    seed: int = Field(default=1, ge=0, lt=2**32)
+    """All that is random follows from it."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _profile(cls, data: Any) -> Any:
+        """Fill in what a buffer's profile says, so that a scenario tells all that it is about."""
+        buffer = data.get("buffer") if isinstance(data, dict) else None
+        if not isinstance(buffer, dict) or buffer.get("profile") not in ASICS:
+            return data
+        asic = ASICS[buffer["profile"]]
+        memory: dict[str, Any] = {
+            "bytes": asic.pool + asic.headroom_pool,
+            "alpha": asic.alpha,
+            "lossy_alpha": asic.lossy_alpha,
+            "reserved": asic.reserved,
+            "headroom_pool": asic.headroom_pool,
+            "cell": asic.cell,
+        }
+        ends: dict[str, Any] = {"xon": asic.xon, "xon_gap": asic.xon_offset, "xon_follows": True}
+        pauses = data.get("pfc", {})
+        if isinstance(pauses, dict):
+            pauses = ends | pauses
+        return {**data, "buffer": memory | buffer, "pfc": pauses}
+
+    @field_validator("topology", mode="before")
+    @classmethod
+    def _topology(cls, data: object) -> object:
+        """Choose the kind first, so that what is wrong is said of it alone."""
+        if isinstance(data, BaseModel):
+            return data
+        if not isinstance(data, dict):
+            raise ScenarioError(
+                f"topology: it must be a section, with keys and values (got {data!r})",
+                f"Such as {{kind: leaf-spine, leaves: 4}}; the kinds are {', '.join(TOPOLOGIES)}.",
+            )
+        kind = data.get("kind", "leaf-spine")
+        if kind not in TOPOLOGIES:
+            known = list(TOPOLOGIES)
+            raise ScenarioError(f"topology.kind: there is no '{kind}'" + nearest(str(kind), known))
+        try:
+            return TOPOLOGIES[kind].model_validate(data)
+        except ValidationError as error:
+            raise ScenarioError(explained(error, TOPOLOGIES[kind], "topology.")) from None
+
+    @field_validator("traffic", mode="before")
+    @classmethod
+    def _traffic(cls, data: object) -> Spec:
+        return data if isinstance(data, Spec) else read_traffic(data)
+
+    def site(self, fabric: Fabric) -> Site:
+        """What traffic has to know of the fabric."""
+        numbers = {host: at for at, host in enumerate(fabric.hosts)}
+        leaves = dict.fromkeys(fabric.leaf_of(host) for host in fabric.hosts)
+        return Site(
+            hosts=len(fabric.hosts),
+            rate_gbps=self.link.rate_gbps,
+            racks=tuple(tuple(numbers[h] for h in fabric.hosts_of(leaf)) for leaf in leaves),
+            seed=self.seed,
+        )
+
+
+def in_vain(scenario: Scenario) -> list[str]:
+    """What of a scenario cannot have the effect it is there for, in sentences."""
+    if scenario.transport.cc == "dcqcn" and not scenario.ecn.enabled:
+        return [
+            "DCQCN waits for marks and switches set none (ecn.enabled is false): nothing slows a "
+            "sender down but pauses."
+        ]
+    return []
+
+
+def captured(scenario: Scenario, fabric: Fabric) -> list[Link]:
+    """The links whose frames are kept."""
+    wanted = scenario.measures.pcap
+    return [link for link in fabric.links if ALL_LINKS in wanted or link.name in wanted]
+
+
+SECTION_KINDS: Kinds = {"topology": TOPOLOGIES, "traffic": KINDS}
+
+
+def all_keys() -> list[Key]:
+    """Every key a scenario may have."""
+    return list(keys_of(Scenario, SECTION_KINDS))
+
+
+def explained(error: ValidationError, model: type[BaseModel], section: str = "") -> str:
+    """All that is wrong, one thing a line, with the place and the nearest known key."""
+    lines = []
+    for problem in error.errors():
+        place = section + ".".join(str(part) for part in problem["loc"])
+        if problem["type"] == "extra_forbidden":
+            known = [key.name for key in keys_of(model, {}, section)]
+            lines.append(f"unknown key '{place}'" + nearest_key(place, known))
+        else:
+            lines.append(f"{place}: {complaint(problem)}")
+    return "\n  ".join(lines)

@@ -1,0 +1,248 @@
+"""From a scenario to what switches and adapters are told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from controller import (
+    Buffer,
+    Ecn,
+    LinkSpec,
+    LoadBalancing,
+    Loss,
+    Pfc,
+    Policy,
+    Settings,
+    Telemetry,
+    Watchdog,
+)
+from controller.settings import (
+    DSCP_PRIORITIES,
+    PCP_PRIORITIES,
+    Classes,
+    Schedule,
+    SettingsError,
+)
+from controller.thresholds import headroom
+from lab.scenario.model import DcqcnSettings, PfcSettings, Scenario
+from topologies import Fabric
+from traffic.endpoint import EndpointConfig
+
+REPORT_PORT = 192  # by which telemetry reports leave: above every port of a fabric's
+DATA_HEADERS_BYTES = 14 + 20 + 8 + 12 + 4  # of a data packet: Ethernet to BTH, and the ICRC
+RETH_BYTES, IMMEDIATE_BYTES = 16, 4  # of a message's first packet, and of its last
+_CONGA_BYTES = 8
+_TAG_BYTES = 4
+MBPS, GBPS = 1_000_000, 1_000_000_000
+# Packets of a flow go different ways.
+_PER_PACKET = {Policy.SPRAY, Policy.ADAPTIVE, Policy.DRILL}
+
+
+def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0) -> Settings:
+    """What a controller needs to know besides the graph."""
+    link = scenario.link
+    host = LinkSpec(round(link.rate_gbps * GBPS), link.delay_ns)
+    pfc = scenario.pfc
+    reports = scenario.telemetry.share and scenario.measures.telemetry
+    telemetry = Telemetry(
+        share=scenario.telemetry.share,
+        hops=max(1, fabric.longest_way - 1),  # the last takes all of it off
+        report_port=REPORT_PORT if reports else None,
+        mtu=0xFFFF if scenario.telemetry.mtu is None else scenario.telemetry.mtu,
+        by_hosts=scenario.transport.cc == "hpcc",
+    )
+    max_frame = link.mtu + _most_headers_bytes(telemetry)
+    if scenario.classes.trust == "pcp":
+        max_frame += _TAG_BYTES
+    return Settings(
+        host_link=host,
+        fabric_link=LinkSpec(
+            rate_bps=_or(link.fabric_rate_gbps, host.rate_bps, GBPS),
+            delay_ns=_or(link.fabric_delay_ns, host.delay_ns),
+        ),
+        max_frame=max_frame,
+        buffer=_buffer(scenario),
+        pfc=Pfc(
+            enabled=pfc.enabled,
+            xon=pfc.xon,
+            xon_gap=pfc.xon_gap,
+            xon_follows=pfc.xon_follows,
+            headroom=pfc.headroom,
+            response_ns=pfc.response_ns,
+            asymmetric=pfc.asymmetric,
+            watchdog=_watchdog(pfc),
+        ),
+        lossless=frozenset(pfc.priorities),
+        ecn=Ecn(**scenario.ecn.model_dump(exclude={"classes"})),
+        ecn_by_class=_ecn_by_class(scenario),
+        classes=_classes(scenario),
+        schedule=_schedule(scenario, max_frame),
+        lb=LoadBalancing(policy=scenario.lb.policy, flowlet_gap_ns=scenario.lb.flowlet_gap_ns),
+        telemetry=telemetry,
+        losses=losses_of(scenario, fabric),
+        tenants={
+            host: number
+            for number, hosts in enumerate(scenario.tenants.values(), 1)
+            for host in hosts
+        },
+        tick_ns=tick_ns,
+    )
+
+
+def _watchdog(pfc: PfcSettings) -> Watchdog | None:
+    """When a queue is stuck."""
+    if not pfc.watchdog_ns:
+        return None
+    return Watchdog(
+        detect_ns=pfc.watchdog_ns,
+        restore_ns=pfc.watchdog_restore_ns or pfc.watchdog_ns,
+        poll_ns=pfc.watchdog_poll_ns,
+        remedy=pfc.watchdog_action,
+    )
+
+
+def _buffer(scenario: Scenario) -> Buffer:
+    told = scenario.buffer
+    return Buffer(
+        size=told.bytes,
+        alpha=told.alpha,
+        lossy_alpha=told.lossy_alpha,
+        most=told.static,
+        lossy_most=told.lossy_static,
+        reserved=told.reserved,
+        lossy_reserved=told.lossy_reserved,
+        headroom_pool=told.headroom_pool,
+        cell=told.cell,
+    )
+
+
+def _classes(scenario: Scenario) -> Classes:
+    told = scenario.classes
+    believed = PCP_PRIORITIES | told.pcp if told.trust == "pcp" else {}
+    return Classes({**DSCP_PRIORITIES, **told.dscp}, believed)
+
+
+def _ecn_by_class(scenario: Scenario) -> dict[int, Ecn]:
+    profiles = {
+        priority: Ecn(enabled=scenario.ecn.enabled, **profile.model_dump())
+        for priority, profile in sorted(scenario.ecn.classes.items())
+    }
+    for priority, profile in profiles.items():
+        if profile.drop and scenario.pfc.enabled and priority in scenario.pfc.priorities:
+            raise SettingsError(
+                f"ecn.classes.{priority}.drop: class {priority} must not lose anything; leave it "
+                "out there, or take the class out of pfc.priorities"
+            )
+    return profiles
+
+
+def _schedule(scenario: Scenario, max_frame: int) -> Schedule:
+    told = scenario.schedule
+    return Schedule(
+        weights=told.shares,
+        limits={priority: round(gbps * GBPS) for priority, gbps in told.shape.items()},
+        port_limit=None if told.port_gbps is None else round(told.port_gbps * GBPS),
+        burst=2 * max_frame if told.burst is None else told.burst,
+    )
+
+
+def _most_headers_bytes(telemetry: Telemetry) -> int:
+    """What a frame can have besides its payload, whatever is switched on."""
+    packet = DATA_HEADERS_BYTES + RETH_BYTES + IMMEDIATE_BYTES
+    return packet + _CONGA_BYTES + telemetry.most_bytes
+
+
+def _or(given: float | None, usual: int, unit: int = 1) -> int:
+    return usual if given is None else round(given * unit)
+
+
+def losses_of(
+    scenario: Scenario, fabric: Fabric, rates: Mapping[str, float] = MappingProxyType({})
+) -> tuple[Loss, ...]:
+    """Where data packets are lost: where they arrive, or, if that is a host, where they leave.
+
+    ``rates`` are those of links that lose more, or less, than they usually do.
+    """
+    loss = scenario.loss
+    named = dict.fromkeys(loss.links, loss.rate) | dict(rates)
+    made = []
+    for link in fabric.links:
+        is_last = not link.joins_switches
+        usual = loss.rate if is_last and not loss.links else 0.0
+        rate = named.get(link.name, 0.0) or usual
+        if not rate:
+            continue
+        for priority in sorted(scenario.pfc.priorities):
+            at_last = Loss(link.b.name, link.b_port, rate, received=False, priority=priority)
+            made.append(
+                at_last if is_last else Loss(link.a.name, link.a_port, rate, priority=priority)
+            )
+            if named.get(link.name):
+                made.append(Loss(link.b.name, link.b_port, rate, priority=priority))
+    return tuple(made)
+
+
+def _dcqcn(given: DcqcnSettings) -> dict[str, Any]:
+    """What a scenario says of DCQCN, in the endpoint's words and units."""
+    settings: dict[str, Any] = {"dcqcn": given.profile}
+    for name, value in given:
+        key, _, unit = name.rpartition("_")
+        if value is None or name == "profile":
+            continue
+        if unit == "mbps":
+            settings[f"dcqcn_{key}"] = round(value * MBPS)
+        else:
+            settings[f"dcqcn_{key if unit == 'ns' else name}"] = value
+    return settings
+
+
+def _intake(scenario: Scenario, host: str, cable: LinkSpec, max_frame: int) -> dict[str, Any]:
+    """How an adapter takes what comes, where that is slower than its link."""
+    told = scenario.transport.receive_gbps
+    gbps = told.get(host) if isinstance(told, dict) else told
+    if gbps is None:
+        return {}
+    xoff = scenario.transport.receive_buffer
+    pfc = scenario.pfc
+    after = headroom(cable, max_frame, pfc.response_ns) if pfc.enabled else 0
+    return {
+        "receive_bps": round(gbps * GBPS),
+        "receive_room": xoff + max(after, max_frame),
+        "receive_xoff": xoff,
+        "receive_xon": xoff // 2,
+        "pause_classes": sum(1 << each for each in pfc.priorities) if pfc.enabled else 0,
+    }
+
+
+def endpoint_config(
+    scenario: Scenario,
+    host: str,
+    cable: LinkSpec,
+    round_trip_ns: int,
+    max_frame: int,
+    *,
+    carries_payload: bool,
+) -> EndpointConfig:
+    """What a host's adapter is set to."""
+    transport = scenario.transport
+    storms = [(f.at_ns, f.at_ns + f.for_ns) for f in scenario.faults if f.host == host and f.for_ns]
+    return EndpointConfig(
+        link_bps=cable.rate_bps,
+        mtu=scenario.link.mtu,
+        payload="pattern" if carries_payload else "none",
+        recovery=transport.recovery,
+        window=transport.window,
+        reorder=transport.reorder,
+        many_ways=int(scenario.lb.policy in _PER_PACKET),
+        rto=transport.longest_rto_ns,
+        rto_first=transport.first_rto_ns,
+        retry_limit=transport.retry_limit,
+        acks=transport.acks,
+        **_dcqcn(transport.dcqcn),
+        hpcc_base_rtt=round_trip_ns,
+        **_intake(scenario, host, cable, max_frame),
+        storm_from=min((begin for begin, _ in storms), default=None),
+        storm_until=max((end for _, end in storms), default=None),
+    )
