@@ -57,12 +57,16 @@ DROP_REASONS = (
     "denied",
     "other_tenant",
     "early_drop",
+    "forged_source",
+    "forged_header",
+    "foreign_pause",
 )
 
 PRIORITIES = range(8)
 MOST_SLOTS = 256  # of a group, by which its ways have shares
 _WAYS_PER_TABLE = 16
 SESSION_REPORTS = 1000
+UDP_PORT_ROCE = 4791  # what hosts that ask for telemetry ask it for
 NOBODY = 0  # the tenant of hosts that have none
 _PORT_MASK = 0x1FF
 _ALL = 0xFFFFFFFF  # bytes: no limit
@@ -520,18 +524,21 @@ def _telemetry(site: Site) -> Iterator[Entity]:
 
 def _permissions(site: Site) -> Iterator[Entity]:
     tenants = site.settings.tenants
-    if tenants:
-        for port, host in site.host_ports.items():
-            yield entry(
-                "tenant_ports",
-                {"standard_metadata.ingress_port": port},
-                "belongs_to",
-                number=tenants.get(host.name, NOBODY),
-            )
-        if site.host_ports:
-            for name, tenant in tenants.items():
-                address = int(site.fabric.address(site.fabric.node(name)))
-                yield entry("tenant_hosts", {"hdr.ipv4.dst_addr": address}, "is_of", number=tenant)
+    for port, host in site.host_ports.items():
+        yield entry(
+            "host_ports",
+            {"standard_metadata.ingress_port": port},
+            "host",
+            address=int(site.fabric.address(host)),
+            mask=_ALL,
+            int_port=UDP_PORT_ROCE if site.settings.telemetry.by_hosts else 0,
+            tenants=bool(tenants),
+            number=tenants.get(host.name, NOBODY),
+        )
+    if site.host_ports:
+        for name, tenant in tenants.items():
+            address = int(site.fabric.address(site.fabric.node(name)))
+            yield entry("tenant_hosts", {"hdr.ipv4.dst_addr": address}, "is_of", number=tenant)
     for place, rule in enumerate(site.settings.rules):
         yield entry(
             "access_list",

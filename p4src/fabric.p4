@@ -73,15 +73,15 @@ control fabric_ingress(inout headers_t hdr, inout metadata_t meta,
             } else if (standard_metadata.checksum_error == 1) {
                 meta.drop_reason = drop_reason_t.BAD_CHECKSUM;
             } else {
-                if (hdr.conga.isValid()) {
-                    conga_end.apply(hdr, standard_metadata);
-                }
                 classes.apply(hdr, meta, standard_metadata);
                 arrival_losses.apply(meta, standard_metadata);
                 permissions.apply(hdr, meta, standard_metadata);
             }
 
             if (meta.drop_reason == drop_reason_t.NONE) {
+                if (hdr.conga.isValid()) {
+                    conga_end.apply(hdr, standard_metadata);
+                }
                 routing.apply(hdr, meta);
                 if (meta.group != 0) {
                     paths.apply(hdr, meta, standard_metadata);
@@ -97,21 +97,21 @@ control fabric_ingress(inout headers_t hdr, inout metadata_t meta,
                     pause_requests.apply(meta, standard_metadata);
                 }
             }
-
-            if (meta.drop_reason != drop_reason_t.NONE) {
-                drop_reports.apply(meta);
-                drops.apply(meta, standard_metadata);
-            }
-            if (meta.copy_purpose != copy_t.NONE) {
-                NOTE_FOR_COPY(standard_metadata.ingress_port, meta.out_port)
-                clone_preserving_field_list(CloneType.I2E, meta.copy_session, COPY_FIELDS);
-            }
-#ifdef PARKING
-            if (meta.lossless && meta.drop_reason == drop_reason_t.NONE) {
-                parking.apply(meta, standard_metadata);
-            }
-#endif
         }
+
+        if (meta.drop_reason != drop_reason_t.NONE) {
+            drop_reports.apply(meta);
+            drops.apply(meta, standard_metadata);
+        }
+        if (meta.copy_purpose != copy_t.NONE) {
+            NOTE_FOR_COPY(standard_metadata.ingress_port, meta.out_port)
+            clone_preserving_field_list(CloneType.I2E, meta.copy_session, COPY_FIELDS);
+        }
+#ifdef PARKING
+        if (meta.lossless && meta.drop_reason == drop_reason_t.NONE) {
+            parking.apply(meta, standard_metadata);
+        }
+#endif
     }
 }
 

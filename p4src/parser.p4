@@ -71,11 +71,19 @@ parser fabric_parser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         packet.extract(hdr.ipv4);
         verify(hdr.ipv4.version == 4, error.NotVersion4);
         verify(hdr.ipv4.ihl == 5, error.Ipv4WithOptions);
-        // Of a packet in fragments only the first has ports; so that all take one path, none has.
         transition select(hdr.ipv4.flags, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (0 &&& 1, 0, PROTOCOL_UDP): parse_udp;
+            (1 &&& 1, 0, PROTOCOL_UDP): parse_first_fragment;
             default: accept;
         }
+    }
+
+    // Its ports are for permit.p4 alone, and no header is put in or taken off after them.
+    state parse_first_fragment {
+        bit<32> ports = packet.lookahead<bit<32>>();
+        meta.src_port = ports[31:16];
+        meta.dst_port = ports[15:0];
+        transition accept;
     }
 
     state parse_udp {

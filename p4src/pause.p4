@@ -125,6 +125,9 @@ control pause_obey(inout headers_t hdr, inout metadata_t meta,
     apply {
         pause_links.apply();
         obeyed = obeyed & hdr.pfc.classes;
+        if (obeyed == 0) {
+            meta.drop_reason = drop_reason_t.FOREIGN_PAUSE;
+        }
         EACH_CLASS(OBEY)
         mark_to_drop(standard_metadata);
     }

@@ -1,12 +1,16 @@
-// Permit: who may talk to whom.
+// Permit: who may say what, and to whom.
 //
-// Tenants: a port towards a host belongs to a tenant, and so does every host's address; a host
-// reaches its own tenant's hosts only. Tenant 0 has all who belong to nobody. Ports without an entry
-// are not looked at: what comes from another switch was looked at where it entered.
-// Access list: the first matching rule, by priority, lets a packet through or ends it.
+// Hosts: at a port towards one, a packet has to come from that host's own addresses, and carries no
+// header that only switches write. Where hosts ask for telemetry themselves, it may be in packets of
+// one UDP port, so that a shim cannot claim another. Ports without an entry are not looked at: what
+// comes from another switch was looked at where it entered.
+// Tenants: a host belongs to a tenant; it reaches its own tenant's hosts only. Tenant 0 has all who
+// belong to nobody.
+// Access list: the first matching rule, by priority, lets a packet through or ends it. Of a packet
+// in fragments the first is told by its ports; the others have none and are nothing without it.
 //
-// Reads:  the ingress port, hdr.ipv4, meta.src_port, meta.dst_port.
-// Writes: meta.drop_reason.
+// Reads:  the ingress port, hdr.ipv4, hdr.conga, hdr.int_head, meta.src_port, meta.dst_port.
+// Writes: meta.drop_reason; the ports of fragments, which from here on have none.
 
 #ifndef PERMIT_P4
 #define PERMIT_P4
@@ -16,16 +20,26 @@
 
 control permit(in headers_t hdr, inout metadata_t meta,
                in standard_metadata_t standard_metadata) {
+    ipv4_addr_t own_address = 0;
+    ipv4_addr_t own_mask = 0;
+    bit<16> own_int_port = 0;
+    bit<1>  has_tenants = 0;
     bit<16> tenant = 0;
     bit<16> far_tenant = 0;
 
-    action belongs_to(bit<16> number) {
+    // int_port: 0 if no packet of its may carry telemetry. tenants: 0 if there are none at all.
+    action host(ipv4_addr_t address, ipv4_addr_t mask, bit<16> int_port, bit<1> tenants,
+                bit<16> number) {
+        own_address = address;
+        own_mask = mask;
+        own_int_port = int_port;
+        has_tenants = tenants;
         tenant = number;
     }
 
-    table tenant_ports {
+    table host_ports {
         key = { standard_metadata.ingress_port : exact; }
-        actions = { belongs_to; NoAction; }
+        actions = { host; NoAction; }
         default_action = NoAction();
         size = PORTS;
     }
@@ -62,13 +76,28 @@ control permit(in headers_t hdr, inout metadata_t meta,
     }
 
     apply {
-        if (tenant_ports.apply().hit) {
-            tenant_hosts.apply();
-            if (far_tenant != tenant) {
-                meta.drop_reason = drop_reason_t.OTHER_TENANT;
+        if (host_ports.apply().hit) {
+            if (hdr.ipv4.src_addr & own_mask != own_address) {
+                meta.drop_reason = drop_reason_t.FORGED_SOURCE;
+            } else if (hdr.conga.isValid() ||
+                       (hdr.int_head.isValid() &&
+                        (own_int_port == 0 || meta.dst_port != own_int_port))) {
+                meta.drop_reason = drop_reason_t.FORGED_HEADER;
+            } else if (has_tenants == 1) {
+                tenant_hosts.apply();
+                if (far_tenant != tenant) {
+                    meta.drop_reason = drop_reason_t.OTHER_TENANT;
+                }
             }
         }
-        access_list.apply();
+        if (meta.drop_reason == drop_reason_t.NONE) {
+            access_list.apply();
+        }
+        // More fragments follow: so that all take one path, none has ports.
+        if (hdr.ipv4.flags[0:0] == 1) {
+            meta.src_port = 0;
+            meta.dst_port = 0;
+        }
     }
 }
 

@@ -64,7 +64,10 @@ enum bit<8> drop_reason_t {
     INJECTED_LOSS = 11,   // lost on purpose
     DENIED        = 12,   // by the access list
     OTHER_TENANT  = 13,   // the destination belongs to somebody else
-    EARLY_DROP    = 14    // a congested queue, and marking it would have been of no use
+    EARLY_DROP    = 14,   // a congested queue, and marking it would have been of no use
+    FORGED_SOURCE = 15,   // a host spoke as another
+    FORGED_HEADER = 16,   // a host sent what only switches say: conga's header, telemetry
+    FOREIGN_PAUSE = 17    // a pause frame that names no class held here
 }
 
 // What a copy of a packet is for.

@@ -483,6 +483,9 @@ REASONS = {
     "no_route": "to nowhere",
     "denied": "forbidden by the access list",
     "other_tenant": "to another tenant's host",
+    "forged_source": "from a host that spoke as another",
+    "forged_header": "from a host that sent what only switches say",
+    "foreign_pause": "pause frames for classes that no pause holds",
     "early_drop": "early, from a congested queue, as they could not be marked",
 }
 

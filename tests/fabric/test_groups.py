@@ -14,6 +14,7 @@ from itertools import pairwise
 import pytest
 
 from controller import Ecn, LoadBalancing, Pfc, Policy, Settings, plan_of, routes_of
+from controller.entities import TableEntry
 from controller.settings import SettingsError
 from controller.tables import MOST_SLOTS, slots_of
 from tests.fabric.network import Switch
@@ -87,7 +88,13 @@ class Walker:
             made = self.switches[node] = Switch.make(node.name, seed=self.seed)
             for port in self.fabric.ports(node):
                 made.add_port(port, RATE * 100, 0)
-            made.tell(plan_of(self.fabric, node, self.routes[node], self.settings))
+            made.tell(
+                tuple(  # frames come from anywhere, as if no port led to a host
+                    entity
+                    for entity in plan_of(self.fabric, node, self.routes[node], self.settings)
+                    if not (isinstance(entity, TableEntry) and entity.table == "host_ports")
+                )
+            )
         return self.switches[node]
 
     def ways(self, node: Node, frames: list[bytes], in_port: int = HOST_PORT) -> list[int]:

@@ -1,16 +1,42 @@
 """Packet tests that any v1model switch can be put to, here on ours."""
 
+import json
+import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from compiler import compile_program
-from switch.stf import run_stf
+from switch.stf import StfResult, run_stf
 from tests.fabric.network import FABRIC
+from tests.p4 import bmv2
+
+all_tests = pytest.mark.parametrize(
+    "test", sorted(Path(__file__).parent.glob("*.stf")), ids=lambda p: p.stem
+)
 
 
-@pytest.mark.parametrize("test", sorted(Path(__file__).parent.glob("*.stf")), ids=lambda p: p.stem)
-def test_packets(test: Path) -> None:
-    result = run_stf(compile_program(FABRIC).json_text.encode(), test)
+def must_pass(result: StfResult) -> None:
     assert not result.failures, result.failures
     assert result.expected
+
+
+@all_tests
+def test_packets(test: Path) -> None:
+    must_pass(run_stf(compile_program(FABRIC).json_text.encode(), test))
+
+
+@all_tests
+@pytest.mark.reference
+def test_packets_on_bmv2(test: Path) -> None:
+    must_pass(bmv2.run_stf(compile_program(FABRIC).json, test))
+
+
+@all_tests
+@pytest.mark.reference
+def test_packets_of_p4c_on_bmv2(test: Path, tmp_path: Path) -> None:
+    out = tmp_path / "fabric.json"
+    subprocess.run(["p4c-bm2-ss", "--std", "p4-16", "-o", out, FABRIC], check=True)
+    theirs: dict[str, Any] = json.loads(out.read_text())
+    must_pass(bmv2.run_stf(theirs, test))

@@ -157,9 +157,9 @@ def transit_stack(instructions: int, words: int, hops: int = 5) -> bytes:
     bed = Testbed.build(leaf_spine(2, 1, 1), WATCHED)
     out: list[bytes] = []
     bed.network.tap = lambda _when, name, _port, frame: (
-        out.append(frame) if name == "leaf1" else None
+        out.append(frame) if name == "spine1" else None
     )
-    bed.network.inject("leaf1", 1, int_packet(bed, instructions, words, hops))
+    bed.network.inject("spine1", 1, int_packet(bed, instructions, words, hops))
     bed.network.run(1000)
     (frame,) = out
     end = 42 + 4 + 4 * frame[43]
@@ -175,9 +175,9 @@ def test_each_instruction_adds_its_words(bit: int) -> None:
     words = 2 if bit in (4, 5, 6) else 1
     told = transit_stack(1 << (15 - bit), words)[16:]
     assert len(told) == 4 * words
-    leaf1 = int.to_bytes(1 << 16 | 1, 4, "big")
+    spine1 = int.to_bytes(2 << 16 | 1, 4, "big")
     expected = {
-        0: leaf1,
+        0: spine1,
         1: bytes.fromhex("00010002"),
         2: bytes(4),
         3: b"\x03" + (214 + 2).to_bytes(3, "big"),
@@ -193,7 +193,7 @@ def test_each_instruction_adds_its_words(bit: int) -> None:
 
 def test_all_instructions_at_once_come_in_order() -> None:
     told = transit_stack(0xFFFF, 19)[16:]
-    assert told[:4] == int.to_bytes(1 << 16 | 1, 4, "big")
+    assert told[:4] == int.to_bytes(2 << 16 | 1, 4, "big")
     assert told[4:8] == bytes.fromhex("00010002")
     assert told[-28:] == b"\xff" * 28
 
