@@ -4,7 +4,7 @@ import signal
 
 from hypothesis import settings
 
-from lab.machine.tools import add_system_programs
+from lab.machine.tools import add_mininet, add_system_programs
 
 # No deadlines: machines are noisy, and a first call may compile C. A failure prints how to repeat
 # it; `--hypothesis-seed` takes the seed.
@@ -15,5 +15,6 @@ settings.load_profile("closlab")
 # start would inherit that, and tests of interruptions would test nothing.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Those of ip and tc, which Debian keeps from ordinary users.
+# ip and tc, which Debian keeps from ordinary users, and Mininet, which it keeps from environments.
 add_system_programs()
+add_mininet()

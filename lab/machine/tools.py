@@ -6,6 +6,10 @@ import importlib.util
 import os
 import shutil
 import subprocess
+import sys
+import sysconfig
+from importlib.machinery import PathFinder
+from pathlib import Path
 
 from lab.errors import MissingTool
 
@@ -28,9 +32,28 @@ def add_system_programs() -> None:
     os.environ["PATH"] = os.pathsep.join([*here, *missing])
 
 
+def add_mininet() -> None:
+    """Make Mininet's module importable: of the system's packages it alone, not all of them."""
+    if importlib.util.find_spec("mininet") is not None:
+        return
+    found = PathFinder.find_spec("mininet", [str(path) for path in _system_packages()])
+    if found is not None and found.loader is not None:
+        sys.modules["mininet"] = module = importlib.util.module_from_spec(found)
+        found.loader.exec_module(module)
+
+
+def _system_packages() -> list[Path]:
+    """Where Debian's packages and an installation of Mininet from its sources put modules."""
+    return [
+        Path("/usr/lib/python3/dist-packages"),
+        *sorted(Path("/usr/local/lib").glob("python3*/*-packages")),
+    ]
+
+
 def require_emulation() -> None:
     """Fail with all that is missing for an emulated run."""
     add_system_programs()
+    add_mininet()
     missing = {
         program: package for program, package in _PROGRAMS.items() if not shutil.which(program)
     }
@@ -43,8 +66,8 @@ def require_emulation() -> None:
         )
     if importlib.util.find_spec("mininet") is None:
         raise MissingTool(
-            "Mininet's Python module is not visible in closlab's environment",
-            "Remove the folder .venv and start ./closlab again: it links the module anew.",
+            "Mininet is installed, but its Python module is not where Debian's package puts it",
+            f"Make it visible: link its folder 'mininet' into {sysconfig.get_path('purelib')}",
         )
 
 

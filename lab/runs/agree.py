@@ -26,10 +26,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from lab.scenario import catalogue
 from lab.errors import RunError
-from lab.scenario.experiment import Experiment
 from lab.progress import Stages
+from lab.scenario import catalogue
+from lab.scenario.experiment import Experiment
 
 TIME_TOLERANCE = 0.10
 COUNT_TOLERANCE = 0.25

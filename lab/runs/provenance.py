@@ -16,8 +16,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from lab.machine import program
 from lab.engines import RunOptions
+from lab.machine import program
 from lab.machine.paths import ROOT
 
 _BESIDE_THE_POINT = ("source_info", "program")  # of a compiled program: where its sources lie

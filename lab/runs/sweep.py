@@ -22,16 +22,16 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from lab.scenario import catalogue
 from lab.engines import RunOptions
 from lab.errors import LabError, RunError
 from lab.machine.parallel import in_parallel
-from lab.runs.provenance import closlab_now
 from lab.report import REPORT, Sweep, SweptRun, write_sweep
 from lab.report.again import closlab_of
 from lab.report.numbers import FIGURES
 from lab.report.sweep import as_numbers
+from lab.runs.provenance import closlab_now
 from lab.runs.run import INTERRUPTED, run_quietly
+from lab.scenario import catalogue
 
 _RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)")
 MOST_RUNS = 10_000

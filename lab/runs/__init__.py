@@ -1,0 +1,1 @@
+"""Runs: one from source to result, many at once, and the same on both engines."""

@@ -1,0 +1,106 @@
+"""CONTRIBUTING.md's recipes, each carried out as it stands there, in a copy of the tree."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+TEXT = (ROOT / "CONTRIBUTING.md").read_text()
+COPIED = (
+    *("compiler", "switch", "topologies", "traffic", "controller", "lab"),
+    *("p4src", "scenarios", "tests"),
+)
+_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_NAMED = re.compile(r"(?:#|//|/\*) (\S+?)(?: \*/)?\n")  # a first line that says which file this is
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A section of the text."""
+
+    title: str
+    blocks: tuple[tuple[str, str], ...]  # language, content
+
+
+def recipes() -> list[Recipe]:
+    _, _, text = TEXT.partition("\n## Recipes\n")
+    sections = re.split(r"^### ", text, flags=re.MULTILINE)[1:]
+    return [
+        Recipe(section.partition("\n")[0], tuple(_BLOCK.findall(section))) for section in sections
+    ]
+
+
+def change(tree: Path, diff: str) -> None:
+    """Make the changes; the lines that stay or go must be there once."""
+    for part in re.split(r"^--- ", diff, flags=re.MULTILINE)[1:]:
+        name, *hunks = re.split(r"^@@\n", part, flags=re.MULTILINE)
+        path = tree / name.strip()
+        text = path.read_text()
+        for hunk in hunks:
+            lines = hunk.splitlines(keepends=True)
+            old = "".join(line[1:] for line in lines if line[0] in " -")
+            new = "".join(line[1:] for line in lines if line[0] in " +")
+            assert text.count(old) == 1, f"{path.name} has {text.count(old)} places like\n{old}"
+            text = text.replace(old, new)
+        path.write_text(text)
+
+
+def run(tree: Path, commands: str) -> None:
+    """As one who stands in the tree and has everything installed."""
+    environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        ["bash", "-e", "-o", "pipefail", "-c", commands],
+        cwd=tree,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"{commands}\n{done.stdout}{done.stderr}"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    folder = tmp_path / "closlab"
+    folder.mkdir()
+    for name in COPIED:
+        unwanted = shutil.ignore_patterns("__pycache__", "p4", "rules", "goldens")
+        shutil.copytree(ROOT / name, folder / name, ignore=unwanted)
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    launcher = folder / "closlab"  # one that has nothing to install
+    main = "from lab.cli import main; main()"
+    launcher.write_text(f"#!/bin/sh\nexec {sys.executable} -c '{main}' \"$@\"\n")
+    launcher.chmod(0o755)
+    return folder
+
+
+@pytest.mark.parametrize("recipe", recipes(), ids=lambda recipe: recipe.title.replace(" ", "-"))
+def test_a_recipe_works_as_it_stands(recipe: Recipe, tree: Path) -> None:
+    for language, content in recipe.blocks:
+        if language == "diff":
+            change(tree, content)
+        elif language == "sh":
+            run(tree, content)
+        else:
+            named = _NAMED.match(content)
+            assert named is not None, f"which file is this?\n{content}"
+            place = tree / named[1]
+            assert not place.exists()
+            place.write_text(content)
+    assert recipe.blocks[-1][0] == "sh"
+
+
+def test_there_is_a_recipe_for_each_thing_people_add() -> None:
+    assert [recipe.title for recipe in recipes()] == [
+        "A scenario",
+        "A topology",
+        "A collective",
+        "A congestion control",
+        "A mechanism in P4",
+    ]
