@@ -14,7 +14,6 @@ A stage runs only if the ones before it found no error, since it would report th
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -73,7 +72,7 @@ class Compiled:
     @cached_property
     def json_text(self) -> str:
         """The JSON as it is written to a file."""
-        return json.dumps(self.json, indent=2) + "\n"
+        return bmv2.text_of(self.json) + "\n"
 
     @cached_property
     def p4info(self) -> p4i.P4Info:

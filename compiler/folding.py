@@ -60,6 +60,8 @@ def binary(
     if op == "||":
         return bool(left) or bool(right)
     if isinstance(left, str) or isinstance(right, str):
+        if len(str(left)) + len(str(right)) > MAX_CONSTANT_BITS:
+            raise FoldError("the string is too long")
         return str(left) + str(right)
     if op in ("<", "<=", ">", ">="):
         return {"<": left < right, "<=": left <= right, ">": left > right, ">=": left >= right}[op]

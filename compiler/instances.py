@@ -15,7 +15,9 @@ from compiler import syntax as s
 from compiler import types as t
 
 if TYPE_CHECKING:
-    from compiler.diagnostics import Diagnostics
+    from compiler.diagnostics import Diagnostics, Span
+
+MAX_INSTANCES = 10_000
 
 
 def annotation(annotations: s.Annotations, name: str) -> s.Annotation | None:
@@ -65,10 +67,24 @@ class Instances:
         self.diagnostics = diagnostics
         self.globals: dict[c.Instance, BlockInstance | ir.Object] = {}
         self.stages: list[BlockInstance] = []
+        self._made = 0
+
+    def _count(self, span: Span) -> None:
+        """A block that instantiates another twice doubles what is within."""
+        self._made += 1
+        if self._made > MAX_INSTANCES:
+            self.diagnostics.error(
+                "too-large",
+                span,
+                f"more than {MAX_INSTANCES} instances are made up to here",
+                "let parsers and controls instantiate each other less often",
+            )
+            self.diagnostics.check()
 
     def block(self, instance: c.Instance, path: str, within: BlockInstance | None) -> BlockInstance:
         """An instance of a parser or control, with the instances inside it."""
         assert instance.block is not None
+        self._count(instance.span)
         made = BlockInstance(path, instance.block)
         for variable, arg in zip(instance.block.constructor_params, instance.args, strict=False):
             if arg is not None:
@@ -91,6 +107,7 @@ class Instances:
     def object(self, instance: c.Instance, path: str, within: BlockInstance | None) -> ir.Object:
         """An extern object."""
         assert isinstance(instance.type, t.Extern)
+        self._count(instance.span)
         args: dict[str, int | str] = {}
         for param, arg in zip(instance.params, instance.args, strict=False):
             if arg is None:

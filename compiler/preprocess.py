@@ -2,7 +2,8 @@
 
 Works line by line: directives are obeyed, macros in the remaining lines expanded, comments
 blanked so that columns stay true. Macros inside strings and comments are left alone. A macro is
-never expanded inside its own expansion, and total growth is bounded, so no input can make it run
+never expanded inside its own expansion, and growth is bounded, of macros and of includes: past a
+bound the line that grows is an error, and nothing after it is expanded, so no input can make it run
 away.
 """
 
@@ -18,8 +19,10 @@ from compiler.source import Line, Position, Text
 
 INCLUDE_DIR = Path(__file__).parent / "p4include"
 MAX_INCLUDE_DEPTH = 64
-MAX_EXPANSION = 1 << 20
-MAX_REPLACEMENTS = 100_000
+MAX_INCLUDES = 5_000
+MAX_MACRO_DEPTH = 500
+MAX_EXPANSION = 1 << 18
+MAX_REPLACEMENTS = 50_000
 MAX_OUTPUT = 1 << 25
 
 _TOKEN = re.compile(
@@ -52,6 +55,10 @@ class _Branch:
     seen_else: bool = False
 
 
+class RunawayError(Exception):
+    """Macros expand beyond a bound; the message says which."""
+
+
 @dataclass
 class Preprocessor:
     """Turns a file into one `Text`, following includes and macros."""
@@ -63,6 +70,8 @@ class Preprocessor:
     _lines: list[Line] = field(default_factory=list)
     _size: int = 0
     _replacements: int = 0
+    _includes: int = 0
+    _stopped: bool = False
 
     def define(self, definition: str) -> None:
         """Take a `-D NAME[=VALUE]`."""
@@ -89,9 +98,20 @@ class Preprocessor:
     def _emit(self, text: str, line: Line) -> None:
         self._size += len(text) + 1
         if self._size > MAX_OUTPUT:
+            if not self._stopped:
+                self._stop(
+                    Position(line.file, line.number, 1, line.original, len(line.original)),
+                    f"the program is longer than {MAX_OUTPUT >> 20} MB when all is included",
+                    "include less, or expand fewer macros",
+                )
             return
         self._out.append(text + "\n")
         self._lines.append(line)
+
+    def _stop(self, here: Position, message: str, cure: str) -> None:
+        """Give up growing: one error, and from here on nothing is included or expanded."""
+        self._stopped = True
+        self._error("too-large", here, message, cure)
 
     def _file(self, content: str, name: str, path: Path, depth: int) -> None:
         stack: list[_Branch] = []
@@ -124,7 +144,12 @@ class Preprocessor:
                     self._emit("", Line(name, number + extra, lines[index + extra]))
             elif not stack or stack[-1].active:
                 index_after, text = self._gather_call(text, blank, index)
-                expanded, shifts = self._expand_line(text)
+                try:
+                    expanded, shifts = self._expand_line(text)
+                except RunawayError as problem:
+                    expanded, shifts = text, ()
+                    here = Position(name, number, 1, original, len(original))
+                    self._stop(here, str(problem), _SMALLER)
                 self._emit(expanded, Line(name, number, original, shifts))
                 for extra in range(index + 1, index_after):
                     self._emit("", Line(name, extra + 1 + shift, lines[extra]))
@@ -223,6 +248,9 @@ class Preprocessor:
         )
         try:
             return _Condition(self._expand(text, frozenset())).value() != 0
+        except RunawayError as problem:
+            self._stop(here, str(problem), _SMALLER)
+            return False
         except (ValueError, ZeroDivisionError, OverflowError, RecursionError):
             self._error(
                 "bad-directive",
@@ -248,7 +276,13 @@ class Preprocessor:
         self.macros[name] = Macro(name, params, after.strip())
 
     def _include(self, rest: str, here: Position, path: Path, depth: int) -> None:
-        rest = rest if rest[:1] in ('"', "<") else self._expand(rest, frozenset()).strip()
+        if self._stopped:
+            return
+        try:
+            rest = rest if rest[:1] in ('"', "<") else self._expand(rest, frozenset()).strip()
+        except RunawayError as problem:
+            self._stop(here, str(problem), _SMALLER)
+            return
         match = re.match(r'"([^"]+)"|<([^>]+)>', rest)
         if not match:
             self._error("bad-directive", here, '#include needs "file" or <file>', "")
@@ -259,6 +293,15 @@ class Preprocessor:
                 here,
                 "includes nest too deeply",
                 "guard the file with #ifndef / #define / #endif",
+            )
+            self._stopped = True
+            return
+        self._includes += 1
+        if self._includes > MAX_INCLUDES:
+            self._stop(
+                here,
+                f"more than {MAX_INCLUDES} files are included",
+                "guard files with #ifndef / #define / #endif",
             )
             return
         wanted = match[1] or match[2]
@@ -285,6 +328,8 @@ class Preprocessor:
 
     def _expand_line(self, text: str) -> tuple[str, tuple[tuple[int, int], ...]]:
         macros = self.macros
+        if self._stopped:
+            return text, ()
         for match in _NAME.finditer(text):
             if match[0] in macros:
                 break
@@ -327,7 +372,7 @@ class Preprocessor:
             out.append(word if replaced is None else replaced)
             size += len(out[-1])
             if size > MAX_EXPANSION:
-                break
+                raise RunawayError(f"a macro here becomes longer than {MAX_EXPANSION} characters")
             index += used
         return "".join(out)
 
@@ -337,8 +382,10 @@ class Preprocessor:
         """The expansion of a macro used at `index`, and how many tokens that use took."""
         inner = hidden | {macro.name}
         self._replacements += 1
-        if len(inner) > MAX_INCLUDE_DEPTH or self._replacements > MAX_REPLACEMENTS:
-            return None, 1
+        if len(inner) > MAX_MACRO_DEPTH:
+            raise RunawayError(f"more than {MAX_MACRO_DEPTH} macros stand within one another here")
+        if self._replacements > MAX_REPLACEMENTS:
+            raise RunawayError(f"more than {MAX_REPLACEMENTS} macros were expanded up to here")
         if macro.params is None:
             return self._expand(_paste(macro.body), inner), 1
         at = index + 1
@@ -363,7 +410,12 @@ class Preprocessor:
             return None, 1
         values = dict(zip(macro.params, (a.strip() for a in arguments), strict=False))
         body = _substitute(macro.body, values, lambda t: self._expand(t, hidden))
+        if len(body) > MAX_EXPANSION:
+            raise RunawayError(f"a macro here becomes longer than {MAX_EXPANSION} characters")
         return self._expand(_paste(body), inner), at + 1 - index
+
+
+_SMALLER = "let macros use each other less often; a macro that names another twice doubles it"
 
 
 def _paste(body: str) -> str:

@@ -96,6 +96,10 @@ class Tuple(Type):
     """`tuple<...>`, also the type of a list expression before it is given a better one."""
 
     elements: tuple[Type, ...]
+    parts: int = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parts", 1 + sum(map(parts_of, self.elements)))
 
     def __str__(self) -> str:
         return f"tuple<{', '.join(map(str, self.elements))}>"
@@ -221,10 +225,14 @@ class Struct(Generic, Named):
     args: tuple[Type, ...] = ()
     decl: s.StructDecl | None = None
     by_name: dict[str, Field] = field(default_factory=dict, repr=False)
+    parts: int = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        parts = 1 + sum(map(parts_of, self.args))
         for each in self.fields:
             self.by_name.setdefault(each.name, each)
+            parts += parts_of(each.type)
+        object.__setattr__(self, "parts", parts)
 
     @property
     def declared(self) -> object:
@@ -406,6 +414,23 @@ def _total(parts: Iterable[Type]) -> int | None:
             return None
         total += width
     return total
+
+
+def parts_of(type_: Type) -> int:
+    """How many types a type is made of, all told; what walks it takes that many steps."""
+    if isinstance(type_, Struct | Tuple):
+        return type_.parts
+    if isinstance(type_, Stack):
+        return 1 + type_.size * parts_of(type_.element)
+    if isinstance(type_, StructLiteral):
+        return 1 + sum(parts_of(each) for _, each in type_.fields)
+    if isinstance(type_, ListType | SetType):
+        return 1 + parts_of(type_.element)
+    if isinstance(type_, NewType):
+        return parts_of(type_.base)
+    if isinstance(type_, Extern | BlockType):
+        return 1 + sum(map(parts_of, type_.args))
+    return 1
 
 
 def substitute(type_: Type, binding: Mapping[TypeVar, Type | None]) -> Type:

@@ -7,6 +7,7 @@ Names are the full control-plane names of the BMv2 JSON, which P4Info uses too.
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
@@ -202,11 +203,21 @@ class Program:
         )
 
 
+_RECURSION_LIMIT = 10_000
+
+
 @lru_cache(maxsize=KEPT)
 def _translated(text: bytes, name: str) -> tuple[bmv2.Program, str]:
     """A program read and written as C; a process asks for the same one again and again."""
-    parsed = read_program(text)
-    return parsed, codegen.generate(parsed, name)
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, _RECURSION_LIMIT))
+    try:
+        parsed = read_program(text)
+        return parsed, codegen.generate(parsed, name)
+    except RecursionError:
+        raise JsonError("an expression is nested too deeply") from None
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def read(source: Path | str | bytes | dict[str, Any]) -> bytes:

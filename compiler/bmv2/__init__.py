@@ -15,6 +15,7 @@ from compiler.bmv2.externs import externs
 from compiler.bmv2.header import headers
 from compiler.bmv2.parser import parsers
 from compiler.bmv2.position import Positions
+from compiler.bmv2.text import text_of
 from compiler.preprocess import INCLUDE_DIR
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from compiler.diagnostics import Diagnostics
     from compiler.source import Text
 
-__all__ = ["write"]
+__all__ = ["text_of", "write"]
 
 FORMAT_VERSION = [2, 23]
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 
 _SPECIAL_STATES = {"accept", "reject"}
+MAX_VERSIONS = 1000  # of generic functions and blocks, one for each choice of type arguments
 
 
 class Declarations(Tables, Statements):
@@ -359,6 +360,7 @@ class Declarations(Tables, Statements):
             return entry.versions[key]
         node = entry.decl
         assert node.body is not None
+        self._count_version(node)
         kept, place = self.scopes, self.place
         self.scopes = [
             kept[0],
@@ -383,6 +385,21 @@ class Declarations(Tables, Statements):
             )
         self.scopes, self.place = kept, place
         return made
+
+    _versions = 0
+
+    def _count_version(self, node: s.Function | s.ParserDecl | s.ControlDecl) -> None:
+        """Each choice of type arguments is typed anew, which may double with every level."""
+        self._versions += bool(node.type_params)
+        if self._versions > MAX_VERSIONS:
+            self.error(
+                "too-large",
+                node.span,
+                f"generic functions and blocks are used with more than {MAX_VERSIONS} choices of "
+                f"type arguments in all, here of '{node.name}'",
+                "let generic functions call each other with fewer different types",
+            )
+            self.diagnostics.check()
 
     def declare_params(
         self, nodes: tuple[s.Parameter, ...], constructor: bool = False
@@ -471,6 +488,7 @@ class Declarations(Tables, Statements):
         if key in entry.versions:
             return entry.versions[key]
         node = entry.decl
+        self._count_version(node)
         kept, place = self.scopes, self.place
         self.scopes = [
             kept[0],

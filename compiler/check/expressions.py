@@ -81,7 +81,9 @@ class Expressions(Typing):
             (f"f{i}", self._part(e, hint))
             for i, (e, hint) in enumerate(zip(node.elements, hints, strict=True))
         ]
-        type_ = t.Tuple(tuple(part.type for _, part in parts))
+        type_ = self.bounded(t.Tuple(tuple(part.type for _, part in parts)), node.span)
+        if type_ is t.ANYTHING:
+            return self.bad(node)
         if node.rest:
             parts.append(("...", c.DefaultValue(node.span, t.ANYTHING)))
         return c.Aggregate(node.span, type_, tuple(parts))
@@ -114,7 +116,10 @@ class Expressions(Typing):
             seen.add(name)
             hint = fields[name].type if name in fields else None
             parts.append((name, self._part(value, hint)))
-        type_ = t.StructLiteral(tuple((n, v.type) for n, v in parts))
+        literal = t.StructLiteral(tuple((n, v.type) for n, v in parts))
+        type_ = self.bounded(literal, node.span)
+        if type_ is t.ANYTHING:
+            return self.bad(node)
         if node.rest:
             parts.append(("...", c.DefaultValue(node.span, t.ANYTHING)))
         return c.Aggregate(node.span, type_, tuple(parts))

@@ -283,6 +283,13 @@ class Statements(Calls):
         update = self.statements(node.update)
         body = self._loop_body(node.body)
         self.scopes.pop()
+        if isinstance(condition, c.Const) and condition.value and not _leaves(body):
+            self.error(
+                "endless-loop",
+                node.span,
+                "this loop never ends: its condition is always true, and nothing leaves it",
+                "give it a condition that becomes false, or a 'break'",
+            )
         return c.For(node.span, init, condition, update, body)
 
     def _loop_body(self, node: s.Statement) -> c.Statement:
@@ -428,6 +435,41 @@ class Statements(Calls):
 
     def _variable(self, node: s.Variable) -> c.Statement:
         return self.variable(node)
+
+
+def _leaves(node: object, *, loops: int = 0) -> bool:
+    """Whether a loop's body may leave the loop; what is called from it may, if it is a block."""
+    if isinstance(node, tuple):
+        return any(_leaves(each, loops=loops) for each in node)
+    if isinstance(node, c.Return | c.Exit):
+        return True
+    if isinstance(node, c.Break):
+        return not loops
+    if isinstance(node, c.Block):
+        return _leaves(node.body, loops=loops)
+    if isinstance(node, c.If):
+        return _leaves((node.yes, node.no), loops=loops)
+    if isinstance(node, c.Switch):
+        return node.table is not None or _leaves(tuple(x.body for x in node.cases), loops=loops)
+    if isinstance(node, c.For | c.ForIn):
+        return _leaves(node.body, loops=loops + 1)
+    if isinstance(node, c.CallStatement):
+        callee = node.call.callee
+        if isinstance(callee, c.Action):
+            return any(_exits(each) for each in callee.body.body)
+        return isinstance(callee, c.BlockApply | c.TableApply)
+    return False
+
+
+def _exits(node: object) -> bool:
+    """Whether an action's statement may end the whole control."""
+    if isinstance(node, c.Return):
+        return False
+    if isinstance(node, c.Block):
+        return any(map(_exits, node.body))
+    if isinstance(node, c.If):
+        return _exits(node.yes) or _exits(node.no)
+    return _leaves(node, loops=1)
 
 
 def _is_constant(value: c.Expr) -> bool:

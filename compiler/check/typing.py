@@ -13,6 +13,7 @@ from compiler.diagnostics import Span
 
 MAX_WIDTH = 1 << 14
 MAX_STACK = 4096
+MAX_PARTS = 1 << 17  # of a type, each field of a struct within a struct counted
 _NO_ELEMENT = (t.Void, t.StringType, t.Extern, t.BlockType, t.SetType)
 
 Binding = dict[t.TypeVar, t.Type | None]
@@ -25,6 +26,22 @@ class Typing(Base):
 
     def resolve(self, node: s.TypeExpr) -> t.Type:
         """The type a type expression names."""
+        return self.bounded(self._resolve(node), node.span)
+
+    def bounded(self, type_: t.Type, span: Span) -> t.Type:
+        """The type, unless walking it would take too long: each that holds another twice is twice
+        as long."""
+        if t.parts_of(type_) <= MAX_PARTS:
+            return type_
+        self.error(
+            "too-large",
+            span,
+            f"this type has more than {MAX_PARTS} parts when all within it are counted",
+            "let structures hold each other less often",
+        )
+        return t.ANYTHING
+
+    def _resolve(self, node: s.TypeExpr) -> t.Type:
         if isinstance(node, s.SizedType):
             return self._sized(node)
         if isinstance(node, s.BaseType):

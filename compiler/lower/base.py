@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from compiler import core as c
 from compiler import ir
 from compiler import types as t
+from compiler.diagnostics import NOWHERE
 from compiler.lower.values import (
     ElementPlace,
     EndPlace,
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from compiler.instances import BlockInstance, Instances
     from compiler.lower.storage import Storage
 
-MAX_OPERATIONS = 200_000
+MAX_OPERATIONS = 50_000  # operations and calls, when all calls are expanded
+MAX_STORED = 200_000  # parts of variables and of temporaries
 
 
 @dataclass(slots=True)
@@ -73,7 +75,9 @@ class Builder:
         self.object_names: set[str] = set()
         self.span: Span | None = None
         self.indexes_unions = any(t.is_union(each) for each in source.types)
+        self._mentioned: dict[c.Action, set[c.Variable]] = {}
         self._budget = MAX_OPERATIONS
+        self._room = MAX_STORED
 
     def error(self, code: str, span: Span, message: str, cure: str = "") -> None:
         """Report an error."""
@@ -86,16 +90,25 @@ class Builder:
         self.diagnostics.error(code, span, message, cure)
         return LoweringError()
 
-    def emit(self, op: str, args: tuple[ir.Arg, ...], span: Span) -> None:
-        """Append an operation."""
+    def spend(self, span: Span) -> None:
+        """Count an operation or a call: one that makes another twice doubles what is within."""
         self._budget -= 1
         if self._budget <= 0:
-            raise self.fail(
+            self._stop(
                 span,
-                "the program becomes too large when its calls are expanded",
+                "the program becomes too large when its calls are expanded: more than "
+                f"{MAX_OPERATIONS} operations up to here",
                 "call fewer functions inside each other",
-                "too-large",
             )
+
+    def _stop(self, span: Span, message: str, cure: str) -> None:
+        """End the run: whatever else is lowered would find no room either."""
+        self.error("too-large", span, message, cure)
+        self.diagnostics.check()
+
+    def emit(self, op: str, args: tuple[ir.Arg, ...], span: Span) -> None:
+        """Append an operation."""
+        self.spend(span)
         self.block.ops.append(ir.Operation(op, args, span))
 
     def end(self, terminator: ir.Terminator, following: ir.Block) -> None:
@@ -110,6 +123,13 @@ class Builder:
 
     def temporary(self, type_: t.Type, name: str = "tmp") -> Val:
         """Fresh storage."""
+        self._room -= t.parts_of(type_)
+        if self._room < 0:
+            self._stop(
+                self.span or NOWHERE,
+                f"the variables up to here have more than {MAX_STORED} parts in all",
+                "use fewer or smaller structures",
+            )
         return self.storage.allocate(name, type_)
 
     # Assignment

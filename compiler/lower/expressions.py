@@ -14,7 +14,6 @@ from compiler import ir
 from compiler import types as t
 from compiler.instances import given_name
 from compiler.lower.base import Builder
-from compiler.lower.storage import flat_names, leaves
 from compiler.lower.values import (
     ElementPlace,
     EndPlace,
@@ -38,6 +37,9 @@ if TYPE_CHECKING:
     from compiler.diagnostics import Span
 
 _PURE = {"isValid"}
+# Terms of one expression in JSON, about: BMv2 reads JSON that is nested a thousand levels deep, and
+# a term takes up to four.
+MAX_TERMS = 64
 
 
 class Expressions(Builder):
@@ -138,7 +140,7 @@ class Expressions(Builder):
 
     def declare(self, variable: c.Variable) -> Val:
         """Storage for a local variable."""
-        place = self.storage.allocate(variable.name, variable.type)
+        place = self.temporary(variable.type, variable.name)
         self.env[variable] = place
         return place
 
@@ -188,9 +190,9 @@ class Expressions(Builder):
         low = scalar_type(type_)
         assert low is not None
         if isinstance(base, HeaderPlace):
-            return ir.FieldRef(low, base.name, flat_names(base.type)[path])
+            return ir.FieldRef(low, base.name, self.storage.flat_names(base.type)[path])
         if isinstance(base, ElementPlace):
-            names = [name for name, _ in leaves(base.type)]
+            names = list(self.storage.flat_names(base.type))
             return ir.ElementField(low, base.stack, base.index, names.index(path))
         if base.part == "next":
             raise self.fail(
@@ -198,7 +200,7 @@ class Expressions(Builder):
                 "a field of 'next' cannot be read",
                 "'next' can only be extracted into; read 'last' after that",
             )
-        return ir.LastField(low, base.stack, flat_names(base.type)[path], base.member)
+        return ir.LastField(low, base.stack, self.storage.flat_names(base.type)[path], base.member)
 
     def _stack_part(self, expr: c.StackPart) -> Val:
         base = self.value(expr.base)
@@ -265,7 +267,9 @@ class Expressions(Builder):
         if op in ("&&", "||") and self.effectful(expr.right):
             return self.branchy(expr)
         left = self.value(expr.left)
-        if self.effectful(expr.right):
+        if self.effectful(expr.right) or (
+            _terms(expr) % MAX_TERMS == 0 and self.mode not in ("checksum", "deparser")
+        ):
             left = self.spill(left, expr.span)
         right = self.value(expr.right)
         if op in ("==", "!="):
@@ -566,6 +570,16 @@ class Expressions(Builder):
 
 
 from compiler.diagnostics import NOWHERE as _NOWHERE  # noqa: E402
+
+
+def _terms(expr: c.Binary) -> int:
+    """How many operators stand on the left of one another, this one included."""
+    found = 0
+    left: c.Expr = expr
+    while isinstance(left, c.Binary):
+        found += 1
+        left = left.left
+    return found
 
 
 def negate(value: ir.Value) -> ir.Value:

@@ -358,6 +358,7 @@ class Statements(Externs):
         return None
 
     def _enter(self, span: Span) -> None:
+        self.spend(span)
         if len(self.frames) > MAX_INLINE:
             raise self.fail(
                 span, "calls nest too deeply", "call fewer functions inside each other", "too-large"
@@ -385,10 +386,16 @@ class Statements(Externs):
             frame,
             expr.span,
             isolated=action.top_level,
-            mentions=mentioned(action.body),
+            mentions=self.mentioned(action),
         )
         self._run(action.body, frame)
         self.in_action -= 1
+
+    def mentioned(self, action: c.Action) -> set[c.Variable]:
+        """The variables an action's body may touch."""
+        if action not in self._mentioned:
+            self._mentioned[action] = mentioned(action.body)
+        return self._mentioned[action]
 
     def _run(self, body: c.Block, frame: Frame) -> None:
         loops, self.loops = self.loops, []
@@ -553,6 +560,7 @@ def roots(expr: c.Expr | None) -> set[c.Variable]:
 def mentioned(node: object) -> set[c.Variable]:
     """All variables mentioned anywhere in a piece of the typed tree."""
     found: set[c.Variable] = set()
+    actions: set[c.Action] = set()
     work = [node]
     while work:
         item = work.pop()
@@ -561,7 +569,9 @@ def mentioned(node: object) -> set[c.Variable]:
         elif isinstance(item, tuple | list):
             work.extend(item)
         elif isinstance(item, c.Action):
-            work.append(item.body)
+            if item not in actions:
+                actions.add(item)
+                work.append(item.body)
         elif isinstance(item, c.Expr | c.Statement | c.SwitchCase) and is_dataclass(item):
             work.extend(getattr(item, f.name) for f in fields(item))
     return found

@@ -36,15 +36,27 @@ class Storage:
         self._names: set[str] = {SCALARS, "standard_metadata"}
         self._scalar_names: set[str] = set()
         self._types: dict[str, t.Struct] = {}
+        self._next: dict[tuple[int, str], int] = {}
+        self._flat: dict[t.Type, dict[str, str]] = {}
 
     def unique(self, name: str, names: set[str]) -> str:
-        """A name not taken yet."""
-        chosen, count = name, 0
-        while chosen in names:
-            chosen = f"{name}_{count}"
+        """A name not taken yet; the search goes on where the last one for this name ended."""
+        if name not in names:
+            names.add(name)
+            return name
+        count = self._next.get((id(names), name), 0)
+        while (chosen := f"{name}_{count}") in names:
             count += 1
+        self._next[id(names), name] = count + 1
         names.add(chosen)
         return chosen
+
+    def flat_names(self, type_: t.Struct) -> dict[str, str]:
+        """What a header's fields are called in its layout, by their dotted paths."""
+        found = self._flat.get(type_)
+        if found is None:
+            found = self._flat[type_] = flat_names(type_)
+        return found
 
     def scalar(self, name: str, type_: t.Type) -> ir.Value:
         """A field of `scalars`; a varbit gets a header of its own."""
@@ -156,7 +168,7 @@ class Storage:
         if name in self.program.header_types:
             return name
         fields: list[tuple[str, int | str, bool]] = []
-        names = flat_names(type_)
+        names = self.flat_names(type_)
         for dotted, leaf in leaves(type_):
             path = names[dotted]
             low = scalar_type(leaf)

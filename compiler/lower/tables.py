@@ -226,7 +226,7 @@ class Tables(Statements):
         directed = tuple(v for v in action.params if v.direction)
         try:
             self.bind(
-                directed, ref.args, frame, ref.span, isolated=False, mentions=_mentions(action)
+                directed, ref.args, frame, ref.span, isolated=False, mentions=self.mentioned(action)
             )
             for variable in action.params:
                 if not variable.direction:
@@ -415,12 +415,6 @@ def key_name(expr: c.Expr) -> str | None:
 def _suffixed(base: c.Expr, suffix: str) -> str | None:
     name = key_name(base)
     return None if name is None else name + suffix
-
-
-def _mentions(action: c.Action) -> set[c.Variable]:
-    from compiler.lower.statements import mentioned
-
-    return mentioned(action.body)
 
 
 def block_tables(instance: BlockInstance) -> list[ir.Table]:

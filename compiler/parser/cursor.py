@@ -11,7 +11,8 @@ from compiler.lexer import KEYWORDS, SOFT_KEYWORDS, Tokens
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-MAX_DEPTH = 200
+MAX_DEPTH = 200  # of what stands within brackets, braces and prefixes
+MAX_CHAIN = 1000  # of operators, and of `else if`s, one upon the other
 
 _T = TypeVar("_T")
 
@@ -67,6 +68,10 @@ class NotClosedError(SyntaxMistakeError):
     """A '}' is missing: unwinds to `program`, which reports it once, however deep it was."""
 
 
+class TooDeepError(Exception):
+    """The program is nested too deeply to go on; already reported."""
+
+
 class Cursor:
     """A place in the tokens, which only moves on."""
 
@@ -78,6 +83,7 @@ class Cursor:
         self.at = 0
         self.diagnostics = diagnostics
         self.depth = 0
+        self.height = 0  # of the expression just read: operators upon operators
         self.scopes: list[dict[str, bool]] = [{}]
         self._not_type_args: set[int] = set()
         self._last = self.kinds.index("end")
@@ -139,7 +145,20 @@ class Cursor:
         """Go one level deeper, within bounds."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            self.fail("this is nested too deeply", "use a variable for part of it", "too-deep")
+            self.too_deep(f"this is nested more than {MAX_DEPTH} levels deep")
+
+    def too_deep(self, message: str) -> NoReturn:
+        """Give up: what is this deep would only fail again at each level on the way out."""
+        self.diagnostics.error(
+            "too-deep", self.span(), message, "use variables or actions for parts of it"
+        )
+        raise TooDeepError
+
+    def grown(self, height: int) -> None:
+        """An operator stands on operands of this height."""
+        if height >= MAX_CHAIN:
+            self.too_deep(f"this expression has more than {MAX_CHAIN} operators upon each other")
+        self.height = height + 1
 
     def is_name(self, index: int | None = None) -> bool:
         """Whether a token can serve as an identifier."""

@@ -5,11 +5,9 @@ from __future__ import annotations
 from compiler import syntax as s
 from compiler.diagnostics import Diagnostics, Span
 from compiler.lexer import SOFT_KEYWORDS
-from compiler.parser.cursor import SyntaxMistakeError
+from compiler.parser.cursor import SyntaxMistakeError, TooDeepError
 from compiler.parser.literals import base_of, integer, unescape
 from compiler.parser.types import ADDITION, Types
-
-MAX_CHAIN = 1000
 
 _LEVELS: dict[str, int] = {
     "||": 2,
@@ -53,7 +51,6 @@ class Expressions(Types):
         self.enter()
         left = self.unary()
         kinds = self.kinds
-        chain = 0
         while True:
             op = kinds[self.at]
             if op == ">" and self._adjacent(">", ">"):
@@ -61,27 +58,29 @@ class Expressions(Types):
             found = _LEVELS.get(op)
             if found is None or found < level:
                 break
-            chain += 1
-            if chain > MAX_CHAIN:
-                self.fail(
-                    "this expression is too long", "use variables for parts of it", "too-deep"
-                )
             if op == ">>" and kinds[self.at + 2] == "=" and self._adjacent(">", ">"):
                 break
             if op == "+" and kinds[self.at + 1] == ":":
                 break
             self.at += 2 if op == ">>" else 1
+            height = self.height
             right = self.expression(found + 1)
+            self.grown(max(height, self.height))
             left = s.Binary(self.since(start), op, left, right)
         if level == 1 and kinds[self.at] == "?":
             self.at += 1
+            height = self.height
             yes = self.expression()
+            height = max(height, self.height)
             self.expect(":", "the first branch of '?'")
             no = self.expression()
+            self.grown(max(height, self.height))
             left = s.Ternary(self.since(start), left, yes, no)
         elif level == 1 and kinds[self.at] == "&&&":
             self.at += 1
+            height = self.height
             right = self.expression()
+            self.grown(max(height, self.height))
             left = s.Binary(self.since(start), "&&&", left, right)
         self.depth -= 1
         return left
@@ -95,6 +94,7 @@ class Expressions(Types):
             self.enter()
             operand = self.unary()
             self.depth -= 1
+            self.grown(self.height)
             return s.Unary(self.since(start), kind, operand)
         if kind == "(" and self._at_cast():
             self.at += 1
@@ -103,6 +103,7 @@ class Expressions(Types):
             self.enter()
             operand = self.unary()
             self.depth -= 1
+            self.grown(self.height)
             return s.Cast(self.since(start), type_, operand)
         return self._postfix(self.primary())
 
@@ -127,13 +128,10 @@ class Expressions(Types):
 
     def _postfix(self, base: s.Expr) -> s.Expr:
         kinds = self.kinds
-        chain = 0
         while True:
             kind = kinds[self.at]
             start_offset = base.span.start
-            chain += 1
-            if chain > MAX_CHAIN:
-                self.fail("this expression is too long", "", "too-deep")
+            height = self.height
             if kind == ".":
                 self.at += 1
                 if not self.texts[self.at].isidentifier():
@@ -141,20 +139,26 @@ class Expressions(Types):
                 span = self.span()
                 name = self.texts[self.at]
                 self.at += 1
+                self.grown(height)
                 base = s.Member(Span(start_offset, span.end), base, name, span)
             elif kind == "(":
                 args = self.arguments()
+                self.grown(max(height, self.height))
                 base = s.Call(self._from(start_offset), base, (), args)
             elif kind == "[":
                 self.at += 1
                 index = self.expression()
+                self.grown(max(height, self.height))
+                height = self.height
                 if self.accept(":"):
                     low = self.expression()
+                    self.height = max(height, self.height + 1)
                     self.expect("]", "the slice")
                     base = s.Slice(self._from(start_offset), base, index, low)
                 elif kinds[self.at] == "+" and kinds[self.at + 1] == ":":
                     self.at += 2
                     width = self.expression()
+                    self.height = max(height, self.height + 1)
                     self.expect("]", "the slice")
                     base = s.PlusSlice(self._from(start_offset), base, index, width)
                 else:
@@ -163,8 +167,10 @@ class Expressions(Types):
             elif kind == "<" and isinstance(base, (s.Name, s.Member, s.TypeName)):
                 type_args = self._try_type_args()
                 if type_args is None:
+                    self.height = height
                     return base
                 args = self.arguments()
+                self.grown(max(height, self.height))
                 base = s.Call(self._from(start_offset), base, type_args, args)
             else:
                 return base
@@ -181,7 +187,7 @@ class Expressions(Types):
             types = self._type_list()
             if self.kinds[self.at] == "(":
                 return types
-        except SyntaxMistakeError:
+        except (SyntaxMistakeError, TooDeepError):
             pass
         finally:
             self.diagnostics = kept
@@ -194,6 +200,7 @@ class Expressions(Types):
         """`(a, x = b, _)`."""
         self.expect("(")
         found: list[s.Argument] = []
+        height = self.height = 0
         while self.kinds[self.at] != ")":
             start = self.at
             name = None
@@ -210,9 +217,11 @@ class Expressions(Types):
                 )
             else:
                 value = self.expression()
+                height = max(height, self.height)
                 found.append(s.Argument(self.since(start), name, value))
             if not self.accept(","):
                 break
+        self.height = height
         self.expect(")", "the arguments")
         return tuple(found)
 
@@ -240,6 +249,7 @@ class Expressions(Types):
         """Literals, names, parentheses, braces."""
         start = self.at
         kind = self.kinds[start]
+        self.height = 0
         if kind == "name":
             self.at += 1
             return s.Name(self.span(start), self.texts[start])
@@ -294,6 +304,7 @@ class Expressions(Types):
         elements: list[s.Expr] = []
         fields: list[tuple[str, s.Expr, Span]] = []
         rest = False
+        height = 0
         while self.inside_braces():
             if self.kinds[self.at] == "..." and self.kinds[self.at + 1] in ("}", ","):
                 self.at += 1
@@ -308,9 +319,11 @@ class Expressions(Types):
                 fields.append((name, self.expression(), span))
             else:
                 elements.append(self.simple_keyset())
+            height = max(height, self.height)
             if not self.accept(","):
                 break
         self.depth -= 1
+        self.grown(height)
         if fields and elements:
             self.fail("a list mixes 'name = value' with plain values", "use one form throughout")
         self.expect("}", "the list")
@@ -359,7 +372,9 @@ class Expressions(Types):
         kind = self.kinds[self.at]
         if kind in ("&&&", ".."):
             self.at += 1
+            height = self.height
             right = self.expression()
+            self.grown(max(height, self.height))
             return s.Binary(self.since(start), kind, left, right)
         return left
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from compiler import syntax as s
 from compiler.lexer import SOFT_KEYWORDS
+from compiler.parser.cursor import MAX_CHAIN
 from compiler.parser.expressions import Expressions
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ _ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "%=", "<<=", "&=", "|=", "^=", "|+|
 
 class Statements(Expressions):
     """One method per kind of statement."""
+
+    rungs = 0
 
     def function_or_instance(self, annotations: s.Annotations) -> s.Decl:
         """Either of the two; see `Declarations`."""
@@ -211,10 +214,17 @@ class Statements(Expressions):
         span = self.since(start)
         self.enter()
         yes = self.statement()
+        self.depth -= 1
         no = None
         if self.accept("else"):
-            no = self.statement()
-        self.depth -= 1
+            # A ladder of `else if` is not nested in the eyes of who wrote it.
+            self.rungs += 1
+            if self.rungs > MAX_CHAIN:
+                self.too_deep(f"more than {MAX_CHAIN} 'else' follow one another")
+            try:
+                no = self.statement()
+            finally:
+                self.rungs -= 1
         return s.If(span, condition, yes, no)
 
     def _switch(self) -> s.Statement:

@@ -52,6 +52,8 @@ def read(name: str, changes: tuple[str, ...] = ()) -> Scenario:
         content = yaml.safe_load(path.read_text())
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ScenarioError(f"{path} is not YAML: {error}") from None
+    except RecursionError:
+        raise ScenarioError(f"{path} is nested too deeply to be a scenario") from None
     if not isinstance(content, dict):
         raise ScenarioError(f"{path} holds no scenario: its top level must be keys and values")
     for change in changes:
@@ -126,6 +128,8 @@ def _apply(content: dict[str, Any], change: str) -> None:
         wanted = yaml.safe_load(value)
     except yaml.YAMLError:
         wanted = value
+    except RecursionError:
+        raise ScenarioError(f"--set {key}: the value is nested too deeply") from None
     *sections, last = key.split(".")
     place: Any = content
     for section in sections:

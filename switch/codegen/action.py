@@ -493,7 +493,7 @@ def emit_action(unit: Unit, index: int) -> str:
         if said:
             body.append(f'SW_TRACE(r, "    {said}");')
         body += (
-            jump(writer, primitive)
+            jump(writer, i, primitive)
             if primitive.op.startswith("_jump")
             else writer.primitive(primitive)
         )
@@ -541,10 +541,26 @@ def jump_targets(action: bmv2.Action) -> set[int]:
     return found
 
 
-def jump(writer: Actions, primitive: Primitive) -> list[str]:
+def jumps_back(action: bmv2.Action) -> bool:
+    """Whether an action has a loop."""
+    return any(
+        p.op.startswith("_jump") and isinstance(p.args[-1], bmv2.Const) and p.args[-1].value <= i
+        for i, p in enumerate(action.body)
+    )
+
+
+def turn(leave: str, back: str) -> str:
+    """A jump back, unless the packet has taken all the turns it may."""
+    return f"{{ if (++r->turns > SW_LOOP_MOST) {{ sw_endless(r); {leave} }} {back} }}"
+
+
+def jump(writer: Actions, here: int, primitive: Primitive) -> list[str]:
     """_jump and _jump_if_zero."""
     target = primitive.args[-1]
     assert isinstance(target, bmv2.Const)
+    away = f"goto step_{target.value};"
+    if target.value <= here:
+        away = turn("return;", away)
     if primitive.op == "_jump":
-        return [f"goto step_{target.value};"]
-    return [f"if (!{writer.condition(primitive.args[0])})", f"    goto step_{target.value};"]
+        return [away]
+    return [f"if (!{writer.condition(primitive.args[0])})", f"    {away}"]

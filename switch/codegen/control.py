@@ -1,7 +1,8 @@
 """Controls: the graph of tables and branches as labels and jumps, most of which fall through.
 
-A jump back is a loop of the program. Turns are counted, and one that does not end is taken for a
-failed assertion, since a switch must go on whatever its program does.
+A jump back is a loop of the program. The turns of all loops that a packet takes in a stage, those
+within actions too, are counted together, and one that takes more than it may is dropped: a switch
+must go on whatever its program does.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from .. import bmv2
 from ..place import JsonError
-from .action import trace_text
+from .action import jumps_back, trace_text, turn
 from .expression import Exprs
 from .names import Names, spoken
 from .unit import Unit
@@ -31,7 +32,6 @@ class ControlWriter:
         self.wanted: set[str] = set()
         self.position = {name: i for i, name in enumerate(self.order)}
         self.here = 0
-        self.loops = False
 
     def emit(self) -> str:
         """The whole control."""
@@ -46,13 +46,11 @@ class ControlWriter:
                 lines.append(f"{self.labels[name]}:")
             lines += [f"    {s}" for s in body]
         function = self.pipeline.name
-        counter = ["    uint32_t turns = 0;"] if self.loops else []
         done = ["done:"] if any("goto done;" in s for s in lines) else []
         return "\n".join(
             [
                 f"static void control_{function}(struct sw_run *r, struct phv *h)",
                 "{",
-                *counter,
                 f'    SW_TRACE(r, "{function}");',
                 *lines,
                 *done,
@@ -69,12 +67,7 @@ class ControlWriter:
             return ["goto done;"]
         self.wanted.add(name)
         if self.position[name] <= self.here:
-            self.loops = True
-            return [
-                "{ if (++turns > SW_LOOP_MOST) {"
-                ' sw_assert_failed(r, "a loop does not end"); goto done; }'
-                f" goto {self.labels[name]}; }}"
-            ]
+            return [turn("goto done;", f"goto {self.labels[name]};")]
         return [f"goto {self.labels[name]};"]
 
     def node(self, name: str, following: str | None) -> list[str]:
@@ -201,7 +194,8 @@ def whole(condition: str) -> bool:
 
 def exits(unit: Unit, action: int) -> bool:
     """Whether an action may end the control."""
-    return any(p.op == "exit" for p in unit.program.actions[action].body)
+    found = unit.program.actions[action]
+    return any(p.op == "exit" for p in found.body) or jumps_back(found)
 
 
 def topological(pipeline: Pipeline) -> list[str]:

@@ -9,7 +9,7 @@
 
 #include "pkt.h"
 
-#define SW_PROGRAM_ABI 5
+#define SW_PROGRAM_ABI 6
 
 struct sw;
 struct sw_table;
@@ -118,6 +118,7 @@ struct sw_run {
     uint32_t deq_depth; /* packets left in its queue, in egress */
     uint32_t ran;       /* the action the last table ran, where control depends on it */
     bool hit;           /* ... or whether it hit */
+    uint32_t turns;     /* of the program's loops, in this stage */
 };
 
 struct sw_program {
@@ -164,5 +165,9 @@ void sw_trace(struct sw_run *run, const char *format, ...) __attribute__((format
 void sw_log(struct sw_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* assert and assume: count and report a failure; the packet is dropped, the switch goes on. */
 void sw_assert_failed(struct sw_run *run, const char *what);
+
+#define SW_LOOP_MOST 65536 /* turns of a program's loops that a packet may take in a stage */
+/* A packet has taken more: it is dropped at the end of the stage, which it leaves as by exit. */
+void sw_endless(struct sw_run *run) __attribute__((cold, noinline));
 
 #endif

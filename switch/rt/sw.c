@@ -24,6 +24,7 @@ const char *const sw_drop_names[DROP_REASONS] = {
     [DROP_OVERSIZE] = "oversize",         [DROP_NO_GROUP] = "no_multicast_group",
     [DROP_EMPTY_GROUP] = "empty_multicast_group",
     [DROP_ASSERT] = "assert",             [DROP_LOOPING] = "looping",
+    [DROP_ENDLESS] = "endless_loop",
     [DROP_NO_MEMORY] = "no_memory",       [DROP_CPU_BUSY] = "cpu_busy",
     [DROP_REPLACED] = "program_replaced",
 };
@@ -300,6 +301,23 @@ void sw_assert_failed(struct sw_run *run, const char *what)
     sw_log(run, "assertion failed: %s", what);
 }
 
+void sw_endless(struct sw_run *run)
+{
+    run->sw->endless = true;
+    run->pkt->exited = true;
+    sw_log(run, "a loop does not end: the packet is dropped");
+}
+
+/* Whether the stage that just ended spoilt the packet: then it is gone, and its reason counted. */
+static bool spoilt(struct sw *sw, struct pkt *p)
+{
+    if (SW_LIKELY(!sw->assert_failed && !sw->endless))
+        return false;
+    sw_drop(sw, p, sw->endless ? DROP_ENDLESS : DROP_ASSERT);
+    sw->assert_failed = sw->endless = false;
+    return true;
+}
+
 #define TRACE(sw, run, ...)                                                                        \
     do {                                                                                           \
         if (SW_UNLIKELY((sw)->trace != NULL))                                                      \
@@ -515,10 +533,9 @@ static void run_ingress(struct sw *sw, struct pkt *p, ns_t now)
         clone_ingress(sw, &run, p);
     if (SW_UNLIKELY(p->digest_list))
         digest_sample(sw, p->digest_list - 1, p->phv, now);
-    if (SW_UNLIKELY(sw->assert_failed)) {
-        sw->assert_failed = false;
-        sw_drop(sw, p, DROP_ASSERT);
-    } else if (SW_UNLIKELY(p->resubmit_list)) {
+    if (spoilt(sw, p))
+        return;
+    if (SW_UNLIKELY(p->resubmit_list)) {
         TRACE(sw, &run, "  resubmitted");
         go_again(sw, p, p->resubmit_list, PKT_RESUBMITTED, p->frame, p->frame_len);
     } else if (SW_UNLIKELY(p->mcast_group)) {
@@ -699,11 +716,8 @@ static bytes_t depart(struct sw *sw, struct sw_port *port, struct pkt *p, ns_t s
     sw->program->egress(&run);
     if (SW_UNLIKELY(p->clone_session))
         clone_egress(sw, &run, p);
-    if (SW_UNLIKELY(sw->assert_failed)) {
-        sw->assert_failed = false;
-        sw_drop(sw, p, DROP_ASSERT);
+    if (spoilt(sw, p))
         return 0;
-    }
     if (p->egress_spec == sw->state.drop_port) {
         sw_drop(sw, p, DROP_EGRESS);
         return 0;

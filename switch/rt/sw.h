@@ -29,6 +29,7 @@ enum sw_drop { /* why a packet went no further; keep in step with sw_drop_names 
     DROP_EMPTY_GROUP,
     DROP_ASSERT,
     DROP_LOOPING,
+    DROP_ENDLESS,
     DROP_NO_MEMORY,
     DROP_CPU_BUSY,
     DROP_REPLACED,
@@ -37,7 +38,6 @@ enum sw_drop { /* why a packet went no further; keep in step with sw_drop_names 
 extern const char *const sw_drop_names[DROP_REASONS];
 
 #define SW_FRAME_MOST 9728    /* bytes of a frame: jumbo frames with room for tags */
-#define SW_LOOP_MOST 1048576  /* turns of a program's loops that one packet may take */
 #define SW_TURNS_MOST 4096    /* resubmissions and recirculations served in one call */
 #define SW_LOOPING_MOST 65536 /* packets that may wait to go round again */
 
@@ -154,6 +154,7 @@ struct sw {
     sw_text_fn trace, log;
     void *trace_context, *log_context;
     bool assert_failed; /* by the packet being processed */
+    bool endless;       /* ... which took more turns of loops than it may */
     uint64_t received, copies, sent, held;
     uint64_t drops[DROP_REASONS];
 };

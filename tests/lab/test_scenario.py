@@ -117,6 +117,16 @@ def test_a_file_that_is_no_scenario_is_refused(tmp_path: Path, content: str) -> 
         catalogue.load(str(path))
 
 
+@pytest.mark.parametrize("deep", ["[" * 20_000 + "]" * 20_000, "{a: " * 20_000 + "}" * 20_000])
+def test_what_is_nested_without_end_is_refused(tmp_path: Path, deep: str) -> None:
+    path = tmp_path / "deep.yaml"
+    path.write_text(f"name: deep\nabout: Too deep.\ntraffic: {deep}\n")
+    with pytest.raises(ScenarioError, match=r"deep\.yaml is nested too deeply"):
+        catalogue.read(str(path))
+    with pytest.raises(ScenarioError, match=r"--set traffic: .* too deeply"):
+        catalogue.read("incast", (f"traffic={deep}",))
+
+
 def test_set_reaches_into_lists() -> None:
     loaded = catalogue.load("deadlock", ("faults.1.link=leaf2-spine1", "traffic.flows.0.dst=h8"))
     assert loaded.faults[1].link == "leaf2-spine1"

@@ -112,6 +112,8 @@ def load_model(name: str) -> Model:
         raise SpecError(f"the model file {path} cannot be read: {error.strerror}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise SpecError(f"the model file {path} is not YAML: {error}") from None
+    except RecursionError:
+        raise SpecError(f"the model file {path} is nested too deeply to be a model") from None
     return Model.read(content, "model")
 
 
