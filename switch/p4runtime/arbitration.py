@@ -19,15 +19,13 @@ from typing import TYPE_CHECKING
 
 from finsy.proto import p4r, rpc_code, rpc_status
 
-from switch.p4runtime.errors import denied, exhausted, invalid, not_found, precondition
+from switch.p4runtime.errors import denied, invalid, not_found, precondition
 from switch.p4runtime.roles import RoleConfig
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from google.protobuf import any_pb2
-
-MAX_STREAMS = 256
 
 ElectionId = int
 """Both halves of a `Uint128` as one number."""
@@ -82,8 +80,6 @@ class Arbiter:
                 + "; choose another"
             )
         if not stream.joined:
-            if len(role.streams) >= MAX_STREAMS:
-                raise exhausted(f"{MAX_STREAMS} controllers are connected already")
             stream.role, stream.joined = role.name, True
             role.streams.append(stream)
         stream.bid = bid

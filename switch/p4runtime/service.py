@@ -19,7 +19,7 @@ from finsy.proto import p4r, rpc_code
 from google.protobuf.message import DecodeError
 
 from switch.p4runtime.arbitration import Stream
-from switch.p4runtime.errors import STATUS_DETAILS, RequestError, batch_status
+from switch.p4runtime.errors import STATUS_DETAILS, RequestError, batch_status, exhausted
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -35,6 +35,9 @@ API_VERSION = "1.4.1"
 
 MAX_MESSAGE_BYTES = 256 << 20
 ENTITIES_PER_RESPONSE = 1_000
+MAX_STREAMS = 256
+CALLS_AT_ONCE = 1_024
+"""Of one connection; further ones wait at the client."""
 STREAM_BACKLOG = 8_192
 """Notifications a slow controller may lag behind before some are dropped."""
 
@@ -82,6 +85,7 @@ class Server:
             ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
             ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
             ("grpc.max_metadata_size", 64 << 10),
+            ("grpc.max_concurrent_streams", CALLS_AT_ONCE),
         ]
         server = grpc.aio.server(options=options)
         server.add_generic_rpc_handlers((_Methods(self._device).handler(),))
@@ -112,6 +116,7 @@ class _Methods:
 
     def __init__(self, device: Device) -> None:
         self._device = device
+        self._streams = 0
 
     def handler(self) -> Any:
         """Return what gRPC dispatches requests by."""
@@ -180,7 +185,16 @@ class _Methods:
 
     async def _stream(self, requests: Any, context: Any) -> None:
         """Serve a controller's stream until either side ends it."""
-        outbox: asyncio.Queue[p4r.StreamMessageResponse] = asyncio.Queue()
+        if self._streams >= MAX_STREAMS:
+            await _abort(context, exhausted(f"{MAX_STREAMS} streams are open here; close some"))
+        self._streams += 1
+        try:
+            await self._serve_stream(requests, context)
+        finally:
+            self._streams -= 1
+
+    async def _serve_stream(self, requests: Any, context: Any) -> None:
+        outbox: asyncio.Queue[p4r.StreamMessageResponse | None] = asyncio.Queue()
 
         def send(message: p4r.StreamMessageResponse) -> None:
             if outbox.qsize() < STREAM_BACKLOG or message.HasField("arbitration"):
@@ -189,22 +203,33 @@ class _Methods:
                 log.warning("a controller reads too slowly: a notification is dropped")
 
         async def write() -> None:
-            while True:
-                await context.write((await outbox.get()).SerializeToString())
+            while message := await outbox.get():
+                await context.write(message.SerializeToString())
 
         stream = Stream(send)
         writer = asyncio.create_task(write())
         try:
-            async for data in requests:
-                self._device.receive(stream, _parse(p4r.StreamMessageRequest, data))
-        except RequestError as error:
+            wrong = await self._converse(stream, requests)
             self._device.arbiter.leave(stream)
-            await _abort(context, error)
-        except Exception as error:
-            await _abort_fault(context, error)
+            # A status that overtakes a message on its way never gets to the client.
+            outbox.put_nowait(None)
+            await writer
+            if isinstance(wrong, RequestError):
+                await _abort(context, wrong)
+            elif wrong:
+                await _abort_fault(context, wrong)
         finally:
             self._device.arbiter.leave(stream)
             writer.cancel()
+
+    async def _converse(self, stream: Stream, requests: Any) -> Exception | None:
+        """Take what a controller says until it ends, or until something is wrong with it."""
+        try:
+            async for data in requests:
+                self._device.receive(stream, _parse(p4r.StreamMessageRequest, data))
+        except Exception as error:
+            return error
+        return None
 
 
 def _try_address(name: str, address: str) -> None:

@@ -121,6 +121,17 @@ class Client:
         await self.stream.write(p4r.StreamMessageRequest(arbitration=self.arbitration()))
         return (await self.next("arbitration")).arbitration
 
+    async def bid_or_end(self) -> grpc.StatusCode | None:
+        """Bid; how the stream ended if it did."""
+        answer = asyncio.create_task(self.bid())
+        ended = asyncio.create_task(self.stream.code())
+        await asyncio.wait((answer, ended), timeout=20, return_when=asyncio.FIRST_COMPLETED)
+        if answer.done() and not answer.exception():
+            ended.cancel()
+            return None
+        answer.cancel()
+        return await asyncio.wait_for(ended, 20)
+
     def arbitration(self) -> p4r.MasterArbitrationUpdate:
         update = p4r.MasterArbitrationUpdate(device_id=DEVICE_ID)
         if self.election_id is not None:

@@ -6,9 +6,12 @@ from typing import Any
 
 import grpc
 import pytest
-from finsy.proto import p4r
+from finsy.proto import p4r, p4r_grpc, rpc_code
+
+from switch.p4runtime.service import MAX_STREAMS
 
 from .rig import (
+    DEVICE_ID,
     Built,
     Client,
     Names,
@@ -17,6 +20,7 @@ from .rig import (
     entity_of,
     exact,
     fails,
+    running,
     update,
 )
 
@@ -158,3 +162,70 @@ def test_values_of_any_length_are_answered(built: Built, names: Names, length: i
             await alive(client, names)
 
     scenario()
+
+
+@asynchronous
+async def test_every_stream_that_ends_in_an_error_gets_its_status():
+    """Also one whose error comes while the answer to its bid is still on its way."""
+    count = 300
+
+    async def read_all(stream: Any) -> None:
+        async for _ in stream:
+            pass
+
+    async def wrong(address: str, number: int) -> tuple[grpc.StatusCode, str]:
+        async with grpc.aio.insecure_channel(address) as channel:
+            stream = p4r_grpc.P4RuntimeStub(channel).StreamChannel()
+            bid = p4r.MasterArbitrationUpdate(device_id=DEVICE_ID)
+            bid.election_id.low = 1 + number % 7  # most are taken
+            elsewhere = p4r.MasterArbitrationUpdate(device_id=DEVICE_ID + 1)
+            try:
+                await stream.write(p4r.StreamMessageRequest(arbitration=bid))
+                await stream.write(p4r.StreamMessageRequest(arbitration=elsewhere))
+            except (asyncio.InvalidStateError, grpc.aio.AioRpcError):
+                pass  # it ended by the first already
+            error = await fails(asyncio.wait_for(read_all(stream), 20))
+            return error.code(), error.details()
+
+    async with running() as rig:
+        ends = await asyncio.gather(*(wrong(rig.address, n) for n in range(count)))
+        assert len(ends) == count
+        expected = {
+            (grpc.StatusCode.FAILED_PRECONDITION, "this stream belongs to device 7"),
+            *(
+                (
+                    grpc.StatusCode.INVALID_ARGUMENT,
+                    f"Election id {n} is already used by another controller; choose another",
+                )
+                for n in range(1, 8)
+            ),
+            (
+                grpc.StatusCode.RESOURCE_EXHAUSTED,
+                f"{MAX_STREAMS} streams are open here; close some",
+            ),
+        }
+        assert set(ends) <= expected
+        assert (grpc.StatusCode.FAILED_PRECONDITION, "this stream belongs to device 7") in ends
+        client = Client(rig.address)
+        assert (await client.bid(1)).status.code == rpc_code.OK  # nobody is left behind
+        await client.close()
+
+
+@asynchronous
+async def test_streams_are_limited_in_all_whatever_their_roles_and_bids():
+    async with running() as rig, grpc.aio.insecure_channel(rig.address) as channel:
+        stub = p4r_grpc.P4RuntimeStub(channel)
+        silent = [stub.StreamChannel() for _ in range(MAX_STREAMS // 2)]
+        await asyncio.gather(*(s.wait_for_connection() for s in silent))
+        clients = [Client(rig.address, role=f"role{n}") for n in range(MAX_STREAMS)]
+        tries = await asyncio.gather(*(c.bid_or_end() for c in clients))
+        assert len([t for t in tries if t is None]) == MAX_STREAMS - len(silent)
+        assert {t for t in tries if t} == {grpc.StatusCode.RESOURCE_EXHAUSTED}
+        for stream in silent:
+            stream.cancel()
+        late = Client(rig.address)
+        while await late.bid_or_end():
+            await late.close()
+            late = Client(rig.address)
+        for client in (*clients, late):
+            await client.close()

@@ -12,7 +12,7 @@ import pytest
 from finsy.proto import p4d, p4r, rpc_code
 from finsy.proto.stratum1.p4_role_config_pb2 import P4RoleConfig
 
-from switch.p4runtime.arbitration import MAX_STREAMS, Arbiter, Stream
+from switch.p4runtime.arbitration import Arbiter, Stream
 from switch.p4runtime.errors import RequestError
 
 from .rig import (
@@ -323,13 +323,3 @@ def test_two_roles_cannot_have_the_same_object_to_themselves(
     assert caught.value.code == rpc_code.INVALID_ARGUMENT
     arbiter.leave(one)
     arbiter.bid(Stream(lambda _: None), bid_of("b", second))
-
-
-def test_a_stream_too_many_is_told_that_room_is_short() -> None:
-    arbiter = Arbiter(1)
-    message = p4r.MasterArbitrationUpdate(device_id=1)
-    for _ in range(MAX_STREAMS):
-        arbiter.bid(Stream(lambda _: None), message)
-    with pytest.raises(RequestError) as caught:
-        arbiter.bid(Stream(lambda _: None), message)
-    assert caught.value.code == rpc_code.RESOURCE_EXHAUSTED
