@@ -18,7 +18,6 @@ from lab.engines import ENGINES, SWITCHES, RunOptions
 from lab.engines.mininet.capsule import run_in_capsule
 from lab.engines.mininet.running import Registration
 from lab.engines.mininet.tap import conga_hint
-from lab.engines.sim import engine as sim
 from lab.errors import LabError, RunError
 from lab.machine import tools
 from lab.machine.program import source_in
@@ -27,7 +26,7 @@ from lab.report import write_report
 from lab.results.outcome import INTERRUPTION, Outcome
 from lab.results.result import save
 from lab.results.tables import result_tables
-from lab.runs.run import INTERRUPTED, KEPT, NOT_WHOLE, UNBELIEVED, assembled, writing_to
+from lab.runs.run import INTERRUPTED, KEPT, NOT_WHOLE, UNBELIEVED, assembled, outcome_of, writing_to
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario, in_vain
@@ -113,7 +112,6 @@ def execute(
         engine=engine,
         switch=switch,
         prompt=prompt,
-        is_json=is_json,
         dilation=dilation,
         p4=p4,
     )
@@ -122,7 +120,8 @@ def execute(
     shutil.rmtree(folder / "pcaps", ignore_errors=True)
     for text in in_vain(chosen):
         print(f"closlab: {text}", file=sys.stderr)
-    code = _simulate(chosen, options) if engine == "sim" else _run_in_capsule(chosen, options)
+    run = _simulate if engine == "sim" else _run_in_capsule
+    code = run(chosen, options, is_json=is_json)
     if code == INTERRUPTED and not (folder / KEPT[0]).exists():
         print("closlab: interrupted before anything was measured: no result", file=sys.stderr)
         if out is None:
@@ -130,18 +129,22 @@ def execute(
     raise typer.Exit(code)
 
 
-def _simulate(chosen: Scenario, options: RunOptions) -> int:
+def _simulate(chosen: Scenario, options: RunOptions, *, is_json: bool) -> int:
+    stages = Stages(Console(stderr=True))
     try:
-        return run_simulated(chosen, options, Console(stderr=True))
+        with writing_to(options.out):
+            experiment = Experiment.of(chosen)
+            outcome = outcome_of(experiment, options, stages)
+            return conclude(experiment, outcome, options, stages, is_json=is_json)
     except KeyboardInterrupt:
         return INTERRUPTED
 
 
-def _run_in_capsule(chosen: Scenario, options: RunOptions) -> int:
+def _run_in_capsule(chosen: Scenario, options: RunOptions, *, is_json: bool) -> int:
     registration = Registration(chosen.name)
     try:
         code = run_in_capsule(
-            lambda: run_emulated(chosen, options, registration), registration.announce
+            lambda: _emulate(chosen, options, registration, is_json=is_json), registration.announce
         )
     finally:
         registration.withdraw()
@@ -150,22 +153,29 @@ def _run_in_capsule(chosen: Scenario, options: RunOptions) -> int:
     return code
 
 
-def run_emulated(scenario: Scenario, options: RunOptions, registration: Registration) -> int:
-    """Run a scenario on Mininet; called inside a capsule, returns the exit code."""
-    from lab.engines.mininet import engine as mininet  # where Mininet is known to be
+def _emulate(
+    scenario: Scenario, options: RunOptions, registration: Registration, *, is_json: bool
+) -> int:
+    """Called inside a capsule, where Mininet is known to be; an error ends the capsule."""
+    from lab.commands.prompt import prompt
+    from lab.engines.mininet.engine import bring_up
 
     console = Console(stderr=True)
+    stages = Stages(console)
     try:
         with writing_to(options.out):
-            stages = Stages(console)
             experiment = Experiment.of(scenario)
-            return mininet.run(
-                experiment,
-                options,
-                stages,
-                registration,
-                lambda outcome: conclude(experiment, outcome, options, stages),
-            )
+
+            def concluded(outcome: Outcome) -> int:
+                return conclude(experiment, outcome, options, stages, is_json=is_json)
+
+            with bring_up(experiment, options, stages) as up:
+                registration.furnish(*up.emulation.whereabouts())
+                if options.prompt:
+                    prompt(up, console, concluded, registration.name)
+                    return 0
+                outcome = up.measure()
+            return concluded(outcome)
     except LabError as error:
         error.show()
         return 1
@@ -174,15 +184,14 @@ def run_emulated(scenario: Scenario, options: RunOptions, registration: Registra
         return INTERRUPTED
 
 
-def run_simulated(scenario: Scenario, options: RunOptions, console: Console) -> int:
-    """Run a scenario in the simulator; returns the exit code."""
-    with writing_to(options.out):
-        stages = Stages(console)
-        experiment = Experiment.of(scenario)
-        return conclude(experiment, sim.run(experiment, options, stages), options, stages)
-
-
-def conclude(experiment: Experiment, outcome: Outcome, options: RunOptions, stages: Stages) -> int:
+def conclude(
+    experiment: Experiment,
+    outcome: Outcome,
+    options: RunOptions,
+    stages: Stages,
+    *,
+    is_json: bool = False,
+) -> int:
     """Keep and show what was found out; the exit code says whether all of it arrived
     and whether to believe it."""
     result = assembled(experiment, outcome, options)
@@ -201,7 +210,7 @@ def conclude(experiment: Experiment, outcome: Outcome, options: RunOptions, stag
     if experiment.scenario.measures.pcap and experiment.settings.lb.policy is Policy.CONGA:
         captures = f"{options.out}/pcaps/FILE.pcap"
         stages.console.print(conga_hint(captures), highlight=False, soft_wrap=True)
-    if options.is_json:
+    if is_json:
         print(json.dumps(result.content(), indent=2))
     if result.ended == INTERRUPTION:
         stages.console.print(

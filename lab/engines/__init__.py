@@ -1,13 +1,21 @@
 """Engines: what runs an experiment.
 
-An engine is a function ``run(experiment, options, stages) -> Outcome``. It builds the fabric, lets
-the hosts carry out their plans, and hands back what happened; what that means is for `lab.results`.
+An engine is a function ``bring_up(experiment, options, stages)``, a context in which the fabric is
+up. There the hosts may be let carry out their plans, and what happened is handed back; what that
+means is for `lab.results`, what is shown of it and what else is done meanwhile for who asked.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
+
+from lab.progress import Stages
+from lab.results.outcome import Outcome
+from lab.scenario.experiment import Experiment
 
 ENGINES = ("mininet", "sim")
 SWITCHES = ("soft", "bmv2")  # of the Mininet engine
@@ -20,7 +28,16 @@ class RunOptions:
     out: Path
     engine: str = "mininet"
     switch: str = "soft"
-    prompt: bool = False
-    is_json: bool = False  # the result is for a machine that reads our output
+    prompt: bool = False  # somebody will look into the fabric: whatever it can tell, it does
     dilation: int | None = None  # none: chosen by the engine
     p4: Path | None = None  # the folder of another fabric program than the one that ships
+
+
+class Up(Protocol):
+    """A fabric that is up, its hosts with their plans."""
+
+    def measure(self) -> Outcome:
+        """Let the hosts carry out their plans; what happened."""
+
+
+Engine = Callable[[Experiment, RunOptions, Stages], AbstractContextManager[Up]]

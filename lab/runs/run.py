@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from lab.engines import RunOptions
+from lab.engines import Engine, RunOptions
 from lab.engines.sim import engine as sim
 from lab.errors import RunError
 from lab.progress import Stages
@@ -52,17 +52,31 @@ def writing_to(out: Path) -> Iterator[None]:
         ) from None
 
 
+def outcome_of(experiment: Experiment, options: RunOptions, stages: Stages) -> Outcome:
+    """What happens when an experiment is run on its engine; Mininet's wants to be in a capsule."""
+    with _engine(options.engine)(experiment, options, stages) as up:
+        return up.measure()
+
+
+def _engine(name: str) -> Engine:
+    if name == "sim":
+        return sim.bring_up
+    from lab.engines.mininet import engine as mininet  # which pulls in Mininet
+
+    return mininet.bring_up
+
+
 def run_quietly(scenario: Scenario, options: RunOptions, console: Console) -> Result:
-    """Run a scenario in the simulator and keep its result, without showing it."""
+    """Run a scenario and keep its result, without showing it."""
     experiment = Experiment.of(scenario)
-    return keep(experiment, sim.run(experiment, options, Stages(console)), options)
+    return keep(experiment, outcome_of(experiment, options, Stages(console)), options)
 
 
 def measure(scenario: Scenario, options: RunOptions, console: Console) -> Result:
-    """Run a scenario in the simulator and keep nothing but what is returned."""
+    """Run a scenario and keep nothing but what is returned."""
     lightest = MeasureSettings(flows=False, series=False)
     experiment = Experiment.of(scenario.model_copy(update={"measures": lightest}))
-    return assembled(experiment, sim.run(experiment, options, Stages(console)), options)
+    return assembled(experiment, outcome_of(experiment, options, Stages(console)), options)
 
 
 def keep(experiment: Experiment, outcome: Outcome, options: RunOptions) -> Result:

@@ -19,9 +19,8 @@ from typing import Any
 from rich.console import Console
 
 from lab.engines import RunOptions
-from lab.engines.sim import engine as sim
 from lab.progress import Stages
-from lab.runs.run import keep
+from lab.runs.run import keep, outcome_of
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from tests.fabric.captures import Reaction, reactions, recorded
@@ -179,6 +178,6 @@ def _simulate(name: str, changes: tuple[str, ...], out: Path) -> Outcome:
     """The same as a command would, in this process."""
     experiment = Experiment.of(catalogue.load(name, changes))
     options = RunOptions(out=out, engine="sim")
-    outcome = sim.run(experiment, options, Stages(Console(file=io.StringIO())))
+    outcome = outcome_of(experiment, options, Stages(Console(file=io.StringIO())))
     keep(experiment, outcome, options)
     return _outcome(experiment, out)

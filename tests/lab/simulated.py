@@ -7,11 +7,10 @@ from pathlib import Path
 from rich.console import Console
 
 from lab.engines import RunOptions
-from lab.engines.sim import engine as sim
 from lab.progress import Stages
 from lab.results.outcome import Outcome
 from lab.results.result import Result
-from lab.runs.run import keep
+from lab.runs.run import keep, outcome_of
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from traffic.collectives import Schedule
@@ -50,5 +49,5 @@ def simulate(
             Workload(schedule, {}, {}),
         )
     options = RunOptions(out=out, engine="sim", p4=p4)
-    outcome = sim.run(experiment, options, Stages(Console(file=io.StringIO())))
+    outcome = outcome_of(experiment, options, Stages(Console(file=io.StringIO())))
     return Run(experiment, outcome, keep(experiment, outcome, options), out)

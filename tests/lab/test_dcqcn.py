@@ -12,9 +12,9 @@ from rich.console import Console
 
 from controller.tables import Site, pool_of
 from lab.engines import RunOptions
-from lab.engines.sim import engine as sim
 from lab.errors import ScenarioError
 from lab.progress import Stages
+from lab.runs.run import outcome_of
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import DcqcnSettings
@@ -70,8 +70,10 @@ class Came:
 
 def simulated(case: Case, out: Path, seed: int) -> Came:
     """In closlab: its endpoints, its switch with the compiled P4."""
-    outcome = sim.run(
-        case.experiment(seed), RunOptions(out=out), Stages(Console(file=io.StringIO()))
+    outcome = outcome_of(
+        case.experiment(seed),
+        RunOptions(out=out, engine="sim"),
+        Stages(Console(file=io.StringIO())),
     )
     notes = [note for note in outcome.notes if note.time_ns >= case.settled_ms * MS]
     into = [note for note in notes if note.link == "leaf1>h1"]

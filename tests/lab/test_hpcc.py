@@ -12,8 +12,8 @@ from scapy.layers.inet import IP
 from scapy.utils import rdpcap
 
 from lab.engines import RunOptions
-from lab.engines.sim import engine as sim
 from lab.progress import Stages
+from lab.runs.run import outcome_of
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from tests.lab.simulated import simulate
@@ -48,7 +48,9 @@ def experiment(senders: int, seed: int, *changes: str) -> Experiment:
 
 def simulated(chosen: Experiment, out: Path) -> tuple[float, float]:
     """The rate in Gb/s, and the queue, before the receiver."""
-    outcome = sim.run(chosen, RunOptions(out=out), Stages(Console(file=io.StringIO())))
+    outcome = outcome_of(
+        chosen, RunOptions(out=out, engine="sim"), Stages(Console(file=io.StringIO()))
+    )
     notes = [n for n in outcome.notes if n.link.endswith(">h1") and n.time_ns >= SETTLED_NS]
     took = notes[-1].time_ns - notes[0].time_ns
     return (notes[-1].bytes - notes[0].bytes) * 8 / took, fmean(n.queue_bytes for n in notes)

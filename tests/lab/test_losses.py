@@ -9,10 +9,10 @@ import pytest
 from rich.console import Console
 
 from lab.engines import RunOptions
-from lab.engines.sim import engine as sim
 from lab.progress import Stages
 from lab.results.losses import lost_frames
 from lab.results.outcome import Outcome, Traffic
+from lab.runs.run import outcome_of
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from topologies import Fabric
@@ -23,7 +23,7 @@ NO_PFC = ("pfc.enabled=false", "transport={recovery: selective, rto_ns: 100us}")
 def simulate(out: Path, *changes: str) -> tuple[Fabric, Outcome]:
     chosen = Experiment.of(catalogue.load("incast", ("traffic.bytes=250KB", *changes)))
     options = RunOptions(out=out, engine="sim")
-    return chosen.fabric, sim.run(chosen, options, Stages(Console(quiet=True)))
+    return chosen.fabric, outcome_of(chosen, options, Stages(Console(quiet=True)))
 
 
 @pytest.mark.parametrize("changes", [(), NO_PFC], ids=["pauses", "drops"])

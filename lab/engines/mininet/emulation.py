@@ -108,6 +108,16 @@ class Emulation:
         assert self._network is not None
         return self._network
 
+    def whereabouts(
+        self,
+    ) -> tuple[dict[str, int], dict[str, tuple[str, int]], dict[str, str]]:
+        """Hosts' processes, switches' addresses, and the interface that a link is seen at."""
+        return (
+            self.host_pids(),
+            {each.name: (each.address, each.device_id) for each in self.switches.targets},
+            {link.name: link.b.interface(link.b_port) for link in self.fabric.links},
+        )
+
     def host_pids(self) -> dict[str, int]:
         """The process that holds each host's namespace, as seen inside the capsule."""
         return {host.name: self.network.get(host.name).pid for host in self.fabric.hosts}

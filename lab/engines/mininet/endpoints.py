@@ -42,10 +42,10 @@ def run(
     experiment: Experiment,
     emulation: Emulation,
     program: Path,
-    dilation: int,
     stages: Stages,
 ) -> Outcome:
     """Let every host carry out its plan."""
+    dilation = emulation.switches.setting.dilation
     try:
         with ExitStack() as stack:
             hosts = _start(experiment, emulation, program, dilation, stages, stack)

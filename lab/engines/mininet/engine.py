@@ -7,17 +7,16 @@ capsule.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from controller import Settings
 from lab.engines import RunOptions
 from lab.engines.mininet import endpoints
 from lab.engines.mininet.emulation import Emulation, PingResult
-from lab.engines.mininet.prompt import prompt
 from lab.engines.mininet.report_cables import Collector, lay_report_cables
-from lab.engines.mininet.running import Registration
 from lab.engines.mininet.scapy_hosts import began_ns, counters_of, host_plans, timeline_of
 from lab.engines.mininet.switches import KINDS, Setting, Switches
 from lab.engines.mininet.switches.soft import SoftSwitches
@@ -39,20 +38,18 @@ _MOST_PATIENCE_S = 3600.0  # that sending may take on a slow machine, unless ask
 _PROGRESS_S = 0.25  # between two looks, if only who watches wants to know
 
 
-def run(
-    experiment: Experiment,
-    options: RunOptions,
-    stages: Stages,
-    registration: Registration,
-    conclude: Callable[[Outcome], int],
-) -> int:
-    """Emulate an experiment, or hand it to the user; the exit code is what concluding it says."""
+@contextmanager
+def bring_up(
+    experiment: Experiment, options: RunOptions, stages: Stages
+) -> Iterator[EmulatedFabric]:
+    """Emulate it, for as long as the context lasts."""
     take_precedence()
     fabric, measures = experiment.fabric, experiment.scenario.measures
     kind = KINDS[options.switch]
-    all_pairs = isinstance(experiment.scenario.traffic, AllPairs)
     # Unless told otherwise, all pairs is an exchange among scapy hosts, as fast as they can.
-    is_timed = not all_pairs or options.dilation is not None or kind is not SoftSwitches
+    is_timed = (
+        not _is_all_pairs(experiment) or options.dilation is not None or kind is not SoftSwitches
+    )
     dilation = options.dilation or fitting_dilation(experiment, kind, stages) if is_timed else 1
     with stages("Compiling the fabric program"):
         built = kind.build_program(options.out, source_in(options.p4))
@@ -75,9 +72,9 @@ def run(
             still=stages.still_waiting,
         )
     )
+    settings = kind.told(experiment.settings, dilation)
+    emulation = Emulation(fabric, switches, options.out, settings)
     with ExitStack() as stack:
-        settings = kind.told(experiment.settings, dilation)
-        emulation = Emulation(fabric, switches, options.out, settings)
         stack.callback(emulation.take_down)
         with stages("Laying cables") as stage:
             emulation.lay_cables()
@@ -88,33 +85,33 @@ def run(
             stage.note = switches.start()
         with stages("Installing routes", len(fabric.switches)) as stage:
             emulation.install_routes(stage.advance)
-        registration.furnish(
-            emulation.host_pids(),
-            {target.name: (target.address, target.device_id) for target in switches.targets},
-            {link.name: link.b.interface(link.b_port) for link in fabric.links},
-        )
-
-        def traffic() -> Outcome:
-            with _telemetry(fabric, settings) as tally:
-                if hosts_program is not None:
-                    outcome = endpoints.run(experiment, emulation, hosts_program, dilation, stages)
-                else:
-                    outcome = _exchange(experiment, emulation, stages)
-            return replace(outcome, telemetry=tally)
-
-        if options.prompt:
-
-            def shown() -> Outcome:
-                outcome = traffic()
-                conclude(outcome)
-                return outcome
-
-            prompt(emulation, stages.console, shown, registration.name)
-            return 0
-        if all_pairs:
+        if _is_all_pairs(experiment) and not options.prompt:  # there one pings by hand
             _ping(emulation, stages)
-        outcome = traffic()
-    return conclude(outcome)
+        yield EmulatedFabric(experiment, emulation, hosts_program, stages)
+
+
+@dataclass(frozen=True)
+class EmulatedFabric:
+    """A fabric that is up; it may be measured as often as one likes, and used meanwhile."""
+
+    experiment: Experiment
+    emulation: Emulation
+    hosts_program: Path | None  # none: scapy hosts
+    stages: Stages
+
+    def measure(self) -> Outcome:
+        """Let the hosts carry out their plans, in real time."""
+        experiment, emulation = self.experiment, self.emulation
+        with _telemetry(emulation.fabric, emulation.settings) as tally:
+            if self.hosts_program is None:
+                outcome = _exchange(experiment, emulation, self.stages)
+            else:
+                outcome = endpoints.run(experiment, emulation, self.hosts_program, self.stages)
+        return replace(outcome, telemetry=tally)
+
+
+def _is_all_pairs(experiment: Experiment) -> bool:
+    return isinstance(experiment.scenario.traffic, AllPairs)
 
 
 def _captured_ports(experiment: Experiment) -> frozenset[tuple[Node, int]]:

@@ -10,7 +10,7 @@ import gc
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from controller import plans_of
@@ -35,23 +35,42 @@ _NOTES_INTERVAL_NS = 1000
 _MOST_NOTES = 100_000
 
 
-def run(experiment: Experiment, options: RunOptions, stages: Stages) -> Outcome:
-    """Simulate an experiment."""
+@contextmanager
+def bring_up(
+    experiment: Experiment, options: RunOptions, stages: Stages
+) -> Iterator[SimulatedFabric]:
+    """Build it; it is released with the context."""
     with ExitStack() as stack:
         try:
-            return _run(experiment, options, stages, stack)
+            source = program.source_in(options.p4)
+            switches, simulation = build(experiment, options.out, stages, stack, source)
+            _record(simulation, experiment, options)
+            yield SimulatedFabric(experiment, switches, simulation, stages)
         except SimulationError as error:
             raise RunError(str(error)) from None
 
 
-def _run(experiment: Experiment, options: RunOptions, stages: Stages, stack: ExitStack) -> Outcome:
-    source = program.source_in(options.p4)
-    switches, simulation = build(experiment, options.out, stages, stack, source)
+@dataclass(frozen=True)
+class SimulatedFabric:
+    """Everything in place; to be measured once, for what happened does not unhappen."""
+
+    experiment: Experiment
+    switches: SimulatedSwitches
+    simulation: Simulation
+    stages: Stages
+
+    def measure(self) -> Outcome:
+        """Simulate it to its end."""
+        return _run(self.experiment, self.switches, self.simulation, self.stages)
+
+
+def _run(
+    experiment: Experiment, switches: SimulatedSwitches, simulation: Simulation, stages: Stages
+) -> Outcome:
     measures = experiment.scenario.measures
     interval_ns = (measures.series_ns or _NOTES_INTERVAL_NS) if measures.series else None
     watch = switches.watch(experiment.pausable, experiment.settings.lossless)
     simulation.sample(watch, interval_ns, _MOST_NOTES)
-    _record(simulation, experiment, options)
     with stages("Simulating") as stage:
         course = _Course(experiment, switches, simulation, stage)
         ended = course.run()

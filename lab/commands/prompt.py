@@ -31,6 +31,7 @@ from controller import (
 )
 from controller.entities import Match, TableEntry
 from lab.engines.mininet.emulation import Emulation
+from lab.engines.mininet.engine import EmulatedFabric
 from lab.engines.mininet.report_cables import Collector
 from lab.errors import LabError
 from lab.machine.speed import slowness
@@ -377,10 +378,16 @@ class _Probes:
 
 
 def prompt(
-    emulation: Emulation, console: Console, traffic: Callable[[], Outcome], name: str
+    up: EmulatedFabric, console: Console, conclude: Callable[[Outcome], object], name: str
 ) -> None:
     """Hand the fabric to the user until they leave; it is known by a name to other terminals."""
-    setting = emulation.switches.setting
+
+    def traffic() -> Outcome:
+        outcome = up.measure()
+        conclude(outcome)
+        return outcome
+
+    setting = up.emulation.switches.setting
     pace = (
         f"Time is stretched: what takes a second here takes {duration(1e9 / setting.dilation)} in "
         f"the fabric, whose links have the scenario's rates ({setting.dilation:,} times slower)."
@@ -402,7 +409,7 @@ def prompt(
         soft_wrap=True,
     )
     setLogLevel("info")
-    LabPrompt(emulation, traffic)
+    LabPrompt(up.emulation, traffic)
     setLogLevel("critical")
 
 
