@@ -67,12 +67,7 @@ class Cores:
 
 def build_load() -> Path:
     """The benchmark's own C, built if need be."""
-    source = HERE / "load.c"
-    runtime = build.runtime_library()
-    output = build.cache_dir() / f"load-{build.digest(source.read_bytes(), runtime.name)}.so"
-    if not output.exists():
-        build.run_compiler([f"-I{build.RUNTIME}", str(source), str(runtime)], output)
-    return output
+    return build.beside_runtime(HERE / "load.c")
 
 
 def open_load(path: Path) -> ctypes.CDLL:

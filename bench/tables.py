@@ -80,12 +80,7 @@ CASES = (
 
 def driver() -> ctypes.CDLL:
     """The benchmark's own C, built if need be."""
-    source = HERE / "tables.c"
-    runtime = build.runtime_library()
-    output = build.cache_dir() / f"tables-{build.digest(source.read_bytes(), runtime.name)}.so"
-    if not output.exists():
-        build.run_compiler([f"-I{build.RUNTIME}", str(source), str(runtime)], output)
-    library = ctypes.CDLL(str(output))
+    library = ctypes.CDLL(str(build.beside_runtime(HERE / "tables.c")))
     library.tables_run.restype = ctypes.c_uint64
     library.tables_run.argtypes = [
         ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint64,

@@ -1,21 +1,22 @@
 """Building C: the run-time once, each program once, kept in a cache by content.
 
 What is built is named by a hash over everything that goes into it: sources, compiler, flags. So a
-cached file is never stale, and two builders of the same thing write the same bytes; each writes to
-a file of its own and renames it into place. Nothing is ever deleted.
+cached file is never stale, and two builders of the same thing write the same bytes (`cache.py`).
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import platform
 import shlex
 import shutil
 import subprocess
-import tempfile
 from functools import cache
 from pathlib import Path
+
+from .cache import Unbuildable, kept
 
 RUNTIME = Path(__file__).parent / "rt"
 CFLAGS = (
@@ -34,18 +35,12 @@ PROGRAM_FLAGS = (
 EXTRA_VARIABLE = "CLOSLAB_CFLAGS"
 
 
-class CompilerMissing(Exception):  # noqa: N818 - the name says it
+class CompilerMissing(Unbuildable):
     """There is no C compiler; the text says how to get one."""
 
 
 class BuildError(Exception):
     """The C compiler refused; the text is what it said. This is a defect, not the user's fault."""
-
-
-def cache_dir() -> Path:
-    """Where built objects are kept."""
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(base) / "closlab"
 
 
 @cache
@@ -111,47 +106,42 @@ def runtime_digest() -> str:
     return digest(compiler_id(), " ".join(flags()), *parts)
 
 
-def run_compiler(arguments: list[str], output: Path) -> None:
-    """Compile into a temporary file beside `output`, then move it there."""
-    output.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=output.stem + ".", suffix=".tmp", dir=output.parent)
-    os.close(handle)
-    made = Path(name)
-    try:
-        command = [*compiler(), *flags(), *arguments, "-o", str(made)]
+def compiled(name: str, arguments: list[str], options: list[str] | None = None) -> Path:
+    """What the compiler makes of these arguments, kept under that name.
+
+    ``options`` take the place of the flags that all shared objects are built with.
+    """
+
+    def make(output: Path) -> None:
+        chosen = flags() if options is None else options
+        command = [*compiler(), *chosen, *arguments, "-o", str(output)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if os.strerror(errno.ENOSPC) in done.stderr:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         if done.returncode != 0:
             raise BuildError(f"{shlex.join(command)}\n{done.stderr.strip()}")
-        made.replace(output)
-    finally:
-        made.unlink(missing_ok=True)
+
+    return kept(name, make)
 
 
 def runtime_library() -> Path:
     """The run-time's shared object, built if need be."""
-    output = cache_dir() / f"rt-{runtime_digest()}.so"
-    if not output.exists():
-        sources = [str(RUNTIME / n) for n in runtime_sources() if n.endswith(".c")]
-        run_compiler([*sources, "-pthread"], output)
-    return output
+    sources = [str(RUNTIME / n) for n in runtime_sources() if n.endswith(".c")]
+    return compiled(f"rt-{runtime_digest()}.so", [*sources, "-pthread"])
 
 
 def program_library(source: str, *, trace: bool = False) -> Path:
     """A generated program's shared object, built if need be."""
     defines = ["-DSW_TRACING"] if trace else []
     runtime = runtime_library()
-    output = cache_dir() / f"p4-{digest(source, runtime.name, *PROGRAM_FLAGS, *defines)}.so"
-    if not output.exists():
-        text = output.with_suffix(".c")
-        write_whole(text, source)
-        options = [*PROGRAM_FLAGS, *defines, f"-I{RUNTIME}"]
-        run_compiler([*options, str(text), str(runtime)], output)
-    return output
+    name = f"p4-{digest(source, runtime.name, *PROGRAM_FLAGS, *defines)}"
+    text = kept(f"{name}.c", lambda path: path.write_text(source))
+    options = [*PROGRAM_FLAGS, *defines, f"-I{RUNTIME}"]
+    return compiled(f"{name}.so", [*options, str(text), str(runtime)])
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file so that nobody sees half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
-        file.write(text)
-    Path(file.name).replace(path)
+def beside_runtime(source: Path) -> Path:
+    """A C file's shared object, linked to the run-time, built if need be."""
+    runtime = runtime_library()
+    name = f"{source.stem}-{digest(source.read_bytes(), runtime.name)}.so"
+    return compiled(name, [f"-I{RUNTIME}", str(source), str(runtime)])

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any
 from finsy.proto import p4i, p4r
 
 from switch import dataplane as dp
-from switch.build import CompilerMissing
+from switch.cache import Unbuildable
 from switch.p4runtime.device import Device
 from switch.p4runtime.errors import RequestError
 from switch.p4runtime.infer import infer_p4info
@@ -304,7 +304,7 @@ def _naming(place: str) -> Iterator[None]:
         yield
     except (HostError, ServeError) as error:
         raise HostError(str(error)) from None
-    except (dp.DataplaneError, RequestError, CompilerMissing) as error:
+    except (dp.DataplaneError, RequestError, Unbuildable) as error:
         said = str(error).removeprefix(f"{place.removeprefix('switch ')}: ")
         raise HostError(f"{place}: {said}") from None
     except KeyError as error:

@@ -168,7 +168,7 @@ class Program:
     ) -> Program:
         """Read BMv2 JSON (a path, bytes, or parsed), check it, build it or find it in the cache.
 
-        Raises `JsonError` naming the place in the JSON, or `build.CompilerMissing`. With
+        Raises `JsonError` naming the place in the JSON, or `cache.Unbuildable`. With
         `trace` the program tells each packet's story to `Dataplane.set_trace`.
         """
         text = read(source)

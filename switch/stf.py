@@ -19,7 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .build import BuildError, CompilerMissing
+from .build import BuildError
+from .cache import Unbuildable
 from .dataplane import (
     NO_ACTION,
     CloneWrite,
@@ -625,7 +626,7 @@ def run_stf(json: Path | bytes | dict[str, Any], stf_path: Path | str) -> StfRes
     """Run a test on a program in BMv2 JSON.
 
     Raises `StfError` where the test is wrong, `bmv2.JsonError` where the program is, and
-    `build.CompilerMissing` where there is no C compiler.
+    `cache.Unbuildable` where nothing can be built.
     """
     path = Path(stf_path)
     try:
@@ -651,7 +652,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     try:
         result = run_stf(arguments.program, arguments.test)
-    except (StfError, JsonError, CompilerMissing, BuildError, DataplaneError) as error:
+    except (StfError, JsonError, Unbuildable, BuildError, DataplaneError) as error:
         print(error, file=sys.stderr)
         return 2
     for line in report(result):

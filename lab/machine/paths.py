@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from lab.machine.building import building
+from switch.cache import cache_dir
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 FABRIC_PROGRAM = ROOT / "p4src" / "fabric.p4"
 SCENARIOS = ROOT / "scenarios"
@@ -16,5 +19,5 @@ def running_labs() -> Path:
     """The folder in which running labs leave word of themselves."""
     if chosen := os.environ.get("CLOSLAB_RUNNING"):
         return Path(chosen)
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "closlab" / "labs"
+    with building():
+        return cache_dir() / "labs"

@@ -15,8 +15,10 @@ from pathlib import Path
 
 from compiler import CompileError, CompileOptions, compile_program
 from lab.errors import LabError
+from lab.machine.building import building
 from lab.machine.paths import FABRIC_PROGRAM, ROOT
-from switch.build import BuildError, cache_dir, digest, write_whole
+from switch.build import BuildError, digest
+from switch.cache import kept
 from switch.dataplane import Program
 
 P4C = "p4c-bm2-ss"
@@ -37,7 +39,8 @@ def build(out: Path, source: Path = FABRIC_PROGRAM) -> BuiltProgram:
     try:
         # Now, because a controller would not wait for the C compiler on a slow machine; and as
         # bytes, as switches are given it, because to build it under another name is to build anew.
-        Program.load(built.json.read_bytes())
+        with building():
+            Program.load(built.json.read_bytes())
     except BuildError as error:
         raise LabError(f"{source.name} cannot be built as native code:\n{error}") from None
     return built
@@ -81,13 +84,13 @@ def source_in(folder: Path | None) -> Path:
 def _kept(out: Path, source: Path, defines: tuple[str, ...], compiler: _Compiler) -> BuiltProgram:
     """A program's files in a folder, compiled only if that was not done before."""
     built = BuiltProgram(out / f"{source.stem}.json", out / f"{source.stem}.p4info.txtpb")
-    kept = cache_dir() / f"{source.stem}-{_ingredients(source, compiler.__name__, *defines)}"
-    texts = [kept.with_suffix(suffix) for suffix in (".json", ".p4info")]
-    if not all(text.exists() for text in texts):
-        for text, content in zip(texts, compiler(source, defines), strict=True):
-            write_whole(text, content)
-    for text, file in zip(texts, (built.json, built.p4info), strict=True):
-        file.write_bytes(text.read_bytes())
+    name = f"{source.stem}-{_ingredients(source, compiler.__name__, *defines)}"
+    texts = cache(lambda: compiler(source, defines))
+    with building():
+        json = kept(f"{name}.json", lambda path: path.write_text(texts()[0]))
+        p4info = kept(f"{name}.p4info", lambda path: path.write_text(texts()[1]))
+    built.json.write_bytes(json.read_bytes())
+    built.p4info.write_bytes(p4info.read_bytes())
     return built
 
 

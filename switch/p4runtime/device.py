@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 from finsy.proto import p4r, rpc_code
 
 from switch import dataplane as dp
-from switch.build import BuildError, CompilerMissing
+from switch.build import BuildError
+from switch.cache import Unbuildable
 from switch.p4runtime import idle, reconcile
 from switch.p4runtime.arbitration import Arbiter, Stream
 from switch.p4runtime.entities import Entities, Rehearsal
@@ -130,7 +131,7 @@ class Device:
             program = await self._programs.load(source, trace=self._trace)
         except JsonError as error:
             raise invalid(f"p4_device_config: {error}") from None
-        except CompilerMissing as error:
+        except Unbuildable as error:
             raise precondition(str(error)) from None
         except (BuildError, dp.DataplaneError) as error:
             raise internal(f"the program could not be built: {error}") from None

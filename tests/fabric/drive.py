@@ -28,11 +28,7 @@ class Outcome:
 
 @cache
 def _library() -> ctypes.CDLL:
-    runtime = build.runtime_library()
-    output = build.cache_dir() / f"drive-{build.digest(SOURCE.read_bytes(), runtime.name)}.so"
-    if not output.exists():
-        build.run_compiler([f"-I{build.RUNTIME}", str(SOURCE), str(runtime)], output)
-    library = ctypes.CDLL(str(output))
+    library = ctypes.CDLL(str(build.beside_runtime(SOURCE)))
     u32, u64 = ctypes.c_uint32, ctypes.c_uint64
     library.drive.restype = u64
     library.drive.argtypes = [

@@ -1,7 +1,9 @@
 """Small things that once went wrong."""
 
+import os
 from pathlib import Path
 
+from lab.engines.mininet.running import Registration, running
 from lab.report.sweep import as_numbers
 from tests.lab.conftest import closlab
 
@@ -27,3 +29,17 @@ def test_another_kind_of_topology_leads_to_the_form_that_works() -> None:
     done = closlab("run", "incast", "--engine", "sim", "--set", "topology.kind=fat-tree")
     assert done.returncode == 1
     assert "--set 'topology={kind: fat-tree, k: 4}'" in done.stderr
+
+
+def test_a_lab_that_begins_sweeps_away_what_killed_ones_left(own_cache: Path) -> None:
+    dead, begins = own_cache / "hello-1", own_cache / "hello-2"
+    for folder in (dead, begins):
+        folder.mkdir(parents=True)
+    (dead / "capsule.json").write_text('{"pid": 4194305, "started": "1"}')  # no PID is so large
+    mine = Registration("hello")
+    mine.announce(os.getpid())
+    assert sorted(own_cache.iterdir()) == sorted([begins, own_cache / mine.name])
+    mine.withdraw()
+    os.utime(begins, (0, 0))  # it did not begin after all
+    assert running() == []
+    assert not list(own_cache.iterdir())

@@ -10,12 +10,15 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from lab.errors import LabError
 from lab.machine.paths import running_labs
 from lab.scenario.keys import nearest
+
+_ANNOUNCED_IN_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,7 @@ class Registration:
 
     def announce(self, pid: int) -> None:
         """From outside: the capsule exists."""
+        running()  # which sweeps away what others left that were killed
         self._folder.mkdir(parents=True, exist_ok=True)
         _write(self._folder / "capsule.json", {"pid": pid, "started": _start_time(pid)})
 
@@ -107,7 +111,8 @@ def running() -> list[RunningLab]:
             if _start_time(capsule["pid"]) != capsule["started"]:
                 raise ProcessLookupError
         except (OSError, ValueError, KeyError):
-            shutil.rmtree(folder, ignore_errors=True)
+            if not _is_being_made(folder):
+                shutil.rmtree(folder, ignore_errors=True)
             continue
         lab = folder / "lab.json"
         if lab.exists():  # else it is still coming up
@@ -116,6 +121,17 @@ def running() -> list[RunningLab]:
             hosts, links = content["hosts"], content["links"]
             labs.append(RunningLab(folder.name, capsule["pid"], hosts, switches, links))
     return labs
+
+
+def _is_being_made(folder: Path) -> bool:
+    """Whether a lab that begins may not have written yet what it is about to."""
+    try:
+        return (
+            not (folder / "capsule.json").exists()
+            and time.time() - folder.stat().st_mtime < _ANNOUNCED_IN_S
+        )
+    except FileNotFoundError:
+        return True
 
 
 def _start_time(pid: int) -> str:

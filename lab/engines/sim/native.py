@@ -6,6 +6,7 @@ import ctypes as c
 from functools import cache
 from pathlib import Path
 
+from lab.machine.building import building
 from switch import build
 from traffic.endpoint import SOURCES as ENDPOINT_SOURCES
 
@@ -124,19 +125,23 @@ def library() -> c.CDLL:
     """The simulator, linked to the switch's run-time."""
     sources = [*sorted(FOLDER.glob("*.c")), *ENDPOINT_SOURCES]
     headers = [path for source in sources for path in sorted(source.parent.glob("*.h"))]
-    runtime = build.runtime_library()
-    texts = (path.read_bytes() for path in dict.fromkeys((*sources, *headers)))
-    output = build.cache_dir() / f"sim-{build.digest(runtime.name, *texts)}.so"
-    if not output.exists():
-        includes = [f"-I{folder}" for folder in dict.fromkeys(path.parent for path in headers)]
-        build.run_compiler(
-            [*includes, f"-I{build.RUNTIME}", *map(str, sources), str(runtime), "-lm"], output
-        )
+    with building():
+        output = _built(sources, headers)
     loaded = c.CDLL(str(output), use_errno=True)
     for function, (result, arguments) in SIGNATURES.items():
         getattr(loaded, function).restype = result
         getattr(loaded, function).argtypes = arguments
     return loaded
+
+
+def _built(sources: list[Path], headers: list[Path]) -> Path:
+    runtime = build.runtime_library()
+    texts = (path.read_bytes() for path in dict.fromkeys((*sources, *headers)))
+    includes = [f"-I{folder}" for folder in dict.fromkeys(path.parent for path in headers)]
+    return build.compiled(
+        f"sim-{build.digest(runtime.name, *texts)}.so",
+        [*includes, f"-I{build.RUNTIME}", *map(str, sources), str(runtime), "-lm"],
+    )
 
 
 @cache

@@ -1,0 +1,112 @@
+"""The cache: only what nobody else could have written is loaded, and who cannot keep anything hears
+where and why."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from switch.cache import CacheError, cache_dir, kept
+
+ROOT = Path(__file__).parents[2]
+NOBODY = 65534
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be two users")
+
+
+@pytest.fixture(autouse=True)
+def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
+    yield folder
+    folder.chmod(0o755)
+
+
+def write(text: str) -> Path:
+    return kept("thing", lambda path: path.write_text(text))
+
+
+def test_what_is_kept_is_made_once() -> None:
+    assert write("first").read_text() == "first"
+    assert write("second").read_text() == "first"
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+def test_nobody_else_may_write_there_whatever_the_umask(umask: int, base: Path) -> None:
+    before = os.umask(umask)
+    try:
+        thing = write("mine")
+    finally:
+        os.umask(before)
+    assert not (base / "closlab").stat().st_mode & 0o022
+    assert not thing.stat().st_mode & 0o022
+
+
+@pytest.mark.parametrize("mode", [0o666, 0o620, 0o602])
+def test_what_others_could_have_written_is_made_anew(mode: int) -> None:
+    thing = write("planted")
+    thing.chmod(mode)
+    assert write("mine").read_text() == "mine"
+
+
+def test_a_folder_that_others_may_write_to_is_closed(base: Path) -> None:
+    folder = base / "closlab"
+    folder.mkdir()
+    folder.chmod(0o777)
+    write("mine")
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_links_are_no_files_of_ones_own(base: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").write_text("planted")
+    cache_dir()
+    (base / "closlab" / "thing").symlink_to(tmp_path / "elsewhere")
+    assert write("mine").read_text() == "mine"
+    assert (tmp_path / "elsewhere").read_text() == "planted"
+
+
+@as_root
+def test_what_somebody_else_wrote_is_made_anew() -> None:
+    thing = write("planted")
+    os.chown(thing, NOBODY, NOBODY)
+    assert write("mine").read_text() == "mine"
+
+
+@as_root
+def test_two_users_share_a_cache(base: Path) -> None:
+    """Each has a folder, and neither is in the other's."""
+    base.chmod(0o1777)
+    (base / "closlab").mkdir()
+    os.chown(base / "closlab", NOBODY, NOBODY)
+    assert write("mine") == base / "closlab-2" / "thing"
+    assert not list((base / "closlab").iterdir())
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EDQUOT])
+def test_a_cache_that_takes_nothing_is_named_with_the_cure(number: int, base: Path) -> None:
+    def make(path: Path) -> None:
+        raise OSError(number, os.strerror(number), str(path))
+
+    with pytest.raises(CacheError) as caught:
+        kept("thing", make)
+    assert f"{base / 'closlab'}" in str(caught.value)
+    assert os.strerror(number) in str(caught.value)
+    assert "XDG_CACHE_HOME" in str(caught.value)
+    assert not list((base / "closlab").iterdir())
+
+
+def test_a_run_blames_the_cache_and_not_its_folder(base: Path, tmp_path: Path) -> None:
+    (base / "closlab").write_text("in the way")
+    command = [sys.executable, "-c", "from lab.cli import main; main()"]
+    command += ["run", "hello", "--engine", "sim", "--out", str(tmp_path / "out")]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 1
+    assert f"{base / 'closlab'}, where what is built is kept, cannot be used" in done.stderr
+    assert "--out" not in done.stderr
+    assert "Traceback" not in done.stderr
