@@ -305,6 +305,13 @@ class Calls(Expressions):
         fitting = [m for m in candidates if _accepts(m.params, node.args)]
         if len(fitting) > 1 and node.type_args:
             fitting = [m for m in fitting if len(m.type_params) == len(node.type_args)] or fitting
+        if len(fitting) > 1:
+            self.error(
+                "ambiguous",
+                node.span,
+                f"this call may mean any of {len(fitting)} forms of '{candidates[0].name}'",
+                "name the arguments; the forms are: " + "; ".join(map(signature, fitting)),
+            )
         if fitting:
             return fitting[0]
         if len(candidates) == 1:
@@ -435,6 +442,16 @@ class Calls(Expressions):
             for variable, given in zip(method.type_params, node.type_args, strict=True):
                 type_ = self.resolve(given)
                 binding[variable] = None if type_ is t.ANYTHING else type_
+                if isinstance(type_, t.InfInt | t.StringType) and any(
+                    p.direction and p.type == variable for p in method.params
+                ):
+                    self.error(
+                        "bad-parameter",
+                        given.span,
+                        f"'{method.name}' has parameters with a direction of this type, which no "
+                        f"{type_} can be passed to",
+                        "give a type with a width",
+                    )
         return binding
 
     def _call_with_body(self, node: s.Call, entry: FunctionEntry) -> c.Expr:

@@ -39,6 +39,7 @@ class Declarations(Tables, Statements):
             self.error("misplaced", node.span, "this cannot stand at the top level")
             return
         self.place = Place()
+        self._check_structured(node.annotations)
         rule(self, node)
         if node.name == "main" and not isinstance(node, s.Instance | s.Function):
             self.error(
@@ -47,6 +48,27 @@ class Declarations(Tables, Statements):
                 "'main' must instantiate a package",
                 "write V1Switch(...) main;",
             )
+
+    def _check_structured(self, annotations: s.Annotations) -> None:
+        """The values of a structured annotation are numbers, strings and bools known by now."""
+        for each in annotations:
+            if not each.structured:
+                continue
+            for arg in (*each.args, *(value for _, value in each.pairs)):
+                value = self.expr(arg)
+                if value.type is t.ANYTHING:
+                    continue
+                if not isinstance(value.type, t.InfInt | t.Bits | t.StringType | t.BoolType):
+                    self.error(
+                        "bad-annotation",
+                        arg.span,
+                        f"a structured annotation cannot hold a value of type {value.type}",
+                        "it holds numbers, strings and bools",
+                    )
+                elif not isinstance(value, c.Const):
+                    self.error(
+                        "not-constant", arg.span, "an annotation's value must be known by now"
+                    )
 
     # Types
 
@@ -214,6 +236,7 @@ class Declarations(Tables, Statements):
                     + ", ".join(v.name for v in type_.type_params)
                     + ">",
                 )
+            self._check_default(node, type_)
             optional = any(a.name == "optional" for a in node.annotations)
             if node.direction and isinstance(type_, t.Extern | t.BlockType):
                 self.error(
@@ -240,12 +263,46 @@ class Declarations(Tables, Statements):
             )
         return tuple(found)
 
+    def _check_default(self, node: s.Parameter, type_: t.Type) -> None:
+        """What a parameter is when nothing is given for it is known where it is declared."""
+        if isinstance(node.type, s.NamedType):
+            entry = self.lookup(node.type.name)
+            if isinstance(entry, BlockEntry):
+                self.error(
+                    "bad-parameter",
+                    node.span,
+                    f"a parameter cannot be of '{node.type.name}', which has a body",
+                    f"declare its type: {entry.type.kind} Like{node.type.name}(...);",
+                )
+        if node.default is None:
+            return
+        if isinstance(node.default, s.Default) and isinstance(type_, t.ListType | t.Extern):
+            self.error(
+                "bad-parameter", node.default.span, f"there is no default value of type {type_}"
+            )
+        value = self.expr(node.default)
+        if not _known(value) and not isinstance(value, c.DefaultValue | c.Invalid):
+            self.error(
+                "not-constant",
+                node.default.span,
+                f"the default of parameter '{node.name}' is not known at compile time",
+                "use a number or a 'const'",
+            )
+
     def method(self, node: s.Function) -> t.Method:
         """A function's signature."""
         self.scopes.append({})
         variables = self.type_variables(node.type_params, node.span)
         returns = self.resolve(node.returns)
         params = self.param_types(node.params)
+        for param in params:
+            if isinstance(param.type, t.BlockType) and param.span is not None:
+                self.error(
+                    "bad-parameter",
+                    param.span,
+                    f"a function or extern cannot take a {param.type.kind}",
+                    "parsers and controls go to packages, and to each other's constructors",
+                )
         self.scopes.pop()
         return t.Method(
             node.name, variables, params, returns, node.annotations, node.abstract, node
@@ -655,6 +712,10 @@ class Declarations(Tables, Statements):
         if len(keys) == 1 and isinstance(keys[0], c.Aggregate):
             keys = [part for _, part in keys[0].parts]
         for index, key in enumerate(keys):
+            if isinstance(key, c.DefaultValue):
+                self.error(
+                    "type-mismatch", key.span, "'select' cannot work on '...'", "write a value"
+                )
             if isinstance(key.type, t.InfInt):
                 keys[index] = self.fit(key, t.BIT32)
             elif key.type is not t.ANYTHING and not (
@@ -835,6 +896,21 @@ class Declarations(Tables, Statements):
                 "the architecture provides its instances as parameters",
             )
             return None
+        if any(method.abstract for method in type_.methods):
+            self.error(
+                "not-instantiable",
+                type_expr.span,
+                f"extern '{type_}' has abstract methods",
+                "they need bodies, which v1model's externs cannot have",
+            )
+            return None
+        if any(arg is t.ANYTHING for arg in type_.args) and _leaves_open(type_expr):
+            self.error(
+                "type-arguments",
+                type_expr.span,
+                f"the type arguments of '{type_.name}' cannot be inferred",
+                "write them out",
+            )
         constructor = self._choose(call, list(type_.constructors))
         if constructor is None:
             return None
@@ -879,6 +955,8 @@ class Declarations(Tables, Statements):
     ) -> c.Instance | None:
         binding: Binding = dict.fromkeys(type_.type_params)
         params = type_.params
+        if len(type_args) == len(type_.type_params):
+            binding = dict(zip(type_.type_params, type_args, strict=True))
         matched = self.match(call.args, params, f"package '{type_.name}'", call.span)
         if matched is None:
             return None
@@ -893,7 +971,26 @@ class Declarations(Tables, Statements):
             if not self._package_fits(value, want):
                 self._package_mismatch(value, param, want, params, index)
             args.append(value)
-        del type_args
+        needed = {v for p in params if not p.optional for v in _variables(p.type)}
+        open_ = [v for v in type_.type_params if v in needed and binding.get(v) is None]
+        if open_ and not type_args:
+            self.error(
+                "type-arguments",
+                type_expr.span,
+                f"nothing tells type argument '{open_[0].name}' of package '{type_.name}'",
+                f"write them out: {type_.name}<...>(...)",
+            )
+        elif type_.type_params:
+            chosen = tuple(binding[v] or t.ANYTHING for v in type_.type_params)
+            known = dict(zip(type_.type_params, chosen, strict=True))
+            type_ = t.BlockType(
+                type_.name,
+                type_.kind,
+                (),
+                tuple(p.substituted(known) for p in params),
+                type_.constructor_params,
+                chosen,
+            )
         return c.Instance(
             name, type_, None, tuple(args), params, call.span, type_expr.span, annotations
         )
@@ -907,7 +1004,14 @@ class Declarations(Tables, Statements):
             return True
         if isinstance(want, t.BlockType) and isinstance(value.type, t.BlockType):
             if want.kind == "package":
-                return value.type.kind == "package"
+                return (
+                    value.type.kind == "package"
+                    and value.type.name == want.name
+                    and all(
+                        mine == its or t.has_variables(its) or t.ANYTHING in (mine, its)
+                        for mine, its in zip(value.type.args, want.args, strict=False)
+                    )
+                )
             return self._block_fits(value.type, want)
         return value.type == want or self._try_coerce(value, want) is not None
 
@@ -958,6 +1062,20 @@ class Declarations(Tables, Statements):
 
     def _constant(self, node: s.Constant) -> None:
         self.constant(node)
+
+
+def _variables(type_: t.Type) -> set[t.TypeVar]:
+    """The type variables a block's type is named with, or the type itself is."""
+    if isinstance(type_, t.TypeVar):
+        return {type_}
+    return {v for arg in getattr(type_, "args", ()) for v in _variables(arg)}
+
+
+def _leaves_open(node: s.TypeExpr) -> bool:
+    """Whether a type is written with `_` for an argument."""
+    return isinstance(node, s.NamedType) and any(
+        isinstance(arg, s.BaseType) and arg.name == "_" for arg in node.args
+    )
 
 
 def _names(method: t.Method) -> list[str]:

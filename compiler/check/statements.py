@@ -142,6 +142,10 @@ class Statements(Calls):
         self.place.in_switch = True
         value = self.expr(node.value)
         self.place.in_switch = False
+        if isinstance(value, c.DefaultValue):
+            self.error(
+                "type-mismatch", value.span, "'switch' cannot work on '...'", "write a value"
+            )
         if isinstance(value, c.Field) and value.name == "action_run":
             assert isinstance(value.base, c.Call)
             assert isinstance(value.base.callee, c.TableApply)

@@ -43,6 +43,7 @@ class Tables(Calls):
                 f"table '{node.name}' has no actions",
                 "add: actions = { ... }",
             )
+        self._check_order(node)
         made.actions = self._actions(node)
         self._properties(node, made)
         if made.default is None:
@@ -54,6 +55,21 @@ class Tables(Calls):
             made.const_entries = node.const_entries
         self.declare(node.name, made, node.span)
         return made
+
+    def _check_order(self, node: s.TableDecl) -> None:
+        """A default action names one of the list, so the list comes first."""
+        for each in node.properties:
+            if (
+                each.name == "default_action"
+                and node.actions
+                and (each.span.start < node.actions[0].span.start)
+            ):
+                self.error(
+                    "misplaced",
+                    each.span,
+                    f"table '{node.name}' has its default action before its actions",
+                    "move 'actions = { ... }' before it",
+                )
 
     def _key(self, node: s.KeyElement) -> c.KeyElement | None:
         expr = self.expr(node.expr)

@@ -116,6 +116,14 @@ class Typing(Base):
                 )
             return type_
         if isinstance(entry, GenericStruct):
+            for arg in node.args:
+                if isinstance(arg, s.BaseType) and arg.name == "_":
+                    self.error(
+                        "bad-type",
+                        arg.span,
+                        f"'_' cannot stand for a type argument of '{node.name}'",
+                        "write the type: nothing tells which it would be",
+                    )
             return self.instantiate_struct(entry, args, node.span)
         if isinstance(entry, BlockEntry):
             return entry.type
@@ -217,6 +225,11 @@ class Typing(Base):
                 )
                 continue
             seen.add(each.name)
+            if isinstance(each.type, s.BaseType) and each.type.name == "_":
+                self.error("bad-field", each.span, "a field cannot have type '_'", "write its type")
+            for note in each.annotations:
+                if note.name == "match":
+                    self._check_match(note)
             problem = _field_problem(decl.kind, type_)
             if problem:
                 self.error(
@@ -239,6 +252,17 @@ class Typing(Base):
                 )
             fields.append(t.Field(each.name, type_, self._annotations(each.annotations), each.span))
         return tuple(fields)
+
+    def _check_match(self, note: s.Annotation) -> None:
+        """`@match(kind)` of a value set's field."""
+        for arg in note.args:
+            if not isinstance(arg, s.Name) or arg.name not in self.match_kinds:
+                self.error(
+                    "bad-annotation",
+                    arg.span,
+                    "@match takes a match kind",
+                    "the match kinds are: " + ", ".join(self.match_kinds),
+                )
 
     def _stack(self, node: s.StackType) -> t.Type:
         element = self.resolve(node.element)
@@ -349,9 +373,9 @@ class Typing(Base):
             if isinstance(value, c.Const):
                 return c.Const(value.span, want, value.value)
             return c.Cast(value.span, want, value)
-        if isinstance(value, c.Aggregate):
+        if isinstance(value, c.Aggregate) and isinstance(have, t.Tuple | t.StructLiteral):
             return self._coerce_aggregate(value, want)
-        if isinstance(value, c.Invalid) and (t.is_header(want) or t.is_union(want)):
+        if have is t.INVALID and (t.is_header(want) or t.is_union(want)):
             return c.Invalid(value.span, want)
         if isinstance(value, c.DefaultValue):
             return c.DefaultValue(value.span, want)
@@ -410,11 +434,6 @@ class Typing(Base):
             elements = list(want.elements)
         elif isinstance(want, t.Stack):
             elements = [want.element] * want.size
-            if len(parts) < want.size:
-                parts += [
-                    (f"f{i}", c.Invalid(value.span, want.element))
-                    for i in range(len(parts), want.size)
-                ]
         elif isinstance(want, t.ListType):
             elements = [want.element] * len(parts)
         else:

@@ -55,6 +55,27 @@ class Switch(Parsers):
         self._checksums("update", blocks["update"], [headers, metadata])
         self._checksums("verify", blocks["verify"], [headers, metadata])
         self._check_names()
+        self._check_meters()
+
+    def _check_meters(self) -> None:
+        """A direct meter has a table, and an action of that table reads it."""
+        for each in self.program.objects:
+            if each.kind != "direct_meter" or not each.used:
+                continue
+            if each.table is None:
+                self.error(
+                    "bad-property",
+                    each.span,
+                    f"direct meter '{each.name}' belongs to no table",
+                    f"add 'meters = {each.name.rpartition('.')[2]};' to the table it measures",
+                )
+            elif each.meter_target is None:
+                self.error(
+                    "bad-property",
+                    each.table.span,
+                    f"no action of table '{each.table.name}' reads its meter '{each.name}'",
+                    "call its read() in an action of the table, or remove it",
+                )
 
     def _check_names(self) -> None:
         """Names the control plane knows must be told apart."""
@@ -77,11 +98,12 @@ class Switch(Parsers):
         )
 
     def _stages(self, main: c.Instance) -> dict[str, BlockInstance] | None:
-        if main.type.name != "V1Switch" if isinstance(main.type, t.Named) else True:
+        package = main.type.name if isinstance(main.type, t.Named) else str(main.type)
+        if package != "V1Switch":
             self.diagnostics.error(
                 "unknown-architecture",
                 main.span,
-                f"package '{main.type}' is not known here",
+                f"package '{package}' is not known here",
                 "the architecture supported is v1model: write V1Switch(...) main;",
             )
             return None

@@ -297,8 +297,8 @@ class Expressions(Types):
         start = self.at
         self.at += 1
         self.enter()
-        if self.accept("#"):
-            self.expect("}")
+        if self._adjacent("#", "}") and self.starts[start] + 1 == self.starts[self.at]:
+            self.at += 2
             self.depth -= 1
             return s.InvalidHeader(self.since(start))
         elements: list[s.Expr] = []

@@ -20,6 +20,13 @@ _BASE_TYPES = {
 }
 
 
+def _is_words(value: s.Expr) -> bool:
+    """Whether a value may be a string."""
+    if isinstance(value, s.Binary):
+        return value.op == "++" and _is_words(value.left) and _is_words(value.right)
+    return isinstance(value, s.String | s.Name)
+
+
 ADDITION = 10  # its level of precedence; what binds less tightly ends a width
 
 
@@ -51,7 +58,36 @@ class Types(Cursor):
                     self.at += 1
                 continue
             found.append(self._annotation_body(name, start))
+        self._check_annotations(found)
         return tuple(found)
+
+    def _check_annotations(self, found: list[s.Annotation]) -> None:
+        """One of a name, if it is structured; and those that name something do it in words."""
+        for index, each in enumerate(found):
+            same = [a for a in found[:index] if a.name == each.name]
+            if any(a.structured or each.structured for a in same):
+                self.diagnostics.error(
+                    "duplicate",
+                    each.span,
+                    f"annotation '@{each.name}' is given twice, once at least with brackets",
+                    "put all of it into one pair of brackets",
+                )
+            if each.name == "pkginfo" and not (each.args or each.pairs):
+                self.diagnostics.error(
+                    "bad-annotation",
+                    each.span,
+                    "@pkginfo says nothing",
+                    'write @pkginfo(name = "...")',
+                )
+            if each.name in ("name", "deprecated") and not each.structured:
+                for arg in each.args:
+                    if not _is_words(arg):
+                        self.diagnostics.error(
+                            "bad-annotation",
+                            arg.span,
+                            f"@{each.name} takes a string",
+                            "put it in quotes",
+                        )
 
     _EXPRESSION_ANNOTATIONS = {
         "selector_size_semantics",
