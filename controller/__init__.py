@@ -1,16 +1,13 @@
-"""The control plane: routes, thresholds and all else a switch is told, over P4Runtime."""
+"""The control plane: routes, thresholds and all else a switch is told, over P4Runtime.
 
-from controller.client import (
-    ControllerError,
-    Counts,
-    Target,
-    Tls,
-    install,
-    read_counts,
-    read_plans,
-)
+What speaks to switches is imported when it is asked for: whoever only makes plans does not wait for
+gRPC.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from controller.entities import Plan
-from controller.keeper import Keeper
 from controller.reports import Report, ReportError, decode
 from controller.routes import NextHop, Route, routes_of
 from controller.series import Sample, Series
@@ -30,7 +27,19 @@ from controller.settings import (
     Watchdog,
 )
 from controller.tables import plan_of, plans_of
-from controller.wire import to_finsy
+
+if TYPE_CHECKING:
+    from controller.client import (
+        ControllerError,
+        Counts,
+        Target,
+        Tls,
+        install,
+        read_counts,
+        read_plans,
+    )
+    from controller.keeper import Keeper
+    from controller.wire import to_finsy
 
 __all__ = [
     "Buffer",
@@ -67,3 +76,13 @@ __all__ = [
     "routes_of",
     "to_finsy",
 ]
+
+_CLIENT = ("ControllerError", "Counts", "Target", "Tls", "install", "read_counts", "read_plans")
+_LATE = {**dict.fromkeys(_CLIENT, "client"), "Keeper": "keeper", "to_finsy": "wire"}
+
+
+def __getattr__(name: str) -> Any:
+    """What is imported late (PEP 562)."""
+    if name not in _LATE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_LATE[name]}"), name)

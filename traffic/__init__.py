@@ -1,6 +1,6 @@
 """RoCEv2 traffic: frames, and hosts that exchange messages."""
 
-from traffic.frames import FrameError, RoceFrame, read_frame, write_frames
+from traffic.frames import FrameError, RoceFrame, read_frame
 from traffic.plan import HostPlan, HostReport, Message, MessageReport
 
 __all__ = [
@@ -11,5 +11,4 @@ __all__ = [
     "MessageReport",
     "RoceFrame",
     "read_frame",
-    "write_frames",
 ]

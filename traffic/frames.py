@@ -1,35 +1,32 @@
-"""RoCEv2 frames: built by scapy, read and checked by hand.
+"""RoCEv2 frames, read and checked by hand, and the headers that endpoints stamp.
 
 A message of an RDMA WRITE travels as one or more frames of at most the path MTU:
 
     Ethernet | IPv4 | UDP 4791 | BTH | RETH (first or only) | payload, padded to words | ICRC
 
-The receiver deliberately does not use scapy: the ICRC it computes is another piece of code than
-the one that wrote it, so the two check each other.
+Nothing here uses scapy. What scapy builds (messages.py) is read by other code than wrote it, so the
+two check each other; and whoever needs no scapy does not wait for its half second of a start.
 """
 
 from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cache
 from ipaddress import IPv4Address
 
-from scapy.layers.inet import IP, UDP
-from scapy.layers.l2 import Ether
-from scapy.packet import Packet, Raw
-
-from traffic.layers import BTH, INT_DOMAIN, INT_PORT, RETH, ROCE_PORT, IntHeader, IntShim
-
+ROCE_PORT = 4791
+INT_DOMAIN = 0xC105  # whose domain-specific instructions are ours (p4src/types.p4)
+INT_PORT = 20052  # ours to choose (p4src/types.p4): the UDP destination of packets with INT
 DSCP_ROCE = 26
 DSCP_CONTROL = 48  # CNPs; ACKs and NAKs have that of their data, unless told otherwise
 INT_QUEUE, INT_UTILISATION = 0x8000 >> 3, 0x8000 >> 7  # instruction bits that HPCC reads
 INT_LINK_RATE = 0x8000  # the same of our own domain, INT_DOMAIN
 ECN_CAPABLE = 0b10
-_PSN_MASK = 0xFFFFFF
+
+_DO_NOT_FRAGMENT, _NO_PARTITION = 0x4000, 0xFFFF
+_INT_MD, _INT_VERSION = 0x14, 2 << 12  # the type of a shim that keeps a UDP port; INT-MD v2
 
 _ETHERNET = struct.Struct("!6s6sH")
 _IPV4 = struct.Struct("!BBHHHBBH4s4s")
@@ -38,6 +35,8 @@ _BTH = struct.Struct("!BBHB3sB3s")
 _RETH = struct.Struct("!QII")
 _IMMDT = struct.Struct("!I")
 _ICRC = struct.Struct("<I")
+_INT_SHIM = struct.Struct("!BBH")
+_INT_HEADER = struct.Struct("!HBBHHHH")
 
 
 class FrameError(ValueError):
@@ -82,39 +81,6 @@ class FlowAddress:
     queue_pair: int
 
 
-def write_frames(
-    flow: FlowAddress, data: bytes, *, mtu: int, va: int = 0, rkey: int = 0, psn: int = 0
-) -> Iterator[bytes]:
-    """The frames of one RDMA WRITE message, the ICRC in place."""
-    if not data:
-        raise FrameError("an RDMA WRITE message of no bytes has nothing to send")
-    chunks = [data[at : at + mtu] for at in range(0, len(data), mtu)]
-    headers = (
-        Ether(src=flow.src_mac, dst=flow.dst_mac)
-        / IP(
-            src=str(flow.src),
-            dst=str(flow.dst),
-            tos=DSCP_ROCE << 2 | ECN_CAPABLE,
-            flags="DF",
-            id=0,
-        )
-        / UDP(sport=flow.src_port, dport=ROCE_PORT, chksum=0)
-    )
-    for index, chunk in enumerate(chunks):
-        opcode = _opcode(index, len(chunks))
-        padding = -len(chunk) % 4
-        bth = BTH(
-            opcode=int(opcode),
-            padcount=padding,
-            dqpn=flow.queue_pair,
-            ackreq=int(opcode.ends),
-            psn=(psn + index) & _PSN_MASK,
-        )
-        reth = RETH(va=va, rkey=rkey, dmalen=len(data)) if opcode.starts else None
-        payload = Raw(chunk + bytes(padding))
-        yield bytes(headers / bth / reth / payload if reth else headers / bth / payload)
-
-
 def data_template(
     flow: FlowAddress,
     *,
@@ -141,25 +107,26 @@ _INT_HOPS = 8
 _INT_WORDS = (1, 1, 1, 1, 2, 2, 2, 1, 1, 0, 0, 0, 0, 0, 0, 1)  # per instruction and hop
 
 
-@cache
 def _headers(tos: int, telemetry: int, own_telemetry: int) -> bytes:
-    """A template whose addresses are still to be filled in: scapy is slow, and flows are many."""
+    """A template whose addresses are still to be filled in."""
     words = sum(words for bit, words in enumerate(_INT_WORDS) if telemetry & 0x8000 >> bit)
     words += own_telemetry.bit_count()
-    transport: Packet = UDP(dport=INT_PORT if telemetry else ROCE_PORT, chksum=0)
+    domain = INT_DOMAIN if own_telemetry else 0
+    transport = _BTH.pack(0, 0, _NO_PARTITION, 0, bytes(3), 0, bytes(3))
     if telemetry:
-        transport /= IntShim()
-        transport /= IntHeader(
-            hop_words=words,
-            remaining_hops=_INT_HOPS,
-            instructions=telemetry,
-            domain=INT_DOMAIN if own_telemetry else 0,
-            domain_instructions=own_telemetry,
-        )
-    network = IP(src=0, dst=0, tos=tos, flags="DF", id=0)
-    nobody = "00:00:00:00:00:00"
-    packet = Ether(src=nobody, dst=nobody) / network / transport / BTH(icrc=0)
-    return bytes(packet)[: -_ICRC.size]
+        on_board = (telemetry, domain, own_telemetry, 0)
+        header = _INT_HEADER.pack(_INT_VERSION, words, _INT_HOPS, *on_board)
+        transport = _INT_SHIM.pack(_INT_MD, len(header) // 4, ROCE_PORT) + header + transport
+    total = _IPV4.size + _UDP.size + len(transport) + _ICRC.size
+    nobody = bytes(4)
+    network = _IPV4.pack(0x45, tos, total, 0, _DO_NOT_FRAGMENT, 64, 17, 0, nobody, nobody)
+    total16 = sum(word for (word,) in struct.iter_unpack("!H", network))
+    checksum: int = ~(total16 + (total16 >> 16)) & 0xFFFF
+    network = network[:10] + checksum.to_bytes(2, "big") + network[12:]
+    port = INT_PORT if telemetry else ROCE_PORT
+    udp = _UDP.pack(0, port, total - _IPV4.size, 0)
+    ethernet = _ETHERNET.pack(bytes(6), bytes(6), 0x0800)
+    return ethernet + network + udp + transport
 
 
 def _addressed(headers: bytes, flow: FlowAddress) -> bytes:
@@ -176,14 +143,6 @@ def _addressed(headers: bytes, flow: FlowAddress) -> bytes:
 
 def _mac(text: str) -> bytes:
     return bytes.fromhex(text.replace(":", ""))
-
-
-def _opcode(index: int, count: int) -> Opcode:
-    if count == 1:
-        return Opcode.WRITE_ONLY
-    if index == 0:
-        return Opcode.WRITE_FIRST
-    return Opcode.WRITE_LAST if index == count - 1 else Opcode.WRITE_MIDDLE
 
 
 @dataclass(frozen=True, slots=True)

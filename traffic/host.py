@@ -15,8 +15,8 @@ import time
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 
-from traffic.frames import FlowAddress, FrameError, RoceFrame, read_frame, write_frames
-from traffic.layers import ROCE_PORT
+from traffic.frames import ROCE_PORT, FlowAddress, FrameError, RoceFrame, read_frame
+from traffic.messages import write_frames
 from traffic.plan import HostPlan, HostReport, Message, MessageReport
 
 _ETH_P_IP = 0x0800

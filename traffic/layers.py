@@ -28,6 +28,8 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw, bind_layers
 
+from traffic.frames import INT_DOMAIN, INT_PORT, ROCE_PORT
+
 __all__ = [
     "AETH",
     "BTH",
@@ -48,9 +50,6 @@ __all__ = [
 ]
 
 ETHERTYPE_IP, ETHERTYPE_CONGA = 0x0800, 0x88B5  # the latter is for local experiments
-ROCE_PORT = 4791
-INT_DOMAIN = 0xC105  # whose domain-specific instructions are ours (p4src/types.p4)
-INT_PORT = 20052  # ours to choose (p4src/types.p4): the UDP destination of packets with INT
 REPORT_PORT = 32766  # ours to choose: the UDP destination of telemetry reports
 
 _WRITE_FIRST, _WRITE_LAST_IMM, _WRITE_ONLY, _WRITE_ONLY_IMM = 0x06, 0x09, 0x0A, 0x0B

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from compiler import CompileError, CompileOptions, compile_program
 from lab.errors import LabError
 from lab.machine.building import building
 from lab.machine.paths import FABRIC_PROGRAM, ROOT
@@ -103,6 +102,8 @@ def _ingredients(source: Path, *words: str) -> str:
 def _compile(source: Path, defines: tuple[str, ...]) -> tuple[str, str]:
     """A program's BMv2 JSON and its P4Info as text."""
     from google.protobuf import text_format
+
+    from compiler import CompileError, CompileOptions, compile_program  # only the first run waits
 
     try:
         compiled = compile_program(source, CompileOptions(defines=defines))

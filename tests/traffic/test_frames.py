@@ -9,11 +9,21 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scapy.contrib.roce import BTH
+from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.utils import wrpcap
 
-from traffic.frames import RETH, FlowAddress, FrameError, Opcode, icrc, read_frame, write_frames
+from traffic.frames import (
+    FlowAddress,
+    FrameError,
+    Opcode,
+    control_template,
+    data_template,
+    icrc,
+    read_frame,
+)
+from traffic.layers import BTH, INT_DOMAIN, INT_PORT, RETH, ROCE_PORT, IntHeader, IntShim
+from traffic.messages import write_frames
 
 FLOW = FlowAddress(
     src_mac="02:00:0a:00:01:01",
@@ -23,6 +33,34 @@ FLOW = FlowAddress(
     src_port=0xC123,
     queue_pair=0x101,
 )
+
+
+words = st.integers(0, 0xFFFF)
+
+
+@given(dscp=st.integers(0, 63), ecn=st.booleans(), telemetry=words, own=words)
+def test_templates_are_what_scapy_builds(dscp: int, ecn: bool, telemetry: int, own: int) -> None:
+    own = own if telemetry else 0
+    frame = data_template(FLOW, dscp=dscp, ecn_capable=ecn, telemetry=telemetry, own_telemetry=own)
+    wide = (4, 5, 6)  # INT's instructions of 64 bits a hop; 9 to 14 are of nothing
+    per_hop = sum((bit in wide) + (bit not in range(9, 15)) for bit in range(16)
+                  if telemetry & 0x8000 >> bit)  # fmt: skip
+    on_board = IntShim() / IntHeader(
+        hop_words=per_hop + own.bit_count(),
+        remaining_hops=8,
+        instructions=telemetry,
+        domain=INT_DOMAIN if own else 0,
+        domain_instructions=own,
+    )
+    head = Ether(src=FLOW.src_mac, dst=FLOW.dst_mac)
+    head /= IP(src=0, dst=0, tos=dscp << 2 | 2 * ecn, flags="DF", id=0)
+    head /= UDP(sport=FLOW.src_port, dport=INT_PORT if telemetry else ROCE_PORT, chksum=0)
+    bth = BTH(dqpn=FLOW.queue_pair, icrc=0)
+    expected = bytearray(bytes(head / on_board / bth if telemetry else head / bth)[:-4])
+    expected[26:34] = FLOW.src.packed + FLOW.dst.packed  # no part of the sum yet
+    assert frame == bytes(expected)
+    if not telemetry and ecn:
+        assert control_template(FLOW, dscp=dscp) == frame
 
 
 def test_a_message_of_one_frame_byte_by_byte() -> None:
