@@ -240,6 +240,33 @@ def test_a_pause_is_renewed_along_a_chain_in_which_nothing_moves() -> None:
     bed.check_accounts()
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_pause_is_renewed_by_the_clock_whatever_leaves(seed: int) -> None:
+    """Packets leave by lot, often or for a while not at all, and never enough for an XON."""
+    draw, renewal, crowd = random.Random(seed), 0xFFFF * 512 * NS / RATE / 2, 200
+    pfc = Pfc(xon_gap=crowd * FRAME, headroom=crowd * FRAME, watchdog=None)
+    bed = Testbed.build(leaf_spine(1, 1, 2), settings(pfc=pfc, buffer=Buffer(4_000_000, 0.125)))
+    leaf, network, frame = bed.switch("leaf1"), bed.network, bed.frame("h1", "h2", size=FRAME)
+    bed.host("h1").obeys = False
+    network.inject("leaf1", 2, pause_frame(0xFFFF))
+    while not leaf.used()["buffer_in_headroom"]:
+        network.inject("leaf1", 1, frame)
+    began, at, departures = network.now, network.now, 0
+    while departures < crowd // 2:
+        at += round(draw.choice((0.05, 0.6, 1.7)) * draw.random() * renewal) + 1000
+        for after, quanta in ((0, 0), (1, 0xFFFF)):
+            network.at(at + after, lambda q=quanta: network.inject("leaf1", 2, pause_frame(q)))
+        departures += 1
+    network.run(at)
+    assert len(bed.host("h2").arrived) in (departures, departures - 1)
+    flight = 1000 + 84 * 8 // 100 + 1
+    expected = [
+        began + flight + n * renewal for n in range(1 + int((at - began - flight) / renewal))
+    ]
+    assert [when for when, _ in bed.host("h1").pauses] == pytest.approx(expected, abs=len(expected))
+    assert {quanta for _, quanta in bed.host("h1").pauses} == {0xFFFF}
+
+
 STUCK = 2 * 8 + LOSSLESS  # leaf1's queue towards h2
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from controller import thresholds
 from controller.settings import LOSSLESS_PRIORITY
 from controller.tables import Site, headroom_of
 from lab.scenario import catalogue
@@ -83,6 +84,23 @@ def check(case: Case, out: Path) -> None:
 @pytest.mark.parametrize("case", SAMPLE, ids=lambda case: "-".join(map(str, case)))
 def test_nothing_is_lost_at_any_speeds(case: Case, tmp_path: Path) -> None:
     check(case, tmp_path)
+
+
+@pytest.mark.parametrize("chosen", [False, True], ids=["computed", "chosen"])
+def test_who_computes_too_little_headroom_is_not_believed(
+    chosen: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is computed is promised to be enough; what somebody chose may be too little."""
+    enough = thresholds.headroom
+    monkeypatch.setattr(thresholds, "headroom", lambda *link: enough(*link) // 8)
+    own = ("pfc.headroom=9KB",) if chosen else ()
+    changes = ("buffer.bytes=600KB", "traffic.bytes=400KB", "transport.rto_ns=1ms", *own)
+    found = simulate("incast", *changes, out=tmp_path).result
+    lost = found.drops.by_reason["headroom_full"]
+    assert lost
+    assert found.fidelity.ok == chosen
+    told = f"{lost:,} packets of a lossless class found no headroom"
+    assert chosen or (found.fidelity.note and told in found.fidelity.note)
 
 
 @pytest.mark.slow

@@ -1,0 +1,49 @@
+"""Whether a run on real clocks is believed: what it says of a machine that could not keep up.
+
+Mininet runs cannot be made late or lossy by a stated amount; what is judged here is the judgement.
+The simulator's is in test_lossless.py and test_receivers.py, on runs.
+"""
+
+import pytest
+
+from lab.engines.mininet import endpoints
+from lab.scenario import catalogue
+from lab.scenario.experiment import Experiment
+
+# A packet's time on the link: 1,000 ns on the way and 4,096 bytes at 100 Gb/s.
+PATIENCE_NS = 1000 + 4096 * 8 // 100
+
+
+@pytest.fixture(scope="module")
+def experiment() -> Experiment:
+    changes = ("link={rate_gbps: 100, delay_ns: 1000, mtu: 4096}",)
+    return Experiment.of(catalogue.load("incast", changes))
+
+
+@pytest.mark.parametrize(
+    ("late_ns", "lost", "overrun", "told", "dilation"),
+    [
+        (0, {}, 0, "", 0),
+        (PATIENCE_NS, {}, 0, "", 0),
+        (PATIENCE_NS + 1, {}, 0, f"hosts woke {PATIENCE_NS + 1:,} ns late", 100),
+        (3 * PATIENCE_NS, {}, 0, f"hosts woke {3 * PATIENCE_NS:,} ns late", 150),
+        (0, {"h1-a": 3, "a-b": 1200}, 0, "1,203 frames were lost between processes (a-b, h1", 100),
+        (0, {}, 7, "7 packets came after the pause that should have kept them", 100),
+        (9 * PATIENCE_NS, {"a-b": 1}, 2, "late and 1 frames were lost", 450),
+    ],
+)  # fmt: skip
+def test_what_a_machine_could_not_do_is_told_with_the_cure(
+    experiment: Experiment,
+    late_ns: int,
+    lost: dict[str, int],
+    overrun: int,
+    told: str,
+    dilation: int,
+) -> None:
+    found = endpoints._fidelity(experiment, late_ns, lost, overrun, dilation=50)
+    assert found.late_p99_ns == late_ns
+    assert found.ok == (not told)
+    if told:
+        assert found.note is not None
+        assert told in found.note
+        assert found.note.endswith(f"--dilation {dilation}")
