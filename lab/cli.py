@@ -24,6 +24,7 @@ COMMANDS = (
     "run",
     "compare",
     "report",
+    "figure",
     "draw",
     "sweep",
     "agree",

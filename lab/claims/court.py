@@ -34,7 +34,7 @@ from lab.scenario.keys import nearest
 
 CLAIMS: tuple[Claim, ...] = (*LOSS_CLAIMS, *FABRIC_CLAIMS)
 _COLOURS = {
-    Verdict.HOLDS: "#009e73", Verdict.SOMETIMES: "#8a6d00", Verdict.FAILS: "#d55e00",
+    Verdict.HOLDS: "green", Verdict.SOMETIMES: "yellow", Verdict.FAILS: "red",
 }  # fmt: skip
 
 
@@ -154,9 +154,7 @@ def _body(chosen: Sequence[Claim], judgements: Mapping[str, Judgement]) -> Itera
         yield page.paragraph(f"It {judgement.verdict.value}. {judgement.finding}", kind)
         yield page.paragraph(claim.source, "about")
         yield page.paragraph(claim.experiment, "about")
-        yield page.grid(
-            [Panel(judgement.drawing.title, judgement.drawing, "", _COLOURS[judgement.verdict])]
-        )
+        yield page.grid([Panel(judgement.drawing.title, judgement.drawing)])
         figures = [(name, f"{value:,.6g}") for name, value in judgement.figures.items()]
         yield page.folded("The figures", page.table(("figure", "value"), figures))
         commands = "\n".join(f"{case.command}   # {name}" for name, case in claim.cases.items())

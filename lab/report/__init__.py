@@ -1,7 +1,9 @@
 """Reports: what a folder of results shows, as one HTML file that needs nothing else.
 
-    kept ──► words, numbers ──► page
-        └──► topology, plots ──┘
+    kept ──► suspects ──► words, numbers ──────► page
+        └──► topology, plots, climbing, ... ──► svg, pdf
+
+Pictures are shapes in the words of `palette.py`; pages, SVG and PDF are written from the same.
 
 A report is made from the files of a run alone, so it can be made again at any time, and the same
 results make the same bytes.

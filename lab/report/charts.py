@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from lab.quantity import Unit
+from lab.report.palette import FAINT, INK, SERIES
 from lab.report.svg import (
-    COLOURS,
     DASHES,
-    FAINT,
     FONT,
-    INK,
     WIDTH,
     Drawing,
     Scale,
@@ -48,7 +46,7 @@ def lines(
     x_axis(drawing, across, _TOP + _HEIGHT, x[0], x[1], top=_TOP)
     legend = []
     for number, (name, points) in enumerate(series.items()):
-        colour, dash = COLOURS[number % len(COLOURS)], DASHES[number % len(DASHES)]
+        colour, dash = SERIES[number % len(SERIES)], DASHES[number % len(DASHES)]
         path = [(across(at), up(value)) for at, value in sorted(points.items())]
         drawing.polyline(path, stroke=colour, stroke_width=2, stroke_dasharray=dash)
         for at_x, at_y in path:
@@ -67,7 +65,7 @@ def bars(title: str, values: Mapping[str, float], told: Callable[[float], str]) 
     for row, (name, value) in enumerate(values.items()):
         y = row * _ROW + 4
         drawing.text(0, y + 12, name, fill=INK)
-        drawing.rect(left, y, max(1.0, room * value / most), _ROW - 7, fill=COLOURS[0])
+        drawing.rect(left, y, max(1.0, room * value / most), _ROW - 7, fill=SERIES[0])
         drawing.text(left + room * value / most + 6, y + 12, told(value), class_="strong")
     drawing.line(left, 0, left, drawing.height - 2, stroke=FAINT)
     return drawing

@@ -17,9 +17,9 @@ from lab.report.differences import told_apart
 from lab.report.kept import KeptRun, read_run
 from lab.report.numbers import FIGURES, Figure
 from lab.report.page import Panel
+from lab.report.palette import SERIES
 from lab.report.plots import Limits
 from lab.report.run import AS_IT_SHIPS, COMPLETION_TIMES, REPORT, footer, panels
-from lab.report.svg import COLOURS
 
 _LONGEST_NAME = 24  # of what stands above a column
 _BY_ITSELF = re.compile(r"^\d+$|\d{8}-\d{6}")  # a folder that nobody gave a name
@@ -129,7 +129,7 @@ def _body(title: str, comparison: Comparison) -> Iterator[str]:
         yield page.paragraph(next(panel.caption for panel in row if panel.drawing), "about")
         yield page.grid(
             Panel(name, panel.drawing, "" if panel.drawing else panel.instead, colour)
-            for name, panel, colour in zip(names, row, cycle(COLOURS), strict=False)
+            for name, panel, colour in zip(names, row, cycle(SERIES), strict=False)
         )
     yield page.heading(2, "What each run did")
     for name, run in zip(names, runs, strict=True):

@@ -7,13 +7,14 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
 from lab.errors import LabError
-from lab.results.outcome import Note
+from lab.results.outcome import Note, PauseNote, Stock
 from lab.results.result import SCHEMA, Result
 from topologies import Fabric
 from traffic.collectives import complaint
@@ -30,6 +31,8 @@ class KeptFlow(NamedTuple):
     start_ns: int | None  # None: it never began
     fct_ns: int | None  # None: not all of it arrived
     slowdown: float | None  # against being alone; None also where times are a machine's
+    step: int = 0
+    what: str = ""  # the activity it belongs to
 
 
 class KeptWork(NamedTuple):
@@ -38,6 +41,8 @@ class KeptWork(NamedTuple):
     host: str
     start_ns: int
     end_ns: int
+    step: int = 0
+    what: str = ""
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,8 @@ class KeptRun:
     flows: tuple[KeptFlow, ...]
     work: tuple[KeptWork, ...]
     notes: tuple[Note, ...]
+    stocks: tuple[Stock, ...] = ()
+    pauses: tuple[PauseNote, ...] = ()
 
     @cached_property
     def fabric(self) -> Fabric:
@@ -62,6 +69,22 @@ class KeptRun:
         for note in self.notes:
             found.setdefault(note.link, []).append(note)
         return found
+
+    @cached_property
+    def usual_interval_ns(self) -> int:
+        """The time between two looks, as a rule."""
+        moments = sorted({note.time_ns for note in self.notes})
+        usual = sorted(after - before for before, after in pairwise(moments))
+        return usual[len(usual) // 2] if usual else 0
+
+    @cached_property
+    def rates(self) -> dict[str, float]:
+        """By direction of a link that carried anything: the bytes of a nanosecond at its rate."""
+        return {
+            use.name: use.bytes / (use.utilisation * self.end_ns)
+            for use in self.result.links
+            if use.utilisation
+        }
 
     @property
     def end_ns(self) -> int:
@@ -92,6 +115,8 @@ def read_run(folder: Path) -> KeptRun:
         tuple(_rows(folder / "flows.csv", KeptFlow)),
         tuple(_rows(folder / "work.csv", KeptWork)),
         tuple(_rows(folder / "timeseries.csv", Note)),
+        tuple(_rows(folder / "buffers.csv", Stock)),
+        tuple(_rows(folder / "pauses.csv", PauseNote)),
     )
 
 
@@ -131,8 +156,9 @@ def _rows(path: Path, kind: type[Row]) -> Iterator[Row]:
         return
     rows = csv.reader(_text(path).splitlines())
     head = next(rows, [])
+    wanted = list(takewhile(lambda n: n in head or n not in kind._field_defaults, kind._fields))
     try:
-        columns = [(head.index(name), _READERS.get(name, int)) for name in kind._fields]
+        columns = [(head.index(name), _READERS.get(name, int)) for name in wanted]
     except ValueError as error:
         raise _unreadable(path, f"its first line lacks a column: {error}") from None
     for number, row in enumerate(rows, 2):
@@ -155,6 +181,8 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "dst": str,
     "host": str,
     "link": str,
+    "switch": str,
+    "what": str,
     "start_ns": _int_or_none,
     "fct_ns": _int_or_none,
     "slowdown": _float_or_none,

@@ -6,10 +6,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from lab.report.moments import SCRIPT
+from lab.report.palette import DAY, NIGHT, variables
 from lab.report.svg import Drawing
 
-_STYLE = """
-:root{color-scheme:light;--ink:#1b2733;--faint:#5b6976;--rule:#d9dfe5;--wash:#f5f7f9}
+_NIGHT = variables(NIGHT)
+_STYLE = (
+    f"""
+:root{{color-scheme:light dark;{variables(DAY)}}}
+@media screen and (prefers-color-scheme:dark){{:root{{{_NIGHT}}}}}
+"""
+    + """
 *{box-sizing:border-box}
 body{margin:0;background:var(--wash);color:var(--ink);
 font:16px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif}
@@ -18,32 +25,43 @@ main.wide{max-width:1480px;padding:28px clamp(16px,5vw,72px) 48px}
 .grid>figure:only-child{max-width:620px}
 h1{font-size:1.75rem;line-height:1.2;margin:0 0 .3rem}
 h2{font-size:1.1rem;margin:2rem 0 .6rem}
-h3{font-size:1rem;margin:0}
+h3,figure h2{font-size:1rem;margin:0}
+.moments{margin-top:10px}.moments[hidden]{display:none}
+.moments div{display:flex;gap:8px;align-items:center}
+.moments label{position:relative;flex:1;display:block;padding-top:10px}
+.moments input{width:100%;margin:0;accent-color:var(--accent)}
+.moments button{font:inherit;font-size:.85rem;min-width:5.2em;padding:.25rem .5rem;color:var(--ink);
+background:var(--wash);border:1px solid var(--faint);border-radius:4px;cursor:pointer}
+.marks{position:absolute;left:8px;right:8px;top:0;height:10px}
+.marks span{position:absolute;width:2px;height:10px;background:var(--drop)}
+.moments output{display:block;font-size:.85rem;color:var(--faint);min-height:2.6em}
 p{margin:.4rem 0}
 .about,.caption,footer{color:var(--faint)}
-.story{font-size:1.06rem;background:#fff;border-left:4px solid #0072b2;padding:.8rem 1rem;
-border-radius:0 6px 6px 0;margin:1.1rem 0}
+.story{font-size:1.06rem;background:var(--paper);border-left:4px solid var(--accent);
+padding:.8rem 1rem;border-radius:0 6px 6px 0;margin:1.1rem 0}
 .tiles{display:grid;gap:10px;grid-template-columns:repeat(auto-fit,minmax(140px,1fr));margin:1rem 0}
-.tiles div{background:#fff;border:1px solid var(--rule);border-radius:6px;padding:.5rem .75rem}
+.tiles div{background:var(--paper);border:1px solid var(--rule);border-radius:6px;
+padding:.5rem .75rem}
 .tiles b{display:block;font-size:1.25rem;font-variant-numeric:tabular-nums;white-space:nowrap}
 .tiles span{color:var(--faint);font-size:.85rem}
 .grid{display:grid;gap:14px;grid-template-columns:repeat(auto-fit,minmax(min(100%,400px),1fr));
 align-items:start}
 .columns{columns:2 400px;column-gap:14px}
 .columns figure{break-inside:avoid;margin-bottom:14px}
-figure{margin:0;background:#fff;border:1px solid var(--rule);border-radius:6px;padding:14px}
+figure{margin:0;background:var(--paper);border:1px solid var(--rule);border-radius:6px;padding:14px}
 figure svg{display:block;width:100%;height:auto;margin-top:8px;overflow:visible}
 figure svg{fill:var(--ink)}
 svg text{font-size:12px;font-family:inherit}
 svg .tick{font-size:11px}
 svg .strong{font-weight:600}
-svg .halo{paint-order:stroke;stroke:#fff;stroke-width:3px}
+svg .halo{paint-order:stroke;stroke:var(--paper);stroke-width:3px}
 .caption{font-size:.87rem;line-height:1.4;margin:.15rem 0 0}
 .scroll{overflow-x:auto;border:1px solid var(--rule);border-radius:6px;background:
-linear-gradient(to right,#fff 24px,#fff0) left/48px 100% local,
-linear-gradient(to left,#fff 24px,#fff0) right/48px 100% local,
-linear-gradient(to right,#1b273350,#1b273300) left/14px 100%,
-linear-gradient(to left,#1b273350,#1b273300) right/14px 100%,#fff;background-repeat:no-repeat}
+linear-gradient(to right,var(--paper) 24px,transparent) left/48px 100% local,
+linear-gradient(to left,var(--paper) 24px,transparent) right/48px 100% local,
+linear-gradient(to right,var(--shade),transparent) left/14px 100%,
+linear-gradient(to left,var(--shade),transparent) right/14px 100%,var(--paper);
+background-repeat:no-repeat}
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums;font-size:.92rem}
 th,td{text-align:right;padding:.28rem .7rem;border-bottom:1px solid var(--rule);white-space:nowrap}
 th:first-child,td:first-child{text-align:left;white-space:normal}
@@ -52,9 +70,9 @@ th:first-child,td:first-child{text-align:left;white-space:normal}
 tbody th{font-weight:400}
 thead th{vertical-align:bottom;white-space:normal;min-width:8rem}
 tbody tr:last-child>*{border-bottom:0}
-code{font-size:.9em;background:#e9eef2;padding:.05em .35em;border-radius:3px;
+code{font-size:.9em;background:var(--code);padding:.05em .35em;border-radius:3px;
 overflow-wrap:anywhere}
-.warning{background:#fff3e6;border-left-color:#d55e00}
+.warning{background:var(--warn);border-left-color:var(--drop)}
 pre{padding:.7rem 1rem;font-size:.85rem;line-height:1.4}
 summary{cursor:pointer;margin:1.2rem 0 .6rem;font-weight:700;font-size:1.1rem}
 details+details summary{margin-top:.6rem}
@@ -65,13 +83,17 @@ footer{font-size:.85rem;margin-top:2.2rem}
 svg text{font-size:13px}
 svg .tick{font-size:12px}
 table{font-size:.8rem}th,td{padding:.25rem .35rem}thead th{min-width:0}}
-@media print{html{font-size:11.5px}body{background:#fff;font-size:1rem;print-color-adjust:exact;
+@media print{.moments{display:none}html{font-size:10.5px}
+.tiles{grid-template-columns:repeat(auto-fit,minmax(90px,1fr))}
+h2{margin-top:1.2rem}footer{margin-top:1rem}
+body{background:var(--paper);font-size:1rem;print-color-adjust:exact;
 -webkit-print-color-adjust:exact}main,main.wide{max-width:none;padding:0}
 .grid{grid-template-columns:repeat(auto-fit,minmax(180px,1fr));gap:8px}.columns{columns:2;column-gap:8px}
 figure,.tiles div,tr{break-inside:avoid}
 .scroll{overflow:visible}table{font-size:.85rem}thead th{min-width:0}
 h2,h2+.about{break-after:avoid}@page{margin:14mm}}
 """
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +105,7 @@ class Panel:
     caption: str = ""
     colour: str = ""  # of the run it belongs to
     instead: str = "Nothing to show."  # where there is no drawing, beside runs that have one
+    moments: str = ""  # what it was like over time, for the script
 
 
 def document(title: str, body: Iterable[str], *, is_wide: bool = False) -> str:
@@ -114,23 +137,34 @@ def tiles(figures: Iterable[tuple[str, str]]) -> str:
     return f'<div class="tiles">{"".join(cells)}</div>'
 
 
-def columns(panels: Iterable[Panel]) -> str:
+def columns(panels: Sequence[Panel]) -> str:
     """Drawings of different heights, in two columns where there is room."""
-    return f'<div class="columns">{"".join(map(_figure, panels))}</div>'
+    script = f"<script>{SCRIPT}</script>" if any(panel.moments for panel in panels) else ""
+    figures = "".join(_figure(panel, 2) for panel in panels)
+    return f'<div class="columns">{figures}</div>{script}'
 
 
-def grid(panels: Iterable[Panel]) -> str:
+def grid(panels: Iterable[Panel], level: int = 3) -> str:
     """Drawings to be compared, side by side where there is room."""
-    return f'<div class="grid">{"".join(map(_figure, panels))}</div>'
+    return f'<div class="grid">{"".join(_figure(panel, level) for panel in panels)}</div>'
 
 
-def _figure(panel: Panel) -> str:
+_MOMENTS = (
+    '<div class="moments" hidden><div><button type="button">play</button><label>'
+    '<span class="marks"></span><input type="range" min="0" value="0" '
+    'aria-label="Moment of the run"/></label></div><output aria-live="off"></output></div>'
+)
+
+
+def _figure(panel: Panel, level: int) -> str:
     drawing = panel.drawing.render() if panel.drawing else ""
-    colour = f' style="border-top:4px solid {panel.colour}"' if panel.colour else ""
+    colour = f' style="border-top:4px solid var(--{panel.colour})"' if panel.colour else ""
+    told = panel.moments.replace("</", "<\\/")
+    moments = f'{_MOMENTS}<script type="application/json">{told}</script>' if told else ""
     return (
-        f"<figure{colour}>{heading(3, panel.title)}"
+        f"<figure{colour}>{heading(level, panel.title)}"
         + (paragraph(panel.caption, "caption") if panel.caption else "")
-        + f"{drawing}</figure>"
+        + f"{drawing}{moments}</figure>"
     )
 
 
@@ -144,7 +178,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") ->
         for row in rows
     )
     content = f"<thead><tr>{top}</tr></thead><tbody>{body}</tbody>"
-    return f'<div class="{f"scroll {kind}".strip()}"><table>{content}</table></div>'
+    return f'<div class="{f"scroll {kind}".strip()}" tabindex="0"><table>{content}</table></div>'
 
 
 def folded(title: str, content: str) -> str:
@@ -172,4 +206,4 @@ def foot(made: str, command: str) -> str:
 
 def preformatted(text: str) -> str:
     """Text as it stands."""
-    return f'<pre class="scroll">{escape(text)}</pre>'
+    return f'<pre class="scroll" tabindex="0">{escape(text)}</pre>'

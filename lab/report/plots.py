@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from lab.quantity import (
     BYTES,
@@ -12,23 +11,32 @@ from lab.quantity import (
     PER_CENT,
     Unit,
     duration,
+    packets,
     percent,
     plural,
     quantity,
     size,
 )
+from lab.report.buffers import SCALE_ROOM, drop_threshold
 from lab.report.kept import KeptRun
-from lab.report.suspects import living
-from lab.report.svg import (
-    COLOURS,
-    DASHES,
+from lab.report.moments import events
+from lab.report.palette import (
     DROP,
     FAINT,
-    FONT,
     INK,
     MARK,
-    PAUSE,
-    RULE,
+    ON_SHARE,
+    PAPER,
+    QUEUE,
+    QUEUE_FILL,
+    SERIES,
+    SHARES,
+)
+from lab.report.suspects import living
+from lab.report.svg import (
+    DASHES,
+    FONT,
+    ROOM,
     WIDTH,
     Drawing,
     Scale,
@@ -50,8 +58,6 @@ _AXIS = 32.0  # below a plot, for its axis
 _POINTS = 240  # of a line
 _BINS = 110
 _MOST_QUEUES = 4
-_MOST_PAUSED = 6
-_MOST_ROWS = 32
 _MOST_TIMES = 4  # as long as the shortest run: beyond that its details would be lost
 _WORTH_SHARING = 0.01  # of all bytes: what a switch sends up that is more than acknowledgements
 
@@ -99,13 +105,12 @@ class Limits:
 
 
 def queues(run: KeptRun, limits: Limits) -> Drawing | None:
-    """The longest queues over time, and below them pauses, marks and drops at the same scale."""
+    """The longest queues over time, and below them marks and drops at the same scale."""
     if not run.notes:
         return None
-    time = linear(limits.end_ns, _NAMES, _RIGHT)
-    strips: list[_QueueStrip | _PauseStrip | _EventStrip] = [
+    time = linear(limits.end_ns, _NAMES, WIDTH - SCALE_ROOM)
+    strips: list[_QueueStrip | _EventStrip] = [
         *(_QueueStrip(run, limits, name) for name in _longest(run)),
-        *(_PauseStrip(run, limits, name) for name in _most_paused(run)),
         *(
             _EventStrip(label, counts, colour, most)
             for label, counts, colour, most in (
@@ -119,7 +124,7 @@ def queues(run: KeptRun, limits: Limits) -> Drawing | None:
         return None
     top = 6.0
     bottom = top + sum(strip.height for strip in strips)
-    drawing = Drawing(bottom + _AXIS, "Queues over time, with pauses, marks and drops")
+    drawing = Drawing(bottom + _AXIS, _told_of_queues(run))
     x_axis(drawing, time, bottom, "time", NANOSECONDS, top=top)
     y = top
     for strip in strips:
@@ -133,24 +138,34 @@ def queues(run: KeptRun, limits: Limits) -> Drawing | None:
     return drawing
 
 
+def _told_of_queues(run: KeptRun) -> str:
+    """What the picture shows, in words."""
+    longest = {use.name: use.max_queue_bytes or 0 for use in run.result.links}
+    told = [f"{name} up to {size(longest.get(name, 0))}" for name in _longest(run)]
+    said = [f"The longest queues over {duration(run.end_ns)}: {', '.join(told) or 'none'}"]
+    if run.result.ecn.marked_packets:
+        said.append(f"{packets(run.result.ecn.marked_packets)} marked")
+    if run.result.drops.total:
+        said.append(f"{packets(run.result.drops.total)} dropped")
+    said += [f"{what} at {duration(at)}" for at, what in events(run)[:6]]
+    return "; ".join(said) + "."
+
+
 def _faults(drawing: Drawing, run: KeptRun, time: Scale, top: float, bottom: float) -> None:
-    """When something was done to the fabric, as the scenario asks."""
-    for fault in run.result.scenario.faults:
-        where = fault.link or fault.host or ""
-        for at_ns, what in (
-            (fault.at_ns, fault.action),
-            *(((fault.at_ns + fault.for_ns, "over"),) if fault.for_ns else ()),
-        ):
-            if 0 < at_ns < time.high:
-                x = time(at_ns)
-                drawing.line(x, top, x, bottom, stroke=INK, stroke_dasharray="5 3")
-                text = f"{where} {what}"
-                is_late = x + width_of(text) > WIDTH
-                drawing.text(
-                    *(x - 3 if is_late else x + 3, top + 4, text),
-                    text_anchor="end" if is_late else "start",
-                    class_="tick halo",
-                )
+    """When something was done to the fabric, as the scenario asks, or by a watchdog."""
+    taken = 0.0  # where the last name ends
+    for at_ns, what in events(run):
+        if not 0 < at_ns < time.high:
+            continue
+        x = time(at_ns)
+        drawing.line(x, top, x, bottom, stroke=INK, stroke_dasharray="5 3", tip=what)
+        wide = ROOM * width_of(what)
+        is_late = x + wide > WIDTH
+        if (x - wide if is_late else x) < taken:  # there is no room for its name
+            continue
+        taken = x + 3 if is_late else x + wide + 3
+        style = {"text_anchor": "end" if is_late else "start", "class_": "tick halo"}
+        drawing.text(x - 3 if is_late else x + 3, top + 4, what, **style)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,49 +192,28 @@ class _QueueStrip:
         tick = depth.ticks(2)[-1]
         drawing.line(time.start, depth(tick), time.end, depth(tick))
         outline = [(points[0][0], base), *points, (points[-1][0], base)]
-        drawing.polyline(outline, fill=COLOURS[5], fill_opacity="0.45", tip=self.name)
-        drawing.polyline(points, stroke=COLOURS[0], stroke_width=1.3)
+        drawing.polyline(outline, fill=QUEUE_FILL, tip=self.name)
+        drawing.polyline(points, stroke=QUEUE, stroke_width=1.3)
         drawing.line(time.start, base, time.end, base, stroke=FAINT)
-        at = depth(tick) + 11
-        drawing.text(time.end, at, size(tick), text_anchor="end", class_="tick halo")
+        drawing.text(time.end + 4, depth(tick) + 4, size(tick), class_="tick")
         drawing.text(0, y + 18, self.name, class_="strong")
         drawing.text(0, y + 33, f"queue ≤ {size(most)}", class_="tick")
         self._thresholds(drawing, time, depth)
 
     def _thresholds(self, drawing: Drawing, time: Scale, depth: Scale) -> None:
-        """Where marking begins and where all is marked, if queues came near."""
+        """Where marking begins, where all is marked, and where drops begin, if queues came near."""
         ecn = self.run.result.scenario.ecn
         for name, value in (("Kmin", ecn.kmin), ("Kmax", ecn.kmax)) if ecn.enabled else ():
             if value <= depth.high:
                 y = depth(value)
                 drawing.line(time.start, y, time.end, y, stroke=MARK, stroke_dasharray="3 3")
                 drawing.text(time.start + 2, y - 3, name, fill=MARK, class_="tick halo")
-
-
-@dataclass(frozen=True, slots=True)
-class _PauseStrip:
-    """When a sender stood still."""
-
-    run: KeptRun
-    limits: Limits
-    name: str
-    height: float = 18.0
-
-    def draw(self, drawing: Drawing, time: Scale, y: float) -> None:
-        """Draw it from this height on downwards."""
-        spans = [
-            (note.time_ns - (note.paused_ns - before), min(note.time_ns, self.limits.end_ns))
-            for before, note in _changes(self.run.notes_of[self.name], lambda note: note.paused_ns)
-            if note.time_ns - (note.paused_ns - before) < self.limits.end_ns
-        ]
-        least = 0.4 * (time.high - time.low) / (time.end - time.start)
-        boxes = [
-            (time(start), y, max(0.4, time(end) - time(start)), 12.0)
-            for start, end in _merged(spans, least)
-        ]
-        drawing.rect(time.start, y, time.end - time.start, 12, fill="#f3f1ea")
-        drawing.boxes(boxes, fill=PAUSE)
-        drawing.text(0, y + 10, self.name, class_="tick", fill=PAUSE)
+        limit = drop_threshold(self.run, self.name.partition(">")[0])
+        points = [(time(at), depth(value)) for at, value in limit if at <= time.high]
+        if points and min(value for _, value in limit) <= depth.high:
+            points = [(x, max(y, depth(depth.high))) for x, y in points]
+            drawing.polyline(points, stroke=DROP, stroke_width=1.2, stroke_dasharray="4 3")
+            drawing.text(time.start + 2, depth.end + 8, "drops", fill=DROP, class_="tick halo")
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,18 +249,11 @@ def _longest(run: KeptRun) -> list[str]:
     return [name for name in ordered[:_MOST_QUEUES] if peaks[name]]
 
 
-def _most_paused(run: KeptRun) -> list[str]:
-    totals = {name: notes[-1].paused_ns for name, notes in run.notes_of.items()}
-    ordered = sorted(totals, key=lambda name: (-totals[name], name))
-    return [name for name in ordered[:_MOST_PAUSED] if totals[name]]
-
-
 def _story(run: KeptRun, name: str) -> list[tuple[float, float]]:
     """A queue's length over time: the most of each stretch of it, nothing where none was noted."""
     noted = {note.time_ns: note.queue_bytes for note in run.notes_of[name]}
     moments = sorted({note.time_ns for note in run.notes})
-    usual = sorted(after - before for before, after in pairwise(moments))
-    interval = usual[len(usual) // 2] if usual else 0
+    interval = run.usual_interval_ns
     stretch = max(1, run.end_ns // _POINTS)
     most: dict[int, tuple[int, int]] = {}  # by stretch: its last moment, and the most there was
     for moment in moments:
@@ -324,17 +311,6 @@ def _in_bins(end_ns: float, events: Iterable[tuple[int, int]]) -> list[int]:
     return bins
 
 
-def _merged(spans: Iterable[tuple[float, float]], gap: float) -> list[tuple[float, float]]:
-    """Spans in order of time, those that nobody could see apart as one."""
-    merged: list[tuple[float, float]] = []
-    for start, end in sorted(spans):
-        if merged and start - merged[-1][1] <= gap:
-            merged[-1] = merged[-1][0], max(end, merged[-1][1])
-        else:
-            merged.append((start, end))
-    return merged
-
-
 # --- completion ---------------------------------------------------------------------------------
 
 
@@ -346,15 +322,13 @@ def completion_times(runs: Sequence[tuple[str, KeptRun]]) -> Drawing | None:
     is_alone = len(runs) == 1
     top, height = 24.0, 170.0
     rows = 1 if is_alone else len(runs)
-    drawing = Drawing(
-        top + height + _AXIS + rows * (FONT + 4) + 4, "How soon messages were complete"
-    )
+    drawing = Drawing(top + height + _AXIS + rows * (FONT + 4) + 4, _told_of_completion(runs))
     scale = spread([time for each in times for time in each], _LEFT, _RIGHT)
     share = Scale(0, 1, top + height, top)
     y_axis(drawing, share, "share of messages complete", PER_CENT, left=_LEFT, right=_RIGHT)
     y = top + height + _AXIS + FONT + 4
     for number, ((name, run), each) in enumerate(zip(runs, times, strict=True)):
-        colour, dash = COLOURS[number % 8], DASHES[number % 8]
+        colour, dash = SERIES[number % 8], DASHES[number % 8]
         if each:
             points = _steps(each, len(run.flows), scale, share)
             drawing.polyline(points, stroke=colour, stroke_width=2, stroke_dasharray=dash)
@@ -370,6 +344,18 @@ def completion_times(runs: Sequence[tuple[str, KeptRun]]) -> Drawing | None:
         half, most = (duration(percentile(ordered, p)) for p in (50, 99))
         drawing.text(0, y, f"half within {half}, 99 % within {most}")
     return drawing
+
+
+def _told_of_completion(runs: Sequence[tuple[str, KeptRun]]) -> str:
+    """What the picture shows, in words."""
+    told = []
+    for name, run in runs:
+        times = sorted(f.fct_ns for f in run.flows if f.fct_ns is not None)
+        if times:
+            half, most = (duration(percentile(times, p)) for p in (50, 99))
+            told.append(f"{name}: half within {half}, 99 % within {most}, all of "
+                        f"{len(times):,} within {duration(times[-1])}")  # fmt: skip
+    return f"The share of messages complete within a time. {'; '.join(told)}."
 
 
 def _steps(times: Sequence[int], count: int, x: Scale, y: Scale) -> list[tuple[float, float]]:
@@ -388,82 +374,10 @@ def _percentile_marks(drawing: Drawing, times: Sequence[int], x: Scale, y: Scale
             cx=x(value),
             cy=y(percent_ / 100),
             r=4,
-            fill="#fff",
-            stroke=COLOURS[0],
+            fill=PAPER,
+            stroke=SERIES[0],
             stroke_width=2,
             tip=f"{percent_} % within {duration(value)}",
-        )
-
-
-def ranks(run: KeptRun, limits: Limits) -> Drawing | None:
-    """What each host did when: computing, and sending its messages."""
-    fabric = run.fabric
-    hosts = [str(host) for host in fabric.hosts]
-    sending: dict[str, list[tuple[int, int]]] = {}
-    for flow in run.flows:
-        if flow.start_ns is not None and flow.fct_ns is not None:
-            sending.setdefault(flow.src, []).append((flow.start_ns, flow.start_ns + flow.fct_ns))
-    working: dict[str, list[tuple[int, int]]] = {}
-    for work in run.work:
-        working.setdefault(work.host, []).append((work.start_ns, work.end_ns))
-    busy = [host for host in hosts if host in sending or host in working]
-    if not busy:
-        return None
-    shown = busy[:_MOST_ROWS]
-    height = 17.0 if len(shown) <= 16 else 12.0
-    top = 8.0
-    bottom = top + height * len(shown)
-    drawing = Drawing(bottom, "What each host did when")
-    time = linear(limits.whole_ns, _LEFT, _RIGHT)
-    x_axis(drawing, time, bottom, "time", NANOSECONDS, top=top)
-    for row, host in enumerate(shown):
-        y = top + row * height
-        drawing.text(_LEFT - 5, y + height / 2 + 4, host, text_anchor="end", class_="tick")
-        upper = 0.4 * (height - 3) if host in working else 0
-        _lanes(drawing, sending.get(host, ()), time, y + 1.5 + upper, height - 3 - upper)
-        boxes = [
-            (time(start), y + 1.5, time(end) - time(start), upper)
-            for start, end in _merged(working.get(host, ()), 0)
-        ]
-        drawing.boxes(boxes, fill=COLOURS[4], tip=f"{host} computes")
-    entries = [(COLOURS[0], "", "sending, one message after the other in two shades")]
-    if run.work:
-        entries.insert(0, (COLOURS[4], "", "computing"))
-    if len(busy) > len(shown):
-        entries.append((RULE, "", f"{len(shown)} of {len(busy)} hosts"))
-    drawing.height = drawing.legend(bottom + _AXIS + FONT + 4, entries) + 4
-    return drawing
-
-
-_SHADES = ("#0072b2", "#7fb8d8")
-_MOST_LANES = 6
-
-
-def _lanes(
-    drawing: Drawing, spans: Iterable[tuple[int, int]], time: Scale, y: float, height: float
-) -> None:
-    """Spans that overlap, one below the other; the shade changes from each to the next."""
-    lanes: list[int] = []  # by lane: when it is free again
-    placed: list[tuple[int, int, int]] = []
-    for start, end in sorted(spans):
-        lane = next((at for at, free in enumerate(lanes) if free <= start), len(lanes))
-        if lane == len(lanes):
-            lanes.append(0)
-        lanes[lane] = end
-        placed.append((lane, start, end))
-    count = min(len(lanes), _MOST_LANES)
-    for shade, colour in enumerate(_SHADES):
-        drawing.boxes(
-            (
-                (
-                    time(start),
-                    y + height / count * (lane % count),
-                    max(0.5, time(end) - time(start)),
-                    height / count,
-                )
-                for lane, start, end in placed[shade::2]
-            ),
-            fill=colour,
         )
 
 
@@ -496,7 +410,8 @@ def drops(run: KeptRun, limits: Limits) -> Drawing | None:
     if not found:
         return None
     most = limits.dropped
-    drawing = Drawing(len(found) * 38.0 + 4, "Packets dropped, by reason")
+    told = ", ".join(f"{reason} {count:,}" for reason, count in found)
+    drawing = Drawing(len(found) * 38.0 + 4, f"Packets dropped, by reason: {told}.")
     for row, (reason, count) in enumerate(found):
         y = row * 38.0
         meaning = REASONS.get(reason)
@@ -533,7 +448,15 @@ def balance(run: KeptRun) -> Drawing | None:
     shown = sorted(shown[:16])
     left, height = 58.0, 22.0
     bottom = 8 + height * len(shown)
-    drawing = Drawing(bottom + _AXIS, "How upward traffic was shared")
+    told = "; ".join(
+        f"{switch}: "
+        + ", ".join(
+            f"{way} {percent(sent / sum(found[switch].values()))}"
+            for way, sent in found[switch].items()
+        )
+        for switch in shown
+    )
+    drawing = Drawing(bottom + _AXIS, f"How upward traffic was shared. {told}.")
     share = Scale(0, 1, left, _RIGHT)
     for row, switch in enumerate(shown):
         y = 8 + row * height
@@ -549,24 +472,23 @@ def balance(run: KeptRun) -> Drawing | None:
     return drawing
 
 
-_FILLS = ("#2b6ca3", "#a9c9e2", "#6a9ec9", "#d5e4f0")
-
-
 def _shares(drawing: Drawing, ways: dict[str, int], share: Scale, y: float, height: float) -> None:
     total = sum(ways.values())
     begin = 0.0
     for number, (way, sent) in enumerate(ways.items()):
         end = begin + sent / total
         width = share(end) - share(begin)
-        fill = _FILLS[number % 4]
+        fill = SHARES[number % 2]
         story = f"{way}: {percent(sent / total)} ({size(sent)})"
-        drawing.rect(share(begin), y, width, height, fill=fill, stroke="#fff", tip=story)
+        drawing.rect(share(begin), y, width, height, fill=fill, stroke=PAPER, tip=story)
         text = f"{way} {percent(sent / total)}"
-        text = text if width_of(text) < width else way if width_of(way) < width else ""
-        ink = "#fff" if number % 4 == 0 else INK
+        text = (
+            text if ROOM * width_of(text) < width else way if ROOM * width_of(way) < width else ""
+        )
         if text:
             x = (share(begin) + share(end)) / 2
-            drawing.text(x, y + 13, text, text_anchor="middle", fill=ink, class_="tick")
+            style = {"text_anchor": "middle", "fill": ON_SHARE[fill], "class_": "tick"}
+            drawing.text(x, y + 13, text, **style)
         begin = end
 
 
@@ -581,7 +503,11 @@ def telemetry(run: KeptRun, limits: Limits) -> Drawing | None:
     )
     left, height, middle = 58.0, 22.0, WIDTH / 2 + 20
     bottom = 8 + height * len(shown)
-    drawing = Drawing(bottom + _AXIS, "Latency and queue by hop, as telemetry told")
+    slowest = max(shown, key=lambda item: item[1].latency_ns.p99 if item[1].latency_ns else 0)
+    title = f"Time and queue at {len(shown)} switches, as telemetry told; longest at {slowest[0]}"
+    if slowest[1].latency_ns:
+        title += f", {duration(slowest[1].latency_ns.p99)} for 99 % of packets"
+    drawing = Drawing(bottom + _AXIS, title + ".")
     halves = (
         (
             "time at the switch",
@@ -615,6 +541,6 @@ def _spread_bar(
         f"{name} {quantity(value, units)}"
         for name, value in (("median", seen.p50), ("99 %", seen.p99), ("most", seen.max))
     )
-    drawing.line(scale(0), y + 10, scale(seen.p99), y + 10, stroke=_FILLS[2], stroke_width=3)
-    drawing.rect(scale(0), y + 4, scale(seen.p50) - scale(0), 12, fill=_FILLS[0], tip=tip)
+    drawing.line(scale(0), y + 10, scale(seen.p99), y + 10, stroke=SHARES[1], stroke_width=3)
+    drawing.rect(scale(0), y + 4, scale(seen.p50) - scale(0), 12, fill=SHARES[0], tip=tip)
     drawing.add("circle", cx=scale(seen.max), cy=y + 10, r=3, fill=INK, tip=tip)

@@ -8,14 +8,16 @@ from pathlib import Path
 import yaml
 
 from lab.quantity import duration, percent, size
-from lab.report import page, plots, words
+from lab.report import page, words
 from lab.report.again import KEPT_AS, command, made_from, needs_file
 from lab.report.differences import since_shipped
+from lab.report.figures import PICTURES
 from lab.report.kept import KeptRun, read_run
+from lab.report.moments import moments
 from lab.report.numbers import BY_KEY, FIGURES, Figure, times
 from lab.report.page import Panel
 from lab.report.plots import Limits
-from lab.report.topology import is_large, topology
+from lab.report.topology import is_large
 from lab.results.cautions import cautions
 from lab.results.result import Flows, Result
 
@@ -60,7 +62,7 @@ def _body(run: KeptRun) -> Iterator[str]:
     yield page.paragraph(words.story(run), "story warning" if suspicious else "story")
     yield page.tiles((figure.name, figure.told(result)) for figure in _first(result))
     shown = panels(run, Limits.of([run]))
-    yield page.columns(panel for panel in shown if panel.drawing)
+    yield page.columns([panel for panel in shown if panel.drawing])
     yield from (
         page.paragraph(f"{panel.title}: {panel.instead}", "about")
         for panel in shown
@@ -88,42 +90,60 @@ def _first(result: Result) -> list[Figure]:
 
 def panels(run: KeptRun, limits: Limits) -> list[Panel]:
     """What there is to see of a run, in the order of looking."""
+    drawn = {name: draw(run, limits) for name, (_, draw) in PICTURES.items()}
+    fabric = drawn["fabric"]
     return [
         Panel(
             "The fabric",
-            topology(run),
+            fabric,
             "Each link as two lines, one for each direction; the left one leads upwards."
             if not is_large(run)
-            else "Darker is busier; rest on a cell to read which switch and how much.",
+            else "Bolder is busier; rest on a cell to read which switch and how much.",
+            moments=moments(run, fabric) if fabric else "",
         ),
         Panel(
-            "Queues, pauses, marks and drops",
-            plots.queues(run, limits),
-            "The longest queues of data, named after the link they wait for; below, who stood "
-            "still and when, and packets marked and dropped at the same time scale.",
+            "Queues, marks and drops",
+            drawn["queues"],
+            "The longest queues of data, named after the link they wait for; below, packets marked "
+            "and dropped at the same time scale.",
             instead=_instead(run, "series"),
         ),
         Panel(
+            "Pauses as they climb",
+            drawn["pauses"],
+            "Who stood still and when (a pause storm, if it spreads), a row for each direction, "
+            "the one nearest to where it began on top; XOFF and XON are 802.1Qbb's.",
+            instead="No direction stood still.",
+        ),
+        Panel(
+            "A buffer and its thresholds",
+            drawn["buffer"],
+            "Of the switch that held most: what is shared, the headroom for what comes after XOFF, "
+            "and the fullest queue of each class, with the threshold that sinks as others fill up.",
+            instead="No buffer was filled to speak of.",
+        ),
+        Panel(
             COMPLETION_TIMES,
-            plots.completion_times([(run.result.scenario.name, run)]),
+            drawn["completion"],
             "The share of messages that were complete within a time.",
             instead=_instead(run, "flows"),
         ),
         Panel(
-            "Every host's time",
-            plots.ranks(run, limits),
-            "From when a message was posted until its last byte had arrived.",
+            "Messages and work",
+            drawn["messages"],
+            "A row a host, a box a message from when it was posted until its last byte had "
+            "arrived; rest on one to read what it is.",
             instead=_instead(run, "flows"),
         ),
         Panel(
             "Load balance",
-            plots.balance(run),
+            drawn["balance"],
             "How each switch shared what it sent up; dashed: even shares.",
         ),
-        Panel("Drops", plots.drops(run, limits), instead="No packet was dropped."),
+        Panel("Drops", drawn["drops"], instead="No packet was dropped."),
         Panel(
             "Telemetry by hop",
-            plots.telemetry(run, limits),
+            drawn["telemetry"],
             "Of packets that carried telemetry half stayed no longer than the bar, 99 % no longer "
             "than the line, and none longer than the dot; so with the queues they saw.",
             instead=_instead(run, "telemetry", is_wanted=bool(run.result.scenario.telemetry.share)),

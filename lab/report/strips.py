@@ -13,12 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
+from typing import NamedTuple
 
 import networkx as nx
 
 from lab.quantity import packets, percent
 from lab.report.kept import KeptRun
-from lab.report.svg import DROP, PAUSE, WIDTH, Drawing, width_of
+from lab.report.palette import DROP, PAUSE, TRACK
+from lab.report.svg import WIDTH, Drawing, width_of
 from topologies import Link, Node, NodeKind
 
 _LEFT = 62.0  # of the cells, beside the names of rows
@@ -28,6 +30,15 @@ _MOST_CELLS = 1024  # of a matrix
 _LEAST_PAUSED = 0.01
 
 Shade = Callable[[float], str]
+
+
+class Cell(NamedTuple):
+    """What a switch's cell looks like, and what it tells of which directions."""
+
+    fill: str
+    tip: str
+    kind: str = ""  # b: how busy they are, p: how long they were paused
+    directions: tuple[str, ...] = ()
 
 
 def strips(
@@ -50,10 +61,11 @@ def strips(
     def down(switch: Node) -> list[Link]:
         return [link for link in links[switch] if link.b == switch]
 
-    def told(of: Callable[[Node], list[Link]]) -> Callable[[Node], tuple[str, str]]:
-        def cell(switch: Node) -> tuple[str, str]:
+    def told(of: Callable[[Node], list[Link]]) -> Callable[[Node], Cell]:
+        def cell(switch: Node) -> Cell:
             most = busiest(of(switch))
-            return shade(most), f"{switch}: its busiest link {percent(most)}"
+            tip = f"{switch}: its busiest link {percent(most)}"
+            return Cell(shade(most), tip, "b", _directions(of(switch)))
 
         return cell
 
@@ -68,25 +80,26 @@ def strips(
     spines = tiers.get(NodeKind.SPINE, [])
     is_matrix = NodeKind.CORE not in tiers and len(spines) * len(leaves) <= _MOST_CELLS
     for spine in spines if is_matrix else ():
-        y = _row(drawing, y, leaves, pods, f"to {spine}", _towards(spine, up, busiest, shade)) - 4
+        y = _row(drawing, y, leaves, pods, f"to {spine}", _towards(spine, up, busiest, shade)) - 2
     if not is_matrix:
         y = _row(drawing, y, leaves, pods, "links up", told(up)) - 2
     y = _row(drawing, y + 4, leaves, pods, "to hosts", told(down))
     paused = {leaf: _paused(run, links[leaf]) for leaf in leaves}
     if any(paused.values()):
 
-        def stood(leaf: Node) -> tuple[str, str]:
+        def stood(leaf: Node) -> Cell:
             share = paused[leaf]
-            return PAUSE if share else "#f3f1ea", f"{leaf}: a direction paused {percent(share)}"
+            tip = f"{leaf}: a direction paused {percent(share)}"
+            return Cell(PAUSE if share else TRACK, tip, "p", _directions(links[leaf]))
 
         strength = {leaf: 0.25 + 0.75 * share for leaf, share in paused.items() if share}
         y = _row(drawing, y, leaves, pods, "paused", stood, strength)
     dropped = run.result.drops.by_switch
     if any(leaf.name in dropped for leaf in leaves):
 
-        def lost(leaf: Node) -> tuple[str, str]:
+        def lost(leaf: Node) -> Cell:
             count = dropped.get(leaf.name, 0)
-            return DROP if count else "#f3f1ea", f"{leaf}: dropped {packets(count)}"
+            return Cell(DROP if count else TRACK, f"{leaf}: dropped {packets(count)}")
 
         y = _row(drawing, y, leaves, pods, "dropped", lost)
     if len(set(pods.values())) > 1:
@@ -104,15 +117,20 @@ def _towards(
     up: Callable[[Node], list[Link]],
     busiest: Callable[[Sequence[Link]], float],
     shade: Shade,
-) -> Callable[[Node], tuple[str, str]]:
+) -> Callable[[Node], Cell]:
     """The cells of a spine's row."""
 
-    def cell(leaf: Node) -> tuple[str, str]:
+    def cell(leaf: Node) -> Cell:
         found = [link for link in up(leaf) if link.b == spine]
         most = busiest(found)
-        return shade(most) if found else "none", f"{leaf}-{spine}: {percent(most)}"
+        fill = shade(most) if found else "none"
+        return Cell(fill, f"{leaf}-{spine}: {percent(most)}", "b", _directions(found))
 
     return cell
+
+
+def _directions(links: Sequence[Link]) -> tuple[str, ...]:
+    return tuple(name for link in links for name in (link.up, link.down))
 
 
 def _pods(run: KeptRun) -> dict[Node, int]:
@@ -145,7 +163,7 @@ def _row(
     switches: Sequence[Node],
     pods: Mapping[Node, int],
     name: str,
-    cell: Callable[[Node], tuple[str, str]],
+    cell: Callable[[Node], Cell],
     strength: Mapping[Node, float] | None = None,
 ) -> float:
     """A cell a switch; where the next row begins."""
@@ -156,11 +174,13 @@ def _row(
     width = (WIDTH - _LEFT - gaps * gap) / len(switches)
     for at, switch in enumerate(switches):
         x = _LEFT + at * width + (pods[switch] - pods[switches[0]]) * gap
-        fill, tip = cell(switch)
+        told = cell(switch)
+        moves = {f"data_{told.kind}": drawing.moves(told.directions)} if told.kind else {}
         drawing.rect(
             *(x, y, width - min(1.0, 0.15 * width), _ROW - 5),
-            fill=fill,
+            fill=told.fill,
             fill_opacity=f"{strength[switch]:.2f}" if strength and switch in strength else None,
-            tip=tip,
+            tip=told.tip,
+            **moves,
         )
     return y + _ROW

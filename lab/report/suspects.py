@@ -67,6 +67,16 @@ def victims(run: KeptRun) -> list[KeptFlow]:
     return [flow for flow in worst if _was_paused(run, flow) and _had_room(run, flow)]
 
 
+def aggressors(run: KeptRun) -> list[KeptFlow]:
+    """Messages that victims waited for: those to the host that most write to at once."""
+    suffering = victims(run)
+    if not suffering:
+        return []
+    receivers = Counter(flow.dst for flow in run.flows)
+    most, count = receivers.most_common(1)[0]
+    return [flow for flow in run.flows if flow.dst == most] if count > 1 else []
+
+
 def _was_paused(run: KeptRun, flow: KeptFlow) -> bool:
     """Whether its sender, or what leads up from there, stood still for long."""
     host = run.fabric.node(flow.src)

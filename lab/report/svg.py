@@ -1,4 +1,4 @@
-"""SVG text, written by hand: shapes, and axes with ticks at round numbers.
+"""Drawings: shapes, and axes with ticks at round numbers; as SVG text, written by hand.
 
 A drawing is a list of elements in a coordinate system of its own, 460 wide: as wide as half a page,
 and hardly wider than a phone, so that one drawing is legible on both. Numbers have one decimal, so
@@ -8,22 +8,22 @@ the same data make the same bytes.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
 from lab.quantity import Unit, unit_for
+from lab.report.palette import DAY, FAINT, INK, PAPER, RULE
 
 WIDTH = 460.0
-FONT = 12.0
+FONT, SMALL = 12.0, 11.0
+ROOM = 1.13  # what letters are larger by on a phone
+MARGIN = 8  # of a file of its own: what ends at the edge may be a little wider
+FAMILY = "'DejaVu Sans', system-ui, Helvetica, Arial, sans-serif"
 _LETTER = 0.56 * FONT  # the width of one, on the average
 
-# Okabe and Ito's colours, told apart with any kind of colour vision; dashes help where lines cross.
-INK, FAINT, RULE = "#1b2733", "#5b6976", "#d9dfe5"
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#56b4e9", "#333333", "#7b3294")
 DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 2", "1 2", "12 4", "6 2 2 2")
-PAUSE, MARK, DROP = "#8a6d00", "#009e73", "#d55e00"
 
 
 def coordinate(value: float) -> str:
@@ -37,24 +37,48 @@ def width_of(text: str) -> float:
     return len(text) * _LETTER
 
 
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """An element: line, rect, circle, path or text, with SVG's attributes."""
+
+    name: str
+    style: Mapping[str, Any]
+    text: str = ""
+    tip: str = ""
+
+    def number(self, key: str, usual: float = 0.0) -> float:
+        """An attribute that is a number."""
+        return float(self.style.get(key, usual))
+
+    def has(self, kind: str) -> bool:
+        """Whether it is of a class: "tick" (smaller), "strong" (bold), "halo" (paper around it)."""
+        return kind in str(self.style.get("class_", "")).split()
+
+    @property
+    def size(self) -> float:
+        """Of a text: its letters'."""
+        return SMALL if self.has("tick") else FONT
+
+
 @dataclass
 class Drawing:
-    """A picture under construction."""
+    """A picture under construction; its shapes are written out by a page, an SVG or a PDF."""
 
     height: float
     title: str  # what it shows, for those who cannot see it
     width: float = WIDTH
-    parts: list[str] = field(default_factory=list)
+    shapes: list[Shape] = field(default_factory=list)
+    moving: dict[tuple[str, ...], int] = field(default_factory=dict)  # directions: their number
 
-    def add(self, name: str, text: str = "", tip: str = "", **attributes: Any) -> None:
+    def moves(self, directions: tuple[str, ...]) -> int:
+        """The number of what changes over time: moments.py tells how; an element has it as
+        data_b if it shows how busy these directions are, data_p how paused, data_q what waits."""
+        return self.moving.setdefault(directions, len(self.moving))
+
+    def add(self, name: str, text: str = "", tip: str = "", **style: Any) -> None:
         """Add an element; a tip is shown where a pointer rests on it."""
-        words = "".join(
-            f' {key.rstrip("_").replace("_", "-")}="{_value(value)}"'
-            for key, value in attributes.items()
-            if value not in (None, "")
-        )
-        inner = escape(text) + (f"<title>{escape(tip)}</title>" if tip else "")
-        self.parts.append(f"<{name}{words}>{inner}</{name}>" if inner else f"<{name}{words}/>")
+        told = {key: value for key, value in style.items() if value not in (None, "")}
+        self.shapes.append(Shape(name, told, text, tip))
 
     def line(self, x1: float, y1: float, x2: float, y2: float, **style: Any) -> None:
         """A straight line."""
@@ -85,11 +109,20 @@ class Drawing:
         if path:
             self.add("path", d=path, **style)
 
+    def arrow(self, x1: float, y1: float, x2: float, y2: float, colour: str, **style: Any) -> None:
+        """A line with a head at its second end."""
+        length = math.hypot(x2 - x1, y2 - y1) or 1.0
+        dx, dy = (x2 - x1) / length, (y2 - y1) / length
+        self.line(x1, y1, x2 - 4 * dx, y2 - 4 * dy, stroke=colour, **style)
+        x, y = x2 - 6 * dx, y2 - 6 * dy
+        head = [(x2, y2), (x - 2.6 * dy, y + 2.6 * dx), (x + 2.6 * dy, y - 2.6 * dx)]
+        self.polyline(head, fill=colour, tip=str(style.get("tip", "")))
+
     def legend(self, y: float, entries: Sequence[tuple[str, str, str]], left: float = 0) -> float:
         """Entries of colour, dash and text, in as many rows as they need; where they end."""
         x = left
         for colour, dash, text in entries:
-            needs = 30 + width_of(text)
+            needs = 30 + ROOM * width_of(text)
             if x > left and x + needs > self.width:
                 x, y = left, y + FONT + 4
             self.line(x, y - 4, x + 20, y - 4, stroke=colour, stroke_width=3, stroke_dasharray=dash)
@@ -98,19 +131,52 @@ class Drawing:
         return y
 
     def render(self) -> str:
-        """The picture as text."""
+        """The picture as part of a page, in the page's colours and letters."""
         size = f"{coordinate(self.width)} {coordinate(self.height)}"
-        return (
-            f'<svg viewBox="0 0 {size}" role="img" aria-label="{escape(self.title, quote=True)}">'
-            + "".join(self.parts)
-            + "</svg>"
+        return self._written(
+            f'<svg viewBox="0 0 {size}" role="img" aria-label="{_quoted(self.title)}">',
+            {name: f"var(--{name})" for name in DAY},
         )
+
+    def to_svg(self, colours: Mapping[str, str] = DAY) -> str:
+        """The picture as a file of its own."""
+        wide, high = (coordinate(side + 2 * MARGIN) for side in (self.width, self.height))
+        box = f'viewBox="-{MARGIN} -{MARGIN} {wide} {high}" width="{wide}pt" height="{high}pt"'
+        head = (
+            f'<svg xmlns="http://www.w3.org/2000/svg" {box} '
+            f'role="img" aria-label="{_quoted(self.title)}" fill="{colours[INK]}" '
+            f'font-family="{FAMILY}" font-size="{coordinate(FONT)}"><style>'
+            f".tick{{font-size:{coordinate(SMALL)}px}}.strong{{font-weight:600}}"
+            f".halo{{paint-order:stroke;stroke:{colours[PAPER]};stroke-width:3px}}</style>"
+        )
+        return self._written(head, colours) + "\n"
+
+    def _written(self, head: str, colours: Mapping[str, str]) -> str:
+        return head + "".join(_element(shape, colours) for shape in self.shapes) + "</svg>"
+
+
+def _element(shape: Shape, colours: Mapping[str, str]) -> str:
+    words = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{_value(_coloured(key, value, colours))}"'
+        for key, value in shape.style.items()
+    )
+    tip = f"<title>{escape(shape.tip)}</title>" if shape.tip else ""
+    inner = escape(shape.text) + tip
+    return f"<{shape.name}{words}>{inner}</{shape.name}>" if inner else f"<{shape.name}{words}/>"
+
+
+def _coloured(key: str, value: object, colours: Mapping[str, str]) -> object:
+    return colours.get(str(value), value) if key in ("fill", "stroke") else value
+
+
+def _quoted(text: str) -> str:
+    return escape(text, quote=True)
 
 
 def _value(value: object) -> str:
     if isinstance(value, float):
         return coordinate(value)
-    return escape(str(value), quote=True)
+    return _quoted(str(value))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,24 +3,37 @@
 from __future__ import annotations
 
 import math
-from itertools import groupby
+from itertools import groupby, pairwise
 
 import networkx as nx
 
-from lab.quantity import duration, packets, percent, size
+from lab.quantity import duration, packets, percent, plural, size
 from lab.report.kept import KeptRun
+from lab.report.palette import (
+    BUSY,
+    DROP,
+    FAINT,
+    INK,
+    PAPER,
+    PAUSE,
+    QUEUE,
+    STRAGGLER,
+    VICTIM,
+    WASH,
+)
 from lab.report.strips import strips
-from lab.report.svg import DROP, FAINT, FONT, INK, PAUSE, WIDTH, Drawing, width_of
+from lab.report.suspects import circle, dead_cables, straggler, victims
+from lab.report.svg import FONT, ROOM, WIDTH, Drawing, width_of
 from lab.results.result import LinkUse
 from topologies import Node, NodeKind
 
-# Darker and wider is busier; told apart by lightness alone.
+# Darker (at night: lighter) and wider is busier; told apart by lightness alone.
 CLASSES = (
-    (0.01, "#e0e6eb", 1.0, "idle"),
-    (0.25, "#a8c8e0", 1.6, "to 25 %"),
-    (0.50, "#5c9bc9", 2.2, "to 50 %"),
-    (0.75, "#2171b5", 2.8, "to 75 %"),
-    (2.00, "#08306b", 3.4, "above"),
+    (0.01, BUSY[0], 1.0, "idle"),
+    (0.25, BUSY[1], 1.6, "to 25 %"),
+    (0.50, BUSY[2], 2.2, "to 50 %"),
+    (0.75, BUSY[3], 2.8, "to 75 %"),
+    (2.00, BUSY[4], 3.4, "above"),
 )
 _TIER_HEIGHT = 92.0
 _HOST_HEIGHT = 62.0
@@ -39,10 +52,15 @@ def topology(run: KeptRun) -> Drawing:
         return _as_strips(run)
     ring = _ring(run)
     places, height = _round(run, ring) if ring else _places(run)
-    drawing = Drawing(height + 44, "The fabric and how busy its links were")
+    drawing = Drawing(height, _told(run))
     uses = {use.name: use for use in run.result.links}
     busy = _busy(run)
+    dead = dead_cables(run)
+    waiting = _waiting(run)
     for link in run.fabric.links:
+        if dead.get(link.name) == (0, None):
+            _dead(drawing, places[link.a], places[link.b], f"{link.name} is dead", "")
+            continue
         beside = len(run.fabric.links_between(link.a, link.b))
         aside = 2 * (link.number - (beside + 1) / 2)  # of the middle, in lines' distances
         for name, start, end, side in (
@@ -50,19 +68,69 @@ def topology(run: KeptRun) -> Drawing:
             (link.down, link.b, link.a, -aside),
         ):
             ends = places[start], places[end]
-            _direction(drawing, run, uses[name], busy[name], *ends, aside=side)
+            line = _Line(*ends, side)
+            _direction(drawing, run, uses[name], busy[name], line)
+            if name in waiting:
+                drawing.arrow(*line.part(0.22, 0.78), PAUSE, stroke_width=2.4)
+    for link in run.fabric.links:
+        span = dead.get(link.name, (0, None))
+        if span != (0, None):
+            said = f"cut at {duration(span[0])}"
+            said += f", back at {duration(span[1])}" if span[1] else ""
+            _dead(drawing, places[link.a], places[link.b], f"{link.name}: {said}", said)
+    marked = _marked_hosts(run)
     for node, place in places.items():
-        _node(drawing, run, node, place, places)
+        _node(drawing, run, node, place, places, marked.get(node.name, ""))
     if not ring:
         _name_tiers(drawing, places)
-    _key(
-        drawing,
-        height + 24,
-        _measure(run),
-        is_paused=bool(run.result.pfc.by_link),
-        is_dropping=bool(run.result.drops.by_switch),
-    )
+    drawing.height = _key(drawing, height + 24, run, is_drawn=True)
     return drawing
+
+
+def _told(run: KeptRun) -> str:
+    """What the picture shows, in words."""
+    used = [use for use in run.result.links if use.utilisation]
+    hosts = plural(len(run.fabric.hosts), "host")
+    said = [f"The fabric: {len(run.fabric.switches)} switches and {hosts}, by how busy links were"]
+    if used:
+        most = max(used, key=lambda use: use.utilisation or 0)
+        said.append(f"the busiest is {most.name}, {percent(most.utilisation or 0)}")
+    by_link = run.result.pfc.by_link
+    paused = {n: p.longest_ns / run.end_ns for n, p in by_link.items()}
+    long = [name for name, share in paused.items() if share >= _LEAST_PAUSED]
+    if long:
+        most_paused = max(long, key=lambda name: paused[name])
+        said.append(
+            f"{plural(len(long), 'direction')} stood still, longest {most_paused} "
+            f"({percent(paused[most_paused])} of the time)"
+        )
+    dead = dead_cables(run)
+    if dead:
+        said.append(f"cut: {', '.join(dead)}")
+    ring = circle(run)
+    if ring:
+        said.append(f"a deadlock: {' waits for '.join(ring)}")
+    dropped = run.result.drops.by_switch
+    if dropped:
+        said.append(
+            "dropped: " + ", ".join(f"{packets(n)} at {at}" for at, n in list(dropped.items())[:4])
+        )
+    return "; ".join(said) + "."
+
+
+def _waiting(run: KeptRun) -> set[str]:
+    """The directions of a deadlock's circle."""
+    ring = [run.fabric.node(name) for name in circle(run)]
+    return {run.fabric.links_between(one, other)[0].direction(one) for one, other in pairwise(ring)}
+
+
+def _marked_hosts(run: KeptRun) -> dict[str, str]:
+    """Hosts that are drawn apart, and how."""
+    late = straggler(run)
+    marked = {late[0]: STRAGGLER} if late else {}
+    for flow in victims(run):
+        marked |= {flow.src: VICTIM, flow.dst: VICTIM}
+    return marked
 
 
 def is_large(run: KeptRun) -> bool:
@@ -71,10 +139,14 @@ def is_large(run: KeptRun) -> bool:
 
 
 def _as_strips(run: KeptRun) -> Drawing:
-    drawing = Drawing(0, "The switches of the fabric and how busy their links were")
+    drawing = Drawing(0, _told(run))
     y = strips(drawing, run, _busy(run), lambda busy: _class_of(busy)[1], 4)
-    _key(drawing, y + 16, _measure(run), is_paused=False, is_dropping=False)
-    drawing.height = y + 24
+    dead = dead_cables(run)
+    for name, (since, until) in list(dead.items())[:4]:
+        y += FONT + 4
+        said = "dead throughout" if (since, until) == (0, None) else f"cut at {duration(since)}"
+        drawing.text(0, y, f"\N{MULTIPLICATION X} {name}: {said}", fill=DROP)
+    drawing.height = _key(drawing, y + 16, run, is_drawn=False)
     return drawing
 
 
@@ -145,21 +217,28 @@ def _class_of(utilisation: float) -> tuple[float, str, float, str]:
     return next(c for c in CLASSES if utilisation < c[0] or c is CLASSES[-1])
 
 
-def _direction(
-    drawing: Drawing,
-    run: KeptRun,
-    use: LinkUse,
-    busy: float,
-    start: Place,
-    end: Place,
-    *,
-    aside: float,
-) -> None:
-    """One direction of a link, on its own side of the middle, and a mark where it was paused."""
-    (x1, y1), (x2, y2) = start, end
-    length = ((x2 - x1) ** 2 + (y2 - y1) ** 2) ** 0.5
-    apart = _APART * (1 + 2 * aside)
-    dx, dy = (y2 - y1) / length * apart, (x1 - x2) / length * apart
+class _Line:
+    """A direction of a link, on its own side of the middle."""
+
+    def __init__(self, start: Place, end: Place, aside: float) -> None:
+        (x1, y1), (x2, y2) = start, end
+        self.length = math.hypot(x2 - x1, y2 - y1)
+        apart = _APART * (1 + 2 * aside)
+        dx, dy = (y2 - y1) / self.length * apart, (x1 - x2) / self.length * apart
+        self.ends = x1 + dx, y1 + dy, x2 + dx, y2 + dy
+
+    def at(self, share: float) -> Place:
+        """A place on the way."""
+        x1, y1, x2, y2 = self.ends
+        return x1 + (x2 - x1) * share, y1 + (y2 - y1) * share
+
+    def part(self, start: float, end: float) -> tuple[float, float, float, float]:
+        """A part of it."""
+        return (*self.at(start), *self.at(end))
+
+
+def _direction(drawing: Drawing, run: KeptRun, use: LinkUse, busy: float, line: _Line) -> None:
+    """One direction of a link, and a mark where it was paused."""
     _, colour, width, _ = _class_of(busy)
     pause = run.result.pfc.by_link.get(use.name)
     share = pause.longest_ns / run.end_ns if pause else 0
@@ -170,25 +249,44 @@ def _direction(
         story += f", longest queue {size(use.max_queue_bytes)}"
     if pause:
         story += f", paused for {duration(pause.paused_ns)} ({percent(share)})"
-    drawing.line(
-        *(x1 + dx, y1 + dy, x2 + dx, y2 + dy), stroke=colour, stroke_width=width, tip=story
-    )
-    if share >= _LEAST_PAUSED:
-        at = min(0.42, 20 / length)
+    moving = drawing.moves((use.name,))
+    x1, y1, x2, y2 = line.ends
+    style = {"stroke": colour, "stroke_width": width, "tip": story, "data_b": moving}
+    drawing.line(x1, y1, x2, y2, **style)
+    if use.max_queue_bytes:  # nothing to see of it but at a moment
+        x, y = line.at(min(0.3, 12 / line.length))
+        drawing.rect(x, y, 0, 0, fill=QUEUE, stroke=PAPER, stroke_width=0.8, data_q=moving)
+    if pause:
+        x, y = line.at(min(0.42, 22 / line.length))
         drawing.add(
             "circle",
-            cx=x1 + dx + (x2 - x1) * at,
-            cy=y1 + dy + (y2 - y1) * at,
-            r=2.0 + 3.5 * min(1.0, share),
+            cx=x,
+            cy=y,
             fill=PAUSE,
-            stroke="#fff",
+            stroke=PAPER,
             stroke_width=0.8,
+            r=2.0 + 3.5 * min(1.0, share) if share >= _LEAST_PAUSED else 0.0,
             tip=story,
+            data_p=moving,
         )
 
 
+def _dead(drawing: Drawing, start: Place, end: Place, tip: str, said: str) -> None:
+    """A cable that was cut: torn in the middle; said when if it was whole before."""
+    line = _Line(start, end, -0.5)
+    if not said:
+        x1, y1, x2, y2 = line.ends
+        drawing.line(x1, y1, x2, y2, stroke=DROP, stroke_width=1.4, stroke_dasharray="5 4", tip=tip)
+    x, y = line.at(0.36)  # not in the middle, where cables cross
+    drawing.add("circle", cx=x, cy=y, r=7.0, fill=PAPER, stroke=DROP, stroke_width=1.4, tip=tip)
+    for turn in (1, -1):
+        drawing.line(x - 3.5, y - 3.5 * turn, x + 3.5, y + 3.5 * turn, stroke=DROP, stroke_width=2)
+    if said:
+        drawing.text(x + 11, y + 4, said, fill=DROP, class_="tick strong halo")
+
+
 def _node(
-    drawing: Drawing, run: KeptRun, node: Node, place: Place, places: dict[Node, Place]
+    drawing: Drawing, run: KeptRun, node: Node, place: Place, places: dict[Node, Place], mark: str
 ) -> None:
     """A box with a name, as far as there is room for it."""
     x, y = place
@@ -196,13 +294,14 @@ def _node(
     dropped = run.result.drops.by_switch.get(node.name, 0)
     is_host = node.kind is NodeKind.HOST
     label = _label(node, room, places)
-    width = min(room * 0.9, width_of(label) + 12 if label else 10)
+    width = min(room * 0.9, ROOM * width_of(label) + 12 if label else 10)
+    edge = mark or (DROP if dropped else FAINT)
     drawing.rect(
         *(x - width / 2, y - 9, width, 18),
         rx=9 if is_host else 3,
-        fill="#fff" if not is_host else "#f3f6f8",
-        stroke=DROP if dropped else FAINT,
-        stroke_width=2 if dropped else 1,
+        fill=PAPER if not is_host else WASH,
+        stroke=edge,
+        stroke_width=1 if edge == FAINT else 2.4,
         tip=f"{node}" + (f": dropped {packets(dropped)}" if dropped else ""),
     )
     drawing.text(x, y + 4, label, text_anchor="middle", fill=INK)
@@ -229,18 +328,49 @@ def _label(node: Node, room: float, places: dict[Node, Place]) -> str:
     return ""
 
 
-def _key(drawing: Drawing, y: float, what: str, *, is_paused: bool, is_dropping: bool) -> None:
+def _key(drawing: Drawing, y: float, run: KeptRun, *, is_drawn: bool) -> float:
+    """What lines and marks mean, in as many rows as that takes; where it ends."""
+    what = _measure(run)
     drawing.text(0, y, what)
-    x = width_of(what) + 4
+    x = ROOM * width_of(what) + 4
     for _, colour, width, name in CLASSES:
         drawing.line(x, y - 4, x + 16, y - 4, stroke=colour, stroke_width=width)
         drawing.text(x + 20, y, name)
-        x += 30 + width_of(name)
-    y += FONT + 5
-    x = 0.0
-    if is_paused:
-        drawing.add("circle", cx=6.0, cy=y - 4, r=4, fill=PAUSE)
-        drawing.text(16, y, "a sender that was paused, for long if large")
-        x = 286.0
-    if is_dropping:
-        drawing.text(x, y, "\N{MINUS SIGN}N: dropped N packets", fill=DROP)
+        x += 24 + ROOM * width_of(name)
+    if not is_drawn:
+        return y + 8
+    result = run.result
+    told = {
+        "a sender that was paused, for long if large": (PAUSE, bool(result.pfc.by_link)),
+        "each waits for the next: a deadlock": (PAUSE, bool(circle(run))),
+        "\N{MINUS SIGN}N: dropped N packets": (DROP, bool(result.drops.by_switch)),
+        "cut": (DROP, bool(dead_cables(run))),
+        "both ends of a victim": (VICTIM, bool(victims(run))),
+        "the straggler": (STRAGGLER, bool(straggler(run))),
+    }
+    x, y = WIDTH, y + 1
+    for text, (colour, is_there) in told.items():
+        if not is_there:
+            continue
+        needs = 18 + ROOM * width_of(text)
+        if x + needs > WIDTH:
+            x, y = 0.0, y + FONT + 5
+        _sign(drawing, x, y, text, colour)
+        drawing.text(x + 18, y, text)
+        x += needs + 12
+    return y + 8
+
+
+def _sign(drawing: Drawing, x: float, y: float, text: str, colour: str) -> None:
+    """What a mark of the key looks like."""
+    if text.startswith("a sender"):
+        drawing.add("circle", cx=x + 7, cy=y - 4, r=4, fill=colour)
+    elif text.startswith("each"):
+        drawing.arrow(x, y - 4, x + 15, y - 4, colour, stroke_width=2.4)
+    elif text == "cut":
+        for turn in (1, -1):
+            ends = x + 4, y - 4 - 3.5 * turn, x + 11, y - 4 + 3.5 * turn
+            drawing.line(*ends, stroke=colour, stroke_width=2)
+    else:
+        rx = 3 if text.startswith("\N{MINUS SIGN}") else 5
+        drawing.rect(x + 1, y - 9, 13, 10, rx=rx, fill="none", stroke=colour, stroke_width=2)

@@ -98,7 +98,7 @@ def test_every_leaf_of_a_large_fabric_has_its_cell_as_dark_as_its_links(size: st
         most = max(used[name] for link in hosts for name in (link.up, link.down))
         found = [fill for told, fill in cells.items() if told == f"{leaf}: its busiest link "
                  + (f"{100 * most:.0f} %")]  # fmt: skip
-        shades = ("#a8c8e0", "#5c9bc9", "#2171b5", "#08306b")
+        shades = [f"var(--busy{number})" for number in range(1, 5)]
         assert shades[min(3, int(most * 4))] in found, (leaf, most)
 
 

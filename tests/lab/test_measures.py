@@ -70,7 +70,7 @@ def test_a_report_says_what_was_not_measured(tmp_path: Path) -> None:
     bare = simulate("incast", *SMALL, NOTHING, out=tmp_path / "bare").out
     text = write_report(bare).read_text()
     for title, measure in (
-        ("Queues, pauses, marks and drops", "series"),
+        ("Queues, marks and drops", "series"),
         ("Completion times", "flows"),
         ("Telemetry by hop", "telemetry"),
     ):

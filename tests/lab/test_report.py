@@ -3,6 +3,7 @@
 import json
 import re
 import xml.etree.ElementTree as ET
+from collections.abc import Iterable
 from itertools import combinations, pairwise
 from pathlib import Path
 from shutil import copytree
@@ -12,7 +13,8 @@ import pytest
 from lab.errors import LabError
 from lab.machine.paths import ROOT
 from lab.report import Comparison, read_run, write_comparison, write_report
-from lab.report.svg import COLOURS, linear, spread, width_of
+from lab.report.palette import DAY, NIGHT, SERIES
+from lab.report.svg import linear, spread, width_of
 from lab.report.topology import CLASSES
 from lab.report.words import story
 from lab.results.outcome import Note, PauseNote, Stock
@@ -140,13 +142,24 @@ def _seen_by(kind: str, colour: str) -> tuple[float, float, float]:
     return 116 * fy - 16, 500 * (fx - fy), 200 * (fy - fz)
 
 
+@pytest.mark.parametrize("colours", [DAY, NIGHT], ids=["day", "night"])
 @pytest.mark.parametrize("kind", ["normal", "protan", "deutan"])
-def test_colours_can_be_told_apart_with_any_colour_vision(kind: str) -> None:
-    seen = [_seen_by(kind, colour) for colour in COLOURS[:4]]
-    for one, other in combinations(seen, 2):
-        assert sum((a - b) ** 2 for a, b in zip(one, other, strict=True)) ** 0.5 > 12
-    lightness = [_seen_by(kind, colour)[0] for _, colour, _, _ in CLASSES]
-    assert all(a - b > 10 for a, b in pairwise(lightness))
+def test_colours_can_be_told_apart_with_any_colour_vision(
+    kind: str, colours: dict[str, str]
+) -> None:
+    def least(names: Iterable[str]) -> float:
+        seen = [_seen_by(kind, colours[name]) for name in names]
+        return min(
+            sum((a - b) ** 2 for a, b in zip(one, other, strict=True)) ** 0.5
+            for one, other in combinations(seen, 2)
+        )
+
+    assert least(SERIES[:4]) > 20
+    assert least(("pause", "mark", "drop", "queue")) > 11
+    assert least(("victim", "aggressor", "straggler", "message", "work")) > 8
+    lightness = [_seen_by(kind, colours[colour])[0] for _, colour, _, _ in CLASSES]
+    assert all(abs(a - b) > 7 for a, b in pairwise(lightness))
+    assert lightness == sorted(lightness, reverse=colours is DAY)
 
 
 def test_scales_have_round_ticks_within_them() -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from lab.quantity import size
 from lab.report import Comparison, KeptRun, read_run
-from lab.report.plots import Limits, balance, drops, queues, ranks, uplinks
+from lab.report.messages import messages
+from lab.report.plots import Limits, balance, drops, queues, uplinks
 from lab.report.suspects import circle, dead_cables, straggler, victims
 from lab.report.words import comparison, story
 from tests.lab.simulated import simulate
@@ -87,10 +88,10 @@ def test_side_by_side_the_same_length_means_the_same(runs: dict[str, KeptRun]) -
     limits = Limits.of(pair)
     longest = []
     for run in pair:
-        drawing = ranks(run, limits)
+        drawing = messages(run, limits.whole_ns)
         assert drawing is not None
         boxes = re.findall(r"M([\d.]+) [\d.]+h([\d.]+)v", drawing.render())
-        longest.append(max(float(x) + float(width) for x, width in boxes) - 46)
+        longest.append(max(float(x) + float(width) for x, width in boxes) - 50)
     ends = [max((f.start_ns or 0) + (f.fct_ns or 0) for f in run.flows) for run in pair]
     assert ends[0] > 4 * ends[1]
     assert longest[0] / longest[1] == pytest.approx(ends[0] / ends[1], rel=0.05)

@@ -1,0 +1,309 @@
+"""Pauses as they climb: a row a direction, from the receiver on, and who told whom when.
+
+    leaf1>h1      queue ▁▂▅▇            the queue that began it, with its threshold
+    spine1>leaf1        ▼███▽  ▼██      XOFF, standing still, XON
+    leaf2>spine1          ↘▼████        an arrow from row to row: the first pause climbs on
+
+Above the first 50 us from the first pause on, below the whole run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import networkx as nx
+
+from lab.quantity import NANOSECONDS, duration, plural, size
+from lab.report.kept import KeptRun
+from lab.report.moments import events
+from lab.report.palette import FAINT, INK, PAPER, PAUSE, QUEUE, QUEUE_FILL, TRACK
+from lab.report.suspects import circle
+from lab.report.svg import FONT, WIDTH, Drawing, Scale, linear, x_axis
+from lab.results.outcome import PauseNote
+
+_LEFT, _RIGHT, _AXIS = 112.0, WIDTH - 8, 32.0
+_ZOOM_NS = 50_000
+_BEFORE_NS = 2_000  # of the zoom: before the first pause
+_MOST_ROWS = 14
+_ROW, _QUEUE = 18.0, 46.0
+_MOST_ARROWS = 400
+
+Span = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A direction that stood still."""
+
+    name: str
+    hops: int  # from where it began
+    spans: tuple[Span, ...]  # over the whole run
+    told: tuple[PauseNote, ...]  # one by one, as far as these were noted
+
+    @property
+    def first_ns(self) -> float:
+        """When it first had to."""
+        return min((begin for begin, _ in self.spans), default=float("inf"))
+
+
+def paused(run: KeptRun) -> list[Row]:
+    """All directions that stood still, from where it began on."""
+    totals = {name: notes[-1].paused_ns for name, notes in run.notes_of.items()}
+    told: dict[str, list[PauseNote]] = {}
+    for note in run.pauses:
+        if note.what != "stuck":
+            told.setdefault(note.link, []).append(note)
+    names = {name for name, total in totals.items() if total} | told.keys()
+    if not names:
+        return []
+    root = root_of(run, names, told)
+    far = nx.single_source_shortest_path_length(run.fabric.graph, run.fabric.node(root))
+    rows = [
+        Row(
+            name,
+            far[run.fabric.node(_to(name))],
+            tuple(_merged(_spans(run, name))),
+            tuple(told.get(name, ())),
+        )
+        for name in names
+    ]
+    return sorted(rows, key=lambda row: (row.hops, row.first_ns, row.name))
+
+
+def root_of(run: KeptRun, names: Iterable[str], told: dict[str, list[PauseNote]]) -> str:
+    """The node that pauses began before: where the queue leads that the first were told for, and
+    the longest from there, and so on."""
+    at = _to(min(names, key=lambda n: (told[n][0].time_ns if n in told else 1e18, n)))
+    seen = {at}
+    while found := longest_from(run, at):
+        at = _to(found)
+        if at in seen:
+            break
+        seen.add(at)
+    return at
+
+
+def longest_from(run: KeptRun, switch: str) -> str | None:
+    """The direction before which a switch's longest queue stood; none where there was none."""
+    peaks = {
+        name: max(note.queue_bytes for note in notes)
+        for name, notes in run.notes_of.items()
+        if name.partition(">")[0] == switch
+    }
+    found = max(peaks, key=lambda name: peaks[name], default=None)
+    return found if found and peaks[found] else None
+
+
+def _to(direction: str) -> str:
+    return direction.partition(">")[2].partition(".")[0]
+
+
+def _spans(run: KeptRun, name: str) -> list[Span]:
+    """When a direction stood still, by what was noted of it."""
+    found: list[Span] = []
+    before = 0
+    for note in run.notes_of.get(name, ()):
+        if note.paused_ns > before:
+            found.append((note.time_ns - (note.paused_ns - before), float(note.time_ns)))
+            before = note.paused_ns
+    return found
+
+
+def _merged(spans: Iterable[Span], gap: float = 0.0) -> list[Span]:
+    """Spans in order of time, those that nobody could see apart as one."""
+    merged: list[Span] = []
+    for start, end in sorted(spans):
+        if merged and start - merged[-1][1] <= gap:
+            merged[-1] = merged[-1][0], max(end, merged[-1][1])
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def climbing(run: KeptRun, end_ns: float) -> Drawing | None:
+    """The drawing."""
+    rows = paused(run)
+    if not rows:
+        return None
+    shown = _chosen(rows)
+    drawing = Drawing(0, _told(run, rows))
+    y = 4.0
+    first = min((note.time_ns for row in shown for note in row.told), default=None)
+    if first is not None and run.end_ns > 2 * _ZOOM_NS:
+        y = _zoomed(drawing, run, shown, first, y) + 12
+    time = linear(end_ns, _LEFT, _RIGHT)
+    drawing.text(0, y + 10, f"the whole run, {duration(run.end_ns)}", class_="strong")
+    y += 16
+    bottom = y + _ROW * len(shown)
+    x_axis(drawing, time, bottom, "time", NANOSECONDS, top=y)
+    gap = 0.4 * (time.high - time.low) / (time.end - time.start)
+    for at, row in enumerate(shown):
+        _track(drawing, row, time, y + at * _ROW, gap, end_ns)
+    _events(drawing, run, time, y, bottom)
+    y = bottom + _AXIS + 4
+    if len(rows) > len(shown):
+        y += FONT
+        drawing.text(
+            0, y, f"{len(rows) - len(shown)} of {len(rows)} paused directions are not shown"
+        )
+    drawing.height = _key(drawing, y + FONT + 4, has_arrows=first is not None) + 6
+    return drawing
+
+
+def _chosen(rows: Sequence[Row]) -> list[Row]:
+    """As many as there is room for: of each distance those that stood still longest."""
+    if len(rows) <= _MOST_ROWS:
+        return list(rows)
+    by_hops: dict[int, list[Row]] = {}
+    for row in rows:
+        by_hops.setdefault(row.hops, []).append(row)
+    for each in by_hops.values():
+        each.sort(key=lambda row: (-sum(end - begin for begin, end in row.spans), row.name))
+    kept: list[Row] = []
+    for rank in range(len(rows)):
+        kept += [each[rank] for each in by_hops.values() if rank < len(each)]
+    names = {row.name for row in kept[:_MOST_ROWS]}
+    return [row for row in rows if row.name in names]
+
+
+def _told(run: KeptRun, rows: Sequence[Row]) -> str:
+    """What the picture shows, in words."""
+    first = min(rows, key=lambda row: row.first_ns)
+    longest = max(rows, key=lambda row: sum(end - begin for begin, end in row.spans))
+    stood = sum(end - begin for begin, end in longest.spans)
+    said = (
+        f"{plural(len(rows), 'direction')} stood still, from the one nearest to where it began on: "
+        f"first {first.name} at {duration(first.first_ns)}, longest {longest.name}, for "
+        f"{duration(stood)} of {duration(run.end_ns)}"
+    )
+    hops = sorted({row.hops for row in rows})
+    if len(hops) > 1:
+        firsts = [min(row.first_ns for row in rows if row.hops == each) for each in hops]
+        said += "; pauses reached hop by hop at " + ", ".join(map(duration, firsts))
+    ring = circle(run)
+    return said + (f"; a deadlock: {' waits for '.join(ring)}." if ring else ".")
+
+
+def _zoomed(drawing: Drawing, run: KeptRun, shown: Sequence[Row], first: int, y: float) -> float:
+    """The first pauses, to the nanosecond; where the axis ends."""
+    begin = max(0, first - _BEFORE_NS)
+    end = begin + _ZOOM_NS
+    time = Scale(begin, end, _LEFT, _RIGHT)
+    drawing.text(0, y + 10, f"the first {duration(_ZOOM_NS)} of pauses", class_="strong")
+    y += 16
+    top = y
+    root = longest_from(run, _to(shown[0].name))
+    height = (_QUEUE if root else 0) + _ROW * len(shown)
+    x_axis(drawing, time, top + height, "time", NANOSECONDS, top=top)
+    if root:
+        _queue(drawing, run, root, time, y)
+        y += _QUEUE
+    tops = {row.name: y + at * _ROW for at, row in enumerate(shown)}
+    by_start: dict[str, Row] = {}
+    for row in shown:
+        spans = _told_spans(row, end)
+        _track(drawing, row, time, tops[row.name], 0.0, end, spans)
+        by_start.setdefault(row.name.partition(">")[0], row)
+    arrows = 0
+    for row in shown:
+        inside = [note for note in row.told if begin <= note.time_ns <= end]
+        cause = by_start.get(_to(row.name))
+        if cause and inside and cause.told and cause.told[0].time_ns <= inside[0].time_ns:
+            start = time(cause.told[0].time_ns), tops[cause.name] + 11
+            head = time(inside[0].time_ns), tops[row.name] + 1
+            drawing.arrow(*start, *head, INK, stroke_width=1.2, tip="this pause led to that")
+        for note in inside:
+            arrows += 1
+            if arrows <= _MOST_ARROWS:
+                _sign(drawing, time(note.time_ns), tops[row.name], note)
+    return top + height + _AXIS
+
+
+def _queue(drawing: Drawing, run: KeptRun, name: str, time: Scale, y: float) -> None:
+    """The queue that began it."""
+    base = y + _QUEUE - 8
+    inside = [n for n in run.notes_of[name] if time.low <= n.time_ns <= time.high]
+    if not inside:
+        return
+    most = max(note.queue_bytes for note in inside)
+    depth = linear(most, base, y + 6)
+    points = [(time(note.time_ns), depth(note.queue_bytes)) for note in inside]
+    outline = [(points[0][0], base), *points, (points[-1][0], base)]
+    drawing.polyline(outline, fill=QUEUE_FILL, tip=name)
+    drawing.polyline(points, stroke=QUEUE, stroke_width=1.3)
+    drawing.line(time.start, base, time.end, base, stroke=FAINT)
+    drawing.text(0, y + 14, name, class_="strong")
+    drawing.text(0, y + 28, f"queue \N{LESS-THAN OR EQUAL TO} {size(most)}", class_="tick")
+
+
+def _told_spans(row: Row, end: float) -> list[Span]:
+    """When it stood still, by the frames that told it to."""
+    found: list[Span] = []
+    since: int | None = None
+    for note in row.told:
+        if note.what == "xoff" and since is None:
+            since = note.time_ns
+        elif note.what == "xon" and since is not None:
+            found.append((since, note.time_ns))
+            since = None
+    return found if since is None else [*found, (since, end)]
+
+
+def _track(
+    drawing: Drawing,
+    row: Row,
+    time: Scale,
+    y: float,
+    gap: float,
+    end: float,
+    spans: Sequence[Span] | None = None,
+) -> None:
+    """A row: where it could stand still, and where it did."""
+    drawing.rect(time.start, y + 3, time.end - time.start, 10, fill=TRACK)
+    inside = [
+        (max(begin, time.low), min(until, end, time.high))
+        for begin, until in _merged(row.spans if spans is None else spans, gap)
+        if begin < min(end, time.high) and until > time.low
+    ]
+    boxes = [(time(a), y + 3, max(0.4, time(b) - time(a)), 10.0) for a, b in inside]
+    drawing.boxes(boxes, fill=PAUSE, tip=f"{row.name} stood still")
+    drawing.text(0, y + 12, row.name, class_="tick")
+    drawing.text(_LEFT - 6, y + 12, str(row.hops), text_anchor="end", class_="tick", fill=FAINT)
+
+
+def _sign(drawing: Drawing, x: float, y: float, note: PauseNote) -> None:
+    """XOFF as an arrow down onto the row, XON as one up and off it."""
+    tip = f"{note.what.upper()} for class {note.priority} at {duration(note.time_ns)}"
+    if note.what == "xoff":
+        drawing.polyline([(x, y + 7), (x - 3, y), (x + 3, y)], fill=PAUSE, tip=tip)
+    else:
+        shape = [(x, y), (x - 3, y + 7), (x + 3, y + 7), (x, y)]
+        drawing.polyline(shape, fill=PAPER, stroke=PAUSE, stroke_width=1.1, tip=tip)
+
+
+def _events(drawing: Drawing, run: KeptRun, time: Scale, top: float, bottom: float) -> None:
+    """Faults and what watchdogs did."""
+    stuck = 0
+    for at_ns, what in events(run):
+        if at_ns >= time.high or (what.startswith("watchdog") and (stuck := stuck + 1) > 12):
+            continue
+        x = time(at_ns)
+        drawing.line(x, top, x, bottom, stroke=INK, stroke_dasharray="5 3", tip=what)
+
+
+def _key(drawing: Drawing, y: float, *, has_arrows: bool) -> float:
+    drawing.rect(0, y - 9, 14, 10, fill=PAUSE)
+    drawing.text(18, y, "stands still")
+    x = 110.0
+    if has_arrows:
+        for at, what, text in ((x, "xoff", "XOFF"), (x + 60, "xon", "XON")):
+            _sign(drawing, at + 5, y - 8, PauseNote(0, "", 0, what))
+            drawing.text(at + 13, y, text)
+        drawing.arrow(x + 120, y - 8, x + 136, y + 1, INK, stroke_width=1.2)
+        drawing.text(x + 142, y, "one led to the next")
+    y += FONT + 4
+    drawing.text(
+        0, y, "Numbers: hops from where it began; dashed: faults, watchdogs.", class_="tick"
+    )
+    return y

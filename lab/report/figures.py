@@ -1,0 +1,64 @@
+"""Single figures of a run as files, for a paper or slides: SVG or PDF, in vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from lab.errors import LabError
+from lab.report import plots
+from lab.report.buffers import buffer
+from lab.report.climbing import climbing
+from lab.report.kept import KeptRun
+from lab.report.messages import messages
+from lab.report.pdf import to_pdf
+from lab.report.plots import Limits
+from lab.report.svg import Drawing
+from lab.report.topology import topology
+
+PICTURES: Mapping[str, tuple[str, Callable[[KeptRun, Limits], Drawing | None]]] = {
+    "fabric": ("how busy every link was", lambda run, _: topology(run)),
+    "queues": ("the longest queues, marks and drops over time", plots.queues),
+    "pauses": ("who stood still and when", lambda run, limits: climbing(run, limits.end_ns)),
+    "buffer": ("the fullest buffer over time", lambda run, limits: buffer(run, limits.end_ns)),
+    "completion": (
+        "the share of messages complete within a time",
+        lambda run, _: plots.completion_times([(run.result.scenario.name, run)]),
+    ),
+    "messages": ("what each host did when", lambda run, limits: messages(run, limits.whole_ns)),
+    "balance": ("how upward traffic was shared", lambda run, _: plots.balance(run)),
+    "drops": ("packets dropped, by reason", plots.drops),
+    "telemetry": ("time and queues at hops, as telemetry told", plots.telemetry),
+}
+_WRITERS: Mapping[str, Callable[[Drawing], bytes]] = {
+    ".svg": lambda drawing: drawing.to_svg().encode(),
+    ".pdf": to_pdf,
+}
+
+
+def figure(run: KeptRun, name: str) -> Drawing:
+    """A figure of a run by its name."""
+    if name not in PICTURES:
+        raise LabError(f"there is no figure '{name}'", f"Choose one of {', '.join(PICTURES)}.")
+    drawing = PICTURES[name][1](run, Limits.of([run]))
+    if drawing is None:
+        there = [each for each in PICTURES if PICTURES[each][1](run, Limits.of([run]))]
+        raise LabError(
+            f"{run.folder} has nothing to draw as '{name}': no such thing happened, or it was not "
+            "measured",
+            f"There are {', '.join(there)}.",
+        )
+    return drawing
+
+
+def write_figure(drawing: Drawing, path: Path) -> None:
+    """Write a figure, as what the file's name says."""
+    write = _WRITERS.get(path.suffix.lower())
+    if write is None:
+        raise LabError(
+            f"{path}: a figure is written as {' or '.join(_WRITERS)}", f"Such as -o {path.stem}.pdf"
+        )
+    try:
+        path.write_bytes(write(drawing))
+    except OSError as error:
+        raise LabError(f"{path} cannot be written: {error.strerror}") from None

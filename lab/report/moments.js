@@ -1,0 +1,65 @@
+// Moves through the moments of a fabric: moments.py tells what elements and digits mean. The
+// slider's first place is the whole run, as the picture stands without this script.
+for (const box of document.querySelectorAll(".moments")) {
+  const figure = box.closest("figure"), svg = figure.querySelector("svg");
+  const told = JSON.parse(figure.querySelector("script").textContent);
+  const button = box.querySelector("button"), slider = box.querySelector("input");
+  const said = box.querySelector("output"), marks = box.querySelector(".marks");
+  const changing = ["stroke", "stroke-width", "fill", "fill-opacity", "r", "width", "height", "transform"];
+  const shapes = [..."bpq"].flatMap((kind, place) =>
+    [...svg.querySelectorAll(`[data-${kind}]`)].map((shape) => ({
+      shape, kind, at: 3 * shape.dataset[kind] + place,
+      usual: changing.map((name) => [name, shape.getAttribute(name)]),
+    })));
+  const set = (shape, values) => {
+    for (const [name, value] of values)
+      if (value === null) shape.removeAttribute(name);
+      else shape.setAttribute(name, value);
+  };
+  const looks = {
+    b: (digit, shape) => shape.tagName === "line"
+      ? [["stroke", `var(--busy${digit})`], ["stroke-width", [1, 1.6, 2.2, 2.8, 3.4][digit]]]
+      : [["fill", `var(--busy${digit})`]],
+    p: (digit, shape) => shape.tagName === "circle"
+      ? [["r", digit ? 2 + digit / 10 : 0]]
+      : [["fill", digit ? "var(--pause)" : "var(--track)"], ["fill-opacity", digit ? 0.25 + digit / 47 : 1]],
+    q: (digit) => {
+      const side = digit ? 3 + 9 * Math.sqrt(digit / 35) : 0;
+      return [["width", side], ["height", side], ["transform", `translate(${-side / 2} ${-side / 2})`]];
+    },
+  };
+  const show = (moment) => {
+    const frame = told.frames[moment - 1];
+    for (const { shape, kind, at, usual } of shapes)
+      set(shape, frame ? looks[kind](parseInt(frame[at], 36), shape) : usual);
+    said.textContent = frame ? told.said[moment - 1] : told.whole;
+    slider.value = moment;
+    slider.setAttribute("aria-valuetext", said.textContent);
+  };
+  let timer = 0;
+  const stop = () => {
+    clearInterval(timer);
+    timer = 0;
+    button.textContent = "\u25b6 play";
+  };
+  slider.max = told.frames.length;
+  slider.oninput = () => { stop(); show(+slider.value); };
+  button.onclick = () => {
+    if (timer) return stop();
+    button.textContent = "\u23f8 stop";
+    let moment = +slider.value % told.frames.length;
+    timer = setInterval(() => {
+      show(++moment);
+      if (moment >= told.frames.length) stop();
+    }, 120);
+  };
+  for (const [place, what] of told.marks) {
+    const mark = document.createElement("span");
+    mark.style.left = place / 10 + "%";
+    mark.title = what;
+    marks.append(mark);
+  }
+  box.hidden = false;
+  stop();
+  show(0);
+}

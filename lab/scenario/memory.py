@@ -1,0 +1,40 @@
+"""What a switch's buffer is: how much is shared, what is set aside, what a queue may hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from controller.settings import Buffer
+from controller.tables import Site, headroom_of, pool_of
+from lab.scenario.model import Scenario
+from lab.scenario.translate import controller_settings
+from topologies import Fabric
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A switch's."""
+
+    buffer: Buffer
+    lossless: frozenset[int]
+    pool: int  # bytes that all queues share
+    headroom: int  # of all ports together
+
+    @classmethod
+    def of(cls, scenario: Scenario, fabric: Fabric, switch: str) -> Memory:
+        """Of a switch by its name."""
+        settings = controller_settings(scenario, fabric)
+        site = Site(fabric, fabric.node(switch), settings)
+        each = sum(headroom_of(site, port) for port in site.ports for _ in site.lossless)
+        lossless = frozenset(site.lossless)
+        return cls(settings.buffer, lossless, pool_of(site), settings.buffer.headroom_pool or each)
+
+    def threshold(self, priority: int, held: float) -> float:
+        """What a queue of a class may hold while so much of the pool is taken: p4src/buffer.p4."""
+        told, free = self.buffer, max(0.0, self.pool - held)
+        alpha, most, reserved = told.alpha, told.most, told.reserved
+        if priority not in self.lossless:
+            alpha = told.alpha if told.lossy_alpha is None else told.lossy_alpha
+            most = told.most if told.lossy_most is None else told.lossy_most
+            reserved = told.lossy_reserved
+        return reserved + min(free, alpha * free if most is None else most)

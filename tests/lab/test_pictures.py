@@ -1,0 +1,324 @@
+"""Pictures say what was measured, in colours one can see, and as files for a paper too."""
+
+import json
+import re
+import subprocess
+import xml.etree.ElementTree as ET
+import zlib
+from collections import Counter
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from lab.errors import LabError
+from lab.report import KeptRun, read_run, write_report
+from lab.report.climbing import paused
+from lab.report.figures import PICTURES, figure, write_figure
+from lab.report.moments import moments
+from lab.report.palette import (
+    DAY,
+    FAINT,
+    GROUNDS,
+    GUIDES,
+    INK,
+    NIGHT,
+    ON,
+    PAPER,
+    PLAIN_GROUNDS,
+    TEXTS,
+)
+from lab.report.plots import Limits
+from lab.report.svg import Drawing, Shape
+from lab.report.truetype import Font
+from tests.lab.conftest import closlab
+from tests.lab.simulated import simulate
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, KeptRun]:
+    folder = tmp_path_factory.mktemp("pictures")
+    wanted = {
+        "deadlock": ("deadlock",),
+        "victim": ("victim-flow",),
+        "straggler": ("straggler", "traffic.steps=2"),
+        "lossy": ("incast", "traffic.bytes=400KB", "buffer.bytes=600KB", "pfc.enabled=false",
+                  "transport.timeout=8", "ecn.enabled=true", "int.share=0.1"),
+        "cut": ("link-failure", "traffic.bytes=2MB"),
+    }  # fmt: skip
+    return {
+        name: read_run(simulate(scenario, *changes, out=folder / name).out)
+        for name, (scenario, *changes) in wanted.items()
+    }
+
+
+def _drawn(run: KeptRun) -> dict[str, Drawing]:
+    limits = Limits.of([run])
+    found = {name: draw(run, limits) for name, (_, draw) in PICTURES.items()}
+    return {name: drawing for name, drawing in found.items() if drawing is not None}
+
+
+# --- colours --------------------------------------------------------------------------------------
+
+
+def _contrast(one: str, other: str) -> float:
+    """As WCAG 2.2 computes it."""
+
+    def luminance(colour: str) -> float:
+        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+        return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("colours", [DAY, NIGHT], ids=["day", "night"])
+def test_text_and_lines_contrast_with_what_they_stand_on(colours: dict[str, str]) -> None:
+    for text, ground in product(TEXTS, GROUNDS):
+        assert _contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
+    for text, ground in product((INK, FAINT), PLAIN_GROUNDS):
+        assert _contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
+    for under, text in ON.items():
+        assert _contrast(colours[text], colours[under]) >= 4.5, (text, under)
+    on_boxes = set(ON.values())
+    for name in colours.keys() - {*GROUNDS, *PLAIN_GROUNDS, *GUIDES, *on_boxes}:
+        assert _contrast(colours[name], colours[PAPER]) >= 3, name
+
+
+def _box(shape: Shape) -> tuple[float, float, float, float] | None:
+    """A filled box: left, top, right, bottom."""
+    if shape.name == "rect":
+        x, y = shape.number("x"), shape.number("y")
+        return x, y, x + shape.number("width"), y + shape.number("height")
+    found = re.fullmatch(r"M(\S+) (\S+)h(\S+)v(\S+)h-\S+z", str(shape.style.get("d", "")))
+    if not found:
+        return None
+    x, y, wide, high = map(float, found.groups())
+    return x, y, x + wide, y + high
+
+
+def test_every_pair_of_colours_that_a_picture_uses_is_one_of_those(
+    runs: dict[str, KeptRun],
+) -> None:
+    pairs = set()
+    for run in runs.values():
+        for drawing in _drawn(run).values():
+            boxes: list[tuple[tuple[float, float, float, float], str]] = []
+            for shape in drawing.shapes:
+                fill, stroke = (str(shape.style.get(key, "none")) for key in ("fill", "stroke"))
+                assert {fill, stroke} <= DAY.keys() | {"none"}, shape
+                if shape.name != "text":
+                    box = _box(shape)
+                    if box and fill != "none":
+                        boxes.append((box, fill))
+                    continue
+                x, y = shape.number("x"), shape.number("y") - 4
+                under = [
+                    ground
+                    for (left, top, right, bottom), ground in boxes
+                    if left <= x <= right and top <= y <= bottom
+                ]
+                ink = "ink" if fill == "none" else fill
+                pairs.add((ink, under[-1] if under and not shape.has("halo") else PAPER))
+    assert len(pairs) > 6
+    for ink, ground in pairs:
+        assert (ground in GROUNDS and ink in TEXTS) or ON.get(ground) == ink, (ink, ground)
+
+
+# --- what they show -------------------------------------------------------------------------------
+
+
+def test_pauses_climb_from_the_receiver_hop_by_hop_and_none_is_lost(
+    runs: dict[str, KeptRun],
+) -> None:
+    run = runs["victim"]
+    rows = paused(run)
+    assert [row.hops for row in rows] == sorted(row.hops for row in rows)
+    far = {"leaf1": 1, "spine1": 2, "leaf2": 3, "leaf3": 3}
+    assert all(row.hops == far[row.name.partition(">")[2]] for row in rows)
+    assert {row.name for row in rows} == {
+        name for name, pause in run.result.pfc.by_link.items() if pause.paused_ns
+    }
+    drawing = _drawn(run)["pauses"]
+    names = Counter(shape.text for shape in drawing.shapes if ">" in shape.text)
+    assert all(names[row.name] == 2 for row in rows)  # near, and over the whole run
+    first = run.pauses[0].time_ns
+    begin = max(0, first - 2000)
+    told = Counter(note.what for note in run.pauses if note.time_ns <= begin + 50_000)
+    signs = Counter(shape.tip[:4] for shape in drawing.shapes if " for class 3 at " in shape.tip)
+    assert signs == {"XOFF": told["xoff"], "XON ": told["xon"]} and told["xoff"] > 20
+
+
+def test_directions_that_have_no_room_are_counted(runs: dict[str, KeptRun]) -> None:
+    run = runs["deadlock"]
+    rows = paused(run)
+    assert len(rows) > 14
+    texts = [shape.text for shape in _drawn(run)["pauses"].shapes]
+    assert f"{len(rows) - 14} of {len(rows)} paused directions are not shown" in texts
+
+
+def test_a_message_is_as_long_as_it_took_and_says_what_it_is(runs: dict[str, KeptRun]) -> None:
+    run = runs["victim"]
+    boxes = {
+        shape.tip.partition(",")[0]: (_box(shape), shape.style["fill"])
+        for shape in _drawn(run)["messages"].shapes
+        if " times as long as alone" in shape.tip
+    }
+    assert len(boxes) == len(run.flows) == 7
+    scales = set()
+    for flow in run.flows:
+        box, colour = boxes[f"{flow.src} to {flow.dst}"]
+        assert box is not None and flow.fct_ns is not None and flow.start_ns is not None
+        assert colour == ("victim" if flow.src == "h8" else "aggressor")
+        scales.add(round(flow.fct_ns / (box[2] - box[0] + 0.6) / 10))
+    assert max(scales) - min(scales) <= 1
+    assert any("5.67" in s.text and "victim" in s.text for s in _drawn(run)["messages"].shapes)
+
+
+def test_who_computes_longest_and_the_steps_of_a_job_are_told(runs: dict[str, KeptRun]) -> None:
+    drawing = _drawn(runs["straggler"])["messages"]
+    late = [shape for shape in drawing.shapes if shape.style.get("fill") == "straggler"]
+    assert any(shape.text == "h6" for shape in late)
+    assert all("h6: compute" in shape.tip for shape in late if shape.tip) and len(late) == 3
+    texts = {shape.text for shape in drawing.shapes}
+    assert {"step 0", "step 1", "compute", "all-reduce ring"} <= texts
+
+
+def test_the_buffer_stands_against_thresholds_computed_otherwise(runs: dict[str, KeptRun]) -> None:
+    """victim-flow: 1 MB, alpha an eighth; what is not headroom is shared."""
+    run = runs["victim"]
+    drawing = _drawn(run)["buffer"]
+    told = " ".join(shape.text for shape in drawing.shapes)
+    shared, headroom = re.search(r"of (\d+) KB.* of (\d+) KB", told).groups()  # type: ignore[union-attr]
+    assert int(shared) + int(headroom) == 1000
+    assert f"{int(shared) / 8:.3g} KB" in told  # XOFF of a queue while all of it is free
+    most = max(stock.pool_bytes for stock in run.stocks)
+    assert f"{most / 1000:.3g} KB" in drawing.title
+
+
+def test_a_dead_cable_is_torn_and_the_circle_of_a_deadlock_drawn(runs: dict[str, KeptRun]) -> None:
+    drawing = _drawn(runs["deadlock"])["fabric"]
+    tips = Counter(shape.tip for shape in drawing.shapes)
+    for name in ("leaf1-spine2", "leaf3-spine1"):
+        assert tips[f"{name} is dead"] == 2
+        assert not any(tip.startswith(name.replace("-", ">") + ":") for tip in tips)
+    arrows = [s for s in drawing.shapes if s.name == "path" and s.style.get("fill") == "pause"]
+    assert len(arrows) == 4 + 1  # and one in the key
+    assert "a deadlock: " in drawing.title and "cut: leaf1-spine2, leaf3-spine1" in drawing.title
+    texts = [shape.text for shape in _drawn(runs["cut"])["fabric"].shapes]
+    assert "cut at 100 µs" in texts
+
+
+def test_moments_add_up_to_the_run(runs: dict[str, KeptRun]) -> None:
+    for run in runs.values():
+        drawing = _drawn(run)["fabric"]
+        told = json.loads(moments(run, drawing))
+        assert 2 <= len(told["frames"]) == len(told["said"]) <= 80
+        assert all(len(frame) == 3 * len(drawing.moving) for frame in told["frames"])
+        for directions, at in drawing.moving.items():
+            stood = sum(int(frame[3 * at + 1], 36) for frame in told["frames"]) / 35
+            pause = run.result.pfc.by_link.get(directions[0])
+            share = min(1.0, pause.paused_ns / run.end_ns) if pause else 0.0
+            # Each digit is rounded up by less than a thirty-fifth.
+            assert -0.01 <= stood / len(told["frames"]) - share <= 1 / 35 + 0.01
+    said = json.loads(moments(runs["cut"], _drawn(runs["cut"])["fabric"]))
+    assert "leaf1-spine1 down" in [what for _, what in said["marks"]]
+    assert "is cut" not in said["said"][0] and "leaf1-spine1 is cut" in said["said"][-1]
+    dead = json.loads(moments(runs["deadlock"], _drawn(runs["deadlock"])["fabric"]))
+    assert any(what.startswith("watchdog: ") for _, what in dead["marks"])
+
+
+def test_a_report_is_whole_without_its_script(runs: dict[str, KeptRun]) -> None:
+    text = write_report(runs["victim"].folder).read_text()
+    assert '<div class="moments" hidden>' in text
+    without = re.sub(r"<script.*?</script>", "", text, flags=re.S)
+    assert without.count("<svg ") == len(_drawn(runs["victim"]))
+    assert "prefers-color-scheme:dark" in text
+
+
+def test_alternative_texts_say_what_there_is_to_see(runs: dict[str, KeptRun]) -> None:
+    victim = _drawn(runs["victim"])
+    assert "the message from h8 to h2 is a victim" in victim["messages"].title
+    assert "h6 is a straggler" in _drawn(runs["straggler"])["messages"].title
+    assert "first leaf" in victim["pauses"].title and "hop by hop at" in victim["pauses"].title
+    lost = runs["lossy"].result.drops.total
+    assert f"buffer_full {lost:,}" in _drawn(runs["lossy"])["drops"].title
+    titles = [drawing.title for run in runs.values() for drawing in _drawn(run).values()]
+    assert len(set(titles)) == len(titles) and all(len(title) > 40 for title in titles)
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def _pdf_texts(content: bytes) -> list[str]:
+    """What a PDF shows, by its own account of what its codes mean."""
+    streams = [
+        zlib.decompress(packed)
+        for packed in re.findall(rb"/FlateDecode >>\nstream\n(.*?)\nendstream", content, re.S)
+    ]
+    meanings = [
+        {m[1]: chr(int(m[2], 16)) for m in re.finditer(r"<(\w{4})> <(\w{4})>\n", s.decode())}
+        for s in streams
+        if s.startswith(b"/CIDInit")
+    ]
+    page = streams[0].decode()
+    shown = re.findall(r"/F(\d) \S+ Tf [^<]*<(\w*)> Tj", page)
+    order = sorted({number for number, _ in shown})
+    found = []
+    for number, codes in shown:
+        known = meanings[order.index(number)]
+        found.append("".join(known[codes[at : at + 4]] for at in range(0, len(codes), 4)))
+    return found
+
+
+def test_every_figure_is_a_file_with_all_of_its_text(
+    runs: dict[str, KeptRun], tmp_path: Path
+) -> None:
+    seen = set()
+    for run in runs.values():
+        for name, drawing in _drawn(run).items():
+            seen.add(name)
+            texts = {shape.text for shape in drawing.shapes if shape.text}
+            svg, pdf = tmp_path / "f.svg", tmp_path / "f.pdf"
+            for path in (svg, pdf):
+                write_figure(drawing, path)
+            root = ET.fromstring(svg.read_text())
+            assert {text.text for text in root.iter("{http://www.w3.org/2000/svg}text")} >= texts
+            assert "var(" not in svg.read_text() and "url(" not in svg.read_text()
+            content = pdf.read_bytes()
+            assert set(_pdf_texts(content)) == texts
+            assert b"/FontFile2" in content and b"/Image" not in content
+            for number, place in enumerate(re.findall(rb"(\d{10}) 00000 n", content), 1):
+                assert content[int(place) :].startswith(b"%d 0 obj" % number)
+            write_figure(figure(run, name), pdf)
+            assert pdf.read_bytes() == content
+    assert seen == PICTURES.keys()
+
+
+def test_what_cannot_be_drawn_is_said(runs: dict[str, KeptRun], tmp_path: Path) -> None:
+    with pytest.raises(LabError, match="nothing to draw as 'drops'"):
+        figure(runs["victim"], "drops")
+    with pytest.raises(LabError) as unknown:
+        figure(runs["victim"], "queue")
+    assert "Choose one of fabric, queues" in (unknown.value.cure or "")
+    with pytest.raises(LabError, match=r"\.svg or \.pdf"):
+        write_figure(figure(runs["victim"], "queues"), tmp_path / "a.png")
+    made = closlab("figure", str(runs["victim"].folder), "queues", "-o", str(tmp_path / "a.pdf"))
+    assert made.returncode == 0, made.stderr
+    assert (tmp_path / "a.pdf").read_bytes().startswith(b"%PDF-1.7")
+
+
+def test_an_embedded_font_is_one_that_others_read(tmp_path: Path) -> None:
+    whole = Font.find(is_bold=False)
+    glyphs = [whole.glyph(letter) for letter in "Häµ→≤ﬁ"]
+    assert all(glyphs)
+    part = Font(whole.subset(glyphs) + b"")
+    assert [part.advance(glyph) for glyph in glyphs] == [whole.advance(g) for g in glyphs]
+    path = tmp_path / "part.ttf"
+    path.write_bytes(whole.subset(glyphs))
+    assert path.stat().st_size < 100_000
+    told = subprocess.run(
+        ["fc-scan", "-f", "%{fontformat}", path], capture_output=True, text=True, check=False
+    )
+    assert told.returncode == 0 and told.stdout.startswith("TrueType")
