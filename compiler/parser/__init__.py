@@ -1,5 +1,9 @@
 """The parser: recursive descent over the token lists, one method per grammar symbol.
 
+All parts read at one `Cursor`. `Expressions`, `Statements`, `Blocks` and `Declarations` each hold
+the parts that their grammar is made of, by name; two lead back: a type's width is an expression,
+and an instance may hold functions.
+
 Recovery: a broken statement is skipped to its `;` or to the brace that closes its block, a broken
 declaration to the next word that starts one, so that one run reports many mistakes. Two things in
 P4's grammar need more than a token of look-ahead: `(T) e` against `(e)`, answered by remembering
@@ -14,8 +18,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from compiler import syntax as s
-from compiler.parser.cursor import MAX_CHAIN, SyntaxMistakeError, TooDeepError
+from compiler.parser.blocks import Blocks
+from compiler.parser.cursor import MAX_CHAIN, Cursor, SyntaxMistakeError, TooDeepError
 from compiler.parser.declarations import Declarations
+from compiler.parser.expressions import Expressions
+from compiler.parser.statements import Statements
+from compiler.parser.types import Types
 
 if TYPE_CHECKING:
     from compiler.diagnostics import Diagnostics
@@ -26,8 +34,14 @@ __all__ = ["MAX_CHAIN", "parse"]
 
 def parse(tokens: Tokens, diagnostics: Diagnostics) -> s.Program:
     """Parse a token list."""
-    parser = Declarations(tokens, diagnostics)
+    cursor = Cursor(tokens, diagnostics)
+    types = Types(cursor)
+    expressions = types.expressions = Expressions(cursor, types)
+    statements = Statements(cursor, types, expressions)
+    blocks = Blocks(cursor, types, expressions, statements)
+    declarations = Declarations(cursor, types, expressions, statements, blocks)
+    statements.declarations = declarations
     try:
-        return parser.program()
+        return declarations.program()
     except (SyntaxMistakeError, TooDeepError):
         return s.Program(())

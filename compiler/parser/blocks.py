@@ -12,165 +12,182 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from compiler.diagnostics import Span
+    from compiler.parser.cursor import Cursor
+    from compiler.parser.expressions import Expressions
+    from compiler.parser.statements import Statements
+    from compiler.parser.types import Types
 
 _T = TypeVar("_T")
 
 
-class Blocks(Statements):
+class Blocks:
     """Programmable blocks."""
+
+    def __init__(
+        self, cursor: Cursor, types: Types, expressions: Expressions, statements: Statements
+    ) -> None:
+        self.cursor = cursor
+        self.types = types
+        self.expressions = expressions
+        self.statements = statements
+        self.kinds = cursor.kinds
+        self.texts = cursor.texts
+        self.starts = cursor.starts
 
     # Parsers
 
     def parser(self, annotations: s.Annotations) -> s.Decl:
         """A parser or a parser type."""
-        self.at += 1
-        name, span = self.name("the parser's name")
-        self.declare(name, True)
-        return self._scoped(lambda: self._parser(name, span, annotations))
+        self.cursor.at += 1
+        name, span = self.cursor.name("the parser's name")
+        self.cursor.declare(name, True)
+        return self.cursor.scoped(lambda: self._parser(name, span, annotations))
 
     def _parser(self, name: str, span: Span, annotations: s.Annotations) -> s.Decl:
-        type_params = self.type_params()
-        params = self.params()
-        if self.accept(";"):
+        """`parserDeclaration`, after its name: parameters, the constructor's, locals, states."""
+        type_params = self.types.type_params()
+        params = self.types.params()
+        if self.cursor.accept(";"):
             return s.ParserType(span, name, annotations, "parser", type_params, params)
-        constructor = self.params() if self.kinds[self.at] == "(" else ()
-        self.expect("{", "the parser's parameters")
+        constructor = self.types.params() if self.kinds[self.cursor.at] == "(" else ()
+        self.cursor.expect("{", "the parser's parameters")
         body: list[s.Statement] = []
         states: list[s.StateDecl] = []
-        while self.inside_braces():
-            with self.recovering():
-                own = self.annotations()
-                if self.kinds[self.at] == "state":
-                    states.append(self._scoped(lambda own=own: self.state(own)))  # type: ignore[misc]
-                elif self.kinds[self.at] == "value_set":
+        while self.cursor.inside_braces():
+            with self.cursor.recovering():
+                own = self.types.annotations()
+                if self.kinds[self.cursor.at] == "state":
+                    states.append(self.cursor.scoped(lambda own=own: self.state(own)))  # type: ignore[misc]
+                elif self.kinds[self.cursor.at] == "value_set":
                     body.append(self.value_set(own))
                 else:
                     body.append(self._local(own, "parser"))
-        self.expect("}")
+        self.cursor.expect("}")
         return s.ParserDecl(
             span, name, annotations, type_params, params, constructor, tuple(body), tuple(states)
         )
 
     def _local(self, annotations: s.Annotations, where: str) -> s.Statement:
         """A constant, variable or instance among a parser's or control's locals."""
-        kind = self.kinds[self.at]
+        kind = self.kinds[self.cursor.at]
         if kind == "const":
-            return self.constant(annotations)
+            return self.statements.constant(annotations)
         if kind in ("if", "switch", "return", "exit", "for", "transition") or (
             kind == "apply" and where == "parser"
         ):
-            self.fail(
+            self.cursor.fail(
                 f"'{kind}' cannot stand here",
                 "statements belong inside "
                 + ("'apply { }' or an action" if where == "control" else "a state"),
                 "misplaced",
             )
-        if not self._starts_type(self.at):
-            self.fail(f"expected a declaration in the {where}, found {self._found()}")
-        return self.variable_or_instance(annotations)
+        if not self.types.starts_type(self.cursor.at):
+            self.cursor.fail(f"expected a declaration in the {where}, found {self.cursor.found()}")
+        return self.statements.variable_or_instance(annotations)
 
     def value_set(self, annotations: s.Annotations) -> s.ValueSet:
         """`value_set<T>(n) x;`."""
-        self.at += 1
-        self.expect("<")
-        type_ = self.type()
-        self._close_angle()
-        self.expect("(")
-        size = self.expression()
-        self.expect(")")
-        name, span = self.name("the value set's name")
-        self.declare(name)
-        self.expect(";")
+        self.cursor.at += 1
+        self.cursor.expect("<")
+        type_ = self.types.type()
+        self.types.close_angle()
+        self.cursor.expect("(")
+        size = self.expressions.expression()
+        self.cursor.expect(")")
+        name, span = self.cursor.name("the value set's name")
+        self.cursor.declare(name)
+        self.cursor.expect(";")
         return s.ValueSet(span, name, annotations, type_, size)
 
     def state(self, annotations: s.Annotations) -> s.StateDecl:
         """`state s { ... transition ...; }`."""
-        self.at += 1
-        name, span = self.name("the state's name")
-        self.expect("{")
+        self.cursor.at += 1
+        name, span = self.cursor.name("the state's name")
+        self.cursor.expect("{")
         body: list[s.Statement] = []
         transition: s.Transition | None = None
-        while self.inside_braces():
-            start = self.at
-            depth, scopes = self.depth, len(self.scopes)
+        while self.cursor.inside_braces():
+            start = self.cursor.at
+            depth, scopes = self.cursor.depth, len(self.cursor.scopes)
             try:
-                if self.kinds[self.at] == "transition":
+                if self.kinds[self.cursor.at] == "transition":
                     transition = self.transition()
-                    if self.kinds[self.at] != "}":
-                        self.fail(
+                    if self.kinds[self.cursor.at] != "}":
+                        self.cursor.fail(
                             "nothing may follow a state's transition",
                             "move this before the transition",
                         )
                 else:
-                    body.append(self.statement())
+                    body.append(self.statements.statement())
             except SyntaxMistakeError:
-                self.depth = depth
-                del self.scopes[scopes:]
-                self.recover_statement(start)
+                self.cursor.depth = depth
+                del self.cursor.scopes[scopes:]
+                self.cursor.recover_statement(start)
                 if transition is None and self._mentions_transition(start):
                     transition = s.Transition(span, "accept", (), ())
-        self.expect("}")
+        self.cursor.expect("}")
         return s.StateDecl(span, name, annotations, tuple(body), transition)
 
     def _mentions_transition(self, start: int) -> bool:
-        return "transition" in self.kinds[start : self.at]
+        return "transition" in self.kinds[start : self.cursor.at]
 
     def transition(self) -> s.Transition:
         """`transition s;` or `transition select(...) {...}`."""
-        start = self.at
-        self.at += 1
-        if self.kinds[self.at] != "select":
-            name, span = self.name("a state")
-            self.expect(";", "the transition")
+        start = self.cursor.at
+        self.cursor.at += 1
+        if self.kinds[self.cursor.at] != "select":
+            name, span = self.cursor.name("a state")
+            self.cursor.expect(";", "the transition")
             return s.Transition(span, name, (), ())
-        self.at += 1
-        self.expect("(")
-        keys = self._expressions(")")
-        self.expect(")")
-        where = self.since(start)
-        self.expect("{")
+        self.cursor.at += 1
+        self.cursor.expect("(")
+        keys = self.expressions.list_until(")")
+        self.cursor.expect(")")
+        where = self.cursor.since(start)
+        self.cursor.expect("{")
         cases: list[s.SelectCase] = []
-        while self.inside_braces():
-            begin = self.at
-            with self.recovering():
-                keyset = self.keyset()
-                self.expect(":", "the case's value")
-                name, span = self.name("a state")
-                self.expect(";", "the case")
-                cases.append(s.SelectCase(self.since(begin), keyset, name, span))
-        self.expect("}")
-        self.accept(";")
+        while self.cursor.inside_braces():
+            begin = self.cursor.at
+            with self.cursor.recovering():
+                keyset = self.expressions.keyset()
+                self.cursor.expect(":", "the case's value")
+                name, span = self.cursor.name("a state")
+                self.cursor.expect(";", "the case")
+                cases.append(s.SelectCase(self.cursor.since(begin), keyset, name, span))
+        self.cursor.expect("}")
+        self.cursor.accept(";")
         return s.Transition(where, None, keys, tuple(cases))
 
     # Controls
 
     def control(self, annotations: s.Annotations) -> s.Decl:
         """A control or a control type."""
-        self.at += 1
-        name, span = self.name("the control's name")
-        self.declare(name, True)
-        return self._scoped(lambda: self._control(name, span, annotations))
+        self.cursor.at += 1
+        name, span = self.cursor.name("the control's name")
+        self.cursor.declare(name, True)
+        return self.cursor.scoped(lambda: self._control(name, span, annotations))
 
     def _control(self, name: str, span: Span, annotations: s.Annotations) -> s.Decl:
-        type_params = self.type_params()
-        params = self.params()
-        if self.accept(";"):
+        """`controlDeclaration`, after its name: locals, then one APPLY with its block."""
+        type_params = self.types.type_params()
+        params = self.types.params()
+        if self.cursor.accept(";"):
             return s.ParserType(span, name, annotations, "control", type_params, params)
-        constructor = self.params() if self.kinds[self.at] == "(" else ()
-        self.expect("{", "the control's parameters")
+        constructor = self.types.params() if self.kinds[self.cursor.at] == "(" else ()
+        self.cursor.expect("{", "the control's parameters")
         body: list[s.Statement] = []
         apply: s.Block | None = None
-        while self.inside_braces():
-            start = self.at
-            depth, scopes = self.depth, len(self.scopes)
+        while self.cursor.inside_braces():
+            start = self.cursor.at
+            depth, scopes = self.cursor.depth, len(self.cursor.scopes)
             try:
-                own = self.annotations()
-                kind = self.kinds[self.at]
-                if kind == "apply" and self.kinds[self.at + 1] in ("{", "@"):
+                own = self.types.annotations()
+                kind = self.kinds[self.cursor.at]
+                if kind == "apply" and self.kinds[self.cursor.at + 1] in ("{", "@"):
                     if apply is not None:
-                        self.fail("this control already has an apply block", "merge the two")
-                    self.at += 1
-                    apply = self.block()
+                        self.cursor.fail("this control already has an apply block", "merge the two")
+                    self.cursor.at += 1
+                    apply = self.statements.block()
                 elif kind == "action":
                     body.append(self.action(own))
                 elif kind == "table":
@@ -178,15 +195,15 @@ class Blocks(Statements):
                 else:
                     body.append(self._local(own, "control"))
             except SyntaxMistakeError:
-                self.depth = depth
-                del self.scopes[scopes:]
-                if "apply" in self.kinds[start : self.at] and apply is None:
-                    apply = s.Block(self.since(start), ())
-                self.recover_statement(start)
-        self.expect("}")
+                self.cursor.depth = depth
+                del self.cursor.scopes[scopes:]
+                if "apply" in self.kinds[start : self.cursor.at] and apply is None:
+                    apply = s.Block(self.cursor.since(start), ())
+                self.cursor.recover_statement(start)
+        self.cursor.expect("}")
         if apply is None:
-            if not self.diagnostics.error_count:
-                self.diagnostics.error(
+            if not self.cursor.diagnostics.error_count:
+                self.cursor.diagnostics.error(
                     "missing-apply",
                     span,
                     f"control '{name}' has no apply block",
@@ -199,100 +216,107 @@ class Blocks(Statements):
 
     def action(self, annotations: s.Annotations) -> s.ActionDecl:
         """`action a(params) {...}`."""
-        self.at += 1
-        name, span = self.name("the action's name")
-        self.declare(name)
+        self.cursor.at += 1
+        name, span = self.cursor.name("the action's name")
+        self.cursor.declare(name)
 
         def rest() -> s.ActionDecl:
-            params = self.params()
-            return s.ActionDecl(span, name, annotations, params, self.block())
+            params = self.types.params()
+            return s.ActionDecl(span, name, annotations, params, self.statements.block())
 
-        return self._scoped(rest)
+        return self.cursor.scoped(rest)
 
     def table(self, annotations: s.Annotations) -> s.TableDecl:
         """`table t {...}`."""
-        self.at += 1
-        name, span = self.name("the table's name")
-        self.declare(name)
-        self.expect("{")
+        self.cursor.at += 1
+        name, span = self.cursor.name("the table's name")
+        self.cursor.declare(name)
+        self.cursor.expect("{")
         key: tuple[s.KeyElement, ...] | None = None
         actions: tuple[s.ActionRef, ...] | None = None
         entries: tuple[s.Entry, ...] | None = None
         const_entries = False
         properties: list[s.Property] = []
-        while self.inside_braces():
-            with self.recovering():
-                own = self.annotations()
-                const = self.accept("const")
-                word = self.kinds[self.at]
+        while self.cursor.inside_braces():
+            with self.cursor.recovering():
+                own = self.types.annotations()
+                const = self.cursor.accept("const")
+                word = self.kinds[self.cursor.at]
                 if word == "key":
-                    self.at += 1
-                    self.expect("=")
+                    self.cursor.at += 1
+                    self.cursor.expect("=")
                     key = self._braced(self._key_element)
                 elif word == "actions":
-                    self.at += 1
-                    self.expect("=")
+                    self.cursor.at += 1
+                    self.cursor.expect("=")
                     actions = self._braced(self._action_ref)
                 elif word == "entries":
-                    self.at += 1
-                    self.expect("=")
+                    self.cursor.at += 1
+                    self.cursor.expect("=")
                     entries = self._braced(self._entry)
                     const_entries = const
                 else:
                     properties.append(self._property(own, const))
-        self.expect("}")
+        self.cursor.expect("}")
         return s.TableDecl(
             span, name, annotations, key, actions, entries, const_entries, tuple(properties)
         )
 
     def _braced(self, rule: Callable[[], _T]) -> tuple[_T, ...]:
-        self.expect("{")
+        """`'=' '{' rule* '}'`, as a table's key, actions and entries have it."""
+        self.cursor.expect("{")
         found: list[_T] = []
-        while self.inside_braces():
-            with self.recovering():
+        while self.cursor.inside_braces():
+            with self.cursor.recovering():
                 found.append(rule())
-        self.expect("}")
-        self.accept(";")
+        self.cursor.expect("}")
+        self.cursor.accept(";")
         return tuple(found)
 
     def _key_element(self) -> s.KeyElement:
-        start = self.at
-        expr = self.expression()
-        self.expect(":", "the key field")
-        kind, _ = self.name("a match kind")
-        annotations = self.annotations()
-        self.expect(";", "the match kind")
-        return s.KeyElement(self.since(start), expr, kind, annotations)
+        """`keyElement : expression ':' name annotations ';'`."""
+        start = self.cursor.at
+        expr = self.expressions.expression()
+        self.cursor.expect(":", "the key field")
+        kind, _ = self.cursor.name("a match kind")
+        annotations = self.types.annotations()
+        self.cursor.expect(";", "the match kind")
+        return s.KeyElement(self.cursor.since(start), expr, kind, annotations)
 
     def _action_ref(self) -> s.ActionRef:
-        start = self.at
-        annotations = self.annotations()
-        expr = self.expression()
-        if self.kinds[self.at] == ",":
-            self.fail("actions in a table's list end in ';', not ','", "write ';'")
-        self.expect(";", "the action")
-        return s.ActionRef(self.since(start), expr, annotations)
+        """`actionRef : annotations name ('(' arguments ')')?`, and the ';' behind it."""
+        start = self.cursor.at
+        annotations = self.types.annotations()
+        expr = self.expressions.expression()
+        if self.kinds[self.cursor.at] == ",":
+            self.cursor.fail("actions in a table's list end in ';', not ','", "write ';'")
+        self.cursor.expect(";", "the action")
+        return s.ActionRef(self.cursor.since(start), expr, annotations)
 
     def _entry(self) -> s.Entry:
-        start = self.at
-        leading = self.annotations()
-        const = self.accept("const")
+        """`entry : CONST? (PRIORITY '=' expression ':')? keyset ':' actionRef annotations ';'`."""
+        start = self.cursor.at
+        leading = self.types.annotations()
+        const = self.cursor.accept("const")
         priority = None
-        if self.kinds[self.at] == "priority" and self.kinds[self.at + 1] == "=":
-            self.at += 2
-            priority = self.expression()
-            self.expect(":")
-        keyset = self.keyset()
-        self.expect(":", "the entry's key")
-        action = self.expression()
-        annotations = self.annotations()
-        self.expect(";", "the entry")
+        if self.kinds[self.cursor.at] == "priority" and self.kinds[self.cursor.at + 1] == "=":
+            self.cursor.at += 2
+            priority = self.expressions.expression()
+            self.cursor.expect(":")
+        keyset = self.expressions.keyset()
+        self.cursor.expect(":", "the entry's key")
+        action = self.expressions.expression()
+        annotations = self.types.annotations()
+        self.cursor.expect(";", "the entry")
         keys = keyset.elements if isinstance(keyset, s.TupleKeyset) else (keyset,)
-        return s.Entry(self.since(start), keys, action, priority, const, leading + annotations)
+        return s.Entry(
+            self.cursor.since(start), keys, action, priority, const, leading + annotations
+        )
 
     def _property(self, annotations: s.Annotations, const: bool) -> s.Property:
-        name, span = self.name("a table property")
-        self.expect("=")
-        value = self.expression()
-        self.expect(";", f"property '{name}'")
+        """`tableProperty : annotations CONST? name '=' initializer ';'`."""
+        name, span = self.cursor.name("a table property")
+        self.cursor.expect("=")
+        value = self.expressions.expression()
+        self.cursor.expect(";", f"property '{name}'")
         return s.Property(span, name, value, const, annotations)

@@ -85,7 +85,7 @@ class Cursor:
         self.depth = 0
         self.height = 0  # of the expression just read: operators upon operators
         self.scopes: list[dict[str, bool]] = [{}]
-        self._not_type_args: set[int] = set()
+        self.not_type_args: set[int] = set()
         self._last = self.kinds.index("end")
 
     def span(self, index: int | None = None) -> Span:
@@ -99,7 +99,8 @@ class Cursor:
         last = max(start, self.at - 1)
         return Span(self.starts[start], self.starts[last] + len(self.texts[last]))
 
-    def _from(self, start: int) -> Span:
+    def reaching(self, start: int) -> Span:
+        """From an offset to the end of the token before the current."""
         last = self.at - 1
         return Span(start, self.starts[last] + len(self.texts[last]))
 
@@ -127,13 +128,14 @@ class Cursor:
                 "missing-semicolon",
                 Span(end, end + 1),
                 f"expected ';' {after.strip() or f'after {self.texts[previous]!r}'}, "
-                f"found {self._found()}",
+                f"found {self.found()}",
                 "put a ';' here",
             )
             raise SyntaxMistakeError
-        self.fail(f"expected '{kind}'{after}, found {self._found()}")
+        self.fail(f"expected '{kind}'{after}, found {self.found()}")
 
-    def _found(self) -> str:
+    def found(self) -> str:
+        """What stands here, for messages."""
         return repr(self.texts[self.at]) if self.kinds[self.at] != "end" else "the end of the file"
 
     def fail(self, message: str, cure: str = "", code: str = "syntax") -> NoReturn:
@@ -172,7 +174,7 @@ class Cursor:
             cure = ""
             if kind in KEYWORDS:
                 cure = f"'{kind}' is a word of the language; choose another name"
-            self.fail(f"expected {what}, found {self._found()}", cure)
+            self.fail(f"expected {what}, found {self.found()}", cure)
         span = self.span()
         text = self.texts[self.at]
         self.at += 1
@@ -189,7 +191,8 @@ class Cursor:
         """Remember a name, so that later uses parse as what it is."""
         self.scopes[-1][name] = is_type
 
-    def _scoped(self, rule: Callable[[], _T]) -> _T:
+    def scoped(self, rule: Callable[[], _T]) -> _T:
+        """Read something whose names are its own."""
         self.scopes.append({})
         try:
             return rule()
@@ -200,13 +203,14 @@ class Cursor:
 
     def at_top_level(self) -> bool:
         """Whether a declaration of the top level begins here, at the start of a line."""
-        return self.kinds[self.at] in _TOP_STARTS and self._column_zero()
+        return self.kinds[self.at] in _TOP_STARTS and self.column_zero()
 
     def inside_braces(self) -> bool:
         """Whether neither the end of a braced list is here nor that of what forgot to close it."""
         return self.kinds[self.at] not in ("}", "end") and not self.at_top_level()
 
-    def _begins_line(self) -> bool:
+    def begins_line(self) -> bool:
+        """Whether the current token is the first of its line."""
         previous = self.at - 1
         if previous < 0:
             return True
@@ -216,12 +220,14 @@ class Cursor:
         end = self.starts[previous] + len(self.texts[previous])
         return "\n" in text.text[end : self.starts[self.at]]
 
-    def _column_zero(self) -> bool:
+    def column_zero(self) -> bool:
+        """Whether the current token stands where no line is indented."""
         text = self.diagnostics.text
         start = self.starts[self.at]
         return text is not None and (start == 0 or text.text[start - 1] == "\n")
 
-    def _adjacent(self, first: str, second: str) -> bool:
+    def adjacent(self, first: str, second: str) -> bool:
+        """Whether these two tokens stand here with nothing between them."""
         at = self.at
         return (
             self.kinds[at] == first
@@ -229,7 +235,7 @@ class Cursor:
             and self.starts[at] + 1 == self.starts[at + 1]
         )
 
-    def _matching(self, index: int) -> int:
+    def matching(self, index: int) -> int:
         """The token that closes the bracket at `index`."""
         level = 0
         opening, closing = {"(", "[", "{"}, {")", "]", "}"}
@@ -243,7 +249,8 @@ class Cursor:
                     return at
         return self.fail("this bracket is never closed")
 
-    def _matching_or_none(self, index: int) -> int | None:
+    def matching_or_none(self, index: int) -> int | None:
+        """The ')' that closes the '(' at `index`, if no statement ends before it."""
         level = 0
         for at in range(index, len(self.kinds)):
             kind = self.kinds[at]
@@ -294,7 +301,7 @@ class Cursor:
                 self.at += 1
                 return
             elif (
-                level == 0 and self.at > start and self._begins_line() and kind in _STATEMENT_STARTS
+                level == 0 and self.at > start and self.begins_line() and kind in _STATEMENT_STARTS
             ):
                 return
             self.at += 1

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from compiler import syntax as s
 from compiler.diagnostics import Diagnostics, Span
 from compiler.lexer import SOFT_KEYWORDS
 from compiler.parser.cursor import SyntaxMistakeError, TooDeepError
 from compiler.parser.literals import base_of, integer, unescape
 from compiler.parser.types import ADDITION, Types
+
+if TYPE_CHECKING:
+    from compiler.parser.cursor import Cursor
 
 _LEVELS: dict[str, int] = {
     "||": 2,
@@ -34,202 +39,217 @@ _LEVELS: dict[str, int] = {
 }
 
 
-class Expressions(Types):
+class Expressions:
     """Precedence climbing."""
 
-    def _expressions(self, end: str) -> tuple[s.Expr, ...]:
+    def __init__(self, cursor: Cursor, types: Types) -> None:
+        self.cursor = cursor
+        self.types = types
+        self.kinds = cursor.kinds
+        self.texts = cursor.texts
+        self.starts = cursor.starts
+
+    def list_until(self, end: str) -> tuple[s.Expr, ...]:
+        """`expressionList : expression (',' expression)*`, up to a closing token."""
         found: list[s.Expr] = []
-        while self.kinds[self.at] != end:
+        while self.kinds[self.cursor.at] != end:
             found.append(self.expression())
-            if not self.accept(","):
+            if not self.cursor.accept(","):
                 break
         return tuple(found)
 
     def expression(self, level: int = 1) -> s.Expr:
         """Precedence climbing; level 1 is the ternary."""
-        start = self.at
-        self.enter()
+        start = self.cursor.at
+        self.cursor.enter()
         left = self.unary()
         kinds = self.kinds
         while True:
-            op = kinds[self.at]
-            if op == ">" and self._adjacent(">", ">"):
+            op = kinds[self.cursor.at]
+            if op == ">" and self.cursor.adjacent(">", ">"):
                 op = ">>"
             found = _LEVELS.get(op)
             if found is None or found < level:
                 break
-            if op == ">>" and kinds[self.at + 2] == "=" and self._adjacent(">", ">"):
+            if op == ">>" and kinds[self.cursor.at + 2] == "=" and self.cursor.adjacent(">", ">"):
                 break
-            if op == "+" and kinds[self.at + 1] == ":":
+            if op == "+" and kinds[self.cursor.at + 1] == ":":
                 break
-            self.at += 2 if op == ">>" else 1
-            height = self.height
+            self.cursor.at += 2 if op == ">>" else 1
+            height = self.cursor.height
             right = self.expression(found + 1)
-            self.grown(max(height, self.height))
-            left = s.Binary(self.since(start), op, left, right)
-        if level == 1 and kinds[self.at] == "?":
-            self.at += 1
-            height = self.height
+            self.cursor.grown(max(height, self.cursor.height))
+            left = s.Binary(self.cursor.since(start), op, left, right)
+        if level == 1 and kinds[self.cursor.at] == "?":
+            self.cursor.at += 1
+            height = self.cursor.height
             yes = self.expression()
-            height = max(height, self.height)
-            self.expect(":", "the first branch of '?'")
+            height = max(height, self.cursor.height)
+            self.cursor.expect(":", "the first branch of '?'")
             no = self.expression()
-            self.grown(max(height, self.height))
-            left = s.Ternary(self.since(start), left, yes, no)
-        elif level == 1 and kinds[self.at] == "&&&":
-            self.at += 1
-            height = self.height
+            self.cursor.grown(max(height, self.cursor.height))
+            left = s.Ternary(self.cursor.since(start), left, yes, no)
+        elif level == 1 and kinds[self.cursor.at] == "&&&":
+            self.cursor.at += 1
+            height = self.cursor.height
             right = self.expression()
-            self.grown(max(height, self.height))
-            left = s.Binary(self.since(start), "&&&", left, right)
-        self.depth -= 1
+            self.cursor.grown(max(height, self.cursor.height))
+            left = s.Binary(self.cursor.since(start), "&&&", left, right)
+        self.cursor.depth -= 1
         return left
 
     def unary(self) -> s.Expr:
         """Prefix operators and casts."""
-        start = self.at
+        start = self.cursor.at
         kind = self.kinds[start]
         if kind in ("!", "~", "-", "+"):
-            self.at += 1
-            self.enter()
+            self.cursor.at += 1
+            self.cursor.enter()
             operand = self.unary()
-            self.depth -= 1
-            self.grown(self.height)
-            return s.Unary(self.since(start), kind, operand)
+            self.cursor.depth -= 1
+            self.cursor.grown(self.cursor.height)
+            return s.Unary(self.cursor.since(start), kind, operand)
         if kind == "(" and self._at_cast():
-            self.at += 1
-            type_ = self.type()
-            self.expect(")")
-            self.enter()
+            self.cursor.at += 1
+            type_ = self.types.type()
+            self.cursor.expect(")")
+            self.cursor.enter()
             operand = self.unary()
-            self.depth -= 1
-            self.grown(self.height)
-            return s.Cast(self.since(start), type_, operand)
-        return self._postfix(self.primary())
+            self.cursor.depth -= 1
+            self.cursor.grown(self.cursor.height)
+            return s.Cast(self.cursor.since(start), type_, operand)
+        return self.postfix(self.primary())
 
     def _at_cast(self) -> bool:
-        following = self.kinds[self.at + 1]
+        """Whether `'(' typeRef ')' expression` begins here, not `'(' expression ')'`."""
+        following = self.kinds[self.cursor.at + 1]
         if following in ("bit", "int", "varbit", "bool", "tuple", "string"):
             return True
         if following == "list":
-            return self.kinds[self.at + 2] == "<"
+            return self.kinds[self.cursor.at + 2] == "<"
         if following == "error":
-            return self.kinds[self.at + 2] == ")"
+            return self.kinds[self.cursor.at + 2] == ")"
         if following == "name" or following in SOFT_KEYWORDS:
-            at = self.at + 1
+            at = self.cursor.at + 1
         elif following == ".":
-            at = self.at + 2
+            at = self.cursor.at + 2
         else:
             return False
-        if not self.is_type_name(self.texts[at]):
+        if not self.cursor.is_type_name(self.texts[at]):
             return False
         after = self.kinds[at + 1]
         return after in (")", "[") or (after == "<")
 
-    def _postfix(self, base: s.Expr) -> s.Expr:
+    def postfix(self, base: s.Expr) -> s.Expr:
+        """What follows a primary: `'.' member`, `'[' index ']'` and slices, `'(' arguments ')'`."""
         kinds = self.kinds
         while True:
-            kind = kinds[self.at]
+            kind = kinds[self.cursor.at]
             start_offset = base.span.start
-            height = self.height
+            height = self.cursor.height
             if kind == ".":
-                self.at += 1
-                if not self.texts[self.at].isidentifier():
-                    self.fail(f"expected a field or method name, found {self._found()}")
-                span = self.span()
-                name = self.texts[self.at]
-                self.at += 1
-                self.grown(height)
+                self.cursor.at += 1
+                if not self.texts[self.cursor.at].isidentifier():
+                    self.cursor.fail(
+                        f"expected a field or method name, found {self.cursor.found()}"
+                    )
+                span = self.cursor.span()
+                name = self.texts[self.cursor.at]
+                self.cursor.at += 1
+                self.cursor.grown(height)
                 base = s.Member(Span(start_offset, span.end), base, name, span)
             elif kind == "(":
                 args = self.arguments()
-                self.grown(max(height, self.height))
-                base = s.Call(self._from(start_offset), base, (), args)
+                self.cursor.grown(max(height, self.cursor.height))
+                base = s.Call(self.cursor.reaching(start_offset), base, (), args)
             elif kind == "[":
-                self.at += 1
+                self.cursor.at += 1
                 index = self.expression()
-                self.grown(max(height, self.height))
-                height = self.height
-                if self.accept(":"):
+                self.cursor.grown(max(height, self.cursor.height))
+                height = self.cursor.height
+                if self.cursor.accept(":"):
                     low = self.expression()
-                    self.height = max(height, self.height + 1)
-                    self.expect("]", "the slice")
-                    base = s.Slice(self._from(start_offset), base, index, low)
-                elif kinds[self.at] == "+" and kinds[self.at + 1] == ":":
-                    self.at += 2
+                    self.cursor.height = max(height, self.cursor.height + 1)
+                    self.cursor.expect("]", "the slice")
+                    base = s.Slice(self.cursor.reaching(start_offset), base, index, low)
+                elif kinds[self.cursor.at] == "+" and kinds[self.cursor.at + 1] == ":":
+                    self.cursor.at += 2
                     width = self.expression()
-                    self.height = max(height, self.height + 1)
-                    self.expect("]", "the slice")
-                    base = s.PlusSlice(self._from(start_offset), base, index, width)
+                    self.cursor.height = max(height, self.cursor.height + 1)
+                    self.cursor.expect("]", "the slice")
+                    base = s.PlusSlice(self.cursor.reaching(start_offset), base, index, width)
                 else:
-                    self.expect("]", "the index")
-                    base = s.Index(self._from(start_offset), base, index)
+                    self.cursor.expect("]", "the index")
+                    base = s.Index(self.cursor.reaching(start_offset), base, index)
             elif kind == "<" and isinstance(base, (s.Name, s.Member, s.TypeName)):
                 type_args = self._try_type_args()
                 if type_args is None:
-                    self.height = height
+                    self.cursor.height = height
                     return base
                 args = self.arguments()
-                self.grown(max(height, self.height))
-                base = s.Call(self._from(start_offset), base, type_args, args)
+                self.cursor.grown(max(height, self.cursor.height))
+                base = s.Call(self.cursor.reaching(start_offset), base, type_args, args)
             else:
                 return base
 
     def _try_type_args(self) -> tuple[s.TypeExpr, ...] | None:
-        start = self.at
-        if start in self._not_type_args:
+        """`'<' typeArgumentList '>' '('`, or None: then the '<' is an operator."""
+        start = self.cursor.at
+        if start in self.cursor.not_type_args:
             return None
-        depth = self.depth
-        silent = _Silent(self.diagnostics)
-        kept, self.diagnostics = self.diagnostics, silent
+        depth = self.cursor.depth
+        silent = _Silent(self.cursor.diagnostics)
+        kept, self.cursor.diagnostics = self.cursor.diagnostics, silent
         try:
-            self.at += 1
-            types = self._type_list()
-            if self.kinds[self.at] == "(":
+            self.cursor.at += 1
+            types = self.types.type_list()
+            if self.kinds[self.cursor.at] == "(":
                 return types
         except (SyntaxMistakeError, TooDeepError):
             pass
         finally:
-            self.diagnostics = kept
-        self.depth = depth
-        self.at = start
-        self._not_type_args.add(start)
+            self.cursor.diagnostics = kept
+        self.cursor.depth = depth
+        self.cursor.at = start
+        self.cursor.not_type_args.add(start)
         return None
 
     def arguments(self) -> tuple[s.Argument, ...]:
         """`(a, x = b, _)`."""
-        self.expect("(")
+        self.cursor.expect("(")
         found: list[s.Argument] = []
-        height = self.height = 0
-        while self.kinds[self.at] != ")":
-            start = self.at
+        height = self.cursor.height = 0
+        while self.kinds[self.cursor.at] != ")":
+            start = self.cursor.at
             name = None
-            if self.is_name() and self.kinds[self.at + 1] == "=":
-                name = self.texts[self.at]
-                self.at += 2
-            if self.kinds[self.at] == "_":
-                self.at += 1
-                found.append(s.Argument(self.since(start), name, None))
-            elif self.kinds[self.at] == "...":
-                self.at += 1
+            if self.cursor.is_name() and self.kinds[self.cursor.at + 1] == "=":
+                name = self.texts[self.cursor.at]
+                self.cursor.at += 2
+            if self.kinds[self.cursor.at] == "_":
+                self.cursor.at += 1
+                found.append(s.Argument(self.cursor.since(start), name, None))
+            elif self.kinds[self.cursor.at] == "...":
+                self.cursor.at += 1
                 found.append(
-                    s.Argument(self.since(start), name, s.Default(self.since(start), "..."))
+                    s.Argument(
+                        self.cursor.since(start), name, s.Default(self.cursor.since(start), "...")
+                    )
                 )
             else:
                 value = self.expression()
-                height = max(height, self.height)
-                found.append(s.Argument(self.since(start), name, value))
-            if not self.accept(","):
+                height = max(height, self.cursor.height)
+                found.append(s.Argument(self.cursor.since(start), name, value))
+            if not self.cursor.accept(","):
                 break
-        self.height = height
-        self.expect(")", "the arguments")
+        self.cursor.height = height
+        self.cursor.expect(")", "the arguments")
         return tuple(found)
 
     def number(self) -> s.Expr:
         """An integer literal."""
-        span = self.span()
-        text = self.texts[self.at]
-        self.at += 1
+        span = self.cursor.span()
+        text = self.texts[self.cursor.at]
+        self.cursor.at += 1
         width: int | None = None
         signed = False
         for mark in ("w", "s"):
@@ -239,7 +259,7 @@ class Expressions(Types):
                 break
         value = integer(text)
         if value is None:
-            self.diagnostics.error(
+            self.cursor.diagnostics.error(
                 "bad-number", span, f"'{text}' is not a number", "digits must follow 0x, 0b or 0o"
             )
             value = 0
@@ -247,109 +267,114 @@ class Expressions(Types):
 
     def primary(self) -> s.Expr:
         """Literals, names, parentheses, braces."""
-        start = self.at
+        start = self.cursor.at
         kind = self.kinds[start]
-        self.height = 0
+        self.cursor.height = 0
         if kind == "name":
-            self.at += 1
-            return s.Name(self.span(start), self.texts[start])
+            self.cursor.at += 1
+            return s.Name(self.cursor.span(start), self.texts[start])
         if kind == "number":
             return self.number()
         if kind in ("true", "false"):
-            self.at += 1
-            return s.Bool(self.span(start), kind == "true")
+            self.cursor.at += 1
+            return s.Bool(self.cursor.span(start), kind == "true")
         if kind == "string" and self.texts[start] != "string":
-            self.at += 1
+            self.cursor.at += 1
             value = unescape(self.texts[start][1:-1])
-            return s.String(self.since(start), value)
+            return s.String(self.cursor.since(start), value)
         if kind == "(":
-            self.at += 1
-            self.enter()
+            self.cursor.at += 1
+            self.cursor.enter()
             inner = self.simple_keyset()
-            self.depth -= 1
-            self.expect(")")
+            self.cursor.depth -= 1
+            self.cursor.expect(")")
             return inner
         if kind == "{":
             return self.braces()
         if kind == ".":
-            self.at += 1
-            name, _ = self.name()
-            return s.Name(self.since(start), name, True)
+            self.cursor.at += 1
+            name, _ = self.cursor.name()
+            return s.Name(self.cursor.since(start), name, True)
         if kind == "error":
-            self.at += 1
-            return s.TypeName(self.since(start), s.BaseType(self.since(start), "error"))
+            self.cursor.at += 1
+            return s.TypeName(
+                self.cursor.since(start), s.BaseType(self.cursor.since(start), "error")
+            )
         if kind in SOFT_KEYWORDS:
-            self.at += 1
-            return s.Name(self.span(start), self.texts[start])
+            self.cursor.at += 1
+            return s.Name(self.cursor.span(start), self.texts[start])
         if kind in ("bit", "int", "bool", "tuple", "varbit", "string"):
-            type_ = self.type()
+            type_ = self.types.type()
             return s.TypeName(type_.span, type_)
         if kind == "...":
-            self.at += 1
-            return s.Default(self.since(start), "...")
+            self.cursor.at += 1
+            return s.Default(self.cursor.since(start), "...")
         if kind in ("default", "_"):
-            self.at += 1
-            return s.Default(self.since(start), kind)
-        return self.fail(f"expected an expression, found {self._found()}")
+            self.cursor.at += 1
+            return s.Default(self.cursor.since(start), kind)
+        return self.cursor.fail(f"expected an expression, found {self.cursor.found()}")
 
     def braces(self) -> s.Expr:
         """`{a, b}`, `{x = a}`, `{#}`."""
-        start = self.at
-        self.at += 1
-        self.enter()
-        if self._adjacent("#", "}") and self.starts[start] + 1 == self.starts[self.at]:
-            self.at += 2
-            self.depth -= 1
-            return s.InvalidHeader(self.since(start))
+        start = self.cursor.at
+        self.cursor.at += 1
+        self.cursor.enter()
+        if self.cursor.adjacent("#", "}") and self.starts[start] + 1 == self.starts[self.cursor.at]:
+            self.cursor.at += 2
+            self.cursor.depth -= 1
+            return s.InvalidHeader(self.cursor.since(start))
         elements: list[s.Expr] = []
         fields: list[tuple[str, s.Expr, Span]] = []
         rest = False
         height = 0
-        while self.inside_braces():
-            if self.kinds[self.at] == "..." and self.kinds[self.at + 1] in ("}", ","):
-                self.at += 1
+        while self.cursor.inside_braces():
+            if self.kinds[self.cursor.at] == "..." and self.kinds[self.cursor.at + 1] in ("}", ","):
+                self.cursor.at += 1
                 rest = True
-                self.accept(",")
-                if self.kinds[self.at] != "}":
-                    self.fail("'...' must come last in a list", "move it to the end")
+                self.cursor.accept(",")
+                if self.kinds[self.cursor.at] != "}":
+                    self.cursor.fail("'...' must come last in a list", "move it to the end")
                 break
-            if self.is_name() and self.kinds[self.at + 1] == "=":
-                name, span = self.name()
-                self.at += 1
+            if self.cursor.is_name() and self.kinds[self.cursor.at + 1] == "=":
+                name, span = self.cursor.name()
+                self.cursor.at += 1
                 fields.append((name, self.expression(), span))
             else:
                 elements.append(self.simple_keyset())
-            height = max(height, self.height)
-            if not self.accept(","):
+            height = max(height, self.cursor.height)
+            if not self.cursor.accept(","):
                 break
-        self.depth -= 1
-        self.grown(height)
+        self.cursor.depth -= 1
+        self.cursor.grown(height)
         if fields and elements:
-            self.fail("a list mixes 'name = value' with plain values", "use one form throughout")
-        self.expect("}", "the list")
+            self.cursor.fail(
+                "a list mixes 'name = value' with plain values", "use one form throughout"
+            )
+        self.cursor.expect("}", "the list")
         if fields:
-            return s.StructExpr(self.since(start), tuple(fields), rest)
-        return s.ListExpr(self.since(start), tuple(elements), rest)
+            return s.StructExpr(self.cursor.since(start), tuple(fields), rest)
+        return s.ListExpr(self.cursor.since(start), tuple(elements), rest)
 
     def keyset(self) -> s.Expr:
         """A select case's or entry's value: one, or several in parentheses."""
-        start = self.at
-        if self.kinds[self.at] == "(":
-            end = self._matching(self.at)
-            if self.kinds[end + 1] in (":", ")") or self._tuple_inside(self.at, end):
-                self.at += 1
+        start = self.cursor.at
+        if self.kinds[self.cursor.at] == "(":
+            end = self.cursor.matching(self.cursor.at)
+            if self.kinds[end + 1] in (":", ")") or self._tuple_inside(self.cursor.at, end):
+                self.cursor.at += 1
                 elements = [self.simple_keyset()]
-                while self.accept(","):
-                    if self.kinds[self.at] == ")":
+                while self.cursor.accept(","):
+                    if self.kinds[self.cursor.at] == ")":
                         break
                     elements.append(self.simple_keyset())
-                self.expect(")")
+                self.cursor.expect(")")
                 if len(elements) == 1:
                     return elements[0]
-                return s.TupleKeyset(self.since(start), tuple(elements))
+                return s.TupleKeyset(self.cursor.since(start), tuple(elements))
         return self.simple_keyset()
 
     def _tuple_inside(self, start: int, end: int) -> bool:
+        """Whether the brackets hold `simpleKeysetExpression (',' simpleKeysetExpression)+`."""
         level = 0
         for index in range(start + 1, end):
             kind = self.kinds[index]
@@ -363,19 +388,19 @@ class Expressions(Types):
 
     def simple_keyset(self) -> s.Expr:
         """A value, `a &&& b`, `a .. b`, `default` or `_`."""
-        start = self.at
-        kind = self.kinds[self.at]
+        start = self.cursor.at
+        kind = self.kinds[self.cursor.at]
         if kind in ("default", "_"):
-            self.at += 1
-            return s.Default(self.since(start), kind)
+            self.cursor.at += 1
+            return s.Default(self.cursor.since(start), kind)
         left = self.expression()
-        kind = self.kinds[self.at]
+        kind = self.kinds[self.cursor.at]
         if kind in ("&&&", ".."):
-            self.at += 1
-            height = self.height
+            self.cursor.at += 1
+            height = self.cursor.height
             right = self.expression()
-            self.grown(max(height, self.height))
-            return s.Binary(self.since(start), kind, left, right)
+            self.cursor.grown(max(height, self.cursor.height))
+            return s.Binary(self.cursor.since(start), kind, left, right)
         return left
 
 

@@ -13,47 +13,57 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from compiler.diagnostics import Span
+    from compiler.parser.cursor import Cursor
+    from compiler.parser.declarations import Declarations
+    from compiler.parser.expressions import Expressions
+    from compiler.parser.types import Types
 
 _ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "%=", "<<=", "&=", "|=", "^=", "|+|=", "|-|="}
 
 
-class Statements(Expressions):
+class Statements:
     """One method per kind of statement."""
+
+    declarations: Declarations
+
+    def __init__(self, cursor: Cursor, types: Types, expressions: Expressions) -> None:
+        self.cursor = cursor
+        self.types = types
+        self.expressions = expressions
+        self.kinds = cursor.kinds
+        self.texts = cursor.texts
+        self.starts = cursor.starts
 
     rungs = 0
 
-    def function_or_instance(self, annotations: s.Annotations) -> s.Decl:
-        """Either of the two; see `Declarations`."""
-        raise NotImplementedError
-
     def block(self) -> s.Block:
         """`{ statements }`."""
-        start = self.at
-        annotations = self.annotations()
-        self.expect("{")
-        self.enter()
-        self.scopes.append({})
+        start = self.cursor.at
+        annotations = self.types.annotations()
+        self.cursor.expect("{")
+        self.cursor.enter()
+        self.cursor.scopes.append({})
         body: list[s.Statement] = []
-        while self.inside_braces():
-            with self.recovering():
+        while self.cursor.inside_braces():
+            with self.cursor.recovering():
                 body.append(self.statement())
-        self.scopes.pop()
-        self.depth -= 1
-        self.expect("}")
-        return s.Block(self.since(start), tuple(body), annotations)
+        self.cursor.scopes.pop()
+        self.cursor.depth -= 1
+        self.cursor.expect("}")
+        return s.Block(self.cursor.since(start), tuple(body), annotations)
 
     def statement(self) -> s.Statement:
         """One statement or local declaration."""
-        start = self.at
+        start = self.cursor.at
         kind = self.kinds[start]
         if kind == "@":
-            annotations = self.annotations()
-            if self.kinds[self.at] == "{":
+            annotations = self.types.annotations()
+            if self.kinds[self.cursor.at] == "{":
                 block = self.block()
                 return s.Block(block.span, block.body, annotations)
-            if self.kinds[self.at] in ("for", "if"):
+            if self.kinds[self.cursor.at] in ("for", "if"):
                 return self.statement()
-            if self.kinds[self.at] == "const":
+            if self.kinds[self.cursor.at] == "const":
                 return self.constant(annotations)
             return self.variable_or_instance(annotations)
         rule = self._STATEMENTS.get(kind)
@@ -64,23 +74,24 @@ class Statements(Expressions):
         return self.assignment_or_call()
 
     def _at_local_declaration(self) -> bool:
-        kind = self.kinds[self.at]
+        """Whether `typeRef name` begins here, not an assignment or a call."""
+        kind = self.kinds[self.cursor.at]
         if kind in ("bit", "int", "varbit", "bool", "string", "tuple"):
             return True
-        if kind == "list" and self.kinds[self.at + 1] == "<":
+        if kind == "list" and self.kinds[self.cursor.at + 1] == "<":
             return True
         if kind == "error":
-            return self.is_name(self.at + 1)
-        if not self.is_name():
+            return self.cursor.is_name(self.cursor.at + 1)
+        if not self.cursor.is_name():
             return False
-        following = self.kinds[self.at + 1]
+        following = self.kinds[self.cursor.at + 1]
         if following == "name" or following in SOFT_KEYWORDS:
             return True
         if following == "(":
-            end = self._matching_or_none(self.at + 1)
+            end = self.cursor.matching_or_none(self.cursor.at + 1)
             return (
                 end is not None
-                and self.is_name(end + 1)
+                and self.cursor.is_name(end + 1)
                 and (self.kinds[end + 2] in (";", "=", "{"))
             )
         if following in ("[", "<"):
@@ -89,7 +100,7 @@ class Statements(Expressions):
 
     def _type_then_name(self) -> bool:
         """Whether `H[3] x` or `T<A> x` stands here, judged by skipping brackets."""
-        at = self.at + 1
+        at = self.cursor.at + 1
         pairs = {"[": "]", "<": ">"}
         while self.kinds[at] in pairs:
             opening, closing = self.kinds[at], pairs[self.kinds[at]]
@@ -103,16 +114,16 @@ class Statements(Expressions):
                 if level == 0:
                     break
         if self.kinds[at] == "(":
-            end = self._matching_or_none(at)
-            return end is not None and self.is_name(end + 1)
-        return self.is_name(at)
+            end = self.cursor.matching_or_none(at)
+            return end is not None and self.cursor.is_name(end + 1)
+        return self.cursor.is_name(at)
 
     def assignment_or_call(self) -> s.Statement:
         """`lvalue = e;`, `lvalue op= e;` or `f(...);`."""
-        start = self.at
+        start = self.cursor.at
         kind = self.kinds[start]
         if kind == "else":
-            self.fail("'else' without 'if'", "was a ';' put after the if's block?")
+            self.cursor.fail("'else' without 'if'", "was a ';' put after the if's block?")
         if kind in (
             "action",
             "table",
@@ -126,101 +137,102 @@ class Statements(Expressions):
             "typedef",
             "package",
         ):
-            self.fail(
+            self.cursor.fail(
                 f"'{kind}' cannot be declared here",
                 "move it out of the block; was a brace left open above?",
                 "misplaced",
             )
-        target = self._postfix(self.primary())
-        op = self.kinds[self.at]
-        if op == ">" and self._adjacent(">", ">="):
-            self.at += 2
+        target = self.expressions.postfix(self.expressions.primary())
+        op = self.kinds[self.cursor.at]
+        if op == ">" and self.cursor.adjacent(">", ">="):
+            self.cursor.at += 2
             op = ">>="
         elif op in _ASSIGNMENTS:
-            self.at += 1
+            self.cursor.at += 1
         elif isinstance(target, s.Call):
-            self.expect(";", "the call")
-            return s.CallStatement(self.since(start), target)
+            self.cursor.expect(";", "the call")
+            return s.CallStatement(self.cursor.since(start), target)
         elif op == "==":
-            self.fail("'==' compares; an assignment is written '='", "write '='")
-        elif isinstance(target, s.Name) and self.kinds[self.at] in ("name", "{", ";", "}"):
-            self.expect(";" if op != ";" else "=", f"'{target.name}'")
+            self.cursor.fail("'==' compares; an assignment is written '='", "write '='")
+        elif isinstance(target, s.Name) and self.kinds[self.cursor.at] in ("name", "{", ";", "}"):
+            self.cursor.expect(";" if op != ";" else "=", f"'{target.name}'")
         else:
-            self.fail(f"expected '=' or a call, found {self._found()}")
-        value = self.expression()
-        if self.kinds[self.at] != ";":
-            self.expect(";", "the assignment")
-        self.at += 1
-        return s.Assign(self.since(start), target, op, value)
+            self.cursor.fail(f"expected '=' or a call, found {self.cursor.found()}")
+        value = self.expressions.expression()
+        if self.kinds[self.cursor.at] != ";":
+            self.cursor.expect(";", "the assignment")
+        self.cursor.at += 1
+        return s.Assign(self.cursor.since(start), target, op, value)
 
     def constant(self, annotations: s.Annotations) -> s.Constant:
         """`const T x = e;`."""
-        self.at += 1
-        type_ = self.type()
-        name, span = self.name("the constant's name")
-        self.declare(name)
-        self.expect("=", f"constant '{name}'")
-        value = self.expression()
-        self.expect(";", f"constant '{name}'")
+        self.cursor.at += 1
+        type_ = self.types.type()
+        name, span = self.cursor.name("the constant's name")
+        self.cursor.declare(name)
+        self.cursor.expect("=", f"constant '{name}'")
+        value = self.expressions.expression()
+        self.cursor.expect(";", f"constant '{name}'")
         return s.Constant(span, name, annotations, type_, value)
 
     def variable_or_instance(self, annotations: s.Annotations) -> s.Statement:
         """`T x;`, `T x = e;` or `T(args) x;`."""
-        start = self.at
-        type_ = self.type()
-        if self.kinds[self.at] == "(":
+        start = self.cursor.at
+        type_ = self.types.type()
+        if self.kinds[self.cursor.at] == "(":
             return self.instance(type_, annotations)
-        name, span = self.name("a variable name")
-        if self.kinds[self.at] == "(" and self.is_name(start):
-            self.fail(
+        name, span = self.cursor.name("a variable name")
+        if self.kinds[self.cursor.at] == "(" and self.cursor.is_name(start):
+            self.cursor.fail(
                 "functions are declared at the top level only",
                 "move it there, or use an action",
                 "misplaced",
             )
-        init = self.expression() if self.accept("=") else None
-        self.declare(name)
-        self.expect(";", f"variable '{name}'")
+        init = self.expressions.expression() if self.cursor.accept("=") else None
+        self.cursor.declare(name)
+        self.cursor.expect(";", f"variable '{name}'")
         return s.Variable(span, name, annotations, type_, init)
 
     def instance(self, type_: s.TypeExpr, annotations: s.Annotations) -> s.Instance:
         """The rest of `T(args) x;`."""
-        args = self.arguments()
-        name, span = self.name("the instance's name")
-        self.declare(name)
+        args = self.expressions.arguments()
+        name, span = self.cursor.name("the instance's name")
+        self.cursor.declare(name)
         body = None
-        if self.accept("="):
+        if self.cursor.accept("="):
             body = self._instance_body()
-        self.expect(";", f"instance '{name}'")
+        self.cursor.expect(";", f"instance '{name}'")
         return s.Instance(span, name, annotations, type_, args, body)
 
     def _instance_body(self) -> s.Block:
-        start = self.at
-        self.expect("{")
+        start = self.cursor.at
+        self.cursor.expect("{")
         members: list[s.Statement] = []
-        while self.inside_braces():
-            own = self.annotations()
-            members.append(self.function_or_instance(own))
-        self.expect("}")
-        return s.Block(self.since(start), tuple(members))
+        while self.cursor.inside_braces():
+            own = self.types.annotations()
+            members.append(self.declarations.function_or_instance(own))
+        self.cursor.expect("}")
+        return s.Block(self.cursor.since(start), tuple(members))
 
     def _if(self) -> s.Statement:
-        start = self.at
-        self.at += 1
-        self.expect("(")
-        condition = self.expression()
-        if self.kinds[self.at] == "=":
-            self.fail("'=' assigns; a comparison is written '=='", "write '=='")
-        self.expect(")", "the condition")
-        span = self.since(start)
-        self.enter()
+        """`conditionalStatement : IF '(' expression ')' statement (ELSE statement)?`."""
+        start = self.cursor.at
+        self.cursor.at += 1
+        self.cursor.expect("(")
+        condition = self.expressions.expression()
+        if self.kinds[self.cursor.at] == "=":
+            self.cursor.fail("'=' assigns; a comparison is written '=='", "write '=='")
+        self.cursor.expect(")", "the condition")
+        span = self.cursor.since(start)
+        self.cursor.enter()
         yes = self.statement()
-        self.depth -= 1
+        self.cursor.depth -= 1
         no = None
-        if self.accept("else"):
+        if self.cursor.accept("else"):
             # A ladder of `else if` is not nested in the eyes of who wrote it.
             self.rungs += 1
             if self.rungs > MAX_CHAIN:
-                self.too_deep(f"more than {MAX_CHAIN} 'else' follow one another")
+                self.cursor.too_deep(f"more than {MAX_CHAIN} 'else' follow one another")
             try:
                 no = self.statement()
             finally:
@@ -228,92 +240,99 @@ class Statements(Expressions):
         return s.If(span, condition, yes, no)
 
     def _switch(self) -> s.Statement:
-        start = self.at
-        self.at += 1
-        self.expect("(")
-        value = self.expression()
-        self.expect(")")
-        span = self.since(start)
-        self.expect("{")
+        """`switchStatement : SWITCH '(' expression ')' '{' switchCase* '}'`."""
+        start = self.cursor.at
+        self.cursor.at += 1
+        self.cursor.expect("(")
+        value = self.expressions.expression()
+        self.cursor.expect(")")
+        span = self.cursor.since(start)
+        self.cursor.expect("{")
         cases: list[s.SwitchCase] = []
-        while self.inside_braces():
-            with self.recovering():
+        while self.cursor.inside_braces():
+            with self.cursor.recovering():
                 cases.append(self._switch_case())
-        self.expect("}")
+        self.cursor.expect("}")
         return s.Switch(span, value, tuple(cases))
 
     def _switch_case(self) -> s.SwitchCase:
-        begin = self.at
+        """`switchCase : switchLabel ':' blockStatement | switchLabel ':'`."""
+        begin = self.cursor.at
         label: s.Expr
-        if self.accept("default"):
-            label = s.Default(self.since(begin), "default")
+        if self.cursor.accept("default"):
+            label = s.Default(self.cursor.since(begin), "default")
         else:
-            label = self.expression()
-        self.expect(":", "the label")
-        where = self.since(begin)
-        body = self.block() if self.kinds[self.at] in ("{", "@") else None
-        if body is None and self.kinds[self.at] in ("name", "if", "return", "exit"):
-            after = self.kinds[self.at + 1]
+            label = self.expressions.expression()
+        self.cursor.expect(":", "the label")
+        where = self.cursor.since(begin)
+        body = self.block() if self.kinds[self.cursor.at] in ("{", "@") else None
+        if body is None and self.kinds[self.cursor.at] in ("name", "if", "return", "exit"):
+            after = self.kinds[self.cursor.at + 1]
             if after not in (":", "."):
-                self.fail("a case's statements stand in braces", "write 'label: { ... }'")
+                self.cursor.fail("a case's statements stand in braces", "write 'label: { ... }'")
         return s.SwitchCase(where, label, body)
 
     def _return(self) -> s.Statement:
-        start = self.at
-        self.at += 1
-        value = None if self.kinds[self.at] == ";" else self.expression()
-        self.expect(";", "return")
-        return s.Return(self.since(start), value)
+        """`returnStatement : RETURN expression? ';'`."""
+        start = self.cursor.at
+        self.cursor.at += 1
+        value = None if self.kinds[self.cursor.at] == ";" else self.expressions.expression()
+        self.cursor.expect(";", "return")
+        return s.Return(self.cursor.since(start), value)
 
     def _keyword(self, node: Callable[[Span], s.Statement]) -> s.Statement:
-        start = self.at
+        """`EXIT ';'`, `BREAK ';'`, `CONTINUE ';'`."""
+        start = self.cursor.at
         word = self.kinds[start]
-        self.at += 1
-        self.expect(";", word)
-        return node(self.since(start))
+        self.cursor.at += 1
+        self.cursor.expect(";", word)
+        return node(self.cursor.since(start))
 
     def _for(self) -> s.Statement:
-        start = self.at
-        self.at += 1
-        self.expect("(")
-        self.scopes.append({})
+        """`forStatement`, in a scope of its own."""
+        start = self.cursor.at
+        self.cursor.at += 1
+        self.cursor.expect("(")
+        self.cursor.scopes.append({})
         try:
             return self._for_body(start)
         finally:
-            self.scopes.pop()
+            self.cursor.scopes.pop()
 
     def _for_body(self, start: int) -> s.Statement:
+        """`FOR '(' type name IN collection ')'` or `FOR '(' init ';' condition ';' update ')'`."""
         if self._at_for_in():
-            type_ = None if self.kinds[self.at + 1] == "in" else self.type()
-            name, span = self.name("the loop variable")
-            self.declare(name)
-            self.expect("in")
-            collection = self.expression()
-            if self.accept(".."):
-                right = self.expression()
+            type_ = None if self.kinds[self.cursor.at + 1] == "in" else self.types.type()
+            name, span = self.cursor.name("the loop variable")
+            self.cursor.declare(name)
+            self.cursor.expect("in")
+            collection = self.expressions.expression()
+            if self.cursor.accept(".."):
+                right = self.expressions.expression()
                 collection = s.Binary(collection.span.to(right.span), "..", collection, right)
-            self.expect(")")
-            where = self.since(start)
+            self.cursor.expect(")")
+            where = self.cursor.since(start)
             return s.ForIn(where, type_, name, span, collection, self._loop_body())
         init = self._for_statements(";")
-        self.expect(";")
-        condition: s.Expr = s.Bool(self.span(), True)
-        if self.kinds[self.at] != ";":
-            condition = self.expression()
-        self.expect(";", "the loop's condition")
+        self.cursor.expect(";")
+        condition: s.Expr = s.Bool(self.cursor.span(), True)
+        if self.kinds[self.cursor.at] != ";":
+            condition = self.expressions.expression()
+        self.cursor.expect(";", "the loop's condition")
         update = self._for_statements(")")
-        self.expect(")")
-        return s.For(self.since(start), init, condition, update, self._loop_body())
+        self.cursor.expect(")")
+        return s.For(self.cursor.since(start), init, condition, update, self._loop_body())
 
     def _loop_body(self) -> s.Statement:
-        self.enter()
+        self.cursor.enter()
         body = self.statement()
-        self.depth -= 1
+        self.cursor.depth -= 1
         return body
 
     def _at_for_in(self) -> bool:
+        """Whether an IN stands before the first ';'."""
         level = 0
-        for index in range(self.at, len(self.kinds)):
+        for index in range(self.cursor.at, len(self.kinds)):
             kind = self.kinds[index]
             if kind == "in" and level == 0:
                 return True
@@ -326,39 +345,44 @@ class Statements(Expressions):
         return False
 
     def _for_statements(self, end: str) -> tuple[s.Statement, ...]:
+        """`forInitStatements` and `forUpdateStatements`: assignments, calls, declarations."""
         found: list[s.Statement] = []
-        while self.kinds[self.at] != end:
-            start = self.at
+        while self.kinds[self.cursor.at] != end:
+            start = self.cursor.at
             if self._at_local_declaration():
-                type_ = self.type()
-                name, span = self.name()
-                self.expect("=")
-                self.declare(name)
-                found.append(s.Variable(span, name, (), type_, self.expression()))
+                type_ = self.types.type()
+                name, span = self.cursor.name()
+                self.cursor.expect("=")
+                self.cursor.declare(name)
+                found.append(s.Variable(span, name, (), type_, self.expressions.expression()))
             else:
-                target = self._postfix(self.primary())
-                op = self.kinds[self.at]
-                if op == ">" and self._adjacent(">", ">="):
-                    self.at += 2
-                    found.append(s.Assign(self.since(start), target, ">>=", self.expression()))
+                target = self.expressions.postfix(self.expressions.primary())
+                op = self.kinds[self.cursor.at]
+                if op == ">" and self.cursor.adjacent(">", ">="):
+                    self.cursor.at += 2
+                    found.append(
+                        s.Assign(
+                            self.cursor.since(start), target, ">>=", self.expressions.expression()
+                        )
+                    )
                 elif op in _ASSIGNMENTS:
-                    self.at += 1
-                    value = self.expression()
-                    found.append(s.Assign(self.since(start), target, op, value))
+                    self.cursor.at += 1
+                    value = self.expressions.expression()
+                    found.append(s.Assign(self.cursor.since(start), target, op, value))
                 elif isinstance(target, s.Call):
-                    found.append(s.CallStatement(self.since(start), target))
+                    found.append(s.CallStatement(self.cursor.since(start), target))
                 else:
-                    self.fail(f"expected an assignment, found {self._found()}")
-            if not self.accept(","):
+                    self.cursor.fail(f"expected an assignment, found {self.cursor.found()}")
+            if not self.cursor.accept(","):
                 break
         return tuple(found)
 
     def _empty(self) -> s.Statement:
-        self.at += 1
-        return s.Empty(self.span(self.at - 1))
+        self.cursor.at += 1
+        return s.Empty(self.cursor.span(self.cursor.at - 1))
 
     def _misplaced_transition(self) -> s.Statement:
-        return self.fail(
+        return self.cursor.fail(
             "'transition' can only end a parser state", "move it to the end of the state"
         )
 
