@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from controller.entities import Plan
+from controller.errors import ControllerError
 from controller.reports import Report, ReportError, decode
 from controller.routes import NextHop, Route, routes_of
 from controller.series import Sample, Series
@@ -30,7 +31,6 @@ from controller.tables import plan_of, plans_of
 
 if TYPE_CHECKING:
     from controller.client import (
-        ControllerError,
         Counts,
         Target,
         Tls,
@@ -77,7 +77,7 @@ __all__ = [
     "to_finsy",
 ]
 
-_CLIENT = ("ControllerError", "Counts", "Target", "Tls", "install", "read_counts", "read_plans")
+_CLIENT = ("Counts", "Target", "Tls", "install", "read_counts", "read_plans")
 _LATE = {**dict.fromkeys(_CLIENT, "client"), "Keeper": "keeper", "to_finsy": "wire"}
 
 

@@ -17,6 +17,7 @@ import finsy as fy
 from finsy import p4client
 
 from controller.entities import Changes, DefaultAction, Entity, Plan, changes
+from controller.errors import ControllerError
 from controller.tables import DROP_REASONS, DROPPED, RECEIVED, SENT
 from controller.wire import canonical, from_finsy, to_finsy
 
@@ -28,10 +29,6 @@ _ENTITIES_PER_WRITE = 512
 ANSWER_S = 60.0  # that a switch may take for all it is asked: it may have to compile the program
 # finsy gives every single call ten seconds; how long to wait is decided here, for all of them.
 p4client._DEFAULT_RPC_TIMEOUT = 3600.0
-
-
-class ControllerError(Exception):
-    """A switch could not be reached or refused what it was told."""
 
 
 @dataclass(frozen=True, slots=True)

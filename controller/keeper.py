@@ -27,7 +27,7 @@ from typing import Self
 
 import finsy as fy
 
-from controller.client import ControllerError, Target, connected, reconcile, write_changes
+from controller.client import Target, connected, reconcile, write_changes
 from controller.entities import Changes, Plan, changes
 from controller.reports import Report, ReportError, decode
 from controller.series import Series

@@ -90,7 +90,7 @@ def chance(share: float) -> int:
 def marking_gradient(kmin: int, kmax: int, pmax: float) -> int:
     """The slope of the marking curve as p4src/mark.p4 takes it."""
     if not 0 <= kmin <= kmax:
-        raise SettingsError(f"kmin is {kmin}, kmax {kmax}; kmin must not be more")
+        raise SettingsError(f"ecn: kmin is {kmin:,} bytes, kmax {kmax:,}; kmin must not be more")
     if kmin == kmax:
         return 0  # a step: nothing is between them
     return min(int(pmax * 2**32 / (kmax - kmin)), 0xFFFFFFFF)

@@ -16,6 +16,7 @@ from controller.entities import (
     Plan,
     TableEntry,
 )
+from controller.errors import OtherProgramError
 
 FinsyEntity = (
     fy.P4TableEntry | fy.P4CloneSessionEntry | fy.P4MulticastGroupEntry
@@ -68,7 +69,14 @@ def from_finsy(found: FinsyEntity) -> Entity | None:
 
 def canonical(plan: Iterable[Entity], schema: Any) -> Plan:
     """A plan with every name as the switch will tell it."""
-    return tuple(_canonical(entity, schema) for entity in plan)
+    try:
+        return tuple(_canonical(entity, schema) for entity in plan)
+    except ValueError as error:
+        raise OtherProgramError(
+            f"the controller fills what this program has not: {error} "
+            "(controller/tables.py has the names; leave those of tables, keys, actions and "
+            "parameters as they are in p4src, or change both)"
+        ) from None
 
 
 def _canonical(entity: Entity, schema: Any) -> Entity:
@@ -76,7 +84,7 @@ def _canonical(entity: Entity, schema: Any) -> Entity:
         return entity
     table = schema.tables[entity.table]
     action = table.actions[entity.action]
-    params = tuple(sorted(entity.params))
+    params = tuple(sorted((action.params[name].name, value) for name, value in entity.params))
     if isinstance(entity, DefaultAction):
         return DefaultAction(table.alias, action.alias, params)
     match = tuple(sorted((table.match_fields[name].alias, value) for name, value in entity.match))

@@ -7,6 +7,8 @@ telemetry tells it, and the scenario's traffic as often as one likes.
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import sys
 import time
 from collections import Counter
@@ -34,6 +36,7 @@ from lab.engines.mininet.emulation import Emulation
 from lab.engines.mininet.engine import EmulatedFabric
 from lab.engines.mininet.report_cables import Collector
 from lab.errors import LabError
+from lab.machine.processes import stop
 from lab.machine.speed import slowness
 from lab.quantity import duration, percent, size
 from lab.results.outcome import HOST_PAUSED_NS, Outcome, SwitchCounts
@@ -48,6 +51,8 @@ _PROBES = 5
 _PROBE_PORT = 9  # discard
 _PROBE_BYTES = 256  # more than one of them has, telemetry included
 _MOST_TOLD = 24  # names in a message
+_SERVER_S = 0.5  # that iperf has to listen
+_IPERF_S = 5  # that it sends
 
 
 class _Misspelt(Exception):  # noqa: N818  (a user's, and no defect)
@@ -138,21 +143,25 @@ class LabPrompt(CLI):  # type: ignore[misc]
             self._print_rows(head, rows)
             self._say("\n".join(dropped) or "No switch dropped a packet.")
 
-    def do_pause(self, _line: str) -> None:
-        """pause: who was told to stop, how often, and how long it stood still."""
+    def do_pause(self, line: str) -> None:
+        """pause [NODE]: who was told to stop, how often, and how long it stood still."""
         with self._answering():
+            asked = self._words(line, "pause [NODE]", least=0, most=1)
+            nodes = [*self._switches, *(host.name for host in self._fabric.hosts)]
+            if asked and asked[0] not in nodes:
+                raise _Misspelt(self._no_such("node", asked[0], nodes))
             rows = []
             counts = self._emulation.switches.counts()
             for switch, seen in counts.items():
                 for number, peer in self._fabric.ports(switch).items():
                     port = seen.port(number)
-                    if port.xoff_sent:
+                    if port.xoff_sent and (not asked or peer.name == asked[0]):
                         link = self._fabric.link_at(switch, number)
                         still = duration(self._paused_ns(link, peer, counts))
                         stops, resumes = f"{port.xoff_sent:,}", f"{port.xon_sent:,}"
                         rows.append((link.direction(peer), stops, resumes, still))
             if not rows:
-                self._say("Nobody was paused so far.")
+                self._say(f"{asked[0]} was not paused." if asked else "Nobody was paused so far.")
                 return
             self._print_rows(("told to stop", "stops", "resumes", "stood still"), rows)
 
@@ -194,6 +203,23 @@ class LabPrompt(CLI):  # type: ignore[misc]
             self._reroute(self._dead - {link.name})
             self._say(f"{link.name} is up.")
 
+    def do_switch(self, line: str) -> None:
+        """switch SWITCH stop|start: take a switch off all its cables, or put it back on them."""
+        with self._answering():
+            usage = "switch SWITCH stop|start"
+            name, what = self._words(line, usage, least=2, most=2)
+            if name not in self._switches:
+                raise _Misspelt(self._no_such("switch", name, self._switches))
+            if what not in ("stop", "start"):
+                raise _Misspelt(f"write it as: {usage}")
+            links = [l for l in self._fabric.links if name in (l.a.name, l.b.name)]
+            for link in links:
+                self._emulation.set_up(link, is_up=what == "start")
+            between = {link.name for link in links if link.joins_switches}
+            self._reroute(self._dead | between if what == "stop" else self._dead - between)
+            told = "is off: its cables are cut" if what == "stop" else "is back: its cables are up"
+            self._say(f"{name} {told}, {len(links)} of them, and routes lead accordingly.")
+
     def _reroute(self, dead: Collection[str]) -> None:
         self._dead = set(dead)
         self._emulation.install_routes(dead=self._dead)
@@ -203,6 +229,51 @@ class LabPrompt(CLI):  # type: ignore[misc]
         with self._answering():
             for host, counted in self._traffic().endpoints.items():
                 self._stood_still[host] += sum(counted.get(n, 0) for n in HOST_PAUSED_NS.values())
+
+    def do_iperf(self, line: str) -> None:
+        """iperf [HOST HOST]: how fast TCP is between two hosts, for five of the machine's seconds.
+
+        It is best effort here (priority 0), and as slow as the fabric's time passes.
+        """
+        with self._answering():
+            self._iperf(self._words(line, "iperf [HOST HOST]", least=0, most=2))
+
+    def do_iperfudp(self, line: str) -> None:
+        """iperfudp [RATE HOST HOST]: the same with UDP, at a rate such as 10M."""
+        with self._answering():
+            rate, *hosts = self._words(line, "iperfudp [RATE HOST HOST]", least=0, most=3) or ["10M"]
+            self._iperf(hosts, "-u", "-b", rate)
+
+    def _iperf(self, names: list[str], *flags: str) -> None:
+        hosts = [host.name for host in self._fabric.hosts]
+        if len(names) == 1:
+            raise _Misspelt("name two hosts, or none for the first and the last")
+        for name in names:
+            if name not in hosts:
+                raise _Misspelt(self._no_such("host", name, hosts))
+        here, there = names or (hosts[0], hosts[-1])
+        tool = shutil.which("iperf3") or shutil.which("iperf")
+        if tool is None:
+            raise LabError("iperf is not installed: apt-get install iperf")
+        nodes = self._emulation.network
+        address = str(self._fabric.address(self._fabric.node(there)))
+        server = nodes.get(there).popen([tool, "-s", *(f for f in flags if f == "-u")])
+        try:
+            time.sleep(_SERVER_S)
+            client = nodes.get(here).popen([tool, "-c", address, "-t", str(_IPERF_S), *flags])
+            try:
+                told, complaint = client.communicate(timeout=_IPERF_S * 4 * slowness())
+            finally:
+                stop(client)
+        except subprocess.TimeoutExpired:
+            raise LabError(f"{here} did not get through to {there}") from None
+        finally:
+            stop(server)
+        self._say((told or complaint).decode(errors="replace").strip())
+
+    def do_dpctl(self, _line: str) -> None:
+        """dpctl: OpenFlow's word; these switches speak P4Runtime, see 'tables'."""
+        self._say("*** these switches speak P4Runtime, not OpenFlow: 'tables leaf1' has their rules")
 
     def do_int(self, line: str) -> None:
         """int HOST HOST: the way of packets between two hosts, as in-band telemetry tells it."""

@@ -15,7 +15,7 @@ from rich.console import Console
 from controller import Policy
 from lab.commands.options import Changes, Dilation, Json, Name, Out, Seed, make_out
 from lab.engines import ENGINES, SWITCHES, RunOptions
-from lab.engines.mininet.capsule import run_in_capsule
+from lab.engines.mininet.capsule import name_addresses, run_in_capsule
 from lab.engines.mininet.running import Registration
 from lab.engines.mininet.tap import conga_hint
 from lab.errors import LabError, RunError
@@ -170,6 +170,7 @@ def _emulate(
                 return conclude(experiment, outcome, options, stages, is_json=is_json)
 
             with bring_up(experiment, options, stages) as up:
+                name_addresses(up.emulation.addresses(), registration.names)
                 registration.furnish(*up.emulation.whereabouts())
                 if options.prompt:
                     prompt(up, console, concluded, registration.name)

@@ -81,6 +81,11 @@ class Registration:
         content = {"hosts": hosts, "switches": switches, "links": links}
         _write(self._folder / "lab.json", content)
 
+    @property
+    def names(self) -> Path:
+        """Where the addresses of its hosts are told, for programs inside."""
+        return self._folder / "hosts"
+
     def withdraw(self) -> None:
         """From outside: the capsule is gone."""
         shutil.rmtree(self._folder, ignore_errors=True)

@@ -19,6 +19,7 @@ from finsy.proto import p4r
 
 from controller.client import writes_of
 from controller.entities import Plan, changes
+from controller.errors import ControllerError
 from controller.tables import DROP_REASONS, PRIORITIES, queue_index
 from controller.wire import canonical
 from lab.engines.sim import native
@@ -72,7 +73,10 @@ class SimulatedSwitches:
 
     def install(self, node: Node, plan: Plan) -> None:
         """Tell a switch everything it has to know and was not told before."""
-        wanted = canonical(plan, self._schema)
+        try:
+            wanted = canonical(plan, self._schema)
+        except ControllerError as error:
+            raise RunError(f"{node}: {error}") from None
         words = writes_of(changes(self._installed.get(node, ()), wanted))
         self._installed[node] = wanted
         updates = [
