@@ -29,6 +29,7 @@ import finsy as fy
 
 from controller.client import Target, connected, reconcile, write_changes
 from controller.entities import Changes, Plan, changes
+from controller.errors import ControllerError
 from controller.reports import Report, ReportError, decode
 from controller.series import Series
 from controller.settings import USUAL, Settings

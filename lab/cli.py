@@ -26,6 +26,8 @@ COMMANDS = (
     "report",
     "figure",
     "draw",
+    "runs",
+    "doctor",
     "sweep",
     "agree",
     "claims",
@@ -42,6 +44,7 @@ COMMANDS = (
     "bench",
     "shims",
 )
+_COMPLETION = "_CLOSLAB_COMPLETE"  # by which a shell says that it asks
 _TAKE_THEIR_WORDS = ("p4c", "switch", "stf", "bench")  # as they are: they are another tool's flags
 
 
@@ -78,7 +81,6 @@ def app_for(words: Sequence[str]) -> typer.Typer:
     """The commands: the one that is called whole, of the others what --help says of them."""
     app = typer.Typer(
         cls=_Commands,
-        add_completion=False,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
@@ -93,6 +95,14 @@ def app_for(words: Sequence[str]) -> typer.Typer:
         else:
             app.command(name, help=None if called in COMMANDS else _title(name))(lambda: None)
     return app
+
+
+def _words() -> list[str]:
+    """The words of the command line; of one that a shell asks how to go on with, its words."""
+    if _COMPLETION not in os.environ:
+        return sys.argv[1:]
+    asked = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")
+    return asked.split()[1:]
 
 
 def _title(name: str) -> str:
@@ -110,7 +120,7 @@ def main() -> None:
         if len(sys.argv) > 1 and sys.argv[1] in _TAKE_THEIR_WORDS:
             command = import_module(f"lab.commands.{sys.argv[1]}")
             sys.exit(command.main(sys.argv[2:]))
-        app_for(sys.argv[1:])(prog_name="closlab")
+        app_for(_words())(prog_name="closlab")
     except LabError as error:
         error.show()
         sys.exit(1)

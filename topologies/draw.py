@@ -1,7 +1,7 @@
-"""Pictures of fabrics: DOT text, and PNG where Graphviz is installed.
+"""Pictures of fabrics: DOT text, and PNG, SVG or PDF where Graphviz is installed.
 
-DOT is plain text that any tool reads, so nothing is needed to write it. PNG needs Graphviz's `dot`
-program: a drawing library just for pictures would weigh more than all else that is installed.
+DOT is plain text that any tool reads, so nothing is needed to write it. The rest needs Graphviz's
+`dot` program: a drawing library just for pictures would weigh more than all else that is installed.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 from topologies.fabric import Fabric, Node, NodeKind, TopologyError
 
 _SHAPES = {NodeKind.HOST: "ellipse"}
+_BY_GRAPHVIZ = ".png", ".svg", ".pdf"
 _DRAW_S = 60
 
 
@@ -37,12 +38,12 @@ def _lines(fabric: Fabric) -> Iterator[str]:
 
 
 def draw(fabric: Fabric, path: Path) -> None:
-    """Write a fabric's picture: `.dot` as text, `.png` by Graphviz."""
+    """Write a fabric's picture: `.dot` as text, the other kinds by Graphviz."""
     if path.suffix == ".dot":
         path.write_text(dot(fabric))
         return
-    if path.suffix != ".png":
-        raise TopologyError(f"{path}: a picture is .dot or .png")
+    if path.suffix not in _BY_GRAPHVIZ:
+        raise TopologyError(f"{path}: a picture is .dot, {', '.join(_BY_GRAPHVIZ)}")
     program = shutil.which("dot")
     if program is None:
         raise TopologyError(
@@ -50,7 +51,7 @@ def draw(fabric: Fabric, path: Path) -> None:
             "or write .dot and draw it elsewhere"
         )
     done = subprocess.run(
-        [program, "-Tpng", "-o", str(path)],
+        [program, f"-T{path.suffix[1:]}", "-o", str(path)],
         input=dot(fabric),
         text=True,
         capture_output=True,

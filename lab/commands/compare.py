@@ -12,6 +12,7 @@ from lab.errors import LabError
 from lab.report import Comparison, find_runs, write_comparison
 
 _MOST = 12  # of which one can still see anything
+_BORDER = 3  # of a table's column
 
 
 def command(folders: Folders, out: Out = None, is_json: Json = False) -> None:
@@ -40,14 +41,25 @@ def command(folders: Folders, out: Out = None, is_json: Json = False) -> None:
 
 
 def show_table(comparison: Comparison, console: Console) -> None:
-    """Print a figure a row, a run a column."""
-    table = Table()
-    table.add_column("", no_wrap=True)
-    for name in comparison.names:
-        table.add_column(name, justify="right")
-    for row in comparison.rows():
-        table.add_row(*row)
-    console.print(table)
+    """Print a figure a row, a run a column; as many runs beside each other as there is room for."""
+    rows = list(comparison.rows())
+    widths = [
+        max(map(len, column)) + _BORDER
+        for column in zip(("", *comparison.names), *rows, strict=True)
+    ]
+    at = 1
+    while at < len(widths):
+        end = at + 1
+        while end < len(widths) and widths[0] + sum(widths[at : end + 1]) < console.width:
+            end += 1
+        table = Table()
+        table.add_column("", no_wrap=True)
+        for name in comparison.names[at - 1 : end - 1]:
+            table.add_column(name, justify="right")
+        for row in rows:
+            table.add_row(row[0], *row[at:end])
+        console.print(table)
+        at = end
     for name, settings, _ in comparison.legend():
         if name != settings:
             console.print(f"{name}: {settings}", highlight=False, soft_wrap=True)

@@ -15,7 +15,9 @@ from lab.scenario.catalogue import load
 
 def command(
     scenario: Name,
-    picture: Annotated[Path, typer.Argument(help="To write: .dot, or .png where Graphviz is.")],
+    picture: Annotated[
+        Path, typer.Option("--out", "-o", help="To write: .dot; .png, .svg, .pdf by Graphviz.")
+    ],
     changes: Changes = None,
 ) -> None:
     """Draw a scenario's fabric, with the ports at the ends of each cable."""

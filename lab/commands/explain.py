@@ -10,7 +10,7 @@ from lab.scenario.explain import explain
 
 
 def command(
-    key: Annotated[str | None, typer.Argument(help="Such as pfc, pfc.enabled.")] = None,
+    key: Annotated[str | None, typer.Argument(help="Such as pfc, pfc.enabled, XOFF.")] = None,
 ) -> None:
-    """Say what a scenario's keys mean."""
+    """Say what a scenario's keys mean, or a word of the field."""
     print(explain(key))

@@ -13,9 +13,28 @@ import typer
 
 from lab.errors import RunError
 
-Name = Annotated[str, typer.Argument(help="A name from 'closlab list', or a .yaml file.")]
+
+def _scenarios(begun: str) -> list[str]:
+    """For a shell: the scenarios that begin so."""
+    from lab.scenario.catalogue import names  # a shell asks on every key
+
+    return [name for name in names() if name.startswith(begun)]
+
+
+def complete_keys(begun: str) -> list[str]:
+    """For a shell: the keys that begin so."""
+    from lab.scenario.model import all_keys
+
+    return [f"{key.name}=" for key in all_keys() if key.name.startswith(begun)]
+
+
+Name = Annotated[
+    str,
+    typer.Argument(help="A name from 'closlab list', or a .yaml file.", autocompletion=_scenarios),
+]
 Changes = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key.")
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a key.", autocompletion=complete_keys),
 ]
 Seed = Annotated[int | None, typer.Option("--seed", help="Instead of the scenario's seed.")]
 Out = Annotated[Path | None, typer.Option("--out", help="Folder for the results.")]

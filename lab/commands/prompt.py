@@ -212,7 +212,7 @@ class LabPrompt(CLI):  # type: ignore[misc]
                 raise _Misspelt(self._no_such("switch", name, self._switches))
             if what not in ("stop", "start"):
                 raise _Misspelt(f"write it as: {usage}")
-            links = [l for l in self._fabric.links if name in (l.a.name, l.b.name)]
+            links = [each for each in self._fabric.links if name in (each.a.name, each.b.name)]
             for link in links:
                 self._emulation.set_up(link, is_up=what == "start")
             between = {link.name for link in links if link.joins_switches}
@@ -241,7 +241,9 @@ class LabPrompt(CLI):  # type: ignore[misc]
     def do_iperfudp(self, line: str) -> None:
         """iperfudp [RATE HOST HOST]: the same with UDP, at a rate such as 10M."""
         with self._answering():
-            rate, *hosts = self._words(line, "iperfudp [RATE HOST HOST]", least=0, most=3) or ["10M"]
+            rate, *hosts = self._words(line, "iperfudp [RATE HOST HOST]", least=0, most=3) or [
+                "10M"
+            ]
             self._iperf(hosts, "-u", "-b", rate)
 
     def _iperf(self, names: list[str], *flags: str) -> None:
@@ -273,7 +275,9 @@ class LabPrompt(CLI):  # type: ignore[misc]
 
     def do_dpctl(self, _line: str) -> None:
         """dpctl: OpenFlow's word; these switches speak P4Runtime, see 'tables'."""
-        self._say("*** these switches speak P4Runtime, not OpenFlow: 'tables leaf1' has their rules")
+        self._say(
+            "*** these switches speak P4Runtime, not OpenFlow: 'tables leaf1' has their rules"
+        )
 
     def do_int(self, line: str) -> None:
         """int HOST HOST: the way of packets between two hosts, as in-band telemetry tells it."""

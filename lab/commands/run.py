@@ -29,7 +29,7 @@ from lab.results.tables import result_tables
 from lab.runs.run import INTERRUPTED, KEPT, NOT_WHOLE, UNBELIEVED, assembled, outcome_of, writing_to
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
-from lab.scenario.model import Scenario, in_vain
+from lab.scenario.model import Scenario, remarks
 
 
 def command(
@@ -118,7 +118,7 @@ def execute(
     for file in KEPT:  # what an earlier run left there is no result of this one
         (folder / file).unlink(missing_ok=True)
     shutil.rmtree(folder / "pcaps", ignore_errors=True)
-    for text in in_vain(chosen):
+    for text in remarks(chosen):
         print(f"closlab: {text}", file=sys.stderr)
     run = _simulate if engine == "sim" else _run_in_capsule
     code = run(chosen, options, is_json=is_json)

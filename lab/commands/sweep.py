@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from lab.commands.options import Changes, Name, Out, Processes, make_out
+from lab.commands.options import Changes, Name, Out, Processes, complete_keys, make_out
 from lab.machine import tools
 from lab.runs.sweep import sweep
 
@@ -17,7 +17,12 @@ def command(
     scenario: Name,
     vary: Annotated[
         list[str] | None,
-        typer.Option("--vary", metavar="KEY=V,V", help="Values to try, or FIRST..LAST."),
+        typer.Option(
+            "--vary",
+            metavar="KEY=V,V",
+            help="Values to try, or FIRST..LAST.",
+            autocompletion=complete_keys,
+        ),
     ] = None,
     changes: Changes = None,
     processes: Processes = None,

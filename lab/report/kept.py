@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise, takewhile
 from pathlib import Path
@@ -94,6 +94,18 @@ class KeptRun:
 
 def read_run(folder: Path) -> KeptRun:
     """Read a run's folder."""
+    return replace(
+        read_result(folder),
+        flows=tuple(_rows(folder / "flows.csv", KeptFlow)),
+        work=tuple(_rows(folder / "work.csv", KeptWork)),
+        notes=tuple(_rows(folder / "timeseries.csv", Note)),
+        stocks=tuple(_rows(folder / "buffers.csv", Stock)),
+        pauses=tuple(_rows(folder / "pauses.csv", PauseNote)),
+    )
+
+
+def read_result(folder: Path) -> KeptRun:
+    """Read its result only, without what happened when."""
     path = folder / "result.json"
     content = _text(path)
     try:
@@ -109,15 +121,7 @@ def read_run(folder: Path) -> KeptRun:
         raise _unreadable(path, f"{place}: {complaint(first)}") from None
     except ValueError as error:
         raise _unreadable(path, str(error)) from None
-    return KeptRun(
-        folder,
-        result,
-        tuple(_rows(folder / "flows.csv", KeptFlow)),
-        tuple(_rows(folder / "work.csv", KeptWork)),
-        tuple(_rows(folder / "timeseries.csv", Note)),
-        tuple(_rows(folder / "buffers.csv", Stock)),
-        tuple(_rows(folder / "pauses.csv", PauseNote)),
-    )
+    return KeptRun(folder, result, (), (), ())
 
 
 def find_runs(folder: Path) -> list[Path]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import NamedTuple
 
 from lab.report.moments import SCRIPT
 from lab.report.palette import DAY, NIGHT, variables
@@ -168,12 +169,25 @@ def _figure(panel: Panel, level: int) -> str:
     )
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
+class Link(NamedTuple):
+    """A cell of a table that leads to another page."""
+
+    text: str
+    to: str
+
+
+def _cell(content: str | Link) -> str:
+    if isinstance(content, Link):
+        return f'<a href="{escape(content.to)}">{escape(content.text)}</a>'
+    return escape(content)
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str | Link]], kind: str = "") -> str:
     """A table whose first column names the rows; of kind "texts" one of words, not numbers."""
     top = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in head)
     body = "".join(
-        f'<tr><th scope="row">{escape(row[0])}</th>'
-        + "".join(f"<td>{escape(cell)}</td>" for cell in row[1:])
+        f'<tr><th scope="row">{_cell(row[0])}</th>'
+        + "".join(f"<td>{_cell(cell)}</td>" for cell in row[1:])
         + "</tr>"
         for row in rows
     )

@@ -10,7 +10,7 @@ from lab.report.plots import REASONS, uplinks
 from lab.report.suspects import circle, dead_cables, straggler, victims
 from lab.results.cautions import cautions
 from lab.results.result import Drops, Result
-from lab.scenario.model import in_vain
+from lab.scenario.model import remarks
 
 _NOTABLE = 0.05  # of a run, from which on a pause is worth a sentence
 _HARDLY = 1.1  # times as long as alone
@@ -27,7 +27,7 @@ def _sentences(run: KeptRun) -> Iterator[str]:
     result = run.result
     if result.ended:
         yield f"The run is not whole: {result.ended}; what follows is what was measured till then."
-    yield from in_vain(result.scenario)
+    yield from remarks(result.scenario)
     yield from _completion(run)
     yield from _losses(result)
     yield from _cables(run)

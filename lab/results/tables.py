@@ -10,7 +10,7 @@ from rich.table import Table
 from lab.quantity import duration, size
 from lab.results.cautions import cautions
 from lab.results.result import LinkUse, Percentiles, Result
-from lab.scenario.model import Scenario, in_vain
+from lab.scenario.model import Scenario, remarks
 from topologies import Fabric, Node, NodeKind
 
 _BAR_WIDTH = 14
@@ -86,7 +86,8 @@ def _summary(result: Result) -> str:
     if result.ended:
         lines.insert(0, f"[yellow]Not whole: {result.ended}[/]")
     if flows.fct_ns:
-        lines.append(f"Completion times: {_times(flows.fct_ns)}")
+        whose = "" if result.clock == "fabric" else " (by this machine's own clock)"
+        lines.append(f"Completion times{whose}: {_times(flows.fct_ns)}")
     if result.collective and result.collective.busbw_gbps:
         lines.append(
             f"{result.collective.op} ({result.collective.algorithm}): "
@@ -115,7 +116,7 @@ def _summary(result: Result) -> str:
             f"{result.telemetry.reports:,} telemetry reports; a hop took: "
             + _times(result.telemetry.hop_latency_ns)
         )
-    lines += [f"[yellow]In vain[/]: {text}" for text in in_vain(result.scenario)]
+    lines += [f"[yellow]In vain[/]: {text}" for text in remarks(result.scenario)]
     lines += _left_out(result.scenario)
     lines += [f"[yellow]{caution}[/]" for caution in cautions(result)]
     if not result.fidelity.ok:

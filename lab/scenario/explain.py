@@ -2,6 +2,7 @@
 
 Without a key: the sections. With a section, or one of its kinds (``traffic.incast``): its keys.
 With a key, or the end of one: what it takes, what holds without it, and what it means.
+With a word of the field (``XOFF``): that, and where to see it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 from lab.errors import ScenarioError
-from lab.scenario import model
+from lab.scenario import glossary, model
 from lab.scenario.keys import Key, nearest, nearest_key
 
 _WIDTH = 100
@@ -29,7 +30,8 @@ def explain(asked: str | None) -> str:
     found = [key for key in keys if key.name == name]
     if not found and not is_kind:  # the end of one or several
         found = [key for key in keys if key.name.endswith(f".{name}")]
-    if not found and not is_kind:
+    word = glossary.found(asked)
+    if not found and not is_kind and word is None:
         names = dict.fromkeys(key.name for key in keys)
         kinds = (f"{s}.{k}" for s, members in model.SECTION_KINDS.items() for k in members)
         ends = (key.rpartition(".")[2] for key in names)
@@ -38,7 +40,8 @@ def explain(asked: str | None) -> str:
             f"a scenario has no key '{asked}'" + (hint or nearest_key(asked, [*names, *kinds])),
             "closlab explain, without a key, lists the sections.",
         )
-    told = [_kind(section, kind, keys)] if is_kind else []
+    told = [glossary.told(word)] if word else []
+    told += [_kind(section, kind, keys)] if is_kind else []
     return "\n\n".join([*told, *(_one(key, keys) for key in found)])
 
 

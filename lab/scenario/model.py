@@ -100,6 +100,11 @@ class File(_Section):
         """The fabric this describes."""
         return read_tutorial(Path(self.path)).fabric
 
+    def renamed(self) -> dict[str, str]:
+        """What the file calls otherwise than the lab: its name, ours."""
+        aliases = read_tutorial(Path(self.path)).aliases
+        return {theirs: node.name for theirs, node in aliases.items() if theirs != node.name}
+
 
 TOPOLOGIES: dict[str, type[_Section]] = {
     "leaf-spine": LeafSpine, "fat-tree": FatTree, "rail": Rail, "file": File,
@@ -544,14 +549,18 @@ class Scenario(_Section):
         )
 
 
-def in_vain(scenario: Scenario) -> list[str]:
-    """What of a scenario cannot have the effect it is there for, in sentences."""
+def remarks(scenario: Scenario) -> list[str]:
+    """What one should know before it runs, in sentences: what is in vain, or renamed."""
+    said = []
+    if isinstance(scenario.topology, File) and (renamed := scenario.topology.renamed()):
+        names = ", ".join(f"{theirs} is {ours}" for theirs, ours in renamed.items())
+        said.append(f"nodes bear the lab's names here: {names}.")
     if scenario.transport.cc == "dcqcn" and not scenario.ecn.enabled:
-        return [
+        said.append(
             "DCQCN waits for marks and switches set none (ecn.enabled is false): nothing slows a "
             "sender down but pauses."
-        ]
-    return []
+        )
+    return said
 
 
 def captured(scenario: Scenario, fabric: Fabric) -> list[Link]:

@@ -1,6 +1,7 @@
 """The prompt's own words, and what a second terminal may do, on a fabric that is up."""
 
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -24,6 +25,12 @@ WRONG = {
     "int h1 h2": "both hang at leaf1",
     "int h1 h99": "no host 'h99'",
     "int h1 h1": "name two",
+    "pause h99": "no node 'h99'; there are",
+    "switch leef1 stop": "no switch 'leef1'; did you mean 'leaf1'?",
+    "switch leaf1 stpo": "write it as: switch SWITCH stop|start",
+    "iperf h1": "name two hosts, or none",
+    "iperf h1 h99": "no host 'h99'",
+    "dpctl dump-flows": "these switches speak P4Runtime",
 }
 
 
@@ -110,6 +117,27 @@ def test_it_follows_packets_and_leads_them_elsewhere(prompt: subprocess.Popen[st
     assert "leaf1-spine2 is up" in mended
     for answer, complaint in zip(complaints, WRONG.values(), strict=True):
         assert complaint in answer
+
+
+def test_a_switch_that_is_stopped_carries_nothing(prompt: subprocess.Popen[str]) -> None:
+    ping = "h1 ping -c 1 -W 1 h8"
+    words = ("pause h1", "switch leaf4 stop", ping, "switch leaf4 start", ping)
+    words = (*words, "switch spine1 stop", ping, "counters spine1", "sh getent hosts h8")
+    pause, off, silent, on, heard, _, round_it, counted, named, _ = ask(prompt, *words)
+    assert "h1 was not paused" in pause
+    assert "leaf4 is off" in off and "leaf4 is back" in on
+    assert " 0 received" in silent
+    assert " 1 received" in heard and " 1 received" in round_it
+    assert "spine1 port 1" in counted
+    assert re.search(r"10\.0\.4\.2 +h8", named)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("iperf"), reason="iperf is not installed")
+def test_iperf_ends_and_tells_a_rate(prompt: subprocess.Popen[str]) -> None:
+    tcp, udp, _ = ask(prompt, "iperf h1 h8", "iperfudp 1M h1 h2")
+    assert re.search(r"[MGK]bits/sec", tcp)
+    assert re.search(r"1\.\d+ Mbits/sec", udp)
 
 
 def test_a_second_terminal_records_a_link(prompt: subprocess.Popen[str], tmp_path: Path) -> None:

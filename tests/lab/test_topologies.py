@@ -25,12 +25,14 @@ def test_a_file_that_is_none_is_named(tmp_path: Path) -> None:
 
 def test_a_scenarios_fabric_is_drawn(tmp_path: Path) -> None:
     picture = tmp_path / "fabric.dot"
-    assert closlab("draw", "hello", str(picture), "--set", "topology.leaves=2").returncode == 0
+    assert (
+        closlab("draw", "hello", "-o", str(picture), "--set", "topology.leaves=2").returncode == 0
+    )
     text = picture.read_text()
     assert text.startswith("graph fabric {")
     assert "leaf2 -- spine2 [taillabel=4, headlabel=2];" in text
     for wrong in (tmp_path / "fabric.gif", tmp_path / "nowhere" / "fabric.dot"):
-        done = closlab("draw", "hello", str(wrong))
+        done = closlab("draw", "hello", "-o", str(wrong))
         assert done.returncode != 0
         assert str(wrong) in done.stderr.replace("\n", "")
         assert "Traceback" not in done.stderr

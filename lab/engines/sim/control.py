@@ -75,8 +75,8 @@ class SimulatedSwitches:
         """Tell a switch everything it has to know and was not told before."""
         try:
             wanted = canonical(plan, self._schema)
-        except ControllerError as error:
-            raise RunError(f"{node}: {error}") from None
+        except ControllerError as complaint:
+            raise RunError(f"{node}: {complaint}") from None
         words = writes_of(changes(self._installed.get(node, ()), wanted))
         self._installed[node] = wanted
         updates = [

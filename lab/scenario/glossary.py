@@ -1,0 +1,232 @@
+"""The words of lossless Ethernet, as a student would search for them, and where the lab has them.
+
+`docs/glossary.md` is written from this file (`python -m lab.scenario.glossary`); reports have it
+folded at their end, `closlab explain WORD` tells one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A term, what else it is called, what it means, and where to see it."""
+
+    name: str
+    also: str
+    meaning: str
+    see: str = ""
+
+
+WORDS = (
+    Word(
+        "adaptive routing",
+        "per-packet load balancing",
+        "Each packet takes the uplink whose queue is shortest. Best use of the links, at the price "
+        "of packets that overtake each other.",
+        "closlab run alltoall --engine sim --set lb.policy=adaptive",
+    ),
+    Word(
+        "bus bandwidth",
+        "busbw",
+        "What a collective moves, counted so that the figure is a link's rate when all goes well, "
+        "whatever the algorithm and the number of ranks.",
+        "closlab run allreduce-ring --engine sim",
+    ),
+    Word(
+        "CNP",
+        "congestion notification packet",
+        "The receiver's word to a sender that a packet of its flow came marked; DCQCN slows down.",
+        "closlab run incast --engine sim --set ecn.enabled=true --set transport.cc=dcqcn",
+    ),
+    Word(
+        "congestion spreading",
+        "saturation tree",
+        "A full queue pauses the switch before it, whose queues fill in turn, and so on towards "
+        "the senders: what began at one port stands across the fabric.",
+        "closlab run pfc-storm --engine sim",
+    ),
+    Word(
+        "DCQCN",
+        "data centre quantised congestion notification",
+        "The rate control of RoCEv2 adapters: cut by a fraction on a notification, recover in "
+        "steps when there is none.",
+        "closlab explain transport.dcqcn",
+    ),
+    Word(
+        "deadlock",
+        "circular buffer dependency",
+        "Switches in a ring, each paused by the next and waiting for it: nothing moves again, "
+        "until a watchdog lets packets go.",
+        "closlab run deadlock --engine sim",
+    ),
+    Word(
+        "dynamic threshold",
+        "alpha",
+        "A queue may hold up to alpha times what of the shared buffer is still free: many busy "
+        "queues leave each other something.",
+        "closlab explain buffer.alpha",
+    ),
+    Word(
+        "ECMP",
+        "equal-cost multipath",
+        "A flow's path is drawn by a hash of its addresses and ports; large flows may collide on "
+        "one link while another rests.",
+        "closlab run hash-collision --engine sim",
+    ),
+    Word(
+        "ECN",
+        "explicit congestion notification; WRED where packets are dropped instead",
+        "Switches mark packets that leave a long queue: none below Kmin, all above Kmax, a "
+        "growing share between.",
+        "closlab explain ecn",
+    ),
+    Word(
+        "FCT",
+        "flow completion time",
+        "From a message's first packet to its last byte at the receiver. Its slowdown is that "
+        "time over what it would take alone.",
+    ),
+    Word(
+        "flowlet",
+        "",
+        "A burst of a flow after a gap longer than the paths differ by: it may take another path "
+        "and nothing arrives out of order.",
+        "closlab run two-elephants --engine sim --set lb.policy=flowlet",
+    ),
+    Word(
+        "go-back-N",
+        "",
+        "After a loss everything from the lost packet on is sent again; a selective sender "
+        "repeats only what is missing.",
+        "closlab explain transport.recovery",
+    ),
+    Word(
+        "head-of-line blocking",
+        "HOL blocking",
+        "A packet that could go on waits behind one that may not. A paused queue does it to all "
+        "flows in it, wherever they lead.",
+        "closlab run victim-flow --engine sim",
+    ),
+    Word(
+        "headroom",
+        "PFC headroom",
+        "Room kept for what still arrives after XOFF was sent: a round trip of the cable, the "
+        "frames under way at both ends, and the time the sender takes to obey.",
+        "closlab explain pfc.headroom",
+    ),
+    Word(
+        "incast",
+        "many-to-one",
+        "Several senders write to one receiver at once; its last link is the bottleneck.",
+        "closlab run incast --engine sim",
+    ),
+    Word(
+        "INT",
+        "in-band network telemetry",
+        "Packets carry what they saw at each switch: queue, latency, link use; the last switch "
+        "takes it off and reports it.",
+        "closlab run incast --engine sim --set int.share=0.01",
+    ),
+    Word(
+        "JCT",
+        "job completion time",
+        "From a job's first step to its last rank's end.",
+    ),
+    Word(
+        "pause storm",
+        "PFC storm",
+        "An adapter that sends XOFF without end, for example because it is broken: the queue "
+        "towards it, and in time the fabric behind, stands still.",
+        "closlab run pfc-storm --engine sim",
+    ),
+    Word(
+        "PFC",
+        "priority flow control, IEEE 802.1Qbb",
+        "Pause frames for each of eight classes: a switch stops who sends to it before its buffer "
+        "is full, so nothing is dropped.",
+        "closlab explain pfc",
+    ),
+    Word(
+        "PFC watchdog",
+        "",
+        "Looks at queues that stay paused and let nothing out; after a time it drops or forwards "
+        "what they hold, and ends a storm or a deadlock at the price of losses.",
+        "closlab explain pfc.watchdog_ns",
+    ),
+    Word(
+        "rail",
+        "rail-optimised fabric",
+        "GPU n of every server hangs at leaf n, so ranks of one number talk over one switch.",
+        "closlab run rails --engine sim",
+    ),
+    Word(
+        "RoCEv2",
+        "RDMA over converged Ethernet",
+        "Reads and writes of remote memory over UDP port 4791, as adapters do them without the "
+        "processor; made for a network that loses nothing.",
+        "closlab frames",
+    ),
+    Word(
+        "spraying",
+        "packet spraying",
+        "Each packet of a flow takes the next path or one by lot.",
+        "closlab run two-elephants --engine sim --set lb.policy=spray",
+    ),
+    Word(
+        "straggler",
+        "",
+        "The rank that all others wait for: a step ends when the last one does.",
+        "closlab run straggler --engine sim",
+    ),
+    Word(
+        "victim flow",
+        "innocent flow",
+        "A flow that leads nowhere near the congestion and suffers: it shares a paused queue with "
+        "one that does.",
+        "closlab run victim-flow --engine sim",
+    ),
+    Word(
+        "XOFF, XON",
+        "pause, resume",
+        "Stop and go: a pause frame with a time, and one with the time 0. XOFF is sent when an "
+        "ingress queue's share is used up, XON when it has drained by a gap.",
+        "closlab explain pfc.xon_gap",
+    ),
+)
+
+
+def found(term: str) -> Word | None:
+    """The word of a name, however it is written, or of one of its other names."""
+    wanted = _plain(term)
+    for word in WORDS:
+        names = (word.name, *word.name.split(", "), *word.also.replace(";", ",").split(","))
+        if wanted in map(_plain, names):
+            return word
+    return None
+
+
+def _plain(name: str) -> str:
+    return "".join(letter for letter in name.casefold() if letter.isalnum())
+
+
+def told(word: Word) -> str:
+    """One word for the terminal."""
+    head = f"{word.name} ({word.also})" if word.also else word.name
+    return f"{head}\n  {word.meaning}" + (f"\n  See it:  {word.see}" if word.see else "")
+
+
+def markdown() -> str:
+    """All of them as a page."""
+    lines = ["# The words of lossless Ethernet", ""]
+    lines += ["`closlab explain WORD` tells one of them at the terminal.", ""]
+    for word in WORDS:
+        also = f" ({word.also})" if word.also else ""
+        see = f" See it: `{word.see}`." if word.see else ""
+        lines += [f"**{word.name}**{also}: {word.meaning}{see}", ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+if __name__ == "__main__":
+    print(markdown(), end="")
