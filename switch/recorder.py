@@ -4,7 +4,8 @@ A thread reads each switch between two bursts of packets and appends one line of
 
     {"at_ns": ..., "now_ns": ..., "switch": "leaf1",
      "ports": {"1": [received packets, bytes, sent packets, bytes, bytes queued]},
-     "counters": {"marked": {"1": packets}}, "registers": {"pause_total": {"11": value}}}
+     "counters": {"marked": {"1": [packets, bytes]}}, "registers": {"pause_total": {"11": value}},
+     "lost": {"port_down": packets}}
 
 `at_ns` is the monotonic clock when the round of all switches began, `now_ns` the switches' own when
 this one was read. Cells that are zero are left out.
@@ -74,6 +75,7 @@ class Recorder:
     def _look(self, plane: Dataplane, cells: Cells, at_ns: int) -> dict[str, Any]:
         program = plane.program
         assert program is not None
+        stats = plane.stats()
         return {
             "at_ns": at_ns,
             "now_ns": self._loop.now_ns(),
@@ -83,11 +85,11 @@ class Recorder:
                     *(port.rx_packets, port.rx_bytes, port.tx_packets, port.tx_bytes),
                     sum(port.queue_bytes),
                 ]
-                for number, port in plane.stats().ports.items()
+                for number, port in stats.ports.items()
             },
             "counters": {
                 name: {
-                    cell: value.packets
+                    cell: [value.packets, value.bytes]
                     for cell, value in enumerate(
                         plane.read_counter(_index(program.counters, name), range(*_ends(span))),
                         span[0],
@@ -107,6 +109,7 @@ class Recorder:
                 }
                 for name, span in cells.registers.items()
             },
+            "lost": stats.drops,
         }
 
 

@@ -1,9 +1,16 @@
-"""The fabric program's counters and registers, read over P4Runtime."""
+"""What the fabric program has counted: which cells to read, and what they mean.
+
+Cells are read in three ways: from the data plane itself (the simulator), over P4Runtime (here), and
+out of what the process that hosts switches writes down (`watch.py`). What they mean is said once.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 import finsy as fy
 
@@ -12,16 +19,121 @@ from controller.tables import DROP_REASONS, PRIORITIES, queue_index
 from lab.errors import RunError
 from lab.results.outcome import PortCounts, SwitchCounts, Traffic
 
+PAUSE_TOTAL, QUEUE_GATE, CLOCK = "pause_total", "queue_gate", "clock"
+_BY_PORT = ("received", "sent", "marked")
+_BY_QUEUE = ("xoff_sent", "xon_sent", "pause_storms")
+_BY_THE_PROGRAM = ("ingress", "egress")  # drops that it counts itself, with better reasons
 _ANSWER_TIMEOUT_S = 60.0
 
 
-def read_counts(
-    targets: Iterable[Target], ports: Mapping[str, Iterable[int]], *, has_registers: bool = True
-) -> dict[str, SwitchCounts]:
-    """What every switch has counted so far, at the ports named for it.
+@dataclass(frozen=True)
+class Wanted:
+    """The cells to read of a switch with certain ports, by name."""
 
-    How long queues stood still is in registers, which BMv2 does not offer over P4Runtime; it is 0
-    without them.
+    counters: Mapping[str, range]
+    registers: Mapping[str, range]
+
+    @classmethod
+    def at(cls, ports: Collection[int]) -> Wanted:
+        """All that tells what happened at these."""
+        first, last = min(ports), max(ports)
+        by_port = range(first, last + 1)
+        by_queue = range(queue_index(first, 0), queue_index(last + 1, 0))
+        return cls(
+            {
+                **dict.fromkeys(_BY_PORT, by_port),
+                **dict.fromkeys(_BY_QUEUE, by_queue),
+                "dropped": range(len(DROP_REASONS)),
+            },
+            dict.fromkeys((PAUSE_TOTAL, QUEUE_GATE), by_queue),
+        )
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The cells of a switch, as they were at a time of its clock; what is not there is zero."""
+
+    counters: Mapping[str, Mapping[int, Traffic]]
+    registers: Mapping[str, Mapping[int, int]]
+    now: int
+    lost: Mapping[str, int] = field(default_factory=dict)  # by the switch itself, by reason
+
+    def counts(self, ports: Iterable[int]) -> SwitchCounts:
+        """What they say of some ports, and of drops."""
+        drops = Counter(
+            {
+                DROP_REASONS[at]: traffic.packets
+                for at, traffic in self.counters.get("dropped", {}).items()
+            }
+        )
+        for reason, packets in self.lost.items():
+            if reason not in _BY_THE_PROGRAM:
+                drops[reason] += packets  # both know of ports that are down
+        return SwitchCounts(
+            {port: self._port(port) for port in ports},
+            {reason: packets for reason, packets in drops.items() if packets},
+        )
+
+    def paused(self, port: int) -> dict[int, int]:
+        """By priority: for how long queues stood still.
+
+        A pause counts when it comes; what of it is to come yet has not been waited for.
+        """
+        totals, gates = (self.registers.get(name, {}) for name in (PAUSE_TOTAL, QUEUE_GATE))
+        return {
+            priority: totals[cell] - max(0, gates.get(cell, 0) - self.now)
+            for priority, cell in _queues(port).items()
+            if totals.get(cell)
+        }
+
+    def is_held(self, port: int) -> bool:
+        """Whether a queue of the port stands still now."""
+        gates = self.registers.get(QUEUE_GATE, {})
+        return any(gates.get(cell, 0) > self.now for cell in _queues(port).values())
+
+    def storms(self, port: int) -> dict[int, int]:
+        """By priority: how often the watchdog let a queue go."""
+        return self._packets("pause_storms", port)
+
+    def _port(self, port: int) -> PortCounts:
+        received, sent, marked = (self.traffic(name, port) for name in _BY_PORT)
+        xoff, xon, storms = (self._packets(name, port) for name in _BY_QUEUE)
+        return PortCounts(
+            received=received,
+            sent=sent,
+            marked=marked.packets,
+            xoff=xoff,
+            xon_sent=sum(xon.values()),
+            paused=self.paused(port),
+            storms=sum(storms.values()),
+        )
+
+    def traffic(self, name: str, cell: int) -> Traffic:
+        """A cell of a counter."""
+        return self.counters.get(name, {}).get(cell, Traffic())
+
+    def _packets(self, name: str, port: int) -> dict[int, int]:
+        found = {p: self.traffic(name, cell).packets for p, cell in _queues(port).items()}
+        return {priority: packets for priority, packets in found.items() if packets}
+
+
+def _queues(port: int) -> dict[int, int]:
+    """The cells of a port's queues, by priority."""
+    return {priority: queue_index(port, priority) for priority in PRIORITIES}
+
+
+def read_counts(
+    targets: Iterable[Target],
+    ports: Mapping[str, Iterable[int]],
+    *,
+    lost: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
+    has_registers: bool = True,
+) -> dict[str, SwitchCounts]:
+    """What every switch has counted so far, at the ports named for it, over P4Runtime.
+
+    What they lost without their programs' knowing, P4Runtime does not tell: that is ``lost``, by
+    reason. How long queues stood still is in registers, which BMv2 does not offer over P4Runtime;
+    it is 0 without them.
     """
 
     async def read_one(target: Target) -> tuple[str, SwitchCounts]:
@@ -29,7 +141,10 @@ def read_counts(
             p4info=target.p4info, p4blob=target.program, device_id=target.device_id
         )
         async with fy.Switch(target.name, target.address, options) as switch:
-            return target.name, await _counts(switch, tuple(ports[target.name]), has_registers)
+            mine = tuple(ports[target.name])
+            reading = await _read(switch, mine, has_registers)
+            reading = replace(reading, lost=lost.get(target.name, {}))
+            return target.name, reading.counts(mine)
 
     async def read_all() -> dict[str, SwitchCounts]:
         return dict(await asyncio.gather(*map(read_one, targets)))
@@ -42,74 +157,22 @@ def read_counts(
         raise RunError(f"a switch would not tell its counters: {error}") from None
 
 
-async def _counts(switch: fy.Switch, ports: tuple[int, ...], has_registers: bool) -> SwitchCounts:
-    by_port = [fy.P4CounterEntry(name, index=port) for name in _BY_PORT for port in ports]
-    by_queue = [
-        fy.P4CounterEntry(name, index=queue_index(port, priority))
-        for name in _BY_QUEUE
-        for port in ports
-        for priority in PRIORITIES
+async def _read(switch: fy.Switch, ports: tuple[int, ...], has_registers: bool) -> Reading:
+    wanted = Wanted.at(ports)
+    registers = {**wanted.registers, CLOCK: range(1)} if has_registers else {}
+    cells = [
+        *(fy.P4CounterEntry(n, index=at) for n, span in wanted.counters.items() for at in span),
+        *(fy.P4RegisterEntry(n, index=at) for n, span in registers.items() for at in span),
     ]
-    reasons = [fy.P4CounterEntry("dropped", index=at) for at in range(len(DROP_REASONS))]
-    queues = [(port, priority) for port in ports for priority in PRIORITIES]
-    pauses = [
-        fy.P4RegisterEntry(name, index=index)
-        for name, index in (
-            *((name, queue_index(*at)) for name in (PAUSE_TOTAL, QUEUE_GATE) for at in queues),
-            (CLOCK, 0),
-        )
-        if has_registers
-    ]
-    counters: dict[tuple[str, int], Traffic] = {}
-    registers: dict[tuple[str, int], int] = {}
+    counted: dict[str, dict[int, Traffic]] = {}
+    held: dict[str, dict[int, int]] = {}
     # finsy declares the overloads of read() as coroutines; what it returns is a generator.
-    async for cell in switch.read([*by_port, *by_queue, *reasons, *pauses]):  # type: ignore[attr-defined]
+    async for cell in switch.read(cells):  # type: ignore[attr-defined]
         if isinstance(cell, fy.P4CounterEntry):
-            key = (cell.counter_id.split(".")[-1], cell.index or 0)
-            counters[key] = Traffic(cell.packet_count, cell.byte_count)
+            name = cell.counter_id.split(".")[-1]
+            traffic = Traffic(cell.packet_count, cell.byte_count)
+            counted.setdefault(name, {})[cell.index or 0] = traffic
         else:
-            registers[cell.register_id.split(".")[-1], cell.index or 0] = int(cell.data)
-
-    def packets(name: str, port: int) -> dict[int, int]:
-        found = {p: counters[name, queue_index(port, p)].packets for p in PRIORITIES}
-        return {priority: count for priority, count in found.items() if count}
-
-    def paused(port: int) -> dict[int, int]:
-        if not has_registers:
-            return {}
-        cells = {p: queue_index(port, p) for p in PRIORITIES}
-        return {
-            priority: waited_ns(granted, registers[QUEUE_GATE, cell], registers[CLOCK, 0])
-            for priority, cell in cells.items()
-            if (granted := registers[PAUSE_TOTAL, cell])
-        }
-
-    return SwitchCounts(
-        {
-            port: PortCounts(
-                received=counters["received", port],
-                sent=counters["sent", port],
-                marked=counters["marked", port].packets,
-                xoff=packets("xoff_sent", port),
-                xon_sent=sum(packets("xon_sent", port).values()),
-                paused=paused(port),
-                storms=sum(packets("pause_storms", port).values()),
-            )
-            for port in ports
-        },
-        {
-            reason: counters["dropped", at].packets
-            for at, reason in enumerate(DROP_REASONS)
-            if counters["dropped", at].packets
-        },
-    )
-
-
-def waited_ns(granted: int, until: int, now: int) -> int:
-    """How long a queue stood still: what of a pause is to come has not been waited for."""
-    return granted - max(0, until - now)
-
-
-PAUSE_TOTAL, QUEUE_GATE, CLOCK = "pause_total", "queue_gate", "clock"
-_BY_PORT = ("received", "sent", "marked")
-_BY_QUEUE = ("xoff_sent", "xon_sent", "pause_storms")
+            name = cell.register_id.split(".")[-1]
+            held.setdefault(name, {})[cell.index or 0] = int(cell.data)
+    return Reading(counted, held, held.get(CLOCK, {}).get(0, 0))

@@ -9,41 +9,69 @@ divided by the dilation.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from controller.tables import DROP_REASONS, PRIORITIES, queue_index
-from lab.results.counts import PAUSE_TOTAL, QUEUE_GATE, waited_ns
-from lab.results.outcome import Glance, Note, PauseNote, PortCounts, Stock, SwitchCounts, Traffic
+from controller.tables import PRIORITIES, queue_index
+from lab.results.counts import QUEUE_GATE, Reading, Wanted
+from lab.results.outcome import Glance, Note, PauseNote, Stock, SwitchCounts, Traffic
 from topologies import Fabric, Link, Node
 
 _MOST_NOTES = 100_000
+_NOTHING_READ = Reading({}, {}, 0)
 _IN_USED, _IN_HEADROOM, _OUT_USED, _POOL_USED = (
     f"buffer_{name}" for name in ("in_used", "in_headroom", "out_used", "pool_used")
 )
 
 
-def cells_of(fabric: Fabric, switch: Node) -> dict[str, Any]:
+def cells_of(fabric: Fabric, switch: Node) -> dict[str, dict[str, tuple[int, int]]]:
     """What is to be written down of a switch, in the words of its configuration."""
-    ports = sorted(fabric.ports(switch))
-    first = queue_index(ports[0], 0)
-    queues = [first, queue_index(ports[-1] + 1, 0) - first]
+    wanted = Wanted.at(fabric.ports(switch))
+    queues = wanted.registers[QUEUE_GATE]
+    stock = {**dict.fromkeys((_IN_USED, _IN_HEADROOM, _OUT_USED), queues), _POOL_USED: range(1)}
     return {
-        "counters": {
-            "marked": [0, ports[-1] + 1],
-            "dropped": [0, len(DROP_REASONS)],
-            "xoff_sent": queues,
-            "xon_sent": queues,
-            "pause_storms": queues,
-        },
+        "counters": {name: (span.start, len(span)) for name, span in wanted.counters.items()},
         "registers": {
-            **dict.fromkeys((PAUSE_TOTAL, QUEUE_GATE, _IN_USED, _IN_HEADROOM, _OUT_USED), queues),
-            _POOL_USED: [0, 1],
+            name: (span.start, len(span)) for name, span in {**wanted.registers, **stock}.items()
         },
     }
+
+
+@dataclass(frozen=True)
+class _Line:
+    """What one switch wrote down at a time."""
+
+    at_ns: int
+    switch: str
+    ports: Mapping[int, tuple[int, int, int, int, int]]  # packets and bytes in, out; bytes queued
+    cells: Reading
+
+    @classmethod
+    def of(cls, told: dict[str, Any]) -> _Line:
+        """From what is written."""
+        counters, registers = told["counters"], told["registers"]
+        cells = Reading(
+            {
+                name: {int(cell): Traffic(*counted) for cell, counted in found.items()}
+                for name, found in counters.items()
+            },
+            {
+                name: {int(cell): value for cell, value in found.items()}
+                for name, found in registers.items()
+            },
+            told["now_ns"],
+            told["lost"],
+        )
+        ports = {int(port): tuple(counted) for port, counted in told["ports"].items()}
+        return cls(told["at_ns"], told["switch"], ports, cells)
+
+    @property
+    def dropped(self) -> int:
+        """Packets that the program dropped."""
+        return sum(traffic.packets for traffic in self.cells.counters["dropped"].values())
 
 
 @dataclass
@@ -52,7 +80,7 @@ class Watch:
 
     fabric: Fabric
     path: Path
-    _lines: list[dict[str, Any]] = field(default_factory=list)
+    _lines: list[_Line] = field(default_factory=list)
     _offset: int = 0
 
     def read(self) -> None:
@@ -65,7 +93,7 @@ class Watch:
             return
         whole, newline, _ = text.rpartition(b"\n")
         self._offset += len(whole) + len(newline)
-        self._lines += [json.loads(line) for line in whole.splitlines()]
+        self._lines += [_Line.of(json.loads(line)) for line in whole.splitlines()]
 
     def glance(self) -> tuple[int, Glance] | None:
         """How things are now, and since when by the monotonic clock."""
@@ -75,13 +103,13 @@ class Watch:
             return None
         notes = self.latest()
         longest = max(notes, key=lambda note: note.queue_bytes)
-        held = (_is_held(line, port) for line in latest.values() for port in line["ports"])
-        return max(line["at_ns"] for line in latest.values()), Glance(
+        held = (line.cells.is_held(port) for line in latest.values() for port in line.ports)
+        return max(line.at_ns for line in latest.values()), Glance(
             into_hosts=sum(note.bytes for note in notes if note.link in self._into_hosts),
             longest=longest.link if longest.queue_bytes else None,
             queue_bytes=longest.queue_bytes,
             paused=sum(held),
-            dropped=sum(sum(line["counters"]["dropped"].values()) for line in latest.values()),
+            dropped=sum(line.dropped for line in latest.values()),
             marked=sum(note.marked for note in notes),
         )
 
@@ -129,17 +157,17 @@ class Watch:
             if stock.time_ns > 0
         )
 
-    def _stocks(self, line: dict[str, Any], at_ns: int, lossless: Collection[int]) -> list[Stock]:
+    def _stocks(self, line: _Line, at_ns: int, lossless: Collection[int]) -> list[Stock]:
         """What the classes of a switch held that held anything."""
-        told = line["registers"]
-        pool = told.get(_POOL_USED, {}).get("0", 0)
-        switch, links = self._links[line["switch"]]
+        told = line.cells.registers
+        pool = told.get(_POOL_USED, {}).get(0, 0)
+        switch, links = self._links[line.switch]
         found = []
         for priority in PRIORITIES:
 
             def of(name: str, priority: int = priority) -> dict[int, int]:
                 cells = told.get(name, {})
-                return {p: cells.get(str(queue_index(p, priority)), 0) for p in links}
+                return {p: cells.get(queue_index(p, priority), 0) for p in links}
 
             used, held = of(_IN_USED), of(_IN_HEADROOM)
             queues = used if priority in lossless else of(_OUT_USED)
@@ -156,18 +184,18 @@ class Watch:
     def pauses(self, epoch_ns: int, dilation: float) -> tuple[PauseNote, ...]:
         """When the watchdog let queues go; pause frames themselves are not looked at here."""
         self.read()
-        seen: dict[str, dict[str, int]] = {}
+        seen: dict[str, Reading] = {}
         found = []
         for line in self._lines:
-            switch, links = self._links[line["switch"]]
-            storms, before = line["counters"].get("pause_storms", {}), seen.get(switch.name, {})
+            switch, links = self._links[line.switch]
+            before = seen.get(switch.name, _NOTHING_READ)
             at_ns = _fabric_ns(line, epoch_ns, dilation)
-            seen[switch.name] = storms
+            seen[switch.name] = line.cells
             found += [
                 PauseNote(at_ns, link.direction(switch), priority, "stuck")
                 for port, link in links.items()
-                for priority, queue in _by_priority(str(port)).items()
-                if at_ns > 0 and storms.get(queue, 0) > before.get(queue, 0)
+                for priority, storms in line.cells.storms(port).items()
+                if at_ns > 0 and storms > before.storms(port).get(priority, 0)
             ]
         return tuple(found)
 
@@ -176,27 +204,32 @@ class Watch:
         self.read()
         latest = self._latest
         return {
-            switch: _counts(latest[switch.name]) if switch.name in latest else SwitchCounts({}, {})
+            switch: latest[switch.name].cells.counts(self.fabric.ports(switch))
+            if switch.name in latest
+            else SwitchCounts({}, {})
             for switch in self.fabric.switches
         }
 
-    @property
-    def _latest(self) -> dict[str, dict[str, Any]]:
-        return {line["switch"]: line for line in self._lines[-len(self.fabric.switches) :]}
+    def lost(self) -> dict[str, Mapping[str, int]]:
+        """What switches themselves had dropped by then, of which their programs know nothing."""
+        self.read()
+        return {name: line.cells.lost for name, line in self._latest.items()}
 
-    def _notes(self, line: dict[str, Any], epoch_ns: int, dilation: float) -> Iterator[Note]:
+    @property
+    def _latest(self) -> dict[str, _Line]:
+        return {line.switch: line for line in self._lines[-len(self.fabric.switches) :]}
+
+    def _notes(self, line: _Line, epoch_ns: int, dilation: float) -> Iterator[Note]:
         """A line as notes of the links that the switch sends into, and of those from hosts."""
-        switch = line["switch"]
+        sender, links = self._links[line.switch]
         at_ns = _fabric_ns(line, epoch_ns, dilation)
-        dropped = sum(line["counters"]["dropped"].values())
-        for port, (_, received, _, sent, queued) in line["ports"].items():
-            sender, links = self._links[switch]
-            link = links.get(int(port))
+        for port, (_, received, _, sent, queued) in line.ports.items():
+            link = links.get(port)
             if link is None:
                 continue  # where reports leave
-            marked = line["counters"]["marked"].get(port, 0)
-            paused_ns = sum(_paused(line, port).values())
-            yield Note(at_ns, link.direction(sender), queued, sent, paused_ns, marked, dropped)
+            marked = line.cells.traffic("marked", port).packets
+            paused_ns = sum(line.cells.paused(port).values())
+            yield Note(at_ns, link.direction(sender), queued, sent, paused_ns, marked, line.dropped)
             if not link.joins_switches:
                 yield Note(at_ns, link.up, 0, received, 0, 0, 0)
 
@@ -214,54 +247,8 @@ class Watch:
         }
 
 
-def _fabric_ns(line: dict[str, Any], epoch_ns: int, dilation: float) -> int:
-    since_ns: int = line["at_ns"] - epoch_ns
-    return round(since_ns / dilation)
-
-
-def _counts(line: dict[str, Any]) -> SwitchCounts:
-    counters = line["counters"]
-
-    def of(name: str, port: str) -> dict[int, int]:
-        queues = _by_priority(port)
-        found = {priority: counters[name].get(queue, 0) for priority, queue in queues.items()}
-        return {priority: count for priority, count in found.items() if count}
-
-    return SwitchCounts(
-        {
-            int(port): PortCounts(
-                received=Traffic(rx_packets, rx_bytes),
-                sent=Traffic(tx_packets, tx_bytes),
-                marked=counters["marked"].get(port, 0),
-                xoff=of("xoff_sent", port),
-                xon_sent=sum(of("xon_sent", port).values()),
-                paused=_paused(line, port),
-                storms=sum(of("pause_storms", port).values()),
-            )
-            for port, (rx_packets, rx_bytes, tx_packets, tx_bytes, _) in line["ports"].items()
-        },
-        {DROP_REASONS[int(reason)]: count for reason, count in counters["dropped"].items()},
-    )
-
-
-def _by_priority(port: str) -> dict[int, str]:
-    """A port's queues, as a line names them."""
-    return {priority: str(queue_index(int(port), priority)) for priority in PRIORITIES}
-
-
-def _paused(line: dict[str, Any], port: str) -> dict[int, int]:
-    """How long a port's queues stood still."""
-    gates, totals = (line["registers"][name] for name in (QUEUE_GATE, PAUSE_TOTAL))
-    return {
-        priority: waited_ns(totals[queue], gates.get(queue, 0), line["now_ns"])
-        for priority, queue in _by_priority(port).items()
-        if queue in totals
-    }
-
-
-def _is_held(line: dict[str, Any], port: str) -> bool:
-    gates = line["registers"][QUEUE_GATE]
-    return any(gates.get(queue, 0) > line["now_ns"] for queue in _by_priority(port).values())
+def _fabric_ns(line: _Line, epoch_ns: int, dilation: float) -> int:
+    return round((line.at_ns - epoch_ns) / dilation)
 
 
 def longest_queues(notes: Iterable[Note]) -> dict[str, int]:

@@ -38,7 +38,7 @@ def test_cells_are_written_down_until_it_is_stopped(tmp_path: Path) -> None:
     assert len(lines) == seen
     assert {line["switch"] for line in lines} == {"one"}  # the other runs no program
     assert lines[0]["counters"] == {"arrivals": {}} and lines[0]["registers"] == {"narrow": {}}
-    assert lines[-1]["counters"] == {"arrivals": {"2": 2, "3": 3, "4": 4, "5": 5}}
+    assert lines[-1]["counters"] == {"arrivals": {f"{n}": [n, 9] for n in range(2, 6)}}
     assert lines[-1]["registers"] == {"narrow": {"5": 77}}
     times = [(line["at_ns"], line["now_ns"]) for line in lines]
     assert times == sorted(times)

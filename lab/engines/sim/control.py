@@ -9,8 +9,7 @@ plane itself.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Protocol, Self
 
 import finsy as fy
@@ -20,21 +19,18 @@ from finsy.proto import p4r
 from controller.client import writes_of
 from controller.entities import Plan, changes
 from controller.errors import ControllerError
-from controller.tables import DROP_REASONS, PRIORITIES, queue_index
 from controller.wire import canonical
 from lab.engines.sim import native
 from lab.errors import RunError
 from lab.machine.program import BuiltProgram
-from lab.results.counts import PAUSE_TOTAL, QUEUE_GATE, waited_ns
-from lab.results.outcome import PortCounts, SwitchCounts, Traffic
+from lab.results.counts import PAUSE_TOTAL, Reading, Wanted
+from lab.results.outcome import SwitchCounts, Traffic
 from lab.results.telemetry import Tally
 from switch.dataplane import Dataplane, PacketIn
 from switch.p4runtime.device import Device
 from topologies import Node
 
-# What the program itself drops is counted by it, with better reasons; so is what it consumes.
 STOCK = "in_used", "in_headroom", "out_used", "pool_used", "headroom_used"  # of a buffer
-_BY_THE_PROGRAM = ("ingress", "egress")
 
 
 class SimulatedSwitches:
@@ -113,51 +109,9 @@ class SimulatedSwitches:
             **{name: at if has_stock else native.NOWHERE for name, at in stock.items()},
         )
 
-    def counts(self, node: Node, ports: Iterable[int], now_ns: int) -> SwitchCounts:
+    def counts(self, node: Node, ports: Collection[int], now_ns: int) -> SwitchCounts:
         """What a switch has counted so far."""
-        plane = self.planes[node]
-        program = plane.program
-        assert program is not None
-
-        def queues(name: str, port: int) -> list[int]:
-            """A register's cells of a port's queues."""
-            cells = range(queue_index(port, 0), queue_index(port + 1, 0))
-            return plane.read_register(_index(program.registers, name), cells)
-
-        def traffic(name: str, cell: int) -> Traffic:
-            found = plane.read_counter(_index(program.counters, name), cell)[0]
-            return Traffic(found.packets, found.bytes)
-
-        def frames(name: str, port: int) -> dict[int, int]:
-            found = {p: traffic(name, queue_index(port, p)).packets for p in PRIORITIES}
-            return {priority: packets for priority, packets in found.items() if packets}
-
-        def of(port: int) -> PortCounts:
-            pauses = zip(queues(PAUSE_TOTAL, port), queues(QUEUE_GATE, port), strict=True)
-            paused = {p: waited_ns(ns, until, now_ns) for p, (ns, until) in enumerate(pauses) if ns}
-            return PortCounts(
-                received=traffic("received", port),
-                sent=traffic("sent", port),
-                marked=traffic("marked", port).packets,
-                xoff=frames("xoff_sent", port),
-                xon_sent=sum(frames("xon_sent", port).values()),
-                paused=paused,
-                storms=sum(frames("pause_storms", port).values()),
-            )
-
-        drops = Counter(
-            {
-                reason: traffic("dropped", number).packets
-                for number, reason in enumerate(DROP_REASONS)
-            }
-        )
-        for reason, packets in plane.stats().drops.items():
-            if reason not in _BY_THE_PROGRAM:
-                drops[reason] += packets  # both know of ports that are down
-        return SwitchCounts(
-            {port: of(port) for port in ports},
-            {reason: packets for reason, packets in drops.items() if packets},
-        )
+        return read(self.planes[node], ports, now_ns).counts(ports)
 
     def check_accounts(self) -> None:
         """Find every packet: out, dropped or held, of those received or copied."""
@@ -180,6 +134,25 @@ class SimulatedSwitches:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def read(plane: Dataplane, ports: Collection[int], now: int) -> Reading:
+    """All cells of a switch that tell what happened at some ports."""
+    program = plane.program
+    assert program is not None
+    wanted = Wanted.at(ports)
+    counters = {}
+    for name, span in wanted.counters.items():
+        values = plane.read_counter(_index(program.counters, name), span)
+        counted = (Traffic(value.packets, value.bytes) for value in values)
+        counters[name] = dict(zip(span, counted, strict=True))
+    registers = {
+        name: dict(
+            zip(span, plane.read_register(_index(program.registers, name), span), strict=True)
+        )
+        for name, span in wanted.registers.items()
+    }
+    return Reading(counters, registers, now, plane.stats().drops)
 
 
 class _Named(Protocol):

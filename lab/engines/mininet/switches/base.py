@@ -125,7 +125,7 @@ class Switches(ABC):
     def counts(self) -> dict[Node, SwitchCounts]:
         """Every switch's counters."""
         self.check()
-        counts = read_counts(self.targets, self._ports())
+        counts = read_counts(self.targets, self._ports(), lost=self.watch.lost())
         return {switch: counts[switch.name] for switch in self.setting.fabric.switches}
 
     def last_counts(self) -> dict[Node, SwitchCounts]:
