@@ -261,7 +261,7 @@ bool hosted_share(struct loop *loop, struct sw *sw, uint32_t role, uint32_t reg)
 bool hosted_set_pcap(struct loop *loop, struct sw *sw, uint32_t number, bool is_out,
                      const char *path)
 {
-    struct pcap *pcap = path ? pcap_open(path) : NULL;
+    struct pcap *pcap = path ? pcap_open(path, true) : NULL;
     if (path && !pcap)
         return false;
     enter(loop, 0);

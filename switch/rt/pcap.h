@@ -1,4 +1,4 @@
-/* Capture files: the classic format with nanosecond times. */
+/* Capture files: the classic format with nanosecond times. The one place that writes them. */
 #ifndef SW_PCAP_H
 #define SW_PCAP_H
 
@@ -6,8 +6,12 @@
 
 struct pcap;
 
-struct pcap *pcap_open(const char *path); /* NULL: errno tells */
-void pcap_write(struct pcap *pcap, const void *frame, uint32_t len, ns_t when);
+/* A live capture is read while it grows: each frame is there once it is written. */
+struct pcap *pcap_open(const char *path, bool is_live); /* NULL: errno tells */
+struct pcap *pcap_on(int descriptor, bool is_live);     /* the same; closes it in the end */
+
+/* Of a frame only the beginning may be there; `wire` is how long it was. False: errno tells. */
+bool pcap_write(struct pcap *pcap, const void *frame, uint32_t stored, uint32_t wire, ns_t when);
 void pcap_close(struct pcap *pcap); /* NULL is fine */
 
 #endif

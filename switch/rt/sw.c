@@ -614,7 +614,7 @@ void sw_receive_cut(struct sw *sw, uint32_t number, const void *frame, uint32_t 
         port->rx_packets++;
         port->rx_bytes += len + absent;
         if (SW_UNLIKELY(port->pcap_in != NULL))
-            pcap_write(port->pcap_in, frame, len, now);
+            pcap_write(port->pcap_in, frame, len, len, now);
     }
     const struct sw_program *program = sw->program;
     if (SW_UNLIKELY(!program || !port || len > SW_FRAME_MOST)) {
@@ -695,7 +695,7 @@ static void transmit(struct sw *sw, struct sw_port *port, struct pkt *p, ns_t wh
         return;
     }
     if (SW_UNLIKELY(port->pcap_out != NULL))
-        pcap_write(port->pcap_out, p->data, p->len, when);
+        pcap_write(port->pcap_out, p->data, p->len, p->len, when);
     port->tx_packets++;
     port->tx_bytes += p->len + p->absent;
     sw->sent++;

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import os
 import socket
-import struct
 import sys
 import time
 from pathlib import Path
 from typing import BinaryIO
 
 from lab.machine.paths import CONGA_DISSECTOR
+from switch.capture import Capture
 
 _ALL_PROTOCOLS = 3
 _CONGA = b"\x88\xb5"  # what follows Ethernet between leaves under lb.policy=conga
-_MAGIC_NS, _VERSION, _SNAP, _ETHERNET = 0xA1B23C4D, (2, 4), 65535, 1
+_LONGEST = 65535
 
 # Whose files it reads stays the same.
 NOT_ROOT = ("unshare", "--user", "--map-user=1000")
@@ -39,17 +39,15 @@ def record(interface: str, file: BinaryIO, most: int) -> tuple[int, bool]:
     Returns how many there were, and whether any has CONGA's header.
     """
     count, has_conga = 0, False
-    file.write(struct.pack("<IHHiIII", _MAGIC_NS, *_VERSION, 0, 0, _SNAP, _ETHERNET))
-    file.flush()
-    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ALL_PROTOCOLS)) as tap:
+    with (
+        Capture(file.fileno()) as capture,
+        socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ALL_PROTOCOLS)) as tap,
+    ):
         tap.bind((interface, 0))
         try:
             while not most or count < most:
-                frame = tap.recv(_SNAP)
-                seconds, nanoseconds = divmod(time.time_ns(), 10**9)
-                length = len(frame)
-                file.write(struct.pack("<IIII", seconds, nanoseconds, length, length) + frame)
-                file.flush()
+                frame = tap.recv(_LONGEST)
+                capture.write(frame, time.time_ns())
                 count += 1
                 has_conga = has_conga or frame[12:14] == _CONGA
         except KeyboardInterrupt:

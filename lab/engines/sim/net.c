@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "record.h"
+#include "pcap.h"
 
 #define FRAME_CLASSES 3 /* blocks of 256, 2048 and 16384 bytes */
 #define ARRIVALS 0      /* priorities of events at one instant: what arrives is seen first, */
@@ -44,7 +44,7 @@ struct channel {
     uint32_t overhead;
     ns_t delay;
     bool is_down;
-    struct record *record;
+    struct pcap *pcap;
     struct net_channel_report counts;
     struct net_sample noted; /* the last note of it */
     uint64_t storms;         /* the same: how often its queues were let go */
@@ -235,8 +235,8 @@ static void channel_arrival(struct evq_event *event, ns_t now)
         return;
     }
     net->account.delivered++;
-    if (SW_UNLIKELY(channel->record != NULL))
-        record_frame(channel->record, frame->bytes, frame->stored, frame->wire, now);
+    if (SW_UNLIKELY(channel->pcap != NULL))
+        pcap_write(channel->pcap, frame->bytes, frame->stored, frame->wire, now);
     if (SW_UNLIKELY(frame->bytes[12] == 0x88 && frame->bytes[13] == 0x08))
         note_frame(net, channel, frame, now);
     if (to->sw)
@@ -494,8 +494,8 @@ const struct net_pause *net_pauses(const struct net *net, uint64_t *count)
 
 bool net_record(struct net *net, uint32_t channel, const char *path)
 {
-    net->channels[channel]->record = record_open(path);
-    return net->channels[channel]->record != NULL;
+    net->channels[channel]->pcap = pcap_open(path, false);
+    return net->channels[channel]->pcap != NULL;
 }
 
 /* Building */
@@ -521,7 +521,7 @@ void net_free(struct net *net)
             next = frame->next;
             free(frame);
         }
-        record_close(net->channels[i]->record);
+        pcap_close(net->channels[i]->pcap);
         free(net->channels[i]);
     }
     for (uint32_t i = 0; i < net->n_nodes; i++) {
