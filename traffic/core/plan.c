@@ -4,15 +4,11 @@
 
 #include <stdlib.h>
 
+#include "heap.h"
 #include "idmap.h"
 
 struct edge {
     uint32_t from, to;
-};
-
-struct start {
-    ns_t at;
-    uint32_t transfer;
 };
 
 struct plan {
@@ -20,39 +16,10 @@ struct plan {
     struct plan_port port;
     struct transfer *transfers;
     struct edge *edges;
-    struct start *starts; /* a heap */
+    struct heap starts; /* of transfers by number */
     struct idmap by_id;
-    uint32_t transfer_count, transfer_room, edge_count, edge_room, start_count, open, failed;
+    uint32_t transfer_count, transfer_room, edge_count, edge_room, open, failed;
 };
-
-static bool before(const struct start *a, const struct start *b)
-{
-    return a->at != b->at ? a->at < b->at : a->transfer < b->transfer;
-}
-
-static void starts_push(struct plan *plan, ns_t when, uint32_t transfer)
-{
-    struct start start = {when, transfer};
-    uint32_t at = plan->start_count++;
-    for (; at && before(&start, &plan->starts[(at - 1) / 2]); at = (at - 1) / 2)
-        plan->starts[at] = plan->starts[(at - 1) / 2];
-    plan->starts[at] = start;
-}
-
-static uint32_t starts_pop(struct plan *plan)
-{
-    uint32_t top = plan->starts[0].transfer, at = 0;
-    struct start last = plan->starts[--plan->start_count];
-    for (uint32_t child; (child = 2 * at + 1) < plan->start_count; at = child) {
-        if (child + 1 < plan->start_count && before(&plan->starts[child + 1], &plan->starts[child]))
-            child++;
-        if (!before(&plan->starts[child], &last))
-            break;
-        plan->starts[at] = plan->starts[child];
-    }
-    plan->starts[at] = last;
-    return top;
-}
 
 static void ready(struct plan *plan, uint32_t index, ns_t now);
 
@@ -92,7 +59,7 @@ static void ready(struct plan *plan, uint32_t index, ns_t now)
     if (transfer->kind == TRANSFER_COMPUTE)
         transfer->start = now;
     if (transfer->delay || transfer->kind == TRANSFER_COMPUTE)
-        starts_push(plan, now + transfer->delay, index);
+        heap_push(&plan->starts, (struct heap_item){now + transfer->delay, {.number = index}});
     else
         start(plan, index, now);
 }
@@ -140,9 +107,10 @@ struct plan *plan_new(const struct ep_config *config, const struct plan_port *po
     plan->ep = ep_new(config, &ep_port, qps, transfers);
     plan->transfers = calloc(transfers + 1u, sizeof *plan->transfers);
     plan->edges = calloc(edges + 1u, sizeof *plan->edges);
-    plan->starts = calloc(transfers + 1u, sizeof *plan->starts);
+    plan->starts.items = calloc(transfers + 1u, sizeof *plan->starts.items);
+    plan->starts.by_number = true;
     bool map = idmap_init(&plan->by_id, transfers);
-    if (!plan->ep || !plan->transfers || !plan->edges || !plan->starts || !map) {
+    if (!plan->ep || !plan->transfers || !plan->edges || !plan->starts.items || !map) {
         plan_free(plan);
         return NULL;
     }
@@ -156,7 +124,7 @@ void plan_free(struct plan *plan)
     ep_free(plan->ep);
     free(plan->transfers);
     free(plan->edges);
-    free(plan->starts);
+    free(plan->starts.items);
     idmap_free(&plan->by_id);
     free(plan);
 }
@@ -231,11 +199,11 @@ ns_t plan_service(struct plan *plan, ns_t now)
 {
     ns_t wake;
     do {
-        while (plan->start_count && plan->starts[0].at <= now)
-            start(plan, starts_pop(plan), now);
+        while (heap_key(&plan->starts) <= now)
+            start(plan, (uint32_t)heap_pop(&plan->starts).number, now);
         wake = ep_service(plan->ep, now);
-    } while (plan->start_count && plan->starts[0].at <= now);
-    return plan->start_count && plan->starts[0].at < wake ? plan->starts[0].at : wake;
+    } while (heap_key(&plan->starts) <= now);
+    return earlier(heap_key(&plan->starts), wake);
 }
 
 uint32_t plan_open(const struct plan *plan) { return plan->open; }

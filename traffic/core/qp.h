@@ -13,6 +13,7 @@
 #define EP_QP_H
 
 #include "endpoint.h"
+#include "heap.h"
 #include "idmap.h"
 
 #define SEQ_START (PSN_MASK + 1u)
@@ -135,14 +136,6 @@ _Static_assert(sizeof(struct qp) <= 512, "a thousand hosts may have two million 
 
 struct ring {
     struct qp *head, *tail;
-};
-
-struct heap {
-    struct heap_item {
-        uint64_t key;
-        struct qp *qp;
-    } *items;
-    uint32_t count;
 };
 
 struct ep {

@@ -12,40 +12,6 @@
  */
 #include "qp.h"
 
-/* Put it at a place, or above it. */
-static void heap_rise(struct heap *heap, uint32_t at, uint64_t key, struct qp *qp)
-{
-    for (; at && heap->items[(at - 1) / 2].key > key; at = (at - 1) / 2)
-        heap->items[at] = heap->items[(at - 1) / 2];
-    heap->items[at] = (struct heap_item){key, qp};
-}
-
-static void heap_push(struct heap *heap, uint64_t key, struct qp *qp)
-{
-    heap_rise(heap, heap->count++, key, qp);
-}
-
-static struct qp *heap_pop(struct heap *heap)
-{
-    struct qp *top = heap->items[0].qp;
-    struct heap_item last = heap->items[--heap->count];
-    uint32_t at = 0;
-    for (uint32_t child; (child = 2 * at + 1) < heap->count; at = child) {
-        if (child + 1 < heap->count && heap->items[child + 1].key < heap->items[child].key)
-            child++;
-        if (heap->items[child].key >= last.key)
-            break;
-        heap->items[at] = heap->items[child];
-    }
-    heap->items[at] = last;
-    return top;
-}
-
-static uint64_t heap_key(const struct heap *heap)
-{
-    return heap->count ? heap->items[0].key : UINT64_MAX;
-}
-
 static void ring_join(struct ep *ep, struct qp *qp)
 {
     struct ring *ring = &ep->rings[qp->priority];
@@ -68,7 +34,7 @@ static void wait_or_join(struct ep *ep, struct qp *qp, ps_t now)
 {
     if (qp->ready > now && qp->ready > ep->port_free) {
         qp->in_pace = true;
-        heap_push(&ep->pace, qp->ready, qp);
+        heap_push(&ep->pace, (struct heap_item){qp->ready, {qp}});
     } else {
         qp->deficit = (int32_t)ep->config.mtu;
         ring_join(ep, qp);
@@ -122,12 +88,12 @@ void schedule_notice(struct ep *ep, struct qp *qp, ns_t now)
 static void schedule_at(struct heap *heap, struct qp *qp, ns_t at, bool *is_in, ns_t *seen_to)
 {
     if (!*is_in) {
-        heap_push(heap, at, qp);
+        heap_push(heap, (struct heap_item){at, {qp}});
     } else if (at < *seen_to) { /* seldom enough for a search */
         uint32_t place = 0;
-        while (heap->items[place].qp != qp)
+        while (heap->items[place].owner != qp)
             place++;
-        heap_rise(heap, place, at, qp);
+        heap_rise(heap, place, (struct heap_item){at, {qp}});
     } else {
         return;
     }
@@ -200,7 +166,7 @@ ps_t schedule_send(struct ep *ep, uint32_t stored, uint32_t wire, uint8_t priori
 static void release_paced(struct ep *ep, ps_t now)
 {
     while (heap_key(&ep->pace) <= now) {
-        struct qp *qp = heap_pop(&ep->pace);
+        struct qp *qp = heap_pop(&ep->pace).owner;
         qp->in_pace = false;
         if (!qp->in_ring && requester_can_send(ep, qp))
             wait_or_join(ep, qp, now);
@@ -210,7 +176,7 @@ static void release_paced(struct ep *ep, ps_t now)
 static void time_out(struct ep *ep, ns_t now)
 {
     while (heap_key(&ep->rto) <= now) {
-        struct qp *qp = heap_pop(&ep->rto);
+        struct qp *qp = heap_pop(&ep->rto).owner;
         qp->in_rto = false;
         if (qp->rto_at <= now)
             requester_timeout(ep, qp, now);
@@ -222,7 +188,7 @@ static void time_out(struct ep *ep, ns_t now)
 static void ring_alarms(struct ep *ep, ns_t now)
 {
     while (heap_key(&ep->alarms) <= now) {
-        struct qp *qp = heap_pop(&ep->alarms);
+        struct qp *qp = heap_pop(&ep->alarms).owner;
         qp->selective->in_alarms = false;
         if (qp->selective->alarm_at <= now)
             requester_alarm(ep, qp, now);
@@ -286,7 +252,7 @@ static bool send_data(struct ep *ep, struct ring *ring, ns_t now)
     qp->deficit -= (int32_t)bytes;
     if (qp->ready > ps_of_ns(now) && qp->ready > ep->port_free) {
         qp->in_pace = true;
-        heap_push(&ep->pace, qp->ready, qp);
+        heap_push(&ep->pace, (struct heap_item){qp->ready, {qp}});
     } else if (qp->deficit > 0) {
         qp->in_ring = true; /* still its turn */
         qp->ring_next = ring->head;
@@ -360,8 +326,6 @@ static bool send_one(struct ep *ep, ns_t now)
     ring = next_ring(ep, now);
     return ring && send_data(ep, ring, now);
 }
-
-static ns_t earlier(ns_t a, ns_t b) { return a < b ? a : b; }
 
 static ns_t wake(const struct ep *ep, ns_t now)
 {
