@@ -204,6 +204,9 @@ class Loop:
         self._handle = self._native.loop_new(dilation)
         if not self._handle:
             raise DataplaneError(f"cannot make a loop: {os.strerror(ctypes.get_errno())}")
+        self._is_running = [False]
+        free = self._native.loop_free
+        weakref.finalize(self, _free, free, self._handle, self._is_running).atexit = False
 
     @property
     def handle(self) -> int:
@@ -214,18 +217,26 @@ class Loop:
         """Start the thread; harmless when it runs."""
         if not self._native.loop_start(self._handle):
             raise DataplaneError("cannot start the data plane's thread")
+        self._is_running[0] = True
 
     def stop(self) -> None:
         """Stop the thread; its switches keep their state and can be asked still."""
         self._native.loop_stop(self._handle)
+        self._is_running[0] = False
 
     def now_ns(self) -> int:
         """Read the clock its switches live by."""
         return int(self._native.loop_now(self._handle))
 
-    def lateness_ns(self) -> int:
-        """How late something due was served, at worst, since this was last asked."""
-        return int(self._native.loop_lateness(self._handle))
+    def lateness_ns(self) -> dict[int, int]:
+        """How late what was due was served since this was last asked: how often by so much.
+
+        By so much or, since such times are classes, up to an eighth more.
+        """
+        counts = (ctypes.c_uint64 * native.LATE_CLASSES)()
+        self._native.loop_lateness(self._handle, counts)
+        floor = self._native.loop_late_floor
+        return {int(floor(number)): often for number, often in enumerate(counts) if often}
 
     def __enter__(self) -> Self:
         self.start()
@@ -233,6 +244,12 @@ class Loop:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+
+def _free(free: Callable[[int], None], handle: int, is_running: Sequence[bool]) -> None:
+    """Release a loop that nobody holds; its thread, should it run still, cannot release itself."""
+    if not is_running[0]:
+        free(handle)
 
 
 def text_function(sink: Callable[[str], None] | None) -> object:

@@ -17,6 +17,7 @@ NONE = 2**32 - 1  # no entry, no register, no action
 ALL = 2**64 - 1  # every cell of an array
 QUEUES = 8
 PORTS = 512
+LATE_CLASSES = 496
 
 TextFunction = c.CFUNCTYPE(None, c.c_void_p, c.c_char_p)
 
@@ -82,7 +83,8 @@ SIGNATURES: dict[str, tuple[object, list[object]]] = {
     "loop_start": (B, [P]),
     "loop_stop": (None, [P]),
     "loop_now": (U64, [P]),
-    "loop_lateness": (U64, [P]),
+    "loop_lateness": (None, [P, P]),
+    "loop_late_floor": (U64, [U32]),
     "hosted_new": (P, [P, S, I32, U32, U32, U64]),
     "hosted_load": (B, [P, P, P, U64]),
     "hosted_free": (None, [P, P]),

@@ -5,10 +5,11 @@ A thread reads each switch between two bursts of packets and appends one line of
     {"at_ns": ..., "now_ns": ..., "switch": "leaf1",
      "ports": {"1": [received packets, bytes, sent packets, bytes, bytes queued]},
      "counters": {"marked": {"1": [packets, bytes]}}, "registers": {"pause_total": {"11": value}},
-     "lost": {"port_down": packets}}
+     "lost": {"port_down": packets}, "late": {"1500": times}}
 
 `at_ns` is the monotonic clock when the round of all switches began, `now_ns` the switches' own when
-this one was read. Cells that are zero are left out.
+this one was read. Cells that are zero are left out. `late` stands in a round's first line: how
+late, in the switches' time, what was due was served since the last round, and how often.
 """
 
 from __future__ import annotations
@@ -63,11 +64,13 @@ class Recorder:
 
     def _run(self) -> None:
         while not self._ended.wait(self._interval_s):
-            at_ns = time.monotonic_ns()
+            at_ns, late = time.monotonic_ns(), self._loop.lateness_ns()
             try:
                 for plane, cells in self._switches:
                     if plane.program is not None:
-                        self._file.write(json.dumps(self._look(plane, cells, at_ns)) + "\n")
+                        line = self._look(plane, cells, at_ns) | {"late": late}
+                        self._file.write(json.dumps(line) + "\n")
+                        late = {}  # of all of them, told once
                 self._file.flush()
             except (OSError, DataplaneError):
                 return  # a full disk, or a program without these cells: nothing to switch less for

@@ -36,7 +36,7 @@ class Wanted:
     @classmethod
     def at(cls, ports: Collection[int]) -> Wanted:
         """All that tells what happened at these."""
-        first, last = min(ports), max(ports)
+        first, last = min(ports, default=0), max(ports, default=-1)
         by_port = range(first, last + 1)
         by_queue = range(queue_index(first, 0), queue_index(last + 1, 0))
         return cls(

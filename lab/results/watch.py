@@ -9,6 +9,7 @@ divided by the dilation.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -48,6 +49,7 @@ class _Line:
     switch: str
     ports: Mapping[int, tuple[int, int, int, int, int]]  # packets and bytes in, out; bytes queued
     cells: Reading
+    late: Mapping[int, int]  # how late, in the fabric's ns, switches served how often since before
 
     @classmethod
     def of(cls, told: dict[str, Any]) -> _Line:
@@ -66,7 +68,8 @@ class _Line:
             told["lost"],
         )
         ports = {int(port): tuple(counted) for port, counted in told["ports"].items()}
-        return cls(told["at_ns"], told["switch"], ports, cells)
+        late = {int(late_ns): often for late_ns, often in told["late"].items()}
+        return cls(told["at_ns"], told["switch"], ports, cells, late)
 
     @property
     def dropped(self) -> int:
@@ -198,6 +201,23 @@ class Watch:
                 if at_ns > 0 and storms > before.storms(port).get(priority, 0)
             ]
         return tuple(found)
+
+    def late_ns(self, epoch_ns: int, share: float) -> int:
+        """How late switches did what was due since the hosts began, but for a share of the times.
+
+        The record's first line after the hosts began may still tell of the time before.
+        """
+        self.read()
+        seen: Counter[int] = Counter()
+        for line in self._lines:
+            if line.at_ns > epoch_ns:
+                seen.update(line.late)
+        left = share * seen.total()
+        for late_ns, often in sorted(seen.items(), reverse=True):
+            left -= often
+            if left < 0:
+                return late_ns
+        return 0
 
     def counts(self) -> dict[Node, SwitchCounts]:
         """What switches had counted when they last wrote it down."""

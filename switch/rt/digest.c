@@ -2,6 +2,9 @@
  *
  * As BMv2: a list goes out when it is full or its first sample has waited long enough; a sample
  * equal to one in the list, or in a list neither acknowledged nor timed out, is dropped.
+ *
+ * What is remembered is a queue from the oldest to the newest: lists go out one after the other and
+ * all wait as long for their acknowledgement, so the oldest times out first, and a list is together.
  */
 #include <stdlib.h>
 
@@ -14,8 +17,7 @@
 struct digest_seen {
     uint64_t hash; /* of the sample; 64 bits are taken to be the sample */
     ns_t until;
-    uint32_t list_id, next; /* free: the next */
-    bool is_used;
+    uint32_t list_id, older, newer; /* free: newer is the next */
 };
 
 bool digest_init(struct sw *sw)
@@ -23,7 +25,7 @@ bool digest_init(struct sw *sw)
     uint32_t n = sw->program->n_digests;
     sw->digests = calloc(n ? n : 1, sizeof *sw->digests);
     for (uint32_t i = 0; sw->digests && i < n; i++)
-        sw->digests[i].sent_free = NONE;
+        sw->digests[i].sent_free = sw->digests[i].oldest = sw->digests[i].newest = NONE;
     return sw->digests != NULL;
 }
 
@@ -35,7 +37,7 @@ static void forget_all(struct sw_digest *d)
     d->sent = NULL;
     d->samples = NULL;
     d->sent_used = d->sent_room = d->n_samples = 0;
-    d->sent_free = NONE;
+    d->sent_free = d->oldest = d->newest = NONE;
 }
 
 void digest_free(struct sw *sw)
@@ -46,10 +48,27 @@ void digest_free(struct sw *sw)
     sw->digests = NULL;
 }
 
+static void leave_queue(struct sw_digest *d, uint32_t at)
+{
+    struct digest_seen *s = &d->sent[at];
+    *(s->older == NONE ? &d->oldest : &d->sent[s->older].newer) = s->newer;
+    *(s->newer == NONE ? &d->newest : &d->sent[s->newer].older) = s->older;
+}
+
+static void join_queue(struct sw_digest *d, uint32_t at)
+{
+    struct digest_seen *s = &d->sent[at];
+    s->older = d->newest;
+    s->newer = NONE;
+    *(d->newest == NONE ? &d->oldest : &d->sent[d->newest].newer) = at;
+    d->newest = at;
+}
+
 static void forget(struct sw_digest *d, uint32_t at)
 {
     index_remove(&d->seen, d->sent[at].hash, at);
-    d->sent[at] = (struct digest_seen){.next = d->sent_free};
+    leave_queue(d, at);
+    d->sent[at].newer = d->sent_free;
     d->sent_free = at;
     d->sent_used--;
 }
@@ -68,6 +87,8 @@ static bool remember(struct sw_digest *d, uint64_t hash, ns_t now)
                 return false;
             s->until = SW_NEVER;
             s->list_id = d->list_id;
+            leave_queue(d, index_position(slot));
+            join_queue(d, index_position(slot));
             return true;
         }
     if (d->sent_free == NONE) {
@@ -77,14 +98,15 @@ static bool remember(struct sw_digest *d, uint64_t hash, ns_t now)
             return false;
         d->sent = sent;
         for (uint32_t i = room; i-- > d->sent_room;) {
-            sent[i] = (struct digest_seen){.next = d->sent_free};
+            sent[i].newer = d->sent_free;
             d->sent_free = i;
         }
         d->sent_room = room;
     }
     uint32_t at = d->sent_free;
-    d->sent_free = d->sent[at].next;
-    d->sent[at] = (struct digest_seen){hash, SW_NEVER, d->list_id, NONE, true};
+    d->sent_free = d->sent[at].newer;
+    d->sent[at] = (struct digest_seen){.hash = hash, .until = SW_NEVER, .list_id = d->list_id};
+    join_queue(d, at);
     index_put(&d->seen, hash, at);
     d->sent_used++;
     return true;
@@ -104,11 +126,9 @@ static void send_list(struct sw *sw, uint32_t digest, ns_t now)
         .d = sw->loads,
     };
     event_put(&sw->events, &head, d->samples);
-    for (uint32_t i = 0; i < d->sent_room; i++) {
-        struct digest_seen *s = &d->sent[i];
-        if (s->is_used && s->list_id == d->list_id)
-            s->until = d->ack_timeout ? now + d->ack_timeout : now;
-    }
+    for (uint32_t i = d->newest; i != NONE && d->sent[i].list_id == d->list_id;
+         i = d->sent[i].older)
+        d->sent[i].until = d->ack_timeout ? now + d->ack_timeout : now;
     d->n_samples = 0;
     d->list_id++;
 }
@@ -144,12 +164,10 @@ ns_t digest_service(struct sw *sw, ns_t now)
             send_list(sw, i, now);
         else if (d->n_samples && d->first_ns + d->max_timeout < wake)
             wake = d->first_ns + d->max_timeout;
-        for (uint32_t k = 0; d->sent_used && k < d->sent_room; k++) {
-            if (d->sent[k].is_used && d->sent[k].until <= now)
-                forget(d, k);
-            else if (d->sent[k].is_used && d->sent[k].until < wake)
-                wake = d->sent[k].until;
-        }
+        while (d->oldest != NONE && d->sent[d->oldest].until <= now)
+            forget(d, d->oldest);
+        if (d->oldest != NONE && d->sent[d->oldest].until < wake)
+            wake = d->sent[d->oldest].until;
     }
     return wake;
 }
@@ -175,7 +193,14 @@ bool digest_configure(struct sw *sw, uint32_t digest, bool enabled, ns_t max_tim
 void digest_ack(struct sw *sw, uint32_t digest, uint32_t list_id)
 {
     struct sw_digest *d = &sw->digests[digest];
-    for (uint32_t i = 0; i < d->sent_room; i++)
-        if (d->sent[i].is_used && d->sent[i].list_id == list_id && list_id != d->list_id)
-            forget(d, i);
+    uint32_t at = d->oldest;
+    if (list_id == d->list_id)
+        return; /* it was not sent yet */
+    while (at != NONE && d->sent[at].list_id != list_id)
+        at = d->sent[at].newer;
+    while (at != NONE && d->sent[at].list_id == list_id) {
+        uint32_t newer = d->sent[at].newer;
+        forget(d, at);
+        at = newer;
+    }
 }

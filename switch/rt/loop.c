@@ -28,6 +28,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -92,7 +93,7 @@ struct loop {
     struct hosted **hosts;
     struct loop_port **ports;
     uint32_t n_hosts, n_ports, n_busy, n_waiting;
-    ns_t worst_late;
+    uint64_t late[LOOP_LATE_CLASSES];
     ns_t link_check, glanced; /* wall clock, as the rest */
     ns_t crowd_check, crowded_until;
     ns_t retry; /* wall clock: when a port wants to be tried again, or SW_NEVER */
@@ -396,10 +397,23 @@ static bool is_busy(struct loop_port *port, unsigned n, ns_t real)
     return port->frames >= BUSY_FRAMES;
 }
 
+static uint32_t late_class(ns_t late)
+{
+    if (late < 8)
+        return (uint32_t)late;
+    uint32_t power = 63 - (uint32_t)__builtin_clzll(late);
+    return (power - 2) * 8 + (uint32_t)(late >> (power - 3) & 7);
+}
+
+ns_t loop_late_floor(uint32_t class)
+{
+    return class < 8 ? class : (ns_t)(8 + class % 8) << (class / 8 - 1);
+}
+
 static void service(struct loop *loop, struct hosted *host, ns_t now)
 {
-    if (host->wake <= now && now - host->wake > loop->worst_late)
-        loop->worst_late = now - host->wake;
+    if (host->wake <= now)
+        loop->late[late_class(now - host->wake)]++;
     host->touched = false;
     host->wake = sw_service(host->sw, now);
     if (SW_UNLIKELY(host->sw->n_stalled != 0))
@@ -588,9 +602,10 @@ void loop_stop(struct loop *loop)
     loop->running = false;
 }
 
-ns_t loop_lateness(struct loop *loop)
+void loop_lateness(struct loop *loop, uint64_t counts[LOOP_LATE_CLASSES])
 {
-    ns_t worst = loop->worst_late;
-    loop->worst_late = 0;
-    return worst;
+    loop_enter(loop);
+    memcpy(counts, loop->late, sizeof loop->late);
+    memset(loop->late, 0, sizeof loop->late);
+    loop_leave(loop, false);
 }

@@ -91,7 +91,7 @@ struct sw_digest { /* see digest.c */
     ns_t first_ns;
     struct sw_index seen; /* sent and not acknowledged, or in the list */
     struct digest_seen *sent;
-    uint32_t sent_used, sent_room, sent_free;
+    uint32_t sent_used, sent_room, sent_free, oldest, newest;
 };
 
 typedef void (*sw_text_fn)(void *context, const char *text);

@@ -44,6 +44,7 @@ from .programs import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+from contextlib import contextmanager
 
 SOURCE = Path(__file__).parent / "p4" / "externs.p4"
 H = struct.Struct(">HHBBBBQ")
@@ -62,12 +63,19 @@ class Seen:
     flow: int
 
 
-@pytest.fixture
-def switch() -> Iterator[Dataplane]:
+@contextmanager
+def load() -> Iterator[Dataplane]:
+    """A switch with the program, and ports."""
     with Dataplane("externs", compiled(SOURCE), cpu_port=64) as dataplane:
         for port in range(1, 5):
             dataplane.add_port(port)
         dataplane.drain()
+        yield dataplane
+
+
+@pytest.fixture
+def switch() -> Iterator[Dataplane]:
+    with load() as dataplane:
         yield dataplane
 
 

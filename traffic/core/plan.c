@@ -203,7 +203,7 @@ ns_t plan_service(struct plan *plan, ns_t now)
             start(plan, (uint32_t)heap_pop(&plan->starts).number, now);
         wake = ep_service(plan->ep, now);
     } while (heap_key(&plan->starts) <= now);
-    return earlier(heap_key(&plan->starts), wake);
+    return ns_least(heap_key(&plan->starts), wake);
 }
 
 uint32_t plan_open(const struct plan *plan) { return plan->open; }

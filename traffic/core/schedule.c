@@ -329,21 +329,21 @@ static bool send_one(struct ep *ep, ns_t now)
 
 static ns_t wake(const struct ep *ep, ns_t now)
 {
-    ns_t at = earlier(ns_after_ps(heap_key(&ep->pace)),
+    ns_t at = ns_least(ns_after_ps(heap_key(&ep->pace)),
                       heap_key(&ep->rto)), free = ns_after_ps(ep->port_free);
-    at = earlier(at, heap_key(&ep->alarms));
+    at = ns_least(at, heap_key(&ep->alarms));
     uint8_t control = ep->config.control_priority;
 
-    at = earlier(at, ep->storm_next > free ? ep->storm_next : free);
-    at = earlier(at, asking_due(ep) > free ? asking_due(ep) : free);
-    at = earlier(at, intake_due(&ep->intake));
+    at = ns_least(at, ep->storm_next > free ? ep->storm_next : free);
+    at = ns_least(at, asking_due(ep) > free ? asking_due(ep) : free);
+    at = ns_least(at, intake_due(&ep->intake));
     if (ep->notices.head)
-        at = earlier(at, paused(ep, control, now) ? ep->paused_until[control] : free);
+        at = ns_least(at, paused(ep, control, now) ? ep->paused_until[control] : free);
     for (uint8_t priority = 0; priority < 8; priority++)
         if (ep->rings[priority].head || ep->answers[priority].head)
-            at = earlier(at, paused(ep, priority, now) ? ep->paused_until[priority] : free);
+            at = ns_least(at, paused(ep, priority, now) ? ep->paused_until[priority] : free);
     if (ep->stalled)
-        at = earlier(at, now + 10000);
+        at = ns_least(at, now + 10000);
     return at > now ? at : now + 1;
 }
 

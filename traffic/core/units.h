@@ -85,6 +85,6 @@ static inline void be24_store(uint8_t *p, uint32_t v)
     be16_store(p + 1, (uint16_t)v);
 }
 
-static inline ns_t earlier(ns_t a, ns_t b) { return a < b ? a : b; }
+static inline ns_t ns_least(ns_t a, ns_t b) { return a < b ? a : b; }
 
 #endif

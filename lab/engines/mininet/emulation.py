@@ -98,7 +98,10 @@ class Emulation:
     def set_up(self, link: Link, *, is_up: bool) -> None:
         """Cut a cable, or mend it."""
         words = ["ip", "link", "set", link.b.interface(link.b_port), "up" if is_up else "down"]
-        subprocess.run(words, check=False, capture_output=True)
+        done = subprocess.run(words, check=False, capture_output=True, text=True)
+        if done.returncode != 0:
+            what = f"{link.name} could not be {'mended' if is_up else 'cut'}"
+            raise RunError(f"{what}: {done.stderr.strip() or 'ip failed'}")
 
     # --- using it -------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -34,6 +35,7 @@ from traffic.endpoint import (
 _HEAD_START_NS = 300_000_000  # until all of them have read when to begin
 _MOST_REAL_S = 600.0  # that a run may last, on a machine that is not slow
 _AFTER_ERROR_S = 2.0  # until what else is to come has come, once a queue pair gave up
+_SELDOM = 0.01  # of the times when something was due
 _POLL_S = 0.02
 _SHOW_S = 0.25
 
@@ -68,7 +70,6 @@ def run(
         | {name: report.paused_ns.get(each, 0) for each, name in HOST_PAUSED_NS.items()}
         for host, report in reports.items()
     }
-    late_ns = max(report.lateness.p99_ns for report in reports.values())
     is_whole = ended is None and not experiment.scenario.faults
     lost = lost_frames(experiment.fabric, switches, endpoints) if is_whole else {}
     return Outcome(
@@ -81,9 +82,12 @@ def run(
         notes=notes,
         stocks=watch.stocks(*since, experiment.settings.lossless) if is_noted else (),
         pauses=watch.pauses(*since) if is_noted else (),
-        fidelity=_fidelity(
-            experiment, late_ns, lost, overrun(experiment, switches, endpoints), dilation
-        ),
+        fidelity=_Doubts(
+            max(report.lateness.p99_ns for report in reports.values()),
+            watch.late_ns(course.epoch_ns, _SELDOM),
+            lost,
+            overrun(experiment, switches, endpoints),
+        ).fidelity(_most_late_ns(experiment), dilation),
         ended=ended,
     )
 
@@ -242,29 +246,41 @@ def _timeline(experiment: Experiment, reports: dict[Node, EndpointReport]) -> Ti
     return Timeline.gather(len(experiment.schedule), starts, ends)
 
 
-def _fidelity(
-    experiment: Experiment, late_ns: int, lost: Mapping[str, int], overrun: int, dilation: int
-) -> Fidelity:
-    """A run is believed if hosts were seldom later than a packet takes to cross a link.
+@dataclass(frozen=True)
+class _Doubts:
+    """What speaks against a run."""
 
-    And if nothing was lost but what the fabric program dropped, which drops nothing for want of
-    headroom as long as everybody stops when told to.
-    """
-    most_ns = experiment.settings.host_link.delay_ns + experiment.scenario.link.mtu * 8 // max(
-        1, experiment.settings.host_link.rate_bps // 10**9
-    )
-    slower = max(2 if lost or overrun else 1, -(-late_ns // most_ns))
-    if slower == 1:
-        return Fidelity(late_p99_ns=late_ns)
-    what = [f"hosts woke {late_ns:,} ns late"] if late_ns > most_ns else []
-    if lost:
-        where = ", ".join(sorted(lost))
-        what.append(f"{sum(lost.values()):,} frames were lost between processes ({where})")
-    if overrun:
-        what.append(f"{overrun:,} packets came after the pause that should have kept them")
-    return Fidelity(
-        late_ns,
-        ok=False,
-        note=f"the machine could not keep up: {' and '.join(what)}. "
-        f"Let others finish, or slow time down further: --dilation {dilation * slower}",
-    )
+    hosts_late_ns: int
+    switches_late_ns: int
+    lost: Mapping[str, int]  # frames, between processes, by direction of a link
+    overrun: int
+
+    def fidelity(self, most_ns: int, dilation: int) -> Fidelity:
+        """A run is believed if nobody was often later than a packet takes to cross a link.
+
+        And if nothing was lost but what the fabric program dropped, which drops nothing for want
+        of headroom as long as everybody stops when told to.
+        """
+        late = {"hosts woke": self.hosts_late_ns, "switches were": self.switches_late_ns}
+        late_ns = max(late.values())
+        slower = max(2 if self.lost or self.overrun else 1, -(-late_ns // most_ns))
+        if slower == 1:
+            return Fidelity(late_p99_ns=late_ns)
+        what = [f"{who} {late_ns:,} ns late" for who, late_ns in late.items() if late_ns > most_ns]
+        if self.lost:
+            where = ", ".join(sorted(self.lost))
+            what.append(f"{sum(self.lost.values()):,} frames were lost between processes ({where})")
+        if self.overrun:
+            what.append(f"{self.overrun:,} packets came after the pause that should have kept them")
+        return Fidelity(
+            late_ns,
+            ok=False,
+            note=f"the machine could not keep up: {' and '.join(what)}. "
+            f"Let others finish, or slow time down further: --dilation {dilation * slower}",
+        )
+
+
+def _most_late_ns(experiment: Experiment) -> int:
+    """What a packet takes to cross a host's link."""
+    link = experiment.settings.host_link
+    return link.delay_ns + experiment.scenario.link.mtu * 8 // max(1, link.rate_bps // 10**9)

@@ -2,7 +2,8 @@
 
 Each running lab has a folder named after it. ``capsule.json`` is written from outside (the PID by
 which the capsule can be entered), ``lab.json`` from inside (nodes and switches). A folder whose
-process is gone is swept away by whoever looks next.
+process is gone is swept away by whoever looks next; who cannot see that process because he is in a
+capsule himself sweeps nothing.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import os
 import shutil
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,7 +74,8 @@ class Registration:
         """From outside: the capsule exists."""
         running()  # which sweeps away what others left that were killed
         self._folder.mkdir(parents=True, exist_ok=True)
-        _write(self._folder / "capsule.json", {"pid": pid, "started": _start_time(pid)})
+        capsule = {"pid": pid, "started": _start_time(pid), "seen_from": _process_namespace()}
+        _write(self._folder / "capsule.json", capsule)
 
     def furnish(
         self, hosts: dict[str, int], switches: dict[str, tuple[str, int]], links: dict[str, str]
@@ -113,30 +116,35 @@ def running() -> list[RunningLab]:
     for folder in sorted(running_labs().glob("*")):
         try:
             capsule = json.loads((folder / "capsule.json").read_text())
-            if _start_time(capsule["pid"]) != capsule["started"]:
+            is_judged_here = capsule["seen_from"] == _process_namespace()
+            if is_judged_here and _start_time(capsule["pid"]) != capsule["started"]:
                 raise ProcessLookupError
-        except (OSError, ValueError, KeyError):
-            if not _is_being_made(folder):
+        except (OSError, ValueError, KeyError) as error:
+            if not (isinstance(error, FileNotFoundError) and _is_being_made(folder, error)):
                 shutil.rmtree(folder, ignore_errors=True)
             continue
-        lab = folder / "lab.json"
-        if lab.exists():  # else it is still coming up
-            content = json.loads(lab.read_text())
+        with suppress(FileNotFoundError):  # it is still coming up, or was just taken down
+            content = json.loads((folder / "lab.json").read_text())
             switches = {name: (where[0], where[1]) for name, where in content["switches"].items()}
             hosts, links = content["hosts"], content["links"]
-            labs.append(RunningLab(folder.name, capsule["pid"], hosts, switches, links))
+            if is_judged_here:
+                labs.append(RunningLab(folder.name, capsule["pid"], hosts, switches, links))
     return labs
 
 
-def _is_being_made(folder: Path) -> bool:
-    """Whether a lab that begins may not have written yet what it is about to."""
+def _is_being_made(folder: Path, missing: FileNotFoundError) -> bool:
+    """Whether it is the word of the capsule that was missing, and may come yet."""
+    if missing.filename != str(folder / "capsule.json"):
+        return False  # it is the process
     try:
-        return (
-            not (folder / "capsule.json").exists()
-            and time.time() - folder.stat().st_mtime < _ANNOUNCED_IN_S
-        )
+        return time.time() - folder.stat().st_mtime < _ANNOUNCED_IN_S
     except FileNotFoundError:
-        return True
+        return True  # somebody swept it away
+
+
+def _process_namespace() -> str:
+    """In which numbers of processes mean what they mean here."""
+    return str(Path("/proc/self/ns/pid").readlink())
 
 
 def _start_time(pid: int) -> str:

@@ -1,0 +1,74 @@
+"""Whether a run says so when what it ran on was late: hosts, and switches as well."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from lab.results.watch import Watch
+from tests.lab.conftest import CLOSLAB
+from topologies import leaf_spine
+
+CHANGES = ("traffic={kind: incast, senders: 3, bytes: 200KB}",)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_it_is_the_time_that_few_were_later_than(tmp_path: Path, seed: int) -> None:
+    draw = random.Random(seed)
+    fabric = leaf_spine(2, 1, 1)
+    watch = Watch(fabric, tmp_path / "record.jsonl")
+    epoch_ns, share = draw.randrange(10), draw.choice((0.01, 0.1, 0.5))
+    lines, counted = [], []
+    for at_ns in range(20):
+        late = {draw.randrange(2000): draw.randrange(1, 40) for _ in range(draw.randrange(6))}
+        if at_ns > epoch_ns:
+            counted += [late_ns for late_ns, often in late.items() for _ in range(often)]
+        line = {"at_ns": at_ns, "now_ns": 0, "switch": "leaf1", "ports": {}, "counters": {}}
+        lines.append(json.dumps({**line, "registers": {}, "lost": {}, "late": late}))
+    watch.path.write_text("\n".join(lines) + "\n")
+    found = watch.late_ns(epoch_ns, share)
+    assert sum(late_ns > found for late_ns in counted) <= share * len(counted)
+    assert sum(late_ns >= found for late_ns in counted) > share * len(counted)
+
+
+@pytest.mark.mininet
+def test_switches_that_seldom_get_their_turn_falsify_a_run(tmp_path: Path) -> None:
+    """The process that hosts them stands still most of the time; the hosts do not."""
+    words = ["run", "incast", "--engine", "mininet", "--out", str(tmp_path)]
+    for change in CHANGES:
+        words += ["--set", change]
+    running = subprocess.Popen([*CLOSLAB, *words], stderr=subprocess.PIPE, text=True)
+    try:
+        switches = _switches_of(running)
+        while running.poll() is None:
+            for what, lasts_s in ((signal.SIGSTOP, 0.06), (signal.SIGCONT, 0.02)):
+                os.kill(switches, what)
+                time.sleep(lasts_s)
+    except ProcessLookupError:
+        pass  # the run is over
+    finally:
+        said = running.communicate(timeout=60)[1]
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert running.returncode == 3, said
+    assert not result["fidelity"]["ok"] and "switches were" in result["fidelity"]["note"]
+    assert result["fidelity"]["late_p99_ns"] > 2000  # ns of the fabric's
+
+
+def _switches_of(running: "subprocess.Popen[str]") -> int:
+    """The process that hosts a run's switches, once hosts begin."""
+    assert running.stderr is not None
+    for line in running.stderr:
+        if "Starting endpoints" in line:
+            break
+    left = [running.pid]
+    while left:
+        pid = left.pop()
+        if b"switch.host" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            return pid
+        left += map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+    raise AssertionError("no process hosts switches")

@@ -1,0 +1,82 @@
+"""Word of running labs: whoever looks for one does no harm to another that is just starting."""
+
+import json
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lab.engines.mininet.emulation import Emulation
+from lab.engines.mininet.running import Registration, find, running
+from lab.errors import LabError, RunError
+from topologies import leaf_spine
+
+HOSTS, SWITCHES, LINKS = {"h1": 7}, {"leaf1": ("127.0.0.1:1", 1)}, {"h1-leaf1": "leaf1-eth1"}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("CLOSLAB_RUNNING", str(tmp_path))
+    yield tmp_path
+
+
+def test_looking_never_disturbs_a_lab_that_starts(folder: Path) -> None:
+    over = threading.Event()
+    failures: list[Exception] = []
+
+    def look() -> None:
+        try:
+            while not over.is_set():
+                running()
+        except Exception as error:
+            failures.append(error)
+
+    watchers = [threading.Thread(target=look) for _ in range(3)]
+    for watcher in watchers:
+        watcher.start()
+    try:
+        for number in range(150):
+            registration = Registration(f"lab{number}")
+            registration.announce(os.getpid())
+            registration.furnish(HOSTS, SWITCHES, LINKS)
+            assert find(registration.name).hosts == HOSTS
+            registration.withdraw()
+    finally:
+        over.set()
+        for watcher in watchers:
+            watcher.join()
+    assert not failures
+    assert not list(folder.iterdir())
+
+
+def test_what_a_dead_lab_left_is_swept_away(folder: Path) -> None:
+    registration = Registration("gone")
+    registration.announce(os.getpid())
+    written = next(folder.glob("*/capsule.json"))
+    written.write_text(json.dumps(json.loads(written.read_text()) | {"started": "1"}))
+    with pytest.raises(LabError, match="no lab is running"):
+        find()
+    assert not list(folder.iterdir())
+
+
+def test_from_another_process_namespace_nothing_is_judged(folder: Path) -> None:
+    """There the same number is another process."""
+    registration = Registration("elsewhere")
+    registration.announce(os.getpid())
+    registration.furnish(HOSTS, SWITCHES, LINKS)
+    written = next(folder.glob("*/capsule.json"))
+    told = json.loads(written.read_text())
+    written.write_text(json.dumps(told | {"seen_from": "pid:[1]", "pid": 2**22 + 1}))
+    assert running() == []
+    written.write_text(json.dumps(told))
+    assert find().switches == SWITCHES
+
+
+def test_a_cable_that_cannot_be_cut_is_told(tmp_path: Path) -> None:
+    fabric = leaf_spine(1, 1, 1)
+    emulation = Emulation(fabric, None, tmp_path, None)  # type: ignore[arg-type]
+    for is_up, what in ((False, "cut"), (True, "mended")):
+        with pytest.raises(RunError, match=f"h1-leaf1 could not be {what}: .*leaf1-eth"):
+            emulation.set_up(fabric.links[0], is_up=is_up)
