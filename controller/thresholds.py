@@ -74,7 +74,7 @@ def pool(settings: Settings, headrooms: list[int], queues: int, lossy_queues: in
 
 def alpha_code(alpha: float) -> int:
     """alpha as p4src/buffer.p4 takes it: 8 stands for 1, one more for the double."""
-    code = round(math.log2(alpha)) + 8 if alpha > 0 else -1
+    code = round(math.log2(alpha)) + 8 if 0 < alpha < math.inf else -1
     if not 0 <= code <= 15 or alpha != 2.0 ** (code - 8):
         raise SettingsError(f"alpha is {alpha}; it must be a power of two from 1/256 to 128")
     return code

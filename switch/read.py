@@ -69,6 +69,8 @@ from .place import At, JsonError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+ERROR_BITS = 32  # of standard_metadata.parser_error
+
 
 def read_program(source: bytes | str | dict[str, Any]) -> Program:
     """Read and check a program."""
@@ -79,6 +81,14 @@ def read_program(source: bytes | str | dict[str, Any]) -> Program:
     except (ValueError, RecursionError) as error:
         raise JsonError(f"not JSON: {error}") from None
     return _Reader(At(root, "$")).program()
+
+
+def error_number(at: At) -> int:
+    """An error's number, of as many bits as the field that holds it."""
+    number = at.number()
+    if not 0 <= number < 1 << ERROR_BITS:
+        raise at.fail(f"an error's number has {ERROR_BITS} bits, this is {number}")
+    return number
 
 
 class _Reader:
@@ -108,7 +118,7 @@ class _Reader:
         self.check_version()
         self.load_headers()
         self.load_externs()
-        errors = {a.text(): b.number() for a, b in (e.pair() for e in self.section("errors"))}
+        errors = {a.text(): error_number(b) for a, b in (e.pair() for e in self.section("errors"))}
         self.actions = tuple(self.action(at) for at in self.section("actions"))
         self.action_index = {a.id: i for i, a in enumerate(self.actions)}
         pipelines = {p.name: p for p in (self.pipeline(at) for at in self.section("pipelines"))}

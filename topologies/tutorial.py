@@ -22,8 +22,13 @@ from typing import Any
 from topologies.fabric import Fabric, Node, NodeKind, Speed, TopologyError
 
 _UNITS_NS = {"": 1_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1, "s": 1_000_000_000}
-_LATENCY = re.compile(r"(\d+(?:\.\d+)?)\s*(s|ms|us|ns|)")
-_END = re.compile(r"(?P<switch>.+)-p(?P<port>\d+)")
+_LATENCY = re.compile(r"(\d{1,30}(?:\.\d+)?)\s*(s|ms|us|ns|)", re.ASCII)
+_END = re.compile(r"(?P<switch>.+)-p(?P<port>\d{1,9})", re.ASCII)
+_MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}", re.ASCII | re.IGNORECASE)
+_MOST_BYTES = 16_000_000
+_MOST_PORT = 510  # the last number is the one of packets to drop
+_LONGEST_NS = 1_000_000_000
+_RATES = 0.001, 10_000_000  # Mb/s: what a scenario may say too
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +42,38 @@ class Imported:
 def read_tutorial(path: Path) -> Imported:
     """Read a file."""
     try:
-        content = json.loads(path.read_text())
+        if path.exists() and not path.is_file():
+            raise TopologyError("it is no file")
+        with path.open("rb") as file:
+            data = file.read(_MOST_BYTES + 1)
+        if len(data) > _MOST_BYTES:
+            raise TopologyError(f"it is too long: it may have {_MOST_BYTES:,} bytes")
+        content = json.loads(data, parse_constant=_no_number, object_pairs_hook=_once_each)
     except OSError as error:
         raise TopologyError(f"{path} cannot be read: {error.strerror}") from None
+    except TopologyError as error:
+        raise TopologyError(f"{path}: {error}") from None
     except ValueError as error:
         raise TopologyError(f"{path} is not JSON: {error}") from None
+    except RecursionError:
+        raise TopologyError(f"{path} is nested too deeply") from None
     try:
         return import_tutorial(content)
     except TopologyError as error:
         raise TopologyError(f"{path}: {error}") from None
+
+
+def _no_number(text: str) -> float:
+    raise TopologyError(f"{text} is no number here")
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise TopologyError(f"'{name}' is there twice")
+        found[name] = value
+    return found
 
 
 def import_tutorial(content: Any) -> Imported:
@@ -91,28 +119,49 @@ def _link(link: Any, content: dict[str, Any]) -> tuple[str, int, str, int, Speed
     if b in content["hosts"]:
         raise TopologyError(f"{link!r} joins two hosts; one end must be a switch")
     delay = _latency_ns(link[2]) if len(link) > 2 else None
-    rate = round(float(link[3]) * 1_000_000) if len(link) > 3 else None
+    rate = _rate_bps(link[3]) if len(link) > 3 else None
     return a, a_port, b, b_port, Speed(rate, delay)
 
 
 def _end(text: Any, content: dict[str, Any]) -> tuple[str, int]:
-    if text in content["hosts"]:
+    if isinstance(text, str) and text in content["hosts"]:
         return text, 0
-    found = _END.fullmatch(str(text))
+    found = _END.fullmatch(text) if isinstance(text, str) else None
     if found is None or found["switch"] not in content["switches"]:
         raise TopologyError(f"{text!r} is no end of a link: write a host's name, or s1-p1")
-    return found["switch"], int(found["port"])
+    port = int(found["port"])
+    if not 1 <= port <= _MOST_PORT:
+        raise TopologyError(f"{text!r}: ports have the numbers from 1 to {_MOST_PORT}")
+    return found["switch"], port
 
 
 def _latency_ns(value: Any) -> int:
     found = _LATENCY.fullmatch(str(value).strip())
     if found is None:
         raise TopologyError(f"{value!r} is no latency: write 5ms, or milliseconds as a number")
-    return round(float(found[1]) * _UNITS_NS[found[2]])
+    delay = float(found[1]) * _UNITS_NS[found[2]]
+    if delay > _LONGEST_NS:
+        raise TopologyError(f"{value!r} is too long a latency: a second is the most")
+    return round(delay)
+
+
+def _rate_bps(value: Any) -> int:
+    try:
+        rate = float(value)
+    except (TypeError, ValueError, OverflowError):
+        rate = 0.0
+    if not _RATES[0] <= rate <= _RATES[1]:
+        raise TopologyError(f"{value!r} is no bandwidth: write Mb/s, from {_RATES[0]} to 10^7")
+    return round(rate * 1_000_000)
 
 
 def _addresses(name: str, host: Any) -> tuple[IPv4Address, str]:
+    ip, mac = (host.get(key) if isinstance(host, dict) else None for key in ("ip", "mac"))
+    if not isinstance(ip, str) or not isinstance(mac, str):
+        raise TopologyError(f"host {name}: 'ip' and 'mac' are needed")
+    if not _MAC.fullmatch(mac):
+        raise TopologyError(f"host {name}: {mac!r} is no MAC address, such as 08:00:00:00:01:11")
     try:
-        return IPv4Interface(host["ip"]).ip, str(host["mac"]).lower()
-    except (KeyError, TypeError, ValueError) as error:
-        raise TopologyError(f"host {name}: 'ip' and 'mac' are needed: {error}") from None
+        return IPv4Interface(ip).ip, mac.lower()
+    except ValueError as error:
+        raise TopologyError(f"host {name}: {error}") from None

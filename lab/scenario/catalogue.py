@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import ValidationError
 
 from controller import SettingsError, plan_of, routes_of
@@ -17,6 +16,7 @@ from lab.scenario.model import ALL_LINKS, Scenario, explained
 from lab.scenario.translate import controller_settings
 from topologies import TopologyError
 from traffic.collectives import TrafficError
+from traffic.reading import FileError, NotYamlError, YamlError, parse_yaml, read_yaml
 
 
 def names() -> list[str]:
@@ -49,15 +49,14 @@ def read(name: str, changes: tuple[str, ...] = ()) -> Scenario:
             f"These ship: {', '.join(names())}. Your own: give the path of a .yaml file.",
         )
     try:
-        content = yaml.safe_load(path.read_text())
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ScenarioError(f"{path} is not YAML: {error}") from None
-    except RecursionError:
-        raise ScenarioError(f"{path} is nested too deeply to be a scenario") from None
+        content = read_yaml(path)
+    except FileError as error:
+        raise ScenarioError(str(error)) from None
     if not isinstance(content, dict):
         raise ScenarioError(f"{path} holds no scenario: its top level must be keys and values")
     for change in changes:
         _apply(content, change)
+    _check_text(content, ())
     try:
         return Scenario.model_validate(content)
     except ValidationError as error:
@@ -125,11 +124,11 @@ def _apply(content: dict[str, Any], change: str) -> None:
     if not separator or not key:
         raise ScenarioError(f"--set {change}: write it as KEY=VALUE, such as traffic.bytes=1MB")
     try:
-        wanted = yaml.safe_load(value)
-    except yaml.YAMLError:
+        wanted = parse_yaml(value)
+    except NotYamlError:
         wanted = value
-    except RecursionError:
-        raise ScenarioError(f"--set {key}: the value is nested too deeply") from None
+    except YamlError as error:
+        raise ScenarioError(f"--set {key}: {error}") from None
     *sections, last = key.split(".")
     place: Any = content
     for section in sections:
@@ -138,6 +137,24 @@ def _apply(content: dict[str, Any], change: str) -> None:
         place[_position(place, last, change)] = wanted
     else:
         place[last] = wanted
+
+
+def _check_text(content: object, place: tuple[object, ...]) -> None:
+    """Refuse what looks like text and cannot be written down."""
+    match content:
+        case str():
+            try:
+                content.encode()
+            except UnicodeEncodeError:
+                where = ".".join(map(str, place))
+                raise ScenarioError(f"{where}: {content!a} holds half a character") from None
+        case dict():
+            for key, value in content.items():
+                _check_text(key, place)
+                _check_text(value, (*place, key))
+        case list():
+            for at, value in enumerate(content):
+                _check_text(value, (*place, at))
 
 
 def _inside(place: Any, section: str, change: str) -> dict[str, Any] | list[Any]:

@@ -30,6 +30,8 @@ from traffic.collectives import Site, Spec, complaint
 from traffic.collectives.units import DurationNs, Size
 from traffic.endpoint import DcqcnProfile, DcqcnReaction, Recovery
 
+_MOST_TOLD = 16  # of what is wrong with a scenario
+_MOST_MEMORY = 0xFFFFFFFF  # bytes: switches count in 32 bits
 ALL_LINKS = "all"  # in place of links' names
 
 
@@ -132,21 +134,21 @@ class LinkSettings(_Section):
 class BufferSettings(_Section):
     """A switch's memory, shared by its ports."""
 
-    bytes: Size = Field(default=4_000_000, ge=1)
+    bytes: Size = Field(default=4_000_000, ge=1, le=_MOST_MEMORY)
     """How much there is, headroom included."""
     alpha: float = 0.125
     """The share of what is free that one queue may take; a power of two."""
     lossy_alpha: float | None = None
     """The same for classes that may lose, if it differs."""
-    static: Size | None = Field(default=None, ge=1)
+    static: Size | None = Field(default=None, ge=1, le=_MOST_MEMORY)
     """What one queue may take of the shared buffer, however much is free: instead of alpha."""
-    lossy_static: Size | None = Field(default=None, ge=1)
+    lossy_static: Size | None = Field(default=None, ge=1, le=_MOST_MEMORY)
     """The same for classes that may lose, if it differs."""
-    reserved: Size = Field(default=0, ge=0)
+    reserved: Size = Field(default=0, ge=0, le=_MOST_MEMORY)
     """What each lossless class has to itself at every port, beside what is shared."""
-    lossy_reserved: Size = Field(default=0, ge=0)
+    lossy_reserved: Size = Field(default=0, ge=0, le=_MOST_MEMORY)
     """What each other class has to itself at every port it leaves by."""
-    headroom_pool: Size | None = Field(default=None, ge=1)
+    headroom_pool: Size | None = Field(default=None, ge=1, le=_MOST_MEMORY)
     """What ports share for their headroom; without it each has its own, which always suffices."""
     cell: Size = Field(default=1, ge=1, le=4096)
     """Memory is taken in so many bytes: a packet counts as whole cells."""
@@ -165,11 +167,11 @@ class PfcSettings(_Section):
     """Whether switches pause whoever fills them, so that nothing is lost."""
     priorities: tuple[Priority, ...] = (3,)
     """The classes that must not lose anything, such as [3, 4]; each has headroom of its own."""
-    headroom: Size | None = None
+    headroom: Size | None = Field(default=None, ge=0, le=_MOST_MEMORY)
     """Memory a port has for what arrives after a pause; without it what its link needs."""
-    xon: Size | None = None
+    xon: Size | None = Field(default=None, ge=0, le=_MOST_MEMORY)
     """The queue at which pauses end; with xon_gap too, the least that XON can be."""
-    xon_gap: Size | None = None
+    xon_gap: Size | None = Field(default=None, ge=0, le=_MOST_MEMORY)
     """How far a queue must sink below XOFF to resume; without it, and without xon, two frames."""
     xon_follows: bool = False
     """Whether XON moves with the threshold while a pause lasts, or stays where it began."""
@@ -201,9 +203,9 @@ class ClassSettings(_Section):
 class EcnClass(_Section):
     """Marking in one class."""
 
-    kmin: Size = Field(default=100_000, ge=0)
+    kmin: Size = Field(default=100_000, ge=0, le=_MOST_MEMORY)
     """The queue from which on packets may be marked."""
-    kmax: Size = Field(default=400_000, ge=1)
+    kmax: Size = Field(default=400_000, ge=1, le=_MOST_MEMORY)
     """The queue from which on all of them are; the same as kmin makes a step, as for DCTCP."""
     pmax: float = Field(default=0.2, ge=0, le=1)
     """The probability of a mark just below kmax; it rises from 0 at kmin."""
@@ -216,9 +218,9 @@ class EcnSettings(_Section):
 
     enabled: bool = True
     """Whether switches mark; only transport.cc does something about it."""
-    kmin: Size = Field(default=100_000, ge=0)
+    kmin: Size = Field(default=100_000, ge=0, le=_MOST_MEMORY)
     """The queue from which on packets may be marked."""
-    kmax: Size = Field(default=400_000, ge=1)
+    kmax: Size = Field(default=400_000, ge=1, le=_MOST_MEMORY)
     """The queue from which on all of them are; the same as kmin makes a step, as for DCTCP."""
     pmax: float = Field(default=0.2, ge=0, le=1)
     """The probability of a mark just below kmax; it rises from 0 at kmin."""
@@ -495,9 +497,10 @@ class Scenario(_Section):
     def _profile(cls, data: Any) -> Any:
         """Fill in what a buffer's profile says, so that a scenario tells all that it is about."""
         buffer = data.get("buffer") if isinstance(data, dict) else None
-        if not isinstance(buffer, dict) or buffer.get("profile") not in ASICS:
+        profile = buffer.get("profile") if isinstance(buffer, dict) else None
+        if not isinstance(buffer, dict) or not isinstance(profile, str) or profile not in ASICS:
             return data
-        asic = ASICS[buffer["profile"]]
+        asic = ASICS[profile]
         memory: dict[str, Any] = {
             "bytes": asic.pool + asic.headroom_pool,
             "alpha": asic.alpha,
@@ -524,7 +527,7 @@ class Scenario(_Section):
                 f"Such as {{kind: leaf-spine, leaves: 4}}; the kinds are {', '.join(TOPOLOGIES)}.",
             )
         kind = data.get("kind", "leaf-spine")
-        if kind not in TOPOLOGIES:
+        if not isinstance(kind, str) or kind not in TOPOLOGIES:
             known = list(TOPOLOGIES)
             raise ScenarioError(f"topology.kind: there is no '{kind}'" + nearest(str(kind), known))
         try:
@@ -580,11 +583,14 @@ def all_keys() -> list[Key]:
 def explained(error: ValidationError, model: type[BaseModel], section: str = "") -> str:
     """All that is wrong, one thing a line, with the place and the nearest known key."""
     lines = []
-    for problem in error.errors():
+    problems = error.errors()
+    for problem in problems[:_MOST_TOLD]:
         place = section + ".".join(str(part) for part in problem["loc"])
         if problem["type"] == "extra_forbidden":
             known = [key.name for key in keys_of(model, {}, section)]
             lines.append(f"unknown key '{place}'" + nearest_key(place, known))
         else:
             lines.append(f"{place}: {complaint(problem)}")
+    if len(problems) > _MOST_TOLD:
+        lines.append(f"and {len(problems) - _MOST_TOLD:,} more")
     return "\n  ".join(lines)

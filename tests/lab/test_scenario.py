@@ -121,7 +121,7 @@ def test_a_file_that_is_no_scenario_is_refused(tmp_path: Path, content: str) -> 
 def test_what_is_nested_without_end_is_refused(tmp_path: Path, deep: str) -> None:
     path = tmp_path / "deep.yaml"
     path.write_text(f"name: deep\nabout: Too deep.\ntraffic: {deep}\n")
-    with pytest.raises(ScenarioError, match=r"deep\.yaml is nested too deeply"):
+    with pytest.raises(ScenarioError, match=r"deep\.yaml: it is nested too deeply"):
         catalogue.read(str(path))
     with pytest.raises(ScenarioError, match=r"--set traffic: .* too deeply"):
         catalogue.read("incast", (f"traffic={deep}",))

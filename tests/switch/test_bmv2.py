@@ -105,6 +105,16 @@ def test_not_a_program(text: str) -> None:
         read_program(text)
 
 
+@pytest.mark.parametrize("number", [-1, 1 << 32, 1 << 70])
+def test_an_error_has_as_many_bits_as_its_field(number: int) -> None:
+    root = json.loads(compiled(P4 / "paths.p4").source)
+    root["errors"] = [["NoError", 0], ["Last", (1 << 32) - 1]]
+    Program.load(root)
+    root["errors"].append(["TooMany", number])
+    with pytest.raises(JsonError, match=r"errors\[2\].*: an error's number has 32 bits"):
+        Program.load(root)
+
+
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(JsonError, match="cannot be read"):
         Program.load(tmp_path / "none.json")

@@ -15,6 +15,7 @@ _SIZES = {
 }  # fmt: skip
 _TIMES = {"": 1, "ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 _COUNTS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
+_MOST = 2**62  # bytes, nanoseconds or things: two of them fit into 64 bits
 _HOST = re.compile(r"h([1-9]\d*)")
 _QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?(?:e\d+)?)\s*([A-Za-z]*)\s*")
 
@@ -23,6 +24,12 @@ def _reader(units: dict[str, int], example: str) -> BeforeValidator:
     """Turn text with a unit into a whole number; leave anything else to the type check."""
 
     def read(value: object) -> object:
+        number = _number(value)
+        if isinstance(number, int) and abs(number) > _MOST:
+            raise ValueError(f"'{value}' is too large")
+        return number
+
+    def _number(value: object) -> object:
         if isinstance(value, float) and value.is_integer():
             return int(value)
         if not isinstance(value, str):

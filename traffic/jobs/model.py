@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import BeforeValidator, Field, model_validator
 
 from traffic.collectives import Spec, SpecError
 from traffic.collectives.errors import nearest
 from traffic.collectives.units import Count
+from traffic.reading import FileError, read_yaml
 
 _MODELS = Path(__file__).parent / "models"
 _BYTES = {"fp8": 1, "bf16": 2, "fp16": 2, "fp32": 4}
@@ -107,13 +107,9 @@ def load_model(name: str) -> Model:
     if path.parent == _MODELS and path.stem not in model_names():
         raise SpecError(f"there is no model '{name}'", nearest(name, model_names()))
     try:
-        content = yaml.safe_load(path.read_text())
-    except OSError as error:
-        raise SpecError(f"the model file {path} cannot be read: {error.strerror}") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise SpecError(f"the model file {path} is not YAML: {error}") from None
-    except RecursionError:
-        raise SpecError(f"the model file {path} is nested too deeply to be a model") from None
+        content = read_yaml(path)
+    except FileError as error:
+        raise SpecError(f"the model file {error}") from None
     return Model.read(content, "model")
 
 

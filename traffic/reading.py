@@ -1,0 +1,130 @@
+"""Files that people wrote: YAML read with bounds, and one message for whatever is wrong with it.
+
+YAML says more than a scenario needs, and PyYAML takes all of it: the same key twice, a list that
+holds itself, lists of lists that mean more than memory holds, a number of ten thousand digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+MOST_BYTES = 1_000_000
+_MOST_DEPTH = 100
+_MOST_NODES = 200_000
+_MOST_DIGITS = 100
+
+
+class FileError(Exception):
+    """A file that cannot be read; the text says why, and begins with what it is said of."""
+
+
+class YamlError(FileError):
+    """What is no YAML, or YAML that goes too far."""
+
+
+class NotYamlError(YamlError):
+    """What is no YAML at all."""
+
+
+def read_text(path: Path, most: int = MOST_BYTES) -> str:
+    """A file's text, if it is a file and not too long."""
+    try:
+        if path.exists() and not path.is_file():
+            raise FileError(f"{path} is no file")
+        with path.open("rb") as file:
+            data = file.read(most + 1)
+    except OSError as error:
+        raise FileError(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError as error:  # a name with a zero in it
+        raise FileError(f"{str(path)!r} cannot be read: {error}") from None
+    if len(data) > most:
+        raise FileError(f"{path} is too long: it may have {most:,} bytes")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise FileError(f"{path} is no text: {error}") from None
+
+
+def read_yaml(path: Path) -> Any:
+    """A YAML file's content."""
+    text = read_text(path)
+    try:
+        return parse_yaml(text)
+    except NotYamlError as error:
+        raise YamlError(f"{path} is not YAML: {error}") from None
+    except YamlError as error:
+        raise YamlError(f"{path}: {error}") from None
+
+
+def parse_yaml(text: str) -> Any:
+    """What a text says in YAML."""
+    try:
+        loader = _Loader(text)
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        if _size(node, {}) > _MOST_NODES:
+            raise YamlError(f"it says more than {_MOST_NODES:,} things, aliases counted as often")
+        return loader.construct_document(node)
+    except yaml.YAMLError as error:
+        raise NotYamlError(str(error)) from None
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise NotYamlError(f"a value is not what its tag says: {error}") from None
+
+
+class _Loader(yaml.SafeLoader):
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        self._depth += 1
+        if self._depth > _MOST_DEPTH:
+            raise YamlError(f"it is nested too deeply: {_MOST_DEPTH} levels are allowed")
+        node: yaml.Node | None = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
+        first: dict[str, int] = {}
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                line = key.start_mark.line + 1
+                if key.value in first:
+                    raise YamlError(
+                        f"'{_shortened(key.value)}' is there twice, in line {first[key.value]} "
+                        f"and in line {line}: leave one out"
+                    )
+                first[key.value] = line
+        return super().construct_mapping(node, deep)
+
+    def construct_yaml_int(self, node: yaml.ScalarNode) -> int:
+        if len(node.value) > _MOST_DIGITS:
+            raise YamlError(f"{_shortened(node.value)} is too large a number")
+        number: int = super().construct_yaml_int(node)
+        return number
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_yaml_int)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _MOST_DIGITS else f"{text[:20]}..."
+
+
+def _size(node: yaml.Node, known: dict[int, int]) -> int:
+    """How many things a node says, what is shared counted as often as it is named."""
+    if id(node) not in known:
+        known[id(node)] = _MOST_NODES  # what holds itself says more than any number
+        if isinstance(node, yaml.SequenceNode):
+            known[id(node)] = 1 + sum(_size(part, known) for part in node.value)
+        elif isinstance(node, yaml.MappingNode):
+            parts = (_size(key, known) + _size(value, known) for key, value in node.value)
+            known[id(node)] = 1 + sum(parts)
+        else:
+            known[id(node)] = 1
+    return known[id(node)]
