@@ -1,4 +1,9 @@
-"""Lowering: from the typed tree of `main` to the low-level program."""
+"""Lowering: from the typed tree of `main` to the low-level program.
+
+All parts fill the blocks of one `Builder`. Each part holds, by name, those that it lowers with;
+three lead back: a call within an expression is carried out as a statement is, and statements apply
+tables, parsers and controls.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +14,16 @@ from compiler import ir
 from compiler import syntax as s
 from compiler import types as t
 from compiler.instances import BlockInstance, Instances, annotation
-from compiler.lower.base import Frame, LoweringError
-from compiler.lower.expressions import convert
+from compiler.lower.base import Builder, Frame, LoweringError
+from compiler.lower.expressions import Expressions, convert
+from compiler.lower.externs import Externs
 from compiler.lower.graph import reachable, simplify
 from compiler.lower.loops import fold_loops
 from compiler.lower.parsers import Parsers
 from compiler.lower.shared import share
+from compiler.lower.statements import Statements
 from compiler.lower.storage import Storage
+from compiler.lower.tables import Tables
 from compiler.lower.values import Record, Val, scalar_type
 
 if TYPE_CHECKING:
@@ -37,15 +45,23 @@ _MAKES_VALID = {
 _STAGES = ("parser", "verify", "ingress", "egress", "update", "deparser")
 
 
-class Switch(Parsers):
+class Switch:
     """Lowers the six programmable parts of a V1Switch."""
+
+    def __init__(
+        self, builder: Builder, externs: Externs, statements: Statements, blocks: Parsers
+    ) -> None:
+        self.builder = builder
+        self.externs = externs
+        self.statements = statements
+        self.blocks = blocks
 
     def run(self, main: c.Instance) -> None:
         """Lower `main`."""
         blocks = self._stages(main)
         if blocks is None:
             return
-        self.guards = []
+        self.externs.guards = []
         headers, metadata, standard = self._parameters(blocks["parser"].decl, main.span)
         self._field_lists(blocks["parser"].decl, metadata)
         self._parser(blocks["parser"], [headers, metadata, standard])
@@ -59,18 +75,18 @@ class Switch(Parsers):
 
     def _check_meters(self) -> None:
         """A direct meter has a table, and an action of that table reads it."""
-        for each in self.program.objects:
+        for each in self.builder.program.objects:
             if each.kind != "direct_meter" or not each.used:
                 continue
             if each.table is None:
-                self.error(
+                self.builder.error(
                     "bad-property",
                     each.span,
                     f"direct meter '{each.name}' belongs to no table",
                     f"add 'meters = {each.name.rpartition('.')[2]};' to the table it measures",
                 )
             elif each.meter_target is None:
-                self.error(
+                self.builder.error(
                     "bad-property",
                     each.table.span,
                     f"no action of table '{each.table.name}' reads its meter '{each.name}'",
@@ -80,17 +96,17 @@ class Switch(Parsers):
     def _check_names(self) -> None:
         """Names the control plane knows must be told apart."""
         actions: dict[str, c.Action | None] = {}
-        for action in self.program.actions:
+        for action in self.builder.program.actions:
             if actions.setdefault(action.name, action.origin) is not action.origin:
                 self._same_name("actions", action.name, action.span)
         tables: set[str] = set()
-        for table in self.program.tables:
+        for table in self.builder.program.tables:
             if table.name in tables:
                 self._same_name("tables", table.name, table.span)
             tables.add(table.name)
 
     def _same_name(self, what: str, name: str, span: Span) -> None:
-        self.error(
+        self.builder.error(
             "duplicate-name",
             span,
             f"two {what} are both named '{name}' for the control plane",
@@ -98,9 +114,10 @@ class Switch(Parsers):
         )
 
     def _stages(self, main: c.Instance) -> dict[str, BlockInstance] | None:
+        """The six blocks `main` was given, each an instance with what is in it."""
         package = main.type.name if isinstance(main.type, t.Named) else str(main.type)
         if package != "V1Switch":
-            self.diagnostics.error(
+            self.builder.diagnostics.error(
                 "unknown-architecture",
                 main.span,
                 f"package '{package}' is not known here",
@@ -112,12 +129,12 @@ class Switch(Parsers):
             block = self._stage(arg)
             if block is None:
                 if arg is not None:
-                    self.diagnostics.error(
+                    self.builder.diagnostics.error(
                         "package-argument", arg.span, "this is not a parser or control with a body"
                     )
                 return None
             found[stage] = block
-            self.instances.stages.append(block)
+            self.builder.instances.stages.append(block)
         return found if len(found) == len(_STAGES) else None
 
     def _stage(self, arg: c.Expr | None) -> BlockInstance | None:
@@ -126,28 +143,29 @@ class Switch(Parsers):
             instance = arg.instance
         if instance is None or instance.block is None:
             return None
-        return self.instances.block(instance, instance.block.name, None)
+        return self.builder.instances.block(instance, instance.block.name, None)
 
     def _parameters(self, decl: c.Parser | c.Control, span: Span) -> tuple[Val, Val, Val]:
+        """Places for headers, metadata and standard metadata, which all six blocks share."""
         types = [t.strip(v.type) for v in decl.params]
         if len(types) != 4 or not isinstance(types[3], t.Struct):
-            self.diagnostics.error(
+            self.builder.diagnostics.error(
                 "package-argument",
                 span,
                 "the parser does not take (packet_in, out H, inout M, inout standard_metadata_t)",
             )
             raise LoweringError
         headers_type, metadata_type = types[1], types[2]
-        standard = self.storage.standard_metadata(types[3])
+        standard = self.builder.storage.standard_metadata(types[3])
         if not isinstance(headers_type, t.Struct) or headers_type.kind != "struct":
-            raise self.fail(
+            raise self.builder.fail(
                 decl.params[1].span,
                 f"the headers parameter is {headers_type}, not a struct",
                 "declare a struct of headers",
                 "bad-parameter",
             )
         if not isinstance(metadata_type, t.Struct) or metadata_type.kind != "struct":
-            raise self.fail(
+            raise self.builder.fail(
                 decl.params[2].span,
                 f"the metadata parameter is {metadata_type}, not a struct",
                 "declare a struct",
@@ -155,26 +173,27 @@ class Switch(Parsers):
             )
         for each in headers_type.fields:
             if scalar_type(each.type) is not None or isinstance(t.strip(each.type), t.Tuple):
-                raise self.fail(
+                raise self.builder.fail(
                     each.span or decl.params[1].span,
                     f"field '{each.name}' of the headers struct is {each.type}",
                     "it may hold headers, stacks and unions; keep scalars in metadata",
                     "bad-parameter",
                 )
-        headers = self.storage.headers(headers_type)
-        return headers, self.storage.user_metadata(metadata_type), standard
+        headers = self.builder.storage.headers(headers_type)
+        return headers, self.builder.storage.user_metadata(metadata_type), standard
 
     def _field_lists(self, decl: c.Parser | c.Control, metadata: Val) -> None:
         lists: dict[int, list[ir.Value]] = {}
         self._collect_lists(t.strip(decl.params[2].type), metadata, lists, ())
         for index, fields in lists.items():
-            self.program.field_lists.append(
+            self.builder.program.field_lists.append(
                 ir.FieldList(f"field_list{index}", index, tuple(fields))
             )
 
     def _collect_lists(
         self, type_: t.Type, place: Val, lists: dict[int, list[ir.Value]], outer: tuple[int, ...]
     ) -> None:
+        """What `@field_list(n)` puts into list n; on a structure, all that it holds."""
         if not isinstance(type_, t.Struct) or not isinstance(place, Record):
             return
         for each in type_.fields:
@@ -189,42 +208,42 @@ class Switch(Parsers):
             elif isinstance(part, Record):
                 self._collect_lists(t.strip(each.type), part, lists, indices)
             elif indices:
-                for leaf in self.flatten(part, each.span or decl_span(type_)):
+                for leaf in self.externs.flatten(part, each.span or decl_span(type_)):
                     for index in indices:
                         lists.setdefault(index, []).append(leaf)
 
     def _bind(self, instance: BlockInstance, places: list[Val]) -> None:
         params = [p for p in instance.decl.params if not isinstance(p.type, t.Extern)]
         for variable, place in zip(params, places, strict=False):
-            self.env[variable] = place
+            self.builder.env[variable] = place
 
     def _start(self, mode: str, pipeline: str, instance: BlockInstance) -> None:
-        self.mode, self.pipeline, self.current = mode, pipeline, instance
-        self.block = ir.Block()
-        self.frames, self.loops, self.in_loop = [], [], 0
+        self.builder.mode, self.builder.pipeline, self.builder.current = mode, pipeline, instance
+        self.builder.block = ir.Block()
+        self.builder.frames, self.builder.loops, self.builder.in_loop = [], [], 0
 
     def _parser(self, instance: BlockInstance, places: list[Val]) -> None:
         self._start("parser", "parser", instance)
         self._bind(instance, places)
-        entry = self.block
+        entry = self.builder.block
         assert isinstance(instance.decl, c.Parser)
         try:
-            self.locals(instance)
-            self.run_states(instance.decl, instance, None, "")
+            self.statements.locals(instance)
+            self.blocks.run_states(instance.decl, instance, None, "")
         except LoweringError:
             return
         first = simplify(entry, merge_named=False)
-        self.program.parser = first
-        self.program.states = reachable(first)
+        self.builder.program.parser = first
+        self.builder.program.states = reachable(first)
         self._branches()
 
     def _branches(self) -> None:
         """A parse state branches on fields only, so a condition becomes a field first."""
         flag: ir.Value | None = None
-        for block in self.program.states:
+        for block in self.builder.program.states:
             if isinstance(block.end, ir.Branch):
                 if flag is None:
-                    flag = self.storage.scalar("branch", t.BIT1)
+                    flag = self.builder.storage.scalar("branch", t.BIT1)
                 value = convert(block.end.condition, t.BIT1)
                 block.ops.append(ir.Operation("assign", (flag, value), block.end.span))
                 cases = [
@@ -234,33 +253,35 @@ class Switch(Parsers):
                 block.end = ir.Select((flag,), cases)
 
     def _pipeline(self, name: str, instance: BlockInstance, places: list[Val]) -> None:
+        """Ingress or egress: one graph, its tables joined and its loops folded."""
         self._start("control", name, instance)
         self._bind(instance, places)
-        entry = self.block
+        entry = self.builder.block
         try:
             frame = Frame(ir.Block())
-            self.frames.append(frame)
-            self.run_block(instance, frame)
-            self.jump(None, ir.Block())
+            self.builder.frames.append(frame)
+            self.blocks.run_block(instance, frame)
+            self.builder.jump(None, ir.Block())
         except LoweringError:
             return
-        share(entry, self.storage, self.diagnostics)
-        entry = fold_loops(entry, self.storage, instance.decl.decl.span)
+        share(entry, self.builder.storage, self.builder.diagnostics)
+        entry = fold_loops(entry, self.builder.storage, instance.decl.decl.span)
         first = simplify(entry) or ir.Block(end=ir.Jump(None))
-        self.program.pipelines.append(
+        self.builder.program.pipelines.append(
             ir.Pipeline(name, first, instance.decl.decl.span, instance.path)
         )
 
     def _deparser(self, instance: BlockInstance, places: list[Val]) -> None:
+        """The headers to emit, in order: BMv2 knows no more of a deparser."""
         self._start("deparser", "deparser", instance)
         self._bind(instance, places)
-        entry = self.block
-        self.program.deparser_span = instance.decl.decl.span
+        entry = self.builder.block
+        self.builder.program.deparser_span = instance.decl.decl.span
         try:
             frame = Frame(ir.Block())
-            self.frames.append(frame)
-            self.run_block(instance, frame)
-            self.jump(None, ir.Block())
+            self.builder.frames.append(frame)
+            self.blocks.run_block(instance, frame)
+            self.builder.jump(None, ir.Block())
         except LoweringError:
             return
         first = simplify(entry)
@@ -268,7 +289,7 @@ class Switch(Parsers):
         for block in reachable(first):
             for op in block.ops:
                 if op.op != "emit":
-                    self.error(
+                    self.builder.error(
                         "bad-deparser",
                         op.span,
                         "a deparser can do nothing but emit",
@@ -276,11 +297,11 @@ class Switch(Parsers):
                     )
                 else:
                     assert isinstance(op.args[0], ir.Name)
-                    self.program.deparser.append(op.args[0].name)
+                    self.builder.program.deparser.append(op.args[0].name)
                     emitted.setdefault(op.args[0].name, op.span)
             if not isinstance(block.end, ir.Jump):
                 span = getattr(block.end, "span", None) or instance.decl.decl.span
-                self.error(
+                self.builder.error(
                     "bad-deparser",
                     span,
                     "a deparser cannot branch",
@@ -291,11 +312,11 @@ class Switch(Parsers):
 
     def _check_emitted(self, emitted: dict[str, Span]) -> None:
         """A header nothing ever makes valid is never sent."""
-        blocks = [*self.program.states]
-        for pipeline in self.program.pipelines:
+        blocks = [*self.builder.program.states]
+        for pipeline in self.builder.program.pipelines:
             for block in reachable(pipeline.entry):
                 blocks += [block, *reachable(block.inner)]
-        for action in self.program.actions:
+        for action in self.builder.program.actions:
             blocks += reachable(action.entry)
         made: set[str] = set()
         for block in blocks:
@@ -309,7 +330,7 @@ class Switch(Parsers):
             owners = {name, stem, name.rpartition(".")[0], stem.partition(".")[0]}
             if not owners & made and stem not in told:
                 told.add(stem)
-                self.diagnostics.warning(
+                self.builder.diagnostics.warning(
                     "never-valid",
                     span,
                     f"header '{stem}' is emitted, but nothing makes it valid",
@@ -317,18 +338,19 @@ class Switch(Parsers):
                 )
 
     def _checksums(self, name: str, instance: BlockInstance, places: list[Val]) -> None:
+        """A checksum control: its calls are noted by the externs, nothing may be left over."""
         self._start("checksum", name, instance)
         self._bind(instance, places)
-        entry = self.block
+        entry = self.builder.block
         try:
             frame = Frame(ir.Block())
-            self.frames.append(frame)
-            self.run_block(instance, frame)
+            self.builder.frames.append(frame)
+            self.blocks.run_block(instance, frame)
         except LoweringError:
             return
         for block in reachable(simplify(entry)):
             for op in block.ops:
-                self.error(
+                self.builder.error(
                     "bad-checksum",
                     op.span,
                     "only checksum calls can stand here",
@@ -349,7 +371,13 @@ def lower(program: c.Program, diagnostics: Diagnostics) -> tuple[ir.Program, Ins
     instances = Instances(lowered, diagnostics)
     instances.top_level = program.instances
     storage = Storage(lowered, diagnostics)
-    switch = Switch(lowered, storage, instances, program, diagnostics)
+    builder = Builder(lowered, storage, instances, program, diagnostics)
+    expressions = Expressions(builder)
+    externs = Externs(builder, expressions)
+    statements = expressions.statements = Statements(builder, expressions, externs)
+    tables = statements.tables = Tables(builder, expressions, statements)
+    blocks = statements.blocks = Parsers(builder, expressions, externs, statements, tables)
+    switch = Switch(builder, externs, statements, blocks)
     if program.main is not None:
         try:
             switch.run(program.main)

@@ -13,10 +13,6 @@ from compiler.lower.values import (
     ElementPlace,
     EndPlace,
     HeaderPlace,
-    HeaderValue,
-    InvalidValue,
-    ListValue,
-    Record,
     StackPlace,
     UnionPlace,
     Val,
@@ -75,7 +71,7 @@ class Builder:
         self.object_names: set[str] = set()
         self.span: Span | None = None
         self.indexes_unions = any(t.is_union(each) for each in source.types)
-        self._mentioned: dict[c.Action, set[c.Variable]] = {}
+        self.mentions_of: dict[c.Action, set[c.Variable]] = {}
         self._budget = MAX_OPERATIONS
         self._room = MAX_STORED
 
@@ -132,27 +128,7 @@ class Builder:
             )
         return self.storage.allocate(name, type_)
 
-    # Assignment
-
-    def spill(self, value: Val, span: Span) -> Val:
-        """Copy a value to fresh storage, so that later changes do not reach it."""
-        if isinstance(value, ir.Lit | ir.ParamRef | InvalidValue):
-            return value
-        if isinstance(value, Record):
-            return Record(value.type, {n: self.spill(v, span) for n, v in value.fields.items()})
-        if isinstance(value, HeaderValue):
-            return HeaderValue(
-                value.type, {n: self.spill(v, span) for n, v in value.fields.items()}
-            )
-        if isinstance(value, ListValue):
-            return ListValue(value.type, tuple(self.spill(v, span) for v in value.elements))
-        place = self.temporary(value.type)
-        self.assign(place, value, span)
-        return place
-
-    def assign(self, target: Val, value: Val, span: Span) -> None:
-        """Store a value of any type."""
-        raise NotImplementedError
+    # Names
 
     def copy_name(self, place: Val) -> ir.Name | ir.Element | None:
         """How an operation names a whole header, union or stack."""

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from compiler.diagnostics import Span
+    from compiler.lower.statements import Statements
 
 _PURE = {"isValid"}
 # Terms of one expression in JSON, about: BMv2 reads JSON that is nested a thousand levels deep, and
@@ -42,8 +43,13 @@ _PURE = {"isValid"}
 MAX_TERMS = 64
 
 
-class Expressions(Builder):
+class Expressions:
     """Lowers expressions; dispatch is by node class."""
+
+    statements: Statements
+
+    def __init__(self, builder: Builder) -> None:
+        self.builder = builder
 
     # Side effects
 
@@ -73,18 +79,18 @@ class Expressions(Builder):
 
     def value(self, expr: c.Expr) -> Val:
         """Lower an expression of any type."""
-        if self.found and id(expr) in self.found:
-            return self.found[id(expr)]
+        if self.builder.found and id(expr) in self.builder.found:
+            return self.builder.found[id(expr)]
         rule = _RULES.get(type(expr))
         if rule is None:
-            raise self.fail(expr.span, "this cannot be used as a value here")
+            raise self.builder.fail(expr.span, "this cannot be used as a value here")
         return rule(self, expr)  # type: ignore[no-any-return]
 
     def scalar(self, expr: c.Expr) -> ir.Value:
         """Lower an expression of scalar type."""
         value = self.value(expr)
         if not isinstance(value, ir.Value):
-            raise self.fail(expr.span, f"a value of type {expr.type} cannot be used here")
+            raise self.builder.fail(expr.span, f"a value of type {expr.type} cannot be used here")
         return value
 
     def values(self, exprs: list[c.Expr]) -> list[Val]:
@@ -105,7 +111,7 @@ class Expressions(Builder):
             return value
         if isinstance(value.type, t.BoolType):
             value = ir.Op(t.BIT1, "b2d", (value,))
-        place = self.temporary(value.type)
+        place = self.builder.temporary(value.type)
         self.assign(place, value, span)
         assert isinstance(place, ir.Value)
         return place
@@ -118,40 +124,36 @@ class Expressions(Builder):
         if isinstance(type_, t.Enum):
             return ir.Lit(t.BIT32, type_.members.index(str(value)))
         if isinstance(type_, t.ErrorType):
-            return ir.Lit(t.BIT32, self.source.errors.index(str(value)))
+            return ir.Lit(t.BIT32, self.builder.source.errors.index(str(value)))
         if isinstance(value, str):
-            raise self.fail(span, "a string cannot be used as a value")
+            raise self.builder.fail(span, "a string cannot be used as a value")
         low = scalar_type(type_)
         return ir.Lit(low or t.BIT32, int(value))
 
     def _ref(self, expr: c.Ref) -> Val:
         symbol = expr.symbol
-        found = self.env.get(symbol)
+        found = self.builder.env.get(symbol)
         if found is not None:
             return found
         if symbol.direction == "ctor":
-            bound = self.current.values.get(symbol)
+            bound = self.builder.current.values.get(symbol)
             if isinstance(bound, c.Expr):
                 return self.value(bound)
         if symbol.direction == "var":
             # A variable of an enclosing parser or control whose declaration has not run.
             return self.declare(symbol)
-        raise self.fail(expr.span, f"'{symbol.name}' cannot be used as a value here")
+        raise self.builder.fail(expr.span, f"'{symbol.name}' cannot be used as a value here")
 
     def declare(self, variable: c.Variable) -> Val:
         """Storage for a local variable."""
-        place = self.temporary(variable.type, variable.name)
-        self.env[variable] = place
+        place = self.builder.temporary(variable.type, variable.name)
+        self.builder.env[variable] = place
         return place
 
     def _field(self, expr: c.Field) -> Val:
         if isinstance(expr.base, c.Call) and isinstance(expr.base.callee, c.TableApply):
-            return self.table_result(expr)
+            return self.statements.table_result(expr)
         return self.field(self.value(expr.base), expr.name, expr)
-
-    def table_result(self, expr: c.Field) -> Val:
-        """`t.apply().hit` as a value (implemented with the control flow)."""
-        raise NotImplementedError
 
     def field(self, base: Val, name: str, expr: c.Expr) -> Val:
         """A field of a lowered struct, header or union."""
@@ -170,7 +172,7 @@ class Expressions(Builder):
         if isinstance(base, HeaderPlace | ElementPlace | EndPlace):
             member = base.type.by_name[name]
             return self.header_field(base, given_name(member.annotations, name), member.type, expr)
-        raise self.fail(expr.span, f"field '{name}' cannot be reached here")
+        raise self.builder.fail(expr.span, f"field '{name}' cannot be reached here")
 
     def header_field(
         self, base: HeaderPlace | ElementPlace | EndPlace, path: str, type_: t.Type, expr: c.Expr
@@ -190,22 +192,24 @@ class Expressions(Builder):
         low = scalar_type(type_)
         assert low is not None
         if isinstance(base, HeaderPlace):
-            return ir.FieldRef(low, base.name, self.storage.flat_names(base.type)[path])
+            return ir.FieldRef(low, base.name, self.builder.storage.flat_names(base.type)[path])
         if isinstance(base, ElementPlace):
-            names = list(self.storage.flat_names(base.type))
+            names = list(self.builder.storage.flat_names(base.type))
             return ir.ElementField(low, base.stack, base.index, names.index(path))
         if base.part == "next":
-            raise self.fail(
+            raise self.builder.fail(
                 expr.span,
                 "a field of 'next' cannot be read",
                 "'next' can only be extracted into; read 'last' after that",
             )
-        return ir.LastField(low, base.stack, self.storage.flat_names(base.type)[path], base.member)
+        return ir.LastField(
+            low, base.stack, self.builder.storage.flat_names(base.type)[path], base.member
+        )
 
     def _stack_part(self, expr: c.StackPart) -> Val:
         base = self.value(expr.base)
         if not isinstance(base, StackPlace):
-            raise self.fail(expr.span, "this stack cannot be used here")
+            raise self.builder.fail(expr.span, "this stack cannot be used here")
         if expr.part == "lastIndex":
             return ir.LastIndex(t.BIT32, base.name)
         if expr.part == "size":
@@ -228,12 +232,12 @@ class Expressions(Builder):
                 return base.elements[index.value]
             base = self.spill(base, expr.span)
         if not isinstance(base, StackPlace):
-            raise self.fail(expr.span, "this cannot be indexed here")
+            raise self.builder.fail(expr.span, "this cannot be indexed here")
         element = base.type.element
         assert isinstance(element, t.Struct)
         if isinstance(index, ir.Lit):
             if not 0 <= index.value < base.type.size:
-                raise self.fail(
+                raise self.builder.fail(
                     expr.span,
                     f"index {index.value} is outside the stack",
                     f"indices go from 0 to {base.type.size - 1}",
@@ -244,7 +248,7 @@ class Expressions(Builder):
                 return UnionPlace(element, name)
             return HeaderPlace(element, name)
         if element.kind == "header_union":
-            raise self.fail(
+            raise self.builder.fail(
                 expr.span,
                 "a stack of unions needs an index known at compile time here",
                 "copy the header you mean to a variable in a statement before",
@@ -263,12 +267,13 @@ class Expressions(Builder):
         return ir.Op(scalar_type(expr.type) or t.BIT32, expr.op, (operand,))
 
     def _binary(self, expr: c.Binary) -> Val:
+        """Left before right: what the right changes was copied before."""
         op = expr.op
         if op in ("&&", "||") and self.effectful(expr.right):
             return self.branchy(expr)
         left = self.value(expr.left)
         if self.effectful(expr.right) or (
-            _terms(expr) % MAX_TERMS == 0 and self.mode not in ("checksum", "deparser")
+            _terms(expr) % MAX_TERMS == 0 and self.builder.mode not in ("checksum", "deparser")
         ):
             left = self.spill(left, expr.span)
         right = self.value(expr.right)
@@ -276,7 +281,7 @@ class Expressions(Builder):
             same = self.equal(left, right, expr.span)
             return negate(same) if op == "!=" else same
         if not isinstance(left, ir.Value) or not isinstance(right, ir.Value):
-            raise self.fail(expr.span, f"'{op}' cannot work on these")
+            raise self.builder.fail(expr.span, f"'{op}' cannot work on these")
         type_ = scalar_type(expr.type) or t.BIT32
         if op == "++":
             return concat(left, right, type_)
@@ -286,21 +291,18 @@ class Expressions(Builder):
 
     def branchy(self, expr: c.Expr) -> Val:
         """A boolean worked out by branching, because part of it must not always run."""
-        result = self.temporary(t.BOOL)
+        result = self.builder.temporary(t.BOOL)
         yes, no, after = ir.Block(), ir.Block(), ir.Block()
-        self.condition(expr, yes, no)
-        self.block = yes
+        self.statements.condition(expr, yes, no)
+        self.builder.block = yes
         self.assign(result, ir.boolean(True), expr.span)
-        self.jump(after, no)
+        self.builder.jump(after, no)
         self.assign(result, ir.boolean(False), expr.span)
-        self.jump(after, after)
+        self.builder.jump(after, after)
         return result
 
-    def condition(self, expr: c.Expr, yes: ir.Block, no: ir.Block) -> None:
-        """Branch on a boolean expression; the current block is finished."""
-        raise NotImplementedError
-
     def _ternary(self, expr: c.Ternary) -> Val:
+        """One value if both branches are pure, else a branch for each."""
         type_ = scalar_type(expr.type)
         if (
             type_ is not None
@@ -310,14 +312,14 @@ class Expressions(Builder):
         ):
             condition = self.scalar(expr.condition)
             return ir.Op(type_, "?", (condition, self.scalar(expr.yes), self.scalar(expr.no)))
-        result = self.temporary(expr.type)
+        result = self.builder.temporary(expr.type)
         yes, no, after = ir.Block(), ir.Block(), ir.Block()
-        self.condition(expr.condition, yes, no)
-        self.block = yes
+        self.statements.condition(expr.condition, yes, no)
+        self.builder.block = yes
         self.assign(result, self.value(expr.yes), expr.span)
-        self.jump(after, no)
+        self.builder.jump(after, no)
         self.assign(result, self.value(expr.no), expr.span)
-        self.jump(after, after)
+        self.builder.jump(after, after)
         return result
 
     def _cast(self, expr: c.Cast) -> Val:
@@ -363,18 +365,14 @@ class Expressions(Builder):
             return ListValue(base, tuple(InvalidValue(base.element) for _ in range(base.size)))
         low = scalar_type(base)
         if low is None or isinstance(low, t.Varbit):
-            raise self.fail(span, f"type {type_} has no default value")
+            raise self.builder.fail(span, f"type {type_} has no default value")
         return ir.Lit(low, 0)
 
     def _call(self, expr: c.Call) -> Val:
-        result = self.call(expr)
+        result = self.statements.call(expr)
         if result is None:
-            raise self.fail(expr.span, "this call has no value")
+            raise self.builder.fail(expr.span, "this call has no value")
         return result
-
-    def call(self, expr: c.Call) -> Val | None:
-        """Carry out a call (implemented with the calls)."""
-        raise NotImplementedError
 
     # Equality
 
@@ -392,7 +390,7 @@ class Expressions(Builder):
             return ir.boolean(False)
         if isinstance(place, EndPlace) and place.part == "last" and place.member is None:
             return ir.LastField(t.BOOL, place.stack, "$valid$")
-        raise self.fail(span, "validity cannot be asked here")
+        raise self.builder.fail(span, "validity cannot be asked here")
 
     def equal(self, left: Val, right: Val, span: Span) -> ir.Value:
         """Equality of any two values of one type."""
@@ -438,7 +436,7 @@ class Expressions(Builder):
         """A stack's elements."""
         if isinstance(stack, ListValue):
             return list(stack.elements)
-        dummy = c.Any(self.span or _NOWHERE, t.ANYTHING)
+        dummy = c.Any(self.builder.span or _NOWHERE, t.ANYTHING)
         return [self.element(stack, ir.Lit(t.BIT32, i), dummy) for i in range(stack.type.size)]
 
     # Places
@@ -457,6 +455,22 @@ class Expressions(Builder):
 
     # Assignment
 
+    def spill(self, value: Val, span: Span) -> Val:
+        """Copy a value to fresh storage, so that later changes do not reach it."""
+        if isinstance(value, ir.Lit | ir.ParamRef | InvalidValue):
+            return value
+        if isinstance(value, Record):
+            return Record(value.type, {n: self.spill(v, span) for n, v in value.fields.items()})
+        if isinstance(value, HeaderValue):
+            return HeaderValue(
+                value.type, {n: self.spill(v, span) for n, v in value.fields.items()}
+            )
+        if isinstance(value, ListValue):
+            return ListValue(value.type, tuple(self.spill(v, span) for v in value.elements))
+        place = self.builder.temporary(value.type)
+        self.assign(place, value, span)
+        return place
+
     def assign(self, target: Val, value: Val, span: Span) -> None:
         """Store a value of any type."""
         if isinstance(target, SlicePlace):
@@ -467,7 +481,7 @@ class Expressions(Builder):
                 value = convert(value, t.BIT1)
             if target != value:
                 op = "assign_VL" if isinstance(target.type, t.Varbit) else "assign"
-                self.emit(op, (target, value), span)
+                self.builder.emit(op, (target, value), span)
         elif isinstance(target, Record):
             self._assign_record(target, value, span)
         elif isinstance(target, StackPlace):
@@ -514,18 +528,19 @@ class Expressions(Builder):
             if target.name != value.name:
                 union = t.is_union(target.type.element)
                 op = "assign_union_stack" if union else "assign_header_stack"
-                one, other = self.copy_name(target), self.copy_name(value)
+                one, other = self.builder.copy_name(target), self.builder.copy_name(value)
                 assert one is not None
                 assert other is not None
-                self.emit(op, (one, other), span)
+                self.builder.emit(op, (one, other), span)
             return
         assert isinstance(value, ListValue)
         self.assign_all(list(zip(self.elements(target), value.elements, strict=False)), span)
 
     def _assign_header(self, target: Val, value: Val, span: Span) -> None:
-        name = self.copy_name(target)
+        """A header or union as a whole: validity goes with the fields."""
+        name = self.builder.copy_name(target)
         if name is None or isinstance(target, EndPlace):
-            raise self.fail(
+            raise self.builder.fail(
                 span, "this header cannot be assigned here", "name the element by an index"
             )
         if isinstance(value, InvalidValue):
@@ -535,22 +550,22 @@ class Expressions(Builder):
                 spilled = self.spill(value, span)
                 assert isinstance(spilled, HeaderValue)
                 value = spilled
-            self.emit("add_header", (name,), span)
+            self.builder.emit("add_header", (name,), span)
             dummy = c.Any(span, t.ANYTHING)
             for field_name, part in value.fields.items():
                 self.assign(self.field(target, field_name, dummy), part, span)
         elif isinstance(value, EndPlace):
             self._assign_last(target, name, value, span)
         else:
-            other = self.copy_name(value)
+            other = self.builder.copy_name(value)
             assert other is not None
             if name != other:
                 union = isinstance(target, UnionPlace)
-                self.emit("assign_union" if union else "assign_header", (name, other), span)
+                self.builder.emit("assign_union" if union else "assign_header", (name, other), span)
 
     def _assign_last(self, target: Val, name: ir.Arg, value: EndPlace, span: Span) -> None:
         """Copy a stack's last element field by field: it has no name of its own."""
-        self.emit("add_header", (name,), span)
+        self.builder.emit("add_header", (name,), span)
         dummy = c.Any(span, t.ANYTHING)
         for each in value.type.fields:
             self.assign(
@@ -564,9 +579,9 @@ class Expressions(Builder):
                 member = self.field(place, each.name, c.Any(span, t.ANYTHING))
                 self.invalidate(member, span)
             return
-        name = self.copy_name(place)
+        name = self.builder.copy_name(place)
         assert name is not None
-        self.emit("remove_header", (name,), span)
+        self.builder.emit("remove_header", (name,), span)
 
 
 from compiler.diagnostics import NOWHERE as _NOWHERE  # noqa: E402

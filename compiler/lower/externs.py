@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from compiler import core as c
 from compiler import ir
 from compiler import types as t
+from compiler.diagnostics import NOWHERE
 from compiler.instances import given_name
 from compiler.lower.expressions import Expressions, conjunction, convert
 from compiler.lower.storage import leaves
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from compiler.diagnostics import Span
+    from compiler.lower.base import Builder
 
 _ALGORITHMS = {
     "crc32",
@@ -42,8 +44,12 @@ _ALGORITHMS = {
 }
 
 
-class Externs(Expressions):
+class Externs:
     """Lowers extern calls; dispatch is by the extern's and the method's name."""
+
+    def __init__(self, builder: Builder, expressions: Expressions) -> None:
+        self.builder = builder
+        self.expressions = expressions
 
     guards: list[ir.Value]
 
@@ -52,11 +58,13 @@ class Externs(Expressions):
         name = callee.method.name
         key = (callee.extern.name, name) if callee.extern is not None else name
         rule = _RULES.get(key)
-        if callee.extern is None and self.mode != "parser":
-            self.program.calls_externs = True
+        if callee.extern is None and self.builder.mode != "parser":
+            self.builder.program.calls_externs = True
         if rule is None:
             what = f"'{callee.extern.name}.{name}'" if callee.extern else f"extern '{name}'"
-            raise self.fail(expr.span, f"{what} is not supported by BMv2", _CURES.get(key, ""))
+            raise self.builder.fail(
+                expr.span, f"{what} is not supported by BMv2", _CURES.get(key, "")
+            )
         return rule(self, expr)  # type: ignore[no-any-return]
 
     # Helpers
@@ -65,28 +73,28 @@ class Externs(Expressions):
         """A scalar argument an operation can take."""
         arg = expr.args[index]
         assert arg is not None
-        return self.simple(self.scalar(arg), arg.span)
+        return self.expressions.simple(self.expressions.scalar(arg), arg.span)
 
     def arguments(self, expr: c.Call, *indices: int) -> list[ir.Value]:
         """Several scalar arguments, left to right."""
         exprs = [a for a in (expr.args[i] for i in indices) if a is not None]
         found: list[ir.Value] = []
-        for value, arg in zip(self.values(exprs), exprs, strict=True):
+        for value, arg in zip(self.expressions.values(exprs), exprs, strict=True):
             if not isinstance(value, ir.Value):
-                raise self.fail(
+                raise self.builder.fail(
                     arg.span, f"a value of type {arg.type} cannot be used here", "use bit<> values"
                 )
-            found.append(self.simple(value, arg.span))
+            found.append(self.expressions.simple(value, arg.span))
         return found
 
     def destination(self, expr: c.Call, index: int) -> tuple[ir.Value, Val | None]:
         """A field an operation can write, and the place to copy it to afterwards, if any."""
         arg = expr.args[index]
         if arg is None:
-            place = self.temporary(_out_type(expr, index))
+            place = self.builder.temporary(_out_type(expr, index))
             assert isinstance(place, ir.Value)
             return place, None
-        target = self.place(arg)
+        target = self.expressions.place(arg)
         signed = (
             isinstance(target, ir.FieldRef)
             and isinstance(target.type, t.Bits)
@@ -96,13 +104,13 @@ class Externs(Expressions):
             return target, None
         if signed:
             # What a primitive writes is unsigned; the sign comes with the copy.
-            copy = self.temporary(t.Bits(t.width_of(arg.type) or 1))
+            copy = self.builder.temporary(t.Bits(t.width_of(arg.type) or 1))
         elif isinstance(target, SlicePlace):
-            copy = self.temporary(t.Bits(target.high - target.low + 1))
+            copy = self.builder.temporary(t.Bits(target.high - target.low + 1))
         else:
-            copy = self.temporary(arg.type)
+            copy = self.builder.temporary(arg.type)
         if not isinstance(copy, ir.Value):
-            raise self.fail(
+            raise self.builder.fail(
                 arg.span, f"a result of type {arg.type} cannot be had here", "use a bit<> variable"
             )
         return copy, target
@@ -110,19 +118,19 @@ class Externs(Expressions):
     def finish(self, written: ir.Value, target: Val | None, span: Span) -> None:
         """Copy a result to where it belongs."""
         if isinstance(target, ir.Value):
-            self.assign(target, convert(written, target.type), span)
+            self.expressions.assign(target, convert(written, target.type), span)
         elif target is not None:
-            self.assign(target, written, span)
+            self.expressions.assign(target, written, span)
 
     def enum(self, expr: c.Call, index: int) -> str:
         """An enum argument known at compile time."""
         arg = expr.args[index]
         if isinstance(arg, c.Ref) and arg.symbol.direction == "ctor":
-            bound = self.current.values.get(arg.symbol)
+            bound = self.builder.current.values.get(arg.symbol)
             arg = bound if isinstance(bound, c.Expr) else arg
         if isinstance(arg, c.Const):
             return str(arg.value)
-        raise self.fail(
+        raise self.builder.fail(
             expr.span, "this argument must be known at compile time", "name a member of the enum"
         )
 
@@ -130,9 +138,9 @@ class Externs(Expressions):
         """An integer argument known at compile time."""
         arg = expr.args[index]
         assert arg is not None
-        value = self.scalar(arg)
+        value = self.expressions.scalar(arg)
         if not isinstance(value, ir.Lit):
-            raise self.fail(
+            raise self.builder.fail(
                 arg.span, "this argument must be known at compile time", "use a number or a 'const'"
             )
         return value.value
@@ -142,11 +150,11 @@ class Externs(Expressions):
         base = expr.base
         found: object = None
         if isinstance(base, c.InstanceRef):
-            found = self.instances.find(base.instance, self.current)
+            found = self.builder.instances.find(base.instance, self.builder.current)
         elif isinstance(base, c.Ref):
-            found = self.current.values.get(base.symbol)
+            found = self.builder.current.values.get(base.symbol)
         if not isinstance(found, ir.Object):
-            raise self.fail(expr.span, "the object is not known at compile time")
+            raise self.builder.fail(expr.span, "the object is not known at compile time")
         found.used = True
         return found
 
@@ -161,43 +169,49 @@ class Externs(Expressions):
             return [
                 leaf
                 for path, type_ in leaves(value.type)
-                for leaf in self.flatten(self.header_field(value, path, type_, dummy), span)
+                for leaf in self.flatten(
+                    self.expressions.header_field(value, path, type_, dummy), span
+                )
             ]
         if isinstance(value, StackPlace | ListValue):
-            return [leaf for e in self.elements(value) for leaf in self.flatten(e, span)]
+            return [
+                leaf for e in self.expressions.elements(value) for leaf in self.flatten(e, span)
+            ]
         if isinstance(value, EndPlace):
             dummy = c.Any(span, t.ANYTHING)
             return [
                 leaf
                 for f in value.type.fields
-                for leaf in self.flatten(self.field(value, f.name, dummy), span)
+                for leaf in self.flatten(self.expressions.field(value, f.name, dummy), span)
             ]
         if isinstance(value, UnionPlace):
             dummy = c.Any(span, t.ANYTHING)
             return [
                 leaf
                 for f in value.type.fields
-                for leaf in self.flatten(self.field(value, f.name, dummy), span)
+                for leaf in self.flatten(self.expressions.field(value, f.name, dummy), span)
             ]
-        raise self.fail(span, "this has no fields to list here")
+        raise self.builder.fail(span, "this has no fields to list here")
 
     def inputs(self, expr: c.Expr | None, *, exact: bool = False) -> tuple[ir.Value, ...]:
         """A hash's or checksum's input: fields and literals."""
         assert expr is not None
         found: list[ir.Value] = []
-        for leaf in self.flatten(self.value(expr), expr.span):
+        for leaf in self.flatten(self.expressions.value(expr), expr.span):
             if isinstance(leaf, ir.FieldRef | ir.Lit):
                 if isinstance(leaf, ir.Lit) and leaf.type == t.INT:
-                    raise self.fail(expr.span, "a number here needs a width", "write it as 8w...")
+                    raise self.builder.fail(
+                        expr.span, "a number here needs a width", "write it as 8w..."
+                    )
                 found.append(leaf)
             elif exact:
-                raise self.fail(
+                raise self.builder.fail(
                     expr.span,
                     "only fields and constants can enter a checksum",
                     "compute the value in ingress or egress, keep it in metadata",
                 )
             else:
-                found.append(self.simple(leaf, expr.span))
+                found.append(self.expressions.simple(leaf, expr.span))
         return tuple(found)
 
     def calculation(
@@ -205,13 +219,16 @@ class Externs(Expressions):
     ) -> str:
         """Register a calculation."""
         if algorithm not in _ALGORITHMS:
-            raise self.fail(span or self.span, f"there is no algorithm '{algorithm}'")  # type: ignore[arg-type]
+            where = span or self.builder.span or NOWHERE
+            raise self.builder.fail(where, f"there is no algorithm '{algorithm}'")
         name = (
             "calc"
-            if not self.program.calculations
-            else (f"calc_{len(self.program.calculations) - 1}")
+            if not self.builder.program.calculations
+            else (f"calc_{len(self.builder.program.calculations) - 1}")
         )
-        self.program.calculations.append(ir.Calculation(name, algorithm, inputs, payload, span))
+        self.builder.program.calculations.append(
+            ir.Calculation(name, algorithm, inputs, payload, span)
+        )
         return name
 
     def standard_metadata(self, name: str) -> ir.FieldRef:
@@ -220,8 +237,8 @@ class Externs(Expressions):
 
     def only_in(self, pipeline: str, expr: c.Call, what: str) -> None:
         """Report a call that means something in one pipeline only."""
-        if self.pipeline != pipeline:
-            self.error(
+        if self.builder.pipeline != pipeline:
+            self.builder.error(
                 "misplaced",
                 expr.span,
                 f"{what} can be called in {pipeline} only",
@@ -231,9 +248,14 @@ class Externs(Expressions):
     # Packets
 
     def _extract(self, expr: c.Call) -> None:
+        """`extract`: into a header, a stack's next, or a temporary where BMv2 cannot."""
         self._in_parser(expr)
         arg = expr.args[0]
-        target = self.place(arg) if arg is not None else self.temporary(expr.type_args[0])
+        target = (
+            self.expressions.place(arg)
+            if arg is not None
+            else self.builder.temporary(expr.type_args[0])
+        )
         name: ir.Name
         copy: Val | None = None
         if isinstance(target, EndPlace) and target.part == "next":
@@ -246,18 +268,18 @@ class Externs(Expressions):
             name = ir.Name("regular", target.name)
         elif isinstance(target, ElementPlace):
             copy = target
-            fresh = self.temporary(target.type)
+            fresh = self.builder.temporary(target.type)
             assert isinstance(fresh, HeaderPlace)
             name = ir.Name("regular", fresh.name)
         else:
             type_ = getattr(target, "type", None)
-            raise self.fail(
+            raise self.builder.fail(
                 expr.span,
                 f"extract needs a header, not {type_}",
                 "extract the headers inside it one by one",
             )
         if isinstance(target, EndPlace) and t.is_union(target.type):
-            raise self.fail(
+            raise self.builder.fail(
                 expr.span,
                 "a header union cannot be extracted as a whole",
                 "choose one of its headers",
@@ -265,17 +287,17 @@ class Externs(Expressions):
         header = target.type
         assert isinstance(header, t.Struct)
         if len(expr.args) == 1:
-            self.emit("extract", (name,), expr.span)
+            self.builder.emit("extract", (name,), expr.span)
         else:
             size = expr.args[1]
             assert size is not None
-            self.emit("extract_VL", (name, self.scalar(size)), expr.span)
+            self.builder.emit("extract_VL", (name, self.expressions.scalar(size)), expr.span)
         if copy is not None:
-            self.assign(copy, HeaderPlace(header, name.name), expr.span)
+            self.expressions.assign(copy, HeaderPlace(header, name.name), expr.span)
 
     def _in_parser(self, expr: c.Call) -> None:
-        if self.mode != "parser":
-            raise self.fail(expr.span, "packets are read in parsers only", "", "misplaced")
+        if self.builder.mode != "parser":
+            raise self.builder.fail(expr.span, "packets are read in parsers only", "", "misplaced")
 
     def _lookahead(self, expr: c.Call) -> Val:
         self._in_parser(expr)
@@ -284,6 +306,7 @@ class Externs(Expressions):
         return self._look(type_, offset, expr)
 
     def _look(self, type_: t.Type, offset: list[int], expr: c.Call) -> Val:
+        """`lookahead<T>()`: each field of T is so many bits at its own offset."""
         base = t.strip(type_)
         if isinstance(base, t.Struct):
             fields = {f.name: self._look(f.type, offset, expr) for f in base.fields}
@@ -301,51 +324,54 @@ class Externs(Expressions):
         low = scalar_type(base)
         width = t.width_of(base)
         if low is None or width is None or isinstance(low, t.Varbit):
-            raise self.fail(
+            raise self.builder.fail(
                 expr.span, f"lookahead cannot read a {type_}", "its width must be fixed"
             )
-        place = self.temporary(t.Bits(width))
+        place = self.builder.temporary(t.Bits(width))
         assert isinstance(place, ir.Value)
         raw: ir.Value = ir.Lookahead(t.Bits(width), offset[0], width)
         offset[0] += width
-        self.emit("assign", (place, raw), expr.span)
+        self.builder.emit("assign", (place, raw), expr.span)
         return convert(place, low)
 
     def _advance(self, expr: c.Call) -> None:
         self._in_parser(expr)
         size = expr.args[0]
         assert size is not None
-        self.emit("advance", (self.scalar(size),), expr.span)
+        self.builder.emit("advance", (self.expressions.scalar(size),), expr.span)
 
     def _length(self, expr: c.Call) -> Val:
-        raise self.fail(
+        raise self.builder.fail(
             expr.span,
             "BMv2 cannot tell the packet's length in the parser",
             "standard_metadata.packet_length has the length of the whole packet",
         )
 
     def _emit(self, expr: c.Call) -> None:
-        if self.mode != "deparser":
-            raise self.fail(expr.span, "packets are written in deparsers only", "", "misplaced")
+        if self.builder.mode != "deparser":
+            raise self.builder.fail(
+                expr.span, "packets are written in deparsers only", "", "misplaced"
+            )
         arg = expr.args[0]
         assert arg is not None
-        self._emit_value(self.value(arg), expr.span)
+        self._emit_value(self.expressions.value(arg), expr.span)
 
     def _emit_value(self, value: Val, span: Span) -> None:
+        """`emit` of what it is made of: headers, elements and members, in order."""
         if isinstance(value, HeaderPlace):
-            self.emit("emit", (ir.Name("header", value.name),), span)
+            self.builder.emit("emit", (ir.Name("header", value.name),), span)
         elif isinstance(value, StackPlace | ListValue):
-            for element in self.elements(value):
+            for element in self.expressions.elements(value):
                 self._emit_value(element, span)
         elif isinstance(value, UnionPlace):
             dummy = c.Any(span, t.ANYTHING)
             for each in value.type.fields:
-                self._emit_value(self.field(value, each.name, dummy), span)
+                self._emit_value(self.expressions.field(value, each.name, dummy), span)
         elif isinstance(value, Record):
             for part in value.fields.values():
                 self._emit_value(part, span)
         elif not isinstance(value, InvalidValue):
-            raise self.fail(
+            raise self.builder.fail(
                 span,
                 "only headers can be emitted",
                 "emit a header, a stack, a union, or a struct of them",
@@ -357,21 +383,25 @@ class Externs(Expressions):
         condition, error = expr.args
         assert condition is not None
         assert error is not None
-        self.emit("verify", (self.scalar(condition), self.scalar(error)), expr.span)
+        self.builder.emit(
+            "verify",
+            (self.expressions.scalar(condition), self.expressions.scalar(error)),
+            expr.span,
+        )
 
     # Objects
 
     def _count(self, expr: c.Call) -> None:
         name = ir.Name("counter_array", self.object_of(expr).name)
-        self.emit("count", (name, self.argument(expr, 0)), expr.span)
+        self.builder.emit("count", (name, self.argument(expr, 0)), expr.span)
 
     def _direct_count(self, expr: c.Call) -> None:
         self._check_direct(expr, "counter")
 
     def _check_direct(self, expr: c.Call, kind: str) -> ir.Object:
         found = self.object_of(expr)
-        if self.mode != "action":
-            self.error(
+        if self.builder.mode != "action":
+            self.builder.error(
                 "misplaced",
                 expr.span,
                 f"a direct {kind} is used in actions of its table only",
@@ -383,7 +413,7 @@ class Externs(Expressions):
         name = ir.Name("meter_array", self.object_of(expr).name)
         index = self.argument(expr, 0)
         written, target = self.destination(expr, 1)
-        self.emit("execute_meter", (name, index, written), expr.span)
+        self.builder.emit("execute_meter", (name, index, written), expr.span)
         self.finish(written, target, expr.span)
 
     def _direct_read(self, expr: c.Call) -> None:
@@ -394,7 +424,7 @@ class Externs(Expressions):
         elif target is not None or found.meter_target != written:
             known = found.meter_target
             if target is None:
-                self.assign(written, convert(known, written.type), expr.span)
+                self.expressions.assign(written, convert(known, written.type), expr.span)
                 return
             written = known
         self.finish(written, target, expr.span)
@@ -403,23 +433,23 @@ class Externs(Expressions):
         name = ir.Name("register_array", self.object_of(expr).name)
         index = self.argument(expr, 1)
         written, target = self.destination(expr, 0)
-        self.emit("register_read", (written, name, index), expr.span)
+        self.builder.emit("register_read", (written, name, index), expr.span)
         self.finish(written, target, expr.span)
 
     def _register_write(self, expr: c.Call) -> None:
         name = ir.Name("register_array", self.object_of(expr).name)
         index, value = self.arguments(expr, 0, 1)
-        self.emit("register_write", (name, index, value), expr.span)
+        self.builder.emit("register_write", (name, index, value), expr.span)
 
     # Functions
 
     def _mark_to_drop(self, expr: c.Call) -> None:
-        self.emit("mark_to_drop", (ir.Name("header", "standard_metadata"),), expr.span)
+        self.builder.emit("mark_to_drop", (ir.Name("header", "standard_metadata"),), expr.span)
 
     def _random(self, expr: c.Call) -> None:
         low, high = self.arguments(expr, 1, 2)
         written, target = self.destination(expr, 0)
-        self.emit("modify_field_rng_uniform", (written, low, high), expr.span)
+        self.builder.emit("modify_field_rng_uniform", (written, low, high), expr.span)
         self.finish(written, target, expr.span)
 
     def _hash(self, expr: c.Call) -> None:
@@ -429,7 +459,7 @@ class Externs(Expressions):
         maximum = self.argument(expr, 4)
         written, target = self.destination(expr, 0)
         name = self.calculation(algorithm, inputs, None)
-        self.emit(
+        self.builder.emit(
             "modify_field_with_hash_based_offset",
             (written, base, ir.Name("calculation", name), maximum),
             expr.span,
@@ -437,6 +467,7 @@ class Externs(Expressions):
         self.finish(written, target, expr.span)
 
     def _digest(self, expr: c.Call) -> None:
+        """`digest`: a list of fields under a number that `generate_digest` names."""
         receiver = self.argument(expr, 0)
         data = expr.args[1]
         assert data is not None
@@ -444,30 +475,33 @@ class Externs(Expressions):
         if isinstance(type_, t.Struct):
             name = given_name(type_.annotations, type_.name)
         else:
-            unnamed = sum(1 for d in self.program.digests if not isinstance(d.type, t.Struct))
+            unnamed = sum(
+                1 for d in self.builder.program.digests if not isinstance(d.type, t.Struct)
+            )
             name = f"digest_{unnamed}"
         values = tuple(
-            self._stored(leaf, data.span) for leaf in self.flatten(self.value(data), data.span)
+            self._stored(leaf, data.span)
+            for leaf in self.flatten(self.expressions.value(data), data.span)
         )
-        self.program.learn_lists.append(ir.LearnList(name, values, expr.span))
-        self.program.digests.append(ir.Digest(name, type_))
-        index = len(self.program.learn_lists)
-        self.emit("generate_digest", (receiver, ir.Lit(t.BIT32, index)), expr.span)
+        self.builder.program.learn_lists.append(ir.LearnList(name, values, expr.span))
+        self.builder.program.digests.append(ir.Digest(name, type_))
+        index = len(self.builder.program.learn_lists)
+        self.builder.emit("generate_digest", (receiver, ir.Lit(t.BIT32, index)), expr.span)
 
     def _stored(self, value: ir.Value, span: Span) -> ir.Value:
         """A value kept in a field until the packet's learning data are collected."""
         if isinstance(value, ir.FieldRef | ir.Lit):
             return value
-        place = self.temporary(value.type)
-        self.assign(place, value, span)
+        place = self.builder.temporary(value.type)
+        self.expressions.assign(place, value, span)
         assert isinstance(place, ir.Value)
         return place
 
     def _field_list(self, index: int, expr: c.Call) -> ir.Lit:
-        for known in self.program.field_lists:
+        for known in self.builder.program.field_lists:
             if known.index == index:
-                return ir.Lit(t.BIT32, self.program.field_lists.index(known) + 1)
-        self.diagnostics.warning(
+                return ir.Lit(t.BIT32, self.builder.program.field_lists.index(known) + 1)
+        self.builder.diagnostics.warning(
             "empty-field-list",
             expr.span,
             f"no field of the user metadata is annotated @field_list({index})",
@@ -477,11 +511,11 @@ class Externs(Expressions):
 
     def _empty_list(self, index: int = -1) -> ir.Lit:
         name = "empty" if index >= 0 else "fl"
-        taken = sum(1 for known in self.program.field_lists if known.name.startswith(name))
-        self.program.field_lists.append(
+        taken = sum(1 for known in self.builder.program.field_lists if known.name.startswith(name))
+        self.builder.program.field_lists.append(
             ir.FieldList(name if not taken else f"{name}_{taken - 1}", index, ())
         )
-        return ir.Lit(t.BIT32, len(self.program.field_lists))
+        return ir.Lit(t.BIT32, len(self.builder.program.field_lists))
 
     def _clone(self, expr: c.Call) -> None:
         kind = self.enum(expr, 0)
@@ -492,54 +526,58 @@ class Externs(Expressions):
             fields = self._field_list(self.constant_argument(expr, 2), expr)
         else:
             fields = self._empty_list()
-        self.emit(f"clone_{pipeline}_pkt_to_egress", (session, fields), expr.span)
+        self.builder.emit(f"clone_{pipeline}_pkt_to_egress", (session, fields), expr.span)
 
     def _resubmit(self, expr: c.Call) -> None:
         self.only_in("ingress", expr, "resubmit")
         fields = self._field_list(self.constant_argument(expr, 0), expr)
-        self.emit("resubmit", (fields,), expr.span)
+        self.builder.emit("resubmit", (fields,), expr.span)
 
     def _recirculate(self, expr: c.Call) -> None:
         self.only_in("egress", expr, "recirculate")
         fields = self._field_list(self.constant_argument(expr, 0), expr)
-        self.emit("recirculate", (fields,), expr.span)
+        self.builder.emit("recirculate", (fields,), expr.span)
 
     def _truncate(self, expr: c.Call) -> None:
-        self.emit("truncate", (self.argument(expr, 0),), expr.span)
+        self.builder.emit("truncate", (self.argument(expr, 0),), expr.span)
 
     def _assert(self, expr: c.Call) -> None:
         assert isinstance(expr.callee, c.ExternCall)
         condition = expr.args[0]
         assert condition is not None
-        value = convert(self.scalar(condition), t.BIT1)
-        self.emit(expr.callee.method.name, (value,), expr.span)
+        value = convert(self.expressions.scalar(condition), t.BIT1)
+        self.builder.emit(expr.callee.method.name, (value,), expr.span)
 
     def _log(self, expr: c.Call) -> None:
+        """`log_msg`: a text with `{}` for each value."""
         message = expr.args[0]
         if not isinstance(message, c.Const):
-            raise self.fail(expr.span, "the message must be a literal")
+            raise self.builder.fail(expr.span, "the message must be a literal")
         values: list[ir.Value] = []
         if len(expr.args) > 1 and expr.args[1] is not None:
-            values = self.flatten(self.value(expr.args[1]), expr.span)
+            values = self.flatten(self.expressions.value(expr.args[1]), expr.span)
             if isinstance(message.value, str) and message.value.count("{}") != len(values):
-                self.diagnostics.warning(
+                self.builder.diagnostics.warning(
                     "log-arguments",
                     expr.span,
                     f"the message has {message.value.count('{}')} "
                     f"places for {len(values)} value(s)",
                     "write one {} for each value",
                 )
-        self.emit("log_msg", (ir.Text(str(message.value)), ir.Values(tuple(values))), expr.span)
+        self.builder.emit(
+            "log_msg", (ir.Text(str(message.value)), ir.Values(tuple(values))), expr.span
+        )
 
     # Checksums
 
     def _checksum(self, expr: c.Call) -> None:
+        """`verify_checksum` and `update_checksum`, under the conditions around them."""
         assert isinstance(expr.callee, c.ExternCall)
         name = expr.callee.method.name
         verify = name.startswith("verify")
         wanted = "verify" if verify else "update"
-        if self.mode != "checksum" or self.pipeline != wanted:
-            raise self.fail(
+        if self.builder.mode != "checksum" or self.builder.pipeline != wanted:
+            raise self.builder.fail(
                 expr.span,
                 f"'{name}' can be called in the "
                 f"{'VerifyChecksum' if verify else 'ComputeChecksum'} control only",
@@ -550,17 +588,19 @@ class Externs(Expressions):
         assert condition is not None
         assert target is not None
         inputs = self.inputs(data, exact=True)
-        place = self.place(target)
+        place = self.expressions.place(target)
         if not isinstance(place, ir.FieldRef):
-            raise self.fail(expr.span, "the checksum must be a field", "", "bad-checksum")
+            raise self.builder.fail(expr.span, "the checksum must be a field", "", "bad-checksum")
         calculation = self.calculation(
             self.enum(expr, 3), inputs, expr.span, name.endswith("_with_payload")
         )
-        guard = conjunction([*self.guards, self.scalar(condition)])
-        self.program.checksums.append(ir.Checksum(place, calculation, guard, verify, expr.span))
+        guard = conjunction([*self.guards, self.expressions.scalar(condition)])
+        self.builder.program.checksums.append(
+            ir.Checksum(place, calculation, guard, verify, expr.span)
+        )
 
     def _old_checksum(self, expr: c.Call) -> Val:
-        raise self.fail(
+        raise self.builder.fail(
             expr.span,
             "Checksum16 is not supported by BMv2",
             "call verify_checksum or update_checksum in their controls",
@@ -573,7 +613,7 @@ class Externs(Expressions):
             "resubmit": "resubmit_preserving_field_list",
             "recirculate": "recirculate_preserving_field_list",
         }[expr.callee.method.name]
-        raise self.fail(
+        raise self.builder.fail(
             expr.span,
             f"'{expr.callee.method.name}' with a list of fields is no longer supported",
             f"annotate the metadata fields with @field_list(n) and call {name}(..., n)",

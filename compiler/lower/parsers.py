@@ -14,25 +14,43 @@ from compiler.lower.tables import Tables
 if TYPE_CHECKING:
     from compiler.diagnostics import Span
     from compiler.instances import BlockInstance
+    from compiler.lower.base import Builder
+    from compiler.lower.expressions import Expressions
+    from compiler.lower.externs import Externs
+    from compiler.lower.statements import Statements
 
 MAX_MASKS = 512
 
 
-class Parsers(Tables):
+class Parsers:
     """Lowers parsers and controls as a whole."""
+
+    def __init__(
+        self,
+        builder: Builder,
+        expressions: Expressions,
+        externs: Externs,
+        statements: Statements,
+        tables: Tables,
+    ) -> None:
+        self.builder = builder
+        self.expressions = expressions
+        self.externs = externs
+        self.statements = statements
+        self.tables = tables
 
     def run_block(self, instance: BlockInstance, frame: Frame) -> None:
         """Expand a control or parser in place; the current block goes on after it."""
         decl = instance.decl
         if isinstance(decl, c.Control):
-            self.locals(instance)
+            self.statements.locals(instance)
             assert decl.body is not None
-            self.statement(decl.body)
-            self.jump(frame.after, frame.after)
+            self.statements.statement(decl.body)
+            self.builder.jump(frame.after, frame.after)
             return
-        self.locals(instance)
+        self.statements.locals(instance)
         self.run_states(decl, instance, frame.after, decl.name)
-        self.block = frame.after
+        self.builder.block = frame.after
 
     def run_states(
         self, decl: c.Parser, instance: BlockInstance, accept: ir.Block | None, prefix: str
@@ -59,17 +77,17 @@ class Parsers(Tables):
         work: list[str] = []
         if "start" not in decl.states:
             return
-        self.jump(target("start"), ir.Block())
-        kept = dict(self.env)
+        self.builder.jump(target("start"), ir.Block())
+        kept = dict(self.builder.env)
         while work:
             name = work.pop(0)
             state = decl.states[name]
-            self.block = blocks[name]
-            self.in_loop += 1
-            self.statements(state.body)
+            self.builder.block = blocks[name]
+            self.builder.in_loop += 1
+            self.statements.statements(state.body)
             self._transition(state, target)
-            self.in_loop -= 1
-        self.env.update({k: v for k, v in kept.items() if k not in self.env})
+            self.builder.in_loop -= 1
+        self.builder.env.update({k: v for k, v in kept.items() if k not in self.builder.env})
 
     def _declare_value_sets(self, decl: c.Parser, instance: BlockInstance) -> None:
         for local in decl.locals:
@@ -79,30 +97,30 @@ class Parsers(Tables):
                     name, t.width_of(local.type) or 0, local.size, local, instance.path
                 )
                 instance.value_sets[local] = made
-                self.program.value_sets.append(made)
+                self.builder.program.value_sets.append(made)
 
     def _transition(self, state: c.State, target: object) -> None:
         assert callable(target)
         if state.next is not None:
-            self.jump(target(state.next), ir.Block())
+            self.builder.jump(target(state.next), ir.Block())
             return
         keys: list[ir.Value] = []
-        for expr, value in zip(state.keys, self.values(list(state.keys)), strict=True):
-            leaves = self.flatten(value, expr.span)
+        for expr, value in zip(state.keys, self.expressions.values(list(state.keys)), strict=True):
+            leaves = self.externs.flatten(value, expr.span)
             keys += [self._select_key(leaf, expr.span) for leaf in leaves]
         cases: list[ir.Case] = []
         for case in state.cases:
             cases += self._cases(case, keys, target(case.state))
         if not any(case.value_set is None and not any(case.values) for case in cases):
             cases.append(ir.Case((None,) * len(keys), None, self.no_match(state.decl.span)))
-        self.end(ir.Select(tuple(keys), cases), ir.Block())
+        self.builder.end(ir.Select(tuple(keys), cases), ir.Block())
 
     def no_match(self, span: Span) -> ir.Block | None:
         """Where a select without a matching case ends: BMv2 must be told the error."""
-        if "NoMatch" not in self.source.errors:
+        if "NoMatch" not in self.builder.source.errors:
             return None
         if self._no_match is None:
-            code = ir.Lit(t.BIT32, self.source.errors.index("NoMatch"))
+            code = ir.Lit(t.BIT32, self.builder.source.errors.index("NoMatch"))
             failing = ir.Operation("verify", (ir.boolean(False), code), span)
             self._no_match = ir.Block([failing], ir.Jump(None), span, "no_match")
         return self._no_match
@@ -112,18 +130,19 @@ class Parsers(Tables):
     def _select_key(self, value: ir.Value, span: Span) -> ir.Value:
         if isinstance(value, ir.FieldRef | ir.LastField):
             return value
-        place = self.temporary(value.type, "select")
-        self.assign(place, value, span)
+        place = self.builder.temporary(value.type, "select")
+        self.expressions.assign(place, value, span)
         assert isinstance(place, ir.Value)
         return place
 
     def _cases(
         self, case: c.SelectCase, keys: list[ir.Value], target: ir.Block | None
     ) -> list[ir.Case]:
+        """A case for BMv2: values with masks; a range takes several, so a product of them."""
         if len(case.keys) == 1 and isinstance(case.keys[0], c.ValueSetRef):
-            made = self.current.value_sets.get(case.keys[0].value_set)
+            made = self.builder.current.value_sets.get(case.keys[0].value_set)
             if made is None:
-                raise self.fail(case.span, "this value set is not known here")
+                raise self.builder.fail(case.span, "this value set is not known here")
             return [ir.Case((), made.name, target)]
         alternatives: list[list[tuple[int, int] | None]] = [[]]
         flat = [k for keyset in case.keys for k in self._flat_keyset(keyset)]
@@ -132,7 +151,7 @@ class Parsers(Tables):
             options = self._masks(keyset, width)
             alternatives = [[*a, o] for a in alternatives for o in options]
             if len(alternatives) > MAX_MASKS:
-                raise self.fail(
+                raise self.builder.fail(
                     case.span,
                     f"the ranges here need more than {MAX_MASKS} masks",
                     "use smaller ranges, or ranges that are powers of two",
@@ -154,17 +173,18 @@ class Parsers(Tables):
         return [keyset]
 
     def _masks(self, keyset: c.Expr, width: int) -> list[tuple[int, int] | None]:
+        """The values with masks that one key set covers."""
         full = (1 << width) - 1
         if isinstance(keyset, c.Any):
             return [None]
         if isinstance(keyset, c.Mask):
-            mask = self._literal(keyset.mask) & full
-            return [(self._literal(keyset.value) & mask, mask)]
+            mask = self.tables.literal(keyset.mask) & full
+            return [(self.tables.literal(keyset.value) & mask, mask)]
         if isinstance(keyset, c.Range):
             signed = isinstance(keyset.low.type, t.Bits) and keyset.low.type.signed
-            low, high = self._literal(keyset.low), self._literal(keyset.high)
+            low, high = self.tables.literal(keyset.low), self.tables.literal(keyset.high)
             if low > high:
-                self.diagnostics.warning(
+                self.builder.diagnostics.warning(
                     "empty-range",
                     keyset.span,
                     f"the range {low}..{high} is empty",
@@ -175,8 +195,8 @@ class Parsers(Tables):
                 return [*range_masks(low & full, full, width), *range_masks(0, high, width)]
             return list(range_masks(low & full, high & full, width))
         if isinstance(keyset, c.ValueSetRef):
-            raise self.fail(keyset.span, "a value set must be a case's only value")
-        return [(self._literal(keyset) & full, full)]
+            raise self.builder.fail(keyset.span, "a value set must be a case's only value")
+        return [(self.tables.literal(keyset) & full, full)]
 
 
 def range_masks(low: int, high: int, width: int) -> list[tuple[int, int]]:

@@ -33,13 +33,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from compiler.diagnostics import Span
+    from compiler.lower.base import Builder
+    from compiler.lower.expressions import Expressions
+    from compiler.lower.parsers import Parsers
+    from compiler.lower.tables import Tables
 
 MAX_UNROLL = 1024
 MAX_INLINE = 64
 
 
-class Statements(Externs):
+class Statements:
     """Lowers statements and calls."""
+
+    tables: Tables
+    blocks: Parsers
+
+    def __init__(self, builder: Builder, expressions: Expressions, externs: Externs) -> None:
+        self.builder = builder
+        self.expressions = expressions
+        self.externs = externs
 
     def statements(self, body: tuple[c.Statement, ...]) -> None:
         """Lower statements in order."""
@@ -48,8 +60,8 @@ class Statements(Externs):
 
     def statement(self, node: c.Statement) -> None:
         """Lower one statement."""
-        self.span = node.span
-        instead = unions.expanded(node) if self.indexes_unions else None
+        self.builder.span = node.span
+        instead = unions.expanded(node) if self.builder.indexes_unions else None
         if instead is None:
             _RULES[type(node)](self, node)
         else:
@@ -60,48 +72,49 @@ class Statements(Externs):
 
     def _declare(self, node: c.Declare) -> None:
         if node.init is not None:
-            value = self.value(node.init)
-            place = self.declare(node.variable)
-            self.assign(place, value, node.span)
+            value = self.expressions.value(node.init)
+            place = self.expressions.declare(node.variable)
+            self.expressions.assign(place, value, node.span)
             return
-        place = self.declare(node.variable)
-        if self.in_loop or self.mode == "parser":
+        place = self.expressions.declare(node.variable)
+        if self.builder.in_loop or self.builder.mode == "parser":
             self._reset(place, node.span)
 
     def _reset(self, place: Val, span: Span) -> None:
         """Headers are invalid where they are declared, also the second time around."""
         if isinstance(place, HeaderPlace | UnionPlace):
-            self.invalidate(place, span)
+            self.expressions.invalidate(place, span)
         elif isinstance(place, StackPlace):
-            for element in self.elements(place):
-                self.invalidate(element, span)
+            for element in self.expressions.elements(place):
+                self.expressions.invalidate(element, span)
         elif isinstance(place, Record):
             for part in place.fields.values():
                 self._reset(part, span)
 
     def _assign(self, node: c.Assign) -> None:
-        target = self.place(node.target)
+        target = self.expressions.place(node.target)
         if node.compound:
-            self.found[id(node.target)] = _readable(target)
-        value = self.value(node.value)
-        self.found.pop(id(node.target), None)
-        self.assign(target, value, node.span)
+            self.builder.found[id(node.target)] = _readable(target)
+        value = self.expressions.value(node.value)
+        self.builder.found.pop(id(node.target), None)
+        self.expressions.assign(target, value, node.span)
 
     def _call_statement(self, node: c.CallStatement) -> None:
         if isinstance(node.call.callee, c.TableApply):
             after = ir.Block()
-            self.end(self.apply(node.call.callee.table, node.span, after), after)
+            self.builder.end(self.tables.apply(node.call.callee.table, node.span, after), after)
             return
         self.call(node.call)
 
     # Branches
 
     def _if(self, node: c.If) -> None:
-        if self.mode == "checksum":
+        """A branch, unless the condition is known: then the other side is not there."""
+        if self.builder.mode == "checksum":
             self._guarded(node)
             return
-        if not self.effectful(node.condition):
-            known = self.scalar(node.condition)
+        if not self.expressions.effectful(node.condition):
+            known = self.expressions.scalar(node.condition)
             if isinstance(known, ir.Lit):
                 chosen = node.yes if known.value else node.no
                 if chosen is not None:
@@ -110,38 +123,42 @@ class Statements(Externs):
         yes, after = ir.Block(), ir.Block()
         no = ir.Block() if node.no is not None else after
         self.condition(node.condition, yes, no)
-        self.block = yes
+        self.builder.block = yes
         self.statement(node.yes)
-        self.jump(after, no)
+        self.builder.jump(after, no)
         if node.no is not None:
             self.statement(node.no)
-            self.jump(after, after)
+            self.builder.jump(after, after)
 
     def _guarded(self, node: c.If) -> None:
         """In checksum controls a condition becomes part of each checksum's own."""
         from compiler.lower.expressions import negate
 
-        condition = self.scalar(node.condition)
-        self.guards.append(condition)
+        condition = self.expressions.scalar(node.condition)
+        self.externs.guards.append(condition)
         self.statement(node.yes)
-        self.guards.pop()
+        self.externs.guards.pop()
         if node.no is not None:
-            self.guards.append(negate(condition))
+            self.externs.guards.append(negate(condition))
             self.statement(node.no)
-            self.guards.pop()
+            self.externs.guards.pop()
 
     def condition(self, expr: c.Expr, yes: ir.Block, no: ir.Block) -> None:
         """Branch on a boolean expression; the current block is finished."""
         if isinstance(expr, c.Unary) and expr.op == "!":
             self.condition(expr.operand, no, yes)
             return
-        if isinstance(expr, c.Binary) and expr.op in ("&&", "||") and self.effectful(expr):
+        if (
+            isinstance(expr, c.Binary)
+            and expr.op in ("&&", "||")
+            and self.expressions.effectful(expr)
+        ):
             middle = ir.Block()
             if expr.op == "&&":
                 self.condition(expr.left, middle, no)
             else:
                 self.condition(expr.left, yes, middle)
-            self.block = middle
+            self.builder.block = middle
             self.condition(expr.right, yes, no)
             return
         if (
@@ -150,19 +167,19 @@ class Statements(Externs):
             and isinstance(expr.base.callee, c.TableApply)
         ):
             hit, miss = (yes, no) if expr.name == "hit" else (no, yes)
-            applied = self.apply(expr.base.callee.table, expr.span, None)
+            applied = self.tables.apply(expr.base.callee.table, expr.span, None)
             applied.by_hit, applied.hit, applied.miss = True, hit, miss
-            self.end(applied, yes)
+            self.builder.end(applied, yes)
             return
-        value = self.scalar(expr)
+        value = self.expressions.scalar(expr)
         if isinstance(value, ir.Lit):
-            self.jump(yes if value.value else no, yes)
+            self.builder.jump(yes if value.value else no, yes)
             return
-        self.end(ir.Branch(value, yes, no, expr.span), yes)
+        self.builder.end(ir.Branch(value, yes, no, expr.span), yes)
 
     def table_result(self, expr: c.Field) -> Val:
         """`t.apply().hit` as a value."""
-        return self.branchy(expr)
+        return self.expressions.branchy(expr)
 
     def _switch(self, node: c.Switch) -> None:
         after = ir.Block()
@@ -170,11 +187,12 @@ class Statements(Externs):
             self._switch_table(node, after)
         else:
             self._switch_value(node, after)
-        self.block = after
+        self.builder.block = after
 
     def _switch_table(self, node: c.Switch, after: ir.Block) -> None:
+        """Edges by the action that ran; actions without a label go to default."""
         assert node.table is not None
-        applied = self.apply(node.table, node.span, after)
+        applied = self.tables.apply(node.table, node.span, after)
         table = applied.table
         starts: list[tuple[c.SwitchCase, ir.Block]] = []
         listed: set[str] = set()
@@ -192,16 +210,17 @@ class Statements(Externs):
         for action in table.actions:
             if action.name not in listed:
                 applied.by_action[action.name] = default or after
-        self.end(applied, after)
+        self.builder.end(applied, after)
         for case, start in starts:
-            self.block = start
+            self.builder.block = start
             self.statement(case.body)
-            self.jump(after, after)
+            self.builder.jump(after, after)
 
     def _switch_value(self, node: c.Switch, after: ir.Block) -> None:
-        value = self.scalar(node.value)
+        """Comparisons in the order of labels, and the bodies behind them."""
+        value = self.expressions.scalar(node.value)
         if not isinstance(value, ir.FieldRef | ir.ParamRef | ir.Lit):
-            spilled = self.spill(value, node.span)
+            spilled = self.expressions.spill(value, node.span)
             assert isinstance(spilled, ir.Value)
             value = spilled
         starts = [ir.Block() for _ in node.cases]
@@ -211,108 +230,116 @@ class Statements(Externs):
                 default = start
             for label in case.labels:
                 assert isinstance(label, c.Expr)
-                test = ir.Op(t.BOOL, "==", (value, self.scalar(label)))
+                test = ir.Op(t.BOOL, "==", (value, self.expressions.scalar(label)))
                 following = ir.Block()
-                self.end(ir.Branch(test, start, following, label.span), following)
-        self.jump(default, after)
+                self.builder.end(ir.Branch(test, start, following, label.span), following)
+        self.builder.jump(default, after)
         for case, start in zip(node.cases, starts, strict=True):
-            self.block = start
+            self.builder.block = start
             self.statement(case.body)
-            self.jump(after, after)
+            self.builder.jump(after, after)
 
     # Jumps
 
     def _return(self, node: c.Return) -> None:
-        frame = self.frames[-1]
+        frame = self.builder.frames[-1]
         if node.value is not None and frame.result is not None:
-            self.assign(frame.result, self.value(node.value), node.span)
-        self.jump(frame.after, ir.Block())
+            self.expressions.assign(frame.result, self.expressions.value(node.value), node.span)
+        self.builder.jump(frame.after, ir.Block())
 
     def _exit(self, node: c.Exit) -> None:
-        for frame in reversed(self.frames):
+        for frame in reversed(self.builder.frames):
             for copy in frame.copy_out:
                 copy()
-        if self.mode == "action":
-            self.emit("exit", (), node.span)
-        self.jump(None, ir.Block())
+        if self.builder.mode == "action":
+            self.builder.emit("exit", (), node.span)
+        self.builder.jump(None, ir.Block())
 
     def _break(self, _: c.Break) -> None:
-        self.jump(self.loops[-1][0], ir.Block())
+        self.builder.jump(self.builder.loops[-1][0], ir.Block())
 
     def _continue(self, _: c.Continue) -> None:
-        self.jump(self.loops[-1][1], ir.Block())
+        self.builder.jump(self.builder.loops[-1][1], ir.Block())
 
     # Loops
 
     def _for(self, node: c.For) -> None:
-        if self.mode in ("checksum", "deparser"):
-            raise self.fail(node.span, f"a loop cannot run in a {self.mode} control")
+        """init; test: condition ? body, step, test : after. `continue` goes to step."""
+        if self.builder.mode in ("checksum", "deparser"):
+            raise self.builder.fail(
+                node.span, f"a loop cannot run in a {self.builder.mode} control"
+            )
         self.statements(node.init)
         test, body, step, after = ir.Block(), ir.Block(), ir.Block(), ir.Block()
-        self.jump(test, test)
-        self.in_loop += 1
+        self.builder.jump(test, test)
+        self.builder.in_loop += 1
         self.condition(node.condition, body, after)
-        self.block = body
+        self.builder.block = body
         self._loop_body(node.body, after, step)
-        self.jump(step, step)
+        self.builder.jump(step, step)
         self.statements(node.update)
-        self.jump(test, after)
-        self.in_loop -= 1
+        self.builder.jump(test, after)
+        self.builder.in_loop -= 1
 
     def _loop_body(self, body: c.Statement, after: ir.Block, step: ir.Block) -> None:
-        self.loops.append((after, step, len(self.frames)))
+        self.builder.loops.append((after, step, len(self.builder.frames)))
         self.statement(body)
-        self.loops.pop()
+        self.builder.loops.pop()
 
     def _for_in(self, node: c.ForIn) -> None:
-        if self.mode in ("checksum", "deparser"):
-            raise self.fail(node.span, f"a loop cannot run in a {self.mode} control")
-        variable = self.declare(node.variable)
+        """A range counts; a stack or list has its body once for each element."""
+        if self.builder.mode in ("checksum", "deparser"):
+            raise self.builder.fail(
+                node.span, f"a loop cannot run in a {self.builder.mode} control"
+            )
+        variable = self.expressions.declare(node.variable)
         if isinstance(node.collection, c.Range):
             self._for_range(node, node.collection, variable)
             return
-        collection = self.value(node.collection)
+        collection = self.expressions.value(node.collection)
         after = ir.Block()
         from compiler.lower.values import ListValue
 
         assert isinstance(collection, StackPlace | ListValue)
-        self.in_loop += 1
-        for element in self.elements(collection):
+        self.builder.in_loop += 1
+        for element in self.expressions.elements(collection):
             step = ir.Block()
-            self.assign(variable, element, node.span)
+            self.expressions.assign(variable, element, node.span)
             self._loop_body(node.body, after, step)
-            self.jump(step, step)
-        self.in_loop -= 1
-        self.jump(after, after)
+            self.builder.jump(step, step)
+        self.builder.in_loop -= 1
+        self.builder.jump(after, after)
 
     def _for_range(self, node: c.ForIn, collection: c.Range, variable: Val) -> None:
         """The end is tested before the step, so that a range may end at its type's maximum."""
-        low, high = self.values([collection.low, collection.high])
+        low, high = self.expressions.values([collection.low, collection.high])
         assert isinstance(low, ir.Value)
         assert isinstance(high, ir.Value)
         assert isinstance(variable, ir.Value)
         if not isinstance(high, ir.Lit):
-            spilled = self.spill(high, node.span)
+            spilled = self.expressions.spill(high, node.span)
             assert isinstance(spilled, ir.Value)
             high = spilled
-        self.assign(variable, low, node.span)
+        self.expressions.assign(variable, low, node.span)
         body, step, more, after = ir.Block(), ir.Block(), ir.Block(), ir.Block()
         if isinstance(low, ir.Lit) and isinstance(high, ir.Lit):
             if low.value > high.value:
                 return
-            self.jump(body, body)
+            self.builder.jump(body, body)
         else:
             test = ir.Op(t.BOOL, "<=", (variable, high))
-            self.end(ir.Branch(test, body, after, node.span), body)
-        self.in_loop += 1
+            self.builder.end(ir.Branch(test, body, after, node.span), body)
+        self.builder.in_loop += 1
         self._loop_body(node.body, after, step)
-        self.jump(step, step)
-        self.end(ir.Branch(ir.Op(t.BOOL, "<", (variable, high)), more, after, node.span), more)
-        self.assign(
+        self.builder.jump(step, step)
+        self.builder.end(
+            ir.Branch(ir.Op(t.BOOL, "<", (variable, high)), more, after, node.span), more
+        )
+        self.expressions.assign(
             variable, ir.Op(variable.type, "+", (variable, ir.Lit(variable.type, 1))), node.span
         )
-        self.jump(body, after)
-        self.in_loop -= 1
+        self.builder.jump(body, after)
+        self.builder.in_loop -= 1
 
     # Calls
 
@@ -322,7 +349,7 @@ class Statements(Externs):
         if isinstance(callee, c.Builtin):
             return self._builtin(expr, callee)
         if isinstance(callee, c.ExternCall):
-            return self.extern_call(expr, callee)
+            return self.externs.extern_call(expr, callee)
         if isinstance(callee, c.BlockApply):
             self._apply_block(expr)
             return None
@@ -331,36 +358,37 @@ class Statements(Externs):
         if isinstance(callee, c.Action):
             self._call_action(expr, callee)
             return None
-        raise self.fail(
+        raise self.builder.fail(
             expr.span,
             "a table cannot be applied here",
             "apply it as a statement, or ask for .hit, .miss or .action_run",
         )
 
     def _builtin(self, expr: c.Call, callee: c.Builtin) -> Val | None:
+        """The methods of headers and stacks."""
         assert expr.base is not None
-        place = self.value(expr.base)
+        place = self.expressions.value(expr.base)
         if callee.name == "isValid":
-            return self.valid(place, expr.span)
-        name = self.copy_name(place)
+            return self.expressions.valid(place, expr.span)
+        name = self.builder.copy_name(place)
         if callee.name in ("push_front", "pop_front"):
             count = expr.args[0]
             assert isinstance(count, c.Const)
             assert isinstance(name, ir.Name)
             op = "push" if callee.name == "push_front" else "pop"
-            self.emit(op, (name, ir.Lit(t.BIT32, int(count.value))), expr.span)
+            self.builder.emit(op, (name, ir.Lit(t.BIT32, int(count.value))), expr.span)
         elif callee.name == "setValid":
             if name is None or isinstance(place, EndPlace):
-                raise self.fail(expr.span, "this header cannot be made valid here")
-            self.emit("add_header", (name,), expr.span)
+                raise self.builder.fail(expr.span, "this header cannot be made valid here")
+            self.builder.emit("add_header", (name,), expr.span)
         else:
-            self.invalidate(place, expr.span)
+            self.expressions.invalidate(place, expr.span)
         return None
 
     def _enter(self, span: Span) -> None:
-        self.spend(span)
-        if len(self.frames) > MAX_INLINE:
-            raise self.fail(
+        self.builder.spend(span)
+        if len(self.builder.frames) > MAX_INLINE:
+            raise self.builder.fail(
                 span, "calls nest too deeply", "call fewer functions inside each other", "too-large"
             )
 
@@ -369,16 +397,21 @@ class Statements(Externs):
         frame = Frame(ir.Block())
         self.bind(function.params, expr.args, frame, expr.span, isolated=True)
         if not isinstance(function.returns, t.Void):
-            frame.result = self.temporary(function.returns, "retval")
+            frame.result = self.builder.temporary(function.returns, "retval")
         self._run(function.body, frame)
         return frame.result
 
     def _call_action(self, expr: c.Call, action: c.Action) -> None:
+        """A direct call: the action's body in place."""
         self._enter(expr.span)
-        if self.mode == "control" and not self.in_action and action not in self.current.called:
-            self.current.called[action] = self.action_header(action)
-            self.current.called[action].called_only = True
-        self.in_action += 1
+        if (
+            self.builder.mode == "control"
+            and not self.builder.in_action
+            and action not in self.builder.current.called
+        ):
+            self.builder.current.called[action] = self.tables.action_header(action)
+            self.builder.current.called[action].called_only = True
+        self.builder.in_action += 1
         frame = Frame(ir.Block())
         self.bind(
             action.params,
@@ -389,21 +422,21 @@ class Statements(Externs):
             mentions=self.mentioned(action),
         )
         self._run(action.body, frame)
-        self.in_action -= 1
+        self.builder.in_action -= 1
 
     def mentioned(self, action: c.Action) -> set[c.Variable]:
         """The variables an action's body may touch."""
-        if action not in self._mentioned:
-            self._mentioned[action] = mentioned(action.body)
-        return self._mentioned[action]
+        if action not in self.builder.mentions_of:
+            self.builder.mentions_of[action] = mentioned(action.body)
+        return self.builder.mentions_of[action]
 
     def _run(self, body: c.Block, frame: Frame) -> None:
-        loops, self.loops = self.loops, []
-        self.frames.append(frame)
+        loops, self.builder.loops = self.builder.loops, []
+        self.builder.frames.append(frame)
         self.statement(body)
-        self.jump(frame.after, frame.after)
-        self.frames.pop()
-        self.loops = loops
+        self.builder.jump(frame.after, frame.after)
+        self.builder.frames.pop()
+        self.builder.loops = loops
         for copy in frame.copy_out:
             copy()
 
@@ -423,14 +456,18 @@ class Statements(Externs):
             if arg is None:
                 places.append(None)
                 continue
-            value = self.place(arg) if param.direction in ("out", "inout") else self.value(arg)
-            later = any(self.effectful(a) for a in args[index + 1 :])
+            value = (
+                self.expressions.place(arg)
+                if param.direction in ("out", "inout")
+                else self.expressions.value(arg)
+            )
+            later = any(self.expressions.effectful(a) for a in args[index + 1 :])
             if later and param.direction not in ("out", "inout"):
-                value = self.spill(value, span)
+                value = self.expressions.spill(value, span)
             places.append(value)
         for index, (param, place) in enumerate(zip(params, places, strict=True)):
             if place is None:
-                self.env[param] = self.temporary(param.type, param.name)
+                self.builder.env[param] = self.builder.temporary(param.type, param.name)
                 continue
             others = [
                 p
@@ -452,37 +489,39 @@ class Statements(Externs):
         *,
         shared: bool,
     ) -> None:
+        """By reference if nobody can tell, else copy-in now and copy-out on the way back."""
         own = reads(place, set())
         touched = shared or any(overlap(own, reads(o, set())) for o in others)
         if param.direction in ("out", "inout"):
             if touched or isinstance(place, SlicePlace):
-                copy = self.temporary(param.type, param.name)
+                copy = self.builder.temporary(param.type, param.name)
                 if param.direction == "inout":
-                    self.assign(copy, _readable(place), span)
-                self.env[param] = copy
-                frame.copy_out.append(lambda: self.assign(place, copy, span))
+                    self.expressions.assign(copy, _readable(place), span)
+                self.builder.env[param] = copy
+                frame.copy_out.append(lambda: self.expressions.assign(place, copy, span))
                 return
             if param.direction == "out" and not isinstance(place, EndPlace):
                 self._reset(place, span)
-            self.env[param] = place
+            self.builder.env[param] = place
             return
         complex_ = isinstance(place, ir.Op) or touched
-        self.env[param] = self.spill(place, span) if complex_ else place
+        self.builder.env[param] = self.expressions.spill(place, span) if complex_ else place
 
     def _apply_block(self, expr: c.Call) -> None:
+        """A control or parser applied: its body in place, `return` behind it."""
         instance = self._block_instance(expr)
         self._enter(expr.span)
-        kept, self.current = self.current, instance
+        kept, self.builder.current = self.builder.current, instance
         frame = Frame(ir.Block())
-        self.current = kept
+        self.builder.current = kept
         self.bind_block(instance, expr, frame)
-        self.current = instance
-        loops, self.loops = self.loops, []
-        self.frames.append(frame)
-        self.run_block(instance, frame)
-        self.frames.pop()
-        self.loops = loops
-        self.current = kept
+        self.builder.current = instance
+        loops, self.builder.loops = self.builder.loops, []
+        self.builder.frames.append(frame)
+        self.blocks.run_block(instance, frame)
+        self.builder.frames.pop()
+        self.builder.loops = loops
+        self.builder.current = kept
         for copy in frame.copy_out:
             copy()
 
@@ -507,25 +546,21 @@ class Statements(Externs):
         """The extern object handed to a block, unless it is the packet."""
         found: object = None
         if isinstance(arg, c.InstanceRef):
-            found = self.instances.find(arg.instance, self.current)
+            found = self.builder.instances.find(arg.instance, self.builder.current)
         elif isinstance(arg, c.Ref):
-            found = self.current.values.get(arg.symbol)
+            found = self.builder.current.values.get(arg.symbol)
         return found if isinstance(found, ir.Object) else None
 
     def _block_instance(self, expr: c.Call) -> BlockInstance:
         base = expr.base
         found: object = None
         if isinstance(base, c.InstanceRef):
-            found = self.instances.find(base.instance, self.current)
+            found = self.builder.instances.find(base.instance, self.builder.current)
         elif isinstance(base, c.Ref):
-            found = self.current.values.get(base.symbol)
+            found = self.builder.current.values.get(base.symbol)
         if not isinstance(found, BlockInstance):
-            raise self.fail(expr.span, "what is applied here is not known at compile time")
+            raise self.builder.fail(expr.span, "what is applied here is not known at compile time")
         return found
-
-    def run_block(self, instance: BlockInstance, frame: Frame) -> None:
-        """Expand a control or parser in place."""
-        raise NotImplementedError
 
     def locals(self, instance: BlockInstance) -> None:
         """Declare a block's local variables, in order with their initial values."""
@@ -534,14 +569,6 @@ class Statements(Externs):
                 self.statement(local)
 
     # Tables
-
-    def action_header(self, action: c.Action) -> ir.Action:
-        """An action's name and place (implemented with the tables)."""
-        raise NotImplementedError
-
-    def apply(self, table: c.Table, span: Span, after: ir.Block | None) -> ir.Apply:
-        """The terminator that applies a table (implemented with the tables)."""
-        raise NotImplementedError
 
 
 def _readable(place: Val) -> Val:

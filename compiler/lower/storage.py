@@ -244,6 +244,7 @@ class Storage:
     def _metadata(
         self, type_: t.Type, prefix: str, path: str, counter: list[int], nested: bool
     ) -> Record:
+        """Fields of the user's metadata, numbered when structures nest, as p4c has them."""
         places: dict[str, Val] = {}
         if isinstance(type_, t.Struct):
             parts = [(f.name, f.type) for f in type_.fields]

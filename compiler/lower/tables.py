@@ -16,30 +16,37 @@ from compiler.lower.values import scalar_type
 if TYPE_CHECKING:
     from compiler.diagnostics import Span
     from compiler.instances import BlockInstance
+    from compiler.lower.base import Builder
+    from compiler.lower.expressions import Expressions
 
 _WIDER = {"exact": 0, "lpm": 1, "ternary": 2, "optional": 2, "range": 3}
 
 
-class Tables(Statements):
+class Tables:
     """Lowers tables."""
+
+    def __init__(self, builder: Builder, expressions: Expressions, statements: Statements) -> None:
+        self.builder = builder
+        self.expressions = expressions
+        self.statements = statements
 
     def apply(self, table: c.Table, span: Span, after: ir.Block | None) -> ir.Apply:
         """The terminator that applies a table, its keys computed before."""
-        known = self.current.tables.get(table)
+        known = self.builder.current.tables.get(table)
         if known is not None:
             return self._apply_again(known, table, span, after)
-        if self.mode in ("checksum", "deparser"):
-            raise self.fail(
-                span, f"a table cannot be applied in a {self.mode} control", "", "misplaced"
+        if self.builder.mode in ("checksum", "deparser"):
+            raise self.builder.fail(
+                span, f"a table cannot be applied in a {self.builder.mode} control", "", "misplaced"
             )
         made = ir.Table(
-            join(self.current.path, given_name(table.decl.annotations, table.name)),
+            join(self.builder.current.path, given_name(table.decl.annotations, table.name)),
             table.decl.span,
             core=table,
-            prefix=self.current.path,
+            prefix=self.builder.current.path,
         )
-        self.current.tables[table] = made
-        self.program.tables.append(made)
+        self.builder.current.tables[table] = made
+        self.builder.program.tables.append(made)
         self._keys(made, table)
         self._properties(made, table)
         self._actions(made, table)
@@ -51,32 +58,33 @@ class Tables(Statements):
         self, known: ir.Table, table: c.Table, span: Span, after: ir.Block | None
     ) -> ir.Apply:
         """Another place where a table is applied: its key must come from the same fields."""
-        values = self.values([k.expr for k in table.key if k.match_kind != "selector"])
+        values = self.expressions.values([k.expr for k in table.key if k.match_kind != "selector"])
         for key, value in zip(known.keys, values, strict=True):
             if value == key.value:
                 continue
             if not key.computed or not isinstance(value, ir.Value):
-                raise self.fail(
+                raise self.builder.fail(
                     span,
                     f"table '{known.name}' is applied to different arguments",
                     "BMv2 gives a table one key: apply it once, or instantiate the control twice",
                     "applied-twice",
                 )
-            self.assign(key.value, value, span)
+            self.expressions.assign(key.value, value, span)
         return ir.Apply(known, after, span=span)
 
     # Keys
 
     def _keys(self, made: ir.Table, table: c.Table) -> None:
+        """Key fields in order; the selector's go to the action selector."""
         keys: list[ir.Key] = []
         selector: list[ir.Value] = []
         lpm = 0
         exprs = [k.expr for k in table.key]
-        for element, value in zip(table.key, self.values(exprs), strict=True):
+        for element, value in zip(table.key, self.expressions.values(exprs), strict=True):
             if not isinstance(value, ir.Value):
-                raise self.fail(element.span, "this cannot be a key field")
+                raise self.builder.fail(element.span, "this cannot be a key field")
             if element.match_kind not in _WIDER and element.match_kind != "selector":
-                raise self.fail(
+                raise self.builder.fail(
                     element.span,
                     f"match kind '{element.match_kind}' is not supported by BMv2",
                     "use exact, lpm, ternary, range or optional",
@@ -88,7 +96,7 @@ class Tables(Statements):
             lpm += element.match_kind == "lpm"
             name = given_name(element.annotations, key_name(element.expr) or "")
             if not name:
-                self.error(
+                self.builder.error(
                     "key-name",
                     element.span,
                     "this key needs a name for the control plane",
@@ -97,7 +105,7 @@ class Tables(Statements):
             width = t.width_of(scalar_type(element.expr.type) or t.BIT32) or 1
             keys.append(ir.Key(field, element.match_kind, name, width, element, field is not value))
         if lpm > 1:
-            self.error(
+            self.builder.error(
                 "bad-key",
                 table.decl.span,
                 f"table '{made.name}' has {lpm} lpm keys",
@@ -110,21 +118,22 @@ class Tables(Statements):
         """A key is a field; anything else is computed into one first."""
         if isinstance(value, ir.FieldRef):
             return value
-        place = self.temporary(value.type, "key")
-        self.assign(place, value, span)
+        place = self.builder.temporary(value.type, "key")
+        self.expressions.assign(place, value, span)
         assert isinstance(place, ir.Value)
         return place
 
     # Properties
 
     def _properties(self, made: ir.Table, table: c.Table) -> None:
+        """Size, time-out, and the objects attached to a table."""
         size = table.properties.get("size")
         if size is not None:
-            value = reduce(size.value, self.current.values)
+            value = reduce(size.value, self.builder.current.values)
             if isinstance(value, c.Const) and not isinstance(value.value, str):
                 made.size = int(value.value)
             else:
-                self.error(
+                self.builder.error(
                     "not-constant",
                     size.span,
                     "a table's size must be known at compile time",
@@ -143,7 +152,7 @@ class Tables(Statements):
             if made.implementation.kind == "action_selector":
                 made.implementation.selector = made.selector
                 if not made.selector:
-                    self.error(
+                    self.builder.error(
                         "bad-key",
                         table.decl.span,
                         "a table with an action selector needs "
@@ -151,7 +160,7 @@ class Tables(Statements):
                         "add 'field : selector;'",
                     )
         elif made.selector:
-            self.diagnostics.warning(
+            self.builder.diagnostics.warning(
                 "bad-key",
                 table.decl.span,
                 "'selector' keys mean nothing without an action selector",
@@ -161,7 +170,7 @@ class Tables(Statements):
             if extern is None:
                 continue
             if extern.table is not None and extern.table is not made:
-                self.error(
+                self.builder.error(
                     "bad-property",
                     table.decl.span,
                     f"'{extern.name}' is already attached to table '{extern.table.name}'",
@@ -170,24 +179,25 @@ class Tables(Statements):
             extern.table = made
 
     def _object(self, table: c.Table, name: str) -> ir.Object | None:
+        """The extern object that a property names, or makes in place."""
         found = table.properties.get(name)
         if found is None:
             return None
         value = found.value
         target: object = None
         if isinstance(value, c.InstanceRef):
-            target = self.instances.find(value.instance, self.current)
+            target = self.builder.instances.find(value.instance, self.builder.current)
         elif isinstance(value, c.Ref):
-            target = self.current.values.get(value.symbol)
+            target = self.builder.current.values.get(value.symbol)
         elif isinstance(value, c.New):
             # An object made in place has no block to prefix its name with.
             path = given_name(found.annotations, name).lstrip(".")
-            path = self.storage.unique(path, self.object_names)
-            target = self.instances.object(value.instance, path, self.current)
+            path = self.builder.storage.unique(path, self.builder.object_names)
+            target = self.builder.instances.object(value.instance, path, self.builder.current)
             target.annotations = found.annotations
             target.in_place = True
         if not isinstance(target, ir.Object):
-            self.error("bad-property", found.span, f"'{name}' is not known at compile time")
+            self.builder.error("bad-property", found.span, f"'{name}' is not known at compile time")
             return None
         target.used = True
         return target
@@ -202,7 +212,7 @@ class Tables(Statements):
     def action_header(self, action: c.Action) -> ir.Action:
         """An action's name and place, its body still to come."""
         name = given_name(action.decl.annotations, action.name)
-        full = name.lstrip(".") if action.top_level else join(self.current.path, name)
+        full = name.lstrip(".") if action.top_level else join(self.builder.current.path, name)
         return ir.Action(
             full,
             (),
@@ -216,17 +226,33 @@ class Tables(Statements):
         """An action as one table runs it, with the arguments bound in its action list."""
         action = ref.action
         params: list[tuple[str, t.Type]] = []
-        saved = (self.block, self.frames, self.loops, self.mode, self.in_loop)
+        saved = (
+            self.builder.block,
+            self.builder.frames,
+            self.builder.loops,
+            self.builder.mode,
+            self.builder.in_loop,
+        )
         # The frames around stay: an exit in the action copies their parameters out as well.
-        self.block, self.frames, self.loops, self.in_loop = ir.Block(), [*self.frames], [], 0
-        self.mode = "action"
+        self.builder.block, self.builder.frames, self.builder.loops, self.builder.in_loop = (
+            ir.Block(),
+            [*self.builder.frames],
+            [],
+            0,
+        )
+        self.builder.mode = "action"
         made = self.action_header(action)
-        made.entry = self.block
+        made.entry = self.builder.block
         frame = Frame(ir.Block())
         directed = tuple(v for v in action.params if v.direction)
         try:
-            self.bind(
-                directed, ref.args, frame, ref.span, isolated=False, mentions=self.mentioned(action)
+            self.statements.bind(
+                directed,
+                ref.args,
+                frame,
+                ref.span,
+                isolated=False,
+                mentions=self.statements.mentioned(action),
             )
             for variable in action.params:
                 if not variable.direction:
@@ -235,19 +261,25 @@ class Tables(Statements):
                     if isinstance(low, t.BoolType) or (isinstance(low, t.Bits) and low.signed):
                         raw = t.Bits(t.width_of(low) or 1)
                         value = convert(ir.ParamRef(raw, len(params)), low)
-                    self.env[variable] = value
+                    self.builder.env[variable] = value
                     params.append((given_name(variable.annotations, variable.name), low))
-            self.frames.append(frame)
-            self.statement(action.body)
-            self.jump(frame.after, frame.after)
+            self.builder.frames.append(frame)
+            self.statements.statement(action.body)
+            self.builder.jump(frame.after, frame.after)
             for copy in frame.copy_out:
                 copy()
-            self.jump(None, ir.Block())
+            self.builder.jump(None, ir.Block())
         except LoweringError:
             pass
         made.params = tuple(params)
-        self.block, self.frames, self.loops, self.mode, self.in_loop = saved
-        self.program.actions.append(made)
+        (
+            self.builder.block,
+            self.builder.frames,
+            self.builder.loops,
+            self.builder.mode,
+            self.builder.in_loop,
+        ) = saved
+        self.builder.program.actions.append(made)
         return made
 
     def _default_action(self, made: ir.Table, table: c.Table) -> None:
@@ -258,13 +290,14 @@ class Tables(Statements):
 
     def _action_data(self, made: ir.Table, call: c.ActionCall) -> tuple[int, tuple[int, ...]]:
         index = next(i for i, ref in enumerate(made.refs) if ref is call.ref)
-        return index, tuple(self._literal(a) for a in call.args)
+        return index, tuple(self.literal(a) for a in call.args)
 
-    def _literal(self, expr: c.Expr) -> int:
-        value = self.value(expr)
+    def literal(self, expr: c.Expr) -> int:
+        """A number known at compile time."""
+        value = self.expressions.value(expr)
         if isinstance(value, ir.Lit):
             return value.value
-        self.error(
+        self.builder.error(
             "not-constant",
             expr.span,
             "this must be known at compile time",
@@ -310,7 +343,7 @@ class Tables(Statements):
                 current += -delta if largest else delta
             values.append(current)
         if any(v < 0 for v in values):
-            self.error(
+            self.builder.error(
                 "bad-entry",
                 table.decl.span,
                 f"the priorities of table '{table.name}' run below zero",
@@ -328,9 +361,10 @@ class Tables(Statements):
         return default
 
     def _check_priorities(self, table: c.Table, given: list[int | None]) -> None:
+        """Entries have priorities only where two could match, and the first one has it."""
         assert table.entries is not None
         if not any(k.match_kind in ("ternary", "range", "optional") for k in table.key):
-            self.error(
+            self.builder.error(
                 "bad-entry",
                 table.decl.span,
                 f"the key of table '{table.name}' leaves no choice between entries, so they have "
@@ -338,7 +372,7 @@ class Tables(Statements):
                 "remove 'priority = ...', or use a ternary, range or optional key",
             )
         elif table.const_entries is False and given[0] is None:
-            self.error(
+            self.builder.error(
                 "bad-entry",
                 table.entries[0].span,
                 "the first entry must have a priority when a later one has",
@@ -346,6 +380,7 @@ class Tables(Statements):
             )
 
     def _entry_key(self, value: c.Expr, element: c.KeyElement) -> tuple[int, ...]:
+        """(value) for exact, (value, length) for lpm, (value, mask), or (low, high)."""
         width = t.width_of(scalar_type(element.expr.type) or t.BIT32) or 1
         mask = (1 << width) - 1
         kind = element.match_kind
@@ -354,11 +389,11 @@ class Tables(Statements):
             if kind == "range":
                 return (0, mask)
         elif isinstance(value, c.Mask):
-            low, high = self._literal(value.value) & mask, self._literal(value.mask) & mask
+            low, high = self.literal(value.value) & mask, self.literal(value.mask) & mask
         elif isinstance(value, c.Range):
-            low, high = self._literal(value.low) & mask, self._literal(value.high) & mask
+            low, high = self.literal(value.low) & mask, self.literal(value.high) & mask
             if low > high:
-                self.error(
+                self.builder.error(
                     "bad-entry",
                     value.span,
                     f"the range {low}..{high} is empty",
@@ -366,7 +401,7 @@ class Tables(Statements):
                 )
             return (low, high)
         else:
-            low, high = self._literal(value) & mask, mask
+            low, high = self.literal(value) & mask, mask
             if kind == "range":
                 return (low, low)
         if kind == "exact":
@@ -374,7 +409,7 @@ class Tables(Statements):
         if kind == "lpm":
             ones = high.bit_count()
             if high != mask ^ (mask >> ones):
-                self.error(
+                self.builder.error(
                     "bad-entry",
                     value.span,
                     "this mask is not a prefix",
