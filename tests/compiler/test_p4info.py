@@ -291,9 +291,12 @@ def comparable(info: p4i.P4Info) -> str:
     for table in kept.tables:
         table.ClearField("initial_default_action")
         table.ClearField("has_initial_entries")
+    for array in (*kept.counters, *kept.meters):
+        array.ClearField("index_type_name")
     for profile in kept.action_profiles:
         profile.ClearField("sum_of_weights")
         profile.ClearField("sum_of_members")
-        notes = [n for n in profile.preamble.annotations if "selector_size" not in n]
+        later = ("@selector_size_semantics", "@max_member_weight")
+        notes = [n for n in profile.preamble.annotations if not n.startswith(later)]
         profile.preamble.annotations[:] = notes
     return text_format.MessageToString(kept).replace(" ", "")
