@@ -1,4 +1,4 @@
-"""``closlab sweep``: many runs of a scenario, in the simulator, on all processors."""
+"""``closlab sweep``: many runs of a scenario: simulated on all processors, or on Mininet."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import typer
 from rich.console import Console
 
 from lab.commands.options import Changes, Name, Out, Processes, complete_keys, make_out
+from lab.engines import ENGINES
+from lab.errors import RunError
 from lab.machine import tools
 from lab.runs.sweep import sweep
 
@@ -26,10 +28,17 @@ def command(
     ] = None,
     changes: Changes = None,
     processes: Processes = None,
+    engine: Annotated[
+        str, typer.Option("--engine", help="sim, or mininet: one run after the other.")
+    ] = "sim",
     out: Out = None,
 ) -> None:
-    """Simulate a scenario under several seeds or values."""
+    """Run a scenario under several seeds or values."""
+    if engine not in ENGINES:
+        raise RunError(f"there is no engine '{engine}'", f"Choose one of {', '.join(ENGINES)}.")
     tools.require_compiler()
+    if engine == "mininet":
+        tools.require_emulation()
     folder = make_out(out, f"sweep-{Path(scenario).stem}")
     console = Console(stderr=True)
-    raise typer.Exit(sweep(scenario, changes or (), vary or (), folder, processes, console))
+    raise typer.Exit(sweep(scenario, changes or (), vary or (), folder, processes, console, engine))

@@ -13,7 +13,7 @@ from lab.results.outcome import Stock
 from lab.scenario.memory import Memory
 
 SCALE_ROOM = 50.0  # on the right of what has a scale of its own in every row
-_LEFT, _RIGHT, _AXIS = 112.0, WIDTH - SCALE_ROOM, 32.0
+_LEFT, _RIGHT, _AXIS = 126.0, WIDTH - SCALE_ROOM, 32.0
 _HEIGHT = 74.0
 _POINTS = 260
 _LITTLE = 0.02  # of what there is to share: below it there is nothing to see

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
 
 from lab.quantity import Unit
 from lab.report.palette import FAINT, INK, SERIES
@@ -22,6 +25,32 @@ _LEFT, _RIGHT, _TOP, _HEIGHT, _AXIS = 46.0, WIDTH - 8, 24.0, 180.0, 32.0
 _ROW = 22.0
 
 
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Several measurements of the same: where they lie, and where their mean does."""
+
+    mean: float
+    least: float
+    most: float
+    within: float  # of the mean measured here the true one is, with a confidence of 95 %
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        """Of some measurements; of a single one nothing is known but itself."""
+        count = len(values)
+        within = _student(count - 1) * stdev(values) / math.sqrt(count) if count > 1 else 0.0
+        return cls(fmean(values), min(values), max(values), within)
+
+
+# Student's t: how many standard errors leave out 2.5 % on either side, by degrees of freedom.
+_STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
+
+
+def _student(freedom: int) -> float:
+    """Beyond the table within half a hundredth."""
+    return _STUDENT[freedom - 1] if freedom <= len(_STUDENT) else 1.96 + 2.6 / freedom
+
+
 def lines(
     title: str,
     x: tuple[str, Sequence[Unit]],
@@ -30,8 +59,10 @@ def lines(
     *,
     is_log: bool = False,
     top: float | None = None,
+    spreads: Mapping[str, Mapping[float, Spread]] | None = None,
 ) -> Drawing:
-    """A line for each series, through its points."""
+    """A line for each series, through its points; of several measurements their spread too:
+    a thin line from the least to the most, a bar where their mean is by 95 % of chance."""
     places = [place for points in series.values() for place in points]
     low, high = min(places), max(places)
     across = (
@@ -39,7 +70,10 @@ def lines(
         if is_log
         else linear(high, _LEFT, _RIGHT)
     )
-    most = top or max(value for points in series.values() for value in points.values()) or 1.0
+    found = [value for points in series.values() for value in points.values()]
+    told = [each for points in (spreads or {}).values() for each in points.values()]
+    found += [max(each.most, each.mean + each.within) for each in told]
+    most = top or max(found) or 1.0
     up = Scale(0, most * 1.02, _TOP + _HEIGHT, _TOP)
     drawing = Drawing(_TOP + _HEIGHT + _AXIS + 4, title)
     y_axis(drawing, up, y[0], y[1], left=_LEFT, right=_RIGHT)
@@ -49,6 +83,9 @@ def lines(
         colour, dash = SERIES[number % len(SERIES)], DASHES[number % len(DASHES)]
         path = [(across(at), up(value)) for at, value in sorted(points.items())]
         drawing.polyline(path, stroke=colour, stroke_width=2, stroke_dasharray=dash)
+        shift = 3.0 * (number - (len(series) - 1) / 2)  # so that bars of series stand side by side
+        for at, spread in (spreads or {}).get(name, {}).items():
+            _whisker(drawing, across(at) + shift, up, spread, colour)
         for at_x, at_y in path:
             drawing.add("circle", cx=at_x, cy=at_y, r=3, fill=colour)
         legend.append((colour, dash, name))
@@ -56,16 +93,39 @@ def lines(
     return drawing
 
 
-def bars(title: str, values: Mapping[str, float], told: Callable[[float], str]) -> Drawing:
-    """A bar beside each name, with its value."""
+def _whisker(drawing: Drawing, x: float, up: Scale, spread: Spread, colour: str) -> None:
+    """Where measurements lie, at a place of an axis."""
+    if spread.most == spread.least:
+        return
+    drawing.line(x, up(spread.least), x, up(spread.most), stroke=colour, stroke_width=1)
+    low, high = up(max(0.0, spread.mean - spread.within)), up(spread.mean + spread.within)
+    drawing.line(x, max(low, up.end), x, max(high, up.end), stroke=colour, stroke_width=4)
+
+
+def bars(
+    title: str,
+    values: Mapping[str, float],
+    told: Callable[[float], str],
+    spreads: Mapping[str, Spread] | None = None,
+) -> Drawing:
+    """A bar beside each name with its value; of several measurements their spread too."""
     drawing = Drawing(len(values) * _ROW + 6, title)
     left = 1.1 * max(width_of(name) for name in values) + 12  # on a phone letters are larger
-    most = max(values.values()) or 1
+    most = max([*values.values(), *(each.most for each in (spreads or {}).values())]) or 1
     room = WIDTH - left - max(width_of(told(value)) for value in values.values()) - 10
     for row, (name, value) in enumerate(values.items()):
         y = row * _ROW + 4
         drawing.text(0, y + 12, name, fill=INK)
         drawing.rect(left, y, max(1.0, room * value / most), _ROW - 7, fill=SERIES[0])
-        drawing.text(left + room * value / most + 6, y + 12, told(value), class_="strong")
+        spread = (spreads or {}).get(name)
+        end = left + room * max(value, spread.most if spread else 0) / most
+        drawing.text(end + 6, y + 12, told(value), class_="strong")
+        if spread and spread.most > spread.least:
+            middle = y + (_ROW - 7) / 2
+            ends = (left + room * each / most for each in (spread.least, spread.most))
+            start, end = ends
+            drawing.line(start, middle, end, middle, stroke=INK, stroke_width=1.6)
+            for x in (start, end):
+                drawing.line(x, middle - 4, x, middle + 4, stroke=INK, stroke_width=1.6)
     drawing.line(left, 0, left, drawing.height - 2, stroke=FAINT)
     return drawing

@@ -23,7 +23,7 @@ from lab.report.palette import DROP, PAUSE, TRACK
 from lab.report.svg import WIDTH, Drawing, width_of
 from topologies import Link, Node, NodeKind
 
-_LEFT = 62.0  # of the cells, beside the names of rows
+_LEFT = 76.0  # of the cells, beside the names of rows
 _GAP = 3.0  # between pods
 _ROW = 16.0
 _MOST_CELLS = 1024  # of a matrix

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from lab.quantity import BYTES, NANOSECONDS, PLAIN, Unit, plural
 from lab.report import page
-from lab.report.charts import bars, lines
+from lab.report.charts import Spread, bars, lines
 from lab.report.differences import setting, short_key
 from lab.report.numbers import BY_KEY, FIGURES, Figure
 from lab.report.page import Panel
@@ -62,6 +62,7 @@ class Sweep:
     asked: int  # how many runs there should be
     command: str = ""  # that makes it again
     made: str = ""  # by which closlab, when
+    engine: str = "sim"
 
     @cached_property
     def figures(self) -> list[Figure]:
@@ -99,7 +100,9 @@ def _body(title: str, sweep: Sweep) -> Iterator[str]:
         yield page.paragraph(f"Here with {', '.join(sweep.fixed)}.", "about")
     is_whole = len(sweep.runs) == sweep.asked
     yield page.paragraph(_story(sweep), "story" if is_whole else "story warning")
-    yield page.grid(_panels(sweep))
+    if told := _spread_told(sweep):
+        yield page.paragraph(told, "about")
+    yield page.grid(_panels(sweep), level=2)
     yield page.heading(2, "Least and most")
     yield page.table(("figure", "least", "with", "most", "with"), _extremes(sweep), "texts")
     yield page.heading(2, "Every run")
@@ -107,7 +110,8 @@ def _body(title: str, sweep: Sweep) -> Iterator[str]:
         yield page.paragraph(f"The first {_MOST_ROWS} runs; sweep.csv has all.", "about")
     yield _table(sweep, sweep.main)
     yield page.folded("All figures", _table(sweep, sweep.figures))
-    made = f"Measured by {sweep.made}, in the simulator." if sweep.made else ""
+    where = "in the simulator" if sweep.engine == "sim" else "on Mininet"
+    made = f"Measured by {sweep.made}, {where}." if sweep.made else ""
     yield page.foot(made, sweep.command)
 
 
@@ -155,12 +159,31 @@ def _value(told: tuple[float, SweptRun]) -> float:
 
 def _panels(sweep: Sweep) -> Iterator[Panel]:
     across = _axis(sweep)
-    seeds = SEED in sweep.keys and len(sweep.keys) > 1
-    caption = "The mean of all seeds." if seeds else ""
     for figure in sweep.main[:_MOST_DRAWN]:
         drawing = _lines(sweep, figure, *across) if across else _bars(sweep, figure)
         if drawing:
-            yield Panel(figure.name, drawing, caption)
+            drawing.title = _told(sweep, figure)
+            yield Panel(figure.name, drawing)
+
+
+def _told(sweep: Sweep, figure: Figure) -> str:
+    """What the picture of a figure shows, in words."""
+    found = [(run.figures[figure.key], run) for run in sweep.runs if figure.key in run.figures]
+    ends = (choose(found, key=_value) for choose in (min, max))
+    least, most = (f"{figure.read(value)} with {sweep.name(run)}" for value, run in ends)
+    return f"{figure.name} by {', '.join(sweep.short_keys)}: least {least}, most {most}."
+
+
+def _spread_told(sweep: Sweep) -> str:
+    """How several seeds are drawn."""
+    if SEED not in sweep.keys or len(sweep.keys) < 2:
+        return ""
+    if not _axis(sweep):
+        return "Bars are the mean of all seeds, the line on each is from the least to the most."
+    return (
+        "Points are the mean of all seeds. The thin line is from the least to the most of them, "
+        "the bar where the mean of very many would be, with 95 % confidence (Student's t)."
+    )
 
 
 def _axis(sweep: Sweep) -> tuple[str, dict[str, float], Sequence[Unit]] | None:
@@ -208,6 +231,9 @@ def _lines(
         (figure.name, figure.kind.units),
         {name: {x: mean(ys) for x, ys in points.items()} for name, points in found.items()},
         is_log=low > 0 and high / low > 20,
+        spreads={
+            name: {x: Spread.of(ys) for x, ys in points.items()} for name, points in found.items()
+        },
     )
 
 
@@ -219,4 +245,6 @@ def _bars(sweep: Sweep, figure: Figure) -> Drawing | None:
             found.setdefault(name, []).append(run.figures[figure.key])
     if not found or len(found) > _MOST_BARS:
         return None
-    return bars(figure.name, {name: mean(each) for name, each in found.items()}, figure.read)
+    means = {name: mean(each) for name, each in found.items()}
+    spreads = {name: Spread.of(each) for name, each in found.items()}
+    return bars(figure.name, means, figure.read, spreads)

@@ -16,8 +16,6 @@ from __future__ import annotations
 
 import json
 import math
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +26,7 @@ from rich.table import Table
 
 from lab.errors import RunError
 from lab.progress import Stages
+from lab.runs.apart import run_apart
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 
@@ -164,21 +163,16 @@ def agree(
 def _run(
     case: Case, engine: str, out: Path, dilation: int | None, seed: int | None
 ) -> dict[str, Any]:
-    """A case's result.json; runs are processes of their own, as a capsule wants it."""
-    out.mkdir(parents=True, exist_ok=True)
-    words = [sys.executable, "-c", "from lab.cli import main; main()", "run", case.scenario]
-    words += ["--engine", engine, "--out", str(out)]
-    for change in case.changes:
-        words += ["--set", change]
+    """A case's result.json."""
+    options: list[str] = []
     if engine == "mininet":
-        words += ["--dilation", str(dilation or _slow_dilation(case))]
+        options += ["--dilation", str(dilation or _slow_dilation(case))]
     if seed is not None:
-        words += ["--seed", str(seed)]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    (out / "said.txt").write_text(done.stderr)
-    result = out / "result.json"
-    if not result.exists():
-        raise RunError(f"{case.title} on {engine}: {done.stderr.strip()[-300:]}")
+        options += ["--seed", str(seed)]
+    try:
+        result = run_apart(case.scenario, case.changes, engine, out, options)
+    except RunError as error:
+        raise RunError(f"{case.title} on {engine}: {error.message}") from None
     content: dict[str, Any] = json.loads(result.read_text())
     return content
 

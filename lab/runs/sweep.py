@@ -3,8 +3,8 @@
     closlab sweep incast --vary seed=1..8
     closlab sweep incast --vary pfc.enabled=true,false --vary traffic.bytes=1MB,4MB
 
-Every combination is a run of its own in the simulator, with its own folder of results. The table
-and `report.html` have what one looks at first, `sweep.csv` all figures, by their place in
+Every combination is a run of its own, in the simulator or on Mininet, with a folder of its own. The
+table and `report.html` have what one looks at first, `sweep.csv` all figures, by their place in
 result.json. A run that fails is told and does not stop the others.
 """
 
@@ -14,7 +14,7 @@ import csv
 import io
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -25,10 +25,13 @@ from rich.table import Table
 from lab.engines import RunOptions
 from lab.errors import LabError, RunError
 from lab.machine.parallel import in_parallel
-from lab.report import REPORT, Sweep, SweptRun, write_sweep
+from lab.progress import Stages
+from lab.report import REPORT, Sweep, SweptRun, read_run, write_sweep
 from lab.report.again import closlab_of
 from lab.report.numbers import FIGURES
 from lab.report.sweep import as_numbers
+from lab.results.result import Result
+from lab.runs.apart import run_apart
 from lab.runs.provenance import closlab_now
 from lab.runs.run import INTERRUPTED, run_quietly
 from lab.scenario import catalogue
@@ -72,6 +75,7 @@ def sweep(
     out: Path,
     processes: int | None,
     console: Console,
+    engine: str = "sim",
 ) -> int:
     """Run all combinations; the exit code says whether each of them could be run."""
     if not varied:
@@ -85,7 +89,12 @@ def sweep(
     rows: dict[int, dict[str, float]] = {}
     failures: list[str] = []
     try:
-        for variant, outcome in in_parallel(run_one, variants, processes, console):
+        outcomes = (
+            in_parallel(run_one, variants, processes, console)
+            if engine == "sim"
+            else _one_by_one(variants, console)
+        )
+        for variant, outcome in outcomes:
             if isinstance(outcome, str):
                 failures.append(f"{' '.join(variant.changes)}: {outcome}")
             else:
@@ -106,7 +115,8 @@ def sweep(
                 if v.number in rows
             ),
             asked=len(variants),
-            command=_command(name, changes, varied),
+            command=_command(name, changes, varied, engine),
+            engine=engine,
             made=closlab_of(closlab_now()),
         )
         _write_csv(found, out / "sweep.csv")
@@ -126,10 +136,13 @@ def sweep(
     return 1 if failures else 0
 
 
-def _command(name: str, changes: Sequence[str], varied: Sequence[str]) -> str:
+def _command(name: str, changes: Sequence[str], varied: Sequence[str], engine: str) -> str:
     """What makes a sweep again."""
+    told = () if engine == "sim" else ("--engine", engine)
     options = [("--set", change) for change in changes] + [("--vary", vary) for vary in varied]
-    return shlex.join(("closlab", "sweep", name, *(word for pair in options for word in pair)))
+    return shlex.join(
+        ("closlab", "sweep", name, *told, *(word for pair in options for word in pair))
+    )
 
 
 def _values(changes: Sequence[str]) -> tuple[str, ...]:
@@ -147,6 +160,32 @@ def run_one(variant: Variant) -> dict[str, float] | str:
         return error.message
     except OSError as error:
         return str(error)
+    return _figures(result)
+
+
+def _one_by_one(
+    variants: Sequence[Variant], console: Console
+) -> Iterator[tuple[Variant, dict[str, float] | str]]:
+    """Variants on Mininet, each of which wants the machine for itself, with what came of them."""
+    with Stages(console)("Running on Mininet, one by one", len(variants)) as stage:
+        for variant in variants:
+            yield variant, run_emulated(variant)
+            stage.advance()
+        stage.note = f"{len(variants)} runs"
+
+
+def run_emulated(variant: Variant) -> dict[str, float] | str:
+    """Run a variant on Mininet: its figures by their keys, or what went wrong."""
+    try:
+        run_apart(variant.name, variant.changes, "mininet", variant.out)
+        return _figures(read_run(variant.out).result)
+    except LabError as error:
+        return error.message
+    except OSError as error:
+        return str(error)
+
+
+def _figures(result: Result) -> dict[str, float]:
     found = {figure.key: figure.of(result) for figure in FIGURES}
     return {key: value for key, value in found.items() if value is not None}
 

@@ -62,6 +62,7 @@ SIZES = {
     "64 hosts": _leaf_spine(8, 4, 8),
     "16 leaves": _leaf_spine(16, 8, 16),
     "64 leaves": _leaf_spine(64, 32, 16),
+    "32 leaves": _leaf_spine(32, 16, 32),  # each spine has a row, of a number with two digits
     "1,024 hosts in pods": ("topology={kind: fat-tree, k: 16}",),
     "4,096 hosts": _leaf_spine(256, 16, 16),
     "rails": ("topology={kind: rail, servers: 16, rails: 8, spines: 4}",),

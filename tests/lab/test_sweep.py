@@ -1,15 +1,20 @@
 """Sweeps: every combination once, in any number of processes, and a table of all."""
 
 import csv
+import io
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from lab.errors import RunError
+from lab.quantity import PLAIN
 from lab.report import Sweep, SweptRun, write_sweep
-from lab.runs.sweep import values_of
+from lab.report.charts import Spread, lines
+from lab.runs.sweep import sweep, values_of
 from tests.lab.conftest import closlab
 from tests.lab.pages import Page
+from tests.lab.simulated import simulate
 
 
 def table(folder: Path) -> list[dict[str, str]]:
@@ -36,7 +41,7 @@ def test_every_combination_is_run_and_says_the_same_in_any_number_of_processes(
     assert page == _parted(tmp_path / "1")[0]
     assert "closlab sweep incast --set" in foot and "--vary seed=1..2" in foot
     assert "2 of 4 runs dropped packets." in page
-    assert "The mean of all seeds." in page
+    assert "the mean of all seeds" in page
     assert ">PFC off</text>" in page and "packets dropped" in page
 
 
@@ -109,3 +114,39 @@ def test_ranges_and_lists() -> None:
     assert values_of("lb.policy=ecmp,spray") == ["lb.policy=ecmp", "lb.policy=spray"]
     with pytest.raises(RunError):
         values_of("=1,2")
+
+
+def test_the_spread_of_seeds_is_drawn_and_its_confidence_is_students() -> None:
+    """Against a table of Student's t made elsewhere: 5 values, 4 degrees of freedom, 2.776."""
+    values = [3.0, 5.0, 4.0, 6.0, 7.0]
+    spread = Spread.of(values)
+    assert (spread.mean, spread.least, spread.most) == (5, 3, 7)
+    assert spread.within == pytest.approx(2.776 * 2.5**0.5 / 5**0.5, rel=1e-3)
+    assert Spread.of([4.0]).within == 0
+    many = Spread.of([float(at % 2) for at in range(42)])  # 41 degrees of freedom: 2.0195
+    assert many.within == pytest.approx(2.0195 * (42 / 41 * 0.25) ** 0.5 / 42**0.5, rel=0.005)
+    lines_ = lines("t", ("x", PLAIN), ("y", PLAIN), {"a": {1.0: 5.0}}, spreads={"a": {1.0: spread}})
+    tall = [
+        abs(float(str(shape.style["y2"])) - float(str(shape.style["y1"])))
+        for shape in lines_.shapes
+        if shape.name == "line" and shape.style["stroke"] == "series0"
+    ][:2]
+    assert tall[0] / tall[1] == pytest.approx(4 / (2 * spread.within), rel=0.02)
+
+
+def test_a_sweep_runs_on_mininet_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is run is said by another test; here that every variant is, and is kept and drawn."""
+    asked = []
+
+    def apart(name: str, changes: tuple[str, ...], engine: str, out: Path) -> Path:
+        asked.append((name, changes, engine))
+        return simulate(name, *changes, out=out).out / "result.json"
+
+    monkeypatch.setattr("lab.runs.sweep.run_apart", apart)
+    console = Console(file=io.StringIO())
+    changes = ("traffic.bytes=100KB",)
+    assert sweep("incast", changes, ("seed=1..2",), tmp_path, None, console, "mininet") == 0
+    assert asked == [("incast", (*changes, f"seed={seed}"), "mininet") for seed in (1, 2)]
+    text = (tmp_path / "report.html").read_text()
+    assert "on Mininet." in text and "closlab sweep incast --engine mininet" in text
+    assert len((tmp_path / "sweep.csv").read_text().splitlines()) == 3
