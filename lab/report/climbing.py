@@ -9,7 +9,7 @@ Above the first 50 us from the first pause on, below the whole run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import networkx as nx
@@ -18,7 +18,7 @@ from lab.quantity import NANOSECONDS, duration, plural, size
 from lab.report.kept import KeptRun
 from lab.report.moments import events
 from lab.report.palette import FAINT, INK, PAPER, PAUSE, QUEUE, QUEUE_FILL, TRACK
-from lab.report.suspects import circle
+from lab.report.suspects import circle, waiting
 from lab.report.svg import FONT, WIDTH, Drawing, Scale, linear, x_axis
 from lab.results.outcome import PauseNote
 
@@ -126,7 +126,7 @@ def climbing(run: KeptRun, end_ns: float) -> Drawing | None:
     rows = paused(run)
     if not rows:
         return None
-    shown = _chosen(rows)
+    shown = _chosen(rows, waiting(run))
     drawing = Drawing(0, _told(run, rows))
     y = 4.0
     first = min((note.time_ns for row in shown for note in row.told), default=None)
@@ -151,8 +151,8 @@ def climbing(run: KeptRun, end_ns: float) -> Drawing | None:
     return drawing
 
 
-def _chosen(rows: Sequence[Row]) -> list[Row]:
-    """As many as there is room for: of each distance those that stood still longest."""
+def _chosen(rows: Sequence[Row], first: Collection[str]) -> list[Row]:
+    """As many as there is room for: these first, and of each distance those that stood longest."""
     if len(rows) <= _MOST_ROWS:
         return list(rows)
     by_hops: dict[int, list[Row]] = {}
@@ -160,9 +160,10 @@ def _chosen(rows: Sequence[Row]) -> list[Row]:
         by_hops.setdefault(row.hops, []).append(row)
     for each in by_hops.values():
         each.sort(key=lambda row: (-sum(end - begin for begin, end in row.spans), row.name))
-    kept: list[Row] = []
+    kept = [row for row in rows if row.name in first]
     for rank in range(len(rows)):
         kept += [each[rank] for each in by_hops.values() if rank < len(each)]
+    kept = list(dict.fromkeys(kept))
     names = {row.name for row in kept[:_MOST_ROWS]}
     return [row for row in rows if row.name in names]
 

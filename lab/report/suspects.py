@@ -117,6 +117,12 @@ def circle(run: KeptRun) -> list[str]:
     return [*switches, switches[0]] if moments >= _LASTING else []
 
 
+def waiting(run: KeptRun) -> set[str]:
+    """The directions of a deadlock's circle."""
+    ring = [run.fabric.node(name) for name in circle(run)]
+    return {run.fabric.links_between(one, other)[0].direction(one) for one, other in pairwise(ring)}
+
+
 @lru_cache
 def _cycle(edges: frozenset[tuple[str, str]]) -> tuple[str, ...]:
     """A way that comes back to where it began, if these have one; no packet turns round in it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import groupby, pairwise
+from itertools import groupby
 
 import networkx as nx
 
@@ -22,7 +22,7 @@ from lab.report.palette import (
     WASH,
 )
 from lab.report.strips import strips
-from lab.report.suspects import circle, dead_cables, straggler, victims
+from lab.report.suspects import circle, dead_cables, straggler, victims, waiting
 from lab.report.svg import FONT, ROOM, WIDTH, Drawing, width_of
 from lab.results.result import LinkUse
 from topologies import Node, NodeKind
@@ -56,10 +56,9 @@ def topology(run: KeptRun) -> Drawing:
     uses = {use.name: use for use in run.result.links}
     busy = _busy(run)
     dead = dead_cables(run)
-    waiting = _waiting(run)
+    in_circle = waiting(run)
     for link in run.fabric.links:
         if dead.get(link.name) == (0, None):
-            _dead(drawing, places[link.a], places[link.b], f"{link.name} is dead", "")
             continue
         beside = len(run.fabric.links_between(link.a, link.b))
         aside = 2 * (link.number - (beside + 1) / 2)  # of the middle, in lines' distances
@@ -70,14 +69,16 @@ def topology(run: KeptRun) -> Drawing:
             ends = places[start], places[end]
             line = _Line(*ends, side)
             _direction(drawing, run, uses[name], busy[name], line)
-            if name in waiting:
+            if name in in_circle:
                 drawing.arrow(*line.part(0.22, 0.78), PAUSE, stroke_width=2.4)
-    for link in run.fabric.links:
-        span = dead.get(link.name, (0, None))
-        if span != (0, None):
-            said = f"cut at {duration(span[0])}"
-            said += f", back at {duration(span[1])}" if span[1] else ""
-            _dead(drawing, places[link.a], places[link.b], f"{link.name}: {said}", said)
+    for link in (link for link in run.fabric.links if link.name in dead):
+        since, until = dead[link.name]
+        said, tip = "", f"{link.name} is dead"
+        if (since, until) != (0, None):
+            said = f"cut at {duration(since)}"
+            said += f", back at {duration(until)}" if until else ""
+            tip = f"{link.name}: {said}"
+        _dead(drawing, places[link.a], places[link.b], tip, said)
     marked = _marked_hosts(run)
     for node, place in places.items():
         _node(drawing, run, node, place, places, marked.get(node.name, ""))
@@ -116,12 +117,6 @@ def _told(run: KeptRun) -> str:
             "dropped: " + ", ".join(f"{packets(n)} at {at}" for at, n in list(dropped.items())[:4])
         )
     return "; ".join(said) + "."
-
-
-def _waiting(run: KeptRun) -> set[str]:
-    """The directions of a deadlock's circle."""
-    ring = [run.fabric.node(name) for name in circle(run)]
-    return {run.fabric.links_between(one, other)[0].direction(one) for one, other in pairwise(ring)}
 
 
 def _marked_hosts(run: KeptRun) -> dict[str, str]:

@@ -29,6 +29,7 @@ from lab.report.palette import (
     TEXTS,
 )
 from lab.report.plots import Limits
+from lab.report.suspects import waiting
 from lab.report.svg import Drawing, Shape
 from lab.report.truetype import Font
 from tests.lab.conftest import closlab
@@ -206,6 +207,9 @@ def test_a_dead_cable_is_torn_and_the_circle_of_a_deadlock_drawn(runs: dict[str,
     arrows = [s for s in drawing.shapes if s.name == "path" and s.style.get("fill") == "pause"]
     assert len(arrows) == 4 + 1  # and one in the key
     assert "a deadlock: " in drawing.title and "cut: leaf1-spine2, leaf3-spine1" in drawing.title
+    rows = {shape.text for shape in _drawn(runs["deadlock"])["pauses"].shapes}
+    circled = waiting(runs["deadlock"])
+    assert len(circled) == 4 and circled <= rows
     texts = [shape.text for shape in _drawn(runs["cut"])["fabric"].shapes]
     assert "cut at 100 µs" in texts
 
