@@ -27,12 +27,13 @@ ROOMS = {
     "lab.claims": {"traffic"},
     "lab.commands": set(FOLDERS),
     "lab.cli": set(),
+    "lab.start": set(),
 }
 MAY_IMPORT: dict[str, set[str]] = {
     **{folder: set() for folder in FOLDERS},
     "controller": {"topologies"},
     **{room: {*known, *list(ROOMS)[:at]} for at, (room, known) in enumerate(ROOMS.items())},
-    "bench": {*FOLDERS, *ROOMS} - {"lab.cli", "lab.commands"},
+    "bench": {*FOLDERS, *ROOMS} - {"lab.start", "lab.cli", "lab.commands"},
 }
 
 

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from lab.engines.mininet.endpoints import _Course
+from lab.machine.paths import ROOT
 from lab.quantity import duration
 from lab.report import read_run
 from lab.scenario import catalogue
@@ -88,6 +90,10 @@ def _end(kind: str) -> Callable[[subprocess.Popen[str]], None]:
     def end(run: subprocess.Popen[str]) -> None:
         if kind == "interrupt":  # the terminal tells all of the foreground
             os.kill(_capsule(run), signal.SIGINT)
+            run.send_signal(signal.SIGINT)
+            return
+        if kind == "alone":
+            run.send_signal(signal.SIGINT)
             return
         word = {"endpoint": "/host-", "switches": "switch.host"}[kind]
         os.kill(_inside(_capsule(run), word)[0], signal.SIGKILL)
@@ -101,6 +107,7 @@ def _end(kind: str) -> Callable[[subprocess.Popen[str]], None]:
     ("kind", "code", "told"),
     [
         ("interrupt", 130, ["Not whole: interrupted", "until then is kept in"]),
+        ("alone", 130, ["Not whole: interrupted", "until then is kept in"]),
         pytest.param(
             *("endpoint", 1, ["Not whole: the endpoint of h", "died"]), marks=pytest.mark.slow
         ),
@@ -167,6 +174,24 @@ def test_what_is_interrupted_too_soon_says_that_there_is_nothing(
     assert told in err
     assert "Traceback" not in err
     assert words[0] == "sweep" or not (tmp_path / "result.json").exists()
+
+
+@pytest.mark.clock
+def test_an_interrupt_while_all_is_still_read_ends_in_silence(tmp_path: Path) -> None:
+    (tmp_path / "typer.py").write_text("import time\nprint('reading', flush=True)\ntime.sleep(30)")
+    run = subprocess.Popen(
+        [sys.executable, "-c", "from lab.start import main; main()"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        cwd=ROOT,
+    )
+    assert run.stdout is not None
+    assert run.stdout.readline() == "reading\n"
+    run.send_signal(signal.SIGINT)
+    _, err = run.communicate(timeout=20)
+    assert (run.returncode, err) == (-signal.SIGINT, "")
 
 
 def _with_mount(options: str, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:

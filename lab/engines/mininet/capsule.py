@@ -23,9 +23,11 @@ import signal
 import socket
 import struct
 import sys
+import time
 import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import FrameType
 
 from lab.errors import CapsuleError
 
@@ -39,6 +41,7 @@ _PR_SET_PDEATHSIG = 1
 _SIOCSIFFLAGS = 0x8914
 _IFF_UP = 1
 _ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+_TOLD_TWICE_S = 1.0  # the terminal and the process outside tell of one interrupt within
 
 _CURE = """\
 Any one of these will do:
@@ -103,6 +106,8 @@ def _first_process(run: Callable[[], int], gate: socket.socket) -> int:
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     for number in _ENDING_SIGNALS:
         signal.signal(number, signal.default_int_handler)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _once())
     try:
         with gate:
             gate.send(b"r")
@@ -121,6 +126,20 @@ def _first_process(run: Callable[[], int], gate: socket.socket) -> int:
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
+
+
+def _once() -> Callable[[int, FrameType | None], None]:
+    """What interrupts, and takes an interrupt that is told twice for one."""
+    last = -_TOLD_TWICE_S
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        nonlocal last
+        now = time.monotonic()
+        is_new, last = now - last >= _TOLD_TWICE_S, now
+        if is_new:
+            signal.default_int_handler(number, frame)
+
+    return interrupt
 
 
 def _furnish() -> None:
@@ -152,11 +171,12 @@ def _mount(source: str, target: str, kind: str | None, flags: int) -> None:
 
 
 def _wait(child: int) -> int:
-    """Wait for the capsule's first process; interrupts reach it by themselves."""
+    """Wait for the capsule's first process, and pass interrupts on to it."""
     while True:
         try:
             _, status = os.waitpid(child, 0)
         except KeyboardInterrupt:
+            os.kill(child, signal.SIGINT)  # a terminal told it too, and it knows; others did not
             continue
         code = os.waitstatus_to_exitcode(status)
         return code if code >= 0 else 128 - code
