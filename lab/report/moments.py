@@ -53,7 +53,7 @@ def moments(run: KeptRun, drawing: Drawing) -> str:
         ],
         "said": [_said(run, found, edges, at) for at in range(count)],
         "marks": [[round(1000 * at / run.end_ns), what] for at, what in events(run)],
-        "whole": f"the whole run, {duration(run.end_ns)}",
+        "whole": f"the whole run, {duration(run.end_ns)}; at a moment, squares are queues",
     }
     return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
 

@@ -249,10 +249,10 @@ def _direction(drawing: Drawing, run: KeptRun, use: LinkUse, busy: float, line: 
     style = {"stroke": colour, "stroke_width": width, "tip": story, "data_b": moving}
     drawing.line(x1, y1, x2, y2, **style)
     if use.max_queue_bytes:  # nothing to see of it but at a moment
-        x, y = line.at(min(0.3, 12 / line.length))
+        x, y = line.at(min(0.3, 17 / line.length))
         drawing.rect(x, y, 0, 0, fill=QUEUE, stroke=PAPER, stroke_width=0.8, data_q=moving)
     if pause:
-        x, y = line.at(min(0.42, 22 / line.length))
+        x, y = line.at(min(0.42, 27 / line.length))
         drawing.add(
             "circle",
             cx=x,
