@@ -19,7 +19,7 @@ from lab.report.numbers import FIGURES, Figure
 from lab.report.page import Panel
 from lab.report.palette import SERIES
 from lab.report.plots import Limits
-from lab.report.run import AS_IT_SHIPS, COMPLETION_TIMES, REPORT, footer, panels
+from lab.report.run import AS_IT_SHIPS, COMPLETION_TIMES, REPORT, footer, meanings, panels
 
 _LONGEST_NAME = 24  # of what stands above a column
 _BY_ITSELF = re.compile(r"^\d+$|\d{8}-\d{6}")  # a folder that nobody gave a name
@@ -134,6 +134,7 @@ def _body(title: str, comparison: Comparison) -> Iterator[str]:
     yield page.heading(2, "What each run did")
     for name, run in zip(names, runs, strict=True):
         yield page.paragraph(f"{name}: {words.story(run)}")
+    yield meanings()
     yield footer(dict(zip(names, runs, strict=True)))
     words_ = shlex.join(("closlab", "compare", *(str(run.folder) for run in runs)))
     yield page.again(words_)

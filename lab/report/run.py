@@ -20,6 +20,7 @@ from lab.report.plots import Limits
 from lab.report.topology import is_large
 from lab.results.cautions import cautions
 from lab.results.result import Flows, Result
+from lab.scenario import glossary
 
 REPORT = "report.html"
 COMPLETION_TIMES = "Completion times"
@@ -79,6 +80,7 @@ def _body(run: KeptRun) -> Iterator[str]:
         "Every link" if is_whole else f"The {_MOST_LINKS} busiest links", links_table(run)
     )
     yield page.folded("The scenario", scenario_text(run))
+    yield meanings()
     yield footer({scenario.name: run})
 
 
@@ -204,6 +206,12 @@ def scenario_text(run: KeptRun) -> str:
     content = run.result.scenario.model_dump(mode="json", exclude_none=True)
     text = yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=100)
     return page.preformatted(text)
+
+
+def meanings() -> str:
+    """The words of the field that a report uses, for who meets them first here."""
+    rows = [(f"{w.name} ({w.also})" if w.also else w.name, w.meaning) for w in glossary.WORDS]
+    return page.folded("The words", page.table(("word", "what it means"), rows, "texts"))
 
 
 def footer(runs: Mapping[str, KeptRun]) -> str:

@@ -16,7 +16,7 @@ from lab.report.charts import Spread, bars, lines
 from lab.report.differences import setting, short_key
 from lab.report.numbers import BY_KEY, FIGURES, Figure
 from lab.report.page import Panel
-from lab.report.run import AS_IT_SHIPS
+from lab.report.run import AS_IT_SHIPS, meanings
 from lab.report.svg import Drawing
 from traffic.collectives.units import DurationNs, Size
 
@@ -112,6 +112,7 @@ def _body(title: str, sweep: Sweep) -> Iterator[str]:
     yield page.folded("All figures", _table(sweep, sweep.figures))
     where = "in the simulator" if sweep.engine == "sim" else "on Mininet"
     made = f"Measured by {sweep.made}, {where}." if sweep.made else ""
+    yield meanings()
     yield page.foot(made, sweep.command)
 
 
