@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lab.report import write_report
-from lab.report.svg import DROP, MARK
+from lab.report.palette import DROP, MARK
 from tests.lab.simulated import simulate
 
 CASES = {
@@ -39,9 +39,9 @@ def test_marks_and_drops_are_drawn_when_they_were(what: str, tmp_path: Path) -> 
     run = simulate("incast", *small, *changes, out=tmp_path)
     write_report(tmp_path)
     text = (tmp_path / "report.html").read_text()
-    (strips,) = re.findall(r"<svg [^>]*over time, with.*?</svg>", text, re.S)
+    (strips,) = re.findall(r"<svg [^>]*The longest queues over.*?</svg>", text, re.S)
     drawing = ET.fromstring(strips)
-    (path,) = (path for path in drawing.iter("path") if path.get("fill") == colour)
+    (path,) = (path for path in drawing.iter("path") if path.get("fill") == f"var(--{colour})")
     bars = [
         tuple(map(float, bar))
         for bar in re.findall(r"M([\d.]+) [\d.]+h([\d.]+)v([\d.]+)", path.attrib["d"])
