@@ -4,7 +4,8 @@ LabError                    anything a user can mend; the command line prints it
 |-- ScenarioError           a scenario that does not exist or does not make sense
 |-- CapsuleError            this machine does not let us make private namespaces
 |-- MissingTool             a program the lab needs is not installed
-`-- RunError                a run that started and could not be finished
+|-- RunError                a run that started and could not be finished
+`-- Cancelled               one that was told to end (`lab/api.py`)
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ class LabError(Exception):
         super().__init__(message)
         self.message = message
         self.cure = cure
+        if cure:
+            self.add_note(cure)  # a traceback shows it
 
     def show(self) -> None:
         """Tell the user."""

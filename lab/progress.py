@@ -1,13 +1,15 @@
-"""How far a long piece of work is, on the terminal: its stages as they pass."""
+"""How far long work is: its stages as they pass, on the terminal or told to a function."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
+from rich import progress as bars
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn
 
 _BAR_WIDTH = 14
 
@@ -26,7 +28,7 @@ class Stages:
         columns = [SpinnerColumn(), TextColumn("{task.description}")]
         if total is not None:
             columns += [BarColumn(bar_width=_BAR_WIDTH), MofNCompleteColumn()]
-        with Progress(
+        with bars.Progress(
             *columns,
             console=self.console,
             transient=True,
@@ -54,7 +56,7 @@ class Stages:
 class Stage:
     """A stage under way."""
 
-    def __init__(self, progress: Progress, task: object, title: str) -> None:
+    def __init__(self, progress: bars.Progress, task: object, title: str) -> None:
         self._progress = progress
         self._task = task
         self._title = title
@@ -72,3 +74,63 @@ class Stage:
     def advance(self, _name: str = "") -> None:
         """One more of the stage's pieces is done."""
         self._progress.advance(self._task)  # type: ignore[arg-type]
+
+    def look(self) -> None:
+        """Nothing is new, but whoever watches may break it off."""
+
+
+class Progress(NamedTuple):
+    """How far a run or sweep is."""
+
+    stage: str
+    done: int | None = None  # of its pieces, where it has such
+    total: int | None = None
+    note: str = ""
+    is_over: bool = False  # the stage is
+
+
+Hear = Callable[[Progress | None], object]
+"""Who is told; None: nothing is new. It may break off what it is told of by a KeyboardInterrupt."""
+
+
+class Told(Stages):
+    """Stages that a function hears of, and nobody sees."""
+
+    def __init__(self, hear: Hear) -> None:
+        super().__init__(Console(quiet=True))
+        self._hear = hear
+
+    @contextmanager
+    def __call__(self, title: str, total: int | None = None) -> Iterator[Stage]:
+        """Tell of a stage for as long as the block lasts."""
+        stage = _ToldStage(self._hear, title, total)
+        self._under_way = stage
+        stage.tell("")
+        yield stage
+        self._under_way = None
+        self._hear(Progress(title, stage.done, total, stage.note, is_over=True))
+
+
+class _ToldStage(Stage):
+    """One of them under way."""
+
+    def __init__(self, hear: Hear, title: str, total: int | None) -> None:
+        self._hear = hear
+        self._title = title
+        self._total = total
+        self.done = None if total is None else 0
+        self.note = ""
+
+    @property
+    def is_watched(self) -> bool:
+        return True
+
+    def tell(self, text: str) -> None:
+        self._hear(Progress(self._title, self.done, self._total, text))
+
+    def advance(self, _name: str = "") -> None:
+        self.done = (self.done or 0) + 1
+        self.tell("")
+
+    def look(self) -> None:
+        self._hear(None)

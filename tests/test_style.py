@@ -25,6 +25,7 @@ ROOMS = {
     "lab.report": {"topologies", "traffic"},
     "lab.runs": {"traffic"},
     "lab.claims": {"traffic"},
+    "lab.api": set(),
     "lab.commands": set(FOLDERS),
     "lab.cli": set(),
     "lab.start": set(),
@@ -34,6 +35,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "controller": {"topologies"},
     **{room: {*known, *list(ROOMS)[:at]} for at, (room, known) in enumerate(ROOMS.items())},
     "bench": {*FOLDERS, *ROOMS} - {"lab.start", "lab.cli", "lab.commands"},
+    "closlab": {"lab.api", "lab.errors", "lab.progress", "lab.scenario"},
 }
 
 
@@ -80,7 +82,9 @@ def _modules() -> dict[str, Path]:
     """Ours, by name; a package's `__init__.py` is named as the package."""
     modules = {}
     for top in {room.partition(".")[0] for room in MAY_IMPORT}:
-        for path in (ROOT / top).rglob("*.py"):
+        for path in (ROOT / f"{top}.py", *(ROOT / top).rglob("*.py")):
+            if not path.exists():
+                continue
             parts = path.relative_to(ROOT).with_suffix("").parts
             modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     return modules

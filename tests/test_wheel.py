@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 INSTALLED = (
     *("compiler", "switch", "topologies", "traffic", "controller", "lab", "bench"),
-    *("p4src", "scenarios"),
+    *("p4src", "scenarios", "closlab-stubs"),
 )
 
 
@@ -32,7 +32,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tree = tmp_path_factory.mktemp("tree")
     for name in INSTALLED:
         shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "README.md", "LICENSE", "closlab.py"):
         shutil.copy(ROOT / name, tree / name)
     made = tmp_path_factory.mktemp("wheel")
     words = ("wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", made, tree)
@@ -46,6 +46,7 @@ def test_the_wheel_holds_all_that_the_folders_do(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
     there = {f"{name}/{file}" for name in INSTALLED for file in files_in(ROOT / name)}
+    there.add("closlab.py")
     assert held == {name for name in there if not name.endswith(".md")}
     assert {"p4src/fabric.p4", "switch/rt/sw.c", "traffic/core/host_main.c"} <= held
 

@@ -24,6 +24,7 @@ from lab.claims.loss import LOSS_CLAIMS
 from lab.engines import RunOptions
 from lab.errors import LabError, RunError
 from lab.machine.parallel import in_parallel
+from lab.progress import Stages
 from lab.report import page
 from lab.report.again import closlab_of
 from lab.report.page import Panel
@@ -71,7 +72,7 @@ def try_claims(
     cases = list(dict.fromkeys(case for claim in chosen for case in claim.cases.values()))
     found: dict[Case, Found] = {}
     with suppress(KeyboardInterrupt):
-        for case, outcome in in_parallel(run_case, cases, processes, console):
+        for case, outcome in in_parallel(run_case, cases, processes, Stages(console)):
             if isinstance(outcome, str):
                 raise RunError(f"{outcome}\n  in: {case.command}")
             found[case] = outcome

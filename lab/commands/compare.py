@@ -8,30 +8,16 @@ from rich.console import Console
 from rich.table import Table
 
 from lab.commands.options import Folders, Json, Out, make_out
-from lab.errors import LabError
 from lab.report import Comparison, find_runs, write_comparison
 
-_MOST = 12  # of which one can still see anything
 _BORDER = 3  # of a table's column
 
 
 def command(folders: Folders, out: Out = None, is_json: Json = False) -> None:
     """Put runs side by side, in a table and a report."""
     found = [run for folder in folders for run in find_runs(folder)]
-    if len(found) < 2:
-        raise LabError(
-            "there is nothing to compare with: name two runs at least",
-            "Such as:  closlab compare runs/incast-*",
-        )
-    if len(found) > _MOST:
-        raise LabError(f"{len(found)} runs are too many side by side; name {_MOST} at most")
     comparison = Comparison.of(found)
     folder = make_out(out, "compare")
-    if (folder / "result.json").exists():
-        raise LabError(
-            f"{folder} is the folder of a run, whose report would be lost",
-            "Give the comparison a folder of its own with --out DIR.",
-        )
     path = write_comparison(comparison, folder)
     if is_json:
         print(json.dumps({**comparison.content(), "report": str(path)}, indent=2))

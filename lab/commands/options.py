@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from lab.errors import RunError
+from lab.machine.paths import cannot_write, writable
 
 
 def _scenarios(begun: str) -> list[str]:
@@ -50,26 +51,19 @@ Running = Annotated[str | None, typer.Option("--lab", help="Which, if several ru
 
 def make_out(out: Path | None, name: str) -> Path:
     """The run's folder; without a choice one of its own, made now so that no other run takes it."""
-    try:
-        if out is not None:
-            out.mkdir(parents=True, exist_ok=True)
-            if not os.access(out, os.W_OK):
-                raise PermissionError
-            return out
-        stamp = time.strftime("%Y%m%d-%H%M%S")
-        for suffix in ("", *(f"-{number}" for number in range(2, 100))):
-            own = Path("runs") / f"{name}-{stamp}{suffix}"
-            try:
-                own.mkdir(parents=True)
-            except FileExistsError:
-                continue
-            atexit.register(_remove_if_empty, own, os.getpid())
-            return own
-    except OSError as error:
-        raise RunError(
-            f"the results cannot be written to {out or 'runs/'}: {error.strerror or 'not allowed'}",
-            "Give a folder you may write to with --out DIR.",
-        ) from None
+    if out is not None:
+        return writable(out)
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    for suffix in ("", *(f"-{number}" for number in range(2, 100))):
+        own = Path("runs") / f"{name}-{stamp}{suffix}"
+        try:
+            own.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise cannot_write("runs/", error) from None
+        atexit.register(_remove_if_empty, own, os.getpid())
+        return own
     raise RunError("too many runs in the same second", "Give each its folder with --out DIR.")
 
 

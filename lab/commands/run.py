@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
 from controller import Policy
 from lab.commands.options import Changes, Dilation, Json, Name, Out, Seed, make_out
-from lab.engines import ENGINES, SWITCHES, RunOptions
-from lab.engines.mininet.capsule import name_addresses, run_in_capsule
-from lab.engines.mininet.running import Registration
+from lab.engines import RunOptions
 from lab.engines.mininet.tap import conga_hint
-from lab.errors import LabError, RunError
-from lab.machine import tools
-from lab.machine.program import source_in
+from lab.errors import LabError
 from lab.progress import Stages
 from lab.report import write_report
 from lab.results.outcome import INTERRUPTION, Outcome
-from lab.results.result import save
 from lab.results.tables import result_tables
-from lab.runs.run import INTERRUPTED, KEPT, NOT_WHOLE, UNBELIEVED, assembled, outcome_of, writing_to
+from lab.runs.perform import check, clear, code_of, emulate, save_making_room, simulate
+from lab.runs.run import INTERRUPTED, KEPT, assembled
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario, remarks
+
+if TYPE_CHECKING:
+    from lab.engines.mininet.engine import EmulatedFabric
 
 
 def command(
@@ -86,42 +85,21 @@ def execute(
     p4: Path | None = None,
 ) -> None:
     """Check everything that can be checked, then run."""
-    for what, chosen_one, known in (("engine", engine, ENGINES), ("switch", switch, SWITCHES)):
-        if chosen_one not in known:
-            raise RunError(
-                f"there is no {what} '{chosen_one}'", f"Choose one of {', '.join(known)}."
-            )
-    if engine == "sim" and switch != "soft":
-        raise RunError(
-            "the simulator's switches are our own", "Leave --switch out, or --engine sim."
-        )
-    if seed is not None:
-        changes = (*changes, f"seed={seed}")
-    chosen = catalogue.load(name, changes)
-    source_in(p4)
-    tools.require_compiler()
-    if engine == "mininet":
-        tools.require_emulation()
-        if switch == "bmv2":
-            tools.require_bmv2()
-    elif prompt:
-        raise RunError("the simulator has no prompt", "Leave --cli out, or the engine.")
-    folder = make_out(out, chosen.name)
+    chosen = catalogue.load(name, (*changes, *([] if seed is None else [f"seed={seed}"])))
     options = RunOptions(
-        out=folder,
+        out=Path(),
         engine=engine,
         switch=switch,
         prompt=prompt,
         dilation=dilation,
         p4=p4,
     )
-    for file in KEPT:  # what an earlier run left there is no result of this one
-        (folder / file).unlink(missing_ok=True)
-    shutil.rmtree(folder / "pcaps", ignore_errors=True)
+    check(options)
+    folder = make_out(out, chosen.name)
+    clear(folder)
     for text in remarks(chosen):
         print(f"closlab: {text}", file=sys.stderr)
-    run = _simulate if engine == "sim" else _run_in_capsule
-    code = run(chosen, options, is_json=is_json)
+    code = _run(chosen, replace(options, out=folder), is_json=is_json)
     if code == INTERRUPTED and not (folder / KEPT[0]).exists():
         print("closlab: interrupted before anything was measured: no result", file=sys.stderr)
         if out is None:
@@ -129,60 +107,21 @@ def execute(
     raise typer.Exit(code)
 
 
-def _simulate(chosen: Scenario, options: RunOptions, *, is_json: bool) -> int:
+def _run(scenario: Scenario, options: RunOptions, *, is_json: bool) -> int:
     stages = Stages(Console(stderr=True))
-    try:
-        with writing_to(options.out):
-            experiment = Experiment.of(chosen)
-            outcome = outcome_of(experiment, options, stages)
-            return conclude(experiment, outcome, options, stages, is_json=is_json)
-    except KeyboardInterrupt:
-        return INTERRUPTED
 
+    def concluded(experiment: Experiment, outcome: Outcome) -> int:
+        return conclude(experiment, outcome, options, stages, is_json=is_json)
 
-def _run_in_capsule(chosen: Scenario, options: RunOptions, *, is_json: bool) -> int:
-    registration = Registration(chosen.name)
-    try:
-        code = run_in_capsule(
-            lambda: _emulate(chosen, options, registration, is_json=is_json), registration.announce
-        )
-    finally:
-        registration.withdraw()
-    if code == 137:
-        raise RunError("the run was killed; nothing of it is left behind")
-    return code
+    def at_the_prompt(up: EmulatedFabric, experiment: Experiment, name: str) -> None:
+        from lab.commands.prompt import prompt
 
+        prompt(up, stages.console, lambda outcome: concluded(experiment, outcome), name)
 
-def _emulate(
-    scenario: Scenario, options: RunOptions, registration: Registration, *, is_json: bool
-) -> int:
-    """Called inside a capsule, where Mininet is known to be; an error ends the capsule."""
-    from lab.commands.prompt import prompt
-    from lab.engines.mininet.engine import bring_up
-
-    console = Console(stderr=True)
-    stages = Stages(console)
-    try:
-        with writing_to(options.out):
-            experiment = Experiment.of(scenario)
-
-            def concluded(outcome: Outcome) -> int:
-                return conclude(experiment, outcome, options, stages, is_json=is_json)
-
-            with bring_up(experiment, options, stages) as up:
-                name_addresses(up.emulation.addresses(), registration.names)
-                registration.furnish(*up.emulation.whereabouts())
-                if options.prompt:
-                    prompt(up, console, concluded, registration.name)
-                    return 0
-                outcome = up.measure()
-            return concluded(outcome)
-    except LabError as error:
-        error.show()
-        return 1
-    except KeyboardInterrupt:
-        console.print("Everything is taken down.")
-        return INTERRUPTED
+    if options.engine == "sim":
+        return simulate(scenario, options, stages, concluded)
+    attend = at_the_prompt if options.prompt else None
+    return emulate(scenario, options, stages, concluded, LabError.show, attend)
 
 
 def conclude(
@@ -197,15 +136,7 @@ def conclude(
     and whether to believe it."""
     result = assembled(experiment, outcome, options)
     result_tables(stages.console, experiment.fabric, result)
-    try:
-        save(result, experiment, outcome, options.out)
-    except OSError as error:
-        if error.errno != errno.ENOSPC:
-            raise
-        # The program can be compiled again, what was measured cannot be measured again.
-        (options.out / "fabric.json").unlink(missing_ok=True)
-        save(result, experiment, outcome, options.out)
-        stages.console.print("[yellow]The disk is full[/]: fabric.json gave way to the results.")
+    save_making_room(result, experiment, outcome, options, stages)
     report = write_report(options.out)
     stages.console.print(f"All of it, with pictures: {report}", highlight=False, soft_wrap=True)
     if experiment.scenario.measures.pcap and experiment.settings.lb.policy is Policy.CONGA:
@@ -219,7 +150,4 @@ def conclude(
             highlight=False,
             soft_wrap=True,
         )
-        return INTERRUPTED
-    if result.ended or result.flows.failed:
-        return NOT_WHOLE
-    return 0 if result.fidelity.ok else UNBELIEVED
+    return code_of(result)

@@ -5,22 +5,24 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from contextlib import contextmanager
+from types import ModuleType
 from typing import TypeVar
-
-from rich.console import Console
 
 from lab.progress import Stages
 
 J = TypeVar("J")
 R = TypeVar("R")
 
+_LOOK_S = 0.2  # between two looks at whether to go on
+
 
 def in_parallel(
-    work: Callable[[J], R], jobs: Sequence[J], processes: int | None, console: Console
+    work: Callable[[J], R], jobs: Sequence[J], processes: int | None, stages: Stages
 ) -> Iterator[tuple[J, R]]:
     """Each job with what came of it; ``work`` is a function of a module."""
     workers = min(len(jobs), processes or os.cpu_count() or 1)
@@ -28,20 +30,36 @@ def in_parallel(
     strangers = set(multiprocessing.active_children())
     with (
         ProcessPoolExecutor(workers, mp_context=context, initializer=_serve_one) as pool,
-        Stages(console)(f"Running on {workers} processors", len(jobs)) as stage,
+        stages(f"Running on {workers} processors", len(jobs)) as stage,
     ):
         try:
-            with _interrupts_held():  # for workers already before they can say how to take them
+            # For workers already before they can say how to take them.
+            with _interrupts_held(), _without_main():
                 futures = {pool.submit(work, job): job for job in jobs}
-            for future in as_completed(futures):
-                yield futures[future], future.result()
-                stage.advance()
+            pending = set(futures)
+            while pending:
+                done, pending = wait(pending, _LOOK_S, FIRST_COMPLETED)
+                for future in done:
+                    yield futures[future], future.result()
+                    stage.advance()
+                stage.look()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             for worker in set(multiprocessing.active_children()) - strangers:
                 worker.terminate()  # whatever it is at, nobody waits for it any more
             raise
         stage.note = f"{len(jobs)} runs"
+
+
+@contextmanager
+def _without_main() -> Iterator[None]:
+    """Processes that are started meanwhile do not run the caller's script again, to no purpose."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from lab.errors import RunError
 from lab.machine.building import building
 from switch.cache import cache_dir
 
@@ -13,6 +14,25 @@ FABRIC_PROGRAM = ROOT / "p4src" / "fabric.p4"
 SCENARIOS = ROOT / "scenarios"
 CONGA_DISSECTOR = ROOT / "lab" / "wireshark" / "conga.lua"
 SHELL_ENVIRONMENT = ROOT / ".venv-shell"
+
+
+def writable(out: Path) -> Path:
+    """A folder for results, made if it is not there."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        if not os.access(out, os.W_OK):
+            raise PermissionError
+    except OSError as error:
+        raise cannot_write(str(out), error) from None
+    return out
+
+
+def cannot_write(where: str, error: OSError) -> RunError:
+    """What to say of it."""
+    return RunError(
+        f"the results cannot be written to {where}: {error.strerror or 'not allowed'}",
+        "Give a folder you may write to with --out DIR.",
+    )
 
 
 def running_labs() -> Path:

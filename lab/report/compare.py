@@ -12,6 +12,7 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
 
+from lab.errors import LabError
 from lab.report import page, plots, words
 from lab.report.differences import told_apart
 from lab.report.kept import KeptRun, read_run
@@ -21,6 +22,7 @@ from lab.report.palette import SERIES
 from lab.report.plots import Limits
 from lab.report.run import AS_IT_SHIPS, COMPLETION_TIMES, REPORT, footer, meanings, panels
 
+_MOST = 12  # of which one can still see anything
 _LONGEST_NAME = 24  # of what stands above a column
 _BY_ITSELF = re.compile(r"^\d+$|\d{8}-\d{6}")  # a folder that nobody gave a name
 
@@ -34,6 +36,13 @@ class Comparison:
     @classmethod
     def of(cls, folders: Sequence[Path]) -> Comparison:
         """Read the runs of these folders."""
+        if len(folders) < 2:
+            raise LabError(
+                "there is nothing to compare with: name two runs at least",
+                "Such as:  closlab compare runs/incast-*",
+            )
+        if len(folders) > _MOST:
+            raise LabError(f"{len(folders)} runs are too many side by side; name {_MOST} at most")
         return cls(tuple(map(read_run, folders)))
 
     @cached_property
@@ -99,6 +108,11 @@ class Comparison:
 
 def write_comparison(comparison: Comparison, folder: Path) -> Path:
     """Write the comparison's report into a folder."""
+    if (folder / "result.json").exists():
+        raise LabError(
+            f"{folder} is the folder of a run, whose report would be lost",
+            "Give the comparison a folder of its own with --out DIR.",
+        )
     path = folder / REPORT
     title = " and ".join(dict.fromkeys(run.result.scenario.name for run in comparison.runs))
     is_wide = len(comparison.runs) > 2

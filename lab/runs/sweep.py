@@ -14,7 +14,7 @@ import csv
 import io
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -25,16 +25,18 @@ from rich.table import Table
 from lab.engines import RunOptions
 from lab.errors import LabError, RunError
 from lab.machine.parallel import in_parallel
-from lab.progress import Stages
+from lab.progress import Hear, Stages
 from lab.report import REPORT, Sweep, SweptRun, read_run, write_sweep
 from lab.report.again import closlab_of
 from lab.report.numbers import FIGURES
 from lab.report.sweep import as_numbers
 from lab.results.result import Result
-from lab.runs.apart import run_apart
+from lab.runs.child import run_in_child
+from lab.runs.perform import clear
 from lab.runs.provenance import closlab_now
 from lab.runs.run import INTERRUPTED, run_quietly
 from lab.scenario import catalogue
+from lab.scenario.model import Scenario
 
 _RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)")
 MOST_RUNS = 10_000
@@ -45,10 +47,35 @@ _BORDER = 3  # of a table's column
 class Variant:
     """One run of a sweep."""
 
-    name: str
     number: int
+    scenario: Scenario
     changes: tuple[str, ...]
     out: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be run."""
+
+    variants: tuple[Variant, ...]
+    fixed: tuple[str, ...]  # changes in all of them
+    out: Path
+    engine: str
+    command: str  # that makes it again, if one does
+
+    def values(self, variant: Variant) -> tuple[str, ...]:
+        """What is varied, as it is in one of them."""
+        return tuple(c.partition("=")[2] for c in variant.changes[len(self.fixed) :])
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What came of it."""
+
+    found: Sweep | None  # none: not one run was over
+    done: tuple[Variant, ...]  # in their order
+    failures: tuple[str, ...]
+    is_whole: bool  # or interrupted
 
 
 def values_of(vary: str) -> list[str]:
@@ -68,31 +95,34 @@ def values_of(vary: str) -> list[str]:
     return [f"{key}={value}" for value in text.split(",")]
 
 
-def sweep(
-    name: str,
+def plan(
+    load: Callable[[tuple[str, ...]], Scenario],
     changes: Sequence[str],
-    varied: Sequence[str],
+    varied: Sequence[Sequence[str]],
     out: Path,
-    processes: int | None,
-    console: Console,
     engine: str = "sim",
-) -> int:
-    """Run all combinations; the exit code says whether each of them could be run."""
-    if not varied:
+    command: str = "",
+) -> Plan:
+    """Every combination, each loaded with its changes: all must make sense before any is run."""
+    if not varied or not all(varied):
         raise RunError("there is nothing to vary", "Add --vary seed=1..8, for instance.")
-    variants = [
-        Variant(name, number, (*changes, *combination), out / str(number))
-        for number, combination in enumerate(product(*map(values_of, varied)), 1)
-    ]
-    # Before anything starts: all must make sense.
-    first, *_ = [catalogue.load(name, variant.changes) for variant in variants]
+    fixed = tuple(changes)
+    variants = tuple(
+        Variant(number, load((*fixed, *combination)), (*fixed, *combination), out / str(number))
+        for number, combination in enumerate(product(*varied), 1)
+    )
+    return Plan(variants, fixed, out, engine, command)
+
+
+def make(plan: Plan, processes: int | None, stages: Stages) -> Made:
+    """Run all of them, and write the table and the report."""
     rows: dict[int, dict[str, float]] = {}
     failures: list[str] = []
     try:
         outcomes = (
-            in_parallel(run_one, variants, processes, console)
-            if engine == "sim"
-            else _one_by_one(variants, console)
+            in_parallel(run_one, plan.variants, processes, stages)
+            if plan.engine == "sim"
+            else _one_by_one(plan.variants, stages)
         )
         for variant, outcome in outcomes:
             if isinstance(outcome, str):
@@ -102,38 +132,63 @@ def sweep(
         is_whole = True
     except KeyboardInterrupt:
         is_whole = False
-    if rows:
-        fixed = len(changes)
-        found = Sweep(
-            scenario=first.name,
-            about=first.about.strip(),
-            fixed=tuple(changes),
-            keys=tuple(change.partition("=")[0] for change in variants[0].changes[fixed:]),
-            runs=tuple(
-                SweptRun(v.number, _values(v.changes[fixed:]), rows[v.number])
-                for v in variants
-                if v.number in rows
-            ),
-            asked=len(variants),
-            command=_command(name, changes, varied, engine),
-            engine=engine,
-            made=closlab_of(closlab_now()),
-        )
-        _write_csv(found, out / "sweep.csv")
-        write_sweep(found, out / REPORT)
-        console.print(_table(found, console.width))
+    done = tuple(variant for variant in plan.variants if variant.number in rows)
+    if not done:
+        return Made(None, done, tuple(failures), is_whole)
+    first = plan.variants[0]
+    found = Sweep(
+        scenario=first.scenario.name,
+        about=first.scenario.about.strip(),
+        fixed=plan.fixed,
+        keys=tuple(change.partition("=")[0] for change in first.changes[len(plan.fixed) :]),
+        runs=tuple(SweptRun(v.number, plan.values(v), rows[v.number]) for v in done),
+        asked=len(plan.variants),
+        command=plan.command,
+        engine=plan.engine,
+        made=closlab_of(closlab_now()),
+    )
+    with (plan.out / "sweep.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        columns, lines = table_of(found)
+        writer.writerow(columns)
+        writer.writerows(lines)
+    write_sweep(found, plan.out / REPORT)
+    return Made(found, done, tuple(failures), is_whole)
+
+
+def sweep(
+    name: str,
+    changes: Sequence[str],
+    varied: Sequence[str],
+    out: Path,
+    processes: int | None,
+    console: Console,
+    engine: str = "sim",
+) -> int:
+    """Make a sweep and show it; the exit code says whether each of its runs could be made."""
+    planned = plan(
+        lambda combined: catalogue.load(name, combined),
+        changes,
+        [values_of(vary) for vary in varied],
+        out,
+        engine,
+        _command(name, changes, varied, engine),
+    )
+    made = make(planned, processes, Stages(console))
+    if made.found is not None:
+        console.print(_shown(made.found, console.width))
         console.print(
             f"With pictures: {out}/{REPORT}; all figures: {out}/sweep.csv; each run by its number.",
             highlight=False,
             soft_wrap=True,
         )
-    for failure in failures:
+    for failure in made.failures:
         console.print(f"[red]{failure}[/]", highlight=False)
-    if not is_whole:
-        kept = f"{len(rows)} of {len(variants)} runs are kept in {out}/"
-        console.print(f"Interrupted: {kept if rows else 'not one run was over yet.'}")
+    if not made.is_whole:
+        kept = f"{len(made.done)} of {len(planned.variants)} runs are kept in {out}/"
+        console.print(f"Interrupted: {kept if made.done else 'not one run was over yet.'}")
         return INTERRUPTED
-    return 1 if failures else 0
+    return 1 if made.failures else 0
 
 
 def _command(name: str, changes: Sequence[str], varied: Sequence[str], engine: str) -> str:
@@ -145,17 +200,12 @@ def _command(name: str, changes: Sequence[str], varied: Sequence[str], engine: s
     )
 
 
-def _values(changes: Sequence[str]) -> tuple[str, ...]:
-    return tuple(change.partition("=")[2] for change in changes)
-
-
 def run_one(variant: Variant) -> dict[str, float] | str:
     """Run a variant in this process: its figures by their keys, or what went wrong."""
     try:
         variant.out.mkdir(parents=True, exist_ok=True)
         options = RunOptions(out=variant.out, engine="sim")
-        chosen = catalogue.load(variant.name, variant.changes)
-        result = run_quietly(chosen, options, Console(file=io.StringIO()))
+        result = run_quietly(variant.scenario, options, Console(file=io.StringIO()))
     except LabError as error:
         return error.message
     except OSError as error:
@@ -164,20 +214,24 @@ def run_one(variant: Variant) -> dict[str, float] | str:
 
 
 def _one_by_one(
-    variants: Sequence[Variant], console: Console
+    variants: Sequence[Variant], stages: Stages
 ) -> Iterator[tuple[Variant, dict[str, float] | str]]:
     """Variants on Mininet, each of which wants the machine for itself, with what came of them."""
-    with Stages(console)("Running on Mininet, one by one", len(variants)) as stage:
+    with stages("Running on Mininet, one by one", len(variants)) as stage:
         for variant in variants:
-            yield variant, run_emulated(variant)
+            yield variant, run_emulated(variant, lambda _now: stage.look())
             stage.advance()
         stage.note = f"{len(variants)} runs"
 
 
-def run_emulated(variant: Variant) -> dict[str, float] | str:
+def run_emulated(variant: Variant, hear: Hear) -> dict[str, float] | str:
     """Run a variant on Mininet: its figures by their keys, or what went wrong."""
     try:
-        run_apart(variant.name, variant.changes, "mininet", variant.out)
+        variant.out.mkdir(parents=True, exist_ok=True)
+        clear(variant.out)
+        options = RunOptions(out=variant.out, engine="mininet")
+        if run_in_child(variant.scenario, options, hear) == INTERRUPTED:
+            raise KeyboardInterrupt
         return _figures(read_run(variant.out).result)
     except LabError as error:
         return error.message
@@ -190,19 +244,17 @@ def _figures(result: Result) -> dict[str, float]:
     return {key: value for key, value in found.items() if value is not None}
 
 
-def _write_csv(sweep: Sweep, path: Path) -> None:
-    """All figures that apply, named as in result.json and in its units."""
+def table_of(sweep: Sweep) -> tuple[list[str], list[list[object]]]:
+    """Columns, and a row a run: all figures that apply, named as in result.json, in its units."""
     keys = [figure.key for figure in FIGURES if any(figure.key in r.figures for r in sweep.runs)]
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(("run", *sweep.keys, *keys))
-        columns = map(as_numbers, zip(*(run.values for run in sweep.runs), strict=True))
-        for run, values in zip(sweep.runs, zip(*columns, strict=True), strict=True):
-            figures = (run.figures.get(key, "") for key in keys)
-            writer.writerow((run.number, *values, *figures))
+    columns = map(as_numbers, zip(*(run.values for run in sweep.runs), strict=True))
+    return ["run", *sweep.keys, *keys], [
+        [run.number, *values, *map(run.figures.get, keys)]
+        for run, values in zip(sweep.runs, zip(*columns, strict=True), strict=True)
+    ]
 
 
-def _table(sweep: Sweep, width: int) -> Table:
+def _shown(sweep: Sweep, width: int) -> Table:
     """The figures one looks at first, as many as there is room for."""
     table = Table()
     for at, key in enumerate(sweep.short_keys):

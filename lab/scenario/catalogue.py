@@ -26,20 +26,29 @@ def names() -> list[str]:
 
 def load(name: str, changes: tuple[str, ...] = ()) -> Scenario:
     """Read a scenario by its name or its file, with ``KEY=VALUE`` changes applied, and check it."""
+    return made(_content(name), changes, name)
+
+
+def made(content: dict[str, Any], changes: tuple[str, ...] = (), name: str = "") -> Scenario:
+    """The same of a scenario's keys."""
+    place = f"scenario '{name or content.get('name', '')}': "
     try:
-        scenario = read(name, changes)
+        scenario = _read(content, changes, place)
         check(scenario)
     except TopologyError as error:
-        raise ScenarioError(f"scenario '{name}': topology: {error}") from None
-    except SettingsError as error:
-        raise ScenarioError(f"scenario '{name}': {error}") from None
-    except TrafficError as error:
-        raise ScenarioError(f"scenario '{name}': {error}") from None
+        raise ScenarioError(f"{place}topology: {error}") from None
+    except (SettingsError, TrafficError) as error:
+        raise ScenarioError(f"{place}{error}") from None
     return scenario
 
 
 def read(name: str, changes: tuple[str, ...] = ()) -> Scenario:
-    """The same without asking whether it can be built."""
+    """A scenario by its name or its file, without asking whether it can be built."""
+    return _read(_content(name), changes, f"scenario '{name}': ")
+
+
+def _content(name: str) -> dict[str, Any]:
+    """The keys that a file gives."""
     path = Path(name) if name.endswith((".yaml", ".yml")) else SCENARIOS / f"{name}.yaml"
     if not path.is_file():
         if path.parent != SCENARIOS:
@@ -54,13 +63,17 @@ def read(name: str, changes: tuple[str, ...] = ()) -> Scenario:
         raise ScenarioError(str(error)) from None
     if not isinstance(content, dict):
         raise ScenarioError(f"{path} holds no scenario: its top level must be keys and values")
+    return content
+
+
+def _read(content: dict[str, Any], changes: tuple[str, ...], place: str) -> Scenario:
     for change in changes:
         _apply(content, change)
     _check_text(content, ())
     try:
         return Scenario.model_validate(content)
     except ValidationError as error:
-        raise ScenarioError(f"scenario '{name}': " + explained(error, Scenario)) from None
+        raise ScenarioError(place + explained(error, Scenario)) from None
     except ScenarioError as error:
         if any(change.startswith("topology.kind=") for change in changes):
             raise ScenarioError(

@@ -13,6 +13,7 @@ from rich.console import Console
 from lab.engines import ENGINES, RunOptions
 from lab.engines.mininet.capsule import run_in_capsule
 from lab.machine.paths import ROOT
+from lab.machine.tools import require_emulation
 from lab.progress import Stages
 from lab.runs.run import outcome_of
 from lab.scenario import catalogue
@@ -63,4 +64,5 @@ def test_both_say_the_same_of_what_no_clock_decides(told: dict[str, dict[str, An
 
 
 if __name__ == "__main__":
+    require_emulation()
     sys.exit(run_in_capsule(lambda: _tell(sys.argv[1], Path(sys.argv[2])), lambda _: None))

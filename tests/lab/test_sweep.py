@@ -2,19 +2,24 @@
 
 import csv
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+from lab.engines import RunOptions
 from lab.errors import RunError
+from lab.progress import Hear
 from lab.quantity import PLAIN
 from lab.report import Sweep, SweptRun, write_sweep
 from lab.report.charts import Spread, lines
+from lab.runs.run import run_quietly
 from lab.runs.sweep import sweep, values_of
+from lab.scenario import catalogue
+from lab.scenario.model import Scenario
 from tests.lab.conftest import closlab
 from tests.lab.pages import Page
-from tests.lab.simulated import simulate
 
 
 def table(folder: Path) -> list[dict[str, str]]:
@@ -138,15 +143,18 @@ def test_a_sweep_runs_on_mininet_too(tmp_path: Path, monkeypatch: pytest.MonkeyP
     """What is run is said by another test; here that every variant is, and is kept and drawn."""
     asked = []
 
-    def apart(name: str, changes: tuple[str, ...], engine: str, out: Path) -> Path:
-        asked.append((name, changes, engine))
-        return simulate(name, *changes, out=out).out / "result.json"
+    def child(scenario: Scenario, options: RunOptions, _hear: Hear) -> int:
+        asked.append((scenario, options.engine))
+        run_quietly(scenario, replace(options, engine="sim"), Console(file=io.StringIO()))
+        return 0
 
-    monkeypatch.setattr("lab.runs.sweep.run_apart", apart)
+    monkeypatch.setattr("lab.runs.sweep.run_in_child", child)
     console = Console(file=io.StringIO())
     changes = ("traffic.bytes=100KB",)
     assert sweep("incast", changes, ("seed=1..2",), tmp_path, None, console, "mininet") == 0
-    assert asked == [("incast", (*changes, f"seed={seed}"), "mininet") for seed in (1, 2)]
+    assert asked == [
+        (catalogue.load("incast", (*changes, f"seed={seed}")), "mininet") for seed in (1, 2)
+    ]
     text = (tmp_path / "report.html").read_text()
     assert "on Mininet." in text and "closlab sweep incast --engine mininet" in text
     assert len((tmp_path / "sweep.csv").read_text().splitlines()) == 3

@@ -1,0 +1,1 @@
+../closlab.py

@@ -1,0 +1,53 @@
+"""closlab from Python: run scenarios, compare and sweep them, read what came of it.
+
+    import closlab
+
+    run = closlab.run("incast", set={"pfc.enabled": False})
+    run.result.drops.total       # all figures, as in result.json
+    run.flows, run.timeseries    # pandas.DataFrame, or lists of records without pandas
+    run.report()                 # the page's path; a notebook shows it by itself
+
+    closlab.sweep("incast", {"pfc.enabled": [True, False], "seed": range(1, 9)}).table
+    closlab.compare("runs/off", "runs/on").report()
+
+docs/python.md has all of it. What is named in ``__all__`` is public; everything else of closlab,
+the packages it consists of included, is private and may change.
+"""
+
+from lab.api import (
+    Cancelled,
+    Comparison,
+    Run,
+    Sweep,
+    compare,
+    read,
+    records,
+    run,
+    scenario,
+    scenarios,
+    sweep,
+)
+from lab.errors import CapsuleError, LabError, MissingTool, RunError, ScenarioError
+from lab.progress import Progress
+from lab.scenario.model import Scenario
+
+__all__ = [
+    "Cancelled",
+    "CapsuleError",
+    "Comparison",
+    "LabError",
+    "MissingTool",
+    "Progress",
+    "Run",
+    "RunError",
+    "Scenario",
+    "ScenarioError",
+    "Sweep",
+    "compare",
+    "read",
+    "records",
+    "run",
+    "scenario",
+    "scenarios",
+    "sweep",
+]

@@ -1,0 +1,169 @@
+"""A run from what is asked to what is kept: what the command and the Python API have in common."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lab.engines import ENGINES, SWITCHES, RunOptions
+from lab.engines.mininet.capsule import name_addresses, run_in_capsule
+from lab.engines.mininet.running import Registration
+from lab.errors import LabError, RunError
+from lab.machine import tools
+from lab.machine.program import source_in
+from lab.progress import Stages
+from lab.results.outcome import INTERRUPTION, Outcome
+from lab.results.result import Result, save
+from lab.runs.run import (
+    INTERRUPTED,
+    KEPT,
+    NOT_WHOLE,
+    UNBELIEVED,
+    assembled,
+    outcome_of,
+    writing_to,
+)
+from lab.scenario.experiment import Experiment
+from lab.scenario.model import Scenario
+
+if TYPE_CHECKING:
+    from lab.engines.mininet.engine import EmulatedFabric
+
+_KILLED = 128 + signal.SIGKILL
+Conclude = Callable[[Experiment, Outcome], int]
+
+
+def check(options: RunOptions) -> None:
+    """Find out before anything starts what is asked for or needed and is not there."""
+    for what, chosen, known in (
+        ("engine", options.engine, ENGINES),
+        ("switch", options.switch, SWITCHES),
+    ):
+        if chosen not in known:
+            raise RunError(f"there is no {what} '{chosen}'", f"Choose one of {', '.join(known)}.")
+    if options.engine == "sim":
+        if options.switch != "soft":
+            raise RunError(
+                "the simulator's switches are our own", "Leave --switch out, or --engine sim."
+            )
+        if options.prompt:
+            raise RunError("the simulator has no prompt", "Leave --cli out, or the engine.")
+    source_in(options.p4)
+    tools.require_compiler()
+    if options.engine == "mininet":
+        tools.require_emulation()
+        if options.switch == "bmv2":
+            tools.require_bmv2()
+
+
+def clear(folder: Path) -> None:
+    """What an earlier run left there is no result of this one."""
+    for file in KEPT:
+        (folder / file).unlink(missing_ok=True)
+    shutil.rmtree(folder / "pcaps", ignore_errors=True)
+
+
+def simulate(scenario: Scenario, options: RunOptions, stages: Stages, conclude: Conclude) -> int:
+    """Run a scenario in the simulator; the exit code."""
+    try:
+        with writing_to(options.out):
+            experiment = Experiment.of(scenario)
+            return conclude(experiment, outcome_of(experiment, options, stages))
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def emulate(
+    scenario: Scenario,
+    options: RunOptions,
+    stages: Stages,
+    conclude: Conclude,
+    fail: Callable[[LabError], object],
+    attend: Callable[[EmulatedFabric, Experiment, str], None] | None = None,
+) -> int:
+    """Run a scenario on Mininet, or let somebody attend to the fabric instead; the exit code.
+
+    All of it happens in another process, the first of a capsule, so what goes wrong there is told,
+    not raised. The process that calls this stays without the network and mounts it had.
+    """
+    registration = Registration(scenario.name)
+    try:
+        code = run_in_capsule(
+            lambda: _inside(scenario, options, stages, conclude, fail, attend, registration),
+            registration.announce,
+        )
+    finally:
+        registration.withdraw()
+    if code == _KILLED:
+        raise RunError("the run was killed; nothing of it is left behind")
+    return code
+
+
+def _inside(
+    scenario: Scenario,
+    options: RunOptions,
+    stages: Stages,
+    conclude: Conclude,
+    fail: Callable[[LabError], object],
+    attend: Callable[[EmulatedFabric, Experiment, str], None] | None,
+    registration: Registration,
+) -> int:
+    """What a capsule's first process does, where Mininet is known to be."""
+    from lab.engines.mininet.engine import bring_up
+
+    try:
+        with writing_to(options.out):
+            experiment = Experiment.of(scenario)
+            with bring_up(experiment, options, stages) as up:
+                name_addresses(up.emulation.addresses(), registration.names)
+                registration.furnish(*up.emulation.whereabouts())
+                if attend is not None:
+                    attend(up, experiment, registration.name)
+                    return 0
+                outcome = up.measure()
+            return conclude(experiment, outcome)
+    except LabError as error:
+        fail(error)
+        return 1
+    except KeyboardInterrupt:
+        stages.console.print("Everything is taken down.")
+        return INTERRUPTED
+
+
+def save_making_room(
+    result: Result, experiment: Experiment, outcome: Outcome, options: RunOptions, stages: Stages
+) -> None:
+    """Write a result; on a full disk the program gives way to it."""
+    try:
+        save(result, experiment, outcome, options.out)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        # The program can be compiled again, what was measured cannot be measured again.
+        (options.out / "fabric.json").unlink(missing_ok=True)
+        save(result, experiment, outcome, options.out)
+        stages.console.print("[yellow]The disk is full[/]: fabric.json gave way to the results.")
+
+
+def keeping(options: RunOptions, stages: Stages) -> Conclude:
+    """A conclusion that is kept, and not shown."""
+
+    def conclude(experiment: Experiment, outcome: Outcome) -> int:
+        result = assembled(experiment, outcome, options)
+        save_making_room(result, experiment, outcome, options, stages)
+        return code_of(result)
+
+    return conclude
+
+
+def code_of(result: Result) -> int:
+    """The exit code: whether all of it arrived, and whether to believe it."""
+    if result.ended == INTERRUPTION:
+        return INTERRUPTED
+    if result.ended or result.flows.failed:
+        return NOT_WHOLE
+    return 0 if result.fidelity.ok else UNBELIEVED
