@@ -6,7 +6,8 @@ import ctypes as c
 from functools import cache
 from typing import TYPE_CHECKING
 
-from .build import runtime_library
+from .build import RUNTIME, runtime_library
+from .mirror import compare
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,6 +76,9 @@ class Reason(c.Structure):
     _fields_ = [("code", c.c_uint32), ("text", c.c_char_p)]
 
 
+MIRRORS = (Link, Queue, Service, PortInfo, Reason)
+HEADERS = tuple(RUNTIME / name for name in ("base.h", "hosted.h", "ctl.h"))
+
 P, U32, U64, I32, B, S = c.c_void_p, c.c_uint32, c.c_uint64, c.c_int32, c.c_bool, c.c_char_p
 
 SIGNATURES: dict[str, tuple[object, list[object]]] = {
@@ -126,6 +130,7 @@ SIGNATURES: dict[str, tuple[object, list[object]]] = {
 def runtime() -> c.CDLL:
     """The run-time, built if need be."""
     library = c.CDLL(str(runtime_library()), use_errno=True)
+    compare(MIRRORS, HEADERS)
     for name, (result, arguments) in SIGNATURES.items():
         function = getattr(library, name)
         function.restype = result

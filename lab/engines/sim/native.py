@@ -8,6 +8,7 @@ from pathlib import Path
 
 from lab.machine.building import building
 from switch import build
+from switch.mirror import compare
 from traffic.endpoint import SOURCES as ENDPOINT_SOURCES
 
 FOLDER = Path(__file__).parent
@@ -88,6 +89,9 @@ class Glance(c.Structure):
     ]
 
 
+MIRRORS = (Account, ChannelReport, Sample, Watch, Stock, Pause, Glance)
+HEADERS = (FOLDER / "net.h",)
+
 P, S, I64, U32, U64, B = c.c_void_p, c.c_char_p, c.c_int64, c.c_uint32, c.c_uint64, c.c_bool
 
 SIGNATURES: dict[str, tuple[object, list[object]]] = {
@@ -128,6 +132,7 @@ def library() -> c.CDLL:
     with building():
         output = _built(sources, headers)
     loaded = c.CDLL(str(output), use_errno=True)
+    compare(MIRRORS, HEADERS)
     for function, (result, arguments) in SIGNATURES.items():
         getattr(loaded, function).restype = result
         getattr(loaded, function).argtypes = arguments
