@@ -1,6 +1,7 @@
 """The code's own rules: formatted, linted, typed, and its folders import only downwards."""
 
 import ast
+import re
 import subprocess
 import sys
 from functools import cache
@@ -110,3 +111,10 @@ def _uses(module: str) -> frozenset[str]:
             whole = {f"{origin}.{alias.name}" for alias in node.names}
             found |= {name if name in _modules() else origin for name in whole}
     return frozenset(name for name in found if name in _modules() and name != module)
+
+
+def test_ten_questions_are_answered_where_the_internals_say() -> None:
+    text = (ROOT / "docs" / "internals.md").read_text()
+    told = re.findall(r"^\| .+\? \| `([\w/.]+)` \|$", text, re.MULTILINE)
+    assert len(told) == len(set(told)) == 10
+    assert [path for path in told if not (ROOT / path).is_file()] == []

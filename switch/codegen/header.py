@@ -134,12 +134,3 @@ def emit_equal(unit: Unit, header_type: HeaderType) -> str:
         f"static inline bool equal_{tag}(const struct {tag} *x, const struct {tag} *y)\n"
         f"{{\n    return {body};\n}}"
     )
-
-
-def emit_size(unit: Unit, header_type: HeaderType) -> str:
-    """A valid header's bytes on the wire: C text for `x`, a pointer."""
-    varbit = header_type.varbit
-    size = str(header_type.fixed_bits // 8)
-    if varbit is None:
-        return size
-    return f"{size} + x->{unit.fields[header_type.name, varbit.name]}_bits / 8"

@@ -40,10 +40,25 @@ def test_what_a_machine_could_not_do_is_told_with_the_cure(
     told: str,
     dilation: int,
 ) -> None:
-    found = endpoints._fidelity(experiment, late_ns, lost, overrun, dilation=50)
+    doubts = endpoints._Doubts(late_ns, 0, lost, overrun)
+    found = doubts.fidelity(endpoints._most_late_ns(experiment), dilation=50)
     assert found.late_p99_ns == late_ns
     assert found.ok == (not told)
     if told:
         assert found.note is not None
         assert told in found.note
         assert found.note.endswith(f"--dilation {dilation}")
+
+
+@pytest.mark.parametrize("hosts_ns", [0, PATIENCE_NS, 2 * PATIENCE_NS])
+@pytest.mark.parametrize("switches_ns", [0, PATIENCE_NS, PATIENCE_NS + 1, 5 * PATIENCE_NS])
+def test_switches_are_judged_as_hosts_are(
+    experiment: Experiment, hosts_ns: int, switches_ns: int
+) -> None:
+    doubts = endpoints._Doubts(hosts_ns, switches_ns, {}, 0)
+    found = doubts.fidelity(endpoints._most_late_ns(experiment), dilation=50)
+    late = {"hosts woke": hosts_ns, "switches were": switches_ns}
+    assert found.late_p99_ns == max(late.values())
+    assert found.ok == (max(late.values()) <= PATIENCE_NS)
+    for who, late_ns in late.items():
+        assert (f"{who} {late_ns:,} ns late" in (found.note or "")) == (late_ns > PATIENCE_NS)
