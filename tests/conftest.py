@@ -1,10 +1,13 @@
 """What all tests share."""
 
 import signal
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 from lab.machine.tools import add_mininet, add_system_programs
+from tests import costs
 
 # No deadlines: machines are noisy, and a first call may compile C. A failure prints how to repeat
 # it; `--hypothesis-seed` takes the seed.
@@ -18,3 +21,18 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # ip and tc, which Debian keeps from ordinary users, and Mininet, which it keeps from environments.
 add_system_programs()
 add_mininet()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="only the most tests for little time")
+    parser.addoption("--costs", type=Path, metavar="FILE", help="note what each test costs")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if path := config.getoption("--costs"):
+        config.pluginmanager.register(costs.Recorder(path.absolute()))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--quick"):
+        costs.leave_out(config, items)

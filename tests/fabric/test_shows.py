@@ -14,11 +14,20 @@ ELSEWHERE = {  # where a test of its own is quicker or says more
 }
 
 
+LONG = {"degraded"}  # as long as all others together; test_scenarios_sim.py has its scenarios
+
+
 def names(place: Place) -> list[str]:
     return [name for name in SHOWN_AT[place] if name not in ELSEWHERE[place]]
 
 
-@pytest.mark.parametrize("name", names(Place.SIM))
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name in LONG else [])
+        for name in names(Place.SIM)
+    ],
+)
 def test_simulated(name: str, tmp_path: Path) -> None:
     assert list(SHOWS[name](Runner(Place.SIM, tmp_path)))
 

@@ -80,6 +80,7 @@ def agrees(name: str, out: Path) -> None:
 
 
 @pytest.mark.mininet
+@pytest.mark.clock
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", ["elephants, spray", "link failure"])
 def test_quick_cases_agree(name: str, tmp_path: Path) -> None:
@@ -87,6 +88,7 @@ def test_quick_cases_agree(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.mininet
+@pytest.mark.clock
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", [case.title for case in CASES])

@@ -17,7 +17,7 @@ from lab.results.result import Result
 from lab.scenario import catalogue
 from tests.lab.conftest import closlab
 
-pytestmark = pytest.mark.mininet
+pytestmark = [pytest.mark.mininet, pytest.mark.clock]
 
 MOST_S = 60
 ALWAYS = ("victim-flow", "link-failure", "noisy-neighbour")

@@ -61,6 +61,7 @@ def test_hpcc_and_reports_exclude_each_other() -> None:
 
 
 @pytest.mark.mininet
+@pytest.mark.clock
 def test_an_emulated_run_collects_reports_too(tmp_path: Path) -> None:
     words = ("run", "incast", "--set", "traffic.bytes=200KB", "--set", "int.share=0.5")
     done = closlab(*words, "--out", str(tmp_path))

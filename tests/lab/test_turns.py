@@ -39,7 +39,9 @@ def environment(folder: Path, bad: str) -> dict[str, str]:
     return {"PYTEST_ADDOPTS": f"{options} {file}", "SEEN": str(folder / "seen"), "BAD": bad}
 
 
-@pytest.mark.parametrize("bad", ["nothing", "computes", "clock"])
+@pytest.mark.parametrize(
+    "bad", [pytest.param("nothing", marks=pytest.mark.slow), "computes", "clock"]
+)
 def test_both_turns_come_and_either_may_fail(tmp_path: Path, bad: str) -> None:
     done = closlab("test", **environment(tmp_path, bad))
     assert done.returncode == (bad != "nothing"), done.stdout

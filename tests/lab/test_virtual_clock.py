@@ -25,7 +25,13 @@ def kept(folder: Path) -> list[str]:
     return [json.dumps(result), *((folder / name).read_text() for name in FILES[1:])]
 
 
-@pytest.mark.parametrize("name", ["lossy-link", "incast", "hash-collision"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "lossy-link",
+        *(pytest.param(x, marks=pytest.mark.slow) for x in ("incast", "hash-collision")),
+    ],
+)
 def test_the_same_seed_gives_the_same_bytes_whatever_else_happens(
     tmp_path: Path, name: str
 ) -> None:
@@ -119,7 +125,9 @@ def waiting_ns(arrivals: list[float], service_ns: float) -> float:
     return total / len(arrivals)
 
 
-@pytest.mark.parametrize("load", [0.5, 0.7, 0.9])
+@pytest.mark.parametrize(
+    "load", [*(pytest.param(x, marks=pytest.mark.slow) for x in (0.5, 0.7)), 0.9]
+)
 def test_packets_wait_as_in_an_md1_queue(tmp_path: Path, load: float) -> None:
     """One packet a message, at Poisson times, from 120 hosts to one: M/D/1 at its port.
 

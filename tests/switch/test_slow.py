@@ -12,7 +12,7 @@ import pytest
 from tests.switch.slow import cases
 from tests.switch.test_interfaces import ROOT, unshare
 
-pytestmark = pytest.mark.mininet
+pytestmark = [pytest.mark.mininet, pytest.mark.clock]
 
 
 @pytest.mark.parametrize(

@@ -201,9 +201,19 @@ def test_a_peer_that_is_not_there_is_an_error_and_no_hang(strict_star: Path) -> 
     assert sender.counters["qp_errors"] == 1
 
 
-def test_progress_clears_what_counts_against_the_limit(strict_star: Path) -> None:
+@pytest.mark.parametrize(
+    "limit",
+    [
+        {"rto": 50_000, "retry_limit": 3},  # of time-outs in a row
+        {"rto_first": 50_000, "rto": 200_000, "retry_limit": 2},  # of silence: eight of the first
+    ],
+    ids=["retries", "silence"],
+)
+def test_progress_clears_what_counts_against_the_limit(
+    strict_star: Path, limit: dict[str, int]
+) -> None:
     """Single packets one by one: whatever is lost is noticed by a time-out and by nothing else."""
-    config = EndpointConfig(link_bps=100 * GBPS, rto=50_000, retry_limit=3, window=1)
+    config = EndpointConfig(link_bps=100 * GBPS, window=1, **limit)
     sizes = [1000] * 400
     outcome = run(strict_star, one_way(config, sizes), seed=1, loss=0.03, timeout=60e9)
     assert_delivered(outcome, sizes)

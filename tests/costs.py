@@ -1,0 +1,105 @@
+"""What each test costs, in processor time, and which tests say most for it: `closlab test --quick`.
+
+costs.csv has, by function, how many cases it had and what all of them took, their children and
+fixtures included. Processor time says the same on a busy machine as on a quiet one. To note it anew
+and merge it in:
+
+    closlab test --costs FILE tests
+    python -m tests.costs FILE
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+COSTS = Path(__file__).with_name("costs.csv")
+QUICK_S = 35.0  # of processor time; pytest itself and shared fixtures take about as much again
+
+
+class Cost(NamedTuple):
+    """A function's."""
+
+    function: str
+    cases: int
+    seconds: float
+
+
+def noted(path: Path = COSTS) -> list[Cost]:
+    """What was noted, some functions perhaps more than once."""
+    with path.open(newline="") as file:
+        return [Cost(name, int(cases), float(cost)) for name, cases, cost in csv.reader(file)]
+
+
+def dear(costs: list[Cost], budget_s: float = QUICK_S) -> set[str]:
+    """The functions that are not among those with the most cases for so much time."""
+    found = set()
+    for cost in sorted(costs, key=lambda cost: (cost.seconds / cost.cases, cost.function)):
+        budget_s -= cost.seconds
+        if budget_s < 0:
+            found.add(cost.function)
+    return found
+
+
+def function_of(item: pytest.Item) -> str:
+    return item.nodeid.partition("[")[0]
+
+
+class Recorder:
+    """Notes what the tests of this process cost."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.cases: Counter[str] = Counter()
+        self.seconds: Counter[str] = Counter()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        before = sum(os.times()[:4])  # children's too, once they have been waited for
+        result = yield
+        self.cases[function_of(item)] += 1
+        self.seconds[function_of(item)] += sum(os.times()[:4]) - before
+        return result
+
+    def pytest_sessionfinish(self) -> None:
+        with self.path.open("a", newline="") as file:
+            for name, cases in self.cases.items():
+                csv.writer(file).writerow((name, cases, f"{self.seconds[name]:.2f}"))
+
+
+def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep what is quick: no network is brought up, and no clock is waited for."""
+    left_out = dear(noted())
+    kept, rest = [], []
+    for item in items:
+        is_quick = function_of(item) not in left_out and not (
+            item.get_closest_marker("mininet") or item.get_closest_marker("clock")
+        )
+        (kept if is_quick else rest).append(item)
+    items[:] = kept
+    config.hook.pytest_deselected(items=rest)
+
+
+def merge(path: Path) -> None:
+    """Replace what is noted by what was noted anew."""
+    cases: Counter[str] = Counter()
+    seconds: Counter[str] = Counter()
+    for cost in noted(path):
+        cases[cost.function] += cost.cases
+        seconds[cost.function] += cost.seconds
+    old = {cost.function: cost for cost in noted() if cost.function not in cases}
+    new = {name: Cost(name, cases[name], seconds[name]) for name in cases}
+    with COSTS.open("w", newline="") as file:
+        for _, cost in sorted((old | new).items()):
+            csv.writer(file, lineterminator="\n").writerow((*cost[:2], f"{cost.seconds:.2f}"))
+
+
+if __name__ == "__main__":
+    merge(Path(sys.argv[1]))
