@@ -1,11 +1,22 @@
-"""The checker: from syntax tree to typed tree."""
+"""The checker: from syntax tree to typed tree.
+
+All parts check in one `Context`: the scopes, the place, and where mistakes are told. Each part
+holds, by name, those that it asks; four lead back: a type's width is an expression, calls are
+expressions, and both calls and statements instantiate what declarations declare.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from compiler.check.base import Context
+from compiler.check.calls import Calls
 from compiler.check.declarations import Declarations
+from compiler.check.expressions import Expressions
 from compiler.check.lint import lint
+from compiler.check.statements import Statements
+from compiler.check.tables import Tables
+from compiler.check.typing import Typing
 
 if TYPE_CHECKING:
     from compiler import core as c
@@ -17,11 +28,25 @@ __all__ = ["check"]
 
 def check(program: s.Program, diagnostics: Diagnostics) -> c.Program:
     """Type a program, reporting everything wrong with it."""
-    checker = Declarations(diagnostics)
+    context = Context(diagnostics)
+    declarations = _declarations(context)
     for declaration in program.declarations:
-        checker.top_level(declaration)
-    checker.program.errors = list(checker.error_names)
-    checker.program.match_kinds = list(checker.match_kinds)
+        declarations.top_level(declaration)
+    typed = context.program
+    typed.errors = list(context.error_names)
+    typed.match_kinds = list(context.match_kinds)
     if not diagnostics.error_count:
-        lint(checker.program, checker.variables, diagnostics)
-    return checker.program
+        lint(typed, context.variables, diagnostics)
+    return typed
+
+
+def _declarations(context: Context) -> Declarations:
+    """The part that checks declarations, and through the others all that is in them."""
+    typing = Typing(context)
+    expressions = typing.expressions = Expressions(context, typing)
+    calls = expressions.calls = Calls(context, typing, expressions)
+    statements = Statements(context, typing, expressions)
+    tables = Tables(context, typing, expressions, calls)
+    made = Declarations(context, typing, expressions, calls, statements, tables)
+    calls.declarations = statements.declarations = made
+    return made

@@ -96,8 +96,8 @@ class Place:
     in_list: bool = False
 
 
-class Base:
-    """Scopes and reporting."""
+class Context:
+    """Scopes, reporting, and the place where checking is."""
 
     def __init__(self, diagnostics: Diagnostics) -> None:
         self.diagnostics = diagnostics

@@ -12,6 +12,9 @@ from compiler.check.expressions import Expressions
 from compiler.check.typing import Binding, type_key
 
 if TYPE_CHECKING:
+    from compiler.check.base import Context
+    from compiler.check.declarations import Declarations
+    from compiler.check.typing import Typing
     from compiler.diagnostics import Span
 
 _HEADER_METHODS = {"isValid", "setValid", "setInvalid"}
@@ -19,25 +22,33 @@ _STACK_METHODS = {"push_front", "pop_front"}
 _SIZE_METHODS = {"minSizeInBits", "minSizeInBytes", "maxSizeInBits", "maxSizeInBytes"}
 
 
-class Calls(Expressions):
+class Calls:
     """Types calls."""
+
+    declarations: Declarations
+
+    def __init__(self, context: Context, typing: Typing, expressions: Expressions) -> None:
+        self.context = context
+        self.typing = typing
+        self.expressions = expressions
 
     def call(self, node: s.Call) -> c.Expr:
         """Dispatch on what is called."""
-        depth, self.lvalue_depth = self.lvalue_depth, 0
+        depth, self.context.lvalue_depth = self.context.lvalue_depth, 0
         try:
             function = node.function
             if isinstance(function, s.Name):
                 return self._call_name(node, function)
             if isinstance(function, s.Member):
                 return self._call_member(node, function)
-            self.error("not-callable", node.span, "this cannot be called")
-            return self.bad(node)
+            self.context.error("not-callable", node.span, "this cannot be called")
+            return self.expressions.bad(node)
         finally:
-            self.lvalue_depth = depth
+            self.context.lvalue_depth = depth
 
     def _call_name(self, node: s.Call, name: s.Name) -> c.Expr:
-        entry = self.lookup(name.name, name.absolute)
+        """`f(...)`: a function, an action, or what is constructed."""
+        entry = self.context.lookup(name.name, name.absolute)
         if isinstance(entry, Overloads):
             return self._call_function(node, entry)
         if isinstance(entry, c.Action):
@@ -45,22 +56,22 @@ class Calls(Expressions):
         if isinstance(entry, BlockEntry | Declared | GenericStruct):
             return self._construct_expr(node, name)
         if isinstance(entry, c.Table):
-            self.error(
+            self.context.error(
                 "not-callable",
                 node.span,
                 f"table '{name.name}' is applied, not called",
                 f"write {name.name}.apply()",
             )
         elif entry is None:
-            self.error(
+            self.context.error(
                 "unknown-name",
                 name.span,
                 f"'{name.name}' is not declared",
-                self.similar(name.name, self.names())
+                self.context.similar(name.name, self.context.names())
                 or "declare it before this line, or include the file that does",
             )
         else:
-            self.error(
+            self.context.error(
                 "not-callable",
                 node.span,
                 f"'{name.name}' cannot be called",
@@ -68,22 +79,23 @@ class Calls(Expressions):
             )
         for arg in node.args:
             if arg.value is not None:
-                self.expr(arg.value)
-        return self.bad(node)
+                self.expressions.expr(arg.value)
+        return self.expressions.bad(node)
 
     def _construct_expr(self, node: s.Call, name: s.Name) -> c.Expr:
         type_expr = s.NamedType(name.span, name.name, node.type_args)
-        instance = self.construct(type_expr, node.args, name.name, node.span, ())
+        instance = self.declarations.construct(type_expr, node.args, name.name, node.span, ())
         if instance is None:
-            return self.bad(node)
+            return self.expressions.bad(node)
         return c.New(node.span, instance.type, instance)
 
     # Members
 
     def _call_member(self, node: s.Call, member: s.Member) -> c.Expr:  # noqa: PLR0912 - one branch per kind
+        """`x.m(...)`: by what x is, a table, block, extern, header or stack (8.18 to 8.21)."""
         name = member.name
         if isinstance(member.base, s.Name):
-            entry = self.lookup(member.base.name, member.base.absolute)
+            entry = self.context.lookup(member.base.name, member.base.absolute)
             if isinstance(entry, c.Table):
                 return self._apply_table(node, entry, member)
             if isinstance(entry, BlockEntry):
@@ -95,8 +107,8 @@ class Calls(Expressions):
         if type_ is t.ANYTHING:
             for arg in node.args:
                 if arg.value is not None:
-                    self.expr(arg.value)
-            return self.bad(node)
+                    self.expressions.expr(arg.value)
+            return self.expressions.bad(node)
         if isinstance(type_, t.Extern):
             return self._call_method(node, base, type_, member)
         if isinstance(type_, t.BlockType) and name == "apply":
@@ -105,7 +117,7 @@ class Calls(Expressions):
             return self._size(node, name, type_)
         if name in _HEADER_METHODS and (t.is_header(type_) or t.is_union(type_)):
             if t.is_union(type_) and name == "setValid":
-                self.error(
+                self.context.error(
                     "unknown-method",
                     member.name_span,
                     "a header union has no method 'setValid'",
@@ -115,23 +127,23 @@ class Calls(Expressions):
         if name in _STACK_METHODS and isinstance(type_, t.Stack):
             return self._stack_method(node, base, name)
         if name == "isValid" and isinstance(type_, t.Stack):
-            self.error(
+            self.context.error(
                 "unknown-method",
                 member.name_span,
                 "a stack has no validity",
                 "ask one element: stack[i].isValid()",
             )
-            return self.bad(node)
+            return self.expressions.bad(node)
         known = (
             sorted(_HEADER_METHODS)
             if t.is_header(type_)
             else (sorted(_STACK_METHODS) if isinstance(type_, t.Stack) else [])
         )
-        self.error(
+        self.context.error(
             "unknown-method",
             member.name_span,
             f"{type_} has no method '{name}'",
-            self.similar(name, known)
+            self.context.similar(name, known)
             or (
                 "only headers can be valid or not"
                 if name in _HEADER_METHODS
@@ -140,17 +152,17 @@ class Calls(Expressions):
                 else ""
             ),
         )
-        return self.bad(node)
+        return self.expressions.bad(node)
 
     def _method_base(self, node: s.Expr, method: str) -> c.Expr:
         writes = method in ("setValid", "setInvalid", *_STACK_METHODS)
-        return self.lvalue(node, "changed") if writes else self.expr(node)
+        return self.expressions.lvalue(node, "changed") if writes else self.expressions.expr(node)
 
     def _size(self, node: s.Call, name: str, type_: t.Type) -> c.Expr:
         width = t.width_of(type_)
         if width is None:
-            self.error("type-mismatch", node.span, f"{type_} has no size")
-            return self.bad(node)
+            self.context.error("type-mismatch", node.span, f"{type_} has no size")
+            return self.expressions.bad(node)
         if name.startswith("min"):
             width = minimum_width(type_)
         if name.endswith("Bytes"):
@@ -159,51 +171,56 @@ class Calls(Expressions):
 
     def _builtin(self, node: s.Call, base: c.Expr, name: str) -> c.Expr:
         if node.args:
-            self.error("argument-count", node.span, f"'{name}' takes no arguments", "remove them")
+            self.context.error(
+                "argument-count", node.span, f"'{name}' takes no arguments", "remove them"
+            )
         result = t.BOOL if name == "isValid" else t.VOID
         return c.Call(node.span, result, c.Builtin(name), base, (), ())
 
     def _stack_method(self, node: s.Call, base: c.Expr, name: str) -> c.Expr:
         if len(node.args) != 1 or node.args[0].value is None:
-            self.error(
+            self.context.error(
                 "argument-count",
                 node.span,
                 f"'{name}' takes the number of elements",
                 f"write {name}(1)",
             )
-            return self.bad(node)
-        count = self.constant_int(node.args[0].value, "the number of elements")
+            return self.expressions.bad(node)
+        count = self.typing.constant_int(node.args[0].value, "the number of elements")
         if count is not None and count < 0:
-            self.error("out-of-range", node.args[0].span, "the number of elements is negative")
+            self.context.error(
+                "out-of-range", node.args[0].span, "the number of elements is negative"
+            )
         value = c.Const(node.args[0].span, t.BIT32, max(0, count or 0))
         return c.Call(node.span, t.VOID, c.Builtin(name), base, (), (value,))
 
     def _apply_table(self, node: s.Call, table: c.Table, member: s.Member) -> c.Expr:
+        """14.2.2: tables are applied in a control's apply block, without arguments."""
         if member.name != "apply":
-            self.error(
+            self.context.error(
                 "unknown-method",
                 member.name_span,
                 f"a table has no method '{member.name}'",
                 "its one method is apply()",
             )
-            return self.bad(node)
-        if self.place.kind != "control" or self.place.in_action:
-            where = "an action" if self.place.in_action else f"a {self.place.kind}"
-            self.error(
+            return self.expressions.bad(node)
+        if self.context.place.kind != "control" or self.context.place.in_action:
+            where = "an action" if self.context.place.in_action else f"a {self.context.place.kind}"
+            self.context.error(
                 "misplaced",
                 node.span,
                 f"a table cannot be applied in {where}",
                 "apply tables in a control's apply block",
             )
-        if self.place.in_list:
-            self.error(
+        if self.context.place.in_list:
+            self.context.error(
                 "misplaced",
                 node.span,
                 "a table cannot be applied in an argument of another table's action",
                 f"apply it before: if ({table.name}.apply().hit) {{ ... }}",
             )
         if node.args:
-            self.error(
+            self.context.error(
                 "argument-count",
                 node.span,
                 "apply() of a table takes no arguments",
@@ -215,30 +232,34 @@ class Calls(Expressions):
         )
 
     def _apply_type(self, node: s.Call, entry: BlockEntry, member: s.Member) -> c.Expr:
+        """14.4: a control or parser without constructor parameters applied by its type."""
         assert isinstance(member.base, s.Name)
         if member.name != "apply":
-            self.error(
+            self.context.error(
                 "unknown-method",
                 member.name_span,
                 f"'{entry.decl.name}' has no method '{member.name}'",
                 "its one method is apply(...)",
             )
-            return self.bad(node)
+            return self.expressions.bad(node)
         type_expr = s.NamedType(member.base.span, member.base.name, ())
-        instance = self.construct(type_expr, (), member.base.name, member.base.span, ())
+        instance = self.declarations.construct(
+            type_expr, (), member.base.name, member.base.span, ()
+        )
         if instance is None:
-            return self.bad(node)
+            return self.expressions.bad(node)
         base = c.InstanceRef(node.span, instance.type, instance)
         return self._apply_block(node, base, entry.type)
 
     def _apply_block(self, node: s.Call, base: c.Expr, type_: t.BlockType) -> c.Expr:
+        """14.4: parsers apply parsers, controls apply controls."""
         if type_.kind == "package":
-            self.error("unknown-method", node.span, "a package cannot be applied")
-            return self.bad(node)
+            self.context.error("unknown-method", node.span, "a package cannot be applied")
+            return self.expressions.bad(node)
         wanted = "parser" if type_.kind == "parser" else "control"
-        if self.place.kind != wanted or self.place.in_action:
-            where = "an action" if self.place.in_action else f"a {self.place.kind}"
-            self.error(
+        if self.context.place.kind != wanted or self.context.place.in_action:
+            where = "an action" if self.context.place.in_action else f"a {self.context.place.kind}"
+            self.context.error(
                 "misplaced",
                 node.span,
                 f"a {wanted} cannot be applied in {where}",
@@ -252,34 +273,36 @@ class Calls(Expressions):
         return c.Call(node.span, t.VOID, callee, base, (), args)
 
     def _call_method(self, node: s.Call, base: c.Expr, type_: t.Extern, member: s.Member) -> c.Expr:
+        """8.21: a method of an extern object, by its name and arguments."""
         candidates = [m for m in type_.methods if m.name == member.name]
         if not candidates:
             names = [m.name for m in type_.methods]
-            self.error(
+            self.context.error(
                 "unknown-method",
                 member.name_span,
                 f"{type_} has no method '{member.name}'",
-                self.similar(member.name, names)
+                self.context.similar(member.name, names)
                 or (f"its methods are: {', '.join(dict.fromkeys(names))}" if names else ""),
             )
-            return self.bad(node)
-        method = self._choose(node, candidates)
+            return self.expressions.bad(node)
+        method = self.choose(node, candidates)
         if method is None:
-            return self.bad(node)
+            return self.expressions.bad(node)
         return self._call_signature(node, method, c.ExternCall(method, type_), base)
 
     # Functions and actions
 
     def _call_function(self, node: s.Call, entry: Overloads) -> c.Expr:
+        """8.21: a function, by the number and names of the arguments."""
         candidates = [*entry.methods, *(f.signature for f in entry.functions)]
-        method = self._choose(node, candidates)
+        method = self.choose(node, candidates)
         if method is None:
-            return self.bad(node)
+            return self.expressions.bad(node)
         for function in entry.functions:
             if function.signature is method:
                 return self._call_with_body(node, function)
-        if method.name == "verify" and self.place.kind != "parser":
-            self.error(
+        if method.name == "verify" and self.context.place.kind != "parser":
+            self.context.error(
                 "misplaced",
                 node.span,
                 "'verify' can be called in parsers only",
@@ -292,21 +315,23 @@ class Calls(Expressions):
     def _static_assert(self, node: s.Call, method: t.Method) -> c.Expr:
         args = self.arguments(node, method.params, {}, "'static_assert'")
         if not args or not isinstance(args[0], c.Const):
-            self.error(
+            self.context.error(
                 "not-constant", node.span, "static_assert needs a condition known at compile time"
             )
         elif not args[0].value:
             text = args[1].value if len(args) > 1 and isinstance(args[1], c.Const) else ""
-            self.error("static-assert", node.span, f"static assertion failed: {text}".rstrip(": "))
+            self.context.error(
+                "static-assert", node.span, f"static assertion failed: {text}".rstrip(": ")
+            )
         return c.Const(node.span, t.BOOL, True)
 
-    def _choose(self, node: s.Call, candidates: list[t.Method]) -> t.Method | None:
+    def choose(self, node: s.Call, candidates: list[t.Method]) -> t.Method | None:
         """The overload that fits the arguments' number and names."""
         fitting = [m for m in candidates if _accepts(m.params, node.args)]
         if len(fitting) > 1 and node.type_args:
             fitting = [m for m in fitting if len(m.type_params) == len(node.type_args)] or fitting
         if len(fitting) > 1:
-            self.error(
+            self.context.error(
                 "ambiguous",
                 node.span,
                 f"this call may mean any of {len(fitting)} forms of '{candidates[0].name}'",
@@ -317,7 +342,7 @@ class Calls(Expressions):
         if len(candidates) == 1:
             return candidates[0]
         counts = sorted({len(m.params) for m in candidates})
-        self.error(
+        self.context.error(
             "argument-count",
             node.span,
             f"no form of '{candidates[0].name}' takes {len(node.args)} argument(s)",
@@ -328,7 +353,7 @@ class Calls(Expressions):
         )
         for arg in node.args:
             if arg.value is not None:
-                self.expr(arg.value)
+                self.expressions.expr(arg.value)
         return None
 
     def _call_signature(
@@ -338,9 +363,10 @@ class Calls(Expressions):
         callee: c.ExternCall,
         base: c.Expr | None,
     ) -> c.Expr:
+        """A call of what has no body: arguments, type arguments, what is returned."""
         binding = self._bind(node, method)
         if binding is None:
-            return self.bad(node)
+            return self.expressions.bad(node)
         args = self.arguments(node, method.params, binding, f"'{method.name}'")
         if callee.extern is not None and callee.extern.name == "packet_in":
             self._check_extract(method, args)
@@ -355,7 +381,7 @@ class Calls(Expressions):
             and (binding.get(method.returns) in (None, t.ANYTHING))
         ):
             if not any(a is None for a in args):
-                self.error(
+                self.context.error(
                     "type-arguments",
                     node.span,
                     f"the type argument of '{method.name}' cannot be inferred",
@@ -365,11 +391,12 @@ class Calls(Expressions):
         return c.Call(node.span, returns, callee, base, type_args, args)
 
     def _check_lookahead(self, node: s.Call, method: t.Method, binding: Binding) -> None:
+        """13.8.3: T is known, and of fixed width."""
         if method.name not in ("lookahead", "extract"):
             return
         for type_ in binding.values():
             if type_ is None or type_ is t.ANYTHING:
-                self.error(
+                self.context.error(
                     "type-arguments",
                     node.span,
                     f"the type argument of '{method.name}' cannot be inferred",
@@ -378,7 +405,7 @@ class Calls(Expressions):
             elif method.name == "lookahead" and not isinstance(type_, t.TypeVar):
                 width = t.width_of(type_)
                 if width is None or width != minimum_width(type_):
-                    self.error(
+                    self.context.error(
                         "type-mismatch",
                         node.span,
                         f"'lookahead' needs a type of fixed width, not {type_}",
@@ -388,7 +415,7 @@ class Calls(Expressions):
     def _check_emit(self, args: tuple[c.Expr | None, ...]) -> None:
         for arg in args:
             if arg is not None and not _can_be_emitted(arg.type):
-                self.error(
+                self.context.error(
                     "type-mismatch",
                     arg.span,
                     f"'emit' cannot send a value of type {arg.type}",
@@ -396,6 +423,7 @@ class Calls(Expressions):
                 )
 
     def _check_extract(self, method: t.Method, args: tuple[c.Expr | None, ...]) -> None:
+        """13.8: a header, and the length of its varbit if it has one."""
         if method.name != "extract" or not args or args[0] is None:
             return
         target = args[0]
@@ -403,7 +431,7 @@ class Calls(Expressions):
         if type_ is t.ANYTHING or isinstance(type_, t.TypeVar):
             return
         if not t.is_header(type_) or not isinstance(type_, t.Struct):
-            self.error(
+            self.context.error(
                 "bad-extract",
                 target.span,
                 f"extract needs a header, not {type_}",
@@ -412,14 +440,14 @@ class Calls(Expressions):
             return
         varies = any(isinstance(t.strip(f.type), t.Varbit) for f in type_.fields)
         if varies and len(args) == 1:
-            self.error(
+            self.context.error(
                 "bad-extract",
                 target.span,
                 f"header {type_} has a varbit field",
                 "call extract(header, length of the varbit field in bits)",
             )
         elif not varies and len(args) == 2:
-            self.error(
+            self.context.error(
                 "bad-extract",
                 target.span,
                 f"header {type_} has no varbit field",
@@ -427,10 +455,11 @@ class Calls(Expressions):
             )
 
     def _bind(self, node: s.Call, method: t.Method) -> Binding | None:
+        """8.21: type arguments as written; those not written are inferred from arguments."""
         binding: Binding = dict.fromkeys(method.type_params)
         if node.type_args:
             if len(node.type_args) != len(method.type_params):
-                self.error(
+                self.context.error(
                     "type-arguments",
                     node.span,
                     f"'{method.name}' takes "
@@ -440,12 +469,12 @@ class Calls(Expressions):
                 )
                 return None
             for variable, given in zip(method.type_params, node.type_args, strict=True):
-                type_ = self.resolve(given)
+                type_ = self.typing.resolve(given)
                 binding[variable] = None if type_ is t.ANYTHING else type_
                 if isinstance(type_, t.InfInt | t.StringType) and any(
                     p.direction and p.type == variable for p in method.params
                 ):
-                    self.error(
+                    self.context.error(
                         "bad-parameter",
                         given.span,
                         f"'{method.name}' has parameters with a direction of this type, which no "
@@ -459,26 +488,22 @@ class Calls(Expressions):
         method = entry.signature
         binding = self._bind(node, method)
         if binding is None:
-            return self.bad(node)
+            return self.expressions.bad(node)
         args = self.arguments(node, method.params, binding, f"'{method.name}'")
         type_args = tuple(binding.get(v) or t.ANYTHING for v in method.type_params)
-        function = self.function_version(entry, type_args)
+        function = self.declarations.function_version(entry, type_args)
         return c.Call(node.span, function.returns, function, None, type_args, args)
 
-    def function_version(self, entry: FunctionEntry, args: tuple[t.Type, ...]) -> c.Function:
-        """The typed body of a function for these type arguments."""
-        raise NotImplementedError
-
     def _call_action(self, node: s.Call, action: c.Action) -> c.Expr:
-        if self.place.kind != "control":
-            self.error(
+        if self.context.place.kind != "control":
+            self.context.error(
                 "misplaced",
                 node.span,
-                f"an action cannot be called in a {self.place.kind}",
+                f"an action cannot be called in a {self.context.place.kind}",
                 "use a function",
             )
         if node.type_args:
-            self.error("type-arguments", node.span, "an action takes no type arguments")
+            self.context.error("type-arguments", node.span, "an action takes no type arguments")
         action.used = True
         params = tuple(param_of(v) for v in action.params)
         args = self.arguments(node, params, {}, f"action '{action.name}'")
@@ -498,7 +523,7 @@ class Calls(Expressions):
         if matched is None:
             for arg in node.args:
                 if arg.value is not None:
-                    self.expr(arg.value)
+                    self.expressions.expr(arg.value)
             return ()
         values: list[c.Expr | None] = []
         for param, given in zip(params, matched, strict=True):
@@ -507,7 +532,7 @@ class Calls(Expressions):
             if bound is None:
                 binding[variable] = t.ANYTHING
             elif _has_int(bound):
-                self.error(
+                self.context.error(
                     "type-arguments",
                     node.span,
                     f"{what} takes any type here, but a number is given without one",
@@ -520,13 +545,14 @@ class Calls(Expressions):
         )
 
     def _argument(self, param: t.Param, arg: s.Argument | None, binding: Binding) -> c.Expr | None:
+        """6.7: a value for `in`, something writable for `out` and `inout`, or the default."""
         if arg is None:
             if param.default is not None:
-                return self.expr(param.default)
+                return self.expressions.expr(param.default)
             return None
         if arg.value is None:
             if param.direction != "out" and not param.optional:
-                self.error(
+                self.context.error(
                     "argument-missing",
                     arg.span,
                     f"'_' can stand for an 'out' argument only, and '{param.name}' is not",
@@ -536,21 +562,22 @@ class Calls(Expressions):
         if isinstance(arg.value, s.Default) and arg.value.word == "...":
             return c.DefaultValue(arg.span, t.ANYTHING)
         if param.direction in ("out", "inout"):
-            value = self.lvalue(arg.value, f"passed as '{param.direction}'")
+            value = self.expressions.lvalue(arg.value, f"passed as '{param.direction}'")
             if param.direction == "inout":
                 _mark_used(value)
         else:
             want = t.substitute(param.type, {k: v for k, v in binding.items() if v is not None})
             if isinstance(arg.value, s.ListExpr | s.StructExpr) and not t.has_variables(want):
-                value = self.expr(arg.value, want)
+                value = self.expressions.expr(arg.value, want)
             elif isinstance(want, t.Extern) and isinstance(arg.value, s.Call):
-                value = self.expr(arg.value, None)
+                value = self.expressions.expr(arg.value, None)
             else:
-                value = self.expr(arg.value)
-        self.unify(param.type, value.type, binding)
+                value = self.expressions.expr(arg.value)
+        self.typing.unify(param.type, value.type, binding)
         return value
 
     def _convert(self, value: c.Expr | None, want: t.Type, param: t.Param) -> c.Expr | None:
+        """6.7: what `out` and `inout` take is of the very type; `in` converts as assignments do."""
         if value is None:
             return None
         if param.direction in ("out", "inout"):
@@ -558,7 +585,7 @@ class Calls(Expressions):
                 self._bad_out(value, want, param)
             return value
         if param.direction and isinstance(want, t.InfInt | t.StringType):
-            self.error(
+            self.context.error(
                 "bad-parameter",
                 value.span,
                 f"'{param.name}' has a direction, so no value of type {want} can be passed",
@@ -566,7 +593,7 @@ class Calls(Expressions):
             )
             return value
         if isinstance(want, t.StructLiteral):
-            self.error(
+            self.context.error(
                 "type-arguments",
                 value.span,
                 f"the type of this structure cannot be inferred for '{param.name}'",
@@ -574,9 +601,11 @@ class Calls(Expressions):
             )
             return value
         if isinstance(want, t.BlockType) and not isinstance(param.type, t.BlockType):
-            self.error("type-mismatch", value.span, f"{want.kind} '{want}' cannot be passed here")
+            self.context.error(
+                "type-mismatch", value.span, f"{want.kind} '{want}' cannot be passed here"
+            )
             return value
-        return self.coerce(value, want, f"'{param.name}'")
+        return self.typing.coerce(value, want, f"'{param.name}'")
 
     def _bad_out(self, value: c.Expr, want: t.Type, param: t.Param) -> None:
         cure = "an 'out' argument's type must match exactly"
@@ -585,7 +614,7 @@ class Calls(Expressions):
         if isinstance(one, t.Bits) and isinstance(other, t.Bits):
             code = "width-mismatch"
             cure = f"pass a variable of type {want} and cast it afterwards"
-        self.error(
+        self.context.error(
             code,
             value.span,
             f"'{param.name}' is '{param.direction}' of type {want}, found {value.type}",
@@ -598,7 +627,7 @@ class Calls(Expressions):
         """Arguments in parameter order; None where one is left out."""
         named = [a for a in args if a.name is not None]
         if named and len(named) != len(args):
-            self.error(
+            self.context.error(
                 "argument-names", span, "arguments are either all named or none is", "name them all"
             )
             return None
@@ -610,20 +639,20 @@ class Calls(Expressions):
             return [*args, *[None] * (len(params) - len(args))]
         by_name = {a.name: a for a in args}
         if len(by_name) != len(args):
-            self.error("duplicate", span, "an argument is named twice", "remove one")
+            self.context.error("duplicate", span, "an argument is named twice", "remove one")
             return None
         for arg in args:
             if not any(p.name == arg.name for p in params):
-                self.error(
+                self.context.error(
                     "argument-names",
                     arg.span,
                     f"{what} has no parameter '{arg.name}'",
-                    self.similar(arg.name or "", [p.name for p in params]),
+                    self.context.similar(arg.name or "", [p.name for p in params]),
                 )
                 return None
         for param in params:
             if param.name not in by_name and not param.optional and param.default is None:
-                self.error(
+                self.context.error(
                     "argument-count",
                     span,
                     f"argument '{param.name}' of {what} is missing",
@@ -636,7 +665,7 @@ class Calls(Expressions):
         self, args: tuple[s.Argument, ...], params: tuple[t.Param, ...], what: str, span: Span
     ) -> None:
         form = ", ".join(f"{p.direction} {p.type} {p.name}".strip() for p in params)
-        self.error(
+        self.context.error(
             "argument-count",
             span,
             f"{what} takes {len(params)} argument(s), not {len(args)}",
@@ -644,23 +673,6 @@ class Calls(Expressions):
         )
 
     # Constructors
-
-    def construct(
-        self,
-        type_expr: s.TypeExpr,
-        args: tuple[s.Argument, ...],
-        name: str,
-        span: Span,
-        annotations: s.Annotations,
-    ) -> c.Instance | None:
-        """Instantiate an extern, parser, control or package."""
-        raise NotImplementedError
-
-    def block_version(
-        self, entry: BlockEntry, args: tuple[t.Type, ...]
-    ) -> c.Parser | c.Control | None:
-        """The typed parser or control for these type arguments."""
-        raise NotImplementedError
 
 
 def _accepts(params: tuple[t.Param, ...], args: tuple[s.Argument, ...]) -> bool:

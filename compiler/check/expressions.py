@@ -20,20 +20,29 @@ from compiler.check.typing import Typing
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from compiler.check.base import Context
+    from compiler.check.calls import Calls
+
 
 _COMPARE = {"<", "<=", ">", ">="}
 _ARITHMETIC = {"+", "-", "*", "/", "%", "&", "|", "^", "|+|", "|-|"}
 
 
-class Expressions(Typing):
+class Expressions:
     """Types expressions; the dispatch is by node class."""
+
+    calls: Calls
+
+    def __init__(self, context: Context, typing: Typing) -> None:
+        self.context = context
+        self.typing = typing
 
     def expr(self, node: s.Expr, expected: t.Type | None = None) -> c.Expr:
         """Type an expression, and convert it if a type is expected."""
         rule = _RULES[type(node)]
         value: c.Expr = rule(self, node, expected)
         if expected is not None:
-            return self.coerce(value, expected)
+            return self.typing.coerce(value, expected)
         return value
 
     def bad(self, node: s.Expr) -> c.Expr:
@@ -43,16 +52,17 @@ class Expressions(Typing):
     # Literals
 
     def _number(self, node: s.Number, _: t.Type | None) -> c.Expr:
+        """A literal, wrapped to its width; without one an `int`."""
         written = "" if node.base == 10 else _written(node)
         if node.width is None:
             return c.Const(node.span, t.INT, node.value, written)
         if node.width > 1 << 14 or (node.signed and node.width < 1):
-            self.error("bad-width", node.span, f"a number cannot be {node.width} bits wide")
+            self.context.error("bad-width", node.span, f"a number cannot be {node.width} bits wide")
             return self.bad(node)
         type_ = t.Bits(node.width, node.signed)
         value = folding.wrap(node.value, type_)
         if value != node.value:
-            self.warning(
+            self.context.warning(
                 "overflow",
                 node.span,
                 f"{node.value} does not fit in {type_}; it becomes {value}",
@@ -72,7 +82,7 @@ class Expressions(Typing):
     def _default(self, node: s.Default, _: t.Type | None) -> c.Expr:
         if node.word == "...":
             return c.DefaultValue(node.span, t.ANYTHING)
-        self.error("syntax", node.span, f"'{node.word}' cannot stand in an expression")
+        self.context.error("syntax", node.span, f"'{node.word}' cannot stand in an expression")
         return c.Any(node.span, t.ANYTHING)
 
     def _list(self, node: s.ListExpr, expected: t.Type | None) -> c.Expr:
@@ -81,7 +91,7 @@ class Expressions(Typing):
             (f"f{i}", self._part(e, hint))
             for i, (e, hint) in enumerate(zip(node.elements, hints, strict=True))
         ]
-        type_ = self.bounded(t.Tuple(tuple(part.type for _, part in parts)), node.span)
+        type_ = self.typing.bounded(t.Tuple(tuple(part.type for _, part in parts)), node.span)
         if type_ is t.ANYTHING:
             return self.bad(node)
         if node.rest:
@@ -106,18 +116,21 @@ class Expressions(Typing):
         return found + [None] * (count - len(found))
 
     def _struct(self, node: s.StructExpr, expected: t.Type | None) -> c.Expr:
+        """8.14: an initialiser by names; it takes its type from where it stands."""
         fields = expected.by_name if isinstance(expected, t.Struct) else {}
         parts: list[tuple[str, c.Expr]] = []
         seen: set[str] = set()
         for name, value, span in node.fields:
             if name in seen:
-                self.error("duplicate", span, f"field '{name}' is given twice", "remove one")
+                self.context.error(
+                    "duplicate", span, f"field '{name}' is given twice", "remove one"
+                )
                 continue
             seen.add(name)
             hint = fields[name].type if name in fields else None
             parts.append((name, self._part(value, hint)))
         literal = t.StructLiteral(tuple((n, v.type) for n, v in parts))
-        type_ = self.bounded(literal, node.span)
+        type_ = self.typing.bounded(literal, node.span)
         if type_ is t.ANYTHING:
             return self.bad(node)
         if node.rest:
@@ -127,9 +140,10 @@ class Expressions(Typing):
     # Names
 
     def _name(self, node: s.Name, _: t.Type | None) -> c.Expr:
-        entry = self.lookup(node.name, node.absolute)
+        """6.5: what a name stands for, if that is a value."""
+        entry = self.context.lookup(node.name, node.absolute)
         if isinstance(entry, c.Variable):
-            if not self.lvalue_depth:
+            if not self.context.lvalue_depth:
                 entry.used = True
             return c.Ref(node.span, entry.type, entry)
         if isinstance(entry, Constant):
@@ -141,39 +155,39 @@ class Expressions(Typing):
         if isinstance(entry, c.ValueSet):
             return c.ValueSetRef(node.span, t.SetType(entry.type), entry)
         if entry is None:
-            if node.name in self.match_kinds:
+            if node.name in self.context.match_kinds:
                 return c.Const(node.span, t.MATCH_KIND, node.name)
-            self.error(
+            self.context.error(
                 "unknown-name",
                 node.span,
                 f"'{node.name}' is not declared",
-                self.similar(node.name, self.names())
+                self.context.similar(node.name, self.context.names())
                 or "declare it before this line; is it a field that needs 'hdr.' or "
                 "'meta.' in front?",
             )
         elif isinstance(entry, Declared | GenericStruct | BlockEntry):
-            self.error(
+            self.context.error(
                 "not-a-value",
                 node.span,
                 f"'{node.name}' is a type, not a value",
                 "to cast, put it in parentheses: (T) value" if isinstance(entry, Declared) else "",
             )
         elif isinstance(entry, c.Table):
-            self.error(
+            self.context.error(
                 "not-a-value",
                 node.span,
                 f"'{node.name}' is a table, not a value",
                 f"write {node.name}.apply()",
             )
         elif isinstance(entry, c.Action):
-            self.error(
+            self.context.error(
                 "not-a-value",
                 node.span,
                 f"'{node.name}' is an action, not a value",
                 f"call it: {node.name}(...)",
             )
         elif isinstance(entry, Overloads):
-            self.error(
+            self.context.error(
                 "not-a-value",
                 node.span,
                 f"'{node.name}' is a function, not a value",
@@ -182,15 +196,15 @@ class Expressions(Typing):
         return self.bad(node)
 
     def _type_name(self, node: s.TypeName, _: t.Type | None) -> c.Expr:
-        self.error("not-a-value", node.span, "a type cannot stand here", "write a value")
+        self.context.error("not-a-value", node.span, "a type cannot stand here", "write a value")
         return self.bad(node)
 
     def type_of_expr(self, node: s.Expr) -> t.Type | None:
         """The type an expression names, for `E.member`; None when it names a value."""
         if isinstance(node, s.TypeName):
-            return self.resolve(node.type)
+            return self.typing.resolve(node.type)
         if isinstance(node, s.Name):
-            entry = self.lookup(node.name, node.absolute)
+            entry = self.context.lookup(node.name, node.absolute)
             if isinstance(entry, Declared):
                 return entry.type
         return None
@@ -203,35 +217,37 @@ class Expressions(Typing):
         return self.field_of(base, node)
 
     def _type_member(self, node: s.Member, type_: t.Type) -> c.Expr:
+        """7.1.2, 7.2.1: `error.X` and `E.X`."""
         if isinstance(type_, t.ErrorType):
-            if node.name in self.error_names:
+            if node.name in self.context.error_names:
                 return c.Const(node.span, t.ERROR, node.name)
-            self.error(
+            self.context.error(
                 "unknown-member",
                 node.name_span,
                 f"there is no error '{node.name}'",
-                self.similar(node.name, self.error_names) or f"declare it: error {{ {node.name} }}",
+                self.context.similar(node.name, self.context.error_names)
+                or f"declare it: error {{ {node.name} }}",
             )
         elif isinstance(type_, t.Enum):
             if node.name in type_.members:
                 return c.Const(node.span, type_, node.name)
-            self.error(
+            self.context.error(
                 "unknown-member",
                 node.name_span,
                 f"enum {type_} has no member '{node.name}'",
-                self.similar(node.name, type_.members),
+                self.context.similar(node.name, type_.members),
             )
         elif isinstance(type_, t.SerializableEnum):
             if node.name in type_.members:
                 return c.Const(node.span, type_, type_.members[node.name])
-            self.error(
+            self.context.error(
                 "unknown-member",
                 node.name_span,
                 f"enum {type_} has no member '{node.name}'",
-                self.similar(node.name, type_.members),
+                self.context.similar(node.name, type_.members),
             )
         elif type_ is not t.ANYTHING:
-            self.error(
+            self.context.error(
                 "unknown-member",
                 node.name_span,
                 f"type {type_} has no members",
@@ -261,18 +277,18 @@ class Expressions(Typing):
                 "maxSizeInBits",
                 "maxSizeInBytes",
             ):
-                self.error(
+                self.context.error(
                     "method-not-called",
                     node.name_span,
                     f"'{node.name}' is a method",
                     f"call it: {node.name}()",
                 )
             else:
-                self.error(
+                self.context.error(
                     "unknown-field",
                     node.name_span,
                     f"{type_.kind} {type_} has no field '{node.name}'",
-                    self.similar(node.name, type_.by_name)
+                    self.context.similar(node.name, type_.by_name)
                     or "its fields are: " + ", ".join(type_.by_name),
                 )
             return self.bad(node)
@@ -280,21 +296,24 @@ class Expressions(Typing):
             return self._stack_part(base, node, type_)
         if isinstance(type_, t.TableResult):
             return self._table_result(base, node)
-        self.error("unknown-field", node.name_span, f"a value of type {type_} has no fields", "")
+        self.context.error(
+            "unknown-field", node.name_span, f"a value of type {type_} has no fields", ""
+        )
         return self.bad(node)
 
     def _table_result(self, base: c.Expr, node: s.Member) -> c.Expr:
+        """14.2.2: `hit`, `miss`, and in a switch `action_run`."""
         if node.name in ("hit", "miss"):
             return c.Field(node.span, t.BOOL, base, node.name)
         if node.name != "action_run":
-            self.error(
+            self.context.error(
                 "unknown-field",
                 node.name_span,
                 f"apply() has no result '{node.name}'",
                 "the results are hit, miss and action_run",
             )
-        elif not self.place.in_switch:
-            self.error(
+        elif not self.context.place.in_switch:
+            self.context.error(
                 "misplaced",
                 node.name_span,
                 "'action_run' can be used in 'switch' only",
@@ -305,9 +324,10 @@ class Expressions(Typing):
         return self.bad(node)
 
     def _stack_part(self, base: c.Expr, node: s.Member, type_: t.Stack) -> c.Expr:
+        """8.19: `next`, `last` and `lastIndex` in parsers, `size` anywhere."""
         if node.name in ("next", "last"):
-            if self.place.kind != "parser":
-                self.error(
+            if self.context.place.kind != "parser":
+                self.context.error(
                     "misplaced",
                     node.name_span,
                     f"'{node.name}' of a stack can be used in parsers only",
@@ -315,8 +335,8 @@ class Expressions(Typing):
                 )
             return c.StackPart(node.span, type_.element, base, node.name)
         if node.name == "lastIndex":
-            if self.place.kind != "parser":
-                self.error(
+            if self.context.place.kind != "parser":
+                self.context.error(
                     "misplaced",
                     node.name_span,
                     "'lastIndex' of a stack can be used in parsers only",
@@ -324,7 +344,7 @@ class Expressions(Typing):
             return c.StackPart(node.span, t.BIT32, base, node.name)
         if node.name == "size":
             return c.Const(node.span, t.BIT32, type_.size)
-        self.error(
+        self.context.error(
             "unknown-field",
             node.name_span,
             f"a stack has no field '{node.name}'",
@@ -333,19 +353,22 @@ class Expressions(Typing):
         return self.bad(node)
 
     def _index(self, node: s.Index, _: t.Type | None) -> c.Expr:
+        """8.13, 8.19: an element of a tuple, its index known; of a stack, in range if known."""
         base = self.expr(node.base)
-        depth, self.lvalue_depth = self.lvalue_depth, 0
+        depth, self.context.lvalue_depth = self.context.lvalue_depth, 0
         index = self.expr(node.index)
-        self.lvalue_depth = depth
+        self.context.lvalue_depth = depth
         type_ = base.type
         if type_ is t.ANYTHING or index.type is t.ANYTHING:
             return self.bad(node)
         if isinstance(type_, t.Tuple):
             if not isinstance(index, c.Const) or not isinstance(index.value, int):
-                self.error("not-constant", node.index.span, "a tuple's index must be a constant")
+                self.context.error(
+                    "not-constant", node.index.span, "a tuple's index must be a constant"
+                )
                 return self.bad(node)
             if not 0 <= index.value < len(type_.elements):
-                self.error(
+                self.context.error(
                     "out-of-range",
                     node.index.span,
                     f"a tuple of {len(type_.elements)} has no element {index.value}",
@@ -355,7 +378,7 @@ class Expressions(Typing):
                 return _moved(base.parts[index.value][1], node.span)
             return c.Field(node.span, type_.elements[index.value], base, f"f{index.value}")
         if not isinstance(type_, t.Stack):
-            self.error(
+            self.context.error(
                 "not-indexable",
                 node.span,
                 f"a value of type {type_} cannot be indexed",
@@ -363,11 +386,11 @@ class Expressions(Typing):
             )
             return self.bad(node)
         if not isinstance(index.type, t.Bits | t.InfInt | t.SerializableEnum):
-            self.error("type-mismatch", node.index.span, f"an index cannot be {index.type}")
+            self.context.error("type-mismatch", node.index.span, f"an index cannot be {index.type}")
             return self.bad(node)
         if isinstance(index, c.Const):
             if not 0 <= int(index.value) < type_.size:
-                self.error(
+                self.context.error(
                     "out-of-range",
                     node.index.span,
                     f"index {index.value} is outside the stack of {type_.size}",
@@ -378,14 +401,15 @@ class Expressions(Typing):
         return c.Index(node.span, type_.element, base, index)
 
     def _slice(self, node: s.Slice, _: t.Type | None) -> c.Expr:
+        """8.7: bits high to low, both known and within the width."""
         base = self.expr(node.base)
-        high = self.constant_int(node.high, "a slice's bound")
-        low = self.constant_int(node.low, "a slice's bound")
+        high = self.typing.constant_int(node.high, "a slice's bound")
+        low = self.typing.constant_int(node.low, "a slice's bound")
         if base.type is t.ANYTHING or high is None or low is None:
             return self.bad(node)
         type_ = t.underlying(base.type)
         if not isinstance(type_, t.Bits | t.InfInt) or isinstance(base.type, t.NewType):
-            self.error(
+            self.context.error(
                 "type-mismatch",
                 node.span,
                 f"a value of type {base.type} has no bits to take a slice of",
@@ -395,7 +419,7 @@ class Expressions(Typing):
             )
             return self.bad(node)
         if low < 0 or high < low:
-            self.error(
+            self.context.error(
                 "bad-slice",
                 node.span,
                 f"[{high}:{low}] is not a slice",
@@ -403,7 +427,7 @@ class Expressions(Typing):
             )
             return self.bad(node)
         if isinstance(type_, t.Bits) and high >= type_.width:
-            self.error(
+            self.context.error(
                 "bad-slice",
                 node.span,
                 f"bit {high} is outside {type_}",
@@ -418,10 +442,11 @@ class Expressions(Typing):
         return c.Slice(node.span, result, base, high, low)
 
     def _plus_slice(self, node: s.PlusSlice, _: t.Type | None) -> c.Expr:
-        depth, self.lvalue_depth = self.lvalue_depth, 0
+        """8.7: `[low +: width]`; a low that is not known is shifted away."""
+        depth, self.context.lvalue_depth = self.context.lvalue_depth, 0
         low = self.expr(node.low)
-        self.lvalue_depth = depth
-        width = self.constant_int(node.width, "a slice's width")
+        self.context.lvalue_depth = depth
+        width = self.typing.constant_int(node.width, "a slice's width")
         if width is None or low.type is t.ANYTHING:
             return self.bad(node)
         if isinstance(low, c.Const) and not isinstance(low.value, str):
@@ -431,7 +456,9 @@ class Expressions(Typing):
         base = self.expr(node.base)
         type_ = t.underlying(base.type)
         if not isinstance(type_, t.Bits) or not 0 < width <= type_.width:
-            self.error("bad-slice", node.span, f"{width} bits cannot be taken out of {base.type}")
+            self.context.error(
+                "bad-slice", node.span, f"{width} bits cannot be taken out of {base.type}"
+            )
             return self.bad(node)
         shifted = self.operate(node, ">>", c.Cast(base.span, t.Bits(type_.width), base), low)
         return c.Slice(node.span, t.Bits(width), shifted, width - 1, 0)
@@ -439,16 +466,17 @@ class Expressions(Typing):
     # Operators
 
     def _unary(self, node: s.Unary, _: t.Type | None) -> c.Expr:
+        """8.7: `!` of bools, `~` of bits, `-` and `+` of numbers."""
         operand = self.expr(node.operand)
         type_ = operand.type
         if type_ is t.ANYTHING:
             return operand
         if isinstance(type_, t.SerializableEnum):
-            operand = self.coerce(operand, type_.underlying)
+            operand = self.typing.coerce(operand, type_.underlying)
             type_ = operand.type
         if node.op == "!":
             if not isinstance(type_, t.BoolType):
-                self.error(
+                self.context.error(
                     "type-mismatch",
                     node.span,
                     f"'!' needs a bool, not {type_}",
@@ -458,7 +486,7 @@ class Expressions(Typing):
         elif not isinstance(type_, t.Bits) and not (
             isinstance(type_, t.InfInt) and node.op in "-+"
         ):
-            self.error(
+            self.context.error(
                 "type-mismatch",
                 node.span,
                 f"'{node.op}' needs a number, not {type_}",
@@ -476,6 +504,7 @@ class Expressions(Typing):
         return c.Unary(node.span, type_, node.op, operand)
 
     def _binary(self, node: s.Binary, expected: t.Type | None) -> c.Expr:
+        """The operator by its own rule, once both sides have types."""
         op = node.op
         if op == "&&&":
             return self._mask(node, expected)
@@ -485,7 +514,9 @@ class Expressions(Typing):
         right = self.expr(node.right)
         for side in (left, right):
             if isinstance(side, c.DefaultValue):
-                self.error("syntax", side.span, "'...' cannot be an operand", "write a value")
+                self.context.error(
+                    "syntax", side.span, "'...' cannot be an operand", "write a value"
+                )
         if t.ANYTHING in (left.type, right.type):
             return c.Any(
                 node.span,
@@ -498,7 +529,7 @@ class Expressions(Typing):
         if op in ("&&", "||"):
             for side in (left, right):
                 if not isinstance(side.type, t.BoolType):
-                    self.mismatch(side, t.BOOL, f"'{op}'")
+                    self.typing.mismatch(side, t.BOOL, f"'{op}'")
             return self.fold(node, op, left, right, t.BOOL)
         if op in ("==", "!="):
             return self._equality(node, op, left, right)
@@ -513,13 +544,13 @@ class Expressions(Typing):
         left, right = self._balance(left, right)
         type_ = left.type
         if not isinstance(type_, t.Bits | t.InfInt):
-            self.error("type-mismatch", node.span, f"'{op}' needs numbers, not {type_}", "")
+            self.context.error("type-mismatch", node.span, f"'{op}' needs numbers, not {type_}", "")
             return self.bad(node)
         if type_ != right.type:
             self._operand_mismatch(node, op, left, right)
             return c.Any(node.span, t.BOOL if op in _COMPARE else type_)
         if op in ("|+|", "|-|") and isinstance(type_, t.InfInt):
-            self.error(
+            self.context.error(
                 "type-mismatch",
                 node.span,
                 f"'{op}' needs numbers with a width",
@@ -533,11 +564,13 @@ class Expressions(Typing):
     def _no_division(self, node: s.Expr, op: str, type_: t.Type) -> c.Expr:
         if isinstance(type_, t.Bits) and type_.signed:
             cure = f"cast both to bit<{type_.width}>"
-            self.error(
+            self.context.error(
                 "type-mismatch", node.span, f"'{op}' is not defined for signed numbers", cure
             )
         else:
-            self.error("bad-constant", node.span, f"'{op}' is not defined for negative numbers")
+            self.context.error(
+                "bad-constant", node.span, f"'{op}' is not defined for negative numbers"
+            )
         return self.bad(node)
 
     def _operand_mismatch(self, node: s.Expr, op: str, left: c.Expr, right: c.Expr) -> None:
@@ -550,26 +583,27 @@ class Expressions(Typing):
                 cure = f"cast the narrower one: ({wide}) ..."
             else:
                 cure = "cast one of them, so that both are signed or both unsigned"
-        self.error(code, node.span, f"'{op}' between {left.type} and {right.type}", cure)
+        self.context.error(code, node.span, f"'{op}' between {left.type} and {right.type}", cure)
 
     def _balance(self, left: c.Expr, right: c.Expr) -> tuple[c.Expr, c.Expr]:
         """Drop enums to numbers, and give a plain integer the other side's type."""
         if isinstance(left.type, t.SerializableEnum):
-            left = self.coerce(left, left.type.underlying)
+            left = self.typing.coerce(left, left.type.underlying)
         if isinstance(right.type, t.SerializableEnum):
-            right = self.coerce(right, right.type.underlying)
+            right = self.typing.coerce(right, right.type.underlying)
         if isinstance(left.type, t.InfInt) and isinstance(right.type, t.Bits):
-            left = self.fit(left, right.type)
+            left = self.typing.fit(left, right.type)
         elif isinstance(right.type, t.InfInt) and isinstance(left.type, t.Bits):
-            right = self.fit(right, left.type)
+            right = self.typing.fit(right, left.type)
         return left, right
 
     def _equality(self, node: s.Expr, op: str, left: c.Expr, right: c.Expr) -> c.Expr:
+        """`==` and `!=` between values of one type, literals taking the other's."""
         if left.type != right.type:
             if isinstance(left, c.Aggregate | c.Invalid) and not isinstance(right, c.Aggregate):
-                left = self.coerce(left, right.type)
+                left = self.typing.coerce(left, right.type)
             elif isinstance(right, c.Aggregate | c.Invalid):
-                right = self.coerce(right, left.type)
+                right = self.typing.coerce(right, left.type)
             else:
                 left, right = self._balance(left, right)
         if left.type != right.type:
@@ -580,29 +614,34 @@ class Expressions(Typing):
             or isinstance(left.type, t.TypeVar | t.Void)
             or isinstance(t.strip(left.type), t.Extern | t.BlockType | t.TableResult)
         ):
-            self.error(
+            self.context.error(
                 "type-mismatch", node.span, f"values of type {left.type} cannot be compared", ""
             )
             return c.Any(node.span, t.BOOL)
         return self.fold(node, op, left, right, t.BOOL)
 
     def _shift(self, node: s.Expr, op: str, left: c.Expr, right: c.Expr) -> c.Expr:
+        """8.10: by what is unsigned; the left side keeps its type."""
         if isinstance(left.type, t.SerializableEnum):
-            left = self.coerce(left, left.type.underlying)
+            left = self.typing.coerce(left, left.type.underlying)
         if isinstance(right.type, t.SerializableEnum):
-            right = self.coerce(right, right.type.underlying)
+            right = self.typing.coerce(right, right.type.underlying)
         if not isinstance(left.type, t.Bits | t.InfInt):
-            self.error("type-mismatch", node.span, f"'{op}' needs a number, not {left.type}")
+            self.context.error(
+                "type-mismatch", node.span, f"'{op}' needs a number, not {left.type}"
+            )
             return self.bad(node)
         if not isinstance(right.type, t.Bits | t.InfInt):
-            self.error("type-mismatch", right.span, f"a shift amount cannot be {right.type}")
+            self.context.error(
+                "type-mismatch", right.span, f"a shift amount cannot be {right.type}"
+            )
             return self.bad(node)
         if isinstance(right, c.Const):
             if int(right.value) < 0:
-                self.error("bad-constant", right.span, "a shift amount cannot be negative")
+                self.context.error("bad-constant", right.span, "a shift amount cannot be negative")
                 return self.bad(node)
         elif isinstance(right.type, t.Bits) and right.type.signed:
-            self.error(
+            self.context.error(
                 "type-mismatch",
                 right.span,
                 "a shift amount must be unsigned",
@@ -610,7 +649,7 @@ class Expressions(Typing):
             )
             return self.bad(node)
         if isinstance(left.type, t.InfInt) and not isinstance(right, c.Const):
-            self.error(
+            self.context.error(
                 "type-mismatch", left.span, "the number to shift has no width", "write it as 32w..."
             )
             return self.bad(node)
@@ -619,7 +658,7 @@ class Expressions(Typing):
             and isinstance(left.type, t.Bits)
             and (int(right.value) >= left.type.width)
         ):
-            self.warning(
+            self.context.warning(
                 "overflow",
                 node.span,
                 f"shifting {left.type} by {right.value} leaves nothing",
@@ -628,16 +667,17 @@ class Expressions(Typing):
         return self.fold(node, op, left, right, left.type)
 
     def _concat(self, node: s.Expr, left: c.Expr, right: c.Expr) -> c.Expr:
+        """8.10: both sides have widths; the sign is the left one's."""
         if isinstance(left.type, t.SerializableEnum):
-            left = self.coerce(left, left.type.underlying)
+            left = self.typing.coerce(left, left.type.underlying)
         if isinstance(right.type, t.SerializableEnum):
-            right = self.coerce(right, right.type.underlying)
+            right = self.typing.coerce(right, right.type.underlying)
         one, other = left.type, right.type
         if isinstance(one, t.StringType) and isinstance(other, t.StringType):
             return self.fold(node, "++", left, right, t.STRING)
         if not isinstance(one, t.Bits) or not isinstance(other, t.Bits):
             bad = left if not isinstance(one, t.Bits) else right
-            self.error(
+            self.context.error(
                 "type-mismatch",
                 bad.span,
                 f"'++' needs numbers with a width, not {bad.type}",
@@ -653,13 +693,13 @@ class Expressions(Typing):
                 width = right.type.width if isinstance(right.type, t.Bits) else 0
                 value = folding.binary(op, left.value, right.value, t.underlying(left.type), width)
             except folding.FoldError as problem:
-                self.error("bad-constant", node.span, str(problem))
+                self.context.error("bad-constant", node.span, str(problem))
                 return self.bad(node)
             return c.Const(node.span, type_, value)
         if op in ("&&", "||") and isinstance(left, c.Const):
             return right if bool(left.value) == (op == "&&") else left
         if op in ("/", "%") and isinstance(right, c.Const) and right.value == 0:
-            self.error("bad-constant", node.span, "division by zero")
+            self.context.error("bad-constant", node.span, "division by zero")
             return self.bad(node)
         return c.Binary(node.span, type_, op, left, right)
 
@@ -669,9 +709,15 @@ class Expressions(Typing):
         left, right = self._balance(left, right)
         if element is not None:
             base = t.strip(element)
-            left = self.coerce(left, element) if left.type is t.INT and element is base else left
+            left = (
+                self.typing.coerce(left, element)
+                if left.type is t.INT and element is base
+                else left
+            )
             right = (
-                self.coerce(right, element) if right.type is t.INT and element is base else right
+                self.typing.coerce(right, element)
+                if right.type is t.INT and element is base
+                else right
             )
         return c.Mask(node.span, t.SetType(left.type), left, right)
 
@@ -679,30 +725,31 @@ class Expressions(Typing):
         element = expected.element if isinstance(expected, t.SetType) else None
         left, right = self._balance(self.expr(node.left), self.expr(node.right))
         if element is not None:
-            left = self.coerce(left, element) if left.type is t.INT else left
-            right = self.coerce(right, element) if right.type is t.INT else right
+            left = self.typing.coerce(left, element) if left.type is t.INT else left
+            right = self.typing.coerce(right, element) if right.type is t.INT else right
         return c.Range(node.span, t.SetType(left.type), left, right)
 
     def _ternary(self, node: s.Ternary, expected: t.Type | None) -> c.Expr:
+        """8.5.1: a bool, and two branches of one type."""
         condition = self.expr(node.condition)
         if not isinstance(condition.type, t.BoolType) and condition.type is not t.ANYTHING:
-            self.mismatch(condition, t.BOOL, "the condition of '?'")
+            self.typing.mismatch(condition, t.BOOL, "the condition of '?'")
         yes, no = self.expr(node.yes), self.expr(node.no)
         if expected is not None and isinstance(yes, c.Aggregate | c.Invalid | c.DefaultValue):
-            yes = self.coerce(yes, expected)
+            yes = self.typing.coerce(yes, expected)
         if expected is not None and isinstance(no, c.Aggregate | c.Invalid | c.DefaultValue):
-            no = self.coerce(no, expected)
+            no = self.typing.coerce(no, expected)
         if yes.type != no.type:
             if isinstance(yes, c.Aggregate | c.Invalid):
-                yes = self.coerce(yes, no.type)
+                yes = self.typing.coerce(yes, no.type)
             elif isinstance(no, c.Aggregate | c.Invalid):
-                no = self.coerce(no, yes.type)
+                no = self.typing.coerce(no, yes.type)
             else:
                 yes, no = self._balance(yes, no)
         if yes.type is t.ANYTHING or no.type is t.ANYTHING:
             return self.bad(node)
         if yes.type != no.type:
-            self.error(
+            self.context.error(
                 "type-mismatch",
                 node.span,
                 f"the branches of '?' are {yes.type} and {no.type}",
@@ -712,7 +759,7 @@ class Expressions(Typing):
         if isinstance(condition, c.Const):
             return yes if condition.value else no
         if isinstance(yes.type, t.InfInt) and not isinstance(expected, t.Bits):
-            self.error(
+            self.context.error(
                 "type-mismatch", node.span, "the numbers here have no width", "write one as 8w..."
             )
             return self.bad(node)
@@ -721,7 +768,7 @@ class Expressions(Typing):
     # Casts
 
     def _cast(self, node: s.Cast, _: t.Type | None) -> c.Expr:
-        type_ = self.resolve(node.type)
+        type_ = self.typing.resolve(node.type)
         operand = self.expr(node.operand)
         if type_ is t.ANYTHING or operand.type is t.ANYTHING:
             return c.Cast(node.span, type_, operand)
@@ -733,7 +780,7 @@ class Expressions(Typing):
         if have == type_:
             return operand
         if isinstance(operand, c.Aggregate | c.Invalid | c.DefaultValue):
-            return self.coerce(operand, type_)
+            return self.typing.coerce(operand, type_)
         if not self._castable(have, type_):
             cure = ""
             one, other = t.strip(have), t.strip(type_)
@@ -747,17 +794,18 @@ class Expressions(Typing):
                 cure = f"cast to what represents it first: ({type_}) ({one.underlying}) ..."
             elif isinstance(other, t.SerializableEnum):
                 cure = f"cast to what represents it first: ({type_}) ({other.underlying}) ..."
-            self.error("bad-cast", node.span, f"{have} cannot be cast to {type_}", cure)
+            self.context.error("bad-cast", node.span, f"{have} cannot be cast to {type_}", cure)
             return c.Cast(node.span, type_, operand)
         if isinstance(operand, c.Const) and not isinstance(operand.value, str):
             return self._cast_const(node, operand, type_)
         return c.Cast(node.span, type_, operand)
 
     def _cast_const(self, node: s.Expr, operand: c.Const, type_: t.Type) -> c.Expr:
+        """8.12.1: a cast of a constant is done here."""
         base = t.underlying(type_)
         if isinstance(base, t.BoolType):
             if operand.value not in (0, 1):
-                self.error(
+                self.context.error(
                     "bad-cast",
                     node.span,
                     f"{operand.value} cannot be cast to bool",
@@ -765,7 +813,7 @@ class Expressions(Typing):
                 )
             return c.Const(node.span, type_, bool(operand.value))
         if isinstance(base, t.Bits) and isinstance(operand.type, t.InfInt):
-            fitted = self.fit(operand, base)
+            fitted = self.typing.fit(operand, base)
             assert isinstance(fitted, c.Const)
             return c.Const(node.span, type_, fitted.value)
         return c.Const(node.span, type_, folding.wrap(int(operand.value), base))
@@ -794,23 +842,19 @@ class Expressions(Typing):
         return isinstance(want, t.InfInt) or (isinstance(want, t.BoolType) and have == t.BIT1)
 
     def _call(self, node: s.Call, _: t.Type | None) -> c.Expr:
-        return self.call(node)
-
-    def call(self, node: s.Call) -> c.Expr:
-        """Type a call (implemented with the calls)."""
-        raise NotImplementedError
+        return self.calls.call(node)
 
     def _tuple_keyset(self, node: s.TupleKeyset, _: t.Type | None) -> c.Expr:
-        self.error("syntax", node.span, "a tuple of key sets cannot stand here")
+        self.context.error("syntax", node.span, "a tuple of key sets cannot stand here")
         return self.bad(node)
 
     # Lvalues
 
     def lvalue(self, node: s.Expr, what: str = "assigned") -> c.Expr:
         """Type an expression that will be written."""
-        self.lvalue_depth += 1
+        self.context.lvalue_depth += 1
         value = self.expr(node)
-        self.lvalue_depth -= 1
+        self.context.lvalue_depth -= 1
         self.check_writable(value, what)
         return value
 
@@ -819,7 +863,7 @@ class Expressions(Typing):
         root = value
         while isinstance(root, c.Field | c.Index | c.Slice | c.StackPart):
             if isinstance(root, c.StackPart) and root.part in ("lastIndex", "size"):
-                self.error("not-writable", value.span, f"'{root.part}' cannot be {what}")
+                self.context.error("not-writable", value.span, f"'{root.part}' cannot be {what}")
                 return
             root = root.base
         if isinstance(root, c.Cast) and root is not value:
@@ -828,7 +872,7 @@ class Expressions(Typing):
             symbol = root.symbol
             symbol.written = True
             if symbol.direction == "in":
-                self.error(
+                self.context.error(
                     "not-writable",
                     value.span,
                     f"'{symbol.name}' is an 'in' parameter and cannot be {what}",
@@ -836,20 +880,20 @@ class Expressions(Typing):
                 )
             elif symbol.direction == "":
                 if not isinstance(symbol.type, t.Extern):
-                    self.error(
+                    self.context.error(
                         "not-writable",
                         value.span,
                         f"parameter '{symbol.name}' has no direction and cannot be {what}",
                         "its value comes from the control plane; copy it to a variable",
                     )
             elif symbol.direction == "ctor":
-                self.error(
+                self.context.error(
                     "not-writable",
                     value.span,
                     f"constructor parameter '{symbol.name}' cannot be {what}",
                 )
         elif root.type is not t.ANYTHING:
-            self.error(
+            self.context.error(
                 "not-writable",
                 value.span,
                 f"this cannot be {what}",

@@ -8,20 +8,31 @@ from compiler import core as c
 from compiler import syntax as s
 from compiler import types as t
 from compiler.check.base import Constant
-from compiler.check.calls import Calls
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from compiler.check.base import Context
+    from compiler.check.declarations import Declarations
+    from compiler.check.expressions import Expressions
+    from compiler.check.typing import Typing
 
-class Statements(Calls):
+
+class Statements:
     """Types statements; a block opens a scope."""
+
+    declarations: Declarations
+
+    def __init__(self, context: Context, typing: Typing, expressions: Expressions) -> None:
+        self.context = context
+        self.typing = typing
+        self.expressions = expressions
 
     def block(self, node: s.Block) -> c.Block:
         """A block in a scope of its own."""
-        self.scopes.append({})
+        self.context.scopes.append({})
         body = self.statements(node.body)
-        self.scopes.pop()
+        self.context.scopes.pop()
         return c.Block(node.span, body)
 
     def statements(self, nodes: tuple[s.Statement, ...]) -> tuple[c.Statement, ...]:
@@ -30,7 +41,7 @@ class Statements(Calls):
         ended = False
         for node in nodes:
             if ended and not isinstance(node, s.Empty):
-                self.warning(
+                self.context.warning(
                     "unreachable",
                     node.span,
                     "this is never reached",
@@ -47,7 +58,7 @@ class Statements(Calls):
         """One statement; None for those that leave nothing behind."""
         rule = _RULES.get(type(node))
         if rule is None:
-            self.error(
+            self.context.error(
                 "misplaced",
                 node.span,
                 "this declaration cannot stand here",
@@ -63,17 +74,23 @@ class Statements(Calls):
         return self.block(node)
 
     def _assign(self, node: s.Assign) -> c.Statement:
-        target = self.lvalue(node.target)
+        target = self.expressions.lvalue(node.target)
         if node.op == "=":
             known = target.type is not t.ANYTHING
-            value = self.assigned(node.value, target.type) if known else self.expr(node.value)
+            value = (
+                self.typing.assigned(node.value, target.type)
+                if known
+                else self.expressions.expr(node.value)
+            )
         else:
             op = node.op[:-1]
             self._use(target)
-            value = self.operate(node.value, op, target, self.expr(node.value))
-            value = self.coerce(value, target.type)
+            value = self.expressions.operate(
+                node.value, op, target, self.expressions.expr(node.value)
+            )
+            value = self.typing.coerce(value, target.type)
         if isinstance(t.strip(target.type), t.Extern | t.BlockType):
-            self.error(
+            self.context.error(
                 "type-mismatch", node.span, f"values of type {target.type} cannot be assigned"
             )
         return c.Assign(node.span, target, value, node.op != "=")
@@ -85,11 +102,11 @@ class Statements(Calls):
             value.symbol.used = True
 
     def _call_statement(self, node: s.CallStatement) -> c.Statement | None:
-        call = self.expr(node.call)
+        call = self.expressions.expr(node.call)
         if isinstance(call, c.Call):
             return c.CallStatement(node.span, call)
         if isinstance(call, c.New):
-            self.error(
+            self.context.error(
                 "misplaced",
                 node.span,
                 "a constructor call is not a statement",
@@ -99,17 +116,17 @@ class Statements(Calls):
 
     def condition(self, node: s.Expr, what: str) -> c.Expr:
         """A boolean expression."""
-        value = self.expr(node)
+        value = self.expressions.expr(node)
         if not isinstance(value.type, t.BoolType) and value.type is not t.ANYTHING:
             if isinstance(value.type, t.TableResult):
-                self.error(
+                self.context.error(
                     "type-mismatch",
                     node.span,
                     "apply() is not a bool by itself",
                     "write t.apply().hit or t.apply().miss",
                 )
             else:
-                self.mismatch(value, t.BOOL, what)
+                self.typing.mismatch(value, t.BOOL, what)
         return value
 
     def _if(self, node: s.If) -> c.Statement:
@@ -120,30 +137,31 @@ class Statements(Calls):
 
     def _branch(self, node: s.Statement) -> c.Statement:
         if isinstance(node, s.Variable | s.Constant):
-            self.error(
+            self.context.error(
                 "misplaced",
                 node.span,
                 "a declaration cannot be a branch by itself",
                 "put it in braces",
             )
-        self.scopes.append({})
+        self.context.scopes.append({})
         statement = self.statement(node)
-        self.scopes.pop()
+        self.context.scopes.pop()
         return statement if statement is not None else c.Block(node.span, ())
 
     def _switch(self, node: s.Switch) -> c.Statement | None:
-        if self.place.kind == "parser":
-            self.error(
+        """12.7: on `action_run`, or on a value that can be compared."""
+        if self.context.place.kind == "parser":
+            self.context.error(
                 "misplaced",
                 node.span,
                 "a parser branches by 'transition select', not 'switch'",
                 "write transition select(...) { ... }",
             )
-        self.place.in_switch = True
-        value = self.expr(node.value)
-        self.place.in_switch = False
+        self.context.place.in_switch = True
+        value = self.expressions.expr(node.value)
+        self.context.place.in_switch = False
         if isinstance(value, c.DefaultValue):
-            self.error(
+            self.context.error(
                 "type-mismatch", value.span, "'switch' cannot work on '...'", "write a value"
             )
         if isinstance(value, c.Field) and value.name == "action_run":
@@ -154,7 +172,7 @@ class Statements(Calls):
         if base is not t.ANYTHING and not isinstance(
             base, t.Bits | t.BoolType | t.Enum | t.SerializableEnum | t.ErrorType
         ):
-            self.error(
+            self.context.error(
                 "type-mismatch",
                 node.value.span,
                 f"'switch' cannot work on {value.type}",
@@ -163,6 +181,7 @@ class Statements(Calls):
         return self._switch_value(node, value)
 
     def _switch_table(self, node: s.Switch, value: c.Expr, table: c.Table) -> c.Statement:
+        """12.7: labels are names of the table's actions, each once."""
         by_name = {ref.action.decl.name: ref.action for ref in table.actions}
         cases: list[c.SwitchCase] = []
         labels: list[c.Action | c.Expr] = []
@@ -174,14 +193,14 @@ class Statements(Calls):
             elif isinstance(case.label, s.Name):
                 action = by_name.get(case.label.name)
                 if action is None:
-                    self.error(
+                    self.context.error(
                         "unknown-name",
                         case.span,
                         f"'{case.label.name}' is not an action of table '{table.name}'",
-                        self.similar(case.label.name, by_name),
+                        self.context.similar(case.label.name, by_name),
                     )
                 elif case.label.name in seen:
-                    self.error(
+                    self.context.error(
                         "duplicate",
                         case.span,
                         f"label '{case.label.name}' appears twice",
@@ -191,7 +210,7 @@ class Statements(Calls):
                     labels.append(action)
                 seen.add(case.label.name)
             else:
-                self.error("type-mismatch", case.span, "labels here are names of actions")
+                self.context.error("type-mismatch", case.span, "labels here are names of actions")
             if case.body is not None:
                 cases.append(c.SwitchCase(tuple(labels), default, self.block(case.body)))
                 labels, default = [], False
@@ -201,11 +220,11 @@ class Statements(Calls):
     def _check_labels(self, node: s.Switch) -> None:
         for case in node.cases[:-1]:
             if isinstance(case.label, s.Default):
-                self.error(
+                self.context.error(
                     "misplaced", case.span, "'default' must be the last label", "move it to the end"
                 )
         if node.cases and node.cases[-1].body is None:
-            self.warning(
+            self.context.warning(
                 "fall-through",
                 node.cases[-1].span,
                 "the last label has no body",
@@ -213,6 +232,7 @@ class Statements(Calls):
             )
 
     def _switch_value(self, node: s.Switch, value: c.Expr) -> c.Statement:
+        """12.7: labels are constants of the value's type, each once."""
         cases: list[c.SwitchCase] = []
         labels: list[c.Action | c.Expr] = []
         default = False
@@ -221,13 +241,17 @@ class Statements(Calls):
             if isinstance(case.label, s.Default):
                 default = True
             else:
-                label = self.expr(case.label, value.type)
+                label = self.expressions.expr(case.label, value.type)
                 if isinstance(label, c.Const):
                     if label.value in seen:
-                        self.error("duplicate", case.span, "this label appears twice", "remove one")
+                        self.context.error(
+                            "duplicate", case.span, "this label appears twice", "remove one"
+                        )
                     seen.add(label.value)
                 elif label.type is not t.ANYTHING:
-                    self.error("not-constant", case.span, "a label must be known at compile time")
+                    self.context.error(
+                        "not-constant", case.span, "a label must be known at compile time"
+                    )
                 labels.append(label)
             if case.body is not None:
                 cases.append(c.SwitchCase(tuple(labels), default, self.block(case.body)))
@@ -236,9 +260,10 @@ class Statements(Calls):
         return c.Switch(node.span, None, value, tuple(cases))
 
     def _return(self, node: s.Return) -> c.Statement:
-        wanted = self.place.returns
-        if self.place.kind == "parser" and wanted is None:
-            self.error(
+        """10: with a value of the function's type, or none."""
+        wanted = self.context.place.returns
+        if self.context.place.kind == "parser" and wanted is None:
+            self.context.error(
                 "misplaced",
                 node.span,
                 "'return' cannot be used in a parser state",
@@ -246,49 +271,53 @@ class Statements(Calls):
             )
         if node.value is None:
             if wanted is not None and not isinstance(wanted, t.Void):
-                self.error(
+                self.context.error(
                     "type-mismatch", node.span, f"this function returns {wanted}", "return a value"
                 )
             return c.Return(node.span, None)
         if wanted is None or isinstance(wanted, t.Void):
-            self.error(
+            self.context.error(
                 "type-mismatch", node.span, "nothing can be returned here", "write 'return;'"
             )
-            self.expr(node.value)
+            self.expressions.expr(node.value)
             return c.Return(node.span, None)
-        return c.Return(node.span, self.assigned(node.value, wanted))
+        return c.Return(node.span, self.typing.assigned(node.value, wanted))
 
     def _exit(self, node: s.Exit) -> c.Statement:
-        if self.place.kind != "control":
-            self.error(
+        if self.context.place.kind != "control":
+            self.context.error(
                 "misplaced",
                 node.span,
-                f"'exit' cannot be used in a {self.place.kind}",
+                f"'exit' cannot be used in a {self.context.place.kind}",
                 "it belongs in controls and actions"
-                if self.place.kind != "parser"
+                if self.context.place.kind != "parser"
                 else "write 'transition accept;' or 'transition reject;'",
             )
         return c.Exit(node.span)
 
     def _break(self, node: s.Break) -> c.Statement:
-        if not self.place.loops:
-            self.error("misplaced", node.span, "'break' stands outside any loop", "remove it")
+        if not self.context.place.loops:
+            self.context.error(
+                "misplaced", node.span, "'break' stands outside any loop", "remove it"
+            )
         return c.Break(node.span)
 
     def _continue(self, node: s.Continue) -> c.Statement:
-        if not self.place.loops:
-            self.error("misplaced", node.span, "'continue' stands outside any loop", "remove it")
+        if not self.context.place.loops:
+            self.context.error(
+                "misplaced", node.span, "'continue' stands outside any loop", "remove it"
+            )
         return c.Continue(node.span)
 
     def _for(self, node: s.For) -> c.Statement:
-        self.scopes.append({})
+        self.context.scopes.append({})
         init = self.statements(node.init)
         condition = self.condition(node.condition, "the loop's condition")
         update = self.statements(node.update)
         body = self._loop_body(node.body)
-        self.scopes.pop()
+        self.context.scopes.pop()
         if isinstance(condition, c.Const) and condition.value and not _leaves(body):
-            self.error(
+            self.context.error(
                 "endless-loop",
                 node.span,
                 "this loop never ends: its condition is always true, and nothing leaves it",
@@ -297,14 +326,15 @@ class Statements(Calls):
         return c.For(node.span, init, condition, update, body)
 
     def _loop_body(self, node: s.Statement) -> c.Statement:
-        self.place.loops += 1
+        self.context.place.loops += 1
         body = self._branch(node)
-        self.place.loops -= 1
+        self.context.place.loops -= 1
         return body
 
     def _for_in(self, node: s.ForIn) -> c.Statement:
-        self.scopes.append({})
-        collection = self.expr(node.collection)
+        """12.8: over a range, a list or a stack, by a variable of the elements' type."""
+        self.context.scopes.append({})
+        collection = self.expressions.expr(node.collection)
         element: t.Type = t.ANYTHING
         type_ = collection.type
         if isinstance(type_, t.SetType | t.Stack | t.ListType):
@@ -312,15 +342,15 @@ class Statements(Calls):
         elif isinstance(collection, c.Aggregate) and isinstance(type_, t.Tuple):
             element = next((e for e in type_.elements if not isinstance(e, t.InfInt)), t.BIT32)
         elif type_ is not t.ANYTHING:
-            self.error(
+            self.context.error(
                 "type-mismatch",
                 node.collection.span,
                 f"a loop cannot run over {type_}",
                 "it runs over a range a..b, a stack or a list",
             )
-        type_ = t.ANYTHING if node.type is None else self.resolve(node.type)
+        type_ = t.ANYTHING if node.type is None else self.typing.resolve(node.type)
         if node.type is None:
-            self.error(
+            self.context.error(
                 "missing-type",
                 node.name_span,
                 f"the loop's variable '{node.name}' has no type",
@@ -329,45 +359,49 @@ class Statements(Calls):
                 else f"declare it: for ({element} {node.name} in ...)",
             )
         variable = c.Variable(node.name, type_, "var", node.name_span)
-        self.declare(node.name, variable, node.name_span)
-        self.variables.append(variable)
+        self.context.declare(node.name, variable, node.name_span)
+        self.context.variables.append(variable)
         variable.written = variable.used = True
         if isinstance(element, t.InfInt) and isinstance(collection, c.Range):
-            low = self.coerce(collection.low, variable.type)
-            high = self.coerce(collection.high, variable.type)
+            low = self.typing.coerce(collection.low, variable.type)
+            high = self.typing.coerce(collection.high, variable.type)
             collection = c.Range(collection.span, t.SetType(variable.type), low, high)
             element = variable.type
         if isinstance(collection, c.Aggregate):
             collection = c.Aggregate(
                 collection.span,
                 t.ListType(variable.type),
-                tuple((n, self.coerce(p, variable.type)) for n, p in collection.parts),
+                tuple((n, self.typing.coerce(p, variable.type)) for n, p in collection.parts),
             )
         elif element != variable.type and t.ANYTHING not in (element, variable.type):
-            self.error(
+            self.context.error(
                 "type-mismatch",
                 node.name_span,
                 f"the elements are {element}, the variable is {variable.type}",
                 f"declare it {element}",
             )
         body = self._loop_body(node.body)
-        self.scopes.pop()
+        self.context.scopes.pop()
         return c.ForIn(node.span, variable, collection, body)
 
     # Declarations among statements
 
     def variable(self, node: s.Variable) -> c.Declare:
         """A local variable."""
-        type_ = self.resolve(node.type)
+        type_ = self.typing.resolve(node.type)
         init = None
         if node.init is not None:
             known = type_ is not t.ANYTHING
-            init = self.assigned(node.init, type_) if known else self.expr(node.init)
+            init = (
+                self.typing.assigned(node.init, type_)
+                if known
+                else self.expressions.expr(node.init)
+            )
         if isinstance(
             t.strip(type_),
             t.InfInt | t.Void | t.StringType | t.MatchKindType | t.ListType | t.SetType,
         ) or isinstance(type_, t.Extern | t.BlockType):
-            self.error(
+            self.context.error(
                 "bad-variable",
                 node.span,
                 f"a variable cannot have type {type_}",
@@ -381,55 +415,57 @@ class Statements(Calls):
         variable = c.Variable(
             node.name, type_, "var", node.span, node.annotations, written=init is not None
         )
-        self.declare(node.name, variable, node.span)
-        self.variables.append(variable)
+        self.context.declare(node.name, variable, node.span)
+        self.context.variables.append(variable)
         return c.Declare(node.span, variable, init)
 
     def constant(self, node: s.Constant) -> None:
         """A constant: its value is put wherever it is named."""
-        type_ = self.resolve(node.type)
+        type_ = self.typing.resolve(node.type)
         value = self._constant_value(node.value, type_)
         reported = value.type is t.ANYTHING or (
-            isinstance(value, c.Cast) and self.diagnostics.error_count
+            isinstance(value, c.Cast) and self.context.diagnostics.error_count
         )
         if not _is_constant(value) and not reported:
-            self.error(
+            self.context.error(
                 "not-constant",
                 node.value.span,
                 f"the value of constant '{node.name}' is not known at compile time",
                 "drop 'const' to make it a variable",
             )
-        self.declare(node.name, Constant(node.name, value, node.span), node.span)
+        self.context.declare(node.name, Constant(node.name, value, node.span), node.span)
 
     def _constant_value(self, node: s.Expr, type_: t.Type) -> c.Expr:
         """A constant's value; one of type `int` forgets the width its number was written with."""
         if isinstance(type_, t.InfInt):
-            value = self.expr(node)
+            value = self.expressions.expr(node)
             if isinstance(value, c.Const) and isinstance(value.type, t.Bits):
                 return c.Const(value.span, type_, value.value, value.written)
-            return self.coerce(value, type_)
-        return self.assigned(node, type_)
+            return self.typing.coerce(value, type_)
+        return self.typing.assigned(node, type_)
 
     def instance(self, node: s.Instance) -> c.Instance | None:
         """An instantiation."""
         if node.body is not None:
-            self.error(
+            self.context.error(
                 "unsupported",
                 node.span,
                 "instances with abstract methods are not supported",
                 "v1model has no extern with abstract methods",
             )
             return None
-        found = self.construct(node.type, node.args, node.name, node.span, node.annotations)
+        found = self.declarations.construct(
+            node.type, node.args, node.name, node.span, node.annotations
+        )
         if found is not None:
-            self.declare(node.name, found, node.span)
+            self.context.declare(node.name, found, node.span)
         return found
 
     def _local_constant(self, node: s.Constant) -> None:
         self.constant(node)
 
     def _local_instance(self, node: s.Instance) -> None:
-        self.error(
+        self.context.error(
             "misplaced",
             node.span,
             "nothing can be instantiated here",

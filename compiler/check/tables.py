@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from compiler import core as c
 from compiler import folding
 from compiler import syntax as s
 from compiler import types as t
 from compiler.check.calls import Calls, param_of
+
+if TYPE_CHECKING:
+    from compiler.check.base import Context
+    from compiler.check.expressions import Expressions
+    from compiler.check.typing import Typing
 
 _PROPERTIES = {
     "size",
@@ -28,8 +34,16 @@ _PROPERTIES = {
 }
 
 
-class Tables(Calls):
+class Tables:
     """Types tables."""
+
+    def __init__(
+        self, context: Context, typing: Typing, expressions: Expressions, calls: Calls
+    ) -> None:
+        self.context = context
+        self.typing = typing
+        self.expressions = expressions
+        self.calls = calls
 
     def table(self, node: s.TableDecl) -> c.Table:
         """A table, entered under its name."""
@@ -37,7 +51,7 @@ class Tables(Calls):
         if node.key is not None:
             made.key = tuple(k for k in map(self._key, node.key) if k is not None)
         if node.actions is None:
-            self.error(
+            self.context.error(
                 "missing-actions",
                 node.span,
                 f"table '{node.name}' has no actions",
@@ -53,7 +67,7 @@ class Tables(Calls):
                 e for e in (self._entry(x, made) for x in node.entries) if e is not None
             )
             made.const_entries = node.const_entries
-        self.declare(node.name, made, node.span)
+        self.context.declare(node.name, made, node.span)
         return made
 
     def _check_order(self, node: s.TableDecl) -> None:
@@ -64,7 +78,7 @@ class Tables(Calls):
                 and node.actions
                 and (each.span.start < node.actions[0].span.start)
             ):
-                self.error(
+                self.context.error(
                     "misplaced",
                     each.span,
                     f"table '{node.name}' has its default action before its actions",
@@ -72,19 +86,20 @@ class Tables(Calls):
                 )
 
     def _key(self, node: s.KeyElement) -> c.KeyElement | None:
-        expr = self.expr(node.expr)
-        if node.match_kind not in self.match_kinds:
-            self.error(
+        """14.2.1: a scalar, and a match kind that is declared."""
+        expr = self.expressions.expr(node.expr)
+        if node.match_kind not in self.context.match_kinds:
+            self.context.error(
                 "unknown-match-kind",
                 node.span,
                 f"there is no match kind '{node.match_kind}'",
-                self.similar(node.match_kind, self.match_kinds)
-                or "the match kinds are: " + ", ".join(self.match_kinds),
+                self.context.similar(node.match_kind, self.context.match_kinds)
+                or "the match kinds are: " + ", ".join(self.context.match_kinds),
             )
             return None
         base = t.underlying(expr.type)
         if isinstance(base, t.InfInt):
-            expr = self.fit(expr, t.BIT32)
+            expr = self.typing.fit(expr, t.BIT32)
         elif not isinstance(base, t.Bits | t.BoolType | t.Enum | t.ErrorType) and (
             base is not t.ANYTHING
         ):
@@ -93,19 +108,24 @@ class Tables(Calls):
                 cure = "name one of its fields, or ask isValid()"
             elif isinstance(base, t.Varbit):
                 cure = "copy it to a bit<> field in the parser"
-            self.error("bad-key", node.span, f"a key field cannot be {expr.type}", cure)
+            self.context.error("bad-key", node.span, f"a key field cannot be {expr.type}", cure)
             return None
         if isinstance(base, t.BoolType) and node.match_kind in ("lpm", "range"):
-            self.error(
+            self.context.error(
                 "bad-key",
                 node.span,
                 f"a bool cannot be matched by {node.match_kind}",
                 "use exact or ternary",
             )
-        text = self.diagnostics.text.fragment(node.expr.span) if self.diagnostics.text else ""
+        text = (
+            self.context.diagnostics.text.fragment(node.expr.span)
+            if self.context.diagnostics.text
+            else ""
+        )
         return c.KeyElement(node.span, expr, node.match_kind, node.annotations, text)
 
     def _actions(self, node: s.TableDecl) -> tuple[c.ActionRef, ...]:
+        """14.2.1: each action once."""
         found: list[c.ActionRef] = []
         seen: set[c.Action] = set()
         for each in node.actions or ():
@@ -113,7 +133,7 @@ class Tables(Calls):
             if ref is None:
                 continue
             if ref.action in seen:
-                self.error(
+                self.context.error(
                     "duplicate",
                     each.span,
                     f"action '{ref.action.name}' is listed twice",
@@ -125,31 +145,36 @@ class Tables(Calls):
         return tuple(found)
 
     def _find_action(self, node: s.Expr) -> c.Action | None:
+        """The action that a name in a table stands for."""
         if not isinstance(node, s.Name):
-            self.error("not-an-action", node.span, "an action's name is expected here")
+            self.context.error("not-an-action", node.span, "an action's name is expected here")
             return None
-        entry = self.lookup(node.name, node.absolute)
+        entry = self.context.lookup(node.name, node.absolute)
         if isinstance(entry, c.Action):
             entry.used = True
             return entry
         if entry is None:
             actions = [
-                n for scope in self.scopes for n, e in scope.items() if isinstance(e, c.Action)
+                n
+                for scope in self.context.scopes
+                for n, e in scope.items()
+                if isinstance(e, c.Action)
             ]
-            cure = self.similar(node.name, actions)
+            cure = self.context.similar(node.name, actions)
             if node.name == "NoAction":
                 cure = "#include <core.p4>, or <v1model.p4> which does"
-            self.error(
+            self.context.error(
                 "unknown-name",
                 node.span,
                 f"action '{node.name}' is not declared",
                 cure or "declare it before the table",
             )
         else:
-            self.error("not-an-action", node.span, f"'{node.name}' is not an action", "")
+            self.context.error("not-an-action", node.span, f"'{node.name}' is not an action", "")
         return None
 
     def _action_ref(self, node: s.ActionRef) -> c.ActionRef | None:
+        """14.2.1: the list gives what has a direction; the rest comes from entries."""
         target = node.expr.function if isinstance(node.expr, s.Call) else node.expr
         action = self._find_action(target)
         if action is None:
@@ -167,7 +192,7 @@ class Tables(Calls):
                 )
             else:
                 cure = f"give the arguments for: {listing}"
-            self.error(
+            self.context.error(
                 "action-arguments",
                 node.span,
                 f"action '{action.name}' has {len(directed)} parameter(s) with a "
@@ -176,14 +201,17 @@ class Tables(Calls):
             )
             return c.ActionRef(node.span, action, (), node.annotations)
         call = s.Call(node.span, target, (), given)
-        self.place.in_list = True
-        args = self.arguments(call, tuple(map(param_of, directed)), {}, f"action '{action.name}'")
-        self.place.in_list = False
+        self.context.place.in_list = True
+        args = self.calls.arguments(
+            call, tuple(map(param_of, directed)), {}, f"action '{action.name}'"
+        )
+        self.context.place.in_list = False
         return c.ActionRef(node.span, action, args, node.annotations)
 
     # Default action and entries
 
     def _action_call(self, node: s.Expr, table: c.Table, what: str) -> c.ActionCall | None:
+        """14.2.1: an action of the list, with constants for what has no direction."""
         target = node.function if isinstance(node, s.Call) else node
         given = node.args if isinstance(node, s.Call) else ()
         action = self._find_action(target)
@@ -191,7 +219,7 @@ class Tables(Calls):
             return None
         ref = next((r for r in table.actions if r.action is action), None)
         if ref is None:
-            self.error(
+            self.context.error(
                 "action-not-listed",
                 node.span,
                 f"{what} '{action.name}' is not among the actions of table '{table.name}'",
@@ -205,7 +233,7 @@ class Tables(Calls):
             given = given[bound:]
         if len(given) != len(params) and not any(a.name for a in given):
             listing = ", ".join(f"{v.type} {v.name}" for v in params)
-            self.error(
+            self.context.error(
                 "action-arguments",
                 node.span,
                 f"action '{action.name}' takes {len(params)} argument(s) here, not {len(given)}",
@@ -213,13 +241,15 @@ class Tables(Calls):
             )
             return None
         call = s.Call(node.span, target, (), given)
-        args = self.arguments(call, tuple(map(param_of, params)), {}, f"action '{action.name}'")
+        args = self.calls.arguments(
+            call, tuple(map(param_of, params)), {}, f"action '{action.name}'"
+        )
         values: list[c.Expr] = []
         for arg, param in zip(args, params, strict=False):
             value = arg
             if value is None or not _constant(value):
                 if value is not None and value.type is not t.ANYTHING:
-                    self.error(
+                    self.context.error(
                         "not-constant",
                         value.span,
                         f"argument '{param.name}' must be known at compile time",
@@ -231,15 +261,15 @@ class Tables(Calls):
 
     def _same_bound(self, given: tuple[s.Argument, ...], ref: c.ActionRef) -> None:
         """Arguments said again are those the table's list of actions binds."""
-        text = self.diagnostics.text
+        text = self.context.diagnostics.text
         if text is None or any(a.name is not None for a in given):
             return
         for each, bound in zip(given, ref.args, strict=False):
             if each.value is None or bound is None:
                 continue
-            again = self.expr(each.value, bound.type)
+            again = self.expressions.expr(each.value, bound.type)
             if again.type is not t.ANYTHING and not _alike(again, bound):
-                self.error(
+                self.context.error(
                     "action-arguments",
                     each.span,
                     f"action '{ref.action.name}' is listed with '{text.fragment(bound.span)}' "
@@ -251,9 +281,9 @@ class Tables(Calls):
         """A table without default action runs NoAction on a miss."""
         if any(p.name == "default_action" for p in node.properties):
             return
-        no_action = self.lookup("NoAction", absolute=True)
+        no_action = self.context.lookup("NoAction", absolute=True)
         if not isinstance(no_action, c.Action) or no_action.params:
-            self.error(
+            self.context.error(
                 "missing-default",
                 node.span,
                 f"table '{node.name}' has no default action, and there is no action NoAction()",
@@ -269,11 +299,12 @@ class Tables(Calls):
         made.default = c.ActionCall(node.span, ref, ())
 
     def _properties(self, node: s.TableDecl, made: c.Table) -> None:
+        """14.2.1: the other properties, each once."""
         for each in node.properties:
             if each.name in made.properties or (
                 each.name == "default_action" and made.default is not None
             ):
-                self.error(
+                self.context.error(
                     "duplicate", each.span, f"property '{each.name}' is given twice", "remove one"
                 )
                 continue
@@ -283,7 +314,7 @@ class Tables(Calls):
                 if made.default is not None and any(
                     a.name == "tableonly" for a in made.default.ref.annotations
                 ):
-                    self.error(
+                    self.context.error(
                         "bad-property",
                         each.span,
                         f"action '{made.default.ref.action.name}' is @tableonly and cannot be "
@@ -292,33 +323,34 @@ class Tables(Calls):
                     )
                 continue
             if each.name not in _PROPERTIES:
-                self.warning(
+                self.context.warning(
                     "unknown-property",
                     each.span,
                     f"property '{each.name}' means nothing here",
-                    self.similar(each.name, _PROPERTIES),
+                    self.context.similar(each.name, _PROPERTIES),
                 )
-            value = self.expr(each.value)
+            value = self.expressions.expr(each.value)
             self._check_property(each, value)
             made.properties[each.name] = c.Property(
                 each.span, each.name, value, each.const, each.annotations
             )
 
     def _check_property(self, node: s.Property, value: c.Expr) -> None:
+        """What `size`, `implementation`, `counters` and the like can be."""
         if value.type is t.ANYTHING:
             return
         if node.name == "size":
             if not isinstance(t.underlying(value.type), t.Bits | t.InfInt):
-                self.error(
+                self.context.error(
                     "type-mismatch",
                     value.span,
                     f"a table's size cannot be {value.type}",
                     "give a number",
                 )
             elif isinstance(value, c.Const) and int(value.value) < 0:
-                self.error("out-of-range", value.span, "a table's size cannot be negative")
+                self.context.error("out-of-range", value.span, "a table's size cannot be negative")
         elif node.name == "support_timeout" and not isinstance(value.type, t.BoolType):
-            self.error("type-mismatch", value.span, "support_timeout is true or false")
+            self.context.error("type-mismatch", value.span, "support_timeout is true or false")
         wanted = {
             "implementation": ("action_profile", "action_selector"),
             "counters": ("direct_counter", "counter"),
@@ -328,7 +360,7 @@ class Tables(Calls):
             return
         name = value.type.name if isinstance(value.type, t.Extern) else str(value.type)
         if name not in wanted:
-            self.error(
+            self.context.error(
                 "type-mismatch",
                 value.span,
                 f"'{node.name}' cannot be {value.type}",
@@ -336,6 +368,7 @@ class Tables(Calls):
             )
 
     def _entry(self, node: s.Entry, table: c.Table) -> c.Entry | None:
+        """14.2.1: a value for each key field, and an action of the list."""
         keys: list[c.Expr] = []
         elements = node.keys
         if len(elements) == 1 and isinstance(elements[0], s.Default) and len(table.key) > 1:
@@ -348,7 +381,7 @@ class Tables(Calls):
             elements = elements[0].elements
         if not keys:
             if len(elements) != len(table.key):
-                self.error(
+                self.context.error(
                     "field-count",
                     node.span,
                     f"the entry gives {len(elements)} value(s), "
@@ -361,7 +394,7 @@ class Tables(Calls):
         if action is None:
             return None
         if any(a.name == "defaultonly" for a in action.ref.annotations):
-            self.error(
+            self.context.error(
                 "bad-entry",
                 node.span,
                 f"action '{action.ref.action.name}' is @defaultonly and cannot stand in an entry",
@@ -369,13 +402,14 @@ class Tables(Calls):
             )
         priority = None
         if node.priority is not None:
-            priority = self.constant_int(node.priority, "a priority")
+            priority = self.typing.constant_int(node.priority, "a priority")
         for annotation in node.annotations:
             if annotation.name == "priority" and annotation.args:
-                priority = self.constant_int(annotation.args[0], "a priority")
+                priority = self.typing.constant_int(annotation.args[0], "a priority")
         return c.Entry(node.span, tuple(keys), action, priority, node.const, node.annotations)
 
     def _entry_key(self, node: s.Expr, key: c.KeyElement) -> c.Expr:
+        """14.2.1: a value, mask or range, as the match kind allows."""
         value = self.keyset(node, key.expr.type)
         kind = key.match_kind
         if (
@@ -384,21 +418,21 @@ class Tables(Calls):
             and value.type is not t.ANYTHING
             and (isinstance(node, s.Default))
         ):
-            self.error(
+            self.context.error(
                 "bad-entry",
                 node.span,
                 "an exact key must have a value",
                 "give one, or declare the key 'ternary' or 'optional'",
             )
         elif isinstance(value, c.Mask) and kind not in ("ternary", "lpm"):
-            self.error(
+            self.context.error(
                 "bad-entry",
                 node.span,
                 f"a mask cannot be given for a key matched by {kind}",
                 "declare the key 'ternary' or 'lpm'",
             )
         elif isinstance(value, c.Range) and kind != "range":
-            self.error(
+            self.context.error(
                 "bad-entry",
                 node.span,
                 f"a range cannot be given for a key matched by {kind}",
@@ -410,7 +444,7 @@ class Tables(Calls):
         """A value, mask, range or wildcard for a key of this type."""
         if isinstance(node, s.Default):
             return c.Any(node.span, type_)
-        value = self.expr(node, None)
+        value = self.expressions.expr(node, None)
         if isinstance(value, c.Mask | c.Range):
             left, right = (
                 (value.value, value.mask) if isinstance(value, c.Mask) else (value.low, value.high)
@@ -428,20 +462,20 @@ class Tables(Calls):
     def _key_value(self, value: c.Expr, type_: t.Type) -> c.Expr:
         """A value to compare a key with: for an enum with a representation, that will do."""
         if isinstance(type_, t.SerializableEnum) and value.type != type_:
-            inside = self.coerce(value, type_.underlying)
+            inside = self.typing.coerce(value, type_.underlying)
             return replace(inside, type=type_) if isinstance(inside, c.Const) else inside
-        return self.coerce(value, type_)
+        return self.typing.coerce(value, type_)
 
     def _key_part(self, value: c.Expr, type_: t.Type, base: t.Type) -> c.Expr:
         if isinstance(value.type, t.InfInt) and isinstance(base, t.Bits):
-            return self.fit(value, base)
+            return self.typing.fit(value, base)
         if value.type == base:
             return self._constant_key(value)
         return self._constant_key(self._key_value(value, type_))
 
     def _constant_key(self, value: c.Expr) -> c.Expr:
         if not _constant(value) and value.type is not t.ANYTHING:
-            self.error(
+            self.context.error(
                 "not-constant",
                 value.span,
                 "a key's value must be known at compile time",

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from compiler import core as c
 from compiler import folding
 from compiler import syntax as s
 from compiler import types as t
-from compiler.check.base import Base, BlockEntry, Declared, GenericStruct
+from compiler.check.base import BlockEntry, Declared, GenericStruct
 from compiler.diagnostics import Span
+
+if TYPE_CHECKING:
+    from compiler.check.base import Context
+    from compiler.check.expressions import Expressions
 
 MAX_WIDTH = 1 << 14
 MAX_STACK = 4096
@@ -19,8 +24,13 @@ _NO_ELEMENT = (t.Void, t.StringType, t.Extern, t.BlockType, t.SetType)
 Binding = dict[t.TypeVar, t.Type | None]
 
 
-class Typing(Base):
+class Typing:
     """Resolves types and converts between them."""
+
+    expressions: Expressions
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
 
     # Type expressions
 
@@ -33,7 +43,7 @@ class Typing(Base):
         as long."""
         if t.parts_of(type_) <= MAX_PARTS:
             return type_
-        self.error(
+        self.context.error(
             "too-large",
             span,
             f"this type has more than {MAX_PARTS} parts when all within it are counted",
@@ -42,6 +52,7 @@ class Typing(Base):
         return t.ANYTHING
 
     def _resolve(self, node: s.TypeExpr) -> t.Type:
+        """`typeRef`, by its kind."""
         if isinstance(node, s.SizedType):
             return self._sized(node)
         if isinstance(node, s.BaseType):
@@ -69,7 +80,7 @@ class Typing(Base):
         type_ = self.resolve(node)
         dont_care = isinstance(node, s.BaseType) and node.name == "_"
         if dont_care or isinstance(type_, _NO_ELEMENT):
-            self.error(
+            self.context.error(
                 "bad-type",
                 node.span,
                 f"a tuple cannot have an element of type {type_}",
@@ -79,6 +90,7 @@ class Typing(Base):
         return type_
 
     def _sized(self, node: s.SizedType) -> t.Type:
+        """7.1.6: widths are known, and in range."""
         if node.width is None:
             return t.Bits(1)
         width = self.constant_int(node.width, "a width")
@@ -86,7 +98,7 @@ class Typing(Base):
             return t.ANYTHING
         minimum = 0
         if width < minimum or width > MAX_WIDTH:
-            self.error(
+            self.context.error(
                 "bad-width",
                 node.span,
                 f"{node.name}<{width}> is not a possible width",
@@ -96,19 +108,22 @@ class Typing(Base):
         if node.name == "varbit":
             return t.Varbit(width)
         if node.name == "int" and width < 1:
-            self.error("bad-width", node.span, "int<0> is not a possible width", "use at least 1")
+            self.context.error(
+                "bad-width", node.span, "int<0> is not a possible width", "use at least 1"
+            )
             return t.ANYTHING
         return t.Bits(width, node.name == "int")
 
     def _named(self, node: s.NamedType) -> t.Type:
-        entry = self.lookup(node.name)
+        """`typeName typeArguments?`: a declared type, specialised if it is generic."""
+        entry = self.context.lookup(node.name)
         args = tuple(self.resolve(a) for a in node.args)
         if isinstance(entry, Declared):
             type_ = entry.type
             if isinstance(type_, t.Extern | t.BlockType) and type_.type_params:
                 return self._specialise(node, type_, args)
             if args:
-                self.error(
+                self.context.error(
                     "not-generic",
                     node.span,
                     f"type '{node.name}' takes no type arguments",
@@ -118,7 +133,7 @@ class Typing(Base):
         if isinstance(entry, GenericStruct):
             for arg in node.args:
                 if isinstance(arg, s.BaseType) and arg.name == "_":
-                    self.error(
+                    self.context.error(
                         "bad-type",
                         arg.span,
                         f"'_' cannot stand for a type argument of '{node.name}'",
@@ -130,28 +145,29 @@ class Typing(Base):
         if entry is None:
             types = [
                 n
-                for scope in self.scopes
+                for scope in self.context.scopes
                 for n, e in scope.items()
                 if isinstance(e, Declared | GenericStruct | BlockEntry)
             ]
-            self.error(
+            self.context.error(
                 "unknown-type",
                 node.span,
                 f"there is no type named '{node.name}'",
-                self.similar(node.name, types)
+                self.context.similar(node.name, types)
                 or "declare it before this line, or include the file that does",
             )
         else:
-            self.error("not-a-type", node.span, f"'{node.name}' is not a type")
+            self.context.error("not-a-type", node.span, f"'{node.name}' is not a type")
         return t.ANYTHING
 
     def _specialise(
         self, node: s.NamedType, type_: t.Extern | t.BlockType, args: tuple[t.Type, ...]
     ) -> t.Type:
+        """7.2.11: a generic extern or block with its arguments."""
         if not args:
             return type_
         if len(args) != len(type_.type_params):
-            self.error(
+            self.context.error(
                 "type-arguments",
                 node.span,
                 f"'{node.name}' takes {len(type_.type_params)} type argument(s), not {len(args)}",
@@ -172,7 +188,7 @@ class Typing(Base):
         """A generic struct with its type arguments."""
         decl = generic.decl
         if len(args) != len(decl.type_params):
-            self.error(
+            self.context.error(
                 "type-arguments",
                 span,
                 f"'{decl.name}' takes {len(decl.type_params)} type argument(s), not {len(args)}",
@@ -181,18 +197,18 @@ class Typing(Base):
         key = tuple(_key(a) for a in args)
         made = generic.made.get(key)
         if made is None:
-            kept = self.scopes
-            self.scopes = [
-                self.scopes[0],
+            kept = self.context.scopes
+            self.context.scopes = [
+                self.context.scopes[0],
                 {name: Declared(arg) for name, arg in zip(decl.type_params, args, strict=True)},
             ]
             made = t.Struct(
                 decl.name, decl.kind, self.struct_fields(decl), decl.annotations, args, decl
             )
-            self.scopes = kept
+            self.context.scopes = kept
             generic.made[key] = made
             if decl.type_params and not t.has_variables(made):
-                self.program.types.append(made)
+                self.context.program.types.append(made)
         return made
 
     def _annotations(self, annotations: s.Annotations) -> s.Annotations:
@@ -217,7 +233,7 @@ class Typing(Base):
         for each in decl.fields:
             type_ = self.resolve(each.type)
             if each.name in seen:
-                self.error(
+                self.context.error(
                     "duplicate",
                     each.span,
                     f"field '{each.name}' is declared twice",
@@ -226,13 +242,15 @@ class Typing(Base):
                 continue
             seen.add(each.name)
             if isinstance(each.type, s.BaseType) and each.type.name == "_":
-                self.error("bad-field", each.span, "a field cannot have type '_'", "write its type")
+                self.context.error(
+                    "bad-field", each.span, "a field cannot have type '_'", "write its type"
+                )
             for note in each.annotations:
                 if note.name == "match":
                     self._check_match(note)
             problem = _field_problem(decl.kind, type_)
             if problem:
-                self.error(
+                self.context.error(
                     "bad-field",
                     each.span,
                     f"a {decl.kind} cannot have a field of type {type_}",
@@ -244,7 +262,7 @@ class Typing(Base):
                 and decl.kind == "header"
                 and any(isinstance(f.type, t.Varbit) for f in fields)
             ):
-                self.error(
+                self.context.error(
                     "bad-field",
                     each.span,
                     "a header can have one varbit field only",
@@ -256,21 +274,22 @@ class Typing(Base):
     def _check_match(self, note: s.Annotation) -> None:
         """`@match(kind)` of a value set's field."""
         for arg in note.args:
-            if not isinstance(arg, s.Name) or arg.name not in self.match_kinds:
-                self.error(
+            if not isinstance(arg, s.Name) or arg.name not in self.context.match_kinds:
+                self.context.error(
                     "bad-annotation",
                     arg.span,
                     "@match takes a match kind",
-                    "the match kinds are: " + ", ".join(self.match_kinds),
+                    "the match kinds are: " + ", ".join(self.context.match_kinds),
                 )
 
     def _stack(self, node: s.StackType) -> t.Type:
+        """7.2.3: of headers or unions, of a size known."""
         element = self.resolve(node.element)
         size = self.constant_int(node.size, "a stack's size")
         if size is None or element is t.ANYTHING:
             return t.ANYTHING
         if not (t.is_header(element) or t.is_union(element) or isinstance(element, t.TypeVar)):
-            self.error(
+            self.context.error(
                 "bad-stack",
                 node.span,
                 f"a stack of {element} cannot be",
@@ -278,7 +297,7 @@ class Typing(Base):
             )
             return t.ANYTHING
         if not 0 < size <= MAX_STACK:
-            self.error(
+            self.context.error(
                 "bad-stack",
                 node.span,
                 f"a stack of {size} elements cannot be",
@@ -289,7 +308,7 @@ class Typing(Base):
 
     def constant_int(self, node: s.Expr, what: str) -> int | None:
         """The value of an expression that must be an integer known at compile time."""
-        value = self.expr(node)
+        value = self.expressions.expr(node)
         if isinstance(value.type, t.BoolType):
             value = c.Any(value.span, t.VOID)
         if isinstance(value, c.Cast) and isinstance(value.operand, c.Const):
@@ -297,17 +316,13 @@ class Typing(Base):
         if isinstance(value, c.Const) and isinstance(value.value, int):
             return int(value.value)
         if value.type is not t.ANYTHING:
-            self.error(
+            self.context.error(
                 "not-constant",
                 node.span,
                 f"{what} must be an integer known at compile time",
                 "use a number or a 'const'",
             )
         return None
-
-    def expr(self, node: s.Expr, expected: t.Type | None = None) -> c.Expr:
-        """Type an expression (implemented with the expressions)."""
-        raise NotImplementedError
 
     # Inference
 
@@ -349,7 +364,7 @@ class Typing(Base):
         have = value.type
         if have is want or want is t.ANYTHING or have is t.ANYTHING or have == want:
             return value
-        done = self._try_coerce(value, want)
+        done = self.try_coerce(value, want)
         if done is not None:
             return done
         self.mismatch(value, want, what)
@@ -359,13 +374,14 @@ class Typing(Base):
         """A value on its way into a variable, a constant or a result: there, and there alone, a
         number without width becomes a `type` by itself."""
         if isinstance(want, t.NewType) and isinstance(want.base, t.Bits):
-            value = self.expr(node)
+            value = self.expressions.expr(node)
             if isinstance(value.type, t.InfInt):
                 return replace(self.fit(value, want.base), type=want)
             return self.coerce(value, want)
-        return self.expr(node, want)
+        return self.expressions.expr(node, want)
 
-    def _try_coerce(self, value: c.Expr, want: t.Type) -> c.Expr | None:  # noqa: PLR0912 - one branch per kind
+    def try_coerce(self, value: c.Expr, want: t.Type) -> c.Expr | None:  # noqa: PLR0912 - one branch per kind
+        """8.12.2: the conversions that happen by themselves; None if there is none."""
         have = value.type
         if isinstance(have, t.InfInt) and isinstance(want, t.Bits):
             return self.fit(value, want)
@@ -382,7 +398,7 @@ class Typing(Base):
         if isinstance(have, t.Tuple) and isinstance(want, t.Struct) and want.kind == "struct":
             return None
         if isinstance(want, t.SetType):
-            inner = self._try_coerce(value, want.element)
+            inner = self.try_coerce(value, want.element)
             return inner if inner is not None else (value if have == want.element else None)
         if isinstance(have, t.SetType) and isinstance(value, c.Mask | c.Range):
             return None
@@ -392,7 +408,7 @@ class Typing(Base):
             if yes is not None and no is not None:
                 return c.Ternary(value.span, want, value.condition, yes, no)
         if isinstance(have, t.BlockType) and isinstance(want, t.BlockType):
-            return value if self._block_fits(have, want) else None
+            return value if self.block_fits(have, want) else None
         if (
             isinstance(have, t.Extern)
             and isinstance(want, t.Extern)
@@ -403,9 +419,10 @@ class Typing(Base):
         return None
 
     def _try(self, value: c.Expr, want: t.Type) -> c.Expr | None:
-        return value if value.type == want else self._try_coerce(value, want)
+        return value if value.type == want else self.try_coerce(value, want)
 
-    def _block_fits(self, have: t.BlockType, want: t.BlockType) -> bool:
+    def block_fits(self, have: t.BlockType, want: t.BlockType) -> bool:
+        """11.3.2: parameters of the same directions and types."""
         if have.kind != want.kind or len(have.params) != len(want.params):
             return False
         return all(
@@ -420,6 +437,7 @@ class Typing(Base):
         )
 
     def _coerce_aggregate(self, value: c.Aggregate, want: t.Type) -> c.Expr | None:
+        """8.12.2, 8.14: a list takes the type of where it stands, part by part."""
         parts = list(value.parts)
         rest = bool(parts) and parts[-1][0] == "..."
         if rest:
@@ -462,11 +480,12 @@ class Typing(Base):
         rest: bool,
         named: bool,
     ) -> c.Expr | None:
+        """8.14: fields by position or by name; `...` for those not given."""
         if want.kind == "header_union":
             return None
         if not named:
             if len(parts) > len(want.fields) or (len(parts) < len(want.fields) and not rest):
-                self.error(
+                self.context.error(
                     "field-count",
                     value.span,
                     f"{want} has {len(want.fields)} field(s), the list has {len(parts)}",
@@ -478,15 +497,15 @@ class Typing(Base):
             given = dict(parts)
             for name, part in parts:
                 if name not in want.by_name:
-                    self.error(
+                    self.context.error(
                         "unknown-field",
                         part.span,
                         f"{want} has no field '{name}'",
-                        self.similar(name, want.by_name),
+                        self.context.similar(name, want.by_name),
                     )
             missing = [f.name for f in want.fields if f.name not in given]
             if missing and not rest:
-                self.error(
+                self.context.error(
                     "field-count",
                     value.span,
                     f"field '{missing[0]}' of {want} is not given a value",
@@ -512,17 +531,17 @@ class Typing(Base):
             return c.Cast(value.span, want, value)
         number = int(value.value)
         wrapped = folding.wrap(number, want)
-        if wrapped != number and not self.system:
+        if wrapped != number and not self.context.system:
             if number < 0 and not want.signed:
                 if number < -(1 << max(0, want.width - 1)):
-                    self.warning(
+                    self.context.warning(
                         "overflow",
                         value.span,
                         f"{number} does not fit in {want}; it becomes {wrapped}",
                         "use a wider type",
                     )
             else:
-                self.warning(
+                self.context.warning(
                     "overflow",
                     value.span,
                     f"{number} does not fit in {want}; it becomes {wrapped}",
@@ -562,7 +581,7 @@ class Typing(Base):
             )
         elif isinstance(have, t.InfInt) and isinstance(want, t.SerializableEnum):
             cure = f"cast it: ({want}) ..."
-        self.error(code, value.span, f"expected {want}{where}, found {have}", cure)
+        self.context.error(code, value.span, f"expected {want}{where}, found {have}", cure)
 
 
 def _key(type_: t.Type) -> str:
