@@ -161,6 +161,7 @@ class EndpointConfig(_Record):
     receive_xoff: _Natural | None = None
     receive_xon: _Natural | None = None
     pause_classes: Annotated[int, Field(ge=0, le=0xFF)] | None = None
+    pause_dscps: Annotated[int, Field(ge=0, lt=1 << 64)] | None = None
     storm_from: _Natural | None = None
     storm_until: _Natural | None = None
     dcqcn: DcqcnProfile | None = None  # what is given below replaces its values
@@ -204,6 +205,7 @@ class QueuePair(_Record):
     cc: CongestionControl = CongestionControl.NONE
     rate_bps: _Natural = 0  # 0: the link's
     dscp: Annotated[int, Field(ge=0, lt=64)] | None = None  # None: that of RoCE
+    control_dscp: Annotated[int, Field(ge=0, lt=64)] | None = None  # of CNPs; None: the usual one
     ecn_capable: bool = True
     psn: _U24 = 0
     remote_psn: _U24 = 0
@@ -211,6 +213,7 @@ class QueuePair(_Record):
     def line(self) -> str:
         """This queue pair in the words of `script.h`."""
         dscp = {} if self.dscp is None else {"dscp": self.dscp}
+        control_dscp = {} if self.control_dscp is None else {"dscp": self.control_dscp}
         telemetry = INT_QUEUE | INT_UTILISATION if self.cc is CongestionControl.HPCC else 0
         own = INT_LINK_RATE if telemetry else 0
         data = data_template(
@@ -223,7 +226,8 @@ class QueuePair(_Record):
         return (
             f"qp number={self.number} remote={self.flow.queue_pair} priority={self.priority} "
             f"cc={self.cc} rate={self.rate_bps} psn={self.psn} remote-psn={self.remote_psn} "
-            f"data={data.hex()} control={control_template(self.flow).hex()}"
+            f"data={data.hex()} "
+            f"control={control_template(self.flow, **control_dscp).hex()}"
         )
 
 

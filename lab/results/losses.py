@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from lab.results.outcome import HOST_DISCARDS, SwitchCounts
+from lab.results.outcome import LOSSLESS_DISCARDS, SwitchCounts
 from lab.scenario.experiment import Experiment
 from topologies import Fabric, Node, NodeKind
 
@@ -21,7 +21,7 @@ def lost_frames(
     switches: Mapping[Node, SwitchCounts],
     endpoints: Mapping[Node, Mapping[str, int]],
 ) -> dict[str, int]:
-    """By direction of a link, in a fabric whose links were up all the time."""
+    """By direction of a link: what left one end and did not come to the other."""
 
     def sent(node: Node, port: int) -> int:
         if node.kind is NodeKind.HOST:
@@ -50,7 +50,7 @@ def overrun(
         # Else whoever set the headroom may want to see it overrun.
         lost += sum(counts.dropped.get("headroom_full", 0) for counts in switches.values())
     if scenario.pfc.enabled:
-        lost += sum(counters.get(HOST_DISCARDS, 0) for counters in endpoints.values())
+        lost += sum(counters.get(LOSSLESS_DISCARDS, 0) for counters in endpoints.values())
     return lost
 
 

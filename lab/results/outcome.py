@@ -27,6 +27,7 @@ class Traffic:
 
 INTERRUPTION = "interrupted"  # by the user: why a run is not whole
 HOST_DISCARDS = "rx_discards"  # frames that found an adapter's receive buffer full
+LOSSLESS_DISCARDS = "rx_discards_lossless"  # those of them whose sender it pauses
 HOST_PAUSED_NS = {priority: f"paused_{priority}_ns" for priority in PRIORITIES}  # of an adapter
 NOTHING = Traffic()
 

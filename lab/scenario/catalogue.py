@@ -9,12 +9,13 @@ from pydantic import ValidationError
 
 from controller import SettingsError, plan_of, routes_of
 from controller.routes import MOST_WAYS
+from controller.tables import Site
 from lab.errors import ScenarioError
 from lab.machine.paths import SCENARIOS
 from lab.scenario.keys import nearest
 from lab.scenario.model import ALL_LINKS, Scenario, explained
-from lab.scenario.translate import controller_settings
-from topologies import TopologyError
+from lab.scenario.translate import controller_settings, slowed
+from topologies import Node, TopologyError
 from traffic.collectives import TrafficError
 from traffic.reading import FileError, NotYamlError, YamlError, parse_yaml, read_yaml
 
@@ -121,8 +122,14 @@ def check(scenario: Scenario) -> None:
             "Leave out int.mtu, or choose another transport.cc.",
         )
     settings = controller_settings(scenario, fabric)
+    fabric = slowed(fabric, settings, scenario.link.slow)
     ports = {switch: len(fabric.ports(switch)) for switch in fabric.switches}
-    largest = {switch.kind: switch for switch in sorted(fabric.switches, key=ports.__getitem__)}
+
+    def needs(switch: Node) -> tuple[int, int]:
+        site = Site(fabric, switch, settings)
+        return ports[switch], sum(site.link(port).rate_bps for port in site.ports)
+
+    largest = {switch.kind: switch for switch in sorted(fabric.switches, key=needs)}
     for switch in largest.values():  # those of a kind differ in their ports alone
         plan_of(fabric, switch, (), settings)
     if max(ports.values()) > MOST_WAYS:  # perhaps more ways to one place than a group holds

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import IPv4Address
 from typing import NamedTuple
@@ -11,14 +10,14 @@ from typing import NamedTuple
 import networkx as nx
 
 from controller import LinkSpec, Settings
+from controller.settings import CONTROL_PRIORITY, SettingsError
 from controller.tables import PRIORITIES
 from controller.tables import Site as SwitchSite
 from lab.errors import ScenarioError
 from lab.scenario.model import Scenario
 from lab.scenario.traffic import make_workload
-from lab.scenario.translate import DATA_HEADERS_BYTES, controller_settings, endpoint_config
+from lab.scenario.translate import DATA_HEADERS_BYTES, controller_settings, endpoint_config, slowed
 from topologies import Fabric, Link, Node, NodeKind
-from topologies.fabric import Speed
 from traffic.collectives import LocalTransfer, Schedule, TrafficError, local_part
 from traffic.endpoint import (
     CongestionControl,
@@ -69,7 +68,14 @@ class Experiment:
             for number, host in enumerate(fabric.hosts)
             if number in workload.port_shares
         } | scenario.link.slow
-        return cls(scenario, _slowed(fabric, settings, shares), settings, workload)
+        try:
+            for activity in workload.schedule.activities:
+                settings.classes.dscp_of(activity.priority)
+            if _uses_control(scenario):
+                settings.classes.dscp_of(CONTROL_PRIORITY)
+        except SettingsError as error:
+            raise ScenarioError(f"scenario '{scenario.name}': {error}") from None
+        return cls(scenario, slowed(fabric, settings, shares), settings, workload)
 
     @property
     def schedule(self) -> Schedule:
@@ -204,9 +210,17 @@ class Experiment:
             ),
             priority=activity.priority,
             dscp=self.settings.classes.dscp_of(activity.priority),
+            control_dscp=self._control_dscp,
             ecn_capable=activity.ecn_capable,
             cc=CongestionControl(self.scenario.transport.cc),
         )
+
+    @cached_property
+    def _control_dscp(self) -> int | None:
+        """What takes adapters' own packets to the control class, if any of them is to go there."""
+        if not _uses_control(self.scenario):
+            return None
+        return self.settings.classes.dscp_of(CONTROL_PRIORITY)
 
     def source_port(self, path: Path) -> int:
         """What makes a path differ from others to a hash."""
@@ -229,16 +243,6 @@ class Experiment:
         )
 
 
-def _slowed(fabric: Fabric, settings: Settings, shares: Mapping[str, float]) -> Fabric:
-    """The same fabric with some links at a share of their rate."""
-    if not shares:
-        return fabric
-
-    def speed(link: Link, share: float) -> Speed:
-        usual = settings.fabric_link if link.joins_switches else settings.host_link
-        rate = link.speed.rate_bps or usual.rate_bps
-        return replace(link.speed, rate_bps=max(1, round(rate * share)))
-
-    return fabric.at_speeds(
-        {link.name: speed(link, shares[link.name]) for link in fabric.links if link.name in shares}
-    )
+def _uses_control(scenario: Scenario) -> bool:
+    """Whether adapters send packets of their own in the control class."""
+    return scenario.transport.cc == "dcqcn" or scenario.transport.acks == "control"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -27,7 +28,8 @@ from controller.settings import (
 )
 from controller.thresholds import headroom
 from lab.scenario.model import DcqcnSettings, PfcSettings, Scenario
-from topologies import Fabric
+from topologies import Fabric, Link
+from topologies.fabric import Speed
 from traffic.endpoint import EndpointConfig
 
 REPORT_PORT = 192  # by which telemetry reports leave: above every port of a fabric's
@@ -206,6 +208,7 @@ def _intake(scenario: Scenario, host: str, cable: LinkSpec, max_frame: int) -> d
         return {}
     xoff = scenario.transport.receive_buffer
     pfc = scenario.pfc
+    priorities = dict.fromkeys(range(64), 0) | dict(_classes(scenario).dscp)
     after = headroom(cable, max_frame, pfc.response_ns) if pfc.enabled else 0
     return {
         "receive_bps": round(gbps * GBPS),
@@ -213,6 +216,7 @@ def _intake(scenario: Scenario, host: str, cable: LinkSpec, max_frame: int) -> d
         "receive_xoff": xoff,
         "receive_xon": xoff // 2,
         "pause_classes": sum(1 << each for each in pfc.priorities) if pfc.enabled else 0,
+        "pause_dscps": sum(1 << dscp for dscp in range(64) if priorities[dscp] in pfc.priorities),
     }
 
 
@@ -245,4 +249,19 @@ def endpoint_config(
         **_intake(scenario, host, cable, max_frame),
         storm_from=min((begin for begin, _ in storms), default=None),
         storm_until=max((end for _, end in storms), default=None),
+    )
+
+
+def slowed(fabric: Fabric, settings: Settings, shares: Mapping[str, float]) -> Fabric:
+    """The same fabric with some links at a share of their rate."""
+    if not shares:
+        return fabric
+
+    def speed(link: Link, share: float) -> Speed:
+        usual = settings.fabric_link if link.joins_switches else settings.host_link
+        rate = link.speed.rate_bps or usual.rate_bps
+        return replace(link.speed, rate_bps=max(1, round(rate * share)))
+
+    return fabric.at_speeds(
+        {link.name: speed(link, shares[link.name]) for link in fabric.links if link.name in shares}
     )

@@ -86,6 +86,28 @@ def test_room_for_two_frames_less_is_not_enough(
     assert not found.fidelity.ok
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_what_no_pause_stops_takes_no_room_from_what_is_paused(seed: int, tmp_path: Path) -> None:
+    """A lossy class that overruns the adapter is lost there; the lossless one beside it is not."""
+    rng = random.Random(seed)
+    size, dscp = rng.randrange(100, 400), rng.randrange(33, 48)
+    found = simulate(
+        "incast",
+        "traffic={kind: mix, parts: ["
+        f"{{kind: incast, senders: 3, bytes: {size}KB, priority: 4}}, "
+        f"{{kind: incast, senders: 5, bytes: {size}KB, priority: 0}}]}}",
+        *("pfc.priorities=[4]", f"classes.dscp={{32: 0, 26: 0, {dscp}: 4}}"),
+        f"transport.receive_gbps={{h1: {rng.uniform(2, 50):.2f}}}",
+        f"transport.receive_buffer={rng.randrange(10, 100_000)}",
+        *("transport.recovery=selective", "transport.rto_ns=200us", "transport.retry_limit=250"),
+        out=tmp_path,
+    )
+    assert found.result.drops.by_reason["receive_buffer_full"] > 0
+    assert found.outcome.endpoints[found.experiment.fabric.node("h1")]["rx_discards_lossless"] == 0
+    assert found.result.fidelity.ok
+    assert found.result.flows.failed == 0
+
+
 def test_without_pauses_the_adapter_loses_and_says_where(tmp_path: Path) -> None:
     changes = ("pfc.enabled=false", "transport.recovery=selective", "transport.rto_ns=200us")
     _, found = run(1, tmp_path, *changes, "limit_ns=1s", "transport.retry_limit=200")

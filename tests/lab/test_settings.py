@@ -6,6 +6,7 @@ import pytest
 
 from controller import Settings
 from controller.settings import Schedule
+from controller.tables import Site, pool_of
 from lab.engines.mininet.switches.bmv2 import Bmv2Switches
 from lab.errors import RunError, ScenarioError
 from lab.scenario import catalogue
@@ -33,6 +34,45 @@ def test_the_longest_frame_is_known_to_the_byte(topology: str, change: str, tmp_
     longest = run.longest_frame
     most = run.experiment.settings.max_frame
     assert longest == most if "int" in change else longest < most
+
+
+def test_what_adapters_say_themselves_goes_where_the_control_class_is() -> None:
+    """CNPs, and acknowledgements that are to travel there, with whatever DSCP leads to class 6."""
+    moved = "classes.dscp={48: 0, 57: 6}"
+    for change in ("transport.cc=dcqcn", "transport.acks=control"):
+        experiment = Experiment.of(catalogue.load("incast", (moved, change)))
+        lines = [pair.line() for pair in experiment.plan(0, carries_payload=False).queue_pairs]
+        tos = {bytes.fromhex(line.rsplit("control=", 1)[1])[15] for line in lines}
+        assert tos == {57 << 2 | 2}  # ECN-capable
+
+
+@pytest.mark.parametrize(
+    ("changes", "priority"),
+    [
+        (("classes.dscp={26: 0}",), 3),
+        (("classes.dscp={48: 5}", "transport.cc=dcqcn"), 6),
+        (("classes.dscp={48: 5}", "transport.acks=control"), 6),
+    ],
+)
+def test_a_class_that_no_packet_can_have_is_named(changes: tuple[str, ...], priority: int) -> None:
+    with pytest.raises(ScenarioError, match=f"no DSCP leads to priority {priority}; give it one"):
+        Experiment.of(catalogue.load("incast", changes))
+
+
+def test_a_buffer_is_held_against_links_as_slow_as_they_are() -> None:
+    """A quarter of the rate needs less headroom: what is enough for that is not refused."""
+    changes = ["topology.spines=1", "link.delay_ns=20us"]
+    slow = "link.slow={leaf1-spine1: 0.1, leaf2-spine1: 0.1, leaf3-spine1: 0.1, leaf4-spine1: 0.1}"
+    changes += ["topology.hosts_per_leaf=1", "link.rate_gbps=10", "link.fabric_rate_gbps=100"]
+    roomy = Experiment.of(catalogue.load("incast", (*changes, slow, "buffer.bytes=1GB")))
+    needed = max(
+        10**9 - pool_of(Site(roomy.fabric, switch, roomy.settings))
+        for switch in roomy.fabric.switches
+    )
+    enough = f"buffer.bytes={needed + 2 * roomy.settings.max_frame}"
+    catalogue.load("incast", (*changes, slow, enough))
+    with pytest.raises(ScenarioError, match="too small"):
+        catalogue.load("incast", (*changes, enough))
 
 
 def test_bmv2_refuses_a_schedule_that_it_cannot_keep() -> None:

@@ -381,6 +381,14 @@ static bool is_pause(const uint8_t *frame, uint32_t stored)
            be16_load(frame + 14) == PFC_OPCODE;
 }
 
+/* Whether who sent a frame stands still when the receive buffer asks for it. */
+static bool is_pausable(const struct ep *ep, const uint8_t *frame, uint32_t stored)
+{
+    if (stored < WIRE_IP_AT + 20 || be16_load(frame + 12) != ETHERTYPE_IPV4)
+        return false;
+    return ep->config.pause_dscps >> (frame[WIRE_IP_AT + 1] >> 2) & 1;
+}
+
 void ep_receive(struct ep *ep, const uint8_t *frame, uint32_t stored, uint32_t wire, ns_t now)
 {
     ep->counters.rx_packets++;
@@ -390,8 +398,12 @@ void ep_receive(struct ep *ep, const uint8_t *frame, uint32_t stored, uint32_t w
         schedule_pause(ep, frame, now);
     } else if (!ep->config.intake.rate) {
         take(ep, frame, stored, now);
-    } else if (!intake_put(&ep->intake, frame, stored, wire, now)) {
+    } else {
+        bool may_be_lost = ep->config.pause_classes && !is_pausable(ep, frame, stored);
+        if (intake_put(&ep->intake, frame, stored, wire, may_be_lost, now))
+            return;
         ep->counters.rx_discards++;
+        ep->counters.rx_discards_lossless += ep->config.pause_classes && !may_be_lost;
     }
 }
 

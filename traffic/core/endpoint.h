@@ -77,6 +77,7 @@ struct ep_config {
     enum ep_acks acks;
     struct intake_config intake; /* a host slower than its link */
     uint8_t pause_classes;       /* bit i: priority i is paused while too much waits there */
+    uint64_t pause_dscps;        /* bit i: frames of DSCP i are of these classes */
     ns_t storm_from, storm_until; /* a fault: pause whoever sends to us, all this time */
     struct dcqcn_profile dcqcn;
     struct hpcc_profile hpcc;
@@ -185,6 +186,7 @@ struct ep_port {
     X(rp_cnp_handled, "CNPs received and obeyed")                                         \
     X(rp_cnp_ignored, "CNPs received on a queue pair without DCQCN")                      \
     X(rx_discards, "frames that found the receive buffer full")                           \
+    X(rx_discards_lossless, "those of them whose class the adapter pauses")               \
     X(tx_pfc_frames, "pause frames sent, those that end a pause included")                 \
     X(rx_pfc_frames, "pause frames received")                                             \
     X(rx_pause_transitions, "priorities that went from sending to paused")                \

@@ -55,11 +55,11 @@ static uint8_t *room_for(struct intake *intake, size_t bytes)
 }
 
 bool intake_put(struct intake *intake, const uint8_t *frame, uint32_t stored, uint32_t wire,
-                ns_t now)
+                bool may_be_lost, ns_t now)
 {
     const struct intake_config *config = &intake->config;
     size_t bytes = rounded(sizeof(struct waiting) + stored);
-    if (wire > config->room - intake->held)
+    if (wire > config->room - intake->held || (may_be_lost && intake->held > config->xoff))
         return false;
     uint8_t *at = room_for(intake, bytes);
     if (!at)

@@ -5,7 +5,8 @@
  *                    └ no more than xon: let it go on
  *
  * Every frame but pause frames waits its turn. A full buffer loses what comes, and counts it; one
- * that begins to pause in time never is. The pause frames themselves are the scheduler's doing.
+ * that begins to pause in time never is. The pause frames themselves are the scheduler's doing. What
+ * is above xoff is for those who are paused: whom no pause stops finds no room there.
  *
  * Memory: one ring of bytes, made at once; a frame in it is never torn.
  */
@@ -35,9 +36,10 @@ struct intake {
 bool intake_init(struct intake *intake, const struct intake_config *config); /* false: no memory */
 void intake_free(struct intake *intake);
 
-/* A frame has come. False if there is no room for it. */
+/* A frame has come, of a class that is paused or of one that may be lost. False if there is no room
+ * for it. */
 bool intake_put(struct intake *intake, const uint8_t *frame, uint32_t stored, uint32_t wire,
-                ns_t now);
+                bool may_be_lost, ns_t now);
 /* The frame that has been taken by now, which leaves the buffer; NULL if there is none. It stays
  * where it is until the next call. */
 const uint8_t *intake_take(struct intake *intake, ns_t now, uint32_t *stored, uint32_t *wire);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 enum kind {
-    U8, U16, U32, U64, REAL, BOOL, PAYLOAD, RECOVERY, CC, PROFILE, REACTION, ACKS, HEX_DATA,
+    U8, U16, U32, U64, BITS, REAL, BOOL, PAYLOAD, RECOVERY, CC, PROFILE, REACTION, ACKS, HEX_DATA,
     HEX_CONTROL
 };
 
@@ -58,6 +58,7 @@ static const struct key HEAD_KEYS[] = {
     HEAD("receive-xoff", U32, config.intake.xoff),
     HEAD("receive-xon", U32, config.intake.xon),
     HEAD("pause-classes", U8, config.pause_classes),
+    HEAD("pause-dscps", BITS, config.pause_dscps),
     HEAD("storm-from", U64, config.storm_from),
     HEAD("storm-until", U64, config.storm_until),
     HEAD("dcqcn", PROFILE, config.dcqcn),
@@ -152,8 +153,8 @@ static uint32_t hex(const char *text, uint8_t *bytes, size_t room)
 static bool assign_number(enum kind kind, const char *text, void *place)
 {
     static const uint64_t MOST[] = {[U8] = UINT8_MAX, [U16] = UINT16_MAX, [U32] = UINT32_MAX,
-                                    [U64] = INT64_MAX};
-    static const size_t BYTES[] = {[U8] = 1, [U16] = 2, [U32] = 4, [U64] = 8};
+                                    [U64] = INT64_MAX, [BITS] = UINT64_MAX};
+    static const size_t BYTES[] = {[U8] = 1, [U16] = 2, [U32] = 4, [U64] = 8, [BITS] = 8};
     uint64_t value;
     if (!number(text, MOST[kind], &value))
         return false;
@@ -197,6 +198,7 @@ static bool assign(const struct key *key, const char *text, void *record)
     case U16:
     case U32:
     case U64:
+    case BITS:
         return assign_number(key->kind, text, place);
     case REAL:
         return assign_real(text, place);
