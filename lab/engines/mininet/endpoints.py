@@ -70,8 +70,9 @@ def run(
         | {name: report.paused_ns.get(each, 0) for each, name in HOST_PAUSED_NS.items()}
         for host, report in reports.items()
     }
-    is_whole = ended is None and not experiment.scenario.faults
-    lost = lost_frames(experiment.fabric, switches, endpoints) if is_whole else {}
+    faults = experiment.scenario.faults
+    missing = lost_frames(experiment.fabric, switches, endpoints) if ended is None else {}
+    cut = {fault.link for fault in faults if fault.action == "down"}
     return Outcome(
         timeline=timeline,
         switches=switches,
@@ -79,13 +80,19 @@ def run(
         end_ns=timeline.finish_ns if ended is None else course.now_ns,
         dilation=dilation,
         max_queue_bytes=longest_queues(notes),
+        cut_frames={
+            way: missing[way]
+            for link in experiment.fabric.links
+            for way in (link.up, link.down)
+            if link.name in cut and way in missing
+        },
         notes=notes,
         stocks=watch.stocks(*since, experiment.settings.lossless) if is_noted else (),
         pauses=watch.pauses(*since) if is_noted else (),
         fidelity=_Doubts(
             max(report.lateness.p99_ns for report in reports.values()),
             watch.late_ns(course.epoch_ns, _SELDOM),
-            lost,
+            {} if faults else missing,
             overrun(experiment, switches, endpoints),
         ).fidelity(_most_late_ns(experiment), dilation),
         ended=ended,
