@@ -1,13 +1,16 @@
 """Pause frames: what is asked for and when, what is obeyed, and that nothing lossless is lost."""
 
+import itertools
 import math
 import random
+from dataclasses import dataclass
 from itertools import pairwise
 
 import pytest
 
 from controller import Buffer, Ecn, LinkSpec, Pfc, Remedy, Settings, Watchdog
 from controller.tables import Site, headroom_of, pool_of
+from controller.thresholds import headroom
 from tests.fabric.network import NS, PFC_PREFIX
 from tests.fabric.testbed import Testbed
 from topologies import leaf_spine
@@ -142,6 +145,130 @@ def test_headroom_is_exact_at_any_speed_length_and_frame(gbps: int) -> None:
         phases = max(4, math.ceil(1.5 / share))
         assert worst_overrun(None, link, frame, phases) == 0, (link, frame)
         assert worst_overrun(computed - frame, link, frame, phases) == 1, (link, frame)
+
+
+SPEEDS = (25, 50, 100, 200, 400, 800)
+FEEDERS = 8  # hosts of a leaf, whose frames all leave by one uplink
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Hosts' links of one speed, the fabric's of another, and frames that show a bound exactly."""
+
+    host: LinkSpec
+    fabric: LinkSpec
+    frame: int
+
+    def settings(self, room: int, ports: int, pool: int) -> Settings:
+        """So much headroom at every port, and so much for all to share at a switch of so many."""
+        return settings(
+            max_frame=self.frame,
+            pfc=Pfc(headroom=room, watchdog=None),
+            host_link=self.host,
+            fabric_link=self.fabric,
+            buffer=Buffer(size=ports * room + pool, alpha=1 / 8),
+        )
+
+    def phases(self, link: LinkSpec) -> list[int]:
+        """When the way back may begin to be busy: finely enough that some pause frame has to wait
+        for all but nothing of a frame."""
+        frame_ns = (self.frame + 24) * 8 * NS / link.rate_bps
+        share = headroom(link, self.frame) % self.frame / self.frame
+        steps = max(8, math.ceil(1.5 / share))
+        return sorted({round(frame_ns * step / steps) for step in range(steps)})
+
+
+def stand_still(bed: Testbed, sender: str, towards: str, until: int) -> None:
+    """Let a switch hear, from now on and until then, that it may not send there."""
+    port = bed.fabric.port_towards(bed.node(sender), bed.node(towards))
+    half_ns = 0xFFFF * 512 * NS // bed.settings.fabric_link.rate_bps // 2
+    for at in range(bed.network.now, until, half_ns):
+        bed.network.at(at, lambda: bed.network.inject(sender, port, pause_frame(0xFFFF)))
+
+
+def time_for(size: int, link: LinkSpec) -> int:
+    """What so many bytes take on a link, there and back, with time to spare."""
+    return size * 10 * NS // link.rate_bps + 6 * link.delay_ns
+
+
+def lost_from_host(pair: Pair, spared: int, phase: int) -> int:
+    """Frames lost where a host at full rate meets an uplink that stands still.
+
+    The way back to the host is busy with frames of its neighbour's.
+    """
+    room, pool = headroom(pair.host, pair.frame) - spared, 64 * pair.frame
+    bed = Testbed.build(leaf_spine(2, 1, 2), pair.settings(room, 3, pool))
+    network = bed.network
+    end = time_for(pool // 8 + room + 16 * pair.frame, pair.host)
+    stand_still(bed, "leaf1", "spine1", end)
+    for src, dst, dscp, at in (("h1", "h3", 26, 0), ("h2", "h1", 0, phase)):
+        frame = bed.frame(src, dst, size=pair.frame, dscp=dscp)
+        bed.host(src).source = lambda _, f=frame: f
+        network.at(at, lambda src=src: network.start(bed.host(src)))
+    network.run(end)
+    assert bed.host("h1").pauses
+    assert bed.switch("leaf1").balance() == 0
+    return bed.switch("leaf1").dropped(HEADROOM_FULL)
+
+
+def lost_from_leaf(pair: Pair, spared: int, phase: int) -> int:
+    """Frames lost where a leaf at full rate meets a spine's port that stands still.
+
+    Hosts have filled the leaf first, while its uplink stood still, with more than the spine takes:
+    slower or faster than the fabric, they do not matter from then on. The way back is busy.
+    """
+    room = headroom(pair.fabric, pair.frame) - spared
+    pool = 8 * room + 64 * pair.frame
+    bed = Testbed.build(leaf_spine(2, 1, FEEDERS), pair.settings(room, FEEDERS + 1, pool))
+    fabric, network = bed.fabric, bed.network
+    leaf, spine, beyond = (bed.node(name) for name in ("leaf1", "spine1", "leaf2"))
+    each = pool * 2 // 5 // FEEDERS // pair.frame
+    filled = time_for(each * (pair.frame + 24), pair.host)
+    end = filled + time_for(2 * pool, pair.fabric)
+    stand_still(bed, "spine1", "leaf2", end)
+    stand_still(bed, "leaf1", "spine1", filled)
+    for number in range(FEEDERS):
+        bed.send(f"h{number + 1}", f"h{FEEDERS + 1}", each, size=pair.frame)
+    network.run(filled)
+    network.inject("leaf1", fabric.port_towards(leaf, spine), pause_frame(0))
+    back = bed.frame(f"h{FEEDERS + 1}", "h1", size=pair.frame, dscp=0)
+    frame_ps = (pair.frame + 24) * 8 * 1000 * NS // pair.fabric.rate_bps
+    entry = fabric.port_towards(spine, beyond)
+    for number in range((end - filled) * 1000 // frame_ps):
+        at = filled + phase + number * frame_ps // 1000
+        network.at(at, lambda: network.inject("spine1", entry, back))
+    network.run(end)
+    uplink = fabric.port_towards(spine, leaf) * 8 + LOSSLESS
+    assert bed.switch("spine1").counter("xoff_sent", uplink) > 0
+    assert not any(bed.host(f"h{number + 1}").pauses for number in range(FEEDERS))
+    assert all(switch.balance() == 0 for switch in network.switches.values())
+    return bed.switch("spine1").dropped(HEADROOM_FULL)
+
+
+def exact(host: int, fabric: int, seed: int) -> None:
+    """At both kinds of link: nothing is lost with what is computed, one frame with a frame less."""
+    draw = random.Random(seed)
+    links = [LinkSpec(gbps * 10**9, round(10 ** draw.uniform(1.5, 3))) for gbps in (host, fabric)]
+    for link, lost in zip(links, (lost_from_host, lost_from_leaf), strict=True):
+        frame = draw.randrange(600, 9300)
+        while headroom(link, frame) % frame < 0.1 * frame:  # met in too few of the phases
+            frame = draw.randrange(600, 9300)
+        pair = Pair(*links, frame)
+        phases = pair.phases(link)
+        assert max(lost(pair, 0, phase) for phase in phases) == 0, (pair, lost)
+        assert max(lost(pair, frame, phase) for phase in phases) == 1, (pair, lost)
+
+
+@pytest.mark.parametrize(("host", "fabric"), [(25, 800), (400, 100)])
+def test_headroom_is_exact_between_two_speeds(host: int, fabric: int) -> None:
+    exact(host, fabric, seed=host + fabric)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(("host", "fabric"), list(itertools.product(SPEEDS, SPEEDS)))
+def test_headroom_is_exact_between_any_two_speeds(host: int, fabric: int, seed: int) -> None:
+    exact(host, fabric, 1000 * host + fabric + seed)
 
 
 @pytest.mark.parametrize("frame", [60, 200, 700])

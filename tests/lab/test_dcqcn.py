@@ -240,9 +240,27 @@ def test_any_speeds_and_senders_are_the_model_s(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["paper", "hpcc-ns3", "conweave"])
-def test_two_flows_share_alike(name: str, tmp_path: Path) -> None:
-    """Over a second, within 2 %. (mlx5's 5 Mb/s steps take much longer to even out.)"""
-    case = Case(name, 2, gbps=25, settled_ms=200, until_ms=1200)
-    off = [abs(2 * simulated(case, tmp_path, seed).shares[0] - 1) for seed in range(1, 5)]
-    assert fmean(off) <= 0.02, off
+@pytest.mark.parametrize(
+    ("name", "gbps", "seconds"),
+    [("paper", 25, 1), ("hpcc-ns3", 25, 1), ("conweave", 25, 1), ("mlx5", 10, 6), ("mlx5", 25, 8)],
+)
+def test_two_flows_share_alike(name: str, gbps: int, seconds: int, tmp_path: Path) -> None:
+    """On average over so long, within 2 %.
+
+    mlx5 takes longer: it adds 5 Mb/s at a time whatever the link, so that what cuts have drawn
+    apart by lot comes together over seconds. Neither flow is the better off for it.
+    """
+    case = Case(name, 2, gbps=gbps, settled_ms=200, until_ms=200 + 1000 * seconds)
+    off = [2 * simulated(case, tmp_path, seed).shares[0] - 1 for seed in range(1, 5)]
+    assert fmean(map(abs, off)) <= 0.02, off
+
+
+@pytest.mark.slow
+def test_mlx5_is_as_far_apart_for_a_while_as_the_model_says(tmp_path: Path) -> None:
+    """Within a quarter of a second two flows differ by what the model's do: several per cent."""
+    case = Case("mlx5", 2, gbps=10, settled_ms=200, until_ms=450)
+    seeds = range(1, 25)
+    own = [abs(2 * simulated(case, tmp_path, seed).shares[0] - 1) for seed in seeds]
+    model = [abs(2 * modelled(case, seed).shares[0] - 1) for seed in seeds]
+    assert fmean(own) == pytest.approx(fmean(model), rel=0.6), (own, model)  # 24 draws each
+    assert min(fmean(own), fmean(model)) > 0.02
