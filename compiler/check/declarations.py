@@ -446,6 +446,16 @@ class Declarations:
                     "only those of externs, packages and apply() can; give it a default value",
                 )
 
+    def _constructed_without_direction(self, nodes: tuple[s.Parameter, ...]) -> None:
+        for node in nodes:
+            if node.direction:
+                self.context.error(
+                    "bad-parameter",
+                    node.span,
+                    f"parameter '{node.name}' of a constructor has a direction",
+                    f"take '{node.direction}' away: constructors are given what is known then",
+                )
+
     def function_version(self, entry: FunctionEntry, args: tuple[t.Type, ...]) -> c.Function:
         """The typed body of a function for these type arguments."""
         key = type_key(args)
@@ -565,6 +575,7 @@ class Declarations:
         constructor = self.param_types(node.constructor_params)
         self.context.scopes.pop()
         self._optional_only_in_externs(node.constructor_params)
+        self._constructed_without_direction(node.constructor_params)
         kind = "parser" if isinstance(node, s.ParserDecl) else "control"
         type_ = t.BlockType(node.name, kind, variables, params, constructor)
         entry = BlockEntry(node, type_, None)
