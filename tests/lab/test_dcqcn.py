@@ -257,7 +257,7 @@ def test_two_flows_share_alike(name: str, gbps: int, seconds: int, tmp_path: Pat
 
 @pytest.mark.slow
 def test_mlx5_is_as_far_apart_for_a_while_as_the_model_says(tmp_path: Path) -> None:
-    """Over a quarter of a second two flows are as unfair as the model's: by two to three per cent."""
+    """Over a quarter of a second two flows are as unfair as the model's: by 2 to 3 %."""
     case = Case("mlx5", 2, gbps=10, settled_ms=200, until_ms=450)
     seeds = range(1, 25)
     own = [abs(2 * simulated(case, tmp_path, seed).shares[0] - 1) for seed in seeds]
