@@ -118,3 +118,14 @@ def test_ten_questions_are_answered_where_the_internals_say() -> None:
     told = re.findall(r"^\| .+\? \| `([\w/.]+)` \|$", text, re.MULTILINE)
     assert len(told) == len(set(told)) == 10
     assert [path for path in told if not (ROOT / path).is_file()] == []
+
+
+def test_no_merge_was_left_undone() -> None:
+    found = subprocess.run(
+        ["git", "grep", "-nE", "^(<{7}|>{7}) "],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.returncode != 0, found.stdout
