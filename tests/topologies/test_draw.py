@@ -25,7 +25,7 @@ def test_dot_has_every_node_and_cable_with_its_ports() -> None:
 def test_pictures_by_their_suffix(tmp_path: Path) -> None:
     draw(fat_tree(4), tmp_path / "a.dot")
     assert (tmp_path / "a.dot").read_text() == dot(fat_tree(4))
-    with pytest.raises(TopologyError, match=r"\.dot or \.png"):
+    with pytest.raises(TopologyError, match=r"\.dot, \.png, \.svg, \.pdf"):
         draw(fat_tree(4), tmp_path / "a.gif")
 
 

@@ -1,4 +1,9 @@
 """Mininet: namespaces, veths, switches and hosts under the real clock, inside a capsule.
 
-Only what runs inside (`engine.py` and what it uses) pulls in Mininet itself.
+Only what runs inside (`engine.py` and what it uses) pulls in Mininet itself, from where Debian has
+it.
 """
+
+from lab.machine.tools import add_mininet
+
+add_mininet()

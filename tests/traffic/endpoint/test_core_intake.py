@@ -23,8 +23,10 @@ def test_frames_come_out_as_they_went_in_and_when_they_are_due(unit: Path, seed:
             wire = draw.choice((60, 64, draw.randrange(60, 9000)))
             stored = draw.choice((60, min(wire, 100), wire))
             byte = draw.randrange(256)
-            fits = sum(frame[2] for frame in held) + wire <= room
-            lines.append(f"put {now} {stored} {wire} {byte}")
+            may_be_lost = draw.random() < 0.3  # then it leaves what is behind XOFF to the others
+            present = sum(frame[2] for frame in held)
+            fits = present + wire <= room and not (may_be_lost and present > xoff)
+            lines.append(f"put {now} {stored} {wire} {byte} {int(may_be_lost)}")
             expected.append(str(int(fits)))
             if fits:
                 free_at_ps = max(free_at_ps, now * 1000) + wire * 8 * 10**12 // rate

@@ -89,11 +89,12 @@ static bool read_profile(const char *line, struct dcqcn_profile *p, unsigned lon
     return !dcqcn_problem(p);
 }
 
-static void print_put(struct intake *intake, ns_t now, uint32_t stored, uint32_t wire, int byte)
+static void print_put(struct intake *intake, ns_t now, uint32_t stored, uint32_t wire, int byte,
+                      bool may_be_lost)
 {
     uint8_t *frame = malloc(stored); /* of its own, so that reading past it shows */
     memset(frame, byte, stored);
-    printf("%d\n", intake_put(intake, frame, stored, wire, now));
+    printf("%d\n", intake_put(intake, frame, stored, wire, may_be_lost, now));
     free(frame);
 }
 
@@ -113,14 +114,14 @@ static bool read_intake(const char *line, struct intake *intake)
 {
     struct intake_config config = {0};
     unsigned long long at;
-    unsigned stored, wire, byte;
+    unsigned stored, wire, byte, may_be_lost;
     if (sscanf(line, "intake %lu %u %u %u", &config.rate, &config.room, &config.xoff,
                &config.xon) == 4) {
         intake_free(intake);
         if (intake_problem(&config) || !intake_init(intake, &config))
             exit(2);
-    } else if (sscanf(line, "put %llu %u %u %u", &at, &stored, &wire, &byte) == 4) {
-        print_put(intake, at, stored, wire, (int)byte);
+    } else if (sscanf(line, "put %llu %u %u %u %u", &at, &stored, &wire, &byte, &may_be_lost) == 5) {
+        print_put(intake, at, stored, wire, (int)byte, may_be_lost);
     } else if (sscanf(line, "take %llu", &at) == 1) {
         print_taken(intake, at);
     } else {
