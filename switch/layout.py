@@ -44,6 +44,14 @@ def key_layout(widths: Sequence[int]) -> KeyLayout:
     return KeyLayout(tuple(shifts), -(-bit // WORD))
 
 
+SMALL_KEY_BITS = 16  # SW_DIRECT_BITS in rt/table.h
+
+
+def is_small(widths: Sequence[int]) -> bool:
+    """Whether an exact table has a place for every key it may be asked for."""
+    return sum(widths) <= SMALL_KEY_BITS
+
+
 KEY_WORDS_MOST = 64  # TABLE_KEY_WORDS_MOST in rt/table.h
 
 

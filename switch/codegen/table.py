@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .. import bmv2
-from ..layout import entry_layout, key_layout, member_stride, profile_actions, uses_trie
+from ..layout import entry_layout, is_small, key_layout, member_stride, profile_actions, uses_trie
 from .expression import Exprs
 from .names import c_string, comment, spoken
 from .unit import Unit
@@ -96,7 +96,7 @@ def warm_table(unit: Unit, table: Table) -> list[str]:
         words = [f"({words[0]}) << {shift}" if shift else words[0]]
         number = f"TABLE_{unit.tables[table.name]}"
         call = f"table_warm_lpm(t, keys[0], packets, n, {number});"
-    elif table.match == "exact":
+    elif table.match == "exact" and not is_small(widths):
         call = f"table_warm_exact(t, keys[0], {len(words)}, n);"
     else:
         return []
@@ -133,6 +133,8 @@ def find(unit: Unit, table: Table, words: int, stride: int) -> str:
     """The lookup."""
     widths = [unit.program.field_of(k.target).width for k in table.keys]
     if table.match == "exact":
+        if is_small(widths):
+            return f"table_find_direct(t, key[0], {stride})"
         return f"table_find_exact(t, key, {words}, {stride})"
     if uses_trie(table, widths):
         shift = 64 - widths[0]

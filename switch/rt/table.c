@@ -46,6 +46,7 @@ void table_free(struct sw_table *t)
     index_free(&t->index);
     trie_free(&t->trie);
     free(t->tuples);
+    free(t->direct);
     free(t->scan);
     free(t->range_masks);
     free(t->highs);
@@ -583,13 +584,43 @@ uint32_t table_find(const struct sw_table *t, const struct sw_match_spec *spec)
     return find_tuple_entry(t, spec);
 }
 
+/* Whether there is a place for every key; a table without keys is asked for none. */
+static bool is_small(const struct sw_table_desc *desc)
+{
+    uint32_t bits = 0;
+    for (uint32_t i = 0; i < desc->n_keys; i++)
+        bits += desc->keys[i].width;
+    return desc->n_keys && bits <= SW_DIRECT_BITS;
+}
+
+/* Have a place for a key, and for as many again, so that growing stays rare. */
+static bool reserve_direct(struct sw_table *t, uint64_t key)
+{
+    if (key < t->n_direct)
+        return true;
+    uint32_t room = t->n_direct ? t->n_direct : 16;
+    while (room <= key)
+        room *= 2;
+    uint32_t *direct = realloc(t->direct, room * sizeof *direct);
+    if (!direct)
+        return false;
+    memset(direct + t->n_direct, 0, (room - t->n_direct) * sizeof *direct);
+    t->direct = direct;
+    t->n_direct = room;
+    return true;
+}
+
 static uint32_t insert_exact(struct sw_table *t, const struct sw_match_spec *spec)
 {
     uint32_t position;
-    if (!index_reserve(&t->index) || (position = take(t)) == TABLE_NONE)
+    bool small = is_small(t->desc);
+    if (!index_reserve(&t->index) || (small && !reserve_direct(t, spec->key[0])) ||
+        (position = take(t)) == TABLE_NONE)
         return TABLE_NONE;
     unsigned words = t->desc->key_words;
     memcpy(table_at(t, position)->key, spec->key, words * sizeof *spec->key);
+    if (small)
+        t->direct[spec->key[0]] = position + 1;
     index_put(&t->index, sw_mix(spec->key, words), position);
     return position;
 }
@@ -608,6 +639,8 @@ void table_remove(struct sw_table *t, uint32_t position)
 {
     if (t->desc->match == SW_EXACT) {
         const struct sw_entry *e = table_at(t, position);
+        if (is_small(t->desc))
+            t->direct[e->key[0]] = 0;
         index_remove(&t->index, sw_mix(e->key, t->desc->key_words), position);
     } else if (t->use_trie) {
         remove_prefix(t, position);

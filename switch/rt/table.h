@@ -8,7 +8,8 @@
  * What only the control plane needs (mask, time-out, ...) lies in a second array. A key is packed
  * into 64-bit words, so comparing and hashing never see fields.
  *
- *   exact     one hash index over the key words
+ *   exact     one hash index over the key words; for packets an array with a place for every
+ *             key, as far as the highest, where the key has no more than SW_DIRECT_BITS
  *   lpm       a trie (trie.h) where the key is one field of up to 64 bits; otherwise as ternary,
  *             with the prefix length as priority
  *   ternary   tuple-space search: one hash index per distinct mask, tuples sorted by the best
@@ -27,6 +28,7 @@
 #include "prog.h"
 #include "trie.h"
 
+#define SW_DIRECT_BITS 16    /* SMALL_KEY_BITS in layout.py */
 #define SW_GROUP 0x80000000u /* in an indirect entry's action: a group's position, not a member's */
 
 struct sw_entry {
@@ -60,6 +62,8 @@ struct sw_table {
     struct sw_entry_info *info;
     struct sw_entry *fallback; /* the default entry; its action may be SW_NO_ACTION */
     struct sw_index index;     /* exact: by key; lpm: by key and length, for the control plane */
+    uint32_t *direct;          /* exact, small keys: by key the position plus one; 0: none */
+    uint32_t n_direct;
     struct trie trie;          /* lpm */
     struct sw_tuple **tuples;  /* ternary: best first */
     uint64_t *scan;            /* ternary: (order, position, mask, key) per entry, best first */
@@ -102,6 +106,14 @@ static inline struct sw_entry *table_find_exact(const struct sw_table *t, const 
                 return e;
         }
     return NULL;
+}
+
+/* The same where the whole key has no more than SW_DIRECT_BITS. */
+static inline struct sw_entry *table_find_direct(const struct sw_table *t, uint64_t key,
+                                                 uint32_t stride)
+{
+    uint32_t found = SW_LIKELY(key < t->n_direct) ? t->direct[key] : 0;
+    return found ? table_entry(t, found - 1, stride) : NULL;
 }
 
 /* `key` is left-aligned in its word; `number` is the table's. The packet may know the answer. */
