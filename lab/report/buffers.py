@@ -70,7 +70,7 @@ def _strips(run: KeptRun, name: str, mine: Sequence[Stock], memory: Memory) -> l
     shared = _line(run, mine, lambda stock: stock.pool_bytes)
 
     def level(held: Line, most: int) -> tuple[str, Line]:
-        detail = f"\N{LESS-THAN OR EQUAL TO} {size(_peak(held))} of {size(most)}"
+        detail = f"peak {size(_peak(held))} of {size(most)}"
         return detail, [(0, most), (run.end_ns, most)]
 
     detail, limit = level(shared, pool)
@@ -86,7 +86,7 @@ def _strips(run: KeptRun, name: str, mine: Sequence[Stock], memory: Memory) -> l
         strips.append(
             _Strip(
                 f"class {priority}: fullest",
-                f"\N{LESS-THAN OR EQUAL TO} {size(most.queue_bytes)}, {most.link}",
+                f"peak {size(most.queue_bytes)}, {most.link}",
                 _line(run, of_class, lambda stock: stock.queue_bytes, most=True),
                 _thresholds(run, shared, memory, priority),
                 "XOFF beyond it" if is_lossless else "drops beyond it",

@@ -1,4 +1,4 @@
-"""Pauses as they climb: a row a direction, from the receiver on, and who told whom when.
+"""Pauses as they climb: a row a direction, causes above effects, and who told whom when.
 
     leaf1>h1      queue ▁▂▅▇            the queue that began it, with its threshold
     spine1>leaf1        ▼███▽  ▼██      XOFF, standing still, XON
@@ -10,9 +10,7 @@ Above the first 50 us from the first pause on, below the whole run.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
-
-import networkx as nx
+from dataclasses import dataclass, replace
 
 from lab.quantity import NANOSECONDS, duration, plural, size
 from lab.report.kept import KeptRun
@@ -37,51 +35,59 @@ class Row:
     """A direction that stood still."""
 
     name: str
-    hops: int  # from where it began
     spans: tuple[Span, ...]  # over the whole run
     told: tuple[PauseNote, ...]  # one by one, as far as these were noted
+    cause: str = ""  # the direction whose pause led to its first; none: its own queue did
+    depth: int = 0  # how many pauses led to it, one by the other
 
     @property
     def first_ns(self) -> float:
-        """When it first had to."""
-        return min((begin for begin, _ in self.spans), default=float("inf"))
+        """When it first had to, by the frame that told it; else by what was noted later."""
+        told = [note.time_ns for note in self.told if note.what == "xoff"]
+        return min(told) if told else min((begin for begin, _ in self.spans), default=float("inf"))
 
 
 def paused(run: KeptRun) -> list[Row]:
-    """All directions that stood still, from where it began on."""
+    """All directions that stood still, each below the one whose pause led to it."""
     totals = {name: notes[-1].paused_ns for name, notes in run.notes_of.items()}
     told: dict[str, list[PauseNote]] = {}
     for note in run.pauses:
         if note.what != "stuck":
             told.setdefault(note.link, []).append(note)
     names = {name for name, total in totals.items() if total} | told.keys()
-    if not names:
-        return []
-    root = root_of(run, names, told)
-    far = nx.single_source_shortest_path_length(run.fabric.graph, run.fabric.node(root))
     rows = [
-        Row(
-            name,
-            far[run.fabric.node(_to(name))],
-            tuple(_merged(_spans(run, name))),
-            tuple(told.get(name, ())),
-        )
-        for name in names
+        Row(name, tuple(_merged(_spans(run, name))), tuple(told.get(name, ()))) for name in names
     ]
-    return sorted(rows, key=lambda row: (row.hops, row.first_ns, row.name))
+    return _ordered(rows)
 
 
-def root_of(run: KeptRun, names: Iterable[str], told: dict[str, list[PauseNote]]) -> str:
-    """The node that pauses began before: where the queue leads that the first were told for, and
-    the longest from there, and so on."""
-    at = _to(min(names, key=lambda n: (told[n][0].time_ns if n in told else 1e18, n)))
-    seen = {at}
-    while found := longest_from(run, at):
-        at = _to(found)
-        if at in seen:
-            break
-        seen.add(at)
-    return at
+def _ordered(rows: Iterable[Row]) -> list[Row]:
+    """Each below the pause that led to it, what came first on top."""
+    by_start: dict[str, list[Row]] = {}
+    for row in rows:
+        by_start.setdefault(row.name.partition(">")[0], []).append(row)
+    below: dict[str, list[Row]] = {}
+    for row in sorted(rows, key=lambda row: (row.first_ns, row.name)):
+        below.setdefault(_cause(row, by_start.get(_to(row.name), ())), []).append(row)
+    ordered: list[Row] = []
+    waiting_ = [(row, "", 0) for row in reversed(below.get("", ()))]
+    while waiting_:
+        row, cause, depth = waiting_.pop()
+        ordered.append(replace(row, cause=cause, depth=depth))
+        waiting_ += [(each, row.name, depth + 1) for each in reversed(below.get(row.name, ()))]
+    return ordered
+
+
+def _cause(row: Row, candidates: Iterable[Row]) -> str:
+    """Of the directions from the switch that a row leads to: the one last told to stand still
+    before the row was."""
+    earlier = [
+        (note.time_ns, each.name)
+        for each in candidates
+        for note in each.told
+        if note.what == "xoff" and note.time_ns < row.first_ns and row.told
+    ]
+    return max(earlier)[1] if earlier else ""
 
 
 def longest_from(run: KeptRun, switch: str) -> str | None:
@@ -152,20 +158,27 @@ def climbing(run: KeptRun, end_ns: float) -> Drawing | None:
 
 
 def _chosen(rows: Sequence[Row], first: Collection[str]) -> list[Row]:
-    """As many as there is room for: these first, and of each distance those that stood longest."""
+    """As many as there is room for: these first, then those that stood longest of each depth, with
+    what led to them."""
     if len(rows) <= _MOST_ROWS:
         return list(rows)
-    by_hops: dict[int, list[Row]] = {}
+    by_depth: dict[int, list[Row]] = {}
     for row in rows:
-        by_hops.setdefault(row.hops, []).append(row)
-    for each in by_hops.values():
+        by_depth.setdefault(row.depth, []).append(row)
+    for each in by_depth.values():
         each.sort(key=lambda row: (-sum(end - begin for begin, end in row.spans), row.name))
-    kept = [row for row in rows if row.name in first]
+    wanted = [rows[0], *(row for row in rows if row.name in first)]
     for rank in range(len(rows)):
-        kept += [each[rank] for each in by_hops.values() if rank < len(each)]
-    kept = list(dict.fromkeys(kept))
-    names = {row.name for row in kept[:_MOST_ROWS]}
-    return [row for row in rows if row.name in names]
+        wanted += [each[rank] for each in by_depth.values() if rank < len(each)]
+    of_name = {row.name: row for row in rows}
+    kept: dict[str, None] = {}
+    for row in wanted:
+        chain = [row]
+        while row.name not in first and chain[0].cause:
+            chain.insert(0, of_name[chain[0].cause])
+        if len(kept.keys() | {each.name for each in chain}) <= _MOST_ROWS:
+            kept |= dict.fromkeys(each.name for each in chain)
+    return [row for row in rows if row.name in kept]
 
 
 def _told(run: KeptRun, rows: Sequence[Row]) -> str:
@@ -174,14 +187,14 @@ def _told(run: KeptRun, rows: Sequence[Row]) -> str:
     longest = max(rows, key=lambda row: sum(end - begin for begin, end in row.spans))
     stood = sum(end - begin for begin, end in longest.spans)
     said = (
-        f"{plural(len(rows), 'direction')} stood still, from the one nearest to where it began on: "
+        f"{plural(len(rows), 'direction')} stood still, each below the one whose pause led to it: "
         f"first {first.name} at {duration(first.first_ns)}, longest {longest.name}, for "
         f"{duration(stood)} of {duration(run.end_ns)}"
     )
-    hops = sorted({row.hops for row in rows})
-    if len(hops) > 1:
-        firsts = [min(row.first_ns for row in rows if row.hops == each) for each in hops]
-        said += "; pauses reached hop by hop at " + ", ".join(map(duration, firsts))
+    alone = sum(not row.cause for row in rows)
+    deepest = max(row.depth for row in rows)
+    if deepest:
+        said += f"; {alone} began by themselves, and up to {deepest} others in a row followed"
     ring = circle(run)
     return said + (f"; a deadlock: {' waits for '.join(ring)}." if ring else ".")
 
@@ -201,23 +214,33 @@ def _zoomed(drawing: Drawing, run: KeptRun, shown: Sequence[Row], first: int, y:
         _queue(drawing, run, root, time, y)
         y += _QUEUE
     tops = {row.name: y + at * _ROW for at, row in enumerate(shown)}
-    by_start: dict[str, Row] = {}
+    of_name = {row.name: row for row in shown}
     for row in shown:
         spans = _told_spans(row, end)
         _track(drawing, row, time, tops[row.name], 0.0, end, spans)
-        by_start.setdefault(row.name.partition(">")[0], row)
     arrows = 0
+    led: list[tuple[float, float, float, float, str]] = []
     for row in shown:
         inside = [note for note in row.told if begin <= note.time_ns <= end]
-        cause = by_start.get(_to(row.name))
-        if cause and inside and cause.told and cause.told[0].time_ns <= inside[0].time_ns:
-            start = time(cause.told[0].time_ns), tops[cause.name] + 11
-            head = time(inside[0].time_ns), tops[row.name] + 1
-            drawing.arrow(*start, *head, INK, stroke_width=1.2, tip="this pause led to that")
+        cause = of_name.get(row.cause)
+        if cause and begin <= row.first_ns <= end:
+            before = max(
+                note.time_ns
+                for note in cause.told
+                if note.what == "xoff" and note.time_ns < row.first_ns
+            )
+            start = time(max(begin, before)), tops[cause.name] + 13
+            head = time(row.first_ns), tops[row.name] + 1
+            tip = f"{cause.name} stood still, so {row.name} had to"
+            led.append((*start, *head, tip))
         for note in inside:
             arrows += 1
             if arrows <= _MOST_ARROWS:
                 _sign(drawing, time(note.time_ns), tops[row.name], note)
+    for x1, y1, x2, y2, _ in led:  # light around them, to be seen across what stands still
+        drawing.line(x1, y1, x2, y2, stroke=PAPER, stroke_width=3.6)
+    for x1, y1, x2, y2, tip in led:
+        drawing.arrow(x1, y1, x2, y2, INK, stroke_width=1.2, tip=tip)
     return top + height + _AXIS
 
 
@@ -235,7 +258,7 @@ def _queue(drawing: Drawing, run: KeptRun, name: str, time: Scale, y: float) -> 
     drawing.polyline(points, stroke=QUEUE, stroke_width=1.3)
     drawing.line(time.start, base, time.end, base, stroke=FAINT)
     drawing.text(0, y + 14, name, class_="strong")
-    drawing.text(0, y + 28, f"queue \N{LESS-THAN OR EQUAL TO} {size(most)}", class_="tick")
+    drawing.text(0, y + 28, f"peak {size(most)}", class_="tick")
 
 
 def _told_spans(row: Row, end: float) -> list[Span]:
@@ -269,8 +292,14 @@ def _track(
     ]
     boxes = [(time(a), y + 3, max(0.4, time(b) - time(a)), 10.0) for a, b in inside]
     drawing.boxes(boxes, fill=PAUSE, tip=f"{row.name} stood still")
-    drawing.text(0, y + 12, row.name, class_="tick")
-    drawing.text(_LEFT - 6, y + 12, str(row.hops), text_anchor="end", class_="tick", fill=FAINT)
+    drawing.text(5.0 * min(3, row.depth), y + 12, row.name, class_="tick")
+    if not row.cause:
+        _start(drawing, _LEFT - 6, y + 8)
+
+
+def _start(drawing: Drawing, x: float, y: float) -> None:
+    """That no pause led to a row's."""
+    drawing.add("circle", cx=x, cy=y, r=3, fill=PAPER, stroke=INK, stroke_width=1.4)
 
 
 def _sign(drawing: Drawing, x: float, y: float, note: PauseNote) -> None:
@@ -304,7 +333,8 @@ def _key(drawing: Drawing, y: float, *, has_arrows: bool) -> float:
         drawing.arrow(x + 120, y - 8, x + 136, y + 1, INK, stroke_width=1.2)
         drawing.text(x + 142, y, "one led to the next")
     y += FONT + 4
+    _start(drawing, 5, y - 4)
     drawing.text(
-        0, y, "Numbers: hops from where it began; dashed: faults, watchdogs.", class_="tick"
+        14, y, "no pause led to it: a queue began; dashed: faults, watchdogs", class_="tick"
     )
     return y

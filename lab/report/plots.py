@@ -197,7 +197,7 @@ class _QueueStrip:
         drawing.line(time.start, base, time.end, base, stroke=FAINT)
         drawing.text(time.end + 4, depth(tick) + 4, size(tick), class_="tick")
         drawing.text(0, y + 18, self.name, class_="strong")
-        drawing.text(0, y + 33, f"queue ≤ {size(most)}", class_="tick")
+        drawing.text(0, y + 33, f"peak {size(most)}", class_="tick")
         self._thresholds(drawing, time, depth)
 
     def _thresholds(self, drawing: Drawing, time: Scale, depth: Scale) -> None:
@@ -239,7 +239,7 @@ class _EventStrip:
         drawing.line(time.start, base, time.end, base, stroke=FAINT)
         drawing.boxes(bars, fill=self.colour)
         drawing.text(0, y + 18, self.label, fill=self.colour, class_="strong")
-        drawing.text(0, y + 33, f"≤ {plural(most, 'packet')}", class_="tick")
+        drawing.text(0, y + 33, f"most {most:,} a bar", class_="tick", tip=plural(most, "packet"))
 
 
 def _longest(run: KeptRun) -> list[str]:

@@ -107,14 +107,14 @@ def panels(run: KeptRun, limits: Limits) -> list[Panel]:
             "Queues, marks and drops",
             drawn["queues"],
             "The longest queues of data, named after the link they wait for; below, packets marked "
-            "and dropped at the same time scale.",
+            "and dropped at the same time scale, each bar a 110th of it.",
             instead=_instead(run, "series"),
         ),
         Panel(
             "Pauses as they climb",
             drawn["pauses"],
             "Who stood still and when (a pause storm, if it spreads), a row for each direction, "
-            "the one nearest to where it began on top; XOFF and XON are 802.1Qbb's.",
+            "below the one whose pause led to it; XOFF and XON are 802.1Qbb's.",
             instead="No direction stood still.",
         ),
         Panel(

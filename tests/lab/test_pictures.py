@@ -130,20 +130,39 @@ def test_every_pair_of_colours_that_a_picture_uses_is_one_of_those(
 # --- what they show -------------------------------------------------------------------------------
 
 
-def test_pauses_climb_from_the_receiver_hop_by_hop_and_none_is_lost(
-    runs: dict[str, KeptRun],
+@pytest.mark.parametrize("name", ["victim", "deadlock", "cut"])
+def test_a_pause_stands_below_the_latest_one_that_can_have_led_to_it(
+    runs: dict[str, KeptRun], name: str
 ) -> None:
+    run = runs[name]
+    told = [note for note in run.pauses if note.what == "xoff"]
+    rows = paused(run)
+    order = [row.name for row in rows]
+    for row in rows:
+        first = min((note.time_ns for note in told if note.link == row.name), default=-1)
+        switch = row.name.partition(">")[2]
+        earlier = [n for n in told if n.link.startswith(f"{switch}>") and n.time_ns < first]
+        latest = max((note.time_ns for note in earlier), default=None)
+        assert bool(row.cause) == (latest is not None), row
+        if row.cause:
+            assert (row.cause, latest) in {(note.link, note.time_ns) for note in earlier}
+            assert order.index(row.cause) < order.index(row.name)
+    begun = [row.first_ns for row in rows if not row.cause]
+    assert begun == sorted(begun) and begun[0] == min(row.first_ns for row in rows)
+    assert any(row.cause for row in rows)
+
+
+def test_no_pause_is_lost(runs: dict[str, KeptRun]) -> None:
     run = runs["victim"]
     rows = paused(run)
-    assert [row.hops for row in rows] == sorted(row.hops for row in rows)
-    far = {"leaf1": 1, "spine1": 2, "leaf2": 3, "leaf3": 3}
-    assert all(row.hops == far[row.name.partition(">")[2]] for row in rows)
     assert {row.name for row in rows} == {
         name for name, pause in run.result.pfc.by_link.items() if pause.paused_ns
     }
     drawing = _drawn(run)["pauses"]
     names = Counter(shape.text for shape in drawing.shapes if ">" in shape.text)
-    assert all(names[row.name] == 2 for row in rows)  # near, and over the whole run
+    # Near, and over the whole run; the queue that was first too long may be one of them.
+    assert sorted({names[row.name] for row in rows}) in ([2], [2, 3])
+    assert sum(names[row.name] == 3 for row in rows) <= 1
     first = run.pauses[0].time_ns
     begin = max(0, first - 2000)
     told = Counter(note.what for note in run.pauses if note.time_ns <= begin + 50_000)
@@ -245,7 +264,9 @@ def test_alternative_texts_say_what_there_is_to_see(runs: dict[str, KeptRun]) ->
     victim = _drawn(runs["victim"])
     assert "the message from h8 to h2 is a victim" in victim["messages"].title
     assert "h6 is a straggler" in _drawn(runs["straggler"])["messages"].title
-    assert "first leaf" in victim["pauses"].title and "hop by hop at" in victim["pauses"].title
+    assert (
+        "first leaf" in victim["pauses"].title and "began by themselves" in victim["pauses"].title
+    )
     lost = runs["lossy"].result.drops.total
     assert f"buffer_full {lost:,}" in _drawn(runs["lossy"])["drops"].title
     titles = [drawing.title for run in runs.values() for drawing in _drawn(run).values()]

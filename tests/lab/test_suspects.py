@@ -131,7 +131,7 @@ def test_a_chart_tells_the_longest_queue_as_the_table_does(runs: dict[str, KeptR
         run = runs[name]
         drawing = queues(run, Limits.of([run]))
         assert drawing is not None
-        told = re.findall(r">queue ≤ ([^<]*)<", drawing.render())
+        told = re.findall(r">peak ([^<]*)<", drawing.render())
         names = re.findall(r'class="strong">([^<]*&gt;[^<]*)<', drawing.render())
         longest = {use.name: use.max_queue_bytes or 0 for use in run.result.links}
         assert told == [size(longest[each.replace("&gt;", ">")]) for each in names] and told
