@@ -16,6 +16,7 @@ from lab.report import Comparison
 from lab.scenario import catalogue, glossary
 from lab.scenario.explain import explain
 from tests.lab.conftest import CLOSLAB, closlab
+from tests.lab.simulated import simulate
 
 
 def test_the_page_of_words_is_what_the_command_line_tells() -> None:
@@ -164,3 +165,27 @@ def test_a_described_fabric_says_which_names_its_nodes_have_here(tmp_path: Path)
     )
     assert done.returncode == 0, done.stderr
     assert "s1 is leaf1, s2 is leaf2, alice is h1." in done.stderr
+
+
+def test_what_the_readme_says_of_ecn_is_what_comes_of_it(tmp_path: Path) -> None:
+    said = " ".join((ROOT / "README.md").read_text().split())
+    told = re.search(
+        r"it took (\d+) % longer, ([\d.]+) ms against ([\d.]+) ms, .* busy for (\d+) % of the run "
+        r"instead of (\d+) %\. It saves (\d+) % of the pause frames",
+        said,
+    )
+    assert told is not None
+    with_pauses = simulate("incast", out=tmp_path / "pfc").result
+    with_marks = simulate(
+        "incast", "ecn.enabled=true", "transport.cc=dcqcn", out=tmp_path / "ecn"
+    ).result
+    busiest = [max(use.utilisation or 0 for use in r.links) for r in (with_marks, with_pauses)]
+    assert [float(word) for word in told.groups()] == pytest.approx(
+        [
+            round(100 * (with_marks.duration_ns / with_pauses.duration_ns - 1)),
+            round(with_marks.duration_ns / 1e6, 2),
+            round(with_pauses.duration_ns / 1e6, 2),
+            *(round(100 * share) for share in busiest),
+            round(100 * (1 - with_marks.pfc.xoff_frames / with_pauses.pfc.xoff_frames)),
+        ]
+    )
