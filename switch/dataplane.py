@@ -394,7 +394,7 @@ class Dataplane:
             added = self._native.hosted_add_memory_port(self._l, self._sw, number, self._box)
         else:
             port = self._open_interface(interface, fd, netns)
-            added = self._native.hosted_add_packet_port(self._l, self._sw, number, port)
+            added = self._native.hosted_add_socket_port(self._l, self._sw, number, port)
         if not added:
             code = ctypes.get_errno()
             if code == errno.EBUSY:
@@ -405,7 +405,7 @@ class Dataplane:
         if self._loop is None:
             raise DataplaneError(f"{self.name}: an interface needs a Loop to listen to it")
         what = ctypes.c_char_p()
-        port = self._native.packet_open(
+        port = self._native.socket_open(
             interface.encode() if interface else None,
             netns.encode() if netns else None,
             -1 if fd is None else fd,

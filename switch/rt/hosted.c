@@ -145,13 +145,13 @@ ns_t hosted_receive(struct loop *loop, struct sw *sw, uint32_t port, const void 
 
 /* Ports */
 
-bool hosted_add_packet_port(struct loop *loop, struct sw *sw, uint32_t number,
-                            struct packet_port *port)
+bool hosted_add_socket_port(struct loop *loop, struct sw *sw, uint32_t number,
+                            struct socket_port *port)
 {
     /* Outside: it takes tens of milliseconds, which several ports can spend at the same time. */
-    if (!packet_start(port, loop_ring_bytes(loop))) {
+    if (!socket_start(port, loop_ring_bytes(loop))) {
         int saved = errno;
-        packet_close(port);
+        socket_close(port);
         errno = saved;
         return false;
     }

@@ -9,7 +9,7 @@
 
 #include "ctl.h"
 #include "loop.h"
-#include "memory.h"
+#include "port_memory.h"
 
 /* With a loop the switch is added to it, shares its packets, and frames stay on the wire until
  * they are due; without one they are handed over as they start. NULL when memory is out. */
@@ -32,9 +32,9 @@ size_t hosted_read_cells(struct loop *loop, struct sw *sw, uint32_t kind, uint32
 ns_t hosted_receive(struct loop *loop, struct sw *sw, uint32_t port, const void *frame,
                     uint32_t len, ns_t now);
 
-/* Ports. packet_open is apart: it may take its time, and needs no switch. */
-bool hosted_add_packet_port(struct loop *loop, struct sw *sw, uint32_t number,
-                            struct packet_port *port);
+/* Ports. socket_open is apart: it may take its time, and needs no switch. */
+bool hosted_add_socket_port(struct loop *loop, struct sw *sw, uint32_t number,
+                            struct socket_port *port);
 bool hosted_add_memory_port(struct loop *loop, struct sw *sw, uint32_t number,
                             struct memory_box *box);
 void hosted_remove_port(struct loop *loop, struct sw *sw, uint32_t number);

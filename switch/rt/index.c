@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "mem.h"
+#include "huge_array.h"
 
 #define INDEX_LEAST 8
 
@@ -26,7 +26,7 @@ bool index_reserve(struct sw_index *index)
     if (size && index->used + 1 <= size / 2 + size / 8)
         return true;
     struct sw_index grown = {.mask = (size ? size * 2 : INDEX_LEAST) - 1, .used = index->used};
-    grown.slots = mem_grow(NULL, 0, ((size_t)grown.mask + 1) * sizeof *grown.slots);
+    grown.slots = huge_array_grow(NULL, 0, ((size_t)grown.mask + 1) * sizeof *grown.slots);
     if (!grown.slots)
         return false;
     for (uint32_t i = 0; i < size; i++)

@@ -67,12 +67,12 @@ struct hosted {
 };
 
 struct loop_port {
-    struct packet_port *driver;
+    struct socket_port *driver;
     struct hosted *host;
     uint32_t number;
     bool has_frames; /* epoll says so */
     bool is_busy;
-    enum packet_wait wait;
+    enum socket_wait wait;
     ns_t retry;      /* when to try again to send; wall clock */
     uint32_t events; /* that epoll watches it for */
     ns_t last; /* had frames; wall clock */
@@ -227,12 +227,12 @@ bool loop_add(struct loop *loop, struct sw *sw)
 static bool watch(struct loop *loop, struct loop_port *port)
 {
     uint32_t events = (port->is_busy ? 0u : (uint32_t)EPOLLIN) |
-                      (port->wait == PACKET_POLL ? (uint32_t)EPOLLOUT : 0u);
+                      (port->wait == SOCKET_POLL ? (uint32_t)EPOLLOUT : 0u);
     int how = !port->events ? EPOLL_CTL_ADD : events ? EPOLL_CTL_MOD : EPOLL_CTL_DEL;
     struct epoll_event event = {.events = events, .data.ptr = port};
     if (events == port->events)
         return true;
-    if (epoll_ctl(loop->epoll, how, packet_fd(port->driver), &event))
+    if (epoll_ctl(loop->epoll, how, socket_fd(port->driver), &event))
         return false;
     port->events = events;
     return true;
@@ -242,14 +242,14 @@ static void drop_port(struct loop *loop, uint32_t i)
 {
     struct loop_port *port = loop->ports[i];
     loop->n_busy -= port->is_busy;
-    loop->n_waiting -= port->wait != PACKET_GOES;
+    loop->n_waiting -= port->wait != SOCKET_GOES;
     if (port->events)
-        epoll_ctl(loop->epoll, EPOLL_CTL_DEL, packet_fd(port->driver), NULL);
+        epoll_ctl(loop->epoll, EPOLL_CTL_DEL, socket_fd(port->driver), NULL);
     loop->ports[i] = loop->ports[--loop->n_ports];
     free(port);
 }
 
-static bool add_port(struct loop *loop, struct sw *sw, uint32_t number, struct packet_port *driver)
+static bool add_port(struct loop *loop, struct sw *sw, uint32_t number, struct socket_port *driver)
 {
     struct loop_port **ports = realloc(loop->ports, (loop->n_ports + 1) * sizeof(void *));
     if (!ports)
@@ -264,7 +264,7 @@ static bool add_port(struct loop *loop, struct sw *sw, uint32_t number, struct p
         return false;
     }
     loop->ports[loop->n_ports++] = port;
-    if (packet_attach(sw, number, driver))
+    if (socket_attach(sw, number, driver))
         return true;
     int saved = errno;
     drop_port(loop, loop->n_ports - 1);
@@ -277,14 +277,14 @@ bytes_t loop_ring_bytes(const struct loop *loop)
     return __atomic_load_n(&loop->n_ports, __ATOMIC_RELAXED) < BIG_RINGS ? BIG_RING : SMALL_RING;
 }
 
-bool loop_add_port(struct loop *loop, struct sw *sw, uint32_t number, struct packet_port *driver)
+bool loop_add_port(struct loop *loop, struct sw *sw, uint32_t number, struct socket_port *driver)
 {
     if (add_port(loop, sw, number, driver)) {
-        sw_set_up(sw, number, packet_check(driver), loop_now(loop));
+        sw_set_up(sw, number, socket_check(driver), loop_now(loop));
         return true;
     }
     int saved = errno;
-    packet_close(driver);
+    socket_close(driver);
     errno = saved;
     return false;
 }
@@ -315,21 +315,21 @@ void loop_remove(struct loop *loop, struct sw *sw)
 /* The thread */
 
 /* How a port waits from now on for its interface to take more. */
-static void wait_for_room(struct loop *loop, struct loop_port *port, enum packet_wait wait)
+static void wait_for_room(struct loop *loop, struct loop_port *port, enum socket_wait wait)
 {
-    loop->n_waiting += (wait != PACKET_GOES) - (port->wait != PACKET_GOES);
+    loop->n_waiting += (wait != SOCKET_GOES) - (port->wait != SOCKET_GOES);
     port->wait = wait;
     port->retry = wall() + RETRY_NS;
     if (!watch(loop, port))
-        port->wait = PACKET_RETRY; /* no memory: the other way does as well */
-    if (port->wait == PACKET_RETRY && port->retry < loop->retry)
+        port->wait = SOCKET_RETRY; /* no memory: the other way does as well */
+    if (port->wait == SOCKET_RETRY && port->retry < loop->retry)
         loop->retry = port->retry;
 }
 
 static void try_again(struct loop *loop, struct loop_port *port)
 {
-    wait_for_room(loop, port, packet_resume(port->driver));
-    if (port->wait == PACKET_GOES) {
+    wait_for_room(loop, port, socket_resume(port->driver));
+    if (port->wait == SOCKET_GOES) {
         sw_resume(port->host->sw, port->number);
         port->host->touched = true;
     }
@@ -341,8 +341,8 @@ static void note_stalled(struct loop *loop, const struct hosted *host)
     for (uint32_t i = 0; i < loop->n_ports; i++) {
         struct loop_port *port = loop->ports[i];
         if (port->host == host && host->sw->ports[port->number]->is_stalled &&
-            port->wait == PACKET_GOES)
-            wait_for_room(loop, port, packet_waits(port->driver));
+            port->wait == SOCKET_GOES)
+            wait_for_room(loop, port, socket_waits(port->driver));
     }
 }
 
@@ -352,9 +352,9 @@ static ns_t retry_all(struct loop *loop)
     ns_t next = SW_NEVER;
     for (uint32_t i = 0; loop->n_waiting && i < loop->n_ports; i++) {
         struct loop_port *port = loop->ports[i];
-        if (port->wait == PACKET_RETRY && port->retry <= wall())
+        if (port->wait == SOCKET_RETRY && port->retry <= wall())
             try_again(loop, port);
-        if (port->wait == PACKET_RETRY && port->retry < next)
+        if (port->wait == SOCKET_RETRY && port->retry < next)
             next = port->retry;
     }
     return next;
@@ -362,9 +362,9 @@ static ns_t retry_all(struct loop *loop)
 
 static void check_link(struct loop *loop, struct loop_port *port)
 {
-    sw_set_up(port->host->sw, port->number, packet_check(port->driver), loop_now(loop));
-    port->host->touched |= port->wait != PACKET_GOES; /* if it went down, so does what waits */
-    if (port->wait != PACKET_GOES && packet_waits(port->driver) == PACKET_GOES)
+    sw_set_up(port->host->sw, port->number, socket_check(port->driver), loop_now(loop));
+    port->host->touched |= port->wait != SOCKET_GOES; /* if it went down, so does what waits */
+    if (port->wait != SOCKET_GOES && socket_waits(port->driver) == SOCKET_GOES)
         try_again(loop, port);
 }
 
@@ -430,7 +430,7 @@ static bool receive_all(struct loop *loop)
         if (!port->has_frames && !port->is_busy)
             continue;
         ns_t real = wall(), now = dilated(loop, real);
-        unsigned n = packet_receive(port->driver, port->host->sw, port->number, BURST, now);
+        unsigned n = socket_receive(port->driver, port->host->sw, port->number, BURST, now);
         port->has_frames = n == BURST;
         if (n) {
             port->last = real;

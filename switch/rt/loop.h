@@ -11,7 +11,7 @@
 #ifndef SW_LOOP_H
 #define SW_LOOP_H
 
-#include "packet.h"
+#include "port_socket.h"
 
 struct loop;
 
@@ -34,7 +34,7 @@ void loop_leave(struct loop *loop, bool wake);
 bool loop_add(struct loop *loop, struct sw *sw);
 void loop_remove(struct loop *loop, struct sw *sw); /* its ports too */
 /* Takes the port over, and closes it on failure: errno is EBUSY if the number is in use. */
-bool loop_add_port(struct loop *loop, struct sw *sw, uint32_t number, struct packet_port *port);
+bool loop_add_port(struct loop *loop, struct sw *sw, uint32_t number, struct socket_port *port);
 void loop_remove_port(struct loop *loop, struct sw *sw, uint32_t number);
 
 /* How late the loop served what was due, in its own clock: how often by so much since the last

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "mem.h"
+#include "huge_array.h"
 
 
 static void set_ones(uint64_t *words, unsigned shift, unsigned width)
@@ -62,7 +62,7 @@ static bool grow(struct sw_table *t)
 {
     const struct sw_table_desc *desc = t->desc;
     uint32_t room = t->room ? t->room * 2 : 8;
-    uint8_t *entries = mem_grow(t->entries, (size_t)t->room * desc->stride,
+    uint8_t *entries = huge_array_grow(t->entries, (size_t)t->room * desc->stride,
                                 (size_t)room * desc->stride);
     if (!entries)
         return false;

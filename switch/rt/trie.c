@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-#include "mem.h"
+#include "huge_array.h"
 
 #define SLOTS 64
 #define FREE_END UINT32_MAX
@@ -32,7 +32,7 @@ static uint32_t pool_take(struct trie_pool *pool, void **items, size_t size, uns
         uint32_t room = pool->room ? pool->room * 2 : 16;
         while (room < pool->used + run)
             room *= 2;
-        void *grown = mem_grow(*items, pool->used * size, room * size);
+        void *grown = huge_array_grow(*items, pool->used * size, room * size);
         if (!grown)
             return FREE_END;
         *items = grown;

@@ -14,8 +14,8 @@
  *   tx      chunks to send, in order          (we produce, the kernel consumes)
  *   done    chunks sent, free again           (the kernel produces, we consume)
  */
-#ifndef SW_XDP_H
-#define SW_XDP_H
+#ifndef SW_XDP_SEND_H
+#define SW_XDP_SEND_H
 
 #include "sw.h"
 

@@ -1,12 +1,12 @@
 /* Large arrays that lookups wander through: aligned to cache lines, on huge pages once they fill
  * any, so that a random access costs one miss and no walk through page tables. */
-#ifndef SW_MEM_H
-#define SW_MEM_H
+#ifndef SW_HUGE_ARRAY_H
+#define SW_HUGE_ARRAY_H
 
 #include "base.h"
 
 /* A copy of `used` bytes in an array of `size`, the rest zero; `old` is freed. NULL, and `old` as
  * it was, when memory is out. To be freed with free(). */
-void *mem_grow(void *old, size_t used, size_t size);
+void *huge_array_grow(void *old, size_t used, size_t size);
 
 #endif

@@ -1,6 +1,6 @@
 /* AF_PACKET with a TPACKET_V2 ring for receiving; sendmmsg or AF_XDP for sending. */
 #define _GNU_SOURCE
-#include "packet.h"
+#include "port_socket.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 
 #include "hash.h"
 #include "qdisc.h"
-#include "xdp.h"
+#include "xdp_send.h"
 
 #define BLOCK_BYTES 65536u /* of the ring: the kernel allocates it in such pieces */
 #define SEND_BATCH 64
@@ -36,7 +36,7 @@
 /* The kernel puts a frame's network header here, PACKET_RESERVE bytes added; two tags before it. */
 #define SLOT_HEAD (TPACKET_ALIGN(TPACKET2_HDRLEN + 16) + 2 * VLAN_BYTES)
 
-struct packet_port {
+struct socket_port {
     int fd;
     unsigned ifindex;
     ino_t inode;
@@ -55,7 +55,7 @@ struct packet_port {
     uint8_t *large; /* a frame that fits no chunk, waiting behind those gathered */
     uint32_t large_len;
 
-    enum packet_wait wait;
+    enum socket_wait wait;
     ns_t refused, slow_until; /* wall clock: when the kernel last had no room, and was seen to */
     int unsent;               /* bytes of memory that frames in the kernel took then */
     int buffer, buffer_most;  /* bytes of memory they may take */
@@ -76,7 +76,7 @@ static ns_t wall(clockid_t clock)
     return (ns_t)t.tv_sec * 1000000000 + (ns_t)t.tv_nsec;
 }
 
-static uint32_t mtu_of(const struct packet_port *port)
+static uint32_t mtu_of(const struct socket_port *port)
 {
     struct ifreq request = {0};
     memcpy(request.ifr_name, port->interface, IFNAMSIZ);
@@ -84,7 +84,7 @@ static uint32_t mtu_of(const struct packet_port *port)
 }
 
 /* Frames that a peer's stack hands over unfinished cannot be sent on; best effort. */
-static void no_offloads(const struct packet_port *port)
+static void no_offloads(const struct socket_port *port)
 {
     static const uint32_t commands[] = {ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO, ETHTOOL_STXCSUM};
     for (unsigned i = 0; i < SW_COUNT(commands); i++) {
@@ -133,7 +133,7 @@ out:;
     return fd;
 }
 
-static bool find_interface(struct packet_port *port, const char **what)
+static bool find_interface(struct socket_port *port, const char **what)
 {
     struct ifreq request = {0};
     struct stat self;
@@ -146,7 +146,7 @@ static bool find_interface(struct packet_port *port, const char **what)
     return true;
 }
 
-static bool set_options(struct packet_port *port, const char **what)
+static bool set_options(struct socket_port *port, const char **what)
 {
     int version = TPACKET_V2, one = 1;
     socklen_t size = sizeof port->buffer;
@@ -155,7 +155,7 @@ static bool set_options(struct packet_port *port, const char **what)
     if (setsockopt(port->fd, SOL_PACKET, PACKET_VERSION, &version, sizeof version) ||
         setsockopt(port->fd, SOL_PACKET, PACKET_RESERVE, &reserve, sizeof reserve))
         return false;
-    /* Kernels without this show what others send on the interface; packet_receive skips it. */
+    /* Kernels without this show what others send on the interface; socket_receive skips it. */
     setsockopt(port->fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof one);
     *what = "ask for its send buffer";
     if (getsockopt(port->fd, SOL_SOCKET, SO_SNDBUF, &port->buffer, &size))
@@ -164,7 +164,7 @@ static bool set_options(struct packet_port *port, const char **what)
     return true;
 }
 
-static void free_chunks(struct packet_port *port)
+static void free_chunks(struct socket_port *port)
 {
     for (port->n_free = 0; port->n_free < CHUNKS; port->n_free++)
         port->free[port->n_free] = CHUNKS - 1 - port->n_free;
@@ -172,7 +172,7 @@ static void free_chunks(struct packet_port *port)
 }
 
 /* Memory for frames to send: pages of their own, for AF_XDP may share them with the kernel. */
-static bool map_frames(struct packet_port *port)
+static bool map_frames(struct socket_port *port)
 {
     port->chunk = mtu_of(port) + ETH_HLEN + 2 * VLAN_BYTES <= 2048 ? 2048 : 4096;
     void *frames = mmap(NULL, (size_t)CHUNKS * port->chunk, PROT_READ | PROT_WRITE,
@@ -187,7 +187,7 @@ static bool map_frames(struct packet_port *port)
     return true;
 }
 
-static bool map_ring(struct packet_port *port, bytes_t bytes)
+static bool map_ring(struct socket_port *port, bytes_t bytes)
 {
     uint32_t most = SW_FRAME_MOST, mtu = mtu_of(port);
     port->slot_bytes = (SLOT_HEAD + (mtu < most ? mtu : most) + 63) / 64 * 64;
@@ -209,7 +209,7 @@ static bool map_ring(struct packet_port *port, bytes_t bytes)
     return true;
 }
 
-static bool hear(const struct packet_port *port)
+static bool hear(const struct socket_port *port)
 {
     struct sockaddr_ll address = {
         .sll_family = AF_PACKET,
@@ -223,7 +223,7 @@ static bool hear(const struct packet_port *port)
                        sizeof promiscuous);
 }
 
-bool packet_start(struct packet_port *port, bytes_t ring_bytes)
+bool socket_start(struct socket_port *port, bytes_t ring_bytes)
 {
     return map_ring(port, ring_bytes) && hear(port);
 }
@@ -245,9 +245,9 @@ static void close_aside(int fd)
         pthread_detach(thread);
 }
 
-void packet_close(void *driver)
+void socket_close(void *driver)
 {
-    struct packet_port *port = driver;
+    struct socket_port *port = driver;
     xdp_close(port->xdp);
     if (port->ring)
         munmap(port->ring, port->ring_bytes);
@@ -276,10 +276,10 @@ static bool name_of(int fd, char *name)
     return true;
 }
 
-struct packet_port *packet_open(const char *interface, const char *netns, int fd,
+struct socket_port *socket_open(const char *interface, const char *netns, int fd,
                                 const char **what)
 {
-    struct packet_port *port = calloc(1, sizeof *port);
+    struct socket_port *port = calloc(1, sizeof *port);
     *what = "find memory";
     if (!port)
         return NULL;
@@ -300,18 +300,18 @@ struct packet_port *packet_open(const char *interface, const char *netns, int fd
     int saved = errno;
     if (fd >= 0)
         port->fd = -1; /* stays the caller's */
-    packet_close(port);
+    socket_close(port);
     errno = saved;
     return NULL;
 }
 
-int packet_fd(const struct packet_port *port) { return port->fd; }
+int socket_fd(const struct socket_port *port) { return port->fd; }
 
 /* Sending */
 
 /* Open what has to be opened in the network namespace that the port's socket lives in: its AF_XDP
  * socket, or what asks for its queueing discipline. */
-static void open_there(struct packet_port *port, void (*open_it)(struct packet_port *port))
+static void open_there(struct socket_port *port, void (*open_it)(struct socket_port *port))
 {
     struct stat ours, theirs;
     int there = ioctl(port->fd, SIOCGSKNS);
@@ -330,16 +330,16 @@ static void open_there(struct packet_port *port, void (*open_it)(struct packet_p
         close(home);
 }
 
-static void open_xdp(struct packet_port *port)
+static void open_xdp(struct socket_port *port)
 {
     port->xdp = xdp_open(port->ifindex, port->frames, port->chunk, CHUNKS);
 }
 
-static void open_qdisc(struct packet_port *port) { port->qdisc = qdisc_open(); }
+static void open_qdisc(struct socket_port *port) { port->qdisc = qdisc_open(); }
 
 /* Whether a batch may take the quick way. Asked for busy ports only: others have no need of it,
  * and no cost from it. */
-static bool is_quick(struct packet_port *port)
+static bool is_quick(struct socket_port *port)
 {
     ns_t now = wall(CLOCK_MONOTONIC_COARSE);
     if (now - port->looked >= LOOK_NS) {
@@ -352,7 +352,7 @@ static bool is_quick(struct packet_port *port)
     return port->unwatched;
 }
 
-static void flush_quickly(struct packet_port *port)
+static void flush_quickly(struct socket_port *port)
 {
     for (uint32_t i = 0; i < port->n; i++)
         xdp_put(port->xdp, port->gathered[i], (uint32_t)port->parts[i].iov_len);
@@ -361,30 +361,30 @@ static void flush_quickly(struct packet_port *port)
     port->n_free += xdp_reap(port->xdp, port->free + port->n_free, CHUNKS - port->n_free);
 }
 
-static void lose(struct packet_port *port, size_t len)
+static void lose(struct socket_port *port, size_t len)
 {
     port->lost.packets++;
     port->lost.bytes += len;
 }
 
 /* The queueing discipline dropped a frame, and has others: its queue was full. */
-static bool is_backlogged(struct packet_port *port)
+static bool is_backlogged(struct socket_port *port)
 {
     if (port->qdisc < 0)
         open_there(port, open_qdisc);
     return port->qdisc >= 0 && qdisc_ask(port->qdisc, port->ifindex).waiting > 0;
 }
 
-/* Why the kernel refused a frame, by errno: PACKET_GOES if it never will take it, because nobody is
+/* Why the kernel refused a frame, by errno: SOCKET_GOES if it never will take it, because nobody is
  * at the other end, the interface is down, or the frame is larger than the MTU. */
-static enum packet_wait why_refused(struct packet_port *port)
+static enum socket_wait why_refused(struct socket_port *port)
 {
-    enum packet_wait why = PACKET_GOES;
+    enum socket_wait why = SOCKET_GOES;
     if (errno == EAGAIN || errno == EWOULDBLOCK)
-        why = PACKET_POLL;
+        why = SOCKET_POLL;
     else if (errno == ENOBUFS && is_backlogged(port))
-        why = PACKET_RETRY;
-    if (why == PACKET_GOES)
+        why = SOCKET_RETRY;
+    if (why == SOCKET_GOES)
         return why;
     port->refused = wall(CLOCK_MONOTONIC);
     port->slow_until = port->refused + SLOW_NS;
@@ -395,7 +395,7 @@ static enum packet_wait why_refused(struct packet_port *port)
 
 /* The kernel has room again: let it keep what the interface takes in KEEP_NS, for all else shall
  * wait where the program sees it. What it keeps by default is seconds of a slow interface. */
-static void fit_buffer(struct packet_port *port)
+static void fit_buffer(struct socket_port *port)
 {
     int left, least = KEEP_FRAMES * (int)port->slot_bytes;
     ns_t took = wall(CLOCK_MONOTONIC) - port->refused;
@@ -410,13 +410,13 @@ static void fit_buffer(struct packet_port *port)
         port->buffer = wanted;
 }
 
-static bool is_slow(const struct packet_port *port)
+static bool is_slow(const struct socket_port *port)
 {
     return SW_UNLIKELY(port->slow_until != 0) && wall(CLOCK_MONOTONIC_COARSE) < port->slow_until;
 }
 
 /* The first `n` of those gathered have left, one way or another. */
-static void forget_gathered(struct packet_port *port, uint32_t n)
+static void forget_gathered(struct socket_port *port, uint32_t n)
 {
     for (uint32_t i = n; i-- > 0;)
         port->free[port->n_free++] = port->gathered[i];
@@ -425,20 +425,20 @@ static void forget_gathered(struct packet_port *port, uint32_t n)
     memmove(port->parts, port->parts + n, port->n * sizeof *port->parts);
 }
 
-static void send_by_socket(struct packet_port *port)
+static void send_by_socket(struct socket_port *port)
 {
     uint32_t at = 0;
-    while (at < port->n && port->wait == PACKET_GOES) {
+    while (at < port->n && port->wait == SOCKET_GOES) {
         int sent = sendmmsg(port->fd, port->messages + at, port->n - at, MSG_DONTWAIT);
         if (sent > 0)
             at += (uint32_t)sent;
-        else if (errno != EINTR && (port->wait = why_refused(port)) == PACKET_GOES)
+        else if (errno != EINTR && (port->wait = why_refused(port)) == SOCKET_GOES)
             lose(port, port->parts[at++].iov_len);
     }
     forget_gathered(port, at);
 }
 
-static bool send_one(struct packet_port *port, const uint8_t *frame, uint32_t len)
+static bool send_one(struct socket_port *port, const uint8_t *frame, uint32_t len)
 {
     if (send(port->fd, frame, len, MSG_DONTWAIT) >= 0)
         return true;
@@ -447,25 +447,25 @@ static bool send_one(struct packet_port *port, const uint8_t *frame, uint32_t le
 }
 
 /* Hand over what is gathered, in order; what the kernel has no room for stays. */
-static void send_gathered(struct packet_port *port)
+static void send_gathered(struct socket_port *port)
 {
-    port->wait = PACKET_GOES;
+    port->wait = SOCKET_GOES;
     if ((port->xdp && xdp_in_line(port->xdp)) || (port->n >= BUSY_BATCH && is_quick(port))) {
         flush_quickly(port);
         if (xdp_in_line(port->xdp))
-            port->wait = PACKET_RETRY;
+            port->wait = SOCKET_RETRY;
     } else if (port->n) {
         send_by_socket(port);
     }
-    if (port->large_len && port->wait == PACKET_GOES) {
-        if (!send_one(port, port->large, port->large_len) && port->wait == PACKET_GOES)
+    if (port->large_len && port->wait == SOCKET_GOES) {
+        if (!send_one(port, port->large, port->large_len) && port->wait == SOCKET_GOES)
             lose(port, port->large_len);
-        if (port->wait == PACKET_GOES)
+        if (port->wait == SOCKET_GOES)
             port->large_len = 0;
     }
 }
 
-static struct port_count waiting_in(const struct packet_port *port)
+static struct port_count waiting_in(const struct socket_port *port)
 {
     struct port_count waiting = port->xdp ? xdp_waiting(port->xdp) : (struct port_count){0, 0};
     waiting.packets += port->n + (port->large_len > 0);
@@ -475,42 +475,42 @@ static struct port_count waiting_in(const struct packet_port *port)
     return waiting;
 }
 
-static struct port_left packet_flush(void *driver)
+static struct port_left socket_flush(void *driver)
 {
-    struct packet_port *port = driver;
+    struct socket_port *port = driver;
     struct port_left left = {{0, 0}, {0, 0}};
-    if (port->wait == PACKET_GOES)
+    if (port->wait == SOCKET_GOES)
         send_gathered(port);
-    if (SW_UNLIKELY(port->wait != PACKET_GOES))
+    if (SW_UNLIKELY(port->wait != SOCKET_GOES))
         left.waiting = waiting_in(port);
     left.lost = port->lost;
     port->lost = (struct port_count){0, 0};
     return left;
 }
 
-static bool packet_full(const void *driver)
+static bool socket_full(const void *driver)
 {
-    return ((const struct packet_port *)driver)->wait != PACKET_GOES;
+    return ((const struct socket_port *)driver)->wait != SOCKET_GOES;
 }
 
-enum packet_wait packet_waits(const struct packet_port *port) { return port->wait; }
+enum socket_wait socket_waits(const struct socket_port *port) { return port->wait; }
 
-enum packet_wait packet_resume(struct packet_port *port)
+enum socket_wait socket_resume(struct socket_port *port)
 {
-    if (port->wait == PACKET_POLL)
+    if (port->wait == SOCKET_POLL)
         fit_buffer(port);
     send_gathered(port);
     return port->wait;
 }
 
 /* For frames larger than a chunk, and while whoever has the chunks does not give them back. */
-static bool send_now(struct packet_port *port, const uint8_t *frame, uint32_t len)
+static bool send_now(struct socket_port *port, const uint8_t *frame, uint32_t len)
 {
     send_gathered(port);
-    if (port->wait == PACKET_GOES) {
+    if (port->wait == SOCKET_GOES) {
         if (send_one(port, frame, len))
             return true;
-        if (port->wait == PACKET_GOES)
+        if (port->wait == SOCKET_GOES)
             return false;
     }
     uint8_t *room = realloc(port->large, len);
@@ -522,11 +522,11 @@ static bool send_now(struct packet_port *port, const uint8_t *frame, uint32_t le
     return true;
 }
 
-static bool packet_send(void *driver, const uint8_t *frame, uint32_t len, ns_t when)
+static bool socket_send(void *driver, const uint8_t *frame, uint32_t len, ns_t when)
 {
-    struct packet_port *port = driver;
+    struct socket_port *port = driver;
     (void)when;
-    if (SW_UNLIKELY(port->wait != PACKET_GOES))
+    if (SW_UNLIKELY(port->wait != SOCKET_GOES))
         return false;
     if (port->n == SEND_BATCH || !port->n_free)
         send_gathered(port);
@@ -537,14 +537,14 @@ static bool packet_send(void *driver, const uint8_t *frame, uint32_t len, ns_t w
     memcpy(to, frame, len);
     port->parts[port->n] = (struct iovec){to, len};
     port->gathered[port->n++] = chunk;
-    if (is_slow(port) && port->wait == PACKET_GOES)
+    if (is_slow(port) && port->wait == SOCKET_GOES)
         send_gathered(port);
     return true;
 }
 
 /* IFF_RUNNING follows the carrier after a while only, or never if nobody asks: a veth whose ends
  * have the same index, in two namespaces, was seen without it for good. This asks. */
-static bool has_carrier(const struct packet_port *port)
+static bool has_carrier(const struct socket_port *port)
 {
     struct ethtool_value value = {.cmd = ETHTOOL_GLINK};
     struct ifreq request = {0};
@@ -553,7 +553,7 @@ static bool has_carrier(const struct packet_port *port)
     return ioctl(port->fd, SIOCETHTOOL, &request) == 0 && value.data;
 }
 
-bool packet_check(struct packet_port *port)
+bool socket_check(struct socket_port *port)
 {
     struct ifreq request = {0};
     memcpy(request.ifr_name, port->interface, IFNAMSIZ);
@@ -568,7 +568,7 @@ bool packet_check(struct packet_port *port)
         port->lost.packets += gone.packets;
         port->lost.bytes += gone.bytes;
         port->large_len = 0;
-        port->wait = PACKET_GOES;
+        port->wait = SOCKET_GOES;
         xdp_close(port->xdp);
         port->xdp = NULL;
         port->xdp_tries = 0;
@@ -583,9 +583,9 @@ bool packet_check(struct packet_port *port)
     return (request.ifr_flags & IFF_RUNNING) || has_carrier(port);
 }
 
-static uint64_t packet_missed(void *driver)
+static uint64_t socket_missed(void *driver)
 {
-    struct packet_port *port = driver;
+    struct socket_port *port = driver;
     struct tpacket_stats fresh; /* since the last call */
     socklen_t size = sizeof fresh;
     if (getsockopt(port->fd, SOL_PACKET, PACKET_STATISTICS, &fresh, &size) == 0)
@@ -593,17 +593,17 @@ static uint64_t packet_missed(void *driver)
     return port->missed;
 }
 
-static const struct port_ops packet_ops = {
-    .send = packet_send,
-    .flush = packet_flush,
-    .full = packet_full,
-    .missed = packet_missed,
-    .close = packet_close,
+static const struct port_ops socket_ops = {
+    .send = socket_send,
+    .flush = socket_flush,
+    .full = socket_full,
+    .missed = socket_missed,
+    .close = socket_close,
 };
 
-bool packet_attach(struct sw *sw, uint32_t number, struct packet_port *port)
+bool socket_attach(struct sw *sw, uint32_t number, struct socket_port *port)
 {
-    return sw_attach(sw, number, &packet_ops, port);
+    return sw_attach(sw, number, &socket_ops, port);
 }
 
 /* Receiving */
@@ -661,7 +661,7 @@ static void finish_checksum(uint8_t *frame, uint32_t len)
     be_store(l4 + place, 2, protocol == 17 && !value ? 0xffff : value);
 }
 
-static void next_slot(struct packet_port *port)
+static void next_slot(struct socket_port *port)
 {
     port->slot += port->slot_bytes;
     if (++port->in_block < port->per_block)
@@ -697,7 +697,7 @@ static void receive_one(struct sw *sw, uint32_t number, struct tpacket2_hdr *hea
     sw_receive(sw, number, frame, len, now);
 }
 
-unsigned packet_receive(struct packet_port *port, struct sw *sw, uint32_t number, unsigned most,
+unsigned socket_receive(struct socket_port *port, struct sw *sw, uint32_t number, unsigned most,
                         ns_t now)
 {
     unsigned n = 0;

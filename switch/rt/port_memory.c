@@ -1,5 +1,5 @@
 /* Frames one behind the other in a growing buffer. */
-#include "memory.h"
+#include "port_memory.h"
 
 #include <stdlib.h>
 

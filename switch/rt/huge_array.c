@@ -1,6 +1,6 @@
 /* Aligned allocation. */
 #define _GNU_SOURCE
-#include "mem.h"
+#include "huge_array.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -8,7 +8,7 @@
 #define LINE 64u
 #define HUGE_PAGE ((size_t)2 << 20)
 
-void *mem_grow(void *old, size_t used, size_t size)
+void *huge_array_grow(void *old, size_t used, size_t size)
 {
     size_t align = size >= HUGE_PAGE ? HUGE_PAGE : LINE;
     size = (size + align - 1) / align * align;

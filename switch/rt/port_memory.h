@@ -1,6 +1,6 @@
 /* Ports in memory: what is sent is kept until somebody takes it. */
-#ifndef SW_MEMORY_H
-#define SW_MEMORY_H
+#ifndef SW_PORT_MEMORY_H
+#define SW_PORT_MEMORY_H
 
 #include "sw.h"
 

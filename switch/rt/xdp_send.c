@@ -1,6 +1,6 @@
 /* AF_XDP sockets, by system calls alone. */
 #define _GNU_SOURCE
-#include "xdp.h"
+#include "xdp_send.h"
 
 #include <errno.h>
 #include <fcntl.h>

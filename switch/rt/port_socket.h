@@ -3,7 +3,7 @@
  * Received frames are read where the kernel put them. It takes the VLAN tag out and may leave a
  * TCP or UDP checksum to hardware that is not there; both are mended here, so that the program
  * sees what would be on a wire. Frames sent are gathered and handed over in one call per burst:
- * sendmmsg, or AF_XDP (xdp.h) while a port is busy and its interface has no queueing discipline
+ * sendmmsg, or AF_XDP (xdp_send.h) while a port is busy and its interface has no queueing discipline
  * and nobody who captures.
  *
  * What the kernel has no room for stays, in order, and the port is full until it has: so the queue
@@ -14,38 +14,38 @@
  * of a frame a millisecond late; AF_XDP receives no faster. A transmit ring copies nothing, but
  * may hand a frame's memory back while a capture at the other end still reads it.
  */
-#ifndef SW_PACKET_H
-#define SW_PACKET_H
+#ifndef SW_PORT_SOCKET_H
+#define SW_PORT_SOCKET_H
 
 #include "sw.h"
 
-struct packet_port;
+struct socket_port;
 
-enum packet_wait { /* for the kernel to take what it had no room for */
-    PACKET_GOES,  /* it took all */
-    PACKET_POLL,  /* epoll says when it has room */
-    PACKET_RETRY, /* nobody says: its own queue was full */
+enum socket_wait { /* for the kernel to take what it had no room for */
+    SOCKET_GOES,  /* it took all */
+    SOCKET_POLL,  /* epoll says when it has room */
+    SOCKET_RETRY, /* nobody says: its own queue was full */
 };
 
 /* Open an interface, in another network namespace if `netns` is a path like /proc/PID/ns/net; or
  * take over `fd`, an AF_PACKET socket bound to its interface. NULL with errno and *what set. */
-struct packet_port *packet_open(const char *interface, const char *netns, int fd,
+struct socket_port *socket_open(const char *interface, const char *netns, int fd,
                                 const char **what);
 /* Begin to receive, into a ring of about so many bytes, or of less if memory is short; false with
  * errno if not even that can be had. An MTU raised later lets no larger frames in. */
-bool packet_start(struct packet_port *port, bytes_t ring_bytes);
-int packet_fd(const struct packet_port *port); /* readable when frames wait */
-bool packet_attach(struct sw *sw, uint32_t number, struct packet_port *port); /* sw closes it */
-void packet_close(void *port);
+bool socket_start(struct socket_port *port, bytes_t ring_bytes);
+int socket_fd(const struct socket_port *port); /* readable when frames wait */
+bool socket_attach(struct sw *sw, uint32_t number, struct socket_port *port); /* sw closes it */
+void socket_close(void *port);
 
 /* Receive up to `most` frames; returns how many there were. */
-unsigned packet_receive(struct packet_port *port, struct sw *sw, uint32_t number, unsigned most,
+unsigned socket_receive(struct socket_port *port, struct sw *sw, uint32_t number, unsigned most,
                         ns_t now);
-enum packet_wait packet_waits(const struct packet_port *port);
-/* Try again; as packet_waits. What did not leave is told to the switch by the next flush. */
-enum packet_wait packet_resume(struct packet_port *port);
+enum socket_wait socket_waits(const struct socket_port *port);
+/* Try again; as socket_waits. What did not leave is told to the switch by the next flush. */
+enum socket_wait socket_resume(struct socket_port *port);
 /* To be called now and then, and when epoll reports an error: finds an interface again that was
  * made anew under its name, and says whether it is up and has a carrier. */
-bool packet_check(struct packet_port *port);
+bool socket_check(struct socket_port *port);
 
 #endif
