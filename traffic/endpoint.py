@@ -60,7 +60,7 @@ __all__ = [
 CORE = Path(__file__).parent / "core"
 _MODULES = (
     *("dcqcn", "endpoint", "frame", "hpcc", "icrc", "intake"),
-    *("plan", "requester", "responder", "schedule", "script"),
+    *("plan", "requester", "responder", "script", "turns"),
 )
 SOURCES = tuple(CORE / f"{name}.c" for name in _MODULES)
 """What an endpoint is made of; link these into anything that hosts endpoints."""

@@ -1,7 +1,7 @@
 /* The inside of an endpoint, shared by its files and by nobody else.
  *
  *   endpoint.c   making one, taking frames apart, events, counters
- *   schedule.c   who sends next, and when to wake
+ *   turns.c      who sends next, and when to wake
  *   requester.c  messages out: segments, windows, ACKs and NAKs, time-outs
  *   responder.c  messages in: order, placement, what is owed in return
  *   frame.c      templates to frames
@@ -191,7 +191,7 @@ uint32_t frame_ack(struct ep *ep, const struct qp *qp, uint64_t seq, uint8_t syn
 uint32_t frame_cnp(struct ep *ep, const struct qp *qp, uint32_t *stored);
 uint32_t frame_pause(struct ep *ep, uint8_t classes, uint16_t quanta); /* all of it stored */
 
-/* schedule.c */
+/* turns.c */
 void schedule_data(struct ep *ep, struct qp *qp, ns_t now); /* it may have something to send now */
 void schedule_answer(struct ep *ep, struct qp *qp, ns_t now);
 void schedule_notice(struct ep *ep, struct qp *qp, ns_t now);
