@@ -31,7 +31,7 @@ _HELLO_DILATION = 4000  # without one, our switches would let it run as fast as 
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class Setup:
     """A scenario to run on both."""
 
     name: str
@@ -70,13 +70,13 @@ _BURSTS = (
 _DEGRADED = (*_BURSTS, "link.slow={leaf2-spine2: 0.25}")
 _ELEPHANTS = ("traffic.bytes=1MB", "buffer.bytes=16MB")
 CASES = (
-    Case("hello", "hello", is_timed=True),
-    Case("incast", "incast", is_timed=True),
-    Case("incast-no-pfc", "incast", _NO_PFC),
-    Case(
+    Setup("hello", "hello", is_timed=True),
+    Setup("incast", "incast", is_timed=True),
+    Setup("incast-no-pfc", "incast", _NO_PFC),
+    Setup(
         "incast-ecn", "incast", ("traffic.bytes=1MB", "ecn={enabled: true, kmin: 20KB, kmax: 60KB}")
     ),
-    Case(
+    Setup(
         "incast-dcqcn",
         "incast",
         (
@@ -86,28 +86,28 @@ CASES = (
             "transport={cc: dcqcn, dcqcn: conweave}",
         ),
     ),
-    Case("collision-ecmp", "hash-collision", _ELEPHANTS),
-    Case("collision-flowlet", "hash-collision", (*_ELEPHANTS, "lb.policy=flowlet")),
-    Case(
+    Setup("collision-ecmp", "hash-collision", _ELEPHANTS),
+    Setup("collision-flowlet", "hash-collision", (*_ELEPHANTS, "lb.policy=flowlet")),
+    Setup(
         "collision-spray",
         "hash-collision",
         (*_ELEPHANTS, "lb.policy=spray", "transport.recovery=selective"),
     ),
     *(
-        Case(f"bursts-{policy}", "incast", (*_BURSTS, f"lb.policy={policy}"))
+        Setup(f"bursts-{policy}", "incast", (*_BURSTS, f"lb.policy={policy}"))
         for policy in ("ecmp", "dlb")
     ),
     *(
-        Case(f"degraded-{policy}", "incast", (*_DEGRADED, f"lb.policy={policy}"))
+        Setup(f"degraded-{policy}", "incast", (*_DEGRADED, f"lb.policy={policy}"))
         for policy in ("ecmp", "dlb", "conga")
     ),
-    Case("int", "incast", ("traffic.bytes=500KB", "int.share=0.05")),
-    Case("ring", "allreduce-ring", is_timed=True),
+    Setup("int", "incast", ("traffic.bytes=500KB", "int.share=0.05")),
+    Setup("ring", "allreduce-ring", is_timed=True),
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Shown:
     """What a run showed, in words, figures left out."""
 
     arrived: str
@@ -118,7 +118,7 @@ class Verdict:
     reported: str
 
     @classmethod
-    def of(cls, result: dict[str, Any]) -> Verdict:
+    def of(cls, result: dict[str, Any]) -> Shown:
         """What a result says."""
         reasons = sorted(result["drops"]["by_reason"])
         failed = result["flows"]["failed"]
@@ -152,7 +152,7 @@ def completion_ns(result: dict[str, Any]) -> float | None:
     return float(result.get("jct_ns") or result["flows"]["fct_ns"]["max"])
 
 
-def measure(case: Case, switch: str, out: Path) -> dict[str, Any]:
+def measure(case: Setup, switch: str, out: Path) -> dict[str, Any]:
     """A case's result."""
     out.mkdir(parents=True, exist_ok=True)
     kept = out / "result.json"
@@ -164,10 +164,10 @@ def measure(case: Case, switch: str, out: Path) -> dict[str, Any]:
     return result
 
 
-def complaints(case: Case, ours: dict[str, Any], bmv2: dict[str, Any]) -> list[str]:
+def complaints(case: Setup, ours: dict[str, Any], bmv2: dict[str, Any]) -> list[str]:
     """In what two results contradict each other."""
     found = []
-    if (a := Verdict.of(ours)) != (b := Verdict.of(bmv2)):
+    if (a := Shown.of(ours)) != (b := Shown.of(bmv2)):
         found.append(f"{a}; BMv2: {b}")
     times = completion_ns(ours), completion_ns(bmv2)
     if case.is_timed and times[0] and times[1]:
@@ -195,7 +195,7 @@ def main(arguments: Sequence[str]) -> int:
         return _compare(chosen, words.out or Path(folder), console)
 
 
-def _compare(cases: Iterable[Case], out: Path, console: Console) -> int:
+def _compare(cases: Iterable[Setup], out: Path, console: Console) -> int:
     table = Table(title="Our switch / BMv2", box=SIMPLE, padding=(0, 1, 0, 0))
     for heading in ("", "dilation", "time, us", "ratio", "drops", "XOFF", "held, us", "marks"):
         table.add_column(heading, justify="left" if not heading else "right", no_wrap=True)
@@ -208,7 +208,7 @@ def _compare(cases: Iterable[Case], out: Path, console: Console) -> int:
             )
         found = complaints(case, ours, bmv2)
         wrong += bool(found)
-        verdicts.append(f"{case.name}: {'; '.join(found) or f'both: {Verdict.of(ours)}'}")
+        verdicts.append(f"{case.name}: {'; '.join(found) or f'both: {Shown.of(ours)}'}")
         table.add_row(case.name, *_figures(ours, bmv2))
     console.print(table)
     console.print(*verdicts, sep="\n", highlight=False)

@@ -32,7 +32,7 @@ Key = tuple[int, bytes, int, int]  # address, MAC, port, protocol
 
 
 @dataclass(frozen=True)
-class Case:
+class TableLoad:
     """A table to fill and to look things up in."""
 
     title: str
@@ -71,10 +71,10 @@ def ternary(masks: int) -> Callable[[random.Random, int], tuple[Entry, Key]]:
 
 
 CASES = (
-    Case("exact", "exact_mac", EXACT, (10, 1000, 100_000), exact),
-    Case("lpm", "lpm_ip", LPM, (10, 1000, 100_000), lpm),
-    Case("ternary, 8 masks", "ternary_five", TERNARY, (10, 1000, 100_000), ternary(8)),
-    Case("ternary, a mask each", "ternary_five", TERNARY, (10, 1000), ternary(1 << 30)),
+    TableLoad("exact", "exact_mac", EXACT, (10, 1000, 100_000), exact),
+    TableLoad("lpm", "lpm_ip", LPM, (10, 1000, 100_000), lpm),
+    TableLoad("ternary, 8 masks", "ternary_five", TERNARY, (10, 1000, 100_000), ternary(8)),
+    TableLoad("ternary, a mask each", "ternary_five", TERNARY, (10, 1000), ternary(1 << 30)),
 )
 
 
@@ -90,7 +90,7 @@ def driver() -> ctypes.CDLL:
 
 
 def measure(
-    library: ctypes.CDLL, program: Program, case: Case, size: int, packets: int, seed: int
+    library: ctypes.CDLL, program: Program, case: TableLoad, size: int, packets: int, seed: int
 ) -> tuple[float, float]:
     """Nanoseconds a packet, and entries inserted a second."""
     rng = random.Random(seed)  # noqa: S311 - repeatable on purpose

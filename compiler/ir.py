@@ -189,7 +189,7 @@ class Apply:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class SelectCase:
     """One case of a select: a value and mask per key (None: any), or a value set."""
 
     values: tuple[tuple[int, int] | None, ...]
@@ -202,7 +202,7 @@ class Select:
     """A parser's many-way branch."""
 
     keys: tuple[Value, ...]
-    cases: list[Case]
+    cases: list[SelectCase]
 
 
 Terminator = Jump | Branch | Apply | Select

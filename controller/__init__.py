@@ -7,7 +7,7 @@ gRPC.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from controller.entities import Plan
+from controller.entities import SwitchPlan
 from controller.errors import ControllerError
 from controller.reports import Report, ReportError, decode
 from controller.routes import NextHop, Route, routes_of
@@ -27,7 +27,7 @@ from controller.settings import (
     Telemetry,
     Watchdog,
 )
-from controller.tables import plan_of, plans_of
+from controller.tables import switch_plan, switch_plans
 
 if TYPE_CHECKING:
     from controller.client import (
@@ -52,7 +52,6 @@ __all__ = [
     "Loss",
     "NextHop",
     "Pfc",
-    "Plan",
     "Policy",
     "Remedy",
     "Report",
@@ -63,17 +62,18 @@ __all__ = [
     "Series",
     "Settings",
     "SettingsError",
+    "SwitchPlan",
     "Target",
     "Telemetry",
     "Tls",
     "Watchdog",
     "decode",
     "install",
-    "plan_of",
-    "plans_of",
     "read_counts",
     "read_plans",
     "routes_of",
+    "switch_plan",
+    "switch_plans",
     "to_finsy",
 ]
 

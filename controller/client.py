@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import finsy as fy
 from finsy import p4client
 
-from controller.entities import Changes, DefaultAction, Entity, Plan, changes
+from controller.entities import Changes, DefaultAction, Entity, SwitchPlan, changes
 from controller.errors import ControllerError
 from controller.tables import DROP_REASONS, DROPPED, RECEIVED, SENT
 from controller.wire import canonical, from_finsy, to_finsy
@@ -84,7 +84,7 @@ def _port_difference(
 
 def install(
     targets: Iterable[Target],
-    plans: Mapping[str, Plan],
+    plans: Mapping[str, SwitchPlan],
     done: Callable[[str], None] = lambda _: None,
     *,
     answer_s: float = ANSWER_S,
@@ -104,7 +104,7 @@ def install(
     return dict(_on_all(targets, install_one, answer_s))
 
 
-async def reconcile(switch: fy.Switch, plan: Plan) -> Changes:
+async def reconcile(switch: fy.Switch, plan: SwitchPlan) -> Changes:
     """Compare what a switch has with its plan, and write the difference."""
     wanted = canonical(plan, switch.p4info)
     difference = changes(await read_plan(switch, wanted), wanted)
@@ -129,7 +129,7 @@ def writes_of(difference: Changes) -> tuple[Any, ...]:
     )
 
 
-async def read_plan(switch: fy.Switch, wanted: Plan = ()) -> Plan:
+async def read_plan(switch: fy.Switch, wanted: SwitchPlan = ()) -> SwitchPlan:
     """Everything of a plan's kinds that a switch has."""
     entities = [
         fy.P4TableEntry(),
@@ -147,10 +147,10 @@ async def read_plan(switch: fy.Switch, wanted: Plan = ()) -> Plan:
     return tuple(entity for entity in found if entity is not None)
 
 
-def read_plans(targets: Iterable[Target]) -> dict[str, Plan]:
+def read_plans(targets: Iterable[Target]) -> dict[str, SwitchPlan]:
     """Everything that switches have been told, but for defaults."""
 
-    async def read_one(target: Target) -> Plan:
+    async def read_one(target: Target) -> SwitchPlan:
         async with connected(target) as switch:
             return await read_plan(switch)
 

@@ -70,7 +70,7 @@ class MulticastGroup:
 
 
 Entity = TableEntry | DefaultAction | CloneSession | MulticastGroup
-Plan = tuple[Entity, ...]
+SwitchPlan = tuple[Entity, ...]
 
 
 def entry(
@@ -97,7 +97,7 @@ class Changes:
         return len(self.add) + len(self.change) + len(self.remove)
 
 
-def changes(present: Plan, wanted: Plan) -> Changes:
+def changes(present: SwitchPlan, wanted: SwitchPlan) -> Changes:
     """What to add, to change and to remove, so that a switch has what is wanted and no more."""
     had = {entity.key: entity for entity in present}
     wants = {entity.key: entity for entity in wanted}

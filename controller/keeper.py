@@ -28,12 +28,12 @@ from typing import Self
 import finsy as fy
 
 from controller.client import Target, connected, reconcile, write_changes
-from controller.entities import Changes, Plan, changes
+from controller.entities import Changes, SwitchPlan, changes
 from controller.errors import ControllerError
 from controller.reports import Report, ReportError, decode
 from controller.series import Series
 from controller.settings import USUAL, Settings
-from controller.tables import DROP_REASONS, PRIORITIES, plans_of, queue_index
+from controller.tables import DROP_REASONS, PRIORITIES, queue_index, switch_plans
 from controller.wire import canonical
 from topologies import Fabric, Node
 
@@ -55,7 +55,7 @@ class _Kept:
     target: Target
     node: Node
     connection: fy.Switch | None = None
-    installed: Plan = ()  # what it was told last, if it is connected
+    installed: SwitchPlan = ()  # what it was told last, if it is connected
     dead_ports: frozenset[int] = frozenset()
     knows_registers: bool = True  # BMv2 does not offer them
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -81,7 +81,7 @@ class Keeper:
         self._interval_s = interval_s
         self._on_change = on_change
         self._on_report = on_report
-        self._plans = plans_of(fabric, settings)
+        self._plans = switch_plans(fabric, settings)
         self._kept = {t.name: _Kept(t, fabric.node(t.name)) for t in targets}
         self._tasks: list[asyncio.Task[None]] = []
         self._began = time.monotonic()
@@ -198,7 +198,7 @@ class Keeper:
             await self._replan()
 
     async def _replan(self) -> None:
-        self._plans = plans_of(self._fabric, self._settings, self.dead)
+        self._plans = switch_plans(self._fabric, self._settings, self.dead)
         await asyncio.gather(*(self._update(kept) for kept in self._kept.values()))
 
     async def _update(self, kept: _Kept) -> None:

@@ -1,6 +1,6 @@
 """The fabric program's tables: the one place in Python that knows their names and numbers.
 
-``plan_of`` says everything a switch is to be told; each mechanism of p4src/ has a function here.
+``switch_plan`` says everything a switch is to be told; each mechanism of p4src/ has its function.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from controller.entities import (
     CloneSession,
     Entity,
     Match,
-    Plan,
+    SwitchPlan,
     TableEntry,
     default,
     entry,
@@ -87,7 +87,7 @@ def session_of(port: int) -> int:
 
 
 @dataclass(frozen=True)
-class Site:
+class SwitchSite:
     """A switch in its fabric, with the links at its ports."""
 
     fabric: Fabric
@@ -133,11 +133,11 @@ class Site:
         return self.settings.lossless if self.settings.pfc.enabled else frozenset()
 
 
-def plan_of(
+def switch_plan(
     fabric: Fabric, switch: Node, routes: tuple[Route, ...], settings: Settings = USUAL
-) -> Plan:
+) -> SwitchPlan:
     """Everything a switch is to be told."""
-    site = Site(fabric, switch, settings)
+    site = SwitchSite(fabric, switch, settings)
     return (
         *_classes(settings),
         *_routes(site, routes),
@@ -165,7 +165,7 @@ def _classes(settings: Settings) -> Iterator[Entity]:
             yield entry(table, {key: value}, "set_priority", priority=priority)
 
 
-def _routes(site: Site, routes: tuple[Route, ...]) -> Iterator[Entity]:
+def _routes(site: SwitchSite, routes: tuple[Route, ...]) -> Iterator[Entity]:
     """Routes; equal sets of next hops share a group."""
     groups: dict[tuple[NextHop, ...], int] = {}
     for route in routes:
@@ -191,7 +191,7 @@ def _route(route: Route, groups: dict[tuple[NextHop, ...], int]) -> TableEntry:
     return entry("ipv4_routes", match, "to_group", group=group, leaf=route.leaf)
 
 
-def _group(site: Site, group: int, next_hops: tuple[NextHop, ...]) -> Iterator[Entity]:
+def _group(site: SwitchSite, group: int, next_hops: tuple[NextHop, ...]) -> Iterator[Entity]:
     """A group's ways and slots; what it consists of is told before how much that is."""
     ports = [hop.port for hop in next_hops]
     if len(ports) > MOST_WAYS:
@@ -243,7 +243,7 @@ def _mac(text: str) -> int:
     return int(text.replace(":", ""), 16)
 
 
-def _policies(site: Site) -> Iterator[Entity]:
+def _policies(site: SwitchSite) -> Iterator[Entity]:
     lb = site.settings.lb
     for priority in PRIORITIES:
         policy = lb.by_priority.get(priority, lb.policy)
@@ -269,7 +269,7 @@ def _policies(site: Site) -> Iterator[Entity]:
 # --- buffer.p4 -----------------------------------------------------------------------------------
 
 
-def headroom_of(site: Site, port: int) -> int:
+def headroom_of(site: SwitchSite, port: int) -> int:
     """The headroom of each lossless priority of a port."""
     pfc = site.settings.pfc
     if pfc.headroom is not None:
@@ -280,14 +280,14 @@ def headroom_of(site: Site, port: int) -> int:
     )
 
 
-def pool_of(site: Site) -> int:
+def pool_of(site: SwitchSite) -> int:
     """What all queues of a switch share."""
     headrooms = [headroom_of(site, port) for port in site.ports for _ in site.lossless]
     lossy = len(site.ports) * len(PRIORITIES) - len(headrooms)
     return thresholds.pool(site.settings, headrooms, len(headrooms), lossy)
 
 
-def _buffer(site: Site) -> Iterator[Entity]:
+def _buffer(site: SwitchSite) -> Iterator[Entity]:
     buffer = site.settings.buffer
     pool = pool_of(site)
     cells = {"cell_size": buffer.cell, "cell_reciprocal": -(-(2**32) // buffer.cell)}
@@ -326,7 +326,7 @@ def _buffer(site: Site) -> Iterator[Entity]:
                 )
 
 
-def _xon(site: Site) -> dict[str, int]:
+def _xon(site: SwitchSite) -> dict[str, int]:
     """When a pause ends: at a size, or so far below the threshold, whichever is more."""
     pfc = site.settings.pfc
     usual = 2 * site.settings.max_frame if pfc.xon is None else _ALL
@@ -340,7 +340,7 @@ def _xon(site: Site) -> dict[str, int]:
 # --- pause.p4 ------------------------------------------------------------------------------------
 
 
-def _pause(site: Site) -> Iterator[Entity]:
+def _pause(site: SwitchSite) -> Iterator[Entity]:
     pfc = site.settings.pfc
     for port in site.ports:
         yield CloneSession(session_of(port), port, site.settings.control_queue)
@@ -385,7 +385,7 @@ def _pause(site: Site) -> Iterator[Entity]:
 # --- mark.p4, load.p4 ----------------------------------------------------------------------------
 
 
-def _marking(site: Site) -> Iterator[Entity]:
+def _marking(site: SwitchSite) -> Iterator[Entity]:
     settings = site.settings
     profiles = dict.fromkeys(sorted(settings.lossless), settings.ecn) | dict(settings.ecn_by_class)
     for port in site.ports:
@@ -409,7 +409,7 @@ def _marking(site: Site) -> Iterator[Entity]:
 # --- schedule.p4 ---------------------------------------------------------------------------------
 
 
-def _schedule(site: Site) -> Iterator[Entity]:
+def _schedule(site: SwitchSite) -> Iterator[Entity]:
     schedule = site.settings.schedule
     quanta = thresholds.quanta(schedule.weights, site.settings.max_frame)
     for port in site.ports:
@@ -433,14 +433,14 @@ def _schedule(site: Site) -> Iterator[Entity]:
             )
 
 
-def _window_shift(site: Site) -> int:
+def _window_shift(site: SwitchSite) -> int:
     """The window of load.p4, as a power of two of ticks; the same for all of a switch's links."""
     links = [site.link_now(port) for port in site.ports]
     window_ns = thresholds.load_window_ns(site.settings.lb, links, site.settings.max_frame)
     return max(0, round(math.log2(window_ns / site.settings.tick_ns)))
 
 
-def _load(site: Site) -> Iterator[Entity]:
+def _load(site: SwitchSite) -> Iterator[Entity]:
     settings = site.settings
     policies = {settings.lb.policy, *settings.lb.by_priority.values()}
     telemetry = settings.telemetry
@@ -466,7 +466,7 @@ def node_id(switch: Node) -> int:
     return int(switch.kind) << 16 | switch.number
 
 
-def _telemetry(site: Site) -> Iterator[Entity]:
+def _telemetry(site: SwitchSite) -> Iterator[Entity]:
     telemetry = site.settings.telemetry
     if not telemetry.share and not telemetry.by_hosts:
         yield default("int_hops", "NoAction")
@@ -522,7 +522,7 @@ def _telemetry(site: Site) -> Iterator[Entity]:
 # --- permit.p4, lose.p4 --------------------------------------------------------------------------
 
 
-def _permissions(site: Site) -> Iterator[Entity]:
+def _permissions(site: SwitchSite) -> Iterator[Entity]:
     tenants = site.settings.tenants
     for port, host in site.host_ports.items():
         yield entry(
@@ -562,7 +562,7 @@ def _rule_match(rule: Rule) -> dict[str, Match]:
     return match
 
 
-def _losses(site: Site) -> Iterator[Entity]:
+def _losses(site: SwitchSite) -> Iterator[Entity]:
     for loss in site.settings.losses:
         if loss.switch == site.switch.name:
             yield from _loss(loss)
@@ -582,11 +582,11 @@ def _loss(loss: Loss) -> Iterator[Entity]:
         yield entry(table, match, action, chance=thresholds.chance(loss.share))
 
 
-def plans_of(
+def switch_plans(
     fabric: Fabric, settings: Settings = USUAL, dead: Collection[str] = frozenset()
-) -> dict[str, Plan]:
+) -> dict[str, SwitchPlan]:
     """Every switch's plan, by its name; links that are called ``dead`` carry nothing."""
     return {
-        switch.name: plan_of(fabric, switch, routes, settings)
+        switch.name: switch_plan(fabric, switch, routes, settings)
         for switch, routes in routes_of(fabric, dead).items()
     }

@@ -13,7 +13,7 @@ from controller.entities import (
     Entity,
     Match,
     MulticastGroup,
-    Plan,
+    SwitchPlan,
     TableEntry,
 )
 from controller.errors import OtherProgramError
@@ -67,7 +67,7 @@ def from_finsy(found: FinsyEntity) -> Entity | None:
     return None
 
 
-def canonical(plan: Iterable[Entity], schema: Any) -> Plan:
+def canonical(plan: Iterable[Entity], schema: Any) -> SwitchPlan:
     """A plan with every name as the switch will tell it."""
     try:
         return tuple(_canonical(entity, schema) for entity in plan)

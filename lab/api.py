@@ -239,13 +239,13 @@ def sweep(
     varied = [[change_of(key, value) for value in values] for key, values in vary.items()]
     changes = _changes(set)
     folder, holds = _folder(out)
-    plan = sweeps.plan(lambda every: _read(scenario, every), changes, varied, folder, engine)
+    grid = sweeps.lay_out(lambda every: _read(scenario, every), changes, varied, folder, engine)
     check(RunOptions(out=folder, engine=engine))
-    made = sweeps.make(plan, processes, Told(_hearer(progress, cancel)))
+    made = sweeps.make(grid, processes, Told(_hearer(progress, cancel)))
     if not made.is_whole:
         if _is_set(cancel):
             raise Cancelled(
-                f"cancelled when {len(made.done)} of {len(plan.variants)} runs were made"
+                f"cancelled when {len(made.done)} of {len(grid.variants)} runs were made"
             )
         raise KeyboardInterrupt
     runs = tuple(Run(variant.out, holds) for variant in made.done)

@@ -98,7 +98,7 @@ def _default(next_state: str | None) -> dict[str, Any]:
 
 
 def _transition(
-    case: ir.Case, keys: tuple[ir.Value, ...], next_state: str | None
+    case: ir.SelectCase, keys: tuple[ir.Value, ...], next_state: str | None
 ) -> dict[str, Any]:
     if case.value_set is not None:
         return {

@@ -247,8 +247,8 @@ class Switch:
                 value = convert(block.end.condition, t.BIT1)
                 block.ops.append(ir.Operation("assign", (flag, value), block.end.span))
                 cases = [
-                    ir.Case(((1, 1),), None, block.end.yes),
-                    ir.Case((None,), None, block.end.no),
+                    ir.SelectCase(((1, 1),), None, block.end.yes),
+                    ir.SelectCase((None,), None, block.end.no),
                 ]
                 block.end = ir.Select((flag,), cases)
 

@@ -77,7 +77,7 @@ def retarget(block: ir.Block, change: Callable[[ir.Block | None], ir.Block | Non
         end.by_action = {name: change(target) for name, target in end.by_action.items()}
     elif isinstance(end, ir.Select):
         end.cases = [
-            ir.Case(case.values, case.value_set, change(case.target)) for case in end.cases
+            ir.SelectCase(case.values, case.value_set, change(case.target)) for case in end.cases
         ]
 
 

@@ -108,11 +108,11 @@ class Parsers:
         for expr, value in zip(state.keys, self.expressions.values(list(state.keys)), strict=True):
             leaves = self.externs.flatten(value, expr.span)
             keys += [self._select_key(leaf, expr.span) for leaf in leaves]
-        cases: list[ir.Case] = []
+        cases: list[ir.SelectCase] = []
         for case in state.cases:
             cases += self._cases(case, keys, target(case.state))
         if not any(case.value_set is None and not any(case.values) for case in cases):
-            cases.append(ir.Case((None,) * len(keys), None, self.no_match(state.decl.span)))
+            cases.append(ir.SelectCase((None,) * len(keys), None, self.no_match(state.decl.span)))
         self.builder.end(ir.Select(tuple(keys), cases), ir.Block())
 
     def no_match(self, span: Span) -> ir.Block | None:
@@ -137,13 +137,13 @@ class Parsers:
 
     def _cases(
         self, case: c.SelectCase, keys: list[ir.Value], target: ir.Block | None
-    ) -> list[ir.Case]:
+    ) -> list[ir.SelectCase]:
         """A case for BMv2: values with masks; a range takes several, so a product of them."""
         if len(case.keys) == 1 and isinstance(case.keys[0], c.ValueSetRef):
             made = self.builder.current.value_sets.get(case.keys[0].value_set)
             if made is None:
                 raise self.builder.fail(case.span, "this value set is not known here")
-            return [ir.Case((), made.name, target)]
+            return [ir.SelectCase((), made.name, target)]
         alternatives: list[list[tuple[int, int] | None]] = [[]]
         flat = [k for keyset in case.keys for k in self._flat_keyset(keyset)]
         for keyset, key in zip(flat, keys, strict=False):
@@ -156,7 +156,7 @@ class Parsers:
                     f"the ranges here need more than {MAX_MASKS} masks",
                     "use smaller ranges, or ranges that are powers of two",
                 )
-        return [ir.Case(tuple(a), None, target) for a in alternatives]
+        return [ir.SelectCase(tuple(a), None, target) for a in alternatives]
 
     def _flat_keyset(self, keyset: c.Expr) -> list[c.Expr]:
         if isinstance(keyset, c.Aggregate):

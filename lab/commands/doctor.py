@@ -8,9 +8,9 @@ import typer
 from rich.console import Console
 
 from lab.commands.options import Json
-from lab.machine.health import Verdict, examine
+from lab.machine.health import Health, examine
 
-_SIGNS = {Verdict.GOOD: "[green]✓[/]", Verdict.MISSING: "[yellow]-[/]", Verdict.BAD: "[red]✗[/]"}
+_SIGNS = {Health.GOOD: "[green]✓[/]", Health.MISSING: "[yellow]-[/]", Health.BAD: "[red]✗[/]"}
 
 
 def command(is_json: Json = False) -> None:
@@ -29,7 +29,7 @@ def command(is_json: Json = False) -> None:
         console = Console(highlight=False, soft_wrap=True)
         for finding in findings:
             console.print(f"{_SIGNS[finding.verdict]} {finding.what}: {finding.found}")
-            if finding.verdict is not Verdict.GOOD:
+            if finding.verdict is not Health.GOOD:
                 console.print(f"    {finding.cure}", markup=False)
-    if any(finding.verdict is Verdict.BAD for finding in findings):
+    if any(finding.verdict is Health.BAD for finding in findings):
         raise typer.Exit(1)

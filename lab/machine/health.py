@@ -25,7 +25,7 @@ _ENOUGH_BYTES = 500_000_000  # for runs with captures
 _ASK_S = 10
 
 
-class Verdict(Enum):
+class Health(Enum):
     """What a check came to."""
 
     GOOD = "ok"
@@ -38,7 +38,7 @@ class Finding:
     """One thing that was looked at."""
 
     what: str
-    verdict: Verdict
+    verdict: Health
     found: str
     cure: str = ""
 
@@ -62,25 +62,25 @@ def examine() -> Iterator[Finding]:
 
 def _python() -> Finding:
     found = f"{platform.python_version()} in {sys.prefix}"
-    return Finding("Python", Verdict.GOOD, found)
+    return Finding("Python", Health.GOOD, found)
 
 
 def _compiler() -> Finding:
     try:
         tools.require_compiler()
     except LabError as error:
-        return Finding("C compiler", Verdict.BAD, error.message, error.cure or "")
+        return Finding("C compiler", Health.BAD, error.message, error.cure or "")
     name = os.environ.get("CC") or next(filter(shutil.which, ("cc", "gcc", "clang")))
-    return Finding("C compiler", Verdict.GOOD, _first_line([name, "--version"]))
+    return Finding("C compiler", Health.GOOD, _first_line([name, "--version"]))
 
 
 def _emulation() -> Iterator[Finding]:
     try:
         tools.require_emulation()
     except LabError as error:
-        yield Finding("Mininet", Verdict.BAD, error.message, error.cure or "")
+        yield Finding("Mininet", Health.BAD, error.message, error.cure or "")
         return
-    yield Finding("Mininet", Verdict.GOOD, str(shutil.which("mnexec")))
+    yield Finding("Mininet", Health.GOOD, str(shutil.which("mnexec")))
 
 
 def _namespaces() -> Finding:
@@ -89,19 +89,19 @@ def _namespaces() -> Finding:
     words = ["unshare", *user, "--net", "--mount", "--pid", "--fork", "true"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=_ASK_S, check=False)
     if done.returncode == 0:
-        return Finding(what, Verdict.GOOD, "as root" if not user else "as an ordinary user")
+        return Finding(what, Health.GOOD, "as root" if not user else "as an ordinary user")
     cure = "closlab run hello says what to allow; --engine sim needs none"
-    return Finding(what, Verdict.BAD, done.stderr.strip(), cure)
+    return Finding(what, Health.BAD, done.stderr.strip(), cure)
 
 
 def _processors() -> Finding:
     count, times = len(os.sched_getaffinity(0)), slowness()
     found = f"{count} to be used, {platform.machine()}"
     if times == 1:
-        return Finding("processors", Verdict.GOOD, found)
+        return Finding("processors", Health.GOOD, found)
     return Finding(
         "processors",
-        Verdict.MISSING,
+        Health.MISSING,
         f"{found}; {times:.1f} times slower than Mininet's usual pace supposes",
         "Mininet runs take so much longer; --engine sim runs anywhere",
     )
@@ -111,25 +111,25 @@ def _disk(what: str, folder: Path, cure: str) -> Finding:
     """Whether a folder, or the one it would be made in, takes anything."""
     place = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not os.access(place, os.W_OK):
-        return Finding(f"room for {what}", Verdict.BAD, f"{place} cannot be written", cure)
+        return Finding(f"room for {what}", Health.BAD, f"{place} cannot be written", cure)
     free = shutil.disk_usage(place).free
-    verdict = Verdict.GOOD if free >= _ENOUGH_BYTES else Verdict.BAD
+    verdict = Health.GOOD if free >= _ENOUGH_BYTES else Health.BAD
     return Finding(f"room for {what}", verdict, f"{size(free)} free in {place}", cure)
 
 
 def _program(what: str, name: str, cure: str, other: str = "") -> Finding:
     path = shutil.which(name) or (shutil.which(other) if other else None)
     if path is None:
-        return Finding(what, Verdict.MISSING, f"no {name} on the PATH", cure)
-    return Finding(what, Verdict.GOOD, path)
+        return Finding(what, Health.MISSING, f"no {name} on the PATH", cure)
+    return Finding(what, Health.GOOD, path)
 
 
 def _shell() -> Finding:
     what = "p4runtime-shell (closlab shell)"
     if (SHELL_ENVIRONMENT / "bin" / "python").exists():
-        return Finding(what, Verdict.GOOD, str(SHELL_ENVIRONMENT))
+        return Finding(what, Health.GOOD, str(SHELL_ENVIRONMENT))
     cure = "./closlab shell brings it when first called"
-    return Finding(what, Verdict.MISSING, "not set up", cure)
+    return Finding(what, Health.MISSING, "not set up", cure)
 
 
 def _first_line(words: list[str]) -> str:

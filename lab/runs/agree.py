@@ -54,7 +54,7 @@ _PACKETS_PER_S = 3_000  # that hosts may send: slow, for now and then one is lat
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class Trial:
     """A scenario to run on both."""
 
     title: str
@@ -132,42 +132,42 @@ _TWO_CLASSES = (
 )
 _WEIGHTS = (*_TWO_CLASSES, "schedule={kind: ets, weights: {3: 3, 4: 1}}")
 CASES = (
-    Case("incast, PFC", "incast"),
-    Case("PFC, faster fabric", "incast", _FASTER_FABRIC),
-    Case("PFC, slow receiver", "incast", _SLOW_RECEIVER),
-    Case("PFC, storm", "incast", _STORM),
-    Case("PFC, watchdog", "incast", _WATCHDOG),
-    Case("PFC, three tiers", "incast", _THREE_TIERS),
-    Case("PFC, slow host", "incast", ("transport.receive_gbps={h1: 20}", "traffic.bytes=300KB")),
-    Case("two lossless classes", "incast", _TWO_CLASSES),
-    Case("classes by weight", "incast", _WEIGHTS),
-    Case("incast, no PFC", "incast", _NO_PFC),
-    Case("incast, ECN", "incast", ("ecn={enabled: true, kmin: 20KB, kmax: 100KB}",)),
-    Case("incast, WRED", "incast", _WRED),
-    Case("incast, DCQCN", "incast", _DCQCN),
-    Case("incast, HPCC", "incast", _HPCC),
+    Trial("incast, PFC", "incast"),
+    Trial("PFC, faster fabric", "incast", _FASTER_FABRIC),
+    Trial("PFC, slow receiver", "incast", _SLOW_RECEIVER),
+    Trial("PFC, storm", "incast", _STORM),
+    Trial("PFC, watchdog", "incast", _WATCHDOG),
+    Trial("PFC, three tiers", "incast", _THREE_TIERS),
+    Trial("PFC, slow host", "incast", ("transport.receive_gbps={h1: 20}", "traffic.bytes=300KB")),
+    Trial("two lossless classes", "incast", _TWO_CLASSES),
+    Trial("classes by weight", "incast", _WEIGHTS),
+    Trial("incast, no PFC", "incast", _NO_PFC),
+    Trial("incast, ECN", "incast", ("ecn={enabled: true, kmin: 20KB, kmax: 100KB}",)),
+    Trial("incast, WRED", "incast", _WRED),
+    Trial("incast, DCQCN", "incast", _DCQCN),
+    Trial("incast, HPCC", "incast", _HPCC),
     *(
-        Case(f"flows, {policy}", "hash-collision", (*_FLOWS, f"lb.policy={policy}"))
+        Trial(f"flows, {policy}", "hash-collision", (*_FLOWS, f"lb.policy={policy}"))
         for policy in ("ecmp", "flowlet", "dlb", "conga")
     ),
     *(
-        Case(
+        Trial(
             f"flows, {policy}",
             "hash-collision",
             (*_FLOWS, "transport.recovery=selective", f"lb.policy={policy}"),
         )
         for policy in ("spray", "adaptive", "drill")
     ),
-    Case("ECMP over 64 ways", "hash-collision", _MANY_WAYS),
-    Case("parallel links", "alltoall", _PARALLEL),
-    Case("weighted conga", "hash-collision", _WEIGHTED),
-    Case("all-reduce ring", "allreduce-ring"),
-    Case("all-to-all", "alltoall"),
+    Trial("ECMP over 64 ways", "hash-collision", _MANY_WAYS),
+    Trial("parallel links", "alltoall", _PARALLEL),
+    Trial("weighted conga", "hash-collision", _WEIGHTED),
+    Trial("all-reduce ring", "allreduce-ring"),
+    Trial("all-to-all", "alltoall"),
     *(
-        Case(f"loss, {recovery}", "incast", (*_LOSS, f"transport.recovery={recovery}"))
+        Trial(f"loss, {recovery}", "incast", (*_LOSS, f"transport.recovery={recovery}"))
         for recovery in ("selective", "go-back-n")
     ),
-    Case("link failure", "two-elephants", _FAILURE),
+    Trial("link failure", "two-elephants", _FAILURE),
 )
 
 
@@ -180,7 +180,7 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Comparison:
     """How two runs compare: the ratio of their times, and how far the simulator's own spread."""
 
     time_ratio: float | None
@@ -228,7 +228,7 @@ def agree(
     return 0 if agreed == len(chosen) else 1
 
 
-def simulated(case: Case, out: Path, seed: int | None = None) -> list[Figures]:
+def simulated(case: Trial, out: Path, seed: int | None = None) -> list[Figures]:
     """A case in the simulator: as it stands, which is kept, and with its starts moved."""
     changes = case.changes if seed is None else (*case.changes, f"seed={seed}")
     experiment = Experiment.of(catalogue.load(case.scenario, changes))
@@ -263,7 +263,7 @@ def middle(found: Sequence[Figures]) -> Figures:
     return Figures(median(times) if len(times) == len(found) else None, counts)
 
 
-def _run(case: Case, out: Path, dilation: int | None, seed: int | None) -> dict[str, Any]:
+def _run(case: Trial, out: Path, dilation: int | None, seed: int | None) -> dict[str, Any]:
     """A case on Mininet."""
     options = ["--dilation", str(dilation or _slow_dilation(case))]
     if seed is not None:
@@ -283,7 +283,7 @@ def _result(folder: Path) -> dict[str, Any]:
     return content
 
 
-def _slow_dilation(case: Case) -> int:
+def _slow_dilation(case: Trial) -> int:
     experiment = Experiment.of(catalogue.load(case.scenario, case.changes))
     return math.ceil(experiment.packets_per_s / _PACKETS_PER_S)
 
@@ -303,7 +303,7 @@ def figures(result: dict[str, Any]) -> Figures:
     return Figures(time_ns, counts)
 
 
-def compare(sim: Sequence[Figures], mininet: Figures, keeps_up: bool) -> Verdict:
+def compare(sim: Sequence[Figures], mininet: Figures, keeps_up: bool) -> Comparison:
     """Where Mininet differs from runs of the simulator by more than it should, and whether these
     tell what to expect."""
     usual, complaints = middle(sim), []
@@ -326,10 +326,10 @@ def compare(sim: Sequence[Figures], mininet: Figures, keeps_up: bool) -> Verdict
             complaints.append(f"{what} differ by {abs(a - b) / most:.0%}")
     if complaints and not keeps_up:
         complaints.append("but the machine could not keep up")
-    return Verdict(ratio, spread, tuple(complaints))
+    return Comparison(ratio, spread, tuple(complaints))
 
 
-def _row(sim: Figures, mininet: Figures, verdict: Verdict) -> list[str]:
+def _row(sim: Figures, mininet: Figures, verdict: Comparison) -> list[str]:
     times = [
         "-" if each.time_ns is None else f"{each.time_ns / 1e3:,.1f}" for each in (sim, mininet)
     ]

@@ -54,7 +54,7 @@ class Variant:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Grid:
     """What is to be run."""
 
     variants: tuple[Variant, ...]
@@ -95,14 +95,14 @@ def values_of(vary: str) -> list[str]:
     return [f"{key}={value}" for value in text.split(",")]
 
 
-def plan(
+def lay_out(
     load: Callable[[tuple[str, ...]], Scenario],
     changes: Sequence[str],
     varied: Sequence[Sequence[str]],
     out: Path,
     engine: str = "sim",
     command: str = "",
-) -> Plan:
+) -> Grid:
     """Every combination, each loaded with its changes: all must make sense before any is run."""
     if not varied or not all(varied):
         raise RunError("there is nothing to vary", "Add --vary seed=1..8, for instance.")
@@ -111,18 +111,18 @@ def plan(
         Variant(number, load((*fixed, *combination)), (*fixed, *combination), out / str(number))
         for number, combination in enumerate(product(*varied), 1)
     )
-    return Plan(variants, fixed, out, engine, command)
+    return Grid(variants, fixed, out, engine, command)
 
 
-def make(plan: Plan, processes: int | None, stages: Stages) -> Made:
+def make(grid: Grid, processes: int | None, stages: Stages) -> Made:
     """Run all of them, and write the table and the report."""
     rows: dict[int, dict[str, float]] = {}
     failures: list[str] = []
     try:
         outcomes = (
-            in_parallel(run_one, plan.variants, processes, stages)
-            if plan.engine == "sim"
-            else _one_by_one(plan.variants, stages)
+            in_parallel(run_one, grid.variants, processes, stages)
+            if grid.engine == "sim"
+            else _one_by_one(grid.variants, stages)
         )
         for variant, outcome in outcomes:
             if isinstance(outcome, str):
@@ -132,27 +132,27 @@ def make(plan: Plan, processes: int | None, stages: Stages) -> Made:
         is_whole = True
     except KeyboardInterrupt:
         is_whole = False
-    done = tuple(variant for variant in plan.variants if variant.number in rows)
+    done = tuple(variant for variant in grid.variants if variant.number in rows)
     if not done:
         return Made(None, done, tuple(failures), is_whole)
-    first = plan.variants[0]
+    first = grid.variants[0]
     found = Sweep(
         scenario=first.scenario.name,
         about=first.scenario.about.strip(),
-        fixed=plan.fixed,
-        keys=tuple(change.partition("=")[0] for change in first.changes[len(plan.fixed) :]),
-        runs=tuple(SweptRun(v.number, plan.values(v), rows[v.number]) for v in done),
-        asked=len(plan.variants),
-        command=plan.command,
-        engine=plan.engine,
+        fixed=grid.fixed,
+        keys=tuple(change.partition("=")[0] for change in first.changes[len(grid.fixed) :]),
+        runs=tuple(SweptRun(v.number, grid.values(v), rows[v.number]) for v in done),
+        asked=len(grid.variants),
+        command=grid.command,
+        engine=grid.engine,
         made=closlab_of(closlab_now()),
     )
-    with (plan.out / "sweep.csv").open("w", newline="") as file:
+    with (grid.out / "sweep.csv").open("w", newline="") as file:
         writer = csv.writer(file)
         columns, lines = table_of(found)
         writer.writerow(columns)
         writer.writerows(lines)
-    write_sweep(found, plan.out / REPORT)
+    write_sweep(found, grid.out / REPORT)
     return Made(found, done, tuple(failures), is_whole)
 
 
@@ -166,7 +166,7 @@ def sweep(
     engine: str = "sim",
 ) -> int:
     """Make a sweep and show it; the exit code says whether each of its runs could be made."""
-    planned = plan(
+    grid = lay_out(
         lambda combined: catalogue.load(name, combined),
         changes,
         [values_of(vary) for vary in varied],
@@ -174,7 +174,7 @@ def sweep(
         engine,
         _command(name, changes, varied, engine),
     )
-    made = make(planned, processes, Stages(console))
+    made = make(grid, processes, Stages(console))
     if made.found is not None:
         console.print(_shown(made.found, console.width))
         console.print(
@@ -185,7 +185,7 @@ def sweep(
     for failure in made.failures:
         console.print(f"[red]{failure}[/]", highlight=False)
     if not made.is_whole:
-        kept = f"{len(made.done)} of {len(planned.variants)} runs are kept in {out}/"
+        kept = f"{len(made.done)} of {len(grid.variants)} runs are kept in {out}/"
         console.print(f"Interrupted: {kept if made.done else 'not one run was over yet.'}")
         return INTERRUPTED
     return 1 if made.failures else 0

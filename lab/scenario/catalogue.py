@@ -7,9 +7,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from controller import SettingsError, plan_of, routes_of
+from controller import SettingsError, routes_of, switch_plan
 from controller.routes import MOST_WAYS
-from controller.tables import Site
+from controller.tables import SwitchSite
 from lab.errors import ScenarioError
 from lab.machine.paths import SCENARIOS
 from lab.scenario.keys import nearest
@@ -126,16 +126,16 @@ def check(scenario: Scenario) -> None:
     ports = {switch: len(fabric.ports(switch)) for switch in fabric.switches}
 
     def needs(switch: Node) -> tuple[int, int]:
-        site = Site(fabric, switch, settings)
+        site = SwitchSite(fabric, switch, settings)
         return ports[switch], sum(site.link(port).rate_bps for port in site.ports)
 
     largest = {switch.kind: switch for switch in sorted(fabric.switches, key=needs)}
     for switch in largest.values():  # those of a kind differ in their ports alone
-        plan_of(fabric, switch, (), settings)
+        switch_plan(fabric, switch, (), settings)
     if max(ports.values()) > MOST_WAYS:  # perhaps more ways to one place than a group holds
         for switch, routes in routes_of(fabric).items():
             if ports[switch] > MOST_WAYS:
-                plan_of(fabric, switch, routes, settings)
+                switch_plan(fabric, switch, routes, settings)
 
 
 def _apply(content: dict[str, Any], change: str) -> None:

@@ -11,8 +11,7 @@ import networkx as nx
 
 from controller import LinkSpec, Settings
 from controller.settings import CONTROL_PRIORITY, SettingsError
-from controller.tables import PRIORITIES
-from controller.tables import Site as SwitchSite
+from controller.tables import PRIORITIES, SwitchSite
 from lab.errors import ScenarioError
 from lab.scenario.model import Scenario
 from lab.scenario.traffic import make_workload

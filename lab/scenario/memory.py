@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from controller.settings import Buffer
-from controller.tables import Site, headroom_of, pool_of
+from controller.tables import SwitchSite, headroom_of, pool_of
 from lab.scenario.model import Scenario
 from lab.scenario.translate import controller_settings
 from topologies import Fabric
@@ -24,7 +24,7 @@ class Memory:
     def of(cls, scenario: Scenario, fabric: Fabric, switch: str) -> Memory:
         """Of a switch by its name."""
         settings = controller_settings(scenario, fabric)
-        site = Site(fabric, fabric.node(switch), settings)
+        site = SwitchSite(fabric, fabric.node(switch), settings)
         each = sum(headroom_of(site, port) for port in site.ports for _ in site.lossless)
         lossless = frozenset(site.lossless)
         return cls(settings.buffer, lossless, pool_of(site), settings.buffer.headroom_pool or each)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from controller import LoadBalancing, Policy, Rule, Settings, Target, Telemetry, plans_of
+from controller import LoadBalancing, Policy, Rule, Settings, Target, Telemetry, switch_plans
 from controller.client import connected, reconcile
 from tests.controller.conftest import asynchronous
 from topologies import leaf_spine
@@ -45,7 +45,7 @@ async def test_bmv2_takes_every_plan_and_gives_it_back(program: tuple[Path, Path
         )
         try:
             await _listens(port)
-            plan = plans_of(fabric, SETTINGS)[node.name]
+            plan = switch_plans(fabric, SETTINGS)[node.name]
             async with connected(Target(node.name, f"127.0.0.1:{port}", 1, *program)) as switch:
                 assert len(await reconcile(switch, plan)) > 50
                 assert len(await reconcile(switch, plan)) == 0

@@ -22,11 +22,11 @@ from controller import (
     Telemetry,
     Tls,
     install,
-    plans_of,
     read_counts,
+    switch_plans,
 )
 from controller.client import ANSWER_S, connected, read_plan, reconcile
-from controller.entities import Changes, Plan, changes, entry
+from controller.entities import Changes, SwitchPlan, changes, entry
 from controller.wire import canonical
 from switch import host as switch_host
 from tests.controller.conftest import CPU_PORT, asynchronous, switches, targets_of
@@ -44,7 +44,7 @@ EVERYTHING = Settings(
 async def test_what_is_installed_is_read_back_to_the_last_value(program: Program) -> None:
     fabric = leaf_spine(2, 2, 2)
     async with switches(fabric) as (_, addresses):
-        plans = plans_of(fabric, EVERYTHING)
+        plans = switch_plans(fabric, EVERYTHING)
         for target in targets_of(fabric, addresses, program):
             async with connected(target) as switch:
                 first = await reconcile(switch, plans[target.name])
@@ -61,7 +61,7 @@ async def test_a_controller_that_comes_again_changes_nothing_that_is_right(
     fabric = leaf_spine(2, 1, 1)
     async with switches(fabric) as (_, addresses):
         targets = targets_of(fabric, addresses, program)
-        plans = plans_of(fabric)
+        plans = switch_plans(fabric)
         first = await asyncio.to_thread(install, targets, plans)
         again = await asyncio.to_thread(install, targets, plans)
         assert all(first.values())
@@ -74,11 +74,11 @@ async def test_what_is_wrong_is_repaired_and_nothing_else(program: Program) -> N
     fabric = leaf_spine(2, 2, 1)
     async with switches(fabric) as (_, addresses):
         target = targets_of(fabric, addresses, program)[0]
-        plan = plans_of(fabric, EVERYTHING)[target.name]
+        plan = switch_plans(fabric, EVERYTHING)[target.name]
         missing = plan[0]
         wrong = next(e for e in plan if getattr(e, "table", "") == "ecn_profiles")
         stray = entry("ipv4_routes", {"hdr.ipv4.dst_addr": (0x0B000000, 8)}, "no_route")
-        spoilt: Plan = (
+        spoilt: SwitchPlan = (
             *(e for e in plan if e not in (missing, wrong)),
             replace(wrong, params=(("queue_min", 1), ("queue_max", 2), ("gradient", 3))),
             stray,
@@ -145,7 +145,7 @@ async def test_a_dead_cable_is_gone_round_and_taken_back(program: Program) -> No
             await keeper.settled()
             for target in targets:
                 async with connected(target) as switch:
-                    wanted = canonical(plans_of(fabric)[target.name], switch.p4info)
+                    wanted = canonical(switch_plans(fabric)[target.name], switch.p4info)
                     assert len(changes(await read_plan(switch, wanted), wanted)) == 0
 
 
@@ -170,7 +170,7 @@ async def test_a_switch_that_lost_its_state_gets_it_back(program: Program) -> No
             await keeper.settled()
             for target in targets:
                 async with connected(target) as switch:
-                    wanted = canonical(plans_of(fabric)[target.name], switch.p4info)
+                    wanted = canonical(switch_plans(fabric)[target.name], switch.p4info)
                     assert set(await read_plan(switch, wanted)) == set(wanted)
     finally:
         await keeper.__aexit__(None, None, None)
@@ -307,7 +307,7 @@ def test_a_switch_too_slow_to_answer_is_named(
         with pytest.raises(ControllerError, match=r"(leaf|spine)1 at 127\.0\.0\.1"):
             install(
                 targets_of(fabric, addresses, program),
-                plans_of(fabric, Settings()),
+                switch_plans(fabric, Settings()),
                 answer_s=answer_s,
             )
     finally:

@@ -19,7 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from controller import Ecn, Settings, Target, install, plans_of
+from controller import Ecn, Settings, Target, install, switch_plans
 from lab.machine import program, tools
 from switch.shims import write_shims
 from tests.fabric.testbed import ecn_of, ipv4_frame
@@ -64,7 +64,7 @@ def main() -> None:
             _wait_for(GRPC)
             settings = Settings(ecn=Ecn(kmin=KMIN, kmax=KMAX, pmax=PMAX), control_queue=0)
             target = Target("leaf1", f"127.0.0.1:{GRPC}", 1, built.p4info, built.json)
-            install([target], plans_of(leaf_spine(1, 1, 2), settings))
+            install([target], switch_plans(leaf_spine(1, 1, 2), settings))
             json.dump(_measure(PACKETS[kind]), sys.stdout)
         finally:
             switch.kill()

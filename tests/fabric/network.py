@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from compiler import compile_program
-from controller.entities import CloneSession, DefaultAction, MulticastGroup, Plan, TableEntry
+from controller.entities import CloneSession, DefaultAction, MulticastGroup, SwitchPlan, TableEntry
 from switch.dataplane import (
     CloneWrite,
     Dataplane,
@@ -83,7 +83,7 @@ class Switch:
         self.plane.configure_port(port, rate_bps=rate_bps, delay_ns=delay_ns)
         self.plane.set_queue_limits(port, None, packets=1 << 20, bytes_=1 << 30)
 
-    def tell(self, plan: Plan, verb: Verb = Verb.INSERT) -> None:
+    def tell(self, plan: SwitchPlan, verb: Verb = Verb.INSERT) -> None:
         """Carry out a plan, of which nothing may be refused."""
         ops = [self._op(entity, verb) for entity in plan]
         refused = [error for error in self.plane.write(ops) if error]

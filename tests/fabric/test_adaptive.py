@@ -13,7 +13,7 @@ from statistics import fmean, pstdev
 
 import pytest
 
-from controller import Ecn, LoadBalancing, Pfc, Policy, Settings, plan_of, routes_of
+from controller import Ecn, LoadBalancing, Pfc, Policy, Settings, routes_of, switch_plan
 from tests.fabric.network import Switch
 from tests.fabric.test_groups import assert_as_by_chance, three_tiers
 from tests.fabric.testbed import ipv4_frame
@@ -37,7 +37,7 @@ def leaf(policy: Policy, ways: int, seed: int) -> tuple[Switch, list[int]]:
         ecn=Ecn(enabled=False),
         lb=LoadBalancing(policy),
     )
-    switch.tell(plan_of(fabric, LEAF, routes_of(fabric)[LEAF], settings))
+    switch.tell(switch_plan(fabric, LEAF, routes_of(fabric)[LEAF], settings))
     return switch, sorted(fabric.ports(LEAF))[1:]
 
 

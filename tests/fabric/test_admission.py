@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from controller import Buffer, Ecn, Loss, Pfc, Rule, Settings
-from controller.tables import DROP_REASONS, Site, pool_of
+from controller.tables import DROP_REASONS, SwitchSite, pool_of
 from tests.fabric.testbed import Testbed, ipv4_frame
 from topologies import leaf_spine
 
@@ -79,7 +79,7 @@ def test_lossy_traffic_gets_its_share_of_the_pool_and_no_more() -> None:
     settings = replace(PLAIN, buffer=Buffer(1_000_000, 1 / 4), pfc=Pfc(enabled=False))
     bed = build(settings)
     leaf = bed.switch("leaf1")
-    pool = pool_of(Site(bed.fabric, bed.node("leaf1"), settings))
+    pool = pool_of(SwitchSite(bed.fabric, bed.node("leaf1"), settings))
     assert pool == 1_000_000
     fits, used = 0, 0
     while used + 1000 <= (pool - used) // 4:

@@ -14,9 +14,9 @@ from fractions import Fraction
 
 import pytest
 
-from controller import Buffer, Ecn, LinkSpec, Pfc, Settings, SettingsError, plan_of, routes_of
+from controller import Buffer, Ecn, LinkSpec, Pfc, Settings, SettingsError, routes_of, switch_plan
 from controller.asics import ASICS
-from controller.tables import DROP_REASONS, Site, headroom_of, pool_of, queue_index
+from controller.tables import DROP_REASONS, SwitchSite, headroom_of, pool_of, queue_index
 from controller.thresholds import headroom, in_cells
 from lab.scenario import catalogue
 from switch.dataplane import Verb
@@ -156,12 +156,14 @@ def any_settings(rng: random.Random) -> Settings:
         pfc=pfc,
         ecn=Ecn(enabled=False),
     )
-    spare = pool_of(Site(FABRIC, FABRIC.node("leaf1"), usual)) - rng.choice([9_000, 25_000, 60_000])
+    spare = pool_of(SwitchSite(FABRIC, FABRIC.node("leaf1"), usual)) - rng.choice(
+        [9_000, 25_000, 60_000]
+    )
     return replace(usual, buffer=replace(buffer, size=buffer.size - spare))
 
 
 def model_of(bed: Testbed) -> Model:
-    site = Site(bed.fabric, bed.node("leaf1"), bed.settings)
+    site = SwitchSite(bed.fabric, bed.node("leaf1"), bed.settings)
     return Model(
         buffer=bed.settings.buffer,
         pfc=bed.settings.pfc,
@@ -286,7 +288,7 @@ def test_profiles_change_while_packets_are_inside_and_nothing_leaks() -> None:
         leaf.plane.inject(1, frame, now)
         now += rng.choice([0, 2_000])
         if turn % 20 == 19:
-            told = plan_of(FABRIC, node, routes_of(FABRIC)[node], any_settings(rng))
+            told = switch_plan(FABRIC, node, routes_of(FABRIC)[node], any_settings(rng))
             changed = tuple(e for e in told if getattr(e, "table", "") == "buffer_profiles")
             leaf.tell(changed, Verb.MODIFY)
     while leaf.plane.stats().held:
@@ -323,8 +325,10 @@ def test_reserved_bytes_are_taken_from_what_is_shared() -> None:
     sizes = []
     for reserved in (0, 1_000):
         buffer = Buffer(size=400_000, reserved=reserved, headroom_pool=50_000)
-        site = Site(FABRIC, FABRIC.node("leaf1"), replace(plain, buffer=buffer))
+        site = SwitchSite(FABRIC, FABRIC.node("leaf1"), replace(plain, buffer=buffer))
         sizes.append(pool_of(site))
     assert sizes[0] - sizes[1] == 1_000 * len(LOSSLESS) * len(FABRIC.ports(FABRIC.node("leaf1")))
     with pytest.raises(SettingsError, match="too small"):
-        pool_of(Site(FABRIC, FABRIC.node("leaf1"), replace(plain, buffer=Buffer(size=10_000))))
+        pool_of(
+            SwitchSite(FABRIC, FABRIC.node("leaf1"), replace(plain, buffer=Buffer(size=10_000)))
+        )

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from controller import Ecn, LoadBalancing, Pfc, Policy, Settings, plan_of, routes_of, thresholds
-from controller.tables import Site
+from controller import Ecn, LoadBalancing, Pfc, Policy, Settings, routes_of, switch_plan, thresholds
+from controller.tables import SwitchSite
 from tests.fabric.network import Switch
 from tests.fabric.testbed import ipv4_frame
 from topologies import Fabric, Node, NodeKind, Speed
@@ -94,10 +94,10 @@ def rig(near: list[int], far: list[int], seed: int) -> tuple[Switch, Leaf, dict[
     lb = LoadBalancing(Policy.CONGA, flowlet_gap_ns=2000)
     settings = Settings(max_frame=1200, pfc=Pfc(enabled=False), ecn=Ecn(enabled=False), lb=lb)
     switch = Switch.make("leaf1", seed=seed)
-    site = Site(fabric, LEAF, settings)
+    site = SwitchSite(fabric, LEAF, settings)
     for port in fabric.ports(LEAF):
         switch.add_port(port, 1000 * GBPS, 0)  # so that a frame leaves when it came
-    switch.tell(plan_of(fabric, LEAF, routes_of(fabric)[LEAF], settings))
+    switch.tell(switch_plan(fabric, LEAF, routes_of(fabric)[LEAF], settings))
     links = [site.link_now(port) for port in site.ports]
     asked = thresholds.load_window_ns(lb, links, settings.max_frame)
     window = 2 ** _log2(asked)

@@ -21,7 +21,7 @@ from controller import (
     Rule,
     Settings,
     Telemetry,
-    plans_of,
+    switch_plans,
 )
 from switch.dataplane import Dataplane, Program
 from tests.fabric.drive import drive
@@ -75,7 +75,7 @@ def cost(settings: Settings, place: str, size: int, packets: int = 1 << 17) -> f
         for port in range(49152, 49152 + 64)
     ]
     switch = Switch.make(place)
-    switch.tell(plans_of(FABRIC, settings)[place])
+    switch.tell(switch_plans(FABRIC, settings)[place])
     outcome = drive(switch, frames, packets, in_port=in_port)
     assert outcome.sent >= packets
     return outcome.ns

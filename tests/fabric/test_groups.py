@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import pytest
 
-from controller import Ecn, LoadBalancing, Pfc, Policy, Settings, plan_of, routes_of
+from controller import Ecn, LoadBalancing, Pfc, Policy, Settings, routes_of, switch_plan
 from controller.entities import TableEntry
 from controller.settings import SettingsError
 from controller.tables import MOST_SLOTS, slots_of
@@ -91,7 +91,7 @@ class Walker:
             made.tell(
                 tuple(  # frames come from anywhere, as if no port led to a host
                     entity
-                    for entity in plan_of(self.fabric, node, self.routes[node], self.settings)
+                    for entity in switch_plan(self.fabric, node, self.routes[node], self.settings)
                     if not (isinstance(entity, TableEntry) and entity.table == "host_ports")
                 )
             )
@@ -221,7 +221,7 @@ def test_a_group_of_too_many_ways_is_refused_with_the_cure() -> None:
     fabric = leaf_spine(2, 65, 1)
     leaf = fabric.switches[0]
     with pytest.raises(SettingsError, match=r"65 equal ways .* holds 64: build the"):
-        plan_of(fabric, leaf, routes_of(fabric)[leaf])
+        switch_plan(fabric, leaf, routes_of(fabric)[leaf])
 
 
 def test_a_way_round_a_dead_cable_may_be_by_any_of_many_leaves() -> None:
@@ -229,4 +229,4 @@ def test_a_way_round_a_dead_cable_may_be_by_any_of_many_leaves() -> None:
     spine = fabric.node("spine1")
     routes = routes_of(fabric, {"leaf1-spine1"})[spine]
     assert max(len(route.next_hops) for route in routes) == 64
-    plan_of(fabric, spine, routes)
+    switch_plan(fabric, spine, routes)

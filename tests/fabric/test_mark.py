@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from controller import Ecn, Settings, plans_of
+from controller import Ecn, Settings, switch_plans
 from switch.dataplane import RegisterWrite
 from tests.fabric.drive import drive
 from tests.fabric.network import Switch, index_of
@@ -36,7 +36,7 @@ POINTS, PACKETS = 221, 16_000
 def worst_deviation(kmin: int, kmax: int, pmax: float) -> float:
     """The most by which the share of marked packets misses the curve, over all depths."""
     switch = Switch.make("leaf1")
-    switch.tell(plans_of(FABRIC, Settings(ecn=Ecn(kmin=kmin, kmax=kmax, pmax=pmax)))["leaf1"])
+    switch.tell(switch_plans(FABRIC, Settings(ecn=Ecn(kmin=kmin, kmax=kmax, pmax=pmax)))["leaf1"])
     used = index_of(switch.program.registers, "buffer_out_used")
     depths = [SIZE + kmax * step // 200 for step in range(POINTS)]
     worst = 0.0

@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from controller import Buffer, Ecn, LinkSpec, Pfc, Remedy, Settings, Watchdog
-from controller.tables import Site, headroom_of, pool_of
+from controller.tables import SwitchSite, headroom_of, pool_of
 from controller.thresholds import headroom
 from tests.fabric.network import NS, PFC_PREFIX
 from tests.fabric.testbed import Testbed
@@ -112,7 +112,7 @@ LINKS = {
 def computed_headroom(link: LinkSpec, max_frame: int = FRAME) -> int:
     fabric = leaf_spine(1, 1, 2)
     own = settings(host_link=link, max_frame=max_frame)
-    return headroom_of(Site(fabric, fabric.node("leaf1"), own), 1)
+    return headroom_of(SwitchSite(fabric, fabric.node("leaf1"), own), 1)
 
 
 def worst_overrun(
@@ -283,7 +283,7 @@ def test_xoff_and_xon_come_where_the_thresholds_say() -> None:
     )
     bed = Testbed.build(leaf_spine(1, 1, 2), own)
     leaf = bed.switch("leaf1")
-    pool = pool_of(Site(bed.fabric, bed.node("leaf1"), own))
+    pool = pool_of(SwitchSite(bed.fabric, bed.node("leaf1"), own))
     # Admitted while used + size <= alpha * (pool - used).
     fits, used = 0, 0
     while used + FRAME <= (pool - used) // 8:

@@ -6,9 +6,9 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from controller import Route, Settings, plan_of, routes_of
+from controller import Route, Settings, routes_of, switch_plan
 from controller.settings import USUAL
-from controller.tables import DROP_REASONS, Site
+from controller.tables import DROP_REASONS, SwitchSite
 from tests.fabric.network import Host, Network, Switch
 from topologies import Fabric, Node, NodeKind
 
@@ -88,21 +88,21 @@ class Testbed:
         for number, node in enumerate(fabric.switches):
             network.switches[node.name] = make_switch(node.name, seed * 1000 + number)
         for host in fabric.hosts:
-            link = Site(fabric, fabric.leaf_of(host), settings).link(
+            link = SwitchSite(fabric, fabric.leaf_of(host), settings).link(
                 fabric.port_towards(fabric.leaf_of(host), host)
             )
             network.add_host(host.name, link.rate_bps, link.delay_ns)
         for cable in fabric.links:
             switch = cable.a if cable.a.kind is not NodeKind.HOST else cable.b
             port = cable.a_port if switch == cable.a else cable.b_port
-            link = Site(fabric, switch, settings).link(port)
+            link = SwitchSite(fabric, switch, settings).link(port)
             network.connect(
                 *(cable.a.name, cable.a_port, cable.b.name, cable.b_port),
                 *(link.rate_bps, link.delay_ns),
             )
         routes = routes or routes_of(fabric)
         for node in fabric.switches:
-            network.switches[node.name].tell(plan_of(fabric, node, routes[node], settings))
+            network.switches[node.name].tell(switch_plan(fabric, node, routes[node], settings))
         return bed
 
     def switch(self, name: str) -> Switch:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.tables import Site, pool_of
+from controller.tables import SwitchSite, pool_of
 from lab.errors import LabError
 from lab.results.result import Result
 from lab.scenario import catalogue
@@ -179,7 +179,7 @@ def memory_for(changes: list[str], rng: random.Random, mtu: int) -> int:
     """What headroom and reserved bytes need, and from next to nothing to much for all to share."""
     roomy = Experiment.of(catalogue.load("hello", (*changes, "buffer.bytes=4GB")))
     most = max(
-        roomy.settings.buffer.size - pool_of(Site(roomy.fabric, node, roomy.settings))
+        roomy.settings.buffer.size - pool_of(SwitchSite(roomy.fabric, node, roomy.settings))
         for node in roomy.fabric.switches
     )
     return most + round(log_uniform(rng, 2 * mtu, 4_000_000))

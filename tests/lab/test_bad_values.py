@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from controller import plan_of, routes_of
+from controller import routes_of, switch_plan
 from lab.errors import LabError, ScenarioError
 from lab.scenario import catalogue
 from lab.scenario.model import all_keys
@@ -43,7 +43,7 @@ def outcome(name: str, *changes: str) -> str:
             return ""
         leaf = fabric.switches[0]
         settings = controller_settings(scenario, fabric)
-        Switch.make("leaf1").tell(plan_of(fabric, leaf, routes_of(fabric)[leaf], settings))
+        Switch.make("leaf1").tell(switch_plan(fabric, leaf, routes_of(fabric)[leaf], settings))
     except LabError as error:
         assert error.message
         error.message.encode()

@@ -9,7 +9,7 @@ import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from controller import LinkSpec, Settings, install, plans_of
+from controller import LinkSpec, Settings, install, switch_plans
 from lab.engines.sim.control import read
 from lab.results.counts import read_counts
 from lab.results.watch import Watch, cells_of
@@ -38,7 +38,7 @@ async def test_a_pause_counts_as_far_as_it_has_come(program: tuple[Path, Path], 
     settings = Settings(host_link=LinkSpec(10 * MBPS, 1000), fabric_link=LinkSpec(10 * MBPS, 1000))
     async with switches(fabric) as (host, addresses):
         targets = targets_of(fabric, addresses, program)
-        await asyncio.to_thread(install, targets, plans_of(fabric, settings))
+        await asyncio.to_thread(install, targets, switch_plans(fabric, settings))
         leaf = fabric.node("leaf1")
         plane = host.devices["leaf1"].plane
         short = draw.randrange(100, 1000)  # quanta: some 5 to 50 ms
@@ -71,7 +71,7 @@ async def test_three_readers_read_the_same(
     settings = Settings(host_link=link, fabric_link=link)
     async with switches(fabric) as (host, addresses):
         targets = targets_of(fabric, addresses, program)
-        await asyncio.to_thread(install, targets, plans_of(fabric, settings))
+        await asyncio.to_thread(install, targets, switch_plans(fabric, settings))
         leaf = fabric.node("leaf1")
         plane, ports = host.devices["leaf1"].plane, sorted(fabric.ports(leaf))
         for _ in range(draw.randrange(20, 60)):

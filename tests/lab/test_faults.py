@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from scapy.utils import rdpcap
 
-from controller import plans_of
+from controller import switch_plans
 from lab.report import read_run
 from lab.runs.run import UNBELIEVED
 from lab.scenario import catalogue
@@ -113,8 +113,8 @@ def test_what_the_controller_hears_of_changes_paths_and_loads_but_no_headroom() 
     agenda = Agenda(experiment.scenario, fabric)
     _, news = agenda.due(100_050)
     assert isinstance(news, Replan)
-    before = plans_of(fabric, settings)["leaf1"]
-    after = plans_of(fabric, news.applied(settings), news.dead)["leaf1"]
+    before = switch_plans(fabric, settings)["leaf1"]
+    after = switch_plans(fabric, news.applied(settings), news.dead)["leaf1"]
     changed = {type(e).__name__ + getattr(e, "table", "") for e in set(after) ^ set(before)}
     assert any("link_loads" in name for name in changed)
     assert not any("buffer_profiles" in name or "pause" in name for name in changed)

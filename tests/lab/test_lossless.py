@@ -16,7 +16,7 @@ import pytest
 
 from controller import thresholds
 from controller.settings import LOSSLESS_PRIORITY
-from controller.tables import Site, headroom_of
+from controller.tables import SwitchSite, headroom_of
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from tests.fabric.captures import recorded
@@ -66,7 +66,7 @@ def changes_of(case: Case) -> tuple[str, ...]:
         *own,
     )
     roomy = Experiment.of(catalogue.load("incast", (*changes, "buffer.bytes=1GB")))
-    sites = (Site(roomy.fabric, node, roomy.settings) for node in roomy.fabric.switches)
+    sites = (SwitchSite(roomy.fabric, node, roomy.settings) for node in roomy.fabric.switches)
     most = max(sum(headroom_of(site, port) for port in site.ports) for site in sites)
     return (*changes, f"buffer.bytes={most + SHARED}")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.tables import Site, headroom_of, pool_of
+from controller.tables import SwitchSite, headroom_of, pool_of
 from tests.lab.simulated import Run, simulate
 
 
@@ -42,7 +42,7 @@ def test_a_buffer_holds_no_more_than_it_has_and_its_queues_what_it_holds(run: Ru
     fabric, settings = run.experiment.fabric, run.experiment.settings
     assert len(run.outcome.stocks) > 1000
     for switch in fabric.switches:
-        site = Site(fabric, switch, settings)
+        site = SwitchSite(fabric, switch, settings)
         pool, headroom = pool_of(site), sum(headroom_of(site, port) for port in site.ports)
         mine = [stock for stock in run.outcome.stocks if stock.switch == switch.name]
         assert max(stock.headroom_bytes for stock in mine) > 0
@@ -60,7 +60,9 @@ def test_pauses_begin_where_the_fullest_queue_met_its_threshold(run: Run) -> Non
     """Before a switch tells the first to pause its fullest queue is near alpha times free."""
     first = run.outcome.pauses[0]
     switch = first.link.partition(">")[2]
-    site = Site(run.experiment.fabric, run.experiment.fabric.node(switch), run.experiment.settings)
+    site = SwitchSite(
+        run.experiment.fabric, run.experiment.fabric.node(switch), run.experiment.settings
+    )
     around = [stock for stock in run.outcome.stocks if stock.switch == switch]
     before, after = next(
         (one, other) for one, other in pairwise(around) if other.time_ns >= first.time_ns - 1000

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from controller import LinkSpec, Loss, Settings, plans_of
+from controller import LinkSpec, Loss, Settings, switch_plans
 from lab.engines.sim.control import SimulatedSwitches
 from lab.engines.sim.simulation import Account, Simulation
 from lab.machine import program
@@ -40,7 +40,7 @@ class Lab:
         self.switches = stack.enter_context(
             SimulatedSwitches(fabric.switches, program.build(folder), lambda _: seed)
         )
-        plans = plans_of(fabric, settings)
+        plans = switch_plans(fabric, settings)
         for switch in fabric.switches:
             self.switches.install(switch, plans[switch.name])
         self.simulation = stack.enter_context(

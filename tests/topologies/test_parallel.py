@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from controller import Settings, plan_of, routes_of
+from controller import Settings, routes_of, switch_plan
 from topologies import (
     Fabric,
     Node,
@@ -114,4 +114,4 @@ def test_every_living_cable_that_leads_nearer_is_a_way_of_its_own(seed: int) -> 
             assert {hop.port for hop in route.next_hops} == due
             assert len(route.next_hops) == len(due)
     for switch in fabric.switches:
-        plan_of(fabric, switch, routes[switch], Settings())
+        switch_plan(fabric, switch, routes[switch], Settings())

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controller import plans_of, routes_of
+from controller import routes_of, switch_plans
 from topologies import NodeKind, TopologyError, import_tutorial, read_tutorial
 
 POD = {
@@ -50,7 +50,7 @@ def test_every_host_is_routed_to_everywhere() -> None:
                 peer = fabric.ports(switch)[hop.port]
                 assert peer == host or peer.kind is not NodeKind.HOST
                 assert host not in fabric.hosts_of(switch) or peer == host
-    assert plans_of(fabric)
+    assert switch_plans(fabric)
 
 
 def broken(change: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Collectives as schedules: frozen graphs of transfers that every engine can run.
 
-`collective` says what is to be done, `plan` writes it as a `Schedule`, `prove` shows the schedule
-right, `AlphaBeta` runs it on an ideal fabric and `bound_ns` says how long that should take.
+`collective` says what is to be done, `schedule_of` writes it as a `Schedule`, `prove` shows the
+schedule right, `AlphaBeta` runs it on an ideal fabric, `bound_ns` says how long that should take.
 """
 
 from traffic.collectives.algorithms import (
@@ -10,7 +10,7 @@ from traffic.collectives.algorithms import (
     bound_ns,
     channel_room,
     collective,
-    plan,
+    schedule_of,
 )
 from traffic.collectives.alphabeta import AlphaBeta
 from traffic.collectives.collective import Collective
@@ -71,6 +71,6 @@ __all__ = [
     "complaint",
     "local_part",
     "merge",
-    "plan",
     "prove",
+    "schedule_of",
 ]

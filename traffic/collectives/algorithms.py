@@ -129,7 +129,7 @@ def add_collective(
     return [ends[rank] for rank in what.ranks]
 
 
-def plan(what: Collective, *, world: int | None = None) -> Schedule:
+def schedule_of(what: Collective, *, world: int | None = None) -> Schedule:
     """The schedule of one collective alone."""
     builder = ScheduleBuilder(max(what.ranks) + 1 if world is None else world)
     algorithm = find_algorithm(what.op, what.algorithm)

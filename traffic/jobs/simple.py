@@ -38,7 +38,7 @@ class SimpleJob(Job):
         """How many ranks it has on a site of its own."""
         return site.hosts if self.ranks is None else self.ranks
 
-    def plan(self, ranks: int) -> Schedule:
+    def schedule(self, ranks: int) -> Schedule:
         """The job's schedule, by rank."""
         self.check_ranks(ranks)
         builder = ScheduleBuilder(ranks)

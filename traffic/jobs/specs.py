@@ -99,7 +99,7 @@ def make_workload(spec: TrafficSpec, site: Site) -> Workload:
         ranks = part.size(site)
         node = part.node.gpus if isinstance(part, TrainingJob) and part.node.gpus > 1 else None
         placed = placer.place(ranks, part.placement, node=node)
-        schedules.append(part.classed(part.plan(ranks).place(placed, site.hosts)))
+        schedules.append(part.classed(part.schedule(ranks).place(placed, site.hosts)))
         hosts[part.name] = tuple(placed)
         shares |= part.port_shares(placed)
     return Workload(merge(*schedules), hosts, shares)

@@ -162,7 +162,7 @@ class TrainingJob(Job):
         """How many ranks it has."""
         return self.groups.world
 
-    def plan(self, ranks: int) -> Schedule:
+    def schedule(self, ranks: int) -> Schedule:
         """The job's schedule, by rank."""
         self._check(ranks)
         writer = _Writer(self)

@@ -18,7 +18,7 @@ from typing import IO
 from mininet.log import setLogLevel
 from mininet.net import Mininet
 
-from controller import ControllerError, Settings, install, plans_of
+from controller import ControllerError, Settings, install, switch_plans
 from controller.client import ANSWER_S
 from lab.engines.mininet.switches import Switches
 from lab.errors import RunError
@@ -69,7 +69,7 @@ class Emulation:
         try:
             install(
                 self.switches.targets,
-                plans_of(self.fabric, self._settings, dead),
+                switch_plans(self.fabric, self._settings, dead),
                 done,
                 answer_s=ANSWER_S * slowness(),
             )

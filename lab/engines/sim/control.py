@@ -17,7 +17,7 @@ from finsy.p4entity import encode_updates
 from finsy.proto import p4r
 
 from controller.client import writes_of
-from controller.entities import Plan, changes
+from controller.entities import SwitchPlan, changes
 from controller.errors import ControllerError
 from controller.wire import canonical
 from lab.engines.sim import native
@@ -47,7 +47,7 @@ class SimulatedSwitches:
         self._schema = fy.P4Schema(program.p4info)
         self.planes: dict[Node, Dataplane] = {}
         self._devices: dict[Node, Device] = {}
-        self._installed: dict[Node, Plan] = {}
+        self._installed: dict[Node, SwitchPlan] = {}
         config = p4r.ForwardingPipelineConfig(
             p4info=self._schema.p4info, p4_device_config=program.json.read_bytes()
         )
@@ -67,7 +67,7 @@ class SimulatedSwitches:
             pipeline = pipeline or await device.build(config)
             device.commit(pipeline)
 
-    def install(self, node: Node, plan: Plan) -> None:
+    def install(self, node: Node, plan: SwitchPlan) -> None:
         """Tell a switch everything it has to know and was not told before."""
         try:
             wanted = canonical(plan, self._schema)

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from controller import plans_of
+from controller import switch_plans
 from lab.engines import RunOptions
 from lab.engines.sim.control import SimulatedSwitches
 from lab.engines.sim.simulation import Simulation, SimulationError
@@ -109,7 +109,7 @@ def _build(
         switches = stack.enter_context(
             SimulatedSwitches(fabric.switches, built, experiment.switch_seed, cpu_port=REPORT_PORT)
         )
-        plans = plans_of(fabric, experiment.settings)
+        plans = switch_plans(fabric, experiment.settings)
         for switch in fabric.switches:
             switches.install(switch, plans[switch.name])
             stage.advance()
@@ -198,7 +198,7 @@ class _Course:
 
     def _replan(self, news: Replan) -> None:
         settings = news.applied(self._experiment.settings)
-        plans = plans_of(self._experiment.fabric, settings, news.dead)
+        plans = switch_plans(self._experiment.fabric, settings, news.dead)
         for switch in self._experiment.fabric.switches:
             self._switches.install(switch, plans[switch.name])
 

@@ -14,8 +14,8 @@ from traffic.collectives import (
     Schedule,
     bound_ns,
     collective,
-    plan,
     prove,
+    schedule_of,
 )
 
 RANKS = (2, 3, 4, 7, 8, 16, 64)
@@ -38,7 +38,7 @@ def measured(schedule: Schedule) -> int:
 @pytest.mark.parametrize(("op", "algorithm"), EVERY)
 def test_is_right_and_moves_what_theory_says(op: str, algorithm: str, n: int) -> None:
     what = make(op, algorithm, n, EVEN, pieces=8)
-    schedule = plan(what)
+    schedule = schedule_of(what)
     prove(schedule)
     moved = schedule.sent_bytes()
     if algorithm == "double-binary-tree":
@@ -55,7 +55,7 @@ def test_is_right_and_moves_what_theory_says(op: str, algorithm: str, n: int) ->
 def test_takes_its_alpha_beta_time(op: str, algorithm: str, n: int, size: int) -> None:
     what = make(op, algorithm, n, size)
     bound = bound_ns(what, alpha_ns=ALPHA_NS, rate_gbps=RATE_GBPS)
-    assert 0.9 * bound <= measured(plan(what)) <= 1.1 * bound
+    assert 0.9 * bound <= measured(schedule_of(what)) <= 1.1 * bound
 
 
 @pytest.mark.parametrize("channels", [2, 4])
@@ -65,12 +65,12 @@ def test_channels_change_neither_result_nor_bytes_nor_bound(
     op: str, algorithm: str, n: int, channels: int
 ) -> None:
     what = make(op, algorithm, n, LARGE, channels=channels, pieces=8)
-    schedule = plan(what)
+    schedule = schedule_of(what)
     prove(schedule)
     if op != "barrier":
         used = 2 * channels if algorithm == "double-binary-tree" else channels
         assert set(schedule.channel) == set(range(used))
-    alone = plan(make(op, algorithm, n, LARGE, pieces=8 * channels))
+    alone = schedule_of(make(op, algorithm, n, LARGE, pieces=8 * channels))
     assert schedule.sent_bytes() == pytest.approx(alone.sent_bytes(), abs=8 * n * channels)
     bound = bound_ns(what, alpha_ns=ALPHA_NS, rate_gbps=RATE_GBPS)
     busiest_port_ns = max(schedule.sent_bytes()) * 8 / RATE_GBPS
@@ -99,7 +99,7 @@ def test_bounds_of_the_literature() -> None:
 def test_a_tree_beats_a_ring_when_small_and_not_when_large() -> None:
     def times(size: int) -> tuple[int, int]:
         ring, tree = (make("all-reduce", a, 64, size) for a in ("ring", "double-binary-tree"))
-        return measured(plan(ring)), measured(plan(tree))
+        return measured(schedule_of(ring)), measured(schedule_of(tree))
 
     ring, tree = times(4096)
     assert tree < ring / 5
@@ -109,7 +109,7 @@ def test_a_tree_beats_a_ring_when_small_and_not_when_large() -> None:
 
 def test_no_member_is_an_inner_node_of_both_trees() -> None:
     for n in range(2, 200):
-        schedule = plan(make("all-reduce", "double-binary-tree", n, 2, pieces=1))
+        schedule = schedule_of(make("all-reduce", "double-binary-tree", n, 2, pieces=1))
         inner: list[set[int]] = [set(), set()]
         for transfer in schedule:
             if transfer.mode.name == "REDUCE":
@@ -120,11 +120,11 @@ def test_no_member_is_an_inner_node_of_both_trees() -> None:
 
 def test_hierarchical_crosses_between_nodes_less_than_a_ring() -> None:
     def crossing(algorithm: str) -> int:
-        schedule = plan(make("all-reduce", algorithm, 16, EVEN, node_size=4))
+        schedule = schedule_of(make("all-reduce", algorithm, 16, EVEN, node_size=4))
         return sum(t.size for t in schedule if t.src // 4 != t.dst // 4)
 
     assert crossing("hierarchical") == 16 * 2 * 3 * EVEN // 16
-    rails = plan(make("all-reduce", "hierarchical", 16, EVEN, node_size=4))
+    rails = schedule_of(make("all-reduce", "hierarchical", 16, EVEN, node_size=4))
     assert {(t.dst - t.src) % 4 for t in rails if t.src // 4 != t.dst // 4} == {0}
 
 
@@ -143,7 +143,7 @@ def test_any_members_of_any_world(data: st.DataObject) -> None:
         op, ranks, 0 if op == "barrier" else size, algorithm,
         world=world, channels=channels, pieces=pieces, root=root,
     )  # fmt: skip
-    schedule = plan(what, world=world)
+    schedule = schedule_of(what, world=world)
     prove(schedule)
     assert {t.src for t in schedule} <= set(ranks)
     if algorithm != "double-binary-tree":
@@ -154,7 +154,7 @@ def test_any_members_of_any_world(data: st.DataObject) -> None:
 
 
 def test_a_thousand_ranks_all_to_all_stays_small() -> None:
-    schedule = plan(collective("all-to-all", 1024, 1 << 30, "staggered"))
+    schedule = schedule_of(collective("all-to-all", 1024, 1 << 30, "staggered"))
     assert len(schedule) == 1024 * 1023
     assert len(schedule.dump()) < 50_000_000
     assert set(schedule.sent_bytes()) == {1023 << 20}

@@ -17,7 +17,7 @@ from traffic.collectives import (
     collective,
     local_part,
     merge,
-    plan,
+    schedule_of,
 )
 from traffic.jobs import SimpleJob
 
@@ -59,7 +59,7 @@ def carry_out(schedule: Schedule, pick: st.DataObject | None = None) -> list[Ran
 
 @pytest.mark.parametrize(("op", "algorithm"), EVERY)
 def test_every_algorithm(op: str, algorithm: str) -> None:
-    schedule = plan(collective(op, 7, 0 if op == "barrier" else 10_000, algorithm, pieces=3))
+    schedule = schedule_of(collective(op, 7, 0 if op == "barrier" else 10_000, algorithm, pieces=3))
     assert not any(rank.waiting or rank.expected for rank in carry_out(schedule))
 
 
@@ -69,13 +69,13 @@ def test_any_order_of_delivery(data: st.DataObject) -> None:
     job = SimpleJob.read(
         {"compute_ns": 10, "collective": {"op": "all-reduce", "bytes": 999}, "buckets": 2}
     )
-    other = plan(collective("all-to-all", 4, 400))
-    schedule = merge(job.plan(4), other)
+    other = schedule_of(collective("all-to-all", 4, 400))
+    schedule = merge(job.schedule(4), other)
     assert not any(rank.waiting or rank.expected for rank in carry_out(schedule, data))
 
 
 def test_both_ends_see_the_same_transfer() -> None:
-    schedule = plan(collective("all-reduce", 4, 4000))
+    schedule = schedule_of(collective("all-reduce", 4, 4000))
     parts = [list(local_part(schedule, rank)) for rank in range(4)]
     assert parts[1][0] == (0, "send", 2, 0, 1000, 0, (), 0)
     (seen,) = (t for t in parts[2] if t.id == 0)

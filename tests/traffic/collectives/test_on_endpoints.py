@@ -18,7 +18,7 @@ from traffic.collectives import (
     bound_ns,
     collective,
     local_part,
-    plan,
+    schedule_of,
 )
 from traffic.endpoint import EndpointConfig, EndpointPlan, QueuePair, Transfer, TransferKind
 from traffic.measures import Measures
@@ -94,7 +94,7 @@ def timeline(schedule: Schedule, outcome: Outcome) -> Timeline:
 def test_takes_its_alpha_beta_time(star: Path, op: str, algorithm: str, n: int) -> None:
     size = 0 if op == "barrier" else 4 * MTU * 64 * 7
     what = collective(op, n, size, algorithm)
-    schedule = plan(what)
+    schedule = schedule_of(what)
     outcome = run(star, plans(schedule), delay=DELAY_NS, limit=1e12, rate=100 * GBPS)
     measures = Measures(schedule, timeline(schedule, outcome), 2 * DELAY_NS, RATE_GBPS)
     assert not measures.failures

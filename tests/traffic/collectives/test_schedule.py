@@ -21,8 +21,8 @@ from traffic.collectives import (
     add_collective,
     collective,
     merge,
-    plan,
     prove,
+    schedule_of,
 )
 
 
@@ -94,7 +94,7 @@ def test_a_damaged_column_is_found(column: str, value: int, complaint: str) -> N
 
 
 def test_placing_renames_the_ranks_and_what_is_proved() -> None:
-    schedule = plan(collective("all-reduce", 4, 4096)).place([6, 0, 3, 5], world=8)
+    schedule = schedule_of(collective("all-reduce", 4, 4096)).place([6, 0, 3, 5], world=8)
     assert schedule.ranks == 8
     assert {t.src for t in schedule} == {0, 3, 5, 6}
     assert schedule.activities[0].collective is not None
@@ -105,12 +105,12 @@ def test_placing_renames_the_ranks_and_what_is_proved() -> None:
 @pytest.mark.parametrize("hosts", [[0, 1], [0, 1, 1, 2], [0, 1, 2, 8], [-1, 0, 1, 2]])
 def test_a_placement_that_cannot_be(hosts: list[int]) -> None:
     with pytest.raises(PlacementError):
-        plan(collective("all-reduce", 4, 4096)).place(hosts, world=8)
+        schedule_of(collective("all-reduce", 4, 4096)).place(hosts, world=8)
 
 
 def test_merged_schedules_run_side_by_side_on_queue_pairs_of_their_own() -> None:
-    one = plan(collective("all-reduce", 4, 4096, channels=2))
-    two = plan(collective("all-gather", 4, 4096, "doubling"))
+    one = schedule_of(collective("all-reduce", 4, 4096, channels=2))
+    two = schedule_of(collective("all-gather", 4, 4096, "doubling"))
     both = merge(one, two)
     both.check()
     prove(both)
@@ -120,12 +120,12 @@ def test_merged_schedules_run_side_by_side_on_queue_pairs_of_their_own() -> None
         a + b for a, b in zip(one.sent_bytes(), two.sent_bytes(), strict=True)
     ]
     with pytest.raises(RankError, match="place them on one world"):
-        merge(one, plan(collective("all-gather", 5, 4096)))
+        merge(one, schedule_of(collective("all-gather", 5, 4096)))
 
 
 @pytest.mark.parametrize("op", ["all-reduce", "all-to-all", "barrier"])
 def test_dump_and_load(op: str) -> None:
-    schedule = plan(collective(op, 5, 0 if op == "barrier" else 999, channels=2))
+    schedule = schedule_of(collective(op, 5, 0 if op == "barrier" else 999, channels=2))
     assert Schedule.load(schedule.dump()) == schedule
 
 

@@ -17,8 +17,8 @@ from traffic.collectives import (
     ScheduleBuilder,
     ScheduleError,
     collective,
-    plan,
     prove,
+    schedule_of,
 )
 
 EVERY = [(op, algorithm) for op, algorithms in ALGORITHMS.items() for algorithm in algorithms]
@@ -48,7 +48,7 @@ def test_a_missing_transfer_is_noticed(data: st.DataObject) -> None:
     op, algorithm = data.draw(st.sampled_from(EVERY))
     # Among other numbers of ranks a barrier says some things twice.
     n = data.draw(st.sampled_from([2, 4, 8]) if op == "barrier" else st.integers(2, 9))
-    schedule = plan(collective(op, n, 0 if op == "barrier" else 10_000, algorithm))
+    schedule = schedule_of(collective(op, n, 0 if op == "barrier" else 10_000, algorithm))
     victim = data.draw(st.integers(0, len(schedule) - 1))
     with pytest.raises(ScheduleError):
         prove(rebuilt(schedule, without=victim))
@@ -64,7 +64,7 @@ def test_a_transfer_that_does_not_wait_is_noticed(data: st.DataObject) -> None:
     # In a circle of other sizes the last round of doubling may send no more than the own shard.
     doubles = algorithm in ("halving", "doubling", "halving-doubling")
     n = data.draw(st.sampled_from([2, 4, 8]) if doubles else st.integers(2, 9))
-    schedule = plan(collective(op, n, 10_000, algorithm, pieces=1))
+    schedule = schedule_of(collective(op, n, 10_000, algorithm, pieces=1))
     waiting = [t.id for t in schedule if t.waits]
     assume(waiting)
     victim = data.draw(st.sampled_from(waiting))
@@ -83,7 +83,7 @@ def test_counting_somebody_twice_is_noticed() -> None:
 
 
 def test_wrong_bytes_for_the_chunks_are_noticed() -> None:
-    schedule = plan(collective("all-gather", 4, 4000))
+    schedule = schedule_of(collective("all-gather", 4, 4000))
     sizes = list(schedule.size)
     sizes[3] += 1
     with pytest.raises(ScheduleError, match="carries 1001 bytes where its chunks have 1000"):
@@ -104,4 +104,4 @@ def test_an_order_that_happens_to_work_is_not_enough() -> None:
 
 def test_a_barrier_that_lets_somebody_go_is_noticed() -> None:
     with pytest.raises(ScheduleError, match="member 1 leaves without hearing of"):
-        prove(rebuilt(plan(collective("barrier", 4)), without=0))
+        prove(rebuilt(schedule_of(collective("barrier", 4)), without=0))

@@ -51,7 +51,7 @@ BARRIER_NS = bound_ns(collective("barrier", 8), alpha_ns=1000, rate_gbps=100)
 
 
 def test_a_step_is_compute_then_communication() -> None:
-    measured = run(simple(steps=3).plan(8))
+    measured = run(simple(steps=3).schedule(8))
     step_ns = MS + ALL_REDUCE_NS + BARRIER_NS
     assert measured.jct_ns == pytest.approx(3 * step_ns, rel=1e-4)
     assert [step.compute_ns for step in measured.steps] == [MS, MS, MS]
@@ -64,15 +64,15 @@ def test_overlap_hides_all_but_the_last_bucket() -> None:
     quarter = collective("all-reduce", 8, 2_000_000)
     bucket_ns = bound_ns(quarter, alpha_ns=1000, rate_gbps=100)
     compute = round(8 * bucket_ns)
-    apart = run(simple(compute_ns=compute, buckets=4, barrier=False).plan(8))
-    over = run(simple(compute_ns=compute, buckets=4, barrier=False, overlap=True).plan(8))
+    apart = run(simple(compute_ns=compute, buckets=4, barrier=False).schedule(8))
+    over = run(simple(compute_ns=compute, buckets=4, barrier=False, overlap=True).schedule(8))
     assert apart.jct_ns == pytest.approx(compute + 4 * bucket_ns, rel=0.01)
     assert over.jct_ns == pytest.approx(compute + bucket_ns, rel=0.01)
     assert over.steps[0].comm_ns == pytest.approx(4 * bucket_ns, rel=0.01)
 
 
 def test_one_slow_rank_slows_all() -> None:
-    measured = run(simple(stragglers=[{"rank": 5, "slowdown": 3}]).plan(8))
+    measured = run(simple(stragglers=[{"rank": 5, "slowdown": 3}]).schedule(8))
     step_ns = 3 * MS + ALL_REDUCE_NS + BARRIER_NS
     assert measured.jct_ns == pytest.approx(step_ns, rel=0.02)
     # Seven ranks computed for a third of the time, one for all of it.
@@ -203,7 +203,7 @@ def test_training_computes_what_the_model_costs() -> None:
     without that it is 72 B s l h^2 (1 + s/6h + V/12lh).
     """
     job = training(steps=2)
-    measured = run(job.plan(128))
+    measured = run(job.schedule(128))
     batch, sequence, layers, hidden = 32, 2048, 96, 12288
     vocabulary = (175e9 - 12 * layers * hidden**2) / hidden
     more = 1 + sequence / (6 * hidden) + vocabulary / (12 * layers * hidden)
@@ -224,7 +224,7 @@ def test_attention_grows_with_the_square_of_the_sequence(sequence: int) -> None:
     split = {"tensor": 1, "pipeline": 1, "data": 1}
     schedule = training(
         model=model, parallelism=split, batch={"sequences": 1}, recompute=True, scale=1
-    ).plan(1)
+    ).schedule(1)
     took_ns = sum(transfer.delay_ns for transfer in schedule if transfer.is_work)
     products = sequence * hidden * sequence + sequence * sequence * hidden
     forward = 2 * (10**8 * sequence + layers * products)
@@ -234,7 +234,7 @@ def test_attention_grows_with_the_square_of_the_sequence(sequence: int) -> None:
 def test_the_pipeline_bubble() -> None:
     """Without communication a step takes (m + p - 1) / m of its compute: Narayanan et al."""
     job = training(parallelism={"tensor": 1, "pipeline": 4, "data": 1}, batch={"sequences": 8})
-    schedule = job.plan(4)
+    schedule = job.schedule(4)
     prove(schedule)
     timeline = AlphaBeta(0, 1e9).run(schedule)
     (measured,) = Measures(schedule, timeline, 0, 1e9).jobs
@@ -244,7 +244,7 @@ def test_the_pipeline_bubble() -> None:
 def test_one_forward_one_backward_bounds_what_is_in_flight() -> None:
     """Stage 0 of 4 runs 4 forwards before its first backward, however many there are."""
     split = {"tensor": 1, "pipeline": 4, "data": 1}
-    schedule = training(parallelism=split, batch={"sequences": 16}, buckets=1).plan(4)
+    schedule = training(parallelism=split, batch={"sequences": 16}, buckets=1).schedule(4)
     forward_ns = min(t.delay_ns for t in schedule if t.is_work and t.delay_ns)
     passes = [t for t in schedule if t.is_work and t.src == 0 and t.delay_ns]
     kinds = ["F" if t.delay_ns == forward_ns else "B" for t in passes]
@@ -260,7 +260,7 @@ def bytes_by_name(schedule: Schedule) -> dict[str, int]:
 
 
 def test_training_moves_what_the_model_holds() -> None:
-    sent = bytes_by_name(training(scale=1, batch={"sequences": 4}).plan(128))
+    sent = bytes_by_name(training(scale=1, batch={"sequences": 4}).schedule(128))
     # 32 data groups of 4 replicas: each reduces 175e9 / 32 gradients of 2 bytes.
     assert sent["all-reduce"] == pytest.approx(32 * 2 * 3 * 2 * 175e9 / 32, rel=1e-6)
     # 4 micro-batches cross 3 borders both ways, an eighth on each of 8 ranks.
@@ -268,8 +268,8 @@ def test_training_moves_what_the_model_holds() -> None:
 
 
 def test_tensor_parallelism_beyond_the_node_is_on_the_fabric() -> None:
-    inside = training(node={"gpus": 8}, scale=1, batch={"sequences": 4}).plan(128)
-    across = training(node={"gpus": 1}, scale=1, batch={"sequences": 4}).plan(128)
+    inside = training(node={"gpus": 8}, scale=1, batch={"sequences": 4}).schedule(128)
+    across = training(node={"gpus": 1}, scale=1, batch={"sequences": 4}).schedule(128)
     more = bytes_by_name(across)["all-reduce"] - bytes_by_name(inside)["all-reduce"]
     # 16 groups, a micro-batch each: 4 all-reduces of bshe for each of 24 layers, 2 x 7 shares.
     assert more == pytest.approx(16 * 4 * 24 * 14 * 2048 * 12288 * 2, rel=1e-6)
@@ -284,7 +284,7 @@ def test_expert_parallelism_exchanges_tokens() -> None:
         scale=1,
         buckets=8,
     )
-    schedule = job.plan(8)
+    schedule = job.schedule(8)
     prove(schedule)
     sent = bytes_by_name(schedule)
     # 8 ranks, 4 all-to-alls a layer of both active experts' tokens, three quarters to others.
@@ -295,8 +295,8 @@ def test_expert_parallelism_exchanges_tokens() -> None:
 
 
 def test_a_sharded_optimizer_moves_the_same_bytes_in_two_parts() -> None:
-    whole = bytes_by_name(training().plan(128))
-    parts = bytes_by_name(training(sharded_optimizer=True).plan(128))
+    whole = bytes_by_name(training().schedule(128))
+    parts = bytes_by_name(training(sharded_optimizer=True).schedule(128))
     assert parts["reduce-scatter"] + parts["all-gather"] == pytest.approx(
         whole["all-reduce"], rel=1e-3
     )
@@ -304,7 +304,7 @@ def test_a_sharded_optimizer_moves_the_same_bytes_in_two_parts() -> None:
 
 def test_overlap_makes_training_faster() -> None:
     keys = {"parallelism": {"tensor": 8, "pipeline": 1, "data": 4}, "batch": {"sequences": 4}}
-    over, apart = (run(training(overlap=o, **keys).plan(32)).jct_ns for o in (True, False))
+    over, apart = (run(training(overlap=o, **keys).schedule(32)).jct_ns for o in (True, False))
     assert over is not None
     assert apart is not None
     assert over < apart
@@ -313,7 +313,7 @@ def test_overlap_makes_training_faster() -> None:
 def test_a_straggler_slows_its_whole_node_and_the_job() -> None:
     slow = training(stragglers=[{"rank": 3, "slowdown": 2}])
     assert slow.slowdowns() == dict.fromkeys(range(8), 2.0)
-    usual, late = run(training().plan(128)).jct_ns, run(slow.plan(128)).jct_ns
+    usual, late = run(training().schedule(128)).jct_ns, run(slow.schedule(128)).jct_ns
     assert usual is not None
     assert late is not None
     assert late > 1.3 * usual
@@ -342,7 +342,7 @@ def test_any_training_job_runs_to_its_end(data: st.DataObject) -> None:
         scale=1e-4,
     )
     ranks = job.groups.world
-    schedule = job.plan(ranks)
+    schedule = job.schedule(ranks)
     measured = run(schedule)
     assert measured.jct_ns is not None
     assert 0 < (measured.gpu_utilisation or 0) <= 1
@@ -362,7 +362,7 @@ def test_any_training_job_runs_to_its_end(data: st.DataObject) -> None:
 def test_groups_that_do_not_divide(keys: dict[str, Any], complaint: str) -> None:
     with pytest.raises(RankError, match=complaint):
         job = training(**keys)
-        job.plan(job.groups.world)
+        job.schedule(job.groups.world)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from traffic.collectives import (
     Site,
     Timeline,
     collective,
-    plan,
+    schedule_of,
 )
 from traffic.jobs import SimpleJob
 from traffic.measures import Measures, algbw_gbps, busbw_gbps, percentile, summary
@@ -38,7 +38,7 @@ def test_bandwidths_as_nccl_tests_has_them() -> None:
 
 def test_a_ring_on_an_ideal_fabric_has_the_busbw_of_its_ports() -> None:
     for n in (2, 8, 64):
-        schedule = plan(collective("all-reduce", n, 1 << 28))
+        schedule = schedule_of(collective("all-reduce", n, 1 << 28))
         timeline = AlphaBeta(0, 100).run(schedule)
         (measured,) = Measures(schedule, timeline, 0, 100).collectives
         assert measured.busbw_gbps == pytest.approx(100, rel=1e-3)
@@ -114,7 +114,7 @@ def test_a_peer_that_dies_fails_the_job_by_name() -> None:
             "collective": {"op": "all-reduce", "bytes": "8MB"},
         }
     )  # fmt: skip
-    schedule = job.plan(4)
+    schedule = job.schedule(4)
     whole = AlphaBeta().run(schedule)
     timeline = AlphaBeta(dead_at_ns={2: whole.finish_ns // 2}).run(schedule)
     measures = Measures(schedule, timeline, 1000, 100)
