@@ -33,6 +33,8 @@ COMMANDS = (
     "claims",
     "list",
     "explain",
+    "lesson",
+    "grade",
     "enter",
     "pcap",
     "frames",

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.changes import change
+
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "CONTRIBUTING.md").read_text()
 COPIED = (
@@ -35,21 +37,6 @@ def recipes() -> list[Recipe]:
     return [
         Recipe(section.partition("\n")[0], tuple(_BLOCK.findall(section))) for section in sections
     ]
-
-
-def change(tree: Path, diff: str) -> None:
-    """Make the changes; the lines that stay or go must be there once."""
-    for part in re.split(r"^--- ", diff, flags=re.MULTILINE)[1:]:
-        name, *hunks = re.split(r"^@@\n", part, flags=re.MULTILINE)
-        path = tree / name.strip()
-        text = path.read_text()
-        for hunk in hunks:
-            lines = hunk.splitlines(keepends=True)
-            old = "".join(line[1:] for line in lines if line[0] in " -")
-            new = "".join(line[1:] for line in lines if line[0] in " +")
-            assert text.count(old) == 1, f"{path.name} has {text.count(old)} places like\n{old}"
-            text = text.replace(old, new)
-        path.write_text(text)
 
 
 def run(tree: Path, commands: str) -> None:

@@ -26,6 +26,7 @@ ROOMS = {
     "lab.report": {"topologies", "traffic"},
     "lab.runs": {"traffic"},
     "lab.claims": {"traffic"},
+    "lab.course": {"compiler", "switch", "traffic"},
     "lab.api": set(),
     "lab.commands": set(FOLDERS),
     "lab.cli": set(),

@@ -12,6 +12,7 @@ from switch.cache import cache_dir
 ROOT = Path(__file__).resolve().parent.parent.parent
 FABRIC_PROGRAM = ROOT / "p4src" / "fabric.p4"
 SCENARIOS = ROOT / "scenarios"
+EXERCISES = ROOT / "exercises"
 CONGA_DISSECTOR = ROOT / "lab" / "wireshark" / "conga.lua"
 SHELL_ENVIRONMENT = ROOT / ".venv-shell"
 

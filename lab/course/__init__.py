@@ -1,0 +1,1 @@
+"""The course in `exercises/`: opened by ``closlab lesson``, judged by ``closlab grade``."""

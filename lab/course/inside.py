@@ -1,0 +1,72 @@
+"""The process that judges a submission: ``python -m lab.course.inside LESSON DIR SECONDS``.
+
+It says on standard output how each check ended, a line of JSON each, so that what was found until
+then counts whatever becomes of it. The kernel bounds its memory and its processor time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from lab.course.bench import Bench
+from lab.course.bounds import MEMORY_BYTES, bound
+from lab.course.check import Check
+from lab.course.checks import checks_of
+from lab.course.lesson import Lesson, find
+from lab.course.verdict import NOT_JUDGED, AsAbove, State, Verdict, Wrong
+
+TOO_MUCH_MEMORY = (
+    f"it takes more than {MEMORY_BYTES >> 30} GiB of memory",
+    "is there a table, register, number or macro in it that is larger than the lesson needs?",
+)
+
+
+def verdicts(lesson: Lesson, folder: Path) -> Iterator[Verdict]:
+    """How each check ends."""
+    bench = Bench(folder)
+    is_wrong = False
+    try:
+        for check in checks_of(lesson.number):
+            if check.comes_last and is_wrong:
+                verdict = Verdict(check.says, check.points, State.NOT_JUDGED, NOT_JUDGED)
+            else:
+                verdict = _judged(check, bench)
+            is_wrong |= verdict.state is not State.PASSED
+            yield verdict
+    finally:
+        bench.close()
+
+
+def _judged(check: Check, bench: Bench) -> Verdict:
+    began = time.monotonic()
+    state, what, where = State.PASSED, "", ""
+    try:
+        check.judge(bench)
+    except AsAbove:
+        state, what = State.NOT_JUDGED, NOT_JUDGED
+    except Wrong as wrong:
+        state, what, where = State.WRONG, wrong.what, wrong.where
+    except MemoryError:
+        state, (what, where) = State.WRONG, TOO_MUCH_MEMORY
+    took_s = time.monotonic() - began
+    return Verdict(check.says, check.points, state, what, where, round(took_s, 3))
+
+
+def main(lesson: str, folder: str, processor_s: str) -> int:
+    """Judge, and tell."""
+    bound(int(processor_s))
+    tell = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    for verdict in verdicts(find(lesson), Path(folder)):
+        line = [verdict.state.value, verdict.what, verdict.where, verdict.seconds]
+        print(json.dumps(line), file=tell, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,70 @@
+"""What is said of a submission: verdicts, and the grade that they make."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+NOT_JUDGED = "because of what is said above"
+
+
+class Wrong(Exception):  # noqa: N818 - of a submission, not of the program
+    """A check's finding: what is wrong, and where to look; never how to do it."""
+
+    def __init__(self, what: str, where: str) -> None:
+        super().__init__(what)
+        self.what = what
+        self.where = where
+
+
+class AsAbove(Wrong):
+    """What kept an earlier check from judging keeps this one too."""
+
+
+class State(Enum):
+    """How a check went."""
+
+    PASSED = "passed"
+    WRONG = "wrong"
+    NOT_JUDGED = "not judged"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How a submission did at a check."""
+
+    says: str
+    points: int
+    state: State
+    what: str = ""
+    where: str = ""
+    seconds: float = 0.0
+
+    @property
+    def earned(self) -> int:
+        """Points."""
+        return self.points if self.state is State.PASSED else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """All verdicts on a submission."""
+
+    lesson: str
+    title: str
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def score(self) -> int:
+        """Points earned."""
+        return sum(verdict.earned for verdict in self.verdicts)
+
+    @property
+    def most(self) -> int:
+        """Points there are."""
+        return sum(verdict.points for verdict in self.verdicts)
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing is wrong."""
+        return all(verdict.state is State.PASSED for verdict in self.verdicts)
