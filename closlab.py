@@ -9,6 +9,7 @@
 
     closlab.sweep("incast", {"pfc.enabled": [True, False], "seed": range(1, 9)}).table
     closlab.compare("runs/off", "runs/on").report()
+    for glance in closlab.watch("incast", every="10us"): ...  # a run while it lasts
 
 docs/python.md has all of it. What is named in ``__all__`` is public; everything else of closlab,
 the packages it consists of included, is private and may change.
@@ -19,6 +20,7 @@ from lab.api import (
     Comparison,
     Run,
     Sweep,
+    Watch,
     compare,
     read,
     records,
@@ -26,15 +28,18 @@ from lab.api import (
     scenario,
     scenarios,
     sweep,
+    watch,
 )
 from lab.errors import CapsuleError, LabError, MissingTool, RunError, ScenarioError
 from lab.progress import Progress
+from lab.results.glance import Glance
 from lab.scenario.model import Scenario
 
 __all__ = [
     "Cancelled",
     "CapsuleError",
     "Comparison",
+    "Glance",
     "LabError",
     "MissingTool",
     "Progress",
@@ -43,6 +48,7 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "Sweep",
+    "Watch",
     "compare",
     "read",
     "records",
@@ -50,4 +56,5 @@ __all__ = [
     "scenario",
     "scenarios",
     "sweep",
+    "watch",
 ]

@@ -2,7 +2,8 @@
 
     a name, a file, keys ──► Scenario ──► run ────► Run ─────► result, records, report
                                      ├──► sweep ──► Sweep
-                                     └──► watch      compare ──► Comparison
+                                     └──► watch ──► Watch of glances
+                                                    compare ──► Comparison
 
 A run in the simulator is made in this process, one on Mininet in a process of its own, because its
 capsule takes over whichever process makes it. Both are the command line's own, so what is kept of
@@ -15,19 +16,22 @@ import importlib
 import math
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, Self, cast
 
 import yaml
 from pydantic import BaseModel
 
 from lab.engines import RunOptions
 from lab.errors import LabError, RunError, ScenarioError
+from lab.live.kept import glances as kept_glances
+from lab.live.lockstep import Lockstep
+from lab.live.pace import nanoseconds, share_of
 from lab.machine.paths import writable
 from lab.progress import Hear, Progress, Told
 from lab.quantity import duration
@@ -35,6 +39,7 @@ from lab.report import REPORT, KeptRun, find_runs, read_run, write_comparison, w
 from lab.report import Comparison as Compared
 from lab.report.kept import KeptFlow
 from lab.results.cautions import cautions
+from lab.results.glance import Glance
 from lab.results.outcome import Note
 from lab.results.result import Result
 from lab.runs import sweep as sweeps
@@ -42,8 +47,11 @@ from lab.runs.child import run_in_child
 from lab.runs.perform import check, clear, code_of, keeping, simulate
 from lab.runs.run import INTERRUPTED, KEPT
 from lab.scenario import catalogue
+from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario, remarks
+from lab.scenario.wishes import Wish
 
+_GLANCES = 100  # of a run that nothing holds up, unless asked for more or fewer
 Table = Any
 """A pandas.DataFrame where pandas is installed; without it what `records` gives."""
 Said = str | Path | Mapping[str, object] | Scenario
@@ -119,6 +127,38 @@ class Run:
     def _repr_html_(self) -> str:
         """What a notebook shows: the report."""
         return _framed(self.report())
+
+
+class Watch(Iterator[Glance]):
+    """A run while it lasts: glances, one after the other; `run` when there are no more.
+
+    In the simulator time stands still between two of them. Whoever has seen enough closes it, as
+    leaving a ``with`` does, which ends the run.
+    """
+
+    def __init__(self, glances: Iterator[Glance], wish: Callable[[str], None]) -> None:
+        self._glances = glances
+        self._wish = wish
+        self.run: Run | None = None
+
+    def __next__(self) -> Glance:
+        """The next one."""
+        return next(self._glances)
+
+    def do(self, words: str) -> None:
+        """Have something done to the fabric, such as "fail leaf1-spine1", "mend leaf1-spine1" or
+        "lb spray": when the next glance is asked for, so that it is the same in every run."""
+        self._wish(words)
+
+    def close(self) -> None:
+        """End the run, if it is not over."""
+        cast("Generator[Glance]", self._glances).close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -222,6 +262,49 @@ def run(
     if not (folder / KEPT[0]).exists():
         raise Cancelled("cancelled before anything was measured")
     raise Cancelled("cancelled; what was measured until then is in its run", Run(folder, holds))
+
+
+def watch(
+    scenario: Said | Run,
+    *,
+    every: str | int | None = None,
+    set: Mapping[str, object] | None = None,
+    seed: int | None = None,
+    p4: str | Path | None = None,
+    out: str | Path | None = None,
+) -> Watch:
+    """Run a scenario in the simulator and look at it meanwhile; or at a run that was kept."""
+    every_ns = None if every is None else nanoseconds(every, "every")
+    if isinstance(scenario, Run):
+        if not (set is None and seed is None and p4 is None and out is None):
+            raise RunError("a run that was kept is as it is: leave out set, seed, p4 and out")
+        watch = Watch(kept_glances(scenario._kept, every_ns or 1), _no_wish)
+        watch.run = scenario
+        return watch
+    chosen = _scenario(scenario, set, seed)
+    experiment = Experiment.of(chosen)
+    folder, holds = _folder(out)
+    options = RunOptions(out=folder, engine="sim", p4=None if p4 is None else Path(p4))
+    check(options)
+    clear(folder)
+    turns = Lockstep(every_ns or share_of(experiment, _GLANCES))
+    stages = Told(lambda _: None)
+
+    def glances() -> Iterator[Glance]:
+        yield from turns.glances(
+            lambda: simulate(chosen, options, stages, keeping(options, stages), lambda _: turns)
+        )
+        watch.run = Run(folder, holds)
+
+    def wish(words: str) -> None:
+        turns.wishes.append(Wish.read(words, experiment.fabric))
+
+    watch = Watch(glances(), wish)
+    return watch
+
+
+def _no_wish(_: str) -> None:
+    raise RunError("a run that was kept is over: nothing can be done to its fabric")
 
 
 def sweep(

@@ -27,6 +27,7 @@ ROOMS = {
     "lab.runs": {"traffic"},
     "lab.claims": {"traffic"},
     "lab.course": {"compiler", "switch", "traffic"},
+    "lab.live": {"controller", "topologies", "traffic"},
     "lab.api": set(),
     "lab.commands": set(FOLDERS),
     "lab.cli": set(),
@@ -37,7 +38,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "controller": {"topologies"},
     **{room: {*known, *list(ROOMS)[:at]} for at, (room, known) in enumerate(ROOMS.items())},
     "bench": {*FOLDERS, *ROOMS} - {"lab.start", "lab.cli", "lab.commands"},
-    "closlab": {"lab.api", "lab.errors", "lab.progress", "lab.scenario"},
+    "closlab": {"lab.api", "lab.errors", "lab.progress", "lab.results", "lab.scenario"},
 }
 
 

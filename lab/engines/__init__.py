@@ -7,15 +7,17 @@ means is for `lab.results`, what is shown of it and what else is done meanwhile 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from lab.progress import Stages
+from lab.results.glance import Glance
 from lab.results.outcome import Outcome
 from lab.scenario.experiment import Experiment
+from lab.scenario.wishes import Wish
 
 ENGINES = ("mininet", "sim")
 SWITCHES = ("soft", "bmv2")  # of the Mininet engine
@@ -31,6 +33,20 @@ class RunOptions:
     prompt: bool = False  # somebody will look into the fabric: whatever it can tell, it does
     dilation: int | None = None  # none: chosen by the engine
     p4: Path | None = None  # the folder of another fabric program than the one that ships
+
+
+class Audience(Protocol):
+    """Who watches a run in the simulator. What happens does not depend on it, but for wishes.
+
+    To look may take as long as one likes: virtual time waits.
+    """
+
+    @property
+    def next_ns(self) -> int:
+        """When it wants to look, not before it last did."""
+
+    def see(self, glance: Glance) -> Iterable[Wish]:
+        """Look; what it would have done to the fabric now. A KeyboardInterrupt ends the run."""
 
 
 class Up(Protocol):

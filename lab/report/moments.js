@@ -16,18 +16,6 @@ for (const box of document.querySelectorAll(".moments")) {
       if (value === null) shape.removeAttribute(name);
       else shape.setAttribute(name, value);
   };
-  const looks = {
-    b: (digit, shape) => shape.tagName === "line"
-      ? [["stroke", `var(--busy${digit})`], ["stroke-width", [1, 1.6, 2.2, 2.8, 3.4][digit]]]
-      : [["fill", `var(--busy${digit})`]],
-    p: (digit, shape) => shape.tagName === "circle"
-      ? [["r", digit ? 2 + digit / 10 : 0]]
-      : [["fill", digit ? "var(--pause)" : "var(--track)"], ["fill-opacity", digit ? 0.25 + digit / 47 : 1]],
-    q: (digit) => {
-      const side = digit ? 3 + 9 * Math.sqrt(digit / 35) : 0;
-      return [["width", side], ["height", side], ["transform", `translate(${-side / 2} ${-side / 2})`]];
-    },
-  };
   const show = (moment) => {
     const frame = told.frames[moment - 1];
     for (const { shape, kind, at, usual } of shapes)

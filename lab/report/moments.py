@@ -22,6 +22,7 @@ from lab.report.suspects import dead_cables
 from lab.report.svg import Drawing
 from lab.report.topology import CLASSES
 from lab.results.outcome import Note
+from lab.scenario.faults import told
 
 _COUNT = 80  # of moments
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -41,10 +42,10 @@ def moments(run: KeptRun, drawing: Drawing) -> str:
     idle = [0.0] * count, [0.0] * count, [0] * count
 
     def digits(directions: tuple[str, ...], at: int) -> str:
-        told = [found.get(name, idle) for name in directions]
-        busy = max((each[0][at] for each in told), default=0.0)
-        paused = max((each[1][at] for each in told), default=0.0)
-        waits = max((each[2][at] for each in told), default=0) / longest
+        courses = [found.get(name, idle) for name in directions]
+        busy = max((each[0][at] for each in courses), default=0.0)
+        paused = max((each[1][at] for each in courses), default=0.0)
+        waits = max((each[2][at] for each in courses), default=0) / longest
         return f"{_class(busy)}{_digit(paused)}{_digit(waits)}"
 
     content: dict[str, Any] = {
@@ -60,12 +61,7 @@ def moments(run: KeptRun, drawing: Drawing) -> str:
 
 def events(run: KeptRun) -> list[tuple[int, str]]:
     """What was done to the fabric and what its watchdogs did, in the order of time."""
-    found: list[tuple[int, str]] = []
-    for fault in run.result.scenario.faults:
-        where = fault.link or fault.host or ""
-        found.append((fault.at_ns, f"{where} {fault.action}"))
-        if fault.for_ns:
-            found.append((fault.at_ns + fault.for_ns, f"{where} over"))
+    found = [(event.at_ns, event.what) for event in told(run.result.scenario)]
     found += [
         (note.time_ns, f"watchdog: {note.link}") for note in run.pauses if note.what == "stuck"
     ]
@@ -158,4 +154,5 @@ def _said(
 
 
 # Moves through the moments of the figure it stands in.
-SCRIPT = Path(__file__).with_suffix(".js").read_text()
+LOOKS = Path(__file__).with_name("looks.js").read_text()
+SCRIPT = LOOKS + Path(__file__).with_suffix(".js").read_text()

@@ -99,7 +99,7 @@ def panels(run: KeptRun, limits: Limits) -> list[Panel]:
             "The fabric",
             fabric,
             "Each link as two lines, one for each direction; the left one leads upwards."
-            if not is_large(run)
+            if not is_large(run.fabric)
             else "Bolder is busier; rest on a cell to read which switch and how much.",
             moments=moments(run, fabric) if fabric else "",
         ),

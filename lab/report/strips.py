@@ -12,6 +12,7 @@ Lines between hundreds of switches show nothing; cells do, and say the rest wher
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import NamedTuple
 
@@ -21,7 +22,7 @@ from lab.quantity import packets, percent
 from lab.report.kept import KeptRun
 from lab.report.palette import DROP, PAUSE, TRACK
 from lab.report.svg import WIDTH, Drawing, width_of
-from topologies import Link, Node, NodeKind
+from topologies import Fabric, Link, Node, NodeKind
 
 _LEFT = 76.0  # of the cells, beside the names of rows
 _GAP = 3.0  # between pods
@@ -41,12 +42,27 @@ class Cell(NamedTuple):
     directions: tuple[str, ...] = ()
 
 
-def strips(
-    drawing: Drawing, run: KeptRun, busy: Mapping[str, float], shade: Shade, y: float
-) -> float:
+@dataclass(frozen=True)
+class Shares:
+    """What strips show of a fabric; what was neither paused nor dropped has no row."""
+
+    fabric: Fabric
+    busy: Mapping[str, float]  # by direction
+    paused: Mapping[str, float] | None = None  # the same; None: nobody knows yet
+    dropped: Mapping[str, int] = field(default_factory=dict)  # by switch
+
+    @classmethod
+    def of(cls, run: KeptRun, busy: Mapping[str, float]) -> Shares:
+        """What came of a run."""
+        by_link = run.result.pfc.by_link
+        paused = {name: min(1.0, each.paused_ns / run.end_ns) for name, each in by_link.items()}
+        return cls(run.fabric, busy, paused, run.result.drops.by_switch)
+
+
+def strips(drawing: Drawing, shares: Shares, shade: Shade, y: float) -> float:
     """Draw them from this height on downwards; where they end."""
-    fabric = run.fabric
-    pods = _pods(run)
+    fabric, busy = shares.fabric, shares.busy
+    pods = _pods(fabric)
     links: dict[Node, list[Link]] = {}
     for link in fabric.links:
         for end in (link.a, link.b):
@@ -84,8 +100,8 @@ def strips(
     if not is_matrix:
         y = _row(drawing, y, leaves, pods, "links up", told(up)) - 2
     y = _row(drawing, y + 4, leaves, pods, "to hosts", told(down))
-    paused = {leaf: _paused(run, links[leaf]) for leaf in leaves}
-    if any(paused.values()):
+    paused = {leaf: _paused(shares.paused or {}, links[leaf]) for leaf in leaves}
+    if shares.paused is None or any(paused.values()):
 
         def stood(leaf: Node) -> Cell:
             share = paused[leaf]
@@ -94,7 +110,7 @@ def strips(
 
         strength = {leaf: 0.25 + 0.75 * share for leaf, share in paused.items() if share}
         y = _row(drawing, y, leaves, pods, "paused", stood, strength)
-    dropped = run.result.drops.by_switch
+    dropped = shares.dropped
     if any(leaf.name in dropped for leaf in leaves):
 
         def lost(leaf: Node) -> Cell:
@@ -133,9 +149,8 @@ def _directions(links: Sequence[Link]) -> tuple[str, ...]:
     return tuple(name for link in links for name in (link.up, link.down))
 
 
-def _pods(run: KeptRun) -> dict[Node, int]:
+def _pods(fabric: Fabric) -> dict[Node, int]:
     """By switch: its pod's number; cores are in none."""
-    fabric = run.fabric
     below = [switch for switch in fabric.switches if switch.kind is not NodeKind.CORE]
     graph = fabric.graph.subgraph(below)
     pods = dict.fromkeys(fabric.switches, 0)
@@ -144,12 +159,10 @@ def _pods(run: KeptRun) -> dict[Node, int]:
     return pods
 
 
-def _paused(run: KeptRun, links: Sequence[Link]) -> float:
-    """The longest that a direction at a switch stood still, as a share of the run."""
-    by_link = run.result.pfc.by_link
-    found = [by_link[name] for link in links for name in (link.up, link.down) if name in by_link]
-    share = max((pause.paused_ns / run.end_ns for pause in found), default=0.0)
-    return min(1.0, share) if share >= _LEAST_PAUSED else 0.0
+def _paused(shares: Mapping[str, float], links: Sequence[Link]) -> float:
+    """The longest that a direction at a switch stood still, as a share of the time."""
+    share = max(shares.get(name, 0.0) for link in links for name in (link.up, link.down))
+    return share if share >= _LEAST_PAUSED else 0.0
 
 
 def _said(drawing: Drawing, y: float, switches: Sequence[Node], how: str) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from itertools import groupby
 
 import networkx as nx
@@ -21,11 +22,11 @@ from lab.report.palette import (
     VICTIM,
     WASH,
 )
-from lab.report.strips import strips
+from lab.report.strips import Shares, strips
 from lab.report.suspects import circle, dead_cables, straggler, victims, waiting
 from lab.report.svg import FONT, ROOM, WIDTH, Drawing, width_of
 from lab.results.result import LinkUse
-from topologies import Node, NodeKind
+from topologies import Fabric, Link, Node, NodeKind
 
 # Darker (at night: lighter) and wider is busier; told apart by lightness alone.
 CLASSES = (
@@ -48,29 +49,20 @@ Place = tuple[float, float]
 
 def topology(run: KeptRun) -> Drawing:
     """The drawing: nodes and lines, or strips where there are too many."""
-    if is_large(run):
+    if is_large(run.fabric):
         return _as_strips(run)
-    ring = _ring(run)
-    places, height = _round(run, ring) if ring else _places(run)
+    places, height, is_ring = _laid_out(run.fabric)
     drawing = Drawing(height, _told(run))
     uses = {use.name: use for use in run.result.links}
     busy = _busy(run)
     dead = dead_cables(run)
     in_circle = waiting(run)
-    for link in run.fabric.links:
+    for link, name, line in _lines(run.fabric, places):
         if dead.get(link.name) == (0, None):
             continue
-        beside = len(run.fabric.links_between(link.a, link.b))
-        aside = 2 * (link.number - (beside + 1) / 2)  # of the middle, in lines' distances
-        for name, start, end, side in (
-            (link.up, link.a, link.b, aside),
-            (link.down, link.b, link.a, -aside),
-        ):
-            ends = places[start], places[end]
-            line = _Line(*ends, side)
-            _direction(drawing, run, uses[name], busy[name], line)
-            if name in in_circle:
-                drawing.arrow(*line.part(0.22, 0.78), PAUSE, stroke_width=2.4)
+        _direction(drawing, run, uses[name], busy[name], line)
+        if name in in_circle:
+            drawing.arrow(*line.part(0.22, 0.78), PAUSE, stroke_width=2.4)
     for link in (link for link in run.fabric.links if link.name in dead):
         since, until = dead[link.name]
         said, tip = "", f"{link.name} is dead"
@@ -81,18 +73,56 @@ def topology(run: KeptRun) -> Drawing:
         _dead(drawing, places[link.a], places[link.b], tip, said)
     marked = _marked_hosts(run)
     for node, place in places.items():
-        _node(drawing, run, node, place, places, marked.get(node.name, ""))
-    if not ring:
+        dropped = run.result.drops.by_switch.get(node.name, 0)
+        _node(drawing, node, place, places, marked.get(node.name, ""), dropped)
+    if not is_ring:
         _name_tiers(drawing, places)
     drawing.height = _key(drawing, height + 24, run, is_drawn=True)
     return drawing
 
 
+def outline(fabric: Fabric) -> Drawing:
+    """A fabric of which nothing is known yet: whatever may move is there, and stands still."""
+    drawing = Drawing(0, f"The fabric: {_sizes(fabric)}")
+    if is_large(fabric):
+        idle = {name: 0.0 for link in fabric.links for name in (link.up, link.down)}
+        drawing.height = strips(drawing, Shares(fabric, idle), lambda _: BUSY[0], 4)
+        return drawing
+    places, height, is_ring = _laid_out(fabric)
+    drawing.height = height + 8
+    for _, name, line in _lines(fabric, places):
+        _mark(drawing, name, line, CLASSES[0], has_queue=True, paused=0.0)
+    for node, place in places.items():
+        _node(drawing, node, place, places)
+    if not is_ring:
+        _name_tiers(drawing, places)
+    return drawing
+
+
+def _laid_out(fabric: Fabric) -> tuple[dict[Node, Place], float, bool]:
+    """Where nodes are drawn, how high that is, and whether they are on a ring."""
+    ring = _ring(fabric)
+    places, height = _round(fabric, ring) if ring else _places(fabric)
+    return places, height, bool(ring)
+
+
+def _lines(fabric: Fabric, places: dict[Node, Place]) -> Iterator[tuple[Link, str, _Line]]:
+    """Both directions of every link, and where they are drawn."""
+    for link in fabric.links:
+        beside = len(fabric.links_between(link.a, link.b))
+        aside = 2 * (link.number - (beside + 1) / 2)  # of the middle, in lines' distances
+        yield link, link.up, _Line(places[link.a], places[link.b], aside)
+        yield link, link.down, _Line(places[link.b], places[link.a], -aside)
+
+
+def _sizes(fabric: Fabric) -> str:
+    return f"{len(fabric.switches)} switches and {plural(len(fabric.hosts), 'host')}"
+
+
 def _told(run: KeptRun) -> str:
     """What the picture shows, in words."""
     used = [use for use in run.result.links if use.utilisation]
-    hosts = plural(len(run.fabric.hosts), "host")
-    said = [f"The fabric: {len(run.fabric.switches)} switches and {hosts}, by how busy links were"]
+    said = [f"The fabric: {_sizes(run.fabric)}, by how busy links were"]
     if used:
         most = max(used, key=lambda use: use.utilisation or 0)
         said.append(f"the busiest is {most.name}, {percent(most.utilisation or 0)}")
@@ -128,14 +158,14 @@ def _marked_hosts(run: KeptRun) -> dict[str, str]:
     return marked
 
 
-def is_large(run: KeptRun) -> bool:
+def is_large(fabric: Fabric) -> bool:
     """Whether there are too many links to draw each."""
-    return len(run.fabric.links) > _MOST_PAIRS or len(run.fabric.hosts) > _MOST_HOSTS
+    return len(fabric.links) > _MOST_PAIRS or len(fabric.hosts) > _MOST_HOSTS
 
 
 def _as_strips(run: KeptRun) -> Drawing:
     drawing = Drawing(0, _told(run))
-    y = strips(drawing, run, _busy(run), lambda busy: _class_of(busy)[1], 4)
+    y = strips(drawing, Shares.of(run, _busy(run)), lambda busy: _class_of(busy)[1], 4)
     dead = dead_cables(run)
     for name, (since, until) in list(dead.items())[:4]:
         y += FONT + 4
@@ -149,9 +179,8 @@ def _measure(run: KeptRun) -> str:
     return "busy:" if run.result.clock == "fabric" else "of the busiest:"
 
 
-def _ring(run: KeptRun) -> list[Node]:
+def _ring(fabric: Fabric) -> list[Node]:
     """The switches in their order, if they are cabled as a ring and not in tiers."""
-    fabric = run.fabric
     switches = set(fabric.switches)
     around = fabric.graph.subgraph(switches)
     if len({switch.kind for switch in switches}) > 1 or len(switches) < _LEAST_RING:
@@ -164,7 +193,7 @@ def _ring(run: KeptRun) -> list[Node]:
     return order
 
 
-def _round(run: KeptRun, ring: list[Node]) -> tuple[dict[Node, Place], float]:
+def _round(fabric: Fabric, ring: list[Node]) -> tuple[dict[Node, Place], float]:
     """Where nodes of a ring are drawn: switches on a circle, hosts outside of theirs."""
     radius, outside = 84.0, 138.0
     x0, y0 = WIDTH / 2, outside + 22
@@ -176,16 +205,15 @@ def _round(run: KeptRun, ring: list[Node]) -> tuple[dict[Node, Place], float]:
     for number, switch in enumerate(ring):
         angle = 2 * math.pi * number / len(ring)
         places[switch] = at(angle, radius)
-        hosts = [host for host in run.fabric.hosts if run.fabric.leaf_of(host) == switch]
+        hosts = [host for host in fabric.hosts if fabric.leaf_of(host) == switch]
         room = 2 * math.pi / len(ring) / max(1, len(hosts))
         for slot, host in enumerate(hosts):
             places[host] = at(angle + room * (slot - (len(hosts) - 1) / 2), outside)
     return places, y0 + outside
 
 
-def _places(run: KeptRun) -> tuple[dict[Node, Place], float]:
+def _places(fabric: Fabric) -> tuple[dict[Node, Place], float]:
     """Where nodes are drawn: tiers from the top down, hosts below their leaf."""
-    fabric = run.fabric
     tiers = [list(tier) for _, tier in groupby(sorted(fabric.switches), key=lambda n: n.kind)]
     leaves = {leaf: at for at, leaf in enumerate(tiers[0])}
     tiers.insert(0, sorted(fabric.hosts, key=lambda host: leaves[fabric.leaf_of(host)]))
@@ -234,7 +262,6 @@ class _Line:
 
 def _direction(drawing: Drawing, run: KeptRun, use: LinkUse, busy: float, line: _Line) -> None:
     """One direction of a link, and a mark where it was paused."""
-    _, colour, width, _ = _class_of(busy)
     pause = run.result.pfc.by_link.get(use.name)
     share = pause.longest_ns / run.end_ns if pause else 0
     story = f"{use.name}: {packets(use.packets)}"
@@ -244,14 +271,31 @@ def _direction(drawing: Drawing, run: KeptRun, use: LinkUse, busy: float, line: 
         story += f", longest queue {size(use.max_queue_bytes)}"
     if pause:
         story += f", paused for {duration(pause.paused_ns)} ({percent(share)})"
-    moving = drawing.moves((use.name,))
+    has_queue = bool(use.max_queue_bytes)
+    paused = share if pause else None
+    _mark(drawing, use.name, line, _class_of(busy), story, has_queue=has_queue, paused=paused)
+
+
+def _mark(
+    drawing: Drawing,
+    name: str,
+    line: _Line,
+    kind: tuple[float, str, float, str],
+    story: str = "",
+    *,
+    has_queue: bool,
+    paused: float | None,
+) -> None:
+    """A direction's line, and what may change on it."""
+    _, colour, width, _ = kind
+    moving = drawing.moves((name,))
     x1, y1, x2, y2 = line.ends
     style = {"stroke": colour, "stroke_width": width, "tip": story, "data_b": moving}
     drawing.line(x1, y1, x2, y2, **style)
-    if use.max_queue_bytes:  # nothing to see of it but at a moment
+    if has_queue:  # nothing to see of it but at a moment
         x, y = line.at(min(0.3, 17 / line.length))
         drawing.rect(x, y, 0, 0, fill=QUEUE, stroke=PAPER, stroke_width=0.8, data_q=moving)
-    if pause:
+    if paused is not None:
         x, y = line.at(min(0.42, 27 / line.length))
         drawing.add(
             "circle",
@@ -260,7 +304,7 @@ def _direction(drawing: Drawing, run: KeptRun, use: LinkUse, busy: float, line: 
             fill=PAUSE,
             stroke=PAPER,
             stroke_width=0.8,
-            r=2.0 + 3.5 * min(1.0, share) if share >= _LEAST_PAUSED else 0.0,
+            r=2.0 + 3.5 * min(1.0, paused) if paused >= _LEAST_PAUSED else 0.0,
             tip=story,
             data_p=moving,
         )
@@ -281,12 +325,16 @@ def _dead(drawing: Drawing, start: Place, end: Place, tip: str, said: str) -> No
 
 
 def _node(
-    drawing: Drawing, run: KeptRun, node: Node, place: Place, places: dict[Node, Place], mark: str
+    drawing: Drawing,
+    node: Node,
+    place: Place,
+    places: dict[Node, Place],
+    mark: str = "",
+    dropped: int = 0,
 ) -> None:
     """A box with a name, as far as there is room for it."""
     x, y = place
     room = WIDTH / sum(1 for other in places.values() if other[1] == y)
-    dropped = run.result.drops.by_switch.get(node.name, 0)
     is_host = node.kind is NodeKind.HOST
     label = _label(node, room, places)
     width = min(room * 0.9, ROOM * width_of(label) + 12 if label else 10)

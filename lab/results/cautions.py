@@ -11,6 +11,14 @@ from lab.results.result import Result
 def cautions(result: Result) -> Iterator[str]:
     """Sentences, for every view of a run."""
     yield from _vain_timeouts(result)
+    yield from _hands(result)
+
+
+def _hands(result: Result) -> Iterator[str]:
+    """What was done by hand is not in the scenario's name, and the load balancer nowhere in it."""
+    done = [f"{hand.what} at {duration(hand.at_ns)}" for hand in result.by_hand or ()]
+    if done:
+        yield f"Somebody who watched had this done: {', '.join(done)}."
 
 
 def _vain_timeouts(result: Result) -> Iterator[str]:

@@ -9,6 +9,8 @@ from typing import NamedTuple
 from controller.tables import PRIORITIES
 from lab.quantity import number, size
 from lab.results.telemetry import Tally
+from lab.scenario.model import Scenario
+from lab.scenario.wishes import ByHand
 from topologies import Node
 from traffic.collectives import Timeline
 
@@ -132,8 +134,8 @@ class PauseNote(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Glance:
-    """How things are at a moment of a run."""
+class Gist:
+    """How things are at a moment of a run, as a line tells it."""
 
     into_hosts: int  # bytes, since the run began
     longest: str | None  # the direction of a link before which the longest queue stands
@@ -142,7 +144,7 @@ class Glance:
     dropped: int
     marked: int
 
-    def told(self, before: Glance | None, took_ns: float) -> str:
+    def told(self, before: Gist | None, took_ns: float) -> str:
         """In words, after so much of the fabric's time since an earlier one."""
         parts = []
         if before is not None and took_ns > 0:
@@ -183,4 +185,6 @@ class Outcome:
     pauses: tuple[PauseNote, ...] = ()  # the first of them
     telemetry: Tally | None = None
     fidelity: Fidelity = Fidelity()
+    by_hand: tuple[ByHand, ...] = ()
+    scenario: Scenario | None = None  # what it was in the end, if hands changed it
     ended: str | None = None  # why a run is not whole

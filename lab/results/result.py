@@ -168,6 +168,13 @@ class Fidelity(_Part):
     note: str | None = None
 
 
+class Hand(_Part):
+    """What somebody did who watched."""
+
+    at_ns: int
+    what: str
+
+
 class Result(_Part):
     """A run's result."""
 
@@ -193,6 +200,7 @@ class Result(_Part):
     roce: Roce
     telemetry: Telemetry | None = None
     links: tuple[LinkUse, ...]
+    by_hand: tuple[Hand, ...] | None = None  # what somebody did to it who watched
     fidelity: Fidelity
 
     def figure(self, key: str) -> float | None:
@@ -307,7 +315,7 @@ def assemble(
     )
     job = max(measures.jobs, key=lambda job: job.jct_ns or 0, default=None)
     return Result(
-        scenario=experiment.scenario,
+        scenario=outcome.scenario or experiment.scenario,
         engine=engine,
         switch=switch,
         seed=experiment.scenario.seed,
@@ -332,6 +340,7 @@ def assemble(
         links=tuple(
             use for link in experiment.fabric.links for use in _link_use(link, experiment, outcome)
         ),
+        by_hand=tuple(Hand(**hand._asdict()) for hand in outcome.by_hand) or None,
         fidelity=Fidelity(
             late_p99_ns=outcome.fidelity.late_p99_ns,
             ok=outcome.fidelity.ok,

@@ -18,7 +18,7 @@ from typing import Any
 
 from controller.tables import PRIORITIES, queue_index
 from lab.results.counts import QUEUE_GATE, Reading, Wanted
-from lab.results.outcome import Glance, Note, PauseNote, Stock, SwitchCounts, Traffic
+from lab.results.outcome import Gist, Note, PauseNote, Stock, SwitchCounts, Traffic
 from topologies import Fabric, Link, Node
 
 _MOST_NOTES = 100_000
@@ -98,7 +98,7 @@ class Watch:
         self._offset += len(whole) + len(newline)
         self._lines += [_Line.of(json.loads(line)) for line in whole.splitlines()]
 
-    def glance(self) -> tuple[int, Glance] | None:
+    def gist(self) -> tuple[int, Gist] | None:
         """How things are now, and since when by the monotonic clock."""
         self.read()
         latest = self._latest
@@ -107,7 +107,7 @@ class Watch:
         notes = self.latest()
         longest = max(notes, key=lambda note: note.queue_bytes)
         held = (line.cells.is_held(port) for line in latest.values() for port in line.ports)
-        return max(line.at_ns for line in latest.values()), Glance(
+        return max(line.at_ns for line in latest.values()), Gist(
             into_hosts=sum(note.bytes for note in notes if note.link in self._into_hosts),
             longest=longest.link if longest.queue_bytes else None,
             queue_bytes=longest.queue_bytes,

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab.engines import ENGINES, SWITCHES, RunOptions
+from lab.engines import ENGINES, SWITCHES, Audience, RunOptions
 from lab.engines.mininet.capsule import name_addresses, run_in_capsule
 from lab.engines.mininet.running import Registration
 from lab.errors import LabError, RunError
@@ -67,12 +67,19 @@ def clear(folder: Path) -> None:
     shutil.rmtree(folder / "pcaps", ignore_errors=True)
 
 
-def simulate(scenario: Scenario, options: RunOptions, stages: Stages, conclude: Conclude) -> int:
+def simulate(
+    scenario: Scenario,
+    options: RunOptions,
+    stages: Stages,
+    conclude: Conclude,
+    audience: Callable[[Experiment], Audience] | None = None,
+) -> int:
     """Run a scenario in the simulator; the exit code."""
     try:
         with writing_to(options.out):
             experiment = Experiment.of(scenario)
-            return conclude(experiment, outcome_of(experiment, options, stages))
+            watching = audience and audience(experiment)
+            return conclude(experiment, outcome_of(experiment, options, stages, watching))
     except KeyboardInterrupt:
         return INTERRUPTED
 

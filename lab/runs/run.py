@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from lab.engines import Engine, RunOptions
+from lab.engines import Audience, Engine, RunOptions
 from lab.engines.sim import engine as sim
 from lab.errors import RunError
 from lab.progress import Stages
@@ -52,8 +52,16 @@ def writing_to(out: Path) -> Iterator[None]:
         ) from None
 
 
-def outcome_of(experiment: Experiment, options: RunOptions, stages: Stages) -> Outcome:
-    """What happens when an experiment is run on its engine; Mininet's wants to be in a capsule."""
+def outcome_of(
+    experiment: Experiment, options: RunOptions, stages: Stages, audience: Audience | None = None
+) -> Outcome:
+    """What happens when an experiment is run on its engine; Mininet's wants to be in a capsule.
+
+    Who watches an emulated run does so from outside of it.
+    """
+    if audience is not None:
+        with sim.bring_up(experiment, options, stages) as simulated:
+            return simulated.measure(audience)
     with _engine(options.engine)(experiment, options, stages) as up:
         return up.measure()
 

@@ -63,10 +63,21 @@ class Agenda:
     """What is still to happen."""
 
     def __init__(self, scenario: Scenario, fabric: Fabric) -> None:
-        self._left = deque(events_of(scenario, fabric))
+        self._fabric = fabric
+        self._all = events_of(scenario, fabric)
+        self._left = deque(self._all)
 
     def __bool__(self) -> bool:
         return bool(self._left)
+
+    def amend(self, scenario: Scenario, now_ns: int) -> None:
+        """Go by another scenario from now on, when all that was due by now has happened."""
+        known, self._all = self._all, events_of(scenario, self._fabric)
+        self._left = deque(
+            event
+            for event in self._all
+            if event.at_ns > now_ns or (event.at_ns == now_ns and event not in known)
+        )
 
     @property
     def next_ns(self) -> int | None:
@@ -77,6 +88,42 @@ class Agenda:
         """What is to happen by now, in order."""
         while self._left and self._left[0].at_ns <= now_ns:
             yield self._left.popleft()
+
+
+class Told(NamedTuple):
+    """Something that happens by a scenario, in words."""
+
+    at_ns: int
+    kind: str
+    what: str
+    link: str = ""
+
+
+def told(scenario: Scenario) -> Iterator[Told]:
+    """The faults of a scenario, as whoever watches them is told."""
+    for fault in scenario.faults:
+        where = fault.link or fault.host or ""
+        kind = "storm" if fault.action == "storm" else "fault"
+        yield Told(fault.at_ns, kind, f"{where} {fault.action}", fault.link or "")
+        if fault.for_ns:
+            yield Told(fault.at_ns + fault.for_ns, kind, f"{where} over", fault.link or "")
+
+
+def reroutes(scenario: Scenario, fabric: Fabric) -> Iterator[Told]:
+    """When the controller leads routes by what it has heard of, after the run began."""
+    for event in events_of(scenario, fabric):
+        if isinstance(event, Replan) and event.at_ns:
+            names = ", ".join(sorted({*event.dead, *event.slowed}))
+            yield Told(event.at_ns, "reroute", f"routes know of {names or 'no fault any more'}")
+
+
+def dead_at(scenario: Scenario, fabric: Fabric, now_ns: int) -> frozenset[str]:
+    """The cables that are cut at a time."""
+    dead: set[str] = set()
+    for turn in sorted(_turns(scenario, fabric), key=_by_time):
+        if turn.at_ns <= now_ns:
+            (dead.discard if turn.is_up else dead.add)(turn.link.name)
+    return frozenset(dead)
 
 
 class _News(NamedTuple):

@@ -88,7 +88,7 @@ def test_no_text_covers_another_and_all_stays_on_the_paper(size: str) -> None:
 @pytest.mark.parametrize("size", ["16 leaves", "1,024 hosts in pods"])
 def test_every_leaf_of_a_large_fabric_has_its_cell_as_dark_as_its_links(size: str) -> None:
     run = _run(SIZES[size], 8)
-    assert is_large(run)
+    assert is_large(run.fabric)
     used = {use.name: use.utilisation or 0 for use in run.result.links}
     drawing = ET.fromstring(topology(run).render())
     cells = {

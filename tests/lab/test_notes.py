@@ -26,16 +26,16 @@ def built(out: Path) -> Iterator[tuple[SimulatedSwitches, Simulation, Experiment
         yield *sim.build(experiment, out, stages, stack), experiment
 
 
-def test_a_glance_tells_how_things_are(tmp_path: Path) -> None:
+def test_a_gist_tells_how_things_are(tmp_path: Path) -> None:
     with built(tmp_path) as (switches, simulation, _):
         simulation.sample(switches.watch([3]), 1000, 1000)
         simulation.start()
         simulation.run(40_000)
-        early = simulation.glance()
+        early = simulation.gist()
         assert early.longest is not None and early.queue_bytes > 10_000
         assert early.dropped == 0
         simulation.run(60_000)
-        late = simulation.glance()
+        late = simulation.gist()
         rate_gbps = (late.into_hosts - early.into_hosts) * 8 / 20_000
         assert 90 < rate_gbps < 102  # a port of 100 Gb/s, and what senders hear back
         assert late.told(early, 20_000).startswith(f"{rate_gbps:.3g} Gb/s into hosts, ")
@@ -51,7 +51,7 @@ def test_looking_changes_nothing(tmp_path: Path) -> None:
             while simulation.open_transfers:
                 simulation.run(most_events=1000)
                 if interval_ns is not None:
-                    simulation.glance()
+                    simulation.gist()
             fabric = experiment.fabric
             timeline = simulation.timeline(fabric.hosts, len(experiment.schedule))
             counts = [

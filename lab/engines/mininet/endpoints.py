@@ -16,7 +16,7 @@ from lab.machine.speed import slowness
 from lab.progress import Stage, Stages
 from lab.quantity import duration
 from lab.results.losses import lost_frames, overrun
-from lab.results.outcome import HOST_PAUSED_NS, INTERRUPTION, Fidelity, Glance, Outcome
+from lab.results.outcome import HOST_PAUSED_NS, INTERRUPTION, Fidelity, Gist, Outcome
 from lab.results.watch import longest_queues
 from lab.scenario.experiment import Experiment
 from lab.scenario.faults import Agenda, Pace, Replan, Turn
@@ -157,7 +157,7 @@ class _Course:
         self._slowness = slowness()
         self._agenda = Agenda(experiment.scenario, experiment.fabric)
         self._show_at = 0.0
-        self._seen: tuple[int, Glance | None] = 0, None
+        self._seen: tuple[int, Gist | None] = 0, None
         self.epoch_ns = 0  # when the hosts begin
 
     def run(self) -> str | None:
@@ -219,7 +219,7 @@ class _Course:
         """Tell how things are, now and then, where somebody watches."""
         if self._stage.is_watched and time.monotonic() >= self._show_at:
             self._show_at = time.monotonic() + _SHOW_S
-            seen = self._emulation.switches.watch.glance()
+            seen = self._emulation.switches.watch.gist()
             if seen is not None:
                 (at_ns, glance), (before_ns, before) = seen, self._seen
                 took_ns = (at_ns - before_ns) / self._dilation

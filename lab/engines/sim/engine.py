@@ -14,20 +14,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from controller import switch_plans
-from lab.engines import RunOptions
+from lab.engines import Audience, RunOptions
 from lab.engines.sim.control import SimulatedSwitches
+from lab.engines.sim.gallery import Gallery
 from lab.engines.sim.simulation import Simulation, SimulationError
 from lab.errors import RunError
 from lab.machine import program
 from lab.machine.paths import FABRIC_PROGRAM
 from lab.progress import Stage, Stages
 from lab.results.losses import overrun
-from lab.results.outcome import INTERRUPTION, Fidelity, Glance, Outcome
+from lab.results.outcome import INTERRUPTION, Fidelity, Gist, Outcome
 from lab.results.telemetry import Tally
 from lab.scenario.experiment import Experiment
 from lab.scenario.faults import Agenda, Pace, Replan, Turn
 from lab.scenario.model import captured
 from lab.scenario.translate import REPORT_PORT
+from lab.scenario.wishes import ByHand
 
 _SLICE_EVENTS = 200_000  # a tenth of a second's work
 _REPORTS_COST = 20  # by how much slices are shorter if every packet is reported
@@ -59,22 +61,31 @@ class SimulatedFabric:
     simulation: Simulation
     stages: Stages
 
-    def measure(self) -> Outcome:
+    def measure(self, audience: Audience | None = None) -> Outcome:
         """Simulate it to its end."""
-        return _run(self.experiment, self.switches, self.simulation, self.stages)
+        return _run(self.experiment, self.switches, self.simulation, self.stages, audience)
 
 
 def _run(
-    experiment: Experiment, switches: SimulatedSwitches, simulation: Simulation, stages: Stages
+    experiment: Experiment,
+    switches: SimulatedSwitches,
+    simulation: Simulation,
+    stages: Stages,
+    audience: Audience | None,
 ) -> Outcome:
     measures = experiment.scenario.measures
     interval_ns = (measures.series_ns or _NOTES_INTERVAL_NS) if measures.series else None
     watch = switches.watch(experiment.pausable, experiment.settings.lossless)
     simulation.sample(watch, interval_ns, _MOST_NOTES)
     with stages("Simulating") as stage:
-        course = _Course(experiment, switches, simulation, stage)
+        course = _Course(experiment, switches, simulation, stage, audience)
         ended = course.run()
-    return replace(_outcome(experiment, switches, simulation, ended), telemetry=course.tally)
+    return replace(
+        _outcome(experiment, switches, simulation, ended),
+        telemetry=course.tally,
+        by_hand=tuple(course.by_hand),
+        scenario=course.scenario if course.by_hand else None,
+    )
 
 
 def build(
@@ -143,20 +154,26 @@ class _Course:
         switches: SimulatedSwitches,
         simulation: Simulation,
         stage: Stage,
+        audience: Audience | None,
     ) -> None:
         self._experiment = experiment
+        self._settings = experiment.settings
+        self._known = Replan(0, frozenset(), {}, experiment.settings.losses)
         self._switches = switches
         self._simulation = simulation
         self._stage = stage
         self._limit_ns = experiment.scenario.limit_ns
         self._agenda = Agenda(experiment.scenario, experiment.fabric)
-        self._seen: tuple[int, Glance | None] = 0, None
+        self._seen: tuple[int, Gist | None] = 0, None
         self._began = time.perf_counter()
         self._transfers = 1
         telemetry = experiment.settings.telemetry
         self.tally = Tally.of(experiment.fabric) if telemetry.report_port else None
         share = telemetry.share if telemetry.report_port else 0
         self._slice_events = round(_SLICE_EVENTS / (1 + _REPORTS_COST * share))
+        self.scenario = experiment.scenario
+        self.by_hand: list[ByHand] = []
+        self._audience = Gallery(audience, experiment, simulation) if audience else None
 
     def run(self) -> str | None:
         """Run to the end; why it is not the end of all transfers, if it is not."""
@@ -169,7 +186,9 @@ class _Course:
                 now_ns = self._slice()
                 if self._simulation.is_quiet and not self._agenda:
                     self._simulation.give_up()
+                    self._look(now_ns, is_last=True)
                     return f"{self._simulation.open_transfers} transfers will never end"
+            self._look(now_ns, is_last=True)
         except KeyboardInterrupt:
             return INTERRUPTION
         if self._simulation.open_transfers:
@@ -179,12 +198,30 @@ class _Course:
     def _slice(self) -> int:
         next_ns = self._agenda.next_ns
         until_ns = self._limit_ns if next_ns is None else min(self._limit_ns, next_ns)
+        if self._audience is not None:
+            until_ns = min(until_ns, self._audience.next_ns)
         now_ns = self._simulation.run(until_ns, self._slice_events)
         if self.tally is not None:
             self._switches.collect(self.tally)
         self._let_happen(now_ns)
         self._show(now_ns)
+        if self._audience is not None and now_ns >= self._audience.next_ns:
+            self._look(now_ns)
         return now_ns
+
+    def _look(self, now_ns: int, *, is_last: bool = False) -> None:
+        """Let the audience look, and do what it wishes."""
+        if self._audience is None:
+            return
+        for wish in self._audience.look(self.scenario, now_ns, is_last=is_last):
+            self.by_hand.append(ByHand(now_ns, str(wish)))
+            self.scenario = wish.granted(self.scenario, now_ns)
+            self._agenda.amend(self.scenario, now_ns)
+            if wish.policy is not None:
+                lb = replace(self._settings.lb, policy=wish.policy)
+                self._settings = replace(self._settings, lb=lb)
+                self._replan(self._known)
+        self._let_happen(now_ns)
 
     def _let_happen(self, now_ns: int) -> None:
         for event in self._agenda.due(now_ns):
@@ -197,7 +234,8 @@ class _Course:
                     self._replan(news)
 
     def _replan(self, news: Replan) -> None:
-        settings = news.applied(self._experiment.settings)
+        self._known = news
+        settings = news.applied(self._settings)
         plans = switch_plans(self._experiment.fabric, settings, news.dead)
         for switch in self._experiment.fabric.switches:
             self._switches.install(switch, plans[switch.name])
@@ -211,7 +249,7 @@ class _Course:
             f"{now_ns / 1e6:.3f} ms, {delivered:,} packet-hops, {delivered / took_s / 1e6:.2f} M/s"
         )
         if self._stage.is_watched:
-            (before_ns, before), glance = self._seen, self._simulation.glance()
+            (before_ns, before), glance = self._seen, self._simulation.gist()
             said = glance.told(before, now_ns - before_ns)
             self._stage.tell(f"{done:.0%}  {self._stage.note}{left}\n  {said}")
             self._seen = now_ns, glance

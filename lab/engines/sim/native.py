@@ -108,6 +108,8 @@ SIGNATURES: dict[str, tuple[object, list[object]]] = {
     "net_samples": (c.POINTER(Sample), [P, c.POINTER(U64)]),
     "net_stocks": (c.POINTER(Stock), [P, c.POINTER(U64)]),
     "net_pauses": (c.POINTER(Pause), [P, c.POINTER(U64)]),
+    "net_next": (U64, [P]),
+    "net_look": (None, [P, c.POINTER(Sample)]),
     "net_glance": (None, [P, c.POINTER(Glance)]),
     "net_start": (None, [P]),
     "net_run": (U64, [P, U64, U64]),

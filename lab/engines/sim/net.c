@@ -446,6 +446,14 @@ void net_sample(struct net *net, const struct net_watch *watch, ns_t interval, u
         evq_schedule(&net->queue, &net->sampler, net->queue.now + interval, EVQ_OBSERVER);
 }
 
+ns_t net_next(const struct net *net) { return evq_next(&net->queue); }
+
+void net_look(const struct net *net, struct net_sample *notes)
+{
+    for (uint32_t i = 0; i < net->n_channels; i++)
+        notes[i] = look_at(net->channels[i], i, net->queue.now);
+}
+
 void net_glance(const struct net *net, struct net_glance *glance)
 {
     *glance = (struct net_glance){0};

@@ -110,6 +110,12 @@ const struct net_sample *net_samples(const struct net *net, uint64_t *count);
 const struct net_stock *net_stocks(const struct net *net, uint64_t *count);
 const struct net_pause *net_pauses(const struct net *net, uint64_t *count);
 
+/* When the next event is, looks that the simulator itself takes included; NS_NEVER: never. */
+ns_t net_next(const struct net *net);
+
+/* Every channel as it is now, in their order: as many as there are. Nothing is changed by it. */
+void net_look(const struct net *net, struct net_sample *notes);
+
 /* How things are now. Of drops only those are seen that net_sample's switches count. */
 struct net_glance {
     uint64_t into_hosts; /* bytes, since the simulation began */

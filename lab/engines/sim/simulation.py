@@ -9,14 +9,14 @@ from __future__ import annotations
 import ctypes
 import os
 from array import array
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from controller import LinkSpec
 from lab.engines.sim import native
-from lab.results.outcome import Glance, Note, PauseNote, Stock
+from lab.results.outcome import Gist, Note, PauseNote, Stock
 from switch.dataplane import Dataplane
 from topologies import Fabric, Link, Node, NodeKind
 from traffic.collectives import NEVER, Timeline
@@ -185,12 +185,23 @@ class Simulation:
         """Whether nothing will ever happen again."""
         return bool(self._native.net_is_quiet(self._net))
 
-    def glance(self) -> Glance:
-        """How things are now."""
+    @property
+    def next_ns(self) -> int:
+        """When something happens next, or is looked for."""
+        return int(self._native.net_next(self._net))
+
+    def look(self) -> list[Note]:
+        """Every direction as it is now."""
+        notes = (native.Sample * len(self._channels))()
+        self._native.net_look(self._net, notes)
+        return self._noted(notes)
+
+    def gist(self) -> Gist:
+        """How things are now, in a line."""
         found = native.Glance()
         self._native.net_glance(self._net, ctypes.byref(found))
         longest = list(self._channels)[found.channel] if found.queue_bytes else None
-        return Glance(
+        return Gist(
             found.into_hosts, longest, found.queue_bytes, found.paused, found.dropped, found.marked
         )
 
@@ -212,9 +223,12 @@ class Simulation:
 
     def samples(self) -> list[Note]:
         """All notes, in the order of time."""
-        names = list(self._channels)
         count = ctypes.c_uint64()
         notes = self._native.net_samples(self._net, ctypes.byref(count))
+        return self._noted(notes[at] for at in range(count.value))
+
+    def _noted(self, notes: Iterable[native.Sample]) -> list[Note]:
+        names = list(self._channels)
         return [
             Note(
                 note.at,
@@ -225,7 +239,7 @@ class Simulation:
                 note.marked,
                 note.dropped,
             )
-            for note in (notes[at] for at in range(count.value))
+            for note in notes
         ]
 
     def stocks(self) -> list[Stock]:
@@ -250,8 +264,11 @@ class Simulation:
         peer = link.b if link.a == switch else link.a
         return link.direction(peer if self._lossless >> priority & 1 else switch)
 
-    def pauses(self) -> list[PauseNote]:
-        """The first of all that was told of pauses, by the direction that stands still."""
+    def pauses(self, begin: int = 0) -> list[PauseNote]:
+        """The first of all that was told of pauses, by the direction that stands still.
+
+        Those before `begin` are left out: who looked before knows them.
+        """
         names = list(self._channels)
         back: dict[str, str] = {}
         for link in self._fabric.links:
@@ -259,7 +276,7 @@ class Simulation:
         count = ctypes.c_uint64()
         notes = self._native.net_pauses(self._net, ctypes.byref(count))
         found = []
-        for note in (notes[at] for at in range(count.value)):
+        for note in (notes[at] for at in range(begin, count.value)):
             what, name = native.PAUSE_KINDS[note.kind], names[note.channel]
             found.append(
                 PauseNote(note.at, name if what == "stuck" else back[name], note.priority, what)

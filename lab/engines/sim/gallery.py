@@ -1,0 +1,95 @@
+"""Where those sit who watch a simulated run: what is seen from there, and nothing is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from lab.engines import Audience
+from lab.engines.sim.simulation import Simulation
+from lab.results.glance import Happening, Looker, Message, Messages, rates_of
+from lab.scenario.experiment import Experiment
+from lab.scenario.faults import dead_at, reroutes, told
+from lab.scenario.model import Scenario
+from lab.scenario.wishes import Wish
+from traffic.collectives import NEVER
+
+_MOST_TRANSFERS = 20_000  # that are looked through at every glance
+_MOST_MESSAGES = 64  # that are told of one by one
+
+
+class Gallery:
+    """An audience, and how it looks at a simulation."""
+
+    def __init__(self, audience: Audience, experiment: Experiment, simulation: Simulation) -> None:
+        self._audience = audience
+        self._experiment = experiment
+        self._simulation = simulation
+        fabric = experiment.fabric
+        bps = {link.name: experiment.cable(link).rate_bps for link in fabric.links}
+        self._looker = Looker(rates_of(fabric, bps))
+        self._at_ns = -1
+        self._pauses = 0
+        self._idle_until_ns = 0
+        self._by_hand: list[Happening] = []
+        schedule = experiment.schedule
+        self._sent = [
+            number
+            for number in range(len(schedule) if len(schedule) <= _MOST_TRANSFERS else 0)
+            if schedule.src[number] != schedule.dst[number]
+        ]
+
+    @property
+    def next_ns(self) -> int:
+        """When it wants to look; where nothing happens there is nothing to see."""
+        return max(self._audience.next_ns, self._idle_until_ns)
+
+    def look(self, scenario: Scenario, now_ns: int, *, is_last: bool) -> Sequence[Wish]:
+        """Let it look; what it wishes."""
+        glance = self._looker.look(
+            now_ns,
+            self._simulation.look(),
+            self._messages(),
+            [*self._events(scenario, now_ns)],
+            dead_at(scenario, self._experiment.fabric, now_ns),
+            is_last=is_last,
+        )
+        self._at_ns = now_ns
+        self._idle_until_ns = self._simulation.next_ns
+        wishes = list(self._audience.see(glance))
+        self._by_hand = [Happening(now_ns, "hand", str(wish), wish.link) for wish in wishes]
+        return wishes
+
+    def _events(self, scenario: Scenario, now_ns: int) -> Iterator[Happening]:
+        yield from self._by_hand
+        for event in (*told(scenario), *reroutes(scenario, self._experiment.fabric)):
+            if self._at_ns < event.at_ns <= now_ns:
+                yield Happening(*event)
+        pauses = self._simulation.pauses(self._pauses)
+        self._pauses += len(pauses)
+        for note in pauses:
+            if note.what == "stuck":
+                yield Happening(note.time_ns, "watchdog", f"watchdog: {note.link}", note.link)
+
+    def _messages(self) -> Messages:
+        schedule = self._experiment.schedule
+        if not self._sent:
+            return Messages()
+        hosts = self._experiment.fabric.hosts
+        timeline = self._simulation.timeline(hosts, len(schedule))
+        starts, ends = timeline.start_ns, timeline.end_ns
+        open_ = [n for n in self._sent if ends[n] == NEVER]
+        begun = [n for n in open_ if starts[n] != NEVER][:_MOST_MESSAGES]
+        return Messages(
+            len(self._sent),
+            len(self._sent) - len(open_),
+            tuple(
+                Message(
+                    hosts[schedule.src[n]].name,
+                    hosts[schedule.dst[n]].name,
+                    schedule.size[n],
+                    starts[n],
+                    schedule.activities[schedule.activity[n]].name,
+                )
+                for n in begun
+            ),
+        )

@@ -1,0 +1,86 @@
+"""What somebody who watches a run may have done to the fabric: `lb conga`, `fail leaf1-spine2`.
+
+The words are the prompt's. In a result a cable that was cut by hand is a fault of the scenario at
+that time, so that the run can be repeated; the load balancer has no such place, and is told of.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from controller import Policy
+from lab.errors import LabError
+from lab.scenario.keys import nearest
+from lab.scenario.model import Fault, Scenario
+from topologies import Fabric, Link
+
+_ACTIONS = {"fail": "down", "mend": "up"}
+
+
+class ByHand(NamedTuple):
+    """What was done by hand, and when."""
+
+    at_ns: int
+    what: str  # the words of the wish
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """One of them, which this fabric can be granted."""
+
+    word: str
+    value: str  # a policy, or a cable between switches
+
+    @classmethod
+    def read(cls, text: str, fabric: Fabric) -> Wish:
+        """From its words, checked."""
+        word, _, value = text.strip().partition(" ")
+        match word:
+            case "lb":
+                known = [policy.value for policy in Policy]
+                _check("policy", value, known)
+            case "fail" | "mend":
+                value = value.replace(" ", "-")
+                _check("cable between switches", value, cables(fabric))
+            case _:
+                raise LabError(
+                    f"nobody here knows the word '{word}'", "It is one of lb, fail and mend."
+                )
+        return cls(word, value)
+
+    def __str__(self) -> str:
+        """Its words."""
+        return f"{self.word} {self.value}"
+
+    @property
+    def policy(self) -> Policy | None:
+        """The load balancer it asks for, if it does."""
+        return Policy(self.value) if self.word == "lb" else None
+
+    @property
+    def link(self) -> str:
+        """The cable it is about, if it is about one."""
+        return self.value if self.word in _ACTIONS else ""
+
+    def granted(self, scenario: Scenario, now_ns: int) -> Scenario:
+        """The scenario in which this happens now by itself, as far as scenarios can say it."""
+        if self.word not in _ACTIONS:
+            return scenario
+        fault = Fault.model_validate(
+            {"at_ns": now_ns, "action": _ACTIONS[self.word], "link": self.value}
+        )
+        return scenario.model_copy(update={"faults": (*scenario.faults, fault)})
+
+
+def cables(fabric: Fabric) -> dict[str, Link]:
+    """By name: what can be cut, for there may be a way round it."""
+    return {link.name: link for link in fabric.links if link.joins_switches}
+
+
+def _check(what: str, value: str, known: list[str] | dict[str, Link]) -> None:
+    if value not in known:
+        raise LabError(
+            f"there is no {what} '{value}'{nearest(value, known)}",
+            f"There are {', '.join([*known][:24])}.",
+        )

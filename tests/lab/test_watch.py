@@ -1,0 +1,177 @@
+"""Runs that are watched: by a program, in turns. The run is the same, and so are its figures."""
+
+import csv
+import json
+import random
+import threading
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import closlab
+
+LITTLE = {"traffic.bytes": "100KB", "traffic.senders": 3}
+CUT = [{"at_ns": "8us", "link": "leaf1-spine1", "action": "down", "for_ns": "20us"}]
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """What is kept of a run, provenance and the report's foot aside."""
+    found = {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix == ".csv"}
+    result = json.loads((folder / "result.json").read_text())
+    del result["provenance"]
+    return {**found, "result.json": json.dumps(result).encode()}
+
+
+def watched(folder: Path, *args: Any, **words: Any) -> tuple[list[closlab.Glance], closlab.Run]:
+    watch = closlab.watch(*args, **words, out=folder)
+    glances = list(watch)
+    assert watch.run is not None
+    return glances, watch.run
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("incast", LITTLE),
+        ("link-failure", {"faults": CUT, "reroute_ns": "5us", "traffic.bytes": "60KB"}),
+        ("lossy-link", {"int.share": 0.5, "traffic.bytes": "60KB"}),
+        pytest.param("incast", {"measures.series": False}, marks=pytest.mark.slow),
+        pytest.param("pfc-storm", {}, marks=pytest.mark.slow),
+        pytest.param("deadlock", {}, marks=pytest.mark.slow),
+        pytest.param("training-gpt3", {}, marks=pytest.mark.slow),
+    ],
+)
+def test_a_run_is_the_same_watched_or_not(
+    name: str, changes: dict[str, object], tmp_path: Path
+) -> None:
+    alone = closlab.run(name, set=changes, out=tmp_path / "alone")
+    every_ns = random.Random(name).randrange(700, 9_000)
+    glances, run = watched(tmp_path / "watched", name, set=changes, every=every_ns)
+    assert files_of(run.folder) == files_of(alone.folder), f"every {every_ns} ns"
+    assert [g.is_last for g in glances] == [False] * (len(glances) - 1) + [True]
+    assert all(after.time_ns > before.time_ns for before, after in pairwise(glances))
+    busy = [b.time_ns - a.time_ns for a, b in pairwise(glances) if a.messages.under_way]
+    assert sorted(busy)[len(busy) // 2] == every_ns
+    assert not [t for t in threading.enumerate() if t.name == "closlab-watched"]
+
+
+def test_glances_are_what_the_run_itself_notes(tmp_path: Path) -> None:
+    """A direction in use is noted every microsecond: the same, read by other code."""
+    changes = {**LITTLE, "traffic.bytes": "400KB"}
+    glances, run = watched(tmp_path, "incast", set=changes, every="2us")
+    with (run.folder / "timeseries.csv").open() as file:
+        noted = {(int(row["time_ns"]), row["link"]): row for row in csv.DictReader(file)}
+    compared = 0
+    for before, glance in pairwise(glances):
+        for name, way in glance.links.items():
+            row = noted.get((glance.time_ns, name))
+            if row is None:
+                assert way.queue_bytes == 0 or glance.is_last
+                continue
+            compared += 1
+            assert way.queue_bytes == int(row["queue_bytes"])
+            assert way.bytes == int(row["bytes"])
+            assert way.paused_ns == int(row["paused_ns"])
+            took_ns = glance.time_ns - before.time_ns
+            carried = way.bytes - before.links[name].bytes
+            assert way.utilisation == pytest.approx(carried * 8 / took_ns / 100)  # 100 Gb/s
+    assert compared > 100
+    done = [glance.messages.done for glance in glances]
+    assert done == sorted(done, key=lambda n: n or 0) and done[-1] == 3
+    for glance in glances:
+        ended = [
+            f for f in closlab.records(run.flows) if f["start_ns"] + f["fct_ns"] <= glance.time_ns
+        ]
+        assert glance.messages.done == len(ended)
+
+
+def test_a_kept_run_is_seen_as_it_was_seen_when_it_lasted(tmp_path: Path) -> None:
+    live, run = watched(tmp_path, "incast", set=LITTLE, every="1us")
+    again = {glance.time_ns: glance for glance in closlab.watch(closlab.read(run.folder))}
+    both = [(glance, again[glance.time_ns]) for glance in live if glance.time_ns in again]
+    assert len(both) > 20
+    for one, other in both:
+        for name, way in one.links.items():
+            assert way[:2] == other.links[name][:2], (one.time_ns, name)
+        assert one.messages == other.messages
+    told = [event.what for glance in again.values() for event in glance.events]
+    assert told and told == [event.what for glance in live for event in glance.events]
+
+
+def test_what_is_done_by_hand_is_kept_and_can_be_repeated(tmp_path: Path) -> None:
+    changes = {"traffic.bytes": "200KB", "reroute_ns": "10us"}
+    hands = {20_000: "fail leaf4-spine1", 60_000: "mend leaf4-spine1"}
+    with closlab.watch("incast", set=changes, every="10us", out=tmp_path / "hand") as watch:
+        seen = []
+        for glance in watch:
+            seen.append((glance.time_ns, glance.dead))
+            if glance.time_ns in hands:
+                watch.do(hands[glance.time_ns])
+    assert watch.run is not None
+    assert {at for at, dead in seen if dead} == {30_000, 40_000, 50_000, 60_000}
+    result = watch.run.result
+    assert result.by_hand is not None
+    assert [(hand.at_ns, hand.what) for hand in result.by_hand] == sorted(hands.items())
+    assert "fail leaf4-spine1 at 20 µs" in watch.run.cautions[-1]
+    again = closlab.run(result.scenario, out=tmp_path / "again")
+    first, second = files_of(tmp_path / "hand"), files_of(tmp_path / "again")
+    told = json.loads(first.pop("result.json"))
+    assert told.pop("by_hand")
+    assert told == json.loads(second.pop("result.json"))
+    assert first == second
+    assert again.result.by_hand is None
+
+
+def test_the_load_balancer_changes_when_it_is_told_to(tmp_path: Path) -> None:
+    def uplinks_used(hand: str | None) -> int:
+        flow = {"src": "h8", "dst": "h1", "bytes": "400KB"}
+        traffic = {"kind": "flows", "flows": [flow]}
+        changes = {"topology.spines": 4, "lb.policy": "ecmp", "traffic": traffic}
+        watch = closlab.watch("incast", set=changes, every="5us")
+        with watch:
+            glances = []
+            for glance in watch:
+                glances.append(glance)
+                if len(glances) == 2 and hand:
+                    watch.do(hand)
+        return sum(
+            way.bytes > 10_000 for name, way in glances[-1].links.items() if ">spine" in name
+        )
+
+    assert uplinks_used(None) <= 1
+    assert uplinks_used("lb spray") >= 3
+
+
+def test_who_has_seen_enough_ends_the_run(tmp_path: Path) -> None:
+    with closlab.watch(
+        "incast", set={"traffic.bytes": "50MB"}, every="10us", out=tmp_path
+    ) as watch:
+        assert next(watch).time_ns == 10_000
+    assert json.loads((tmp_path / "result.json").read_text())["ended"] == "interrupted"
+    assert not [t for t in threading.enumerate() if t.name == "closlab-watched"]
+    with pytest.raises(StopIteration):
+        next(watch)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("fail leaf1-spine9", "no cable between switches 'leaf1-spine9'"),
+        ("fail h1-leaf1", "no cable between switches 'h1-leaf1'"),
+        ("lb random", "no policy 'random'"),
+        ("exit", "nobody here knows the word 'exit'"),
+        ("", "nobody here knows the word ''"),
+    ],
+)
+def test_what_cannot_be_done_is_said(words: str, said: str) -> None:
+    with closlab.watch("incast", set=LITTLE) as watch, pytest.raises(closlab.LabError, match=said):
+        watch.do(words)
+
+
+def test_a_time_is_a_time() -> None:
+    with pytest.raises(closlab.LabError, match="'often' is no time"):
+        closlab.watch("incast", every="often")
+    with pytest.raises(closlab.LabError, match="'0' is no time"):
+        closlab.watch("incast", every=0)
