@@ -36,6 +36,7 @@ _MOST_BYTES = 1 << 18  # of a file that is handed in
 _MOST_SAID = 3  # of what the compiler found
 _MOST_OF_A_LINE = 160
 T = TypeVar("T")
+Kind = type | tuple[type, ...]  # of an answer
 
 
 class Bench:
@@ -111,7 +112,7 @@ class Bench:
 
     # --- answers, and runs of the simulator
 
-    def answers(self, name: str, kinds: Mapping[str, type | tuple[type, ...]]) -> dict[str, Any]:
+    def answers(self, name: str, kinds: Mapping[str, Kind]) -> dict[str, Any]:
         """A file of answers: all that are asked for, each of its kind."""
 
         def read(path: Path) -> dict[str, Any]:
