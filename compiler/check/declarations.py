@@ -770,6 +770,13 @@ class Declarations:
                 )
             if isinstance(key.type, t.InfInt):
                 keys[index] = self.typing.fit(key, t.BIT32)
+            elif isinstance(key.type, t.NewType):
+                self.context.error(
+                    "type-mismatch",
+                    key.span,
+                    f"'select' cannot work on '{key.type}', a type of its own",
+                    f"cast it: ({key.type.base}) ...",
+                )
             elif key.type is not t.ANYTHING and not (
                 t.is_struct(key.type)
                 or isinstance(

@@ -450,6 +450,13 @@ class Tables:
                 (value.value, value.mask) if isinstance(value, c.Mask) else (value.low, value.high)
             )
             base = t.underlying(type_)
+            if isinstance(type_, t.NewType):
+                self.context.error(
+                    "type-mismatch",
+                    node.span,
+                    f"masks and ranges are of numbers, and '{type_}' is a type of its own",
+                    f"let the key be a {base}",
+                )
             left = self._key_part(left, type_, base)
             right = self._key_part(right, type_, base)
             if isinstance(value, c.Mask):

@@ -228,7 +228,7 @@ def test_value_sets_tell_of_declared_types(tmp_path: Path) -> None:
             value_set<key_t>(4) pairs;
             value_set<bit<9>>(4) ports;
             state start {
-                transition select(h.h.t, (port_t)m.port) { pairs: next; default: next; }
+                transition select(h.h.t, m.port) { pairs: next; default: next; }
             }
             state next { transition select(m.port) { ports: accept; default: accept; } }
         }

@@ -21,19 +21,27 @@ from tests.lab.conftest import closlab
 
 pytestmark = pytest.mark.mininet
 
+BMV2 = ("--switch", "bmv2")
+TRIES = 3
+TIMEOUT_S = 600
 SMALL = ("topology={kind: leaf-spine, leaves: 2, spines: 1, hosts_per_leaf: 1}",)
 
 
 def run(
     engine: str, scenario: str, out: Path, changes: tuple[str, ...] = (), **environment: str
 ) -> dict[str, Any]:
-    """A run's result."""
-    words = ["--engine", "sim"] if engine == "sim" else ["--switch", "bmv2"]
-    for change in changes:
-        words += ["--set", change]
-    done = closlab("run", scenario, *words, "--out", str(out), **environment)
-    assert (out / "result.json").exists(), done.stderr
-    return json.loads((out / "result.json").read_text())
+    """A run's result; one that the machine could not keep up with again, in slower motion."""
+    changed = [word for change in changes for word in ("--set", change)]
+    words = [scenario, *changed, *(("--engine", "sim") if engine == "sim" else BMV2)]
+    for attempt in range(TRIES):
+        kept = out / str(attempt)
+        done = closlab("run", *words, "--out", str(kept), timeout_s=TIMEOUT_S, **environment)
+        assert (kept / "result.json").exists(), done.stderr
+        result: dict[str, Any] = json.loads((kept / "result.json").read_text())
+        if engine == "sim" or result["fidelity"]["ok"]:
+            break
+        words = [scenario, *changed, *BMV2, "--dilation", str(round(result["dilation"]) * 3)]
+    return result
 
 
 def test_without_bmv2_it_says_what_to_install(
@@ -85,6 +93,7 @@ def timed_as(result: dict[str, Any], reference: dict[str, Any]) -> bool:
 
 
 @pytest.mark.reference
+@pytest.mark.timeout(TRIES * TIMEOUT_S)
 @pytest.mark.parametrize("case", switches.CASES, ids=lambda case: case.name)
 def test_bmv2_comes_to_the_same_verdict(case: switches.Case, tmp_path: Path) -> None:
     """As our switch in the simulator, which no neighbour on the machine can disturb."""
