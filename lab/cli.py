@@ -27,6 +27,7 @@ COMMANDS = (
     "figure",
     "draw",
     "runs",
+    "replay",
     "doctor",
     "sweep",
     "agree",

@@ -46,6 +46,10 @@ Dilation = Annotated[
     typer.Option("--dilation", min=1, help="Slow time down so many times (mininet)."),
 ]
 Folders = Annotated[list[Path], typer.Argument(help="Of runs, or of several runs.")]
+PagePort = Annotated[
+    int,
+    typer.Option("--port", min=0, max=65535, help="Of the live page; otherwise any that is free."),
+]
 Running = Annotated[str | None, typer.Option("--lab", help="Which, if several run.")]
 
 

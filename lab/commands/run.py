@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from dataclasses import replace
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,10 +14,13 @@ import typer
 from rich.console import Console
 
 from controller import Policy
-from lab.commands.options import Changes, Dilation, Json, Name, Out, Seed, make_out
+from lab.commands.options import Changes, Dilation, Json, Name, Out, PagePort, Seed, make_out
 from lab.engines import RunOptions
 from lab.engines.mininet.tap import conga_hint
 from lab.errors import LabError
+from lab.live.pace import pace_of
+from lab.live.server import require, serving
+from lab.live.show import Show
 from lab.progress import Stages
 from lab.report import write_report
 from lab.results.outcome import INTERRUPTION, Outcome
@@ -53,6 +57,19 @@ def command(
     prompt: Annotated[
         bool, typer.Option("--cli", help="Stay at the mininet> prompt instead of measuring.")
     ] = False,
+    live: Annotated[
+        bool, typer.Option("--live", help="Serve a page on this machine that shows it meanwhile.")
+    ] = False,
+    pace: Annotated[
+        str | None,
+        typer.Option(
+            "--pace",
+            metavar="TIME/s",
+            help="With --live: how much of the simulator's time passes in a second, such as "
+            "100us/s; 0: as much as it can.",
+        ),
+    ] = None,
+    port: PagePort = 0,
     is_json: Json = False,
 ) -> None:
     """Run a scenario. Ends with 0; 1: not everything arrived; 3: do not trust this run."""
@@ -68,7 +85,23 @@ def command(
         is_json=is_json,
         dilation=dilation,
         p4=p4,
+        page=_page(engine, live, pace, port),
     )
+
+
+def _page(engine: str, live: bool, pace: str | None, port: int) -> Page | None:
+    """What is to be served meanwhile, if anything is."""
+    if pace is not None and not (live and engine == "sim"):
+        raise LabError(
+            "--pace is for the simulator when it is watched",
+            "Say --engine sim --live --pace 100us/s; on Mininet time passes as --dilation says.",
+        )
+    if not live:
+        return None
+    if engine != "sim":
+        raise LabError("--live is for the simulator so far", "Say --engine sim, or leave it out.")
+    require()
+    return Page(port, None if pace is None else 0 if pace == "0" else pace_of(pace))
 
 
 def execute(
@@ -83,6 +116,7 @@ def execute(
     is_json: bool = False,
     dilation: int | None = None,
     p4: Path | None = None,
+    page: Page | None = None,
 ) -> None:
     """Check everything that can be checked, then run."""
     chosen = catalogue.load(name, (*changes, *([] if seed is None else [f"seed={seed}"])))
@@ -99,7 +133,8 @@ def execute(
     clear(folder)
     for text in remarks(chosen):
         print(f"closlab: {text}", file=sys.stderr)
-    code = _run(chosen, replace(options, out=folder), is_json=is_json)
+    with ExitStack() as stack:
+        code = _run(chosen, replace(options, out=folder), page, stack, is_json=is_json)
     if code == INTERRUPTED and not (folder / KEPT[0]).exists():
         print("closlab: interrupted before anything was measured: no result", file=sys.stderr)
         if out is None:
@@ -107,7 +142,17 @@ def execute(
     raise typer.Exit(code)
 
 
-def _run(scenario: Scenario, options: RunOptions, *, is_json: bool) -> int:
+@dataclass(frozen=True)
+class Page:
+    """A live page that is asked for."""
+
+    port: int
+    pace_ns: int | None  # in the simulator; None: what suits the run, 0: as much as it can
+
+
+def _run(
+    scenario: Scenario, options: RunOptions, page: Page | None, stack: ExitStack, *, is_json: bool
+) -> int:
     stages = Stages(Console(stderr=True))
 
     def concluded(experiment: Experiment, outcome: Outcome) -> int:
@@ -118,8 +163,15 @@ def _run(scenario: Scenario, options: RunOptions, *, is_json: bool) -> int:
 
         prompt(up, stages.console, lambda outcome: concluded(experiment, outcome), name)
 
+    def before_eyes(experiment: Experiment) -> Show:
+        assert page is not None
+        show = Show(experiment, page.pace_ns)
+        address = stack.enter_context(serving(show.hub, page.port))
+        stages.console.print(f"To be watched:  {address.url}", highlight=False, soft_wrap=True)
+        return show
+
     if options.engine == "sim":
-        return simulate(scenario, options, stages, concluded)
+        return simulate(scenario, options, stages, concluded, before_eyes if page else None)
     attend = at_the_prompt if options.prompt else None
     return emulate(scenario, options, stages, concluded, LabError.show, attend)
 

@@ -41,6 +41,7 @@ _HOST_HEIGHT = 62.0
 _MOST_HOSTS = 128  # that are drawn
 _MOST_PAIRS = 160  # of links whose two directions are drawn apart
 _APART = 2.6
+_BOX = 26.0, 9.0  # half of a node's, where there is room for its name
 _LEAST_PAUSED = 0.01
 _LEAST_RING = 3
 
@@ -250,6 +251,13 @@ class _Line:
         dx, dy = (y2 - y1) / self.length * apart, (x1 - x2) / self.length * apart
         self.ends = x1 + dx, y1 + dy, x2 + dx, y2 + dy
 
+    @property
+    def hidden(self) -> float:
+        """How much of its beginning is under the box of a node."""
+        x1, y1, x2, y2 = self.ends
+        across, down = abs(x2 - x1) / self.length, abs(y2 - y1) / self.length
+        return min(_BOX[0] / max(across, 0.01), _BOX[1] / max(down, 0.01))
+
     def at(self, share: float) -> Place:
         """A place on the way."""
         x1, y1, x2, y2 = self.ends
@@ -293,10 +301,10 @@ def _mark(
     style = {"stroke": colour, "stroke_width": width, "tip": story, "data_b": moving}
     drawing.line(x1, y1, x2, y2, **style)
     if has_queue:  # nothing to see of it but at a moment
-        x, y = line.at(min(0.3, 17 / line.length))
+        x, y = line.at(min(0.3, (line.hidden + 8) / line.length))
         drawing.rect(x, y, 0, 0, fill=QUEUE, stroke=PAPER, stroke_width=0.8, data_q=moving)
     if paused is not None:
-        x, y = line.at(min(0.42, 27 / line.length))
+        x, y = line.at(min(0.42, (line.hidden + 18) / line.length))
         drawing.add(
             "circle",
             cx=x,

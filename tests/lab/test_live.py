@@ -1,0 +1,261 @@
+"""The live page: what it serves to whom, and what somebody sees who opens it in a browser."""
+
+import http.client
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import closlab
+from tests.lab.browser import Browser, Tab, browser, needs_chromium
+from tests.lab.conftest import CLOSLAB
+
+pytest.importorskip("starlette")
+STORM = {"limit_ns": "450us", "measures.series_ns": "1us"}
+CUT = "[...cables].filter(([_, cable]) => cable.isDead).map(([name]) => name).join()"
+AT_100_US = "now() && now().t > 100000"
+
+
+class Page:
+    """A command that serves a page."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+        assert process.stderr is not None
+        self.said = ""
+        while not (found := re.search(r"http://127\.0\.0\.1:(\d+)/#(\S+)", self.said)):
+            line = process.stderr.readline()
+            assert line, self.said
+            self.said += line
+        self.url, self.port, self.token = found[0], int(found[1]), found[2]
+
+    def ask(
+        self, path: str, words: str | None = None, method: str | None = None, **headers: str
+    ) -> tuple[int, str]:
+        """What is answered, and with which status."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        verb = method or ("GET" if words is None else "POST")
+        connection.request(verb, path, words, named)
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        connection.close()
+        return answer.status, text
+
+    def do(self, words: str) -> tuple[int, str]:
+        """Ask for something to be done, with the token."""
+        return self.ask("/do", words, X_Closlab_Token=self.token)
+
+
+@contextmanager
+def page(*words: str) -> Iterator[Page]:
+    process = subprocess.Popen(
+        [*CLOSLAB, *words],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        yield Page(process)
+    finally:
+        process.kill()
+        process.wait()
+
+
+@contextmanager
+def live(out: Path, *words: str, pace: str = "100us/s") -> Iterator[Page]:
+    with page(
+        *("run", "incast", "--engine", "sim", "--live", "--pace", pace, "--out", str(out)), *words
+    ) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with browser() as found:
+        yield found
+
+
+def opened(chromium: Browser, page: Page, state: str, **words: Any) -> Tab:
+    tab = chromium.open(page.url, **words)
+    tab.until(f"document.querySelector('#state')?.dataset.is === '{state}'")
+    return tab
+
+
+def test_it_is_for_this_machine_and_who_has_the_token(tmp_path: Path) -> None:
+    with live(tmp_path) as page:
+        here = f"127.0.0.1:{page.port}"
+        assert page.ask("/")[0] == page.ask("/scene")[0] == 200
+        assert page.ask("/", Host=f"localhost:{page.port}")[0] == 200
+        for host in ("evil.example", f"evil.example:{page.port}", "127.0.0.1", f"{here}.evil", ""):
+            for path in ("/", "/scene", "/frames", "/metrics", "/nothing"):
+                assert page.ask(path, Host=host)[0] == 403, (host, path)
+        own, cut = {"X_Closlab_Token": page.token}, "fail leaf1-spine1"
+        for origin in ("http://evil.example", "null", f"https://{here}", "http://127.0.0.1"):
+            assert page.ask("/do", cut, Origin=origin, **own)[0] == 403, origin
+            assert page.ask("/scene", Origin=origin)[0] == 403, origin
+        for token in ("", "x", page.token[:-1], page.token + "x", page.token.swapcase()):
+            assert page.ask("/do", cut, X_Closlab_Token=token)[0] == 403, token
+        assert page.ask("/do", cut)[0] == 403
+        for path in ("/../pyproject.toml", "/%2e%2e/index.html", "/vendor/", "/page.js/.."):
+            assert page.ask(path)[0] == 404, path
+        for method in ("PUT", "DELETE", "OPTIONS"):
+            assert page.ask("/do", cut, method=method, **own)[0] == 405
+        for words in ("exit", "", "fail leaf1-spine9", "lb best", "pace never", "x" * 10_000):
+            status, told = page.do(words)
+            assert status == 400 and json.loads(told)["error"], words
+        _, measured = page.ask("/metrics")
+        assert "closlab_cable_cut" not in measured  # nothing of all this did anything
+        assert page.do(cut)[0] == 200
+        listening = [
+            fields[1]
+            for table in ("tcp", "tcp6")
+            for fields in map(str.split, Path(f"/proc/net/{table}").read_text().splitlines())
+            if fields[1].endswith(f":{page.port:04X}") and fields[3] == "0A"
+        ]
+        assert listening == [f"0100007F:{page.port:04X}"]
+
+
+def test_frames_tell_what_the_run_noted_which_is_the_same_without(tmp_path: Path) -> None:
+    """Differences are put together again by code of the test's own."""
+    little = ("--set", "traffic.bytes=300KB", "--set", "int.share=0.3")
+    with live(tmp_path / "live", *little, pace="500us/s") as page:
+        directions = json.loads(page.ask("/scene")[1])["directions"]
+        text = page.ask("/frames")[1]
+        page.process.communicate(timeout=120)
+    found = [json.loads(each) for each in re.findall(r"^data: (\{\".*)$", text, re.MULTILINE)]
+    cells: dict[str, tuple[int, ...]] = dict.fromkeys(directions, (0,) * 5)
+    for frame in found:
+        told = frame["d"]
+        for at in range(0, len(told), 6):
+            cells[directions[told[at]]] = tuple(told[at + 1 : at + 6])
+    assert [f["t"] for f in found] == sorted({f["t"] for f in found})
+    assert found[-1]["last"] and "event: over" in text
+    assert found[-1]["m"][:2] == [7, 7]
+    result = closlab.read(tmp_path / "live").result
+    assert found[-1]["t"] == result.duration_ns
+    assert all(queue == 0 for queue, *_ in cells.values())
+    stood = {what for f in found for _, kind, what, _ in f.get("e", []) if kind == "pause"}
+    series = closlab.records(closlab.read(tmp_path / "live").timeseries)
+    noted = {note["link"] for note in series if note["paused_ns"]}
+    assert stood == {f"{name} stands still" for name in noted}
+    changes = {"traffic.bytes": "300KB", "int.share": 0.3}
+    alone = closlab.run("incast", set=changes, out=tmp_path / "alone").folder
+    for name in ("flows.csv", "timeseries.csv", "pauses.csv", "buffers.csv"):
+        assert (tmp_path / "live" / name).read_bytes() == (alone / name).read_bytes(), name
+    one, two = (json.loads((tmp_path / n / "result.json").read_text()) for n in ("live", "alone"))
+    assert one.pop("provenance") and two.pop("provenance") and one == two
+
+
+@needs_chromium
+def test_it_draws_and_a_cut_is_seen(chromium: Browser, tmp_path: Path) -> None:
+    with live(tmp_path, "--set", "reroute_ns=20us") as page:
+        tab, other = (opened(chromium, page, "live", width=w) for w in (1400, 400))
+        assert tab.js("document.querySelectorAll('#drawing .hit').length") == 32
+        assert tab.js("location.hash") == ""  # the token is not left to be seen
+        tab.until(AT_100_US)
+        squares = "[...document.querySelectorAll('#drawing [data-q]')]"
+        assert tab.js(f"{squares}.filter((q) => +q.getAttribute('width') > 0).length > 2")
+        for each, name in ((tab, "leaf1>h1"), (other, "leaf2>spine1")):
+            each.click(f".hit[aria-label='{name}']")
+            assert each.js("document.querySelector('#chosen').textContent") == name
+            assert each.js("charts.length") == 3
+        shown = tab.js("Math.max(...charts[0].data[1])")
+        assert 100 < shown < 1000  # KB before the receiver
+        assert other.js("document.documentElement.scrollWidth") == 400
+
+        tab.js("document.querySelector('#cable').value = 'leaf3-spine2'")
+        began = time.monotonic()
+        tab.click("#cut")
+        for each in (other, tab):
+            each.until(f"{CUT} === 'leaf3-spine2'", 2)
+        assert time.monotonic() - began < 2
+        events = "document.querySelector('#events').textContent"
+        tab.until(f"{events}.includes('routes know of leaf3-spine2')")
+        other.close()  # a browser that is closed ends nothing
+        tab.js("window.then = now().t")
+        tab.until("now().t > then + 50000")
+        assert not tab.complaints()
+
+        page.process.send_signal(signal.SIGINT)  # the server dies with the run
+        page.process.communicate(timeout=60)
+        tab.until("['over', 'lost'].includes(document.querySelector('#state').dataset.is)")
+        with pytest.raises(ConnectionRefusedError):
+            page.ask("/")
+        before = tab.js("now().t")
+        tab.key("ArrowLeft")  # what was seen can still be looked at
+        assert tab.js("now().t") < before
+        tab.close()
+
+
+@needs_chromium
+def test_a_storm_is_seen_climbing_hop_by_hop(chromium: Browser, tmp_path: Path) -> None:
+    closlab.run("pfc-storm", set=STORM, out=tmp_path)
+    with page("replay", str(tmp_path)) as shown:
+        tab = opened(chromium, shown, "over")
+        tab.js("stop()")
+        tab.key("Home")
+        tab.js("leap(95000)")
+        # By steps, as with the arrow key: when the mark of each direction is there first.
+        first = tab.js(
+            "(() => { const seen = {}; const marks = shapes.filter((s) => s.kind === 'p'); "
+            "while (at < frames.length - 1) { show(at + 1); for (const m of marks) { "
+            "const name = scene.directions[m.directions[0]]; "
+            "if (+m.shape.getAttribute('r') > 0 && !(name in seen)) seen[name] = now().t; } } "
+            "return seen; })()"
+        )
+        hops = ["leaf1>h1", "spine1>leaf1", "leaf4>spine1"]
+        times = [first[name] for name in hops]
+        assert 100_000 <= times[0] < times[1] < times[2] < 400_000, times
+        assert any(first.get(host, 0) > times[2] for host in ("h7>leaf4", "h8>leaf4"))
+        assert tab.js("at") == tab.js("frames.length") - 1
+        tab.key("Home")
+        tab.key("ArrowRight")
+        assert tab.js("at") == 1
+        tab.js("(() => { $('speed').selectedIndex = 9; $('speed').onchange(); })()")
+        tab.key(" ")
+        tab.until("at === frames.length - 1")  # played to its end
+        assert tab.js("document.querySelector('#hands').hidden")  # what is over cannot be changed
+        assert not tab.complaints()
+        tab.close()
+
+
+def test_a_slow_reader_holds_up_nobody(tmp_path: Path) -> None:
+    """A connection that never reads: the run ends all the same, in its time."""
+    with live(tmp_path, "--set", "traffic.bytes=100KB", pace="1ms/s") as page:
+        idle = http.client.HTTPConnection("127.0.0.1", page.port)
+        idle.request("GET", "/frames")
+        page.process.communicate(timeout=60)
+        assert page.process.returncode == 0
+        idle.close()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("run", "incast", "--engine", "sim", "--pace", "1us/s"), "--pace is for the simulator"),
+        (("run", "incast", "--live", "--pace", "1us/s"), "--pace is for the simulator"),
+        (("run", "incast", "--engine", "sim", "--live", "--pace", "fast"), "'fast' is no time"),
+        (("run", "incast", "--engine", "sim", "--live", "--pace", "1us/h"), "'1us/h' is no pace"),
+        (("replay", "nowhere"), "there is no run in nowhere"),
+    ],
+)
+def test_what_cannot_be_shown_is_said(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*CLOSLAB, *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+    )
+    assert done.returncode == 1 and said in done.stderr, done.stderr
+    assert not list(tmp_path.iterdir())
