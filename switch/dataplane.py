@@ -21,7 +21,7 @@ import weakref
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from . import layout, native
 from .events import DigestList, Event, IdleTimeout, PacketIn, PortState
@@ -73,6 +73,7 @@ if TYPE_CHECKING:
 __all__ = [
     "NO_ACTION",
     "ActionInfo",
+    "BookLine",
     "CloneWrite",
     "Code",
     "CounterInfo",
@@ -191,6 +192,17 @@ class Stats:
     held: int
     drops: Mapping[str, int]
     ports: Mapping[int, PortStats] = field(default_factory=dict)
+
+
+class BookLine(NamedTuple):
+    """A line of a switch's books: see switch/rt/books.h."""
+
+    book: str
+    class_: int  # 0 to 7, 8: pause frames, 9: others
+    made: bool  # a copy, or what a timer made; else it arrived
+    of: int | str  # a port, a reason, or the class that it left as
+    packets: int
+    bytes: int
 
 
 class Loop:
@@ -431,6 +443,25 @@ class Dataplane:
         """Give a port a link rate (0: unlimited), propagation delay and per-frame wire overhead."""
         link = native.Link(rate_bps, delay_ns, overhead_bytes)
         self._check_port(self._native.hosted_set_link(self._l, self._sw, number, link), number)
+
+    def set_cable(
+        self,
+        number: int,
+        *,
+        sends: bool,
+        corrupt: float = 0,
+        duplicate: float = 0,
+        reorder: float = 0,
+        late_ns: int = 0,
+    ) -> None:
+        """Let the cable at a port spoil what the port sends or receives, by chance.
+
+        A corrupted frame is gone, one that is reordered arrives so much later.
+        """
+        chances = (round(each * 0xFFFFFFFF) for each in (corrupt, duplicate, reorder))
+        faults = ctypes.byref(native.CableFaults(*chances, 0, late_ns))
+        done = self._native.hosted_set_cable(self._l, self._sw, number, int(sends), faults)
+        self._check_port(done, number)
 
     def set_queue_limits(
         self,
@@ -750,6 +781,11 @@ class Dataplane:
             ports=self._ports(),
         )
 
+    def books(self) -> list[BookLine]:
+        """What became of every frame and byte, by class; lines of nothing are left out."""
+        tell = partial(self._native.hosted_books, self._l, self._sw)
+        return book_lines(tell, native.drop_names())
+
     def _ports(self) -> dict[int, PortStats]:
         infos = (native.PortInfo * native.PORTS)()
         count = self._native.hosted_ports(self._l, self._sw, infos, native.PORTS)
@@ -844,3 +880,22 @@ class Dataplane:
             frames.append((port, data[at : at + length], when))
             at += -(-length // 8) * 8
         return frames
+
+
+def book_lines(tell: Callable[[object, int], int], reasons: Sequence[str]) -> list[BookLine]:
+    """All lines that C tells, of something that drops for these reasons."""
+    room = 256
+    while True:
+        lines = (native.BookLine * room)()
+        count = tell(lines, room)
+        if count <= room:
+            return [_book_line(line, reasons) for line in lines[:count]]
+        room = count
+
+
+def _book_line(line: native.BookLine, reasons: Sequence[str]) -> BookLine:
+    book = native.BOOKS[line.book]
+    made, class_ = divmod(line.kind, native.BOOK_MADE)
+    of = reasons[line.of] if book == "dropped" else line.of
+    size = line.bytes - (line.bytes >> 63 << 64) if book == "changed" else line.bytes
+    return BookLine(book, class_, bool(made), of, line.packets, size)

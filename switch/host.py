@@ -10,9 +10,14 @@ From Python:
 
 From a shell: `python -m switch.host CONFIG.json` with a JSON list of the same settings. It prints
 `ready` when every switch listens and every port is open, and ends on SIGTERM or SIGINT. With
-`--links-change` it reads what ports' links are from now on from its standard input, a line each:
+`--links-change` it reads what ports' links are from now on from its standard input, a line each,
+how bad the cables there are, and which switch starts again with empty tables; and it tells in a
+line what became of every packet when it is asked to:
 
     {"switch": "leaf1", "port": 2, "link": {"rate_bps": 25000000000, "delay_ns": 1000}}
+    {"switch": "leaf1", "port": 2, "cable": {"sends": false, "corrupt": 0.01}}
+    {"switch": "leaf1", "restart": true}
+    {"tell": "books"}
 """
 
 from __future__ import annotations
@@ -176,12 +181,21 @@ class Host:
         names = [settings.name for settings in self._settings]
         return self._servers[names.index(name)].port
 
-    def set_link(self, line: str | bytes) -> None:
-        """Give a port another link, as a line of JSON says."""
-        with _naming("a change of a link"):
+    def obey(self, line: str | bytes) -> str | None:
+        """Give a port another link, or tell what was asked for, as a line of JSON says."""
+        with _naming("a line of standard input"):
             told = json.loads(line)
             planes = {s.name: plane for s, plane in zip(self._settings, self._planes, strict=True)}
-            _configure_link(planes[told["switch"]], told["port"], Link(**told["link"]))
+            if told.get("tell") == "books":
+                return json.dumps({name: _books_of(plane) for name, plane in planes.items()})
+            name = told["switch"]
+            if told.get("restart"):
+                self.devices[name].restart()
+            elif "cable" in told:
+                planes[name].set_cable(told["port"], **told["cable"])
+            else:
+                _configure_link(planes[name], told["port"], Link(**told["link"]))
+            return None
 
     def _start_recorder(self, loop: dp.Loop, path: Path, interval_s: float) -> None:
         cells = [settings.record for settings in self._settings]
@@ -289,6 +303,15 @@ def _configure_link(plane: dp.Dataplane, port: int, link: Link) -> None:
     plane.set_queue_limits(port, None, packets=link.queue_packets, bytes_=link.queue_bytes)
 
 
+def _books_of(plane: dp.Dataplane) -> dict[str, object]:
+    """A switch's books, and its plain account of the same."""
+    lines, stats = plane.books(), plane.stats()
+    return {
+        "lines": lines,
+        **{name: getattr(stats, name) for name in ("received", "copies", "sent", "held", "drops")},
+    }
+
+
 def _check_names(settings: Sequence[SwitchSettings]) -> None:
     seen: set[str] = set()
     for item in settings:
@@ -384,7 +407,9 @@ async def _take_changes(host: Host) -> None:
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
     async for line in lines:
         try:
-            host.set_link(line)
+            answer = host.obey(line)
+            if answer is not None:
+                print(answer, flush=True)
         except HostError as error:
             log.error("%s", error)
 

@@ -70,14 +70,41 @@ class PortInfo(c.Structure):
     ]
 
 
+class BookLine(c.Structure):
+    """struct book_line."""
+
+    _fields_ = [
+        *((name, c.c_uint32) for name in ("book", "kind", "of", "unused")),
+        *((name, c.c_uint64) for name in ("packets", "bytes")),
+    ]
+
+
+BOOKS = (  # enum book
+    *("in", "changed", "left", "dropped", "held"),
+    *("port_in", "port_out", "port_lost", "port_waiting"),
+    *("cable_in_lost", "cable_in_added", "cable_in_held"),
+    *("cable_out_lost", "cable_out_added", "cable_out_held"),
+)
+BOOK_MADE = 10  # books.h
+
+
+class CableFaults(c.Structure):
+    """struct cable_faults."""
+
+    _fields_ = [
+        *((name, c.c_uint32) for name in ("corrupt", "duplicate", "reorder", "unused")),
+        ("late", c.c_uint64),
+    ]
+
+
 class Reason(c.Structure):
     """struct ctl_reason_text."""
 
     _fields_ = [("code", c.c_uint32), ("text", c.c_char_p)]
 
 
-MIRRORS = (Link, Queue, Service, PortInfo, Reason)
-HEADERS = tuple(RUNTIME / name for name in ("base.h", "hosted.h", "ctl.h"))
+MIRRORS = (Link, Queue, Service, PortInfo, BookLine, CableFaults, Reason)
+HEADERS = tuple(RUNTIME / name for name in ("base.h", "books.h", "cable.h", "hosted.h", "ctl.h"))
 
 P, U32, U64, I32, B, S = c.c_void_p, c.c_uint32, c.c_uint64, c.c_int32, c.c_bool, c.c_char_p
 
@@ -110,10 +137,12 @@ SIGNATURES: dict[str, tuple[object, list[object]]] = {
     "pcap_on": (P, [c.c_int, B]),
     "pcap_write": (B, [P, S, U32, U32, U64]),
     "pcap_close": (None, [P]),
+    "hosted_set_cable": (B, [P, P, U32, U32, P]),
     "hosted_set_pcap": (B, [P, P, U32, B, S]),
     "hosted_set_trace": (None, [P, P, P, P]),
     "hosted_stats": (None, [P, P, P]),
     "hosted_ports": (U32, [P, P, P, U32]),
+    "hosted_books": (U32, [P, P, P, U32]),
     "hosted_event_fd": (c.c_int, [P]),
     "hosted_drain": (c.c_size_t, [P, P, c.c_size_t]),
     "hosted_abi": (U32, []),

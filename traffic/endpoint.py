@@ -15,6 +15,7 @@ out under the real clock, and reads what it says. Whoever uses it brings the bui
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -443,6 +444,13 @@ class EndpointProcess:
         """Let its link have another rate from now on."""
         self._say(f"link {link_bps}\n")
 
+    def halt(self, *, is_halted: bool, for_good: bool = False) -> None:
+        """Let the program stand still or go on; for good: end it."""
+        if for_good:
+            self._process.kill()
+        elif self._process.poll() is None:
+            self._process.send_signal(signal.SIGSTOP if is_halted else signal.SIGCONT)
+
     def wait_done(self, timeout_s: float = _FOREVER_S) -> int:
         """Return when every transfer has ended, well or not: the fabric time of that."""
         return int(self._wait_for("done", after(timeout_s)).split()[1])
@@ -451,6 +459,7 @@ class EndpointProcess:
         """Stop the endpoint and read its report, or what it said before it died."""
         if self.has_died:
             return read_report(self._lines)
+        self.halt(is_halted=False)  # so that it hears us
         self._say("stop\n")
         self._wait_for("end", self._patience(self._process.pid))
         self._process.wait()

@@ -41,6 +41,7 @@ from lab.machine.speed import slowness
 from lab.quantity import duration, percent, size
 from lab.results.outcome import HOST_PAUSED_NS, Outcome, SwitchCounts
 from lab.results.telemetry import switch_named
+from lab.runs.run import proved
 from lab.scenario.keys import nearest
 from lab.scenario.translate import REPORT_PORT
 from topologies import Link, Node, NodeKind
@@ -458,7 +459,7 @@ def prompt(
     """Hand the fabric to the user until they leave; it is known by a name to other terminals."""
 
     def traffic() -> Outcome:
-        outcome = up.measure()
+        outcome = proved(up.experiment, up.measure())
         conclude(outcome)
         return outcome
 

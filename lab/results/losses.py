@@ -13,6 +13,7 @@ from lab.results.outcome import LOSSLESS_DISCARDS, SwitchCounts
 from lab.scenario.experiment import Experiment
 from topologies import Fabric, Node, NodeKind
 
+_UNFORESEEN = "corrupt", "duplicate", "reorder", "restart"
 Ends = tuple[Node, int]
 
 
@@ -46,6 +47,8 @@ def overrun(
     """Lossless packets that came after the headroom computed for them was full."""
     scenario = experiment.scenario
     lost = 0
+    if any(fault.action in _UNFORESEEN for fault in scenario.faults):
+        return 0  # pauses that come late or not at all, and more than was sent
     if scenario.pfc.headroom is None and scenario.buffer.headroom_pool is None:
         # Else whoever set the headroom may want to see it overrun.
         lost += sum(counts.dropped.get("headroom_full", 0) for counts in switches.values())

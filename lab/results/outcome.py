@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from controller.tables import PRIORITIES
 from lab.quantity import number, size
@@ -25,6 +25,13 @@ class Traffic:
     def since(self, earlier: Traffic) -> Traffic:
         """What was added after an earlier reading."""
         return Traffic(self.packets - earlier.packets, self.bytes - earlier.bytes)
+
+    def __add__(self, other: Traffic) -> Traffic:
+        return Traffic(self.packets + other.packets, self.bytes + other.bytes)
+
+    def times(self, factor: int) -> Traffic:
+        """So many times as much."""
+        return Traffic(self.packets * factor, self.bytes * factor)
 
 
 INTERRUPTION = "interrupted"  # by the user: why a run is not whole
@@ -56,6 +63,18 @@ class PortCounts:
         """How long its queues were held, all of them together."""
         return sum(self.paused.values())
 
+    def plus(self, other: PortCounts) -> PortCounts:
+        """Both together."""
+        return PortCounts(
+            self.received + other.received,
+            self.sent + other.sent,
+            self.marked + other.marked,
+            _plus(self.xoff, other.xoff),
+            self.xon_sent + other.xon_sent,
+            _plus(self.paused, other.paused),
+            self.storms + other.storms,
+        )
+
     def since(self, earlier: PortCounts) -> PortCounts:
         """What was counted after an earlier reading."""
         return PortCounts(
@@ -67,6 +86,10 @@ class PortCounts:
             _since(self.paused, earlier.paused),
             self.storms - earlier.storms,
         )
+
+
+def _plus(one: Mapping[Any, int], other: Mapping[Any, int]) -> dict[Any, int]:
+    return {key: one.get(key, 0) + other.get(key, 0) for key in {**one, **other}}
 
 
 def _since(now: Mapping[int, int], earlier: Mapping[int, int]) -> dict[int, int]:
@@ -87,6 +110,13 @@ class SwitchCounts:
         """A port's counts; one that saw nothing may be missing."""
         return self.ports.get(number, IDLE)
 
+    def plus(self, other: SwitchCounts | None) -> SwitchCounts:
+        """Both together."""
+        if other is None:
+            return self
+        ports = {n: self.port(n).plus(other.port(n)) for n in {**self.ports, **other.ports}}
+        return SwitchCounts(ports, _plus(self.dropped, other.dropped))
+
     def since(self, earlier: SwitchCounts) -> SwitchCounts:
         """What was counted after an earlier reading."""
         drops = {
@@ -96,6 +126,47 @@ class SwitchCounts:
         return SwitchCounts(
             {number: counts.since(earlier.port(number)) for number, counts in self.ports.items()},
             {reason: packets for reason, packets in drops.items() if packets},
+        )
+
+
+class Line(NamedTuple):
+    """A line of the books of a switch or a link: see switch/rt/books.h."""
+
+    book: str
+    class_: int  # 0 to 7, 8: pause frames, 9: others
+    made: bool  # a copy, or what a timer made; else it arrived
+    of: int | str  # a port, a reason, or the class that it left as
+    packets: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchBooks:
+    """A switch's books, and its plain account of the same."""
+
+    lines: tuple[Line, ...]
+    received: int
+    copies: int
+    sent: int
+    held: int
+    drops: Mapping[str, int]
+
+    def since(self, earlier: SwitchBooks) -> SwitchBooks:
+        """What happened after an earlier look; of what is held, how much it grew."""
+        before = {line[:4]: line for line in earlier.lines}
+        grown = [
+            line._replace(packets=line.packets - old.packets, bytes=line.bytes - old.bytes)
+            for line in self.lines
+            for old in (before.pop(line[:4], line._replace(packets=0, bytes=0)),)
+        ]
+        gone = (line._replace(packets=-line.packets, bytes=-line.bytes) for line in before.values())
+        return SwitchBooks(
+            (*grown, *gone),
+            self.received - earlier.received,
+            self.copies - earlier.copies,
+            self.sent - earlier.sent,
+            self.held - earlier.held,
+            {reason: n - earlier.drops.get(reason, 0) for reason, n in self.drops.items()},
         )
 
 
@@ -180,6 +251,9 @@ class Outcome:
     is_fabric_time: bool = True  # else times are the machine's own, and links have no rate
     max_queue_bytes: Mapping[str, int] = field(default_factory=dict)  # by direction of a link
     cut_frames: Mapping[str, int] = field(default_factory=dict)  # lost when a link was cut
+    books: Mapping[Node, SwitchBooks] = field(default_factory=dict)  # of switches that keep any
+    link_books: Mapping[str, tuple[Line, ...]] = field(default_factory=dict)  # by direction
+    is_settled: bool = True  # nothing moved any more when the books were read
     notes: tuple[Note, ...] = ()
     stocks: tuple[Stock, ...] = ()
     pauses: tuple[PauseNote, ...] = ()  # the first of them

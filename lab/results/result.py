@@ -16,6 +16,7 @@ from typing import Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict
 
+from lab.results import conservation
 from lab.results import outcome as seen
 from lab.results.alone import Alone
 from lab.results.outcome import Note, Outcome, PauseNote, PortCounts, Stock
@@ -28,6 +29,8 @@ from traffic.measures import JobMeasure, Measures, percentile
 SCHEMA = "closlab.result/1"
 RECEIVER = "receive_buffer_full"  # of a host that is slower than its link
 CUT = "link_cut"  # frames that were under way in a link when it was cut
+CORRUPTED = "corrupted"  # on a bad cable: who received them saw a wrong FCS
+HALTED = "host_halted"  # what came to a host that stood still
 
 
 class _Part(BaseModel):
@@ -160,6 +163,31 @@ class Telemetry(_Part):
     by_switch: dict[str, HopTelemetry]
 
 
+class Amount(_Part):
+    """Frames and their bytes."""
+
+    frames: int
+    bytes: int
+
+
+class ClassBooks(_Part):
+    """What became of one class: ``received + made`` is all the rest, as was checked."""
+
+    received: Amount
+    made: Amount | None = None  # by switches: pause frames, reports
+    changed_bytes: int | None = None  # by headers that switches added or took away
+    left: Amount
+    dropped: dict[str, Amount] = {}
+    held: Amount | None = None  # when the run ended
+
+
+class Conservation(_Part):
+    """Where every frame went, by class: in all switches together, and in all links."""
+
+    switches: dict[str, ClassBooks]
+    links: dict[str, ClassBooks] | None = None  # of an engine that sees into them
+
+
 class Fidelity(_Part):
     """Whether the run can be believed."""
 
@@ -201,6 +229,7 @@ class Result(_Part):
     telemetry: Telemetry | None = None
     links: tuple[LinkUse, ...]
     by_hand: tuple[Hand, ...] | None = None  # what somebody did to it who watched
+    conservation: Conservation | None = None  # none: of switches that keep no books
     fidelity: Fidelity
 
     def figure(self, key: str) -> float | None:
@@ -341,12 +370,62 @@ def assemble(
             use for link in experiment.fabric.links for use in _link_use(link, experiment, outcome)
         ),
         by_hand=tuple(Hand(**hand._asdict()) for hand in outcome.by_hand) or None,
+        conservation=_conservation(outcome),
         fidelity=Fidelity(
             late_p99_ns=outcome.fidelity.late_p99_ns,
             ok=outcome.fidelity.ok,
             note=outcome.fidelity.note,
         ),
     )
+
+
+def _conservation(outcome: Outcome) -> Conservation | None:
+    if not outcome.books:
+        return None
+    return Conservation(
+        switches=_class_books(line for kept in outcome.books.values() for line in kept.lines),
+        links=_class_books(line for kept in outcome.link_books.values() for line in kept)
+        if outcome.link_books
+        else None,
+    )
+
+
+def _class_books(lines: Iterable[seen.Line]) -> dict[str, ClassBooks]:
+    books = conservation.Books(lines)
+
+    def amount(of: seen.Traffic) -> Amount:
+        return Amount(frames=of.packets, bytes=of.bytes)
+
+    def here(book: str, class_: int, *, made: bool | None = None) -> seen.Traffic:
+        return conservation.total(
+            each
+            for key, each in books.by_key(book).items()
+            if key.class_ == class_ and made in (None, key.made)
+        )
+
+    def some(of: seen.Traffic) -> Amount | None:
+        return amount(of) if of != seen.NOTHING else None
+
+    reasons = sorted(map(str, books.of("dropped")))
+    dropped = {reason: books.at("dropped", reason) for reason in reasons}
+    return {
+        conservation.CLASS_NAMES[class_]: ClassBooks(
+            received=amount(here("in", class_, made=False)),
+            made=some(here("in", class_, made=True)),
+            changed_bytes=here("changed", class_).bytes or None,
+            left=amount(here("left", class_)),
+            dropped={
+                reason: amount(lost)
+                for reason, sums in dropped.items()
+                if (
+                    lost := conservation.total(n for key, n in sums.items() if key.class_ == class_)
+                )
+                != seen.NOTHING
+            },
+            held=some(here("held", class_)),
+        )
+        for class_ in sorted({key.class_ for key in books.by_key("in")})
+    }
 
 
 def _telemetry(outcome: Outcome) -> Telemetry | None:
@@ -438,8 +517,16 @@ def _drops(outcome: Outcome) -> Drops:
     discards = sum(counters.get(seen.HOST_DISCARDS, 0) for counters in outcome.endpoints.values())
     if discards:
         by_reason[RECEIVER] = discards
-    if outcome.cut_frames:
-        by_reason[CUT] = sum(outcome.cut_frames.values())
+    lines = [line for kept in outcome.link_books.values() for line in kept]
+    halted = sum(line.packets for line in lines if line.of == HALTED)
+    if halted:
+        by_reason[HALTED] = halted
+    if cut := sum(outcome.cut_frames.values()) - halted:
+        by_reason[CUT] = cut
+    spoilt = (line for kept in outcome.books.values() for line in kept.lines)
+    corrupted = sum(line.packets for line in spoilt if line.book in conservation.CORRUPTED)
+    if corrupted:
+        by_reason[CORRUPTED] = corrupted
     return Drops(
         total=sum(by_reason.values()),
         by_reason=by_reason,

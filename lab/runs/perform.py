@@ -25,6 +25,7 @@ from lab.runs.run import (
     UNBELIEVED,
     assembled,
     outcome_of,
+    proved,
     writing_to,
 )
 from lab.scenario.experiment import Experiment
@@ -131,7 +132,7 @@ def _inside(
                 if attend is not None:
                     attend(up, experiment, registration.name)
                     return 0
-                outcome = up.measure()
+                outcome = proved(experiment, up.measure())
             return conclude(experiment, outcome)
     except LabError as error:
         fail(error)

@@ -14,6 +14,7 @@ from lab.engines.sim import engine as sim
 from lab.errors import RunError
 from lab.progress import Stages
 from lab.report import REPORT
+from lab.results import conservation
 from lab.results.outcome import Outcome
 from lab.results.result import Result, assemble, save
 from lab.runs.provenance import provenance
@@ -61,9 +62,15 @@ def outcome_of(
     """
     if audience is not None:
         with sim.bring_up(experiment, options, stages) as simulated:
-            return simulated.measure(audience)
+            return proved(experiment, simulated.measure(audience))
     with _engine(options.engine)(experiment, options, stages) as up:
-        return up.measure()
+        return proved(experiment, up.measure())
+
+
+def proved(experiment: Experiment, outcome: Outcome) -> Outcome:
+    """The same, once it is proved that nothing of it is missing."""
+    conservation.check(experiment.fabric, outcome)
+    return outcome
 
 
 def _engine(name: str) -> Engine:

@@ -15,7 +15,7 @@ from lab.machine.paths import SCENARIOS
 from lab.scenario.keys import nearest
 from lab.scenario.model import ALL_LINKS, Scenario, explained
 from lab.scenario.translate import controller_settings, slowed
-from topologies import Node, TopologyError
+from topologies import Fabric, Node, TopologyError
 from traffic.collectives import TrafficError
 from traffic.reading import FileError, NotYamlError, YamlError, parse_yaml, read_yaml
 
@@ -88,6 +88,7 @@ def _read(content: dict[str, Any], changes: tuple[str, ...], place: str) -> Scen
 def check(scenario: Scenario) -> None:
     """Find out what no single key tells: that links exist, and that buffers suffice."""
     fabric = scenario.topology.build()
+    _check_switches(scenario, fabric)
     links = {link.name for link in fabric.links}
     faults = scenario.faults
     named = (fault.link for fault in faults if fault.link)
@@ -136,6 +137,15 @@ def check(scenario: Scenario) -> None:
         for switch, routes in routes_of(fabric).items():
             if ports[switch] > MOST_WAYS:
                 switch_plan(fabric, switch, routes, settings)
+
+
+def _check_switches(scenario: Scenario, fabric: Fabric) -> None:
+    known = [switch.name for switch in fabric.switches]
+    for fault in scenario.faults:
+        if fault.switch is not None and fault.switch not in known:
+            raise ScenarioError(
+                f"there is no switch '{fault.switch}' in this fabric" + nearest(fault.switch, known)
+            )
 
 
 def _apply(content: dict[str, Any], change: str) -> None:

@@ -5,7 +5,11 @@ other ways; those further off go on sending towards it until the controller, ``r
 leads all routes round it. What is dead at 0 was dead before: that is known to everyone at once.
 A cable that falls back to a share of its rate does so at once as well, and the controller, once it
 hears of it, sends less that way and has load measured by what the cable still carries.
-A cable that loses packets does so by a table of the switches at its ends (p4src/lose.p4).
+A cable that loses packets does so by a table of the switches at its ends (p4src/lose.p4); one that
+corrupts, doubles or reorders them, pause frames too, between their ports (switch/rt/cable.h).
+
+A switch that starts again has empty tables until the controller, ``reroute_ns`` later, has noticed.
+A controller that stops does nothing of what it should meanwhile, and afterwards all of it.
 """
 
 from __future__ import annotations
@@ -14,14 +18,14 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from types import MappingProxyType
 from typing import NamedTuple
 
 from controller import Loss, Settings
 from lab.scenario.model import Scenario
 from lab.scenario.translate import losses_of
-from topologies import Fabric, Link
+from topologies import Fabric, Link, Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,41 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True)
+class Spoil:
+    """A cable spoils frames from now on, with these chances; or does no more."""
+
+    at_ns: int
+    link: Link
+    chances: Mapping[str, float]  # of corrupt, duplicate, reorder
+    late_ns: int
+
+    @property
+    def places(self) -> tuple[tuple[Node, int, bool], ...]:
+        """At which ports of switches that is, and whether of what they send: of each way once."""
+        link = self.link
+        far = (link.a, link.a_port, False) if link.joins_switches else (link.b, link.b_port, True)
+        return (link.b, link.b_port, False), far
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """A switch starts again, with empty tables."""
+
+    at_ns: int
+    switch: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Halt:
+    """A host, or the collector, stops, or goes on; ``for_good``: it is gone."""
+
+    at_ns: int
+    host: Node | None  # none: the collector
+    is_halted: bool
+    for_good: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Replan:
     """Every switch is told what is new: dead cables, slow ones, and what cables lose."""
 
@@ -56,7 +95,7 @@ class Replan:
         return replace(settings, slowed=self.slowed, losses=self.losses)
 
 
-Event = Turn | Pace | Replan
+Event = Turn | Pace | Spoil | Restart | Halt | Replan
 
 
 class Agenda:
@@ -133,8 +172,10 @@ class _News(NamedTuple):
     dead: frozenset[str] | None = None  # from now on; None: as before
     slowed: Mapping[str, float] = MappingProxyType({})  # shares of those that change
     rates: Mapping[str, float] = MappingProxyType({})  # by link, of those that change
+    is_emptied: bool = False  # a switch has nothing of what it was told
 
 
+_LATE_NS = 5000  # of a packet that is reordered, unless told otherwise
 _by_time = attrgetter("at_ns")
 
 
@@ -142,7 +183,10 @@ def events_of(scenario: Scenario, fabric: Fabric) -> list[Event]:
     """All that happens, in order."""
     turns = sorted(_turns(scenario, fabric), key=_by_time)
     paces = sorted(_paces(scenario, fabric), key=_by_time)
-    return sorted([*turns, *paces, *_replans(scenario, fabric, turns, paces)], key=_by_time)
+    others: list[Event] = [*_spoils(scenario, fabric), *_restarts(scenario, fabric)]
+    others += _halts(scenario, fabric)
+    replans = _by_controller(scenario, [*_replans(scenario, fabric, turns, paces)])
+    return sorted([*turns, *paces, *others, *replans], key=_by_time)
 
 
 def _turns(scenario: Scenario, fabric: Fabric) -> Iterator[Turn]:
@@ -165,6 +209,57 @@ def _paces(scenario: Scenario, fabric: Fabric) -> Iterator[Pace]:
                 yield Pace(fault.at_ns + fault.for_ns, links[fault.link], 1.0)
 
 
+def _spoils(scenario: Scenario, fabric: Fabric) -> Iterator[Spoil]:
+    """When cables begin and end to spoil frames: each as all faults of its own then say."""
+    links = {link.name: link for link in fabric.links}
+    changes: list[tuple[int, str, str, float, int]] = []
+    for fault in scenario.faults:
+        if fault.link is None or fault.rate is None or fault.action == "lose":
+            continue
+        late_ns = fault.late_ns or _LATE_NS
+        changes.append((fault.at_ns, fault.link, fault.action, fault.rate, late_ns))
+        if fault.for_ns is not None:
+            changes.append((fault.at_ns + fault.for_ns, fault.link, fault.action, 0.0, late_ns))
+    chances: dict[str, dict[str, float]] = {}
+    for at_ns, name, action, rate, late_ns in sorted(changes, key=itemgetter(0)):
+        now = chances[name] = chances.get(name, {}) | {action: rate}
+        yield Spoil(at_ns, links[name], now, late_ns)
+
+
+def _restarts(scenario: Scenario, fabric: Fabric) -> Iterator[Restart]:
+    for fault in scenario.faults:
+        if fault.switch is not None:
+            yield Restart(fault.at_ns, fabric.node(fault.switch))
+
+
+def _halts(scenario: Scenario, fabric: Fabric) -> Iterator[Halt]:
+    for fault in scenario.faults:
+        if fault.action != "halt" or fault.part == "controller":
+            continue
+        host = fabric.node(fault.host) if fault.host else None
+        yield Halt(fault.at_ns, host, is_halted=True, for_good=fault.for_ns is None)
+        if fault.for_ns is not None:
+            yield Halt(fault.at_ns + fault.for_ns, host, is_halted=False)
+
+
+def _by_controller(scenario: Scenario, replans: list[Replan]) -> Iterator[Replan]:
+    """The same when there is somebody to do it: what comes while nobody is there waits."""
+    away = [
+        (fault.at_ns, None if fault.for_ns is None else fault.at_ns + fault.for_ns)
+        for fault in scenario.faults
+        if fault.part == "controller"
+    ]
+    waiting: dict[int, Replan] = {}  # of several that come together the last says all
+    for replan in replans:
+        back_ns: int | None = replan.at_ns
+        for begin_ns, end_ns in sorted(away, key=itemgetter(0)):
+            if back_ns is not None and begin_ns <= back_ns and (end_ns is None or back_ns < end_ns):
+                back_ns = end_ns
+        if back_ns is not None:
+            waiting[back_ns] = replace(replan, at_ns=back_ns)
+    yield from waiting.values()
+
+
 def _replans(
     scenario: Scenario, fabric: Fabric, turns: list[Turn], paces: list[Pace]
 ) -> Iterator[Replan]:
@@ -172,14 +267,19 @@ def _replans(
     dead: frozenset[str] = frozenset()
     slowed: dict[str, float] = {}
     rates: dict[str, float] = {}
-    told = (*_repairs(scenario, turns), *_weighings(scenario, paces), *_lossy(scenario))
-    for at_ns, together in groupby(sorted(told, key=_by_time), key=_by_time):
+    told = (
+        *(*_repairs(scenario, turns), *_weighings(scenario, paces)),
+        *(*_lossy(scenario), *_emptied(scenario)),
+    )
+    for at_ns, news in groupby(sorted(told, key=_by_time), key=_by_time):
         before = dead, dict(slowed), dict(rates)
+        together = list(news)
         for each in together:
             dead = dead if each.dead is None else each.dead
             slowed |= each.slowed
             rates |= each.rates
-        if (dead, slowed, rates) != before:
+        is_emptied = any(each.is_emptied for each in together)
+        if is_emptied or (dead, slowed, rates) != before:
             yield Replan(at_ns, dead, dict(slowed), losses_of(scenario, fabric, rates))
 
 
@@ -203,6 +303,13 @@ def _weighings(scenario: Scenario, paces: list[Pace]) -> Iterator[_News]:
     for pace in paces:
         slowed = {pace.link.name: pace.share}
         yield _News(_heard_ns(scenario.reroute_ns, pace.at_ns), slowed=slowed)
+
+
+def _emptied(scenario: Scenario) -> Iterator[_News]:
+    """When the controller notices that a switch has empty tables."""
+    for fault in scenario.faults:
+        if fault.switch is not None and scenario.reroute_ns is not None:
+            yield _News(_heard_ns(scenario.reroute_ns, fault.at_ns), is_emptied=True)
 
 
 def _heard_ns(reroute_ns: int, at_ns: int) -> int:

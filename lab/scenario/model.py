@@ -412,39 +412,69 @@ class MeasureSettings(_Section):
     """Links whose frames are kept, such as [leaf1-spine2]; [all] is every one."""
 
 
+_LINK, _HOST, _SWITCH, _PART = "link", "host", "switch", "part"
+_CHANCES = "lose", "corrupt", "duplicate", "reorder"
+# What faults happen to: one of these.
+_SUFFERERS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("down", "up", "slow", *_CHANCES), (_LINK,)),
+    "storm": (_HOST,),
+    "restart": (_SWITCH,),
+    "halt": (_HOST, _PART),
+}
+
+
 class Fault(_Section):
     """Something that happens at a time."""
 
     at_ns: DurationNs = Field(ge=0)
     """When; a cable that dies at 0 was dead before, and routes lead round it from the start."""
-    action: Literal["down", "up", "slow", "lose", "storm"]
-    """A link goes down, or up, is slow or loses packets; or a host's adapter pauses who sends."""
+    action: Literal[
+        "down", "up", "slow", "lose", "corrupt", "duplicate", "reorder", "storm", "restart", "halt"
+    ]
+    """A link goes down, or up, is slow, loses, corrupts, doubles or reorders; an adapter pauses who
+    sends (storm); a switch starts again with empty tables; a host or another part stops (halt)."""
     link: str | None = None
-    """Which link it is that goes down or up, is slow or loses packets, such as leaf1-spine2."""
+    """Which link it happens to, such as leaf1-spine2."""
     share: float | None = Field(default=None, gt=0, le=1)
     """How much of its rate a slow link has left, both ways."""
     rate: float | None = Field(default=None, ge=0, le=1)
-    """The probability that a packet on the link is lost, both ways."""
+    """The probability that a packet on the link is lost, corrupted, doubled or late, both ways."""
+    late_ns: DurationNs | None = Field(default=None, ge=1, le=10**9)
+    """How much later than its turn a reordered packet comes; without it 5 us."""
     host: str | None = None
-    """Which host storms."""
+    """Which host storms or stops."""
+    switch: str | None = None
+    """Which switch starts again: its packets are lost, its tables empty until the controller has
+    noticed, which takes reroute_ns."""
+    part: Literal["controller", "collector"] | None = None
+    """What stops, if it is no host: who tells switches, or who takes telemetry reports."""
     for_ns: DurationNs | None = Field(default=None, ge=1)
     """How long it lasts; without it for good. A storm always ends."""
 
     @model_validator(mode="after")
     def _check(self) -> Fault:
-        wanted, other = ("host", "link") if self.action == "storm" else ("link", "host")
-        if getattr(self, wanted) is None or getattr(self, other) is not None:
-            raise ValueError(f"{self.action} happens to a {wanted}: name that, and no {other}")
-        if (self.rate is not None) != (self.action == "lose"):
-            raise ValueError("rate is how much a link loses: give it with lose, and only there")
+        given = [name for name in (_LINK, _HOST, _SWITCH, _PART) if getattr(self, name) is not None]
+        wanted = _SUFFERERS[self.action]
+        if len(given) != 1 or given[0] not in wanted:
+            raise ValueError(
+                f"{self.action} happens to a {' or a '.join(wanted)}: name that, and nothing else"
+            )
+        if (self.rate is not None) != (self.action in _CHANCES):
+            raise ValueError(
+                f"rate is a probability: give it with {', '.join(_CHANCES)}, and only there"
+            )
+        if self.late_ns is not None and self.action != "reorder":
+            raise ValueError(
+                "late_ns is how late packets come: give it with reorder, and only there"
+            )
         if (self.share is not None) != (self.action == "slow"):
             raise ValueError(
                 "share is what a slow link has left: give it with slow, and only there"
             )
         if self.action == "storm" and self.for_ns is None:
             raise ValueError("say how long the storm lasts: for_ns")
-        if self.action == "up" and self.for_ns is not None:
-            raise ValueError("a link that goes up stays up: leave out for_ns")
+        if self.action in ("up", "restart") and self.for_ns is not None:
+            raise ValueError(f"{self.action} happens at once: leave out for_ns")
         return self
 
 

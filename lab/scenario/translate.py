@@ -231,7 +231,11 @@ def endpoint_config(
 ) -> EndpointConfig:
     """What a host's adapter is set to."""
     transport = scenario.transport
-    storms = [(f.at_ns, f.at_ns + f.for_ns) for f in scenario.faults if f.host == host and f.for_ns]
+    storms = [
+        (fault.at_ns, fault.at_ns + fault.for_ns)
+        for fault in scenario.faults
+        if fault.action == "storm" and fault.host == host and fault.for_ns
+    ]
     return EndpointConfig(
         link_bps=cable.rate_bps,
         mtu=scenario.link.mtu,

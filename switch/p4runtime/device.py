@@ -149,6 +149,11 @@ class Device:
         self._committed = Entities(pipeline, self.plane)
         log.info("device %d: pipeline committed", self.device_id)
 
+    def restart(self) -> None:
+        """Be as if just started with the program it has: nothing of what it was told is left."""
+        if self._committed is not None:
+            self.commit(self._committed.pipeline)
+
     def _share_registers(self, pipeline: Pipeline) -> None:
         """Give the switch the registers and tables it shares with the program."""
         for role, register in pipeline.shared_registers.items():

@@ -238,6 +238,15 @@ bool hosted_set_service(struct loop *loop, struct sw *sw, uint32_t number,
     return ok;
 }
 
+bool hosted_set_cable(struct loop *loop, struct sw *sw, uint32_t number, uint32_t way,
+                      const struct cable_faults *faults)
+{
+    enter(loop, 0);
+    bool done = way < CABLE_WAYS && sw_set_cable(sw, number, (enum cable_way)way, faults);
+    leave(loop, true);
+    return done;
+}
+
 bool hosted_share(struct loop *loop, struct sw *sw, uint32_t role, uint32_t reg)
 {
     bool ok = role < SW_ROLES;
@@ -294,6 +303,14 @@ void hosted_stats(struct loop *loop, struct sw *sw, struct hosted_stats *out)
                                  sw->events.refused, {0}};
     memcpy(out->drops, sw->drops, sizeof out->drops);
     leave(loop, false);
+}
+
+uint32_t hosted_books(struct loop *loop, struct sw *sw, struct book_line *lines, uint32_t room)
+{
+    enter(loop, 0);
+    uint32_t n = sw_books(sw, lines, room);
+    leave(loop, false);
+    return n;
 }
 
 uint32_t hosted_ports(struct loop *loop, struct sw *sw, struct hosted_port *out, uint32_t room)

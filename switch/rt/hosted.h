@@ -65,6 +65,10 @@ struct hosted_service {
 bool hosted_set_service(struct loop *loop, struct sw *sw, uint32_t number,
                         const struct hosted_service *service);
 
+/* See sw_set_cable. */
+bool hosted_set_cable(struct loop *loop, struct sw *sw, uint32_t number, uint32_t way,
+                      const struct cable_faults *faults);
+
 /* Share a register with the program; TABLE_NONE for none. False if there is no such register, or
  * its cells cannot hold times where times are wanted. */
 bool hosted_share(struct loop *loop, struct sw *sw, uint32_t role, uint32_t reg);
@@ -80,6 +84,9 @@ struct hosted_stats {
     uint64_t drops[DROP_REASONS];
 };
 void hosted_stats(struct loop *loop, struct sw *sw, struct hosted_stats *out);
+
+/* See sw_books. */
+uint32_t hosted_books(struct loop *loop, struct sw *sw, struct book_line *lines, uint32_t room);
 
 struct hosted_port {
     uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes;

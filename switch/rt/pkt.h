@@ -48,6 +48,7 @@ struct pkt {
     uint8_t type;
     uint8_t priority; /* its queue */
     uint8_t class;    /* pool class */
+    uint8_t book;     /* what it came as: books.h */
     bool has_rid;
     uint16_t rid;
     bool exited;         /* the program said exit */

@@ -684,8 +684,7 @@ static void receive_one(struct sw *sw, uint32_t number, struct tpacket2_hdr *hea
     uint8_t *frame = (uint8_t *)head + head->tp_mac;
     uint32_t len = head->tp_snaplen;
     if (SW_UNLIKELY(len < head->tp_len)) { /* cut off by the ring */
-        sw->received++;
-        sw->drops[DROP_OVERSIZE]++;
+        sw_refuse(sw, number, frame, len, head->tp_len - len, DROP_OVERSIZE);
         return;
     }
     if (SW_UNLIKELY(head->tp_status & TP_STATUS_VLAN_VALID)) {

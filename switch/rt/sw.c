@@ -128,6 +128,13 @@ static void wire_clear(struct sw *sw, struct sw_port *port, enum sw_drop why)
     }
 }
 
+/* Of what was handed to a port. */
+static void lose(struct sw_port *port, struct port_count lost)
+{
+    port->lost.packets += lost.packets;
+    port->lost.bytes += lost.bytes;
+}
+
 void sw_detach(struct sw *sw, uint32_t number)
 {
     struct sw_port *port = number < SW_PORTS ? sw->ports[number] : NULL;
@@ -137,6 +144,7 @@ void sw_detach(struct sw *sw, uint32_t number)
     sw_resume(sw, number);
     sw->held -= port->waiting.packets;
     sw->drops[DROP_NO_PORT] += port->waiting.packets;
+    lose(port, port->waiting);
     port->waiting = (struct port_count){0, 0};
     port->ops->close(port->driver);
     port->ops = NULL;
@@ -221,6 +229,8 @@ void sw_free(struct sw *sw)
         if (!sw->ports[n])
             continue;
         sw_detach(sw, n);
+        for (unsigned way = 0; way < CABLE_WAYS; way++)
+            cable_free(sw->ports[n]->cables[way]);
         pcap_close(sw->ports[n]->pcap_in);
         pcap_close(sw->ports[n]->pcap_out);
         tm_unschedule(&sw->ports[n]->tm);
@@ -353,9 +363,11 @@ static struct pkt *copy_whole(struct sw *sw, const struct pkt *from)
 {
     const struct sw_program *program = sw->program;
     struct pkt *p = pkt_alloc(sw->pool, program->phv_size, program->headroom, from->frame_len);
+    sw->copies++;
+    unsigned book = BOOK_MADE + from->book % CLASSES;
+    count_bytes(&sw->books.in[book], from->ingress_len);
     if (!p) {
-        sw->copies++;
-        sw->drops[DROP_NO_MEMORY]++;
+        sw_drop_frame(sw, book, from->ingress_len, DROP_NO_MEMORY);
         return NULL;
     }
     uint8_t *frame = p->frame;
@@ -366,7 +378,7 @@ static struct pkt *copy_whole(struct sw *sw, const struct pkt *from)
     /* What lies before data was parsed; it is kept in case this copy is resubmitted. */
     memcpy(frame, from->frame, from->frame_len);
     p->data = frame + (from->data - from->frame);
-    sw->copies++;
+    p->book = (uint8_t)book;
     return p;
 }
 
@@ -437,6 +449,8 @@ static void send_clone(struct sw *sw, struct sw_run *run, struct pkt *clone,
     }
     if (!session->n) {
         sw->copies--; /* it served to make the group's copies only */
+        sw->books.in[clone->book].packets--;
+        sw->books.in[clone->book].bytes -= clone->ingress_len;
         pkt_release(sw->pool, clone);
     }
 }
@@ -458,11 +472,15 @@ static void clone_ingress(struct sw *sw, struct sw_run *run, const struct pkt *p
     if (!session)
         return;
     struct pkt *clone = pkt_alloc(sw->pool, program->phv_size, program->headroom, p->frame_len);
+    unsigned book = BOOK_MADE + p->book % CLASSES;
+    bytes_t bytes = p->frame_len + p->absent;
     sw->copies++;
+    count_bytes(&sw->books.in[book], bytes);
     if (!clone) {
-        sw->drops[DROP_NO_MEMORY]++;
+        sw_drop_frame(sw, book, bytes, DROP_NO_MEMORY);
         return;
     }
+    clone->book = (uint8_t)book;
     memcpy(clone->frame, p->frame, p->frame_len);
     program->clear(clone->phv);
     clone->ingress_port = p->ingress_port;
@@ -513,6 +531,8 @@ static void go_again(struct sw *sw, struct pkt *p, uint32_t list, enum pkt_type 
     fresh->ingress_port = p->ingress_port;
     fresh->absent = p->absent;
     fresh->ingress_len = fresh->length = len + p->absent;
+    fresh->book = p->book;
+    sw->books.changed[p->book] += (int64_t)fresh->ingress_len - p->ingress_len;
     pkt_release(sw->pool, p);
     fresh->next = NULL;
     if (sw->again)
@@ -600,32 +620,50 @@ static void run_gathered(struct sw *sw)
     sw->n_gathered = 0;
 }
 
+/* Write down that a frame arrived; its class. */
+static unsigned enter(struct sw *sw, struct sw_port *port, const uint8_t *frame, uint32_t len,
+                      uint32_t absent)
+{
+    unsigned class = frame_class(frame, len);
+    sw->received++;
+    count_bytes(&sw->books.in[class], len + absent);
+    if (SW_LIKELY(port != NULL)) {
+        port->rx_packets++;
+        port->rx_bytes += len + absent;
+        count_bytes(&port->in[class], len + absent);
+    }
+    return class;
+}
+
+void sw_refuse(struct sw *sw, uint32_t number, const void *frame, uint32_t len, uint32_t absent,
+               enum sw_drop why)
+{
+    sw_drop_frame(sw, enter(sw, sw_port(sw, number), frame, len, absent), len + absent, why);
+}
+
 void sw_receive(struct sw *sw, uint32_t number, const void *frame, uint32_t len, ns_t now)
 {
     sw_receive_cut(sw, number, frame, len, 0, now);
 }
 
-void sw_receive_cut(struct sw *sw, uint32_t number, const void *frame, uint32_t len,
-                    uint32_t absent, ns_t now)
+static void take_in(struct sw *sw, struct sw_port *port, uint32_t number, const void *frame,
+                    uint32_t len, uint32_t absent, ns_t now)
 {
-    struct sw_port *port = sw_port(sw, number);
-    sw->received++;
-    if (port) {
-        port->rx_packets++;
-        port->rx_bytes += len + absent;
-        if (SW_UNLIKELY(port->pcap_in != NULL))
-            pcap_write(port->pcap_in, frame, len, len, now);
-    }
+    unsigned book = enter(sw, port, frame, len, absent);
+    if (port && SW_UNLIKELY(port->pcap_in != NULL))
+        pcap_write(port->pcap_in, frame, len, len, now);
     const struct sw_program *program = sw->program;
     if (SW_UNLIKELY(!program || !port || len > SW_FRAME_MOST)) {
-        sw->drops[!program ? DROP_NO_PROGRAM : port ? DROP_OVERSIZE : DROP_NO_PORT]++;
+        sw_drop_frame(sw, book, len + absent,
+                      !program ? DROP_NO_PROGRAM : port ? DROP_OVERSIZE : DROP_NO_PORT);
         return;
     }
     struct pkt *p = pkt_alloc(sw->pool, program->phv_size, program->headroom, len);
     if (SW_UNLIKELY(!p)) {
-        sw->drops[DROP_NO_MEMORY]++;
+        sw_drop_frame(sw, book, len + absent, DROP_NO_MEMORY);
         return;
     }
+    p->book = (uint8_t)book;
     memcpy(p->frame, frame, len);
     program->clear(p->phv);
     p->ingress_port = (uint16_t)number;
@@ -647,15 +685,32 @@ void sw_receive_cut(struct sw *sw, uint32_t number, const void *frame, uint32_t 
         run_again(sw, now, SW_TURNS_MOST);
 }
 
+void sw_receive_cut(struct sw *sw, uint32_t number, const void *frame, uint32_t len,
+                    uint32_t absent, ns_t now)
+{
+    struct sw_port *port = sw_port(sw, number);
+    if (SW_UNLIKELY(port && port->cables[CABLE_IN])) {
+        enum cable_fate fate = cable_take(port->cables[CABLE_IN], frame, len, absent, now);
+        if (fate == CABLE_LOSES || fate == CABLE_DELAYS)
+            return;
+        if (fate == CABLE_DOUBLES)
+            take_in(sw, port, number, frame, len, absent, now);
+    }
+    take_in(sw, port, number, frame, len, absent, now);
+}
+
 void sw_inject(struct sw *sw, const void *frame, uint32_t len, enum pkt_type type, ns_t now)
 {
     const struct sw_program *program = sw->program;
     struct pkt *p = pkt_alloc(sw->pool, program->phv_size, program->headroom, len);
+    unsigned book = BOOK_MADE + frame_class(frame, len);
     sw->copies++; /* it came from nowhere, as copies do */
+    count_bytes(&sw->books.in[book], len);
     if (!p) {
-        sw->drops[DROP_NO_MEMORY]++;
+        sw_drop_frame(sw, book, len, DROP_NO_MEMORY);
         return;
     }
+    p->book = (uint8_t)book;
     memcpy(p->frame, frame, len);
     program->clear(p->phv);
     p->type = (uint8_t)type;
@@ -675,6 +730,27 @@ static bool to_cpu(struct sw *sw, const struct pkt *p, ns_t now)
     return event_put(&sw->events, &head, p->data);
 }
 
+static bool send(const struct sw_port *port, const uint8_t *frame, uint32_t len, uint32_t absent,
+                 ns_t when)
+{
+    return SW_UNLIKELY(absent) ? port->ops->send_cut(port->driver, frame, len, absent, when)
+                               : port->ops->send(port->driver, frame, len, when);
+}
+
+/* Put a frame into a cable; whether it went there, whatever then becomes of it. */
+static bool put_out(const struct sw_port *port, const struct pkt *p, ns_t when)
+{
+    struct cable *cable = port->cables[CABLE_OUT];
+    if (SW_UNLIKELY(cable != NULL)) {
+        enum cable_fate fate = cable_take(cable, p->data, p->len, p->absent, when);
+        if (fate == CABLE_LOSES || fate == CABLE_DELAYS)
+            return true;
+        if (fate == CABLE_DOUBLES && !send(port, p->data, p->len, p->absent, when))
+            count_bytes(&cable->lost[frame_class(p->data, p->len)], p->len + p->absent);
+    }
+    return send(port, p->data, p->len, p->absent, when);
+}
+
 /* Hand a frame to its port; the packet is used up. */
 static void transmit(struct sw *sw, struct sw_port *port, struct pkt *p, ns_t when)
 {
@@ -686,9 +762,7 @@ static void transmit(struct sw *sw, struct sw_port *port, struct pkt *p, ns_t wh
         why = DROP_NO_PORT;
     else if (!port->is_up)
         why = DROP_PORT_DOWN;
-    else if (!(SW_UNLIKELY(p->absent)
-                   ? port->ops->send_cut(port->driver, p->data, p->len, p->absent, when)
-                   : port->ops->send(port->driver, p->data, p->len, when)))
+    else if (!put_out(port, p, when))
         why = DROP_SEND_FAILED;
     if (SW_UNLIKELY(why != DROP_REASONS)) {
         sw_drop(sw, p, why);
@@ -696,8 +770,13 @@ static void transmit(struct sw *sw, struct sw_port *port, struct pkt *p, ns_t wh
     }
     if (SW_UNLIKELY(port->pcap_out != NULL))
         pcap_write(port->pcap_out, p->data, p->len, p->len, when);
+    bytes_t size = p->len + p->absent;
+    unsigned class = frame_class(p->data, p->len);
     port->tx_packets++;
-    port->tx_bytes += p->len + p->absent;
+    port->tx_bytes += size;
+    count_bytes(&port->out[class], size);
+    count_bytes(&sw->books.left[class][p->book], size);
+    sw->books.changed[p->book] += (int64_t)size - p->ingress_len;
     sw->sent++;
     if (port->ops && port->ops->flush) {
         mark(sw->to_flush, port->number);
@@ -789,6 +868,7 @@ static void flush_port(struct sw *sw, struct sw_port *port)
     sw->held += kept;
     sw->sent -= kept + left.lost.packets;
     sw->drops[DROP_SEND_FAILED] += left.lost.packets;
+    lose(port, left.lost);
     port->tx_packets -= kept + left.lost.packets;
     port->tx_bytes -= left.waiting.bytes - port->waiting.bytes + left.lost.bytes;
     port->waiting = left.waiting;
@@ -831,8 +911,58 @@ void sw_tell_time(struct sw *sw, ns_t now)
         memcpy(clock->at, &now, clock->cell_bytes); /* little-endian, of 4 or 8 bytes */
 }
 
+/* Bad cables */
+
+bool sw_set_cable(struct sw *sw, uint32_t number, enum cable_way way,
+                  const struct cable_faults *faults)
+{
+    struct sw_port *port = sw_port(sw, number);
+    if (port && !port->cables[way]) {
+        port->cables[way] = cable_new(sw->seed << 16 ^ (number * CABLE_WAYS + way));
+        sw->n_cables += port->cables[way] != NULL;
+    }
+    if (!port || !port->cables[way])
+        return false;
+    port->cables[way]->faults = *faults;
+    return true;
+}
+
+static void arrive_late(struct sw *sw, struct sw_port *port, enum cable_way way,
+                        const struct cable_frame *frame, ns_t now)
+{
+    if (way == CABLE_IN)
+        take_in(sw, port, port->number, frame->bytes, frame->len, frame->absent, now);
+    else if (!port->ops || !port->is_up ||
+             !send(port, frame->bytes, frame->len, frame->absent, now))
+        cable_lose(port->cables[way], frame);
+    else if (port->ops->flush)
+        mark(sw->to_flush, port->number);
+}
+
+/* Let arrive what is due by now; when the next is. */
+static ns_t service_cables(struct sw *sw, ns_t now)
+{
+    ns_t wake = SW_NEVER;
+    for (uint32_t number = 0; sw->n_cables && number < SW_PORTS; number++) {
+        struct sw_port *port = sw->ports[number];
+        for (unsigned way = 0; port && way < CABLE_WAYS; way++) {
+            struct cable_frame *frame;
+            if (!port->cables[way])
+                continue;
+            while ((frame = cable_give(port->cables[way], now)) != NULL) {
+                arrive_late(sw, port, way, frame, now);
+                free(frame);
+            }
+            wake = earlier(wake, cable_due(port->cables[way]));
+        }
+    }
+    return wake;
+}
+
 ns_t sw_service(struct sw *sw, ns_t now)
 {
+    if (SW_UNLIKELY(sw->n_cables != 0))
+        service_cables(sw, now);
     sw_tell_time(sw, now);
     if (sw->n_gathered)
         run_gathered(sw);
@@ -847,8 +977,74 @@ ns_t sw_service(struct sw *sw, ns_t now)
         }
         turns += run_again(sw, now, SW_TURNS_MOST - turns);
     }
+    if (SW_UNLIKELY(sw->n_cables != 0)) /* what left only now may be late too */
+        wake = earlier(wake, service_cables(sw, now));
     flush_ports(sw);
     wake = earlier(wake, timer_due(sw));
     wake = earlier(wake, idle_service(sw, now));
     return earlier(wake, digest_service(sw, now));
+}
+
+/* The books */
+
+static void count_list(struct port_count held[BOOKS], const struct pkt *p)
+{
+    for (; p; p = p->next)
+        count_bytes(&held[p->book], p->ingress_len);
+}
+
+static void count_held(const struct sw *sw, struct port_count held[BOOKS])
+{
+    for (uint32_t number = 0; number < SW_PORTS; number++) {
+        const struct sw_port *port = sw->ports[number];
+        for (unsigned q = 0; port && q < SW_QUEUES; q++)
+            count_list(held, port->tm.queues[q].head);
+        if (port)
+            count_list(held, port->wire);
+    }
+    count_list(held, sw->again);
+    for (uint32_t i = 0; i < sw->n_gathered; i++)
+        count_bytes(&held[sw->gathered[i]->book], sw->gathered[i]->ingress_len);
+}
+
+static void tell_cable(struct book_telling *told, const struct cable *cable, uint32_t number,
+                       enum cable_way way)
+{
+    struct port_count held[CLASSES] = {{0, 0}};
+    enum book first = way == CABLE_IN ? BOOK_CABLE_IN_LOST : BOOK_CABLE_OUT_LOST;
+    for (const struct cable_frame *frame = cable->head; frame; frame = frame->next)
+        count_bytes(&held[frame_class(frame->bytes, frame->len)], frame->len + frame->absent);
+    book_tell(told, first, number, cable->lost, CLASSES);
+    book_tell(told, first + 1, number, cable->added, CLASSES);
+    book_tell(told, first + 2, number, held, CLASSES);
+}
+
+uint32_t sw_books(const struct sw *sw, struct book_line *lines, uint32_t room)
+{
+    const struct sw_books *books = &sw->books;
+    struct book_telling told = {lines, room, 0};
+    struct port_count held[BOOKS] = {{0, 0}}, changed[BOOKS] = {{0, 0}};
+    count_held(sw, held);
+    for (unsigned kind = 0; kind < BOOKS; kind++)
+        changed[kind].bytes = (uint64_t)books->changed[kind];
+    book_tell(&told, BOOK_IN, 0, books->in, BOOKS);
+    book_tell(&told, BOOK_CHANGED, 0, changed, BOOKS);
+    for (unsigned class = 0; class < CLASSES; class++)
+        book_tell(&told, BOOK_LEFT, class, books->left[class], BOOKS);
+    for (unsigned why = 0; why < DROP_REASONS; why++)
+        book_tell(&told, BOOK_DROPPED, why, books->dropped[why], BOOKS);
+    book_tell(&told, BOOK_HELD, 0, held, BOOKS);
+    for (uint32_t number = 0; number < SW_PORTS; number++) {
+        const struct sw_port *port = sw->ports[number];
+        if (!port)
+            continue;
+        book_tell(&told, BOOK_PORT_IN, number, port->in, CLASSES);
+        book_tell(&told, BOOK_PORT_OUT, number, port->out, CLASSES);
+        book_tell(&told, BOOK_PORT_LOST, number, &port->lost, 1);
+        book_tell(&told, BOOK_PORT_WAITING, number, &port->waiting, 1);
+        for (unsigned way = 0; way < CABLE_WAYS; way++)
+            if (port->cables[way])
+                tell_cable(&told, port->cables[way], number, way);
+    }
+    return told.n;
 }

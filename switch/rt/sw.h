@@ -6,10 +6,12 @@
  * switches that share a packet pool belong to the same thread.
  *
  * The account: received + copies = sent + dropped (by reason) + held, at any moment between calls.
+ * Beside it the books tell the same by class, and in bytes: books.h.
  */
 #ifndef SW_SW_H
 #define SW_SW_H
 
+#include "cable.h"
 #include "event.h"
 #include "pre.h"
 #include "profile.h"
@@ -40,11 +42,6 @@ extern const char *const sw_drop_names[DROP_REASONS];
 #define SW_FRAME_MOST 9728    /* bytes of a frame: jumbo frames with room for tags */
 #define SW_TURNS_MOST 4096    /* resubmissions and recirculations served in one call */
 #define SW_LOOPING_MOST 65536 /* packets that may wait to go round again */
-
-struct port_count {
-    uint64_t packets;
-    bytes_t bytes;
-};
 
 struct port_left {
     struct port_count lost;    /* since the last time, of what the port had taken */
@@ -80,6 +77,9 @@ struct sw_port {
     struct port_count waiting; /* in the driver; held, and not yet sent */
     uint64_t rx_packets, tx_packets;
     bytes_t rx_bytes, tx_bytes;
+    struct port_count in[CLASSES], out[CLASSES]; /* out: handed to it, whatever it then lost */
+    struct port_count lost;
+    struct cable *cables[CABLE_WAYS]; /* bad ones; NULL where there never was one */
 };
 
 struct sw_digest { /* see digest.c */
@@ -134,6 +134,7 @@ struct sw {
     uint64_t backlog[SW_PORTS / 64]; /* ports with packets queued, or on the wire */
     uint64_t to_flush[SW_PORTS / 64];
     uint32_t n_stalled; /* ports */
+    uint32_t n_cables;  /* that are, or were, bad */
     bool has_newcomers; /* packets were queued since ports were last looked through */
     ns_t busy_until[SW_PORTS]; /* before then a port need not be looked at; side by side, for most
                                   ports with a backlog are busy whenever anything happens */
@@ -157,6 +158,10 @@ struct sw {
     bool endless;       /* ... which took more turns of loops than it may */
     uint64_t received, copies, sent, held;
     uint64_t drops[DROP_REASONS];
+    struct sw_books { /* books.h */
+        struct port_count in[BOOKS], left[CLASSES][BOOKS], dropped[DROP_REASONS][BOOKS];
+        int64_t changed[BOOKS];
+    } books;
 };
 
 struct sw *sw_new(const struct sw_config *config); /* NULL when memory is out */
@@ -179,6 +184,9 @@ static inline struct sw_port *sw_port(struct sw *sw, uint32_t number)
 bool sw_attach(struct sw *sw, uint32_t number, const struct port_ops *ops, void *driver);
 void sw_detach(struct sw *sw, uint32_t number); /* closes the driver */
 void sw_set_up(struct sw *sw, uint32_t number, bool is_up, ns_t now);
+/* Let the cable at a port be as good or bad as that from now on; false when memory is out. */
+bool sw_set_cable(struct sw *sw, uint32_t number, enum cable_way way,
+                  const struct cable_faults *faults);
 void sw_resume(struct sw *sw, uint32_t number); /* its driver can take more again */
 /* Share a register with the program from now on; none if `cells.at` is NULL. */
 void sw_share(struct sw *sw, enum sw_role role, struct sw_cells cells);
@@ -192,13 +200,22 @@ void sw_receive(struct sw *sw, uint32_t port, const void *frame, uint32_t len, n
  * want to read it. For simulators, where payload would only be carried about. */
 void sw_receive_cut(struct sw *sw, uint32_t port, const void *frame, uint32_t len, uint32_t absent,
                     ns_t now);
+/* A frame arrived that cannot be taken in. */
+void sw_refuse(struct sw *sw, uint32_t port, const void *frame, uint32_t len, uint32_t absent,
+               enum sw_drop why);
 /* Send what may leave by `now`; returns when to be called again, or SW_NEVER. */
 ns_t sw_service(struct sw *sw, ns_t now);
 
 void sw_trace_drop(const struct sw *sw, enum sw_drop why);
-static inline void sw_drop(struct sw *sw, struct pkt *p, enum sw_drop why)
+/* Of what is no packet yet: `book` is its class, plus BOOK_MADE if it was made here. */
+static inline void sw_drop_frame(struct sw *sw, unsigned book, bytes_t bytes, enum sw_drop why)
 {
     sw->drops[why]++;
+    count_bytes(&sw->books.dropped[why][book], bytes);
+}
+static inline void sw_drop(struct sw *sw, struct pkt *p, enum sw_drop why)
+{
+    sw_drop_frame(sw, p->book, p->ingress_len, why);
     if (SW_UNLIKELY(sw->trace != NULL))
         sw_trace_drop(sw, why);
     pkt_release(sw->pool, p);
@@ -216,6 +233,9 @@ void digest_ack(struct sw *sw, uint32_t digest, uint32_t list_id);
 /* timer.c: packets that the program ordered for a time. */
 void timer_ring(struct sw *sw, ns_t now); /* those that are due go through ingress */
 ns_t timer_due(const struct sw *sw);      /* when the next is; SW_NEVER */
+/* What the books say: the lines that are not zero, up to `room`; returns how many there are. */
+uint32_t sw_books(const struct sw *sw, struct book_line *lines, uint32_t room);
+
 /* sw.c: a packet that the switch made itself enters like one received. */
 void sw_inject(struct sw *sw, const void *frame, uint32_t len, enum pkt_type type, ns_t now);
 

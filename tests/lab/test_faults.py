@@ -11,7 +11,7 @@ from lab.report import read_run
 from lab.runs.run import UNBELIEVED
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
-from lab.scenario.faults import Agenda, Pace, Replan, Turn, events_of
+from lab.scenario.faults import Agenda, Halt, Pace, Replan, Restart, Spoil, Turn, events_of
 from tests.lab.conftest import closlab
 from tests.lab.simulated import simulate
 
@@ -29,6 +29,13 @@ def story(*faults: str, **changes: Any) -> list[tuple[int, str]]:
         match event:
             case Turn(at_ns=at_ns, link=link, is_up=is_up):
                 told.append((at_ns, f"{link.name} {'up' if is_up else 'down'}"))
+            case Spoil(at_ns=at_ns, link=link, chances=chances):
+                told.append((at_ns, f"{link.name} {chances}"))
+            case Restart(at_ns=at_ns, switch=switch):
+                told.append((at_ns, f"{switch} restarts"))
+            case Halt(at_ns=at_ns, host=host, is_halted=is_halted, for_good=for_good):
+                how = "for good" if for_good else "halts" if is_halted else "goes on"
+                told.append((at_ns, f"{host or 'collector'} {how}"))
             case Pace(at_ns=at_ns, link=link, share=share):
                 told.append((at_ns, f"{link.name} at {share:.0%}"))
             case Replan(at_ns=at_ns, dead=dead, slowed=slowed, losses=losses):
@@ -56,6 +63,61 @@ def test_one_that_flaps_is_led_round_and_taken_back() -> None:
         (1200, "leaf1-spine1 up"),
         (1250, "round nothing"),
     ]
+
+
+def test_a_cable_spoils_as_all_faults_of_its_own_say() -> None:
+    corrupt = "{at_ns: 5, action: corrupt, link: leaf1-spine1, rate: 0.1, for_ns: 10}"
+    double = "{at_ns: 8, action: duplicate, link: leaf1-spine1, rate: 0.2}"
+    assert story(corrupt, double) == [
+        (5, "leaf1-spine1 {'corrupt': 0.1}"),
+        (8, "leaf1-spine1 {'corrupt': 0.1, 'duplicate': 0.2}"),
+        (15, "leaf1-spine1 {'corrupt': 0.0, 'duplicate': 0.2}"),
+    ]
+
+
+def test_a_switch_starts_again_and_is_told_anew() -> None:
+    restart = "{at_ns: 100, action: restart, switch: leaf2}"
+    assert story(restart) == [(100, "leaf2 restarts")]
+    assert story(restart, reroute_ns=50) == [(100, "leaf2 restarts"), (150, "round nothing")]
+
+
+def test_who_halts_goes_on_unless_it_is_for_good() -> None:
+    host = "{at_ns: 10, action: halt, host: h2, for_ns: 5}"
+    collector = "{at_ns: 12, action: halt, part: collector}"
+    assert story(host, collector) == [
+        (10, "h2 halts"),
+        (12, "collector for good"),
+        (15, "h2 goes on"),
+    ]
+
+
+def test_what_a_controller_misses_it_does_once_it_is_back() -> None:
+    """The last word counts; and of one that is gone for good nothing more is heard."""
+    flap = "{at_ns: 1000, action: down, link: leaf1-spine1, for_ns: 200}"
+    later = "{at_ns: 1100, action: down, link: leaf1-spine2}"
+    away = "{at_ns: 900, action: halt, part: controller, for_ns: 2000}"
+    gone = "{at_ns: 900, action: halt, part: controller}"
+    cables = [(1000, "leaf1-spine1 down"), (1100, "leaf1-spine2 down"), (1200, "leaf1-spine1 up")]
+    assert story(flap, later, away, reroute_ns=50) == [*cables, (2900, "round leaf1-spine2")]
+    assert story(flap, later, gone, reroute_ns=50) == cables
+
+
+def test_a_job_outlives_a_restart_and_is_told_of_a_dead_host(tmp_path: Path) -> None:
+    """After the restart the leaf forwards again; without its host a job fails, and says so."""
+    ring = ("transport.rto_ns=200us", "reroute_ns=20us", "traffic.bytes=1MB")
+    again = simulate(
+        "allreduce-ring", *ring, "faults=[{at_ns: 30us, action: restart, switch: leaf1}]",
+        out=tmp_path / "again",
+    )  # fmt: skip
+    assert again.result.flows.failed == 0
+    assert again.result.drops.by_reason["no_route"], again.result.drops
+    dead = simulate(
+        "allreduce-ring", *ring, "faults=[{at_ns: 30us, action: halt, host: h2}]",
+        out=tmp_path / "dead",
+    )  # fmt: skip
+    assert dead.result.ended
+    assert dead.result.drops.by_reason["host_halted"]
+    assert dead.result.roce.qp_errors
 
 
 def test_several_at_once_are_one_repair_and_what_was_dead_is_known_at_once() -> None:

@@ -70,7 +70,7 @@ def test_sizes(written: str, size: int) -> None:
         (
             "hello",
             ("faults=[{at_ns: 0, action: lose, link: leaf1-spine1}]",),
-            "rate is how much a link loses",
+            "rate is a probability: give it with lose",
         ),
         ("hello", ("faults=[{at_ns: 0, action: slow, link: leaf1-spine1}]",), "share is what"),
         ("hello", ("measures.pcap=[leaf1-spin1]",), "no link 'leaf1-spin1' in this fabric; did"),

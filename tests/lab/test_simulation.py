@@ -12,6 +12,7 @@ from controller import LinkSpec, Loss, Settings, switch_plans
 from lab.engines.sim.control import SimulatedSwitches
 from lab.engines.sim.simulation import Account, Simulation
 from lab.machine import program
+from lab.results.conservation import Books, differences, in_a_switch
 from topologies import Fabric, Node, leaf_spine
 from traffic.endpoint import (
     EndpointConfig,
@@ -85,9 +86,12 @@ class Lab:
             self.simulation.set_plan(host, plan)
         self.simulation.start()
         self.simulation.run(until_ns=10**9)
-        account = self.simulation.account()
-        assert account.balances
-        self.switches.check_accounts()
+        for switch in self.fabric.switches:
+            kept = self.switches.books(switch)
+            assert not [*in_a_switch(switch.name, kept, Books(kept.lines))]
+        for link in self.fabric.links:
+            for name in (link.up, link.down):
+                assert not [*differences(name, Books(self.simulation.books(name)))]
         return {host: self.simulation.report(host) for host in self._pairs}
 
 

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from lab.engines.mininet.emulation import Emulation
+from lab.engines.mininet.report_cables import Collector
 from lab.errors import RunError
 from lab.machine.patience import Patience
 from lab.machine.speed import slowness
@@ -19,7 +20,7 @@ from lab.results.losses import lost_frames, overrun
 from lab.results.outcome import HOST_PAUSED_NS, INTERRUPTION, Fidelity, Gist, Outcome
 from lab.results.watch import longest_queues
 from lab.scenario.experiment import Experiment
-from lab.scenario.faults import Agenda, Pace, Replan, Turn
+from lab.scenario.faults import Agenda, Halt, Pace, Replan, Restart, Spoil, Turn
 from topologies import Node
 from traffic.collectives import Timeline
 from traffic.endpoint import (
@@ -45,6 +46,7 @@ def run(
     emulation: Emulation,
     program: Path,
     stages: Stages,
+    collector: Collector | None = None,
 ) -> Outcome:
     """Let every host carry out its plan."""
     dilation = emulation.switches.setting.dilation
@@ -52,11 +54,13 @@ def run(
         with ExitStack() as stack:
             hosts = _start(experiment, emulation, program, dilation, stages, stack)
             before = emulation.switches.counts()
+            books_before, _ = emulation.switches.settled_books()
             with stages("Sending") as stage:
-                course = _Course(experiment, emulation, hosts, dilation, stage)
+                course = _Course(experiment, emulation, hosts, dilation, stage, collector)
                 ended = course.run()
             after = emulation.switches.last_counts()
             reports = {host: process.stop() for host, process in hosts.items()}
+            books, is_settled = emulation.switches.settled_books()
     except EndpointError as error:
         emulation.switches.check()
         raise RunError(f"an endpoint failed: {error}") from None
@@ -86,6 +90,8 @@ def run(
             for way in (link.up, link.down)
             if link.name in cut and way in missing
         },
+        books={switch: kept.since(books_before[switch]) for switch, kept in books.items()},
+        is_settled=is_settled,
         notes=notes,
         stocks=watch.stocks(*since, experiment.settings.lossless) if is_noted else (),
         pauses=watch.pauses(*since) if is_noted else (),
@@ -147,8 +153,10 @@ class _Course:
         hosts: dict[Node, EndpointProcess],
         dilation: int,
         stage: Stage,
+        collector: Collector | None,
     ) -> None:
         self._experiment = experiment
+        self._collector = collector
         self._emulation = emulation
         self._hosts = hosts
         self._dilation = dilation
@@ -236,6 +244,15 @@ class _Course:
                     self._emulation.switches.set_cable(link, cable)
                     if link.a in self._hosts:
                         self._hosts[link.a].set_link(cable.rate_bps)
+                case Spoil() as news:
+                    self._emulation.switches.spoil(news)
+                case Restart(switch=switch):
+                    self._emulation.switches.restart(switch)
+                case Halt(host=None, is_halted=is_halted):
+                    if self._collector is not None:
+                        self._collector.halt(is_halted=is_halted)
+                case Halt(host=Node() as host, is_halted=is_halted, for_good=for_good):
+                    self._hosts[host].halt(is_halted=is_halted, for_good=for_good)
                 case Replan() as news:
                     self._emulation.change(news.applied, dead=news.dead)
 

@@ -102,11 +102,13 @@ class EmulatedFabric:
     def measure(self) -> Outcome:
         """Let the hosts carry out their plans, in real time."""
         experiment, emulation = self.experiment, self.emulation
-        with _telemetry(emulation.fabric, emulation.settings) as tally:
+        with _telemetry(emulation.fabric, emulation.settings) as (tally, collector):
             if self.hosts_program is None:
                 outcome = _exchange(experiment, emulation, self.stages)
             else:
-                outcome = endpoints.run(experiment, emulation, self.hosts_program, self.stages)
+                outcome = endpoints.run(
+                    experiment, emulation, self.hosts_program, self.stages, collector
+                )
         return replace(outcome, telemetry=tally)
 
 
@@ -128,15 +130,17 @@ def _captured_ports(experiment: Experiment) -> frozenset[tuple[Node, int]]:
 
 
 @contextmanager
-def _telemetry(fabric: Fabric, settings: Settings) -> Iterator[Tally | None]:
+def _telemetry(
+    fabric: Fabric, settings: Settings
+) -> Iterator[tuple[Tally | None, Collector | None]]:
     """Count what reports tell meanwhile, if any are to be sent."""
     if settings.telemetry.report_port is None:
-        yield None
+        yield None, None
         return
     tally = Tally.of(fabric, settings.tick_ns)
     collector = Collector(fabric, tally.add)
     try:
-        yield tally
+        yield tally, collector
     finally:
         collector.close()
 

@@ -27,6 +27,8 @@ class Collector:
 
     def __init__(self, fabric: Fabric, take: Callable[[bytes], None]) -> None:
         self._take = take
+        self._may_take = threading.Event()
+        self._may_take.set()
         self._selector = selectors.DefaultSelector()
         self._stop_reader, self._stop_writer = socket.socketpair()
         self._selector.register(self._stop_reader, selectors.EVENT_READ)
@@ -38,6 +40,7 @@ class Collector:
     def _listen(self) -> None:
         while True:
             ready = [key.fileobj for key, _ in self._selector.select()]
+            self._may_take.wait()
             for listener in ready:
                 if listener is not self._stop_reader:
                     self._take_all(listener)  # type: ignore[arg-type]
@@ -49,8 +52,16 @@ class Collector:
             while True:
                 self._take(listener.recv(_LARGEST))
 
+    def halt(self, *, is_halted: bool) -> None:
+        """Take nothing from now on, or go on."""
+        if is_halted:
+            self._may_take.clear()
+        else:
+            self._may_take.set()
+
     def close(self) -> None:
         """Take what has come, and stop."""
+        self.halt(is_halted=False)
         self._stop_writer.send(b"x")
         self._thread.join()
         for key in list(self._selector.get_map().values()):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 from typing import Protocol, Self
 
 import finsy as fy
@@ -24,10 +25,11 @@ from lab.engines.sim import native
 from lab.errors import RunError
 from lab.machine.program import BuiltProgram
 from lab.results.counts import PAUSE_TOTAL, Reading, Wanted
-from lab.results.outcome import SwitchCounts, Traffic
+from lab.results.outcome import Line, SwitchBooks, SwitchCounts, Traffic
 from lab.results.telemetry import Tally
-from switch.dataplane import Dataplane, PacketIn
+from switch.dataplane import BookLine, Dataplane, PacketIn
 from switch.p4runtime.device import Device
+from switch.p4runtime.pipeline import Pipeline
 from topologies import Node
 
 STOCK = "in_used", "in_headroom", "out_used", "pool_used", "headroom_used"  # of a buffer
@@ -48,6 +50,8 @@ class SimulatedSwitches:
         self.planes: dict[Node, Dataplane] = {}
         self._devices: dict[Node, Device] = {}
         self._installed: dict[Node, SwitchPlan] = {}
+        self._before: dict[Node, SwitchCounts] = {}  # of switches that started again
+        self._pipeline: Pipeline | None = None
         config = p4r.ForwardingPipelineConfig(
             p4info=self._schema.p4info, p4_device_config=program.json.read_bytes()
         )
@@ -60,12 +64,12 @@ class SimulatedSwitches:
         seed_of: Callable[[Node], int],
         cpu_port: int | None,
     ) -> None:
-        pipeline = None  # built once: code and symbols are shared, state is not
         for number, node in enumerate(nodes, 1):
             self.planes[node] = Dataplane(node.name, seed=seed_of(node), cpu_port=cpu_port)
             device = self._devices[node] = Device(number, self.planes[node])
-            pipeline = pipeline or await device.build(config)
-            device.commit(pipeline)
+            # Built once: code and symbols are shared, state is not.
+            self._pipeline = self._pipeline or await device.build(config)
+            device.commit(self._pipeline)
 
     def install(self, node: Node, plan: SwitchPlan) -> None:
         """Tell a switch everything it has to know and was not told before."""
@@ -84,6 +88,17 @@ class SimulatedSwitches:
         for error in errors:
             if error is not None:
                 raise RunError(f"{node} refused what it was told: {error.message}")
+
+    def restart(self, node: Node, ports: Collection[int], now_ns: int) -> None:
+        """Let a switch start again, empty; what its program had counted is kept here."""
+        self._before[node] = self._by_program(node, ports, now_ns)
+        assert self._pipeline is not None
+        self._devices[node].commit(self._pipeline)
+        self._installed.pop(node, None)
+
+    def _by_program(self, node: Node, ports: Collection[int], now_ns: int) -> SwitchCounts:
+        reading = replace(read(self.planes[node], ports, now_ns), lost={})
+        return reading.counts(ports).plus(self._before.get(node))
 
     def collect(self, tally: Tally) -> None:
         """Take the telemetry reports that wait."""
@@ -110,19 +125,17 @@ class SimulatedSwitches:
         )
 
     def counts(self, node: Node, ports: Collection[int], now_ns: int) -> SwitchCounts:
-        """What a switch has counted so far."""
-        return read(self.planes[node], ports, now_ns).counts(ports)
+        """What a switch has counted so far, and before it last started again."""
+        return read(self.planes[node], ports, now_ns).counts(ports).plus(self._before.get(node))
 
-    def check_accounts(self) -> None:
-        """Find every packet: out, dropped or held, of those received or copied."""
-        for node, plane in self.planes.items():
-            stats = plane.stats()
-            had, has = stats.received + stats.copies, stats.sent + sum(stats.drops.values())
-            if had != has + stats.held:
-                raise RunError(
-                    f"{node} received or made {had} packets, but {has} left it or were dropped "
-                    f"and it holds {stats.held}: the simulator is wrong, and so is this run"
-                )
+    def books(self, node: Node) -> SwitchBooks:
+        """A switch's books."""
+        plane = self.planes[node]
+        stats = plane.stats()
+        return SwitchBooks(
+            lines_of(plane.books()),
+            *(stats.received, stats.copies, stats.sent, stats.held, stats.drops),
+        )
 
     def close(self) -> None:
         """Release the switches."""
@@ -153,6 +166,11 @@ def read(plane: Dataplane, ports: Collection[int], now: int) -> Reading:
         for name, span in wanted.registers.items()
     }
     return Reading(counters, registers, now, plane.stats().drops)
+
+
+def lines_of(books: Iterable[BookLine]) -> tuple[Line, ...]:
+    """Books as results have them."""
+    return tuple(Line(*line) for line in books)
 
 
 class _Named(Protocol):

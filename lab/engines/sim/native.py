@@ -14,13 +14,14 @@ from traffic.endpoint import SOURCES as ENDPOINT_SOURCES
 FOLDER = Path(__file__).parent
 NEVER = 2**64 - 1
 NOWHERE = 2**32 - 1
+LOST = ("link_cut", "host_halted")  # enum net_lost
 PAUSE_KINDS = "xon", "xoff", "stuck"  # enum net_pause_kind
 
 
 class Account(c.Structure):
     """struct net_account."""
 
-    _fields_ = [(name, c.c_uint64) for name in ("sent", "delivered", "lost", "under_way", "events")]
+    _fields_ = [(name, c.c_uint64) for name in ("delivered", "events")]
 
 
 class ChannelReport(c.Structure):
@@ -102,6 +103,7 @@ SIGNATURES: dict[str, tuple[object, list[object]]] = {
     "net_host_line": (S, [P, U32, S]),
     "net_add_channel": (I64, [P, U32, U32, U32, U32, U64, U32, U64]),
     "net_set_up": (None, [P, U32, B]),
+    "net_set_halted": (None, [P, U32, B]),
     "net_set_rate": (None, [P, U32, U64]),
     "net_record": (B, [P, U32, S]),
     "net_sample": (None, [P, c.POINTER(Watch), U64, U32]),
@@ -119,6 +121,7 @@ SIGNATURES: dict[str, tuple[object, list[object]]] = {
     "net_is_quiet": (B, [P]),
     "net_account": (None, [P, c.POINTER(Account)]),
     "net_channel_report": (None, [P, U32, c.POINTER(ChannelReport)]),
+    "net_books": (U32, [P, U32, P, U32]),
     "net_host_report": (B, [P, U32, c.c_int]),
     "net_host_times": (None, [P, U32, P, P, U64]),
     "net_host_counters": (U32, [P, U32, P, U32]),

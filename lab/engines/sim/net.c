@@ -19,7 +19,8 @@ struct frame {
     struct frame *next;
     ns_t arrives;
     uint32_t stored, wire;
-    uint32_t class;
+    uint8_t class; /* of its block */
+    uint8_t kind;  /* of frame: books.h */
     uint8_t bytes[];
 };
 
@@ -30,6 +31,7 @@ struct node {
     struct pkt_pool *own_pool; /* the switch's, while it shares ours */
     struct script script; /* a host */
     struct channel *out;  /* a host's only one */
+    bool is_halted;       /* a host */
     uint32_t number, ports; /* ports: one more than the highest */
 };
 
@@ -46,6 +48,7 @@ struct channel {
     bool is_down;
     struct pcap *pcap;
     struct net_channel_report counts;
+    struct port_count in[CLASSES], left[CLASSES], dropped[NET_WAYS_TO_LOSE][CLASSES];
     struct net_sample noted; /* the last note of it */
     uint64_t storms;         /* the same: how often its queues were let go */
     uint32_t number;
@@ -86,7 +89,7 @@ static struct frame *frame_new(struct net *net, uint32_t stored)
         net->free[class] = frame->next;
     else if (!(frame = malloc(CLASS_BYTES[class])))
         return NULL;
-    frame->class = class;
+    frame->class = (uint8_t)class;
     frame->next = NULL;
     return frame;
 }
@@ -112,7 +115,6 @@ static bool channel_put(struct channel *channel, const uint8_t *bytes, uint32_t 
         return false;
     channel->counts.packets++;
     channel->counts.bytes += wire;
-    net->account.sent++;
     frame->arrives = arrives;
     frame->stored = stored;
     frame->wire = wire;
@@ -124,7 +126,8 @@ static bool channel_put(struct channel *channel, const uint8_t *bytes, uint32_t 
         evq_schedule(&net->queue, &channel->arrival, arrives, ARRIVALS);
     }
     channel->tail = frame;
-    net->account.under_way++;
+    frame->kind = (uint8_t)frame_class(bytes, stored);
+    count_bytes(&channel->in[frame->kind], wire);
     return true;
 }
 
@@ -177,6 +180,8 @@ static bool host_sends(void *ctx, const uint8_t *frame, uint32_t stored, uint32_
 
 static void node_service(struct node *node, ns_t now)
 {
+    if (SW_UNLIKELY(node->is_halted))
+        return;
     ns_t wake = node->sw ? sw_service(node->sw, now) : plan_service(node->script.plan, now);
     if (wake == SW_NEVER)
         evq_cancel(&node->net->queue, &node->wake);
@@ -227,14 +232,15 @@ static void channel_arrival(struct evq_event *event, ns_t now)
     channel->head = frame->next;
     if (channel->head)
         evq_schedule(&net->queue, event, channel->head->arrives, ARRIVALS);
-    net->account.under_way--;
-    if (SW_UNLIKELY(channel->is_down)) {
-        net->account.lost++;
+    if (SW_UNLIKELY(channel->is_down || to->is_halted)) {
         channel->counts.lost++;
+        count_bytes(&channel->dropped[channel->is_down ? NET_CUT : NET_HALTED][frame->kind],
+                    frame->wire);
         frame_release(net, frame);
         return;
     }
     net->account.delivered++;
+    count_bytes(&channel->left[frame->kind], frame->wire);
     if (SW_UNLIKELY(channel->pcap != NULL))
         pcap_write(channel->pcap, frame->bytes, frame->stored, frame->wire, now);
     if (SW_UNLIKELY(frame->bytes[12] == 0x88 && frame->bytes[13] == 0x08))
@@ -655,6 +661,16 @@ void net_set_up(struct net *net, uint32_t number, bool is_up)
     }
 }
 
+void net_set_halted(struct net *net, uint32_t number, bool is_halted)
+{
+    struct node *node = net->nodes[number];
+    node->is_halted = is_halted;
+    if (is_halted)
+        evq_cancel(&net->queue, &node->wake);
+    else if (node->script.plan)
+        node_service(node, net->queue.now);
+}
+
 void net_set_rate(struct net *net, uint32_t number, bps_t rate)
 {
     struct channel *channel = net->channels[number];
@@ -711,6 +727,21 @@ void net_account(const struct net *net, struct net_account *account)
 {
     *account = net->account;
     account->events = net->queue.happened;
+}
+
+uint32_t net_books(const struct net *net, uint32_t number, struct book_line *lines, uint32_t room)
+{
+    const struct channel *channel = net->channels[number];
+    struct book_telling told = {lines, room, 0};
+    struct port_count held[CLASSES] = {{0, 0}};
+    for (const struct frame *frame = channel->head; frame; frame = frame->next)
+        count_bytes(&held[frame_class(frame->bytes, frame->stored)], frame->wire);
+    book_tell(&told, BOOK_IN, 0, channel->in, CLASSES);
+    book_tell(&told, BOOK_LEFT, 0, channel->left, CLASSES);
+    for (unsigned why = 0; why < NET_WAYS_TO_LOSE; why++)
+        book_tell(&told, BOOK_DROPPED, why, channel->dropped[why], CLASSES);
+    book_tell(&told, BOOK_HELD, 0, held, CLASSES);
+    return told.n;
 }
 
 void net_channel_report(const struct net *net, uint32_t channel, struct net_channel_report *report)

@@ -8,7 +8,8 @@
  * event, the time at which it asked to be woken. So the event queue stays as small as the fabric,
  * however many packets are in it.
  *
- * Every frame that was sent is under way, was delivered, or was lost with a link: net_account.
+ * Channels keep books as switches do (books.h): what was put in was delivered (LEFT), lost (DROPPED)
+ * or is under way (HELD).
  *
  * While it runs, a net may note what channels carry, how long their queues are, what holds them up,
  * what switches hold in their buffers and every pause that is told (net_sample), and record the
@@ -24,9 +25,12 @@
 struct net;
 
 struct net_account {
-    uint64_t sent, delivered, lost, under_way;
+    uint64_t delivered; /* frames */
     uint64_t events;
 };
+
+/* Why a channel loses what is in it; keep in step with native.LOST. */
+enum net_lost { NET_CUT, NET_HALTED, NET_WAYS_TO_LOSE };
 
 struct net_channel_report {
     uint64_t packets, bytes, lost;
@@ -94,6 +98,9 @@ int64_t net_add_channel(struct net *net, uint32_t from, uint32_t from_port, uint
 /* Cut a channel, with what is under way in it, or mend it; the ports at its ends notice. */
 void net_set_up(struct net *net, uint32_t channel, bool is_up);
 
+/* Let a host stand still, deaf and mute, or go on. */
+void net_set_halted(struct net *net, uint32_t node, bool is_halted);
+
 /* Let the link that a host's channel leads into have another rate, from the next frame on. */
 void net_set_rate(struct net *net, uint32_t channel, bps_t rate);
 
@@ -142,6 +149,8 @@ void net_wake(struct net *net, uint32_t node);
 uint64_t net_open_transfers(const struct net *net);
 bool net_is_quiet(const struct net *net); /* nothing will ever happen again */
 void net_account(const struct net *net, struct net_account *account);
+/* A channel's books: the lines that are not zero, up to `room`; returns how many there are. */
+uint32_t net_books(const struct net *net, uint32_t channel, struct book_line *lines, uint32_t room);
 void net_channel_report(const struct net *net, uint32_t channel, struct net_channel_report *report);
 /* A host's report as text (traffic/core/script.h), to a file that is open for writing. */
 bool net_host_report(struct net *net, uint32_t node, int file);

@@ -11,13 +11,15 @@ import os
 from array import array
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Self
 
 from controller import LinkSpec
 from lab.engines.sim import native
 from lab.results.outcome import Gist, Note, PauseNote, Stock
-from switch.dataplane import Dataplane
+from lab.scenario.faults import Spoil
+from switch.dataplane import BookLine, Dataplane, book_lines
 from topologies import Fabric, Link, Node, NodeKind
 from traffic.collectives import NEVER, Timeline
 from traffic.endpoint import EndpointPlan, EndpointReport, read_report
@@ -32,18 +34,10 @@ class SimulationError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Every frame: ``sent == delivered + lost + under_way``, always."""
+    """How much happened."""
 
-    sent: int
-    delivered: int
-    lost: int
-    under_way: int
+    delivered: int  # frames, by channels
     events: int
-
-    @property
-    def balances(self) -> bool:
-        """Whether no frame came from nowhere or went there."""
-        return self.sent == self.delivered + self.lost + self.under_way
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +165,15 @@ class Simulation:
                 self._configure_port(node, port, cable)
                 self.wake(node)
 
+    def spoil(self, news: Spoil) -> None:
+        """Let a link spoil frames from now on."""
+        for switch, port, sends in news.places:
+            self._planes[switch].set_cable(port, sends=sends, late_ns=news.late_ns, **news.chances)
+
+    def halt(self, host: Node, *, is_halted: bool) -> None:
+        """Let a host stand still, or go on."""
+        self._native.net_set_halted(self._net, self._numbers[host], is_halted)
+
     def wake(self, switch: Node) -> None:
         """After something was done to a switch from outside: let it act on it."""
         self._native.net_wake(self._net, self._numbers[switch])
@@ -208,12 +211,15 @@ class Simulation:
     # --- what happened ---------------------------------------------------------------------------
 
     def account(self) -> Account:
-        """Where every frame is."""
+        """How much happened so far."""
         account = native.Account()
         self._native.net_account(self._net, ctypes.byref(account))
-        return Account(
-            account.sent, account.delivered, account.lost, account.under_way, account.events
-        )
+        return Account(account.delivered, account.events)
+
+    def books(self, channel: str) -> list[BookLine]:
+        """What became of all that was put into a channel."""
+        number = self._channels[channel]
+        return book_lines(partial(self._native.net_books, self._net, number), native.LOST)
 
     def channel(self, name: str) -> ChannelReport:
         """What a channel carried."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -11,13 +12,17 @@ from controller import LinkSpec, Settings, Target
 from lab.errors import RunError
 from lab.machine.paths import FABRIC_PROGRAM
 from lab.machine.program import BuiltProgram
+from lab.machine.speed import slowness
 from lab.results.counts import read_counts
-from lab.results.outcome import SwitchCounts
+from lab.results.outcome import SwitchBooks, SwitchCounts
 from lab.results.watch import Watch
+from lab.scenario.faults import Spoil
 from lab.scenario.translate import REPORT_PORT
 from topologies import Fabric, Link, Node, NodeKind
 
 _FIRST_GRPC_PORT = 50051
+_LOOKS = 10
+_BETWEEN_LOOKS_S = 0.02
 
 
 @dataclass(frozen=True)
@@ -99,6 +104,14 @@ class Switches(ABC):
     def set_cable(self, link: Link, cable: LinkSpec) -> None:
         """Let a link be another cable, from the next frames on, as far as switches send into it."""
 
+    @abstractmethod
+    def spoil(self, news: Spoil) -> None:
+        """Let a link spoil frames from now on."""
+
+    @abstractmethod
+    def restart(self, switch: Node) -> None:
+        """Let a switch start again, with empty tables."""
+
     @staticmethod
     def switch_ends(link: Link) -> list[tuple[Node, int]]:
         """Where a link ends at a switch."""
@@ -131,6 +144,22 @@ class Switches(ABC):
     def last_counts(self) -> dict[Node, SwitchCounts]:
         """Every switch's counters, or, of switches that are gone, what they last wrote down."""
         return self.watch.counts() if self.failure else self.counts()
+
+    def books(self) -> dict[Node, SwitchBooks]:
+        """What became of every packet in every switch, of those that keep books."""
+        return {}
+
+    def settled_books(self) -> tuple[dict[Node, SwitchBooks], bool]:
+        """The same once nothing moves any more, and whether it came to that."""
+        if self.failure:
+            return {}, False
+        seen = self.books()
+        for _ in range(_LOOKS):
+            time.sleep(_BETWEEN_LOOKS_S * slowness())
+            before, seen = seen, self.books()
+            if seen == before:
+                return seen, True
+        return seen, False
 
     def _ports(self) -> dict[str, tuple[int, ...]]:
         fabric = self.setting.fabric

@@ -42,6 +42,7 @@ from lab.machine.speed import slowness
 from lab.machine.tools import BMV2, BMV2_CLI, notifications_at
 from lab.results.counts import PAUSE_TOTAL, read_counts
 from lab.results.outcome import SwitchCounts
+from lab.scenario.faults import Spoil
 from topologies import Link, Node
 from topologies.ip import add_veths
 
@@ -185,6 +186,18 @@ class Bmv2Switches(Switches):
         for switch, port in ends:
             self._cables.set_link(_cables_of(switch), port, cable)
         self._tell_all({switch: self._pace_commands(port, cable) for switch, port in ends})
+
+    def spoil(self, news: Spoil) -> None:
+        """Tell the cables."""
+        for switch, port, sends in news.places:
+            self._cables.spoil(_cables_of(switch), port, sends, news)
+
+    def restart(self, switch: Node) -> None:
+        """Not done here: no process of BMv2's keeps its ports and forgets its tables."""
+        raise RunError(
+            f"BMv2 as {switch} cannot be started again meanwhile",
+            "Use --switch soft or the simulator, or leave out the fault 'restart'.",
+        )
 
     def check(self) -> None:
         """Fail if a process is gone."""

@@ -14,6 +14,7 @@ from controller import LinkSpec
 from lab.errors import RunError
 from lab.machine.patience import Patience
 from lab.machine.processes import last_line, line_of, say, stop
+from lab.scenario.faults import Spoil
 
 _UNLIMITED_PACKETS, _UNLIMITED_BYTES = 1 << 20, 1 << 30  # the program's own limits are the limits
 
@@ -56,8 +57,32 @@ class Hosted:
 
     def set_link(self, switch: str, port: int, cable: LinkSpec) -> None:
         """Give a port of one of them another link."""
+        self._tell({"switch": switch, "port": port, "link": link_of(cable)})
+
+    def spoil(self, switch: str, port: int, sends: bool, news: Spoil) -> None:
+        """Let the cable at a port spoil frames."""
+        cable = {"sends": sends, "late_ns": news.late_ns, **news.chances}
+        self._tell({"switch": switch, "port": port, "cable": cable})
+
+    def restart(self, switch: str) -> None:
+        """Let one of them start again, with empty tables."""
+        self._tell({"switch": switch, "restart": True})
+
+    def _tell(self, what: Mapping[str, object]) -> None:
         assert self._process is not None
-        say(self._process, json.dumps({"switch": switch, "port": port, "link": link_of(cable)}))
+        say(self._process, json.dumps(what))
+
+    def books(self) -> dict[str, Any]:
+        """What the process says became of every packet, by switch."""
+        self.check()
+        assert self._process is not None
+        assert self._process.stdout is not None
+        self._tell({"tell": "books"})
+        told = line_of(self._process.stdout, Patience([self._process.pid]), self.check)
+        if not told:
+            raise RunError(f"the {self._what} did not tell their books", self.where_it_speaks())
+        found: dict[str, Any] = json.loads(told)
+        return found
 
     def check(self) -> None:
         """Fail if the process is gone."""

@@ -10,8 +10,11 @@ from lab.engines.mininet.switches.hosted import Hosted, link_of
 from lab.machine import program
 from lab.machine.paths import FABRIC_PROGRAM
 from lab.machine.program import BuiltProgram
+from lab.results.counts import read_counts
+from lab.results.outcome import Line, SwitchBooks, SwitchCounts
 from lab.results.watch import cells_of
-from topologies import Link
+from lab.scenario.faults import Spoil
+from topologies import Link, Node
 
 _LEAST_INTERVAL_S = 0.02
 _RECORD_S = 0.01  # fifty times what recording a switch takes
@@ -29,6 +32,7 @@ class SoftSwitches(Switches):
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
+        self._before: dict[Node, SwitchCounts] = {}  # of switches that started again
         self._hosted = Hosted("switches", setting.logs.parent, setting.still)
 
     def start(self) -> str:
@@ -69,6 +73,36 @@ class SoftSwitches(Switches):
         """Tell the process."""
         for switch, port in self.switch_ends(link):
             self._hosted.set_link(switch.name, port, cable)
+
+    def spoil(self, news: Spoil) -> None:
+        """Tell the process."""
+        for switch, port, sends in news.places:
+            self._hosted.spoil(switch.name, port, sends, news)
+
+    def restart(self, switch: Node) -> None:
+        """Tell the process; what its program had counted is kept here."""
+        target = next(each for each in self.targets if each.name == switch.name)
+        counted = read_counts([target], self._ports())[switch.name]
+        self._before[switch] = counted.plus(self._before.get(switch))
+        self._hosted.restart(switch.name)
+
+    def counts(self) -> dict[Node, SwitchCounts]:
+        """Every switch's counters, and what they were before it last started again."""
+        return {
+            switch: counts.plus(self._before.get(switch))
+            for switch, counts in super().counts().items()
+        }
+
+    def books(self) -> dict[Node, SwitchBooks]:
+        """As the process keeps them."""
+        told = self._hosted.books()
+        return {
+            switch: SwitchBooks(
+                **told[switch.name]
+                | {"lines": tuple(Line(*line) for line in told[switch.name]["lines"])}
+            )
+            for switch in self.setting.fabric.switches
+        }
 
     def check(self) -> None:
         """Fail if the process is gone."""
