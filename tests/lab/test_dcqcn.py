@@ -10,7 +10,7 @@ from statistics import fmean
 import pytest
 from rich.console import Console
 
-from controller.tables import Site, pool_of
+from controller.tables import SwitchSite, pool_of
 from lab.engines import RunOptions
 from lab.errors import ScenarioError
 from lab.progress import Stages
@@ -102,7 +102,7 @@ def modelled(case: Case, seed: int) -> Came:
         case.marking,
         settled_ns=case.settled_ms * MS,
         until_ns=case.until_ms * MS,
-        pool=pool_of(Site(experiment.fabric, leaf, experiment.settings)),
+        pool=pool_of(SwitchSite(experiment.fabric, leaf, experiment.settings)),
         seed=seed,
     )
     return Came(found.gbps, found.queue, found.shares)

@@ -6,7 +6,7 @@ import pytest
 
 from controller import Settings
 from controller.settings import Schedule
-from controller.tables import Site, pool_of
+from controller.tables import SwitchSite, pool_of
 from lab.engines.mininet.switches.bmv2 import Bmv2Switches
 from lab.errors import RunError, ScenarioError
 from lab.scenario import catalogue
@@ -66,7 +66,7 @@ def test_a_buffer_is_held_against_links_as_slow_as_they_are() -> None:
     changes += ["topology.hosts_per_leaf=1", "link.rate_gbps=10", "link.fabric_rate_gbps=100"]
     roomy = Experiment.of(catalogue.load("incast", (*changes, slow, "buffer.bytes=1GB")))
     needed = max(
-        10**9 - pool_of(Site(roomy.fabric, switch, roomy.settings))
+        10**9 - pool_of(SwitchSite(roomy.fabric, switch, roomy.settings))
         for switch in roomy.fabric.switches
     )
     enough = f"buffer.bytes={needed + 2 * roomy.settings.max_frame}"
