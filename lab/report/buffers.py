@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from lab.quantity import NANOSECONDS, duration, size
@@ -33,21 +33,20 @@ class _Strip:
     colour: str  # of the limit
 
 
-def fullest(run: KeptRun) -> str | None:
-    """The switch that held most."""
+def fullest(runs: Iterable[KeptRun]) -> str | None:
+    """The switch that held most, in any of several runs."""
     held: dict[str, int] = {}
-    for stock in run.stocks:
+    for stock in (stock for run in runs for stock in run.stocks):
         here = stock.pool_bytes + stock.headroom_bytes
         held[stock.switch] = max(held.get(stock.switch, 0), here)
     return max(held, key=lambda name: (held[name], name)) if held else None
 
 
-def buffer(run: KeptRun, end_ns: float) -> Drawing | None:
-    """The fullest switch's."""
-    name = fullest(run)
-    if name is None:
-        return None
+def buffer(run: KeptRun, end_ns: float, name: str | None) -> Drawing | None:
+    """A switch's; nothing of one that held nothing to speak of."""
     mine = [stock for stock in run.stocks if stock.switch == name]
+    if name is None or not mine:
+        return None
     memory = Memory.of(run.result.scenario, run.fabric, name)
     strips = _strips(run, name, mine, memory)
     if _peak(strips[0].filled) < _LITTLE * memory.pool and not run.result.drops.total:
@@ -70,7 +69,7 @@ def _strips(run: KeptRun, name: str, mine: Sequence[Stock], memory: Memory) -> l
     shared = _line(run, mine, lambda stock: stock.pool_bytes)
 
     def level(held: Line, most: int) -> tuple[str, Line]:
-        detail = f"peak {size(_peak(held))} of {size(most)}"
+        detail = f"peak {size(_peak(held))}, of {size(most)}"
         return detail, [(0, most), (run.end_ns, most)]
 
     detail, limit = level(shared, pool)

@@ -12,6 +12,7 @@ from lab.report.palette import FAINT, INK, SERIES
 from lab.report.svg import (
     DASHES,
     FONT,
+    ROOM,
     WIDTH,
     Drawing,
     Scale,
@@ -89,8 +90,32 @@ def lines(
         for at_x, at_y in path:
             drawing.add("circle", cx=at_x, cy=at_y, r=3, fill=colour)
         legend.append((colour, dash, name))
-    drawing.height = drawing.legend(_TOP + _HEIGHT + _AXIS + FONT + 6, legend) + 6
+    end = _TOP + _HEIGHT + _AXIS + FONT + 6
+    if len(legend) > 1 or legend[0][2] != y[0]:
+        end = drawing.legend(end, legend) + FONT + 4
+    drawing.height = _key(drawing, end, told) - FONT + 2
     return drawing
+
+
+def _key(drawing: Drawing, y: float, told: Sequence[Spread], *, has_points: bool = True) -> float:
+    """What points and bars mean where several measurements stand behind them; where that ends."""
+    if not any(each.most > each.least for each in told):
+        return y
+    entries = ["least to most of all seeds", "where the mean is, by 95 % of chance"]
+    x = 0.0
+    if has_points:
+        drawing.add("circle", cx=5, cy=y - 4, r=3, fill=INK)
+        drawing.text(13, y, "mean")
+        x = 24 + ROOM * width_of("mean")
+    else:
+        del entries[1]
+    for width, said in zip((1, 4), entries, strict=False):
+        if x + ROOM * width_of(said) + 12 > WIDTH:
+            x, y = 0.0, y + FONT + 4
+        drawing.line(x + 5, y - 11, x + 5, y + 1, stroke=INK, stroke_width=width)
+        drawing.text(x + 13, y, said)
+        x += 24 + ROOM * width_of(said)
+    return y + FONT + 4
 
 
 def _whisker(drawing: Drawing, x: float, up: Scale, spread: Spread, colour: str) -> None:
@@ -107,8 +132,10 @@ def bars(
     values: Mapping[str, float],
     told: Callable[[float], str],
     spreads: Mapping[str, Spread] | None = None,
+    across: tuple[str, Sequence[Unit]] | None = None,
 ) -> Drawing:
-    """A bar beside each name with its value; of several measurements their spread too."""
+    """A bar beside each name with its value; of several measurements their spread too; with a
+    scale below them if it is said of what."""
     drawing = Drawing(len(values) * _ROW + 6, title)
     left = 1.1 * max(width_of(name) for name in values) + 12  # on a phone letters are larger
     most = max([*values.values(), *(each.most for each in (spreads or {}).values())]) or 1
@@ -127,5 +154,12 @@ def bars(
             drawing.line(start, middle, end, middle, stroke=INK, stroke_width=1.6)
             for x in (start, end):
                 drawing.line(x, middle - 4, x, middle + 4, stroke=INK, stroke_width=1.6)
-    drawing.line(left, 0, left, drawing.height - 2, stroke=FAINT)
+    bottom = drawing.height - 2
+    drawing.line(left, 0, left, bottom, stroke=FAINT)
+    if across:
+        scale = Scale(0, most, left, left + room)
+        x_axis(drawing, scale, bottom, across[0], across[1], top=bottom, most=4)
+        drawing.height += _AXIS + FONT + 4
+        end = _key(drawing, drawing.height, list((spreads or {}).values()), has_points=False)
+        drawing.height = end - FONT
     return drawing

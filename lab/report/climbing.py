@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from lab.quantity import NANOSECONDS, duration, plural, size
 from lab.report.kept import KeptRun
-from lab.report.moments import events
+from lab.report.moments import draw_events, room_for_events
 from lab.report.palette import FAINT, INK, PAPER, PAUSE, QUEUE, QUEUE_FILL, TRACK
 from lab.report.suspects import circle, waiting
 from lab.report.svg import FONT, WIDTH, Drawing, Scale, linear, x_axis
@@ -55,9 +55,7 @@ def paused(run: KeptRun) -> list[Row]:
         if note.what != "stuck":
             told.setdefault(note.link, []).append(note)
     names = {name for name, total in totals.items() if total} | told.keys()
-    rows = [
-        Row(name, tuple(_merged(_spans(run, name))), tuple(told.get(name, ()))) for name in names
-    ]
+    rows = [Row(name, tuple(merge(_spans(run, name))), tuple(told.get(name, ()))) for name in names]
     return _ordered(rows)
 
 
@@ -116,7 +114,7 @@ def _spans(run: KeptRun, name: str) -> list[Span]:
     return found
 
 
-def _merged(spans: Iterable[Span], gap: float = 0.0) -> list[Span]:
+def merge(spans: Iterable[Span], gap: float = 0.0) -> list[Span]:
     """Spans in order of time, those that nobody could see apart as one."""
     merged: list[Span] = []
     for start, end in sorted(spans):
@@ -140,13 +138,13 @@ def climbing(run: KeptRun, end_ns: float) -> Drawing | None:
         y = _zoomed(drawing, run, shown, first, y) + 12
     time = linear(end_ns, _LEFT, _RIGHT)
     drawing.text(0, y + 10, f"the whole run, {duration(run.end_ns)}", class_="strong")
-    y += 16
+    y += 16 + room_for_events(run)
     bottom = y + _ROW * len(shown)
     x_axis(drawing, time, bottom, "time", NANOSECONDS, top=y)
     gap = 0.4 * (time.high - time.low) / (time.end - time.start)
     for at, row in enumerate(shown):
         _track(drawing, row, time, y + at * _ROW, gap, end_ns)
-    _events(drawing, run, time, y, bottom)
+    draw_events(drawing, run, time, y, bottom)
     y = bottom + _AXIS + 4
     if len(rows) > len(shown):
         y += FONT
@@ -287,7 +285,7 @@ def _track(
     drawing.rect(time.start, y + 3, time.end - time.start, 10, fill=TRACK)
     inside = [
         (max(begin, time.low), min(until, end, time.high))
-        for begin, until in _merged(row.spans if spans is None else spans, gap)
+        for begin, until in merge(row.spans if spans is None else spans, gap)
         if begin < min(end, time.high) and until > time.low
     ]
     boxes = [(time(a), y + 3, max(0.4, time(b) - time(a)), 10.0) for a, b in inside]
@@ -310,16 +308,6 @@ def _sign(drawing: Drawing, x: float, y: float, note: PauseNote) -> None:
     else:
         shape = [(x, y), (x - 3, y + 7), (x + 3, y + 7), (x, y)]
         drawing.polyline(shape, fill=PAPER, stroke=PAUSE, stroke_width=1.1, tip=tip)
-
-
-def _events(drawing: Drawing, run: KeptRun, time: Scale, top: float, bottom: float) -> None:
-    """Faults and what watchdogs did."""
-    stuck = 0
-    for at_ns, what in events(run):
-        if at_ns >= time.high or (what.startswith("watchdog") and (stuck := stuck + 1) > 12):
-            continue
-        x = time(at_ns)
-        drawing.line(x, top, x, bottom, stroke=INK, stroke_dasharray="5 3", tip=what)
 
 
 def _key(drawing: Drawing, y: float, *, has_arrows: bool) -> float:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import cycle
 from pathlib import Path
 from string import ascii_uppercase
@@ -15,14 +17,20 @@ from typing import Any
 from lab.errors import LabError
 from lab.report import page, plots, words
 from lab.report.differences import told_apart
-from lab.report.kept import KeptRun, read_run
+from lab.report.figures import PICTURES
+from lab.report.kept import KeptRun, read_json, read_run, unreadable
 from lab.report.numbers import FIGURES, Figure
 from lab.report.page import Panel
-from lab.report.palette import SERIES
+from lab.report.palette import FAINT, SERIES
+from lab.report.paper import LANDSCAPE, PORTRAIT, Paper, order
 from lab.report.plots import Limits
 from lab.report.run import AS_IT_SHIPS, COMPLETION_TIMES, REPORT, footer, meanings, panels
+from lab.report.svg import WIDTH, Drawing
 
+KEPT, SCHEMA = "comparison.json", "closlab.comparison/1"
+_MOST_BESIDE, _BETWEEN = 3, 24.0  # of a figure
 _MOST = 12  # of which one can still see anything
+_HEAD, _ROW, _TITLED = 100.0, 17.5, 60.0  # on paper: what is above, a row, a section's title
 _LONGEST_NAME = 24  # of what stands above a column
 _BY_ITSELF = re.compile(r"^\d+$|\d{8}-\d{6}")  # a folder that nobody gave a name
 
@@ -89,7 +97,7 @@ class Comparison:
     def content(self) -> dict[str, Any]:
         """The comparison for machines."""
         return {
-            "schema": "closlab.comparison/1",
+            "schema": SCHEMA,
             "runs": [
                 {
                     "name": name,
@@ -115,10 +123,64 @@ def write_comparison(comparison: Comparison, folder: Path) -> Path:
         )
     path = folder / REPORT
     title = " and ".join(dict.fromkeys(run.result.scenario.name for run in comparison.runs))
-    is_wide = len(comparison.runs) > 2
     body = _body(f"{title}, compared", comparison)
-    path.write_text(page.document(f"{title}, compared · closlab", body, is_wide=is_wide))
+    whole = page.document(f"{title}, compared · closlab", body, is_wide=_is_wide(comparison))
+    path.write_text(whole)
+    (folder / KEPT).write_text(json.dumps(comparison.content(), indent=1) + "\n")
     return path
+
+
+def read_comparison(folder: Path) -> Comparison:
+    """The comparison whose report lies in a folder, of its runs as they are now."""
+    path = folder / KEPT
+    try:
+        folders = [Path(run["folder"]) for run in read_json(path, SCHEMA)["runs"]]
+    except (KeyError, TypeError) as error:
+        raise unreadable(path, f"it has no {error}") from None
+    return Comparison.of(folders)
+
+
+def figures_of(comparison: Comparison) -> dict[str, tuple[str, Callable[[], Drawing | None]]]:
+    """What there is to draw of several runs, by its name: side by side, but for completion times,
+    which have axes in common."""
+    limits = Limits.of(comparison.runs)
+    named = list(zip(comparison.names, comparison.runs, strict=True))
+
+    def beside(draw: Callable[[KeptRun, Limits], Drawing | None]) -> Drawing | None:
+        drawn = [(name, draw(run, limits)) for name, run in named]
+        return side_by_side(drawn) if any(drawing for _, drawing in drawn) else None
+
+    found: dict[str, tuple[str, Callable[[], Drawing | None]]] = {
+        name: (what, partial(beside, draw)) for name, (what, draw) in PICTURES.items()
+    }
+    found["completion"] = found["completion"][0], partial(plots.completion_times, named)
+    return found
+
+
+def side_by_side(drawn: Sequence[tuple[str, Drawing | None]]) -> Drawing:
+    """Pictures of runs beside each other, each under its run's name."""
+    across = min(_MOST_BESIDE, len(drawn))
+    title = " ".join(f"{name}: {drawing.title}" for name, drawing in drawn if drawing)
+    whole = Drawing(0, title, width=across * (WIDTH + _BETWEEN) - _BETWEEN)
+    for row in _rows(list(zip(drawn, cycle(SERIES), strict=False)), across):
+        top = whole.height
+        for at, ((name, drawing), colour) in enumerate(row):
+            x = at * (WIDTH + _BETWEEN)
+            whole.rect(x, top, WIDTH, 3, fill=colour)
+            whole.text(x, top + 18, name, class_="strong")
+            if drawing is None:
+                whole.text(x, top + 36, Panel("", None).instead, fill=FAINT)
+                continue
+            whole.put(drawing, x, top + 30)
+            whole.height = max(whole.height, top + 30 + drawing.height + _BETWEEN)
+    whole.height -= _BETWEEN
+    return whole
+
+
+def _rows(of: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+    """A sequence in pieces."""
+    for at in range(0, len(of), size):
+        yield of[at : at + size]
 
 
 def _body(title: str, comparison: Comparison) -> Iterator[str]:
@@ -130,21 +192,34 @@ def _body(title: str, comparison: Comparison) -> Iterator[str]:
     yield page.paragraph(words.comparison(names, runs), "story")
     head = ("run", "in what it differs", "kept in")
     yield page.table(head, comparison.legend(), "texts")
-    yield page.table(("figure", *names), comparison.rows())
-    yield page.heading(2, "Completion times")
+    rows = list(comparison.rows())
     drawing = plots.completion_times(list(zip(names, runs, strict=True)))
-    yield page.grid([Panel("The share of messages complete within a time", drawing)])
+    whole = (
+        page.table(("figure", *names), rows),
+        page.figure(
+            Panel(COMPLETION_TIMES, drawing, "The share of messages complete within a time."), 2
+        ),
+    )
+    yield page.beside(whole) if len(runs) <= _MOST_BESIDE else "".join(whole)
     limits = Limits.of(runs)
     of_each = [panels(run, limits) for run in runs]
-    for row in zip(*of_each, strict=True):
-        if row[0].title == COMPLETION_TIMES or not any(panel.drawing for panel in row):
-            continue
-        yield page.heading(2, row[0].title)
-        yield page.paragraph(next(panel.caption for panel in row if panel.drawing), "about")
-        yield page.grid(
+    shown = [
+        row
+        for row in zip(*of_each, strict=True)
+        if row[0].title != COMPLETION_TIMES and any(panel.drawing for panel in row)
+    ]
+    paper = LANDSCAPE if _is_wide(comparison) else PORTRAIT
+    heights = [_on_paper(row, paper) for row in shown]
+    told = (*abouts, words.comparison(names, runs), *(" ".join(row) for row in comparison.legend()))
+    above = _HEAD + sum(map(paper.text, told)) + _ROW * len(rows)
+    for at in order(heights, paper, above % paper.height, 1):
+        row = shown[at]
+        caption = next(panel.caption for panel in row if panel.drawing)
+        drawn = page.grid(
             Panel(name, panel.drawing, "" if panel.drawing else panel.instead, colour)
             for name, panel, colour in zip(names, row, cycle(SERIES), strict=False)
         )
+        yield page.section((page.heading(2, row[0].title), page.paragraph(caption, "about"), drawn))
     yield page.heading(2, "What each run did")
     for name, run in zip(names, runs, strict=True):
         yield page.paragraph(f"{name}: {words.story(run)}")
@@ -152,6 +227,16 @@ def _body(title: str, comparison: Comparison) -> Iterator[str]:
     yield footer(dict(zip(names, runs, strict=True)))
     words_ = shlex.join(("closlab", "compare", *(str(run.folder) for run in runs)))
     yield page.again(words_)
+
+
+def _is_wide(comparison: Comparison) -> bool:
+    return len(comparison.runs) > 2
+
+
+def _on_paper(row: Sequence[Panel], paper: Paper) -> float:
+    """How high a row of panels is, as many beside each other as there is room for."""
+    heights = [paper.drawn(" ", "", panel.drawing) for panel in row if panel.drawing]
+    return _TITLED + max(heights) * math.ceil(len(row) / paper.columns)
 
 
 def _are_names(texts: Sequence[str]) -> bool:

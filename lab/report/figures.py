@@ -1,8 +1,9 @@
-"""Single figures of a run as files, for a paper or slides: SVG or PDF, in vectors."""
+"""Single figures as files, for a paper or slides: SVG or PDF, in vectors."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from lab.errors import LabError
@@ -20,7 +21,10 @@ PICTURES: Mapping[str, tuple[str, Callable[[KeptRun, Limits], Drawing | None]]] 
     "fabric": ("how busy every link was", lambda run, _: topology(run)),
     "queues": ("the longest queues, marks and drops over time", plots.queues),
     "pauses": ("who stood still and when", lambda run, limits: climbing(run, limits.end_ns)),
-    "buffer": ("the fullest buffer over time", lambda run, limits: buffer(run, limits.end_ns)),
+    "buffer": (
+        "the fullest buffer over time",
+        lambda run, limits: buffer(run, limits.end_ns, limits.buffer),
+    ),
     "completion": (
         "the share of messages complete within a time",
         lambda run, _: plots.completion_times([(run.result.scenario.name, run)]),
@@ -36,16 +40,24 @@ _WRITERS: Mapping[str, Callable[[Drawing], bytes]] = {
 }
 
 
-def figure(run: KeptRun, name: str) -> Drawing:
-    """A figure of a run by its name."""
-    if name not in PICTURES:
-        raise LabError(f"there is no figure '{name}'", f"Choose one of {', '.join(PICTURES)}.")
-    drawing = PICTURES[name][1](run, Limits.of([run]))
+Figures = Mapping[str, tuple[str, Callable[[], Drawing | None]]]  # by name: what they show
+
+
+def figures_of(run: KeptRun) -> Figures:
+    """Those of a run."""
+    limits = Limits.of([run])
+    return {name: (what, partial(draw, run, limits)) for name, (what, draw) in PICTURES.items()}
+
+
+def figure(figures: Figures, name: str) -> Drawing:
+    """One of them by its name."""
+    if name not in figures:
+        raise LabError(f"there is no figure '{name}'", f"Choose one of {', '.join(figures)}.")
+    drawing = figures[name][1]()
     if drawing is None:
-        there = [each for each in PICTURES if PICTURES[each][1](run, Limits.of([run]))]
+        there = [each for each, (_, draw) in figures.items() if draw()]
         raise LabError(
-            f"{run.folder} has nothing to draw as '{name}': no such thing happened, or it was not "
-            "measured",
+            f"there is nothing to draw as '{name}': no such thing happened, or it was not measured",
             f"There are {', '.join(there)}.",
         )
     return drawing

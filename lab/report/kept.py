@@ -86,6 +86,15 @@ class KeptRun:
             if use.utilisation
         }
 
+    def stood(self, direction: str) -> float:
+        """What share of the run a direction stood still, by the class that did so longest; where
+        a host alone told it to, as in a storm, by what was noted over time."""
+        pause = self.result.pfc.by_link.get(direction)
+        if pause:
+            return pause.longest_ns / self.end_ns
+        notes = self.notes_of.get(direction)
+        return min(1.0, notes[-1].paused_ns / self.end_ns) if notes else 0.0
+
     @property
     def end_ns(self) -> int:
         """When it was over."""
@@ -107,21 +116,27 @@ def read_run(folder: Path) -> KeptRun:
 def read_result(folder: Path) -> KeptRun:
     """Read its result only, without what happened when."""
     path = folder / "result.json"
-    content = _text(path)
+    content = read_json(path, SCHEMA)
     try:
-        found = json.loads(content)
-        if not isinstance(found, dict) or found.get("schema") != SCHEMA:
-            raise ValueError(f"its schema is not {SCHEMA}")
-        result = Result.model_validate(found)
+        result = Result.model_validate(content)
     except LabError as error:
-        raise _unreadable(path, error.message) from None
+        raise unreadable(path, error.message) from None
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
-        raise _unreadable(path, f"{place}: {complaint(first)}") from None
-    except ValueError as error:
-        raise _unreadable(path, str(error)) from None
+        raise unreadable(path, f"{place}: {complaint(first)}") from None
     return KeptRun(folder, result, (), (), ())
+
+
+def read_json(path: Path, schema: str) -> dict[str, Any]:
+    """What a file holds that says of itself what it is."""
+    try:
+        found = json.loads(_text(path))
+    except ValueError as error:
+        raise unreadable(path, str(error)) from None
+    if not isinstance(found, dict) or found.get("schema") != schema:
+        raise unreadable(path, f"its schema is not {schema}")
+    return found
 
 
 def find_runs(folder: Path) -> list[Path]:
@@ -144,10 +159,11 @@ def _text(path: Path) -> str:
             "Name the folder of a run: the one its report lies in, as the run's last line told.",
         ) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise _unreadable(path, str(error)) from None
+        raise unreadable(path, str(error)) from None
 
 
-def _unreadable(path: Path, why: str) -> LabError:
+def unreadable(path: Path, why: str) -> LabError:
+    """That a file is not what it should be."""
     return LabError(
         f"{path} cannot be read: {why}",
         "It may be damaged or of another version of closlab: run the scenario again.",
@@ -164,12 +180,12 @@ def _rows(path: Path, kind: type[Row]) -> Iterator[Row]:
     try:
         columns = [(head.index(name), _READERS.get(name, int)) for name in wanted]
     except ValueError as error:
-        raise _unreadable(path, f"its first line lacks a column: {error}") from None
+        raise unreadable(path, f"its first line lacks a column: {error}") from None
     for number, row in enumerate(rows, 2):
         try:
             yield kind(*(read(row[at]) for at, read in columns))
         except (ValueError, IndexError):
-            raise _unreadable(path, f"line {number} is not understood: {','.join(row)}") from None
+            raise unreadable(path, f"line {number} is not understood: {','.join(row)}") from None
 
 
 def _int_or_none(text: str) -> int | None:

@@ -1,19 +1,21 @@
 """Messages and work as a chart of Gantt's: a row a host, a box a message, as long as it took.
 
     phases     ▁▁▁▁▁▁▁▁▁▁▁▁       of what kind anything was under way, and steps of a job
-    h1  compute▒▒▒▒▒▒ →h2 ███     work above, messages below, overlapping ones one below the other
+    h1  compute▒▒▒▒▒▒ →h2 █◇█     work above, messages below, overlapping ones one below the other
     h2         ▒▒▒▒▒▒▒▒▒ →h3 █
 
-Who suffers stands out: victims, the straggler; and whoever they suffer from.
+A diamond is where a message would have ended alone. Who suffers stands out: victims, the straggler;
+and whoever they suffer from. Of many hosts the slowest and the fastest of each leaf are shown.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from lab.quantity import NANOSECONDS, duration, number, plural, size
+from lab.report.climbing import merge
 from lab.report.kept import KeptFlow, KeptRun
 from lab.report.palette import (
     AGGRESSOR,
@@ -21,6 +23,7 @@ from lab.report.palette import (
     INK,
     MESSAGE,
     ON,
+    PAPER,
     SERIES,
     STRAGGLER,
     VICTIM,
@@ -32,11 +35,18 @@ from lab.report.svg import FONT, ROOM, WIDTH, Drawing, Scale, linear, width_of, 
 _LEFT, _RIGHT, _AXIS = 50.0, WIDTH - 8, 32.0
 _MOST_ROWS = 32
 _MOST_LANES = 6
-_MOST_TOLD = 700  # boxes that say what they are where a pointer rests
-_MOST_KINDS = 6
+_MOST_TOLD = 1000  # boxes that say what they are where a pointer rests
+_KINDS = tuple(SERIES[at] for at in (0, 1, 2, 6, 7))  # of messages, by how many there are
 _MOST_STEPS = 12
 _BAND = 13.0
-_COMPUTE = "compute"
+# What hosts do by themselves.
+_WORKS = {"compute": WORK, "forward": WORK, "backward": SERIES[3]}
+_INSIDE = SERIES[5]
+_USUAL = {"compute": "computing", "forward": "forward pass", "backward": "backward pass"}
+_ALONE = "alone it would have ended here"
+_LATE = 1.2  # times as long as alone, from which on it is shown where a message would have ended
+_LEAST_ROOM = 8.0  # of that, so that one can see it
+_LEAVES = 46.0  # for the names of leaves, where hosts stand by these
 _APART = 1.2  # what is nearer is drawn as one where there is very much
 
 _Place = tuple[float, float, float, float]
@@ -51,6 +61,7 @@ class _Box:
     colour: str
     label: str
     tip: str
+    alone: float | None = None  # when it would have ended in an empty fabric, if much sooner
 
 
 def messages(run: KeptRun, whole_ns: float) -> Drawing | None:
@@ -61,12 +72,14 @@ def messages(run: KeptRun, whole_ns: float) -> Drawing | None:
     if not busy:
         return None
     marked = notable(run)
-    shown = _chosen(busy, marked)
+    shown, note = _chosen(run, busy, marked)
+    groups = _groups(run, shown) if note else {}
     rows = _Rows(run, frozenset(shown))
-    time = linear(whole_ns, _LEFT, _RIGHT)
+    left = _LEFT + (_LEAVES if groups else 0)
+    time = linear(whole_ns, left, _RIGHT)
     drawing = Drawing(0, _told(run, busy))
     top = _phases(drawing, run, rows, time)
-    height = 22.0 if len(shown) <= 10 else 17.0 if len(shown) <= 16 else 12.0
+    height = 22.0 if len(shown) <= 10 else 17.0 if len(shown) <= 16 else 14.0
     bottom = top + height * len(shown)
     x_axis(drawing, time, bottom, "time", NANOSECONDS, top=top)
     for row, host in enumerate(shown):
@@ -74,15 +87,22 @@ def messages(run: KeptRun, whole_ns: float) -> Drawing | None:
         name = marked.get(host, INK)
         weight = "tick" if name == INK else "tick strong"
         middle = y + height / 2 + 4
-        drawing.text(_LEFT - 5, middle, host, text_anchor="end", class_=weight, fill=name)
+        if host in groups:
+            drawing.line(0, y, _RIGHT, y)
+            drawing.text(0, middle, groups[host], class_="tick")
+        drawing.text(left - 5, middle, host, text_anchor="end", class_=weight, fill=name)
         work, sent = rows.work.get(host, []), rows.sent.get(host, [])
         upper = height - 4 if not sent else 0.4 * (height - 4) if work else 0.0
         _lanes(drawing, work, time, y + 2, upper, rows.is_told)
         _lanes(drawing, sent, time, y + 2 + upper, height - 4 - upper, rows.is_told)
     legend = drawing.legend(bottom + _AXIS + FONT + 4, list(rows.legend()))
-    if len(busy) > len(shown):
+    if any(shape.tip.startswith(_ALONE) for shape in drawing.shapes):
         legend += FONT + 4
-        drawing.text(0, legend, f"{len(shown)} of {len(busy)} hosts are shown", fill=FAINT)
+        _diamond(drawing, 10, legend - 4, 4.5)
+        drawing.text(24, legend, f"{_ALONE}; N \N{MULTIPLICATION SIGN}: as many times as long")
+    for line in note:
+        legend += FONT + 4
+        drawing.text(0, legend, line, fill=FAINT)
     drawing.height = legend + 6
     return drawing
 
@@ -94,11 +114,56 @@ def notable(run: KeptRun) -> dict[str, str]:
     return found | {flow.src: VICTIM for flow in victims(run)}
 
 
-def _chosen(busy: Sequence[str], notable: Iterable[str]) -> list[str]:
-    """The hosts that there is room for: those that matter, and the first of the others."""
-    kept = [host for host in busy if host in notable][:_MOST_ROWS]
-    others = [host for host in busy if host not in kept][: _MOST_ROWS - len(kept)]
-    return sorted([*kept, *others], key=busy.index)
+def _chosen(
+    run: KeptRun, busy: Sequence[str], notable: Collection[str]
+) -> tuple[list[str], list[str]]:
+    """The hosts that there is room for, and what is to be said of that: all of a few; of many those
+    that matter, and of each leaf the slowest and the fastest; of very many leaves some, the one
+    with the slowest host and that whose slowest is fastest among them."""
+    if len(busy) <= _MOST_ROWS:
+        return list(busy), []
+    how_slow: dict[str, tuple[float, int]] = dict.fromkeys(busy, (0.0, 0))
+    for flow in run.flows:
+        told = flow.slowdown or 0.0, flow.fct_ns or 0
+        how_slow[flow.src] = max(how_slow.get(flow.src, told), told)
+    for work in run.work:
+        how_slow[work.host] = max(how_slow[work.host], (0.0, work.end_ns - work.start_ns))
+    by_leaf: dict[str, list[str]] = {}
+    for host in sorted(busy, key=lambda each: (how_slow[each], busy.index(each)), reverse=True):
+        by_leaf.setdefault(_leaf_of(run, host), []).append(host)
+    kept = [host for host in busy if host in notable][: _MOST_ROWS - 2]
+    room = (_MOST_ROWS - len(kept)) // 2
+    leaves = list(by_leaf)  # the one with the slowest host first
+    said = f"of each leaf: {{}} of {len(busy)} hosts"
+    if len(leaves) > room:
+        said = f"of {room} leaves of {len(leaves)}: {{}} of {len(busy)} hosts"
+        last = len(leaves) - 1
+        leaves = [leaves[round(at * last / max(1, room - 1))] for at in range(room)]
+    shown = set(kept)
+    for leaf in leaves:
+        shown |= {by_leaf[leaf][0], by_leaf[leaf][-1]}
+    chosen = [
+        host
+        for leaf in sorted(by_leaf, key=run.fabric.node)
+        for host in by_leaf[leaf]
+        if host in shown
+    ]
+    return chosen, ["Shown are the slowest host and the fastest", said.format(len(chosen)) + "."]
+
+
+def _leaf_of(run: KeptRun, host: str) -> str:
+    return str(run.fabric.leaf_of(run.fabric.node(host)))
+
+
+def _groups(run: KeptRun, shown: Sequence[str]) -> dict[str, str]:
+    """By the first host of each leaf: that leaf."""
+    found: dict[str, str] = {}
+    before = ""
+    for host in shown:
+        leaf = _leaf_of(run, host)
+        if leaf != before:
+            found[host] = before = leaf
+    return found
 
 
 class _Rows:
@@ -114,7 +179,8 @@ class _Rows:
         self._guilty = {id(flow) for flow in aggressors(run)}
         late = straggler(run)
         self._late = late[0] if late else None
-        self._kinds = [kind for kind, _ in Counter(f.what for f in whole).most_common(_MOST_KINDS)]
+        kinds = Counter(f.what for f in whole).most_common(len(_KINDS))
+        self._kinds = [kind for kind, _ in kinds]
         self.is_told = len(flows) + len(works) <= _MOST_TOLD
         self.sent: dict[str, list[_Box]] = {}
         self.work: dict[str, list[_Box]] = {}
@@ -123,9 +189,9 @@ class _Rows:
             self.sent.setdefault(flow.src, []).append(self._message(flow))
         for work in works:
             is_late = work.host == self._late
-            what = work.what or _COMPUTE
+            what = work.what or "compute"
             colour = STRAGGLER if is_late else work_colour(what)
-            usual = "computing" if what == _COMPUTE else what
+            usual = _USUAL.get(what, what)
             self._used[colour] = f"{work.host} computes: the straggler" if is_late else usual
             tip = f"{work.host}: {what}, step {work.step}: " + _when(work.start_ns, work.end_ns)
             box = _Box(work.start_ns, work.end_ns, colour, "", tip)
@@ -140,9 +206,12 @@ class _Rows:
         if flow.slowdown is not None:
             tip += f", {number(flow.slowdown)} times as long as alone"
         label = f"\N{RIGHTWARDS ARROW}{flow.dst}"
-        if colour == VICTIM:
-            label += f" victim, {number(flow.slowdown or 0)} \N{MULTIPLICATION SIGN} as long"
-        return _Box(flow.start_ns, end, colour, label, tip)
+        alone = None
+        if flow.slowdown is not None and flow.slowdown >= _LATE:
+            alone = flow.start_ns + flow.fct_ns / flow.slowdown
+            label += " victim," if colour == VICTIM else ""
+            label += f" {number(flow.slowdown)} \N{MULTIPLICATION SIGN}"
+        return _Box(flow.start_ns, end, colour, label, tip, alone)
 
     def colour_of(self, flow: KeptFlow) -> str:
         """By what it suffers or does, else by what it belongs to."""
@@ -155,7 +224,7 @@ class _Rows:
         if len(self._kinds) < 2 or flow.what not in self._kinds:
             self._used[MESSAGE] = "a message" if len(self._kinds) < 2 else "other messages"
             return MESSAGE
-        colour = SERIES[self._kinds.index(flow.what)]
+        colour = _KINDS[self._kinds.index(flow.what)]
         self._used[colour] = flow.what
         return colour
 
@@ -169,7 +238,7 @@ class _Rows:
 
 def work_colour(what: str) -> str:
     """Of what a host does by itself: computing, or anything else."""
-    return WORK if what == _COMPUTE else SERIES[4]
+    return _WORKS.get(what, _INSIDE)
 
 
 def _when(start: float, end: float) -> str:
@@ -211,30 +280,30 @@ def _phases(drawing: Drawing, run: KeptRun, rows: _Rows, time: Scale) -> float:
                 said = f"step {number_}" if ROOM * width_of(f"step {number_}") < end - x else ""
                 drawing.text(x + 3, y + 10, said, class_="tick")
         y += _BAND + 2
-    spans: dict[str, tuple[str, float, float]] = {}
-    parts: list[tuple[str, str, float, float]] = [
-        (w.what or "compute", WORK, w.start_ns, w.end_ns) for w in run.work
-    ]
+    parts: dict[str, tuple[str, list[tuple[float, float]]]] = {}
+    for work in run.work:
+        what = work.what or "compute"
+        parts.setdefault(what, (work_colour(what), []))[1].append((work.start_ns, work.end_ns))
     kinds = list(dict.fromkeys(flow.what for flow in run.flows))
-    if len(kinds) + bool(parts) < 2 or len(kinds) > _MOST_KINDS:
+    if len(kinds) + bool(parts) < 2 or len(kinds) > len(_KINDS):
         return y
-    parts += [
-        (flow.what, rows.colour_of(flow), flow.start_ns, flow.start_ns + flow.fct_ns)
-        for flow in run.flows
-        if flow.start_ns is not None and flow.fct_ns is not None
-    ]
-    for what, colour, start, end in parts:
-        _, first, last = spans.get(what, (colour, start, end))
-        spans[what] = colour, min(first, start), max(last, end)
-    for what, (colour, start, end) in sorted(spans.items(), key=lambda item: item[1][1]):
-        x, width = time(start), time(min(end, time.high)) - time(start)
-        drawing.rect(x, y + _BAND - 4, width, 3, fill=colour, tip=f"{what}: {_when(start, end)}")
+    for flow in run.flows:
+        if flow.start_ns is not None and flow.fct_ns is not None:
+            span = flow.start_ns, flow.start_ns + flow.fct_ns
+            parts.setdefault(flow.what, (rows.colour_of(flow), []))[1].append(span)
+    y += 2
+    for what, (colour, spans) in sorted(parts.items(), key=lambda item: min(item[1][1])):
+        merged = merge(spans, gap=0.4 * (time.high - time.low) / (time.end - time.start))
+        x = time(merged[0][0])
         is_late = x + ROOM * width_of(what) > _RIGHT
         anchor = "end" if is_late else "start"
-        place = _RIGHT if is_late else x, y + _BAND - 6
-        drawing.text(*place, what, text_anchor=anchor, class_="tick")
-        y += _BAND + 4
-    return y + 3
+        drawing.text(_RIGHT if is_late else x, y + 9, what, text_anchor=anchor, class_="tick")
+        inside = [(time(start), time(min(end, time.high))) for start, end in merged]
+        places = [(a, y + 12, max(0.5, b - a), 3.0) for a, b in inside]
+        tip = f"{what}: {_when(merged[0][0], merged[-1][1])}"
+        drawing.boxes(places, fill=colour, tip=tip)
+        y += _BAND + 5
+    return y + 4
 
 
 def _lanes(
@@ -259,11 +328,25 @@ def _lanes(
             _extend(by_colour.setdefault((box.colour, lane % _MOST_LANES), []), place)
             continue
         drawing.boxes([place], fill=box.colour, tip=box.tip)
-        if box.label and box.colour in ON and tall >= 11 and ROOM * width_of(box.label) < width:
-            style = {"fill": ON[box.colour], "class_": "tick"}
-            drawing.text(x + 4, place[1] + tall / 2 + 3.5, box.label, **style)
+        mark = None
+        if box.alone is not None and tall >= 5 and x + width - time(box.alone) >= _LEAST_ROOM:
+            mark = time(box.alone)
+            _diamond(drawing, mark, place[1] + tall / 2 - 0.2, min(4.5, tall / 2), box.alone)
+        needs = ROOM * width_of(box.label) + 4
+        if box.label and box.colour in ON and tall >= 11:
+            begin = x if mark is None or x + needs < mark - 4 else mark + 3
+            if begin + needs < x + width:
+                style = {"fill": ON[box.colour], "class_": "tick"}
+                drawing.text(begin + 4, place[1] + tall / 2 + 3.8, box.label, **style)
     for (colour, _), places in by_colour.items():
         drawing.boxes(places, fill=colour)
+
+
+def _diamond(drawing: Drawing, x: float, y: float, r: float, at_ns: float | None = None) -> None:
+    """Where a message would have ended."""
+    corners = [(x, y - r), (x + r, y), (x, y + r), (x - r, y), (x, y - r)]
+    said = _ALONE if at_ns is None else f"{_ALONE}, at {duration(at_ns)}"
+    drawing.polyline(corners, fill=PAPER, stroke=INK, stroke_width=1, tip=said)
 
 
 def _extend(places: list[_Place], place: _Place) -> None:

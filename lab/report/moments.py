@@ -18,8 +18,9 @@ from typing import Any
 
 from lab.quantity import duration, plural, size
 from lab.report.kept import KeptRun
+from lab.report.palette import INK
 from lab.report.suspects import dead_cables
-from lab.report.svg import Drawing
+from lab.report.svg import ROOM, WIDTH, Drawing, Scale, width_of
 from lab.report.topology import CLASSES
 from lab.results.outcome import Note
 from lab.scenario.faults import told
@@ -27,6 +28,7 @@ from lab.scenario.faults import told
 _COUNT = 80  # of moments
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _MOST = len(_DIGITS) - 1
+_EVENT_ROWS, _EVENT_ROW, _APART = 2, 13.0, 4.0
 
 
 def moments(run: KeptRun, drawing: Drawing) -> str:
@@ -66,6 +68,44 @@ def events(run: KeptRun) -> list[tuple[int, str]]:
         (note.time_ns, f"watchdog: {note.link}") for note in run.pauses if note.what == "stuck"
     ]
     return sorted(each for each in found if each[0] < run.end_ns)
+
+
+def _named(drawing: Drawing, run: KeptRun, time: Scale, top: float) -> list[tuple[float, str]]:
+    """Names of events above a plot that begins at a height, and where each of these is in time;
+    what happens within a few pixels has one name."""
+    found: list[tuple[float, list[str]]] = []
+    for at_ns, what in events(run):
+        if not 0 < at_ns < time.high:
+            continue
+        x = time(at_ns)
+        if found and x - found[-1][0] < _APART:
+            found[-1][1].append(what)
+        else:
+            found.append((x, [what]))
+    placed: list[tuple[float, str]] = []
+    ends = [0.0] * _EVENT_ROWS
+    for x, whats in found:
+        said = whats[0] + (f" and {len(whats) - 1} more" if len(whats) > 1 else "")
+        placed.append((x, "; ".join(dict.fromkeys(whats))))
+        needs = ROOM * width_of(said)
+        left = min(x + 3, WIDTH - needs)
+        row = next((at for at, end in enumerate(ends) if end + 4 <= left), None)
+        if row is not None:  # else the line stands for itself, and says it where a pointer rests
+            ends[row] = left + needs
+            y = top - 4 - row * _EVENT_ROW
+            drawing.text(left, y, said, class_="tick halo")
+    return placed
+
+
+def room_for_events(run: KeptRun) -> float:
+    """How high their names are above a plot."""
+    return min(_EVENT_ROWS, len({at for at, _ in events(run) if at > 0})) * _EVENT_ROW
+
+
+def draw_events(drawing: Drawing, run: KeptRun, time: Scale, top: float, bottom: float) -> None:
+    """Dashed lines where something was done to the fabric or by a watchdog, and what."""
+    for x, what in _named(drawing, run, time, top):
+        drawing.line(x, top, x, bottom, stroke=INK, stroke_dasharray="5 3", tip=what)
 
 
 def _digit(share: float) -> str:

@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 from lab.report.moments import SCRIPT
 from lab.report.palette import DAY, NIGHT, variables
+from lab.report.paper import PORTRAIT
+from lab.report.paper import order as best_order
 from lab.report.svg import Drawing
 
 _NIGHT = variables(NIGHT)
@@ -22,7 +24,7 @@ _STYLE = (
 body{margin:0;background:var(--wash);color:var(--ink);
 font:16px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif}
 main{max-width:1040px;margin:0 auto;padding:28px 16px 48px}
-main.wide{max-width:1480px;padding:28px clamp(16px,5vw,72px) 48px}
+main.wide{max-width:1480px;padding:28px clamp(16px,2.5vw,72px) 48px}
 .grid>figure:only-child{max-width:620px}
 h1{font-size:1.75rem;line-height:1.2;margin:0 0 .3rem}
 h2{font-size:1.1rem;margin:2rem 0 .6rem}
@@ -48,12 +50,14 @@ padding:.5rem .75rem}
 .grid{display:grid;gap:14px;grid-template-columns:repeat(auto-fit,minmax(min(100%,400px),1fr));
 align-items:start}
 .columns{columns:2 400px;column-gap:14px}
+.grid>*{min-width:0}
 .columns figure{break-inside:avoid;margin-bottom:14px}
 figure{margin:0;background:var(--paper);border:1px solid var(--rule);border-radius:6px;padding:14px}
 figure svg{display:block;width:100%;height:auto;margin-top:8px;overflow:visible}
 figure svg{fill:var(--ink)}
 svg text{font-size:12px;font-family:inherit}
 svg .tick{font-size:11px}
+.wide svg .tick{font-size:12px}
 svg .strong{font-weight:600}
 svg .halo{paint-order:stroke;stroke:var(--paper);stroke-width:3px}
 .caption{font-size:.87rem;line-height:1.4;margin:.15rem 0 0}
@@ -80,19 +84,21 @@ details+details summary{margin-top:.6rem}
 .about+.grid{margin-top:.8rem}
 footer{font-size:.85rem;margin-top:2.2rem}
 .again{color:var(--faint);font-size:.85rem}
-@media(max-width:600px){main{padding:18px 10px}h1{font-size:1.4rem}figure{padding:10px}
+@media(max-width:600px){main,main.wide{padding:18px 10px}h1{font-size:1.4rem}figure{padding:10px}
 svg text{font-size:13px}
-svg .tick{font-size:12px}
+svg .tick,.wide svg .tick{font-size:13px}
 table{font-size:.8rem}th,td{padding:.25rem .35rem}thead th{min-width:0}}
 @media print{.moments{display:none}html{font-size:10.5px}
 .tiles{grid-template-columns:repeat(auto-fit,minmax(90px,1fr))}
 h2{margin-top:1.2rem}footer{margin-top:1rem}
 body{background:var(--paper);font-size:1rem;print-color-adjust:exact;
 -webkit-print-color-adjust:exact}main,main.wide{max-width:none;padding:0}
-.grid{grid-template-columns:repeat(auto-fit,minmax(180px,1fr));gap:8px}.columns{columns:2;column-gap:8px}
+.grid{grid-template-columns:repeat(auto-fit,minmax(300px,1fr));gap:8px}.columns{columns:2;column-gap:8px}
 figure,.tiles div,tr{break-inside:avoid}
 .scroll{overflow:visible}table{font-size:.85rem}thead th{min-width:0}
-h2,h2+.about{break-after:avoid}@page{margin:14mm}}
+section{break-inside:avoid}
+.grid>figure:only-child{max-width:340px}td,th{padding:.14rem .5rem}
+h2,h2+.about{break-after:avoid}@page{size:A4;margin:14mm}}
 """
 )
 
@@ -110,12 +116,13 @@ class Panel:
 
 
 def document(title: str, body: Iterable[str], *, is_wide: bool = False) -> str:
-    """A whole page."""
+    """A whole page; a wide one is printed across the paper."""
     kind = ' class="wide"' if is_wide else ""
+    across = "<style>@page{size:A4 landscape}</style>" if is_wide else ""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{_STYLE}</style></head>\n"
+        f"<title>{escape(title)}</title><style>{_STYLE}</style>{across}</head>\n"
         f"<body><main{kind}>\n" + "\n".join(body) + "\n</main></body></html>\n"
     )
 
@@ -138,16 +145,22 @@ def tiles(figures: Iterable[tuple[str, str]]) -> str:
     return f'<div class="tiles">{"".join(cells)}</div>'
 
 
-def columns(panels: Sequence[Panel]) -> str:
-    """Drawings of different heights, in two columns where there is room."""
+def columns(panels: Sequence[Panel], above: float) -> str:
+    """Drawings of different heights, in two columns where there is room; on paper what stands
+    above them takes so much of the first page."""
     script = f"<script>{SCRIPT}</script>" if any(panel.moments for panel in panels) else ""
-    figures = "".join(_figure(panel, 2) for panel in panels)
+    heights = [
+        PORTRAIT.drawn(panel.title, panel.caption, panel.drawing) if panel.drawing else 0.0
+        for panel in panels
+    ]
+    order = best_order(heights, PORTRAIT, above, PORTRAIT.columns)
+    figures = "".join(figure(panels[at], 2) for at in order)
     return f'<div class="columns">{figures}</div>{script}'
 
 
 def grid(panels: Iterable[Panel], level: int = 3) -> str:
     """Drawings to be compared, side by side where there is room."""
-    return f'<div class="grid">{"".join(_figure(panel, level) for panel in panels)}</div>'
+    return f'<div class="grid">{"".join(figure(panel, level) for panel in panels)}</div>'
 
 
 _MOMENTS = (
@@ -157,7 +170,8 @@ _MOMENTS = (
 )
 
 
-def _figure(panel: Panel, level: int) -> str:
+def figure(panel: Panel, level: int) -> str:
+    """A drawing with its title and what it shows."""
     drawing = panel.drawing.render() if panel.drawing else ""
     colour = f' style="border-top:4px solid var(--{panel.colour})"' if panel.colour else ""
     told = panel.moments.replace("</", "<\\/")
@@ -204,6 +218,16 @@ def halves(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A long narrow table as two beside each other where there is room."""
     middle = (len(rows) + 1) // 2
     return f'<div class="grid">{table(head, rows[:middle])}{table(head, rows[middle:])}</div>'
+
+
+def section(parts: Iterable[str]) -> str:
+    """What stays together on paper."""
+    return f"<section>{''.join(parts)}</section>"
+
+
+def beside(parts: Iterable[str]) -> str:
+    """Anything, side by side where there is room."""
+    return f'<div class="grid">{"".join(parts)}</div>'
 
 
 def again(command: str, note: str = "") -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from string import ascii_letters
 
 from lab.quantity import (
     BYTES,
@@ -17,9 +18,9 @@ from lab.quantity import (
     quantity,
     size,
 )
-from lab.report.buffers import SCALE_ROOM, drop_threshold
+from lab.report.buffers import SCALE_ROOM, drop_threshold, fullest
 from lab.report.kept import KeptRun
-from lab.report.moments import events
+from lab.report.moments import draw_events, events, room_for_events
 from lab.report.palette import (
     DROP,
     FAINT,
@@ -59,6 +60,7 @@ _POINTS = 240  # of a line
 _BINS = 110
 _MOST_QUEUES = 4
 _MOST_TIMES = 4  # as long as the shortest run: beyond that its details would be lost
+_FEW_WAYS = 6  # whose names have room
 _WORTH_SHARING = 0.01  # of all bytes: what a switch sends up that is more than acknowledgements
 
 
@@ -72,6 +74,8 @@ class Limits:
 
     end_ns: float  # of what is drawn over time
     whole_ns: float  # of bars that end when things end
+    queues: tuple[str, ...]  # whose lengths are drawn, in this order
+    buffer: str | None  # the switch whose memory is drawn
     queue_bytes: float
     marks: int  # the most of a stretch of time
     drops: int
@@ -90,6 +94,8 @@ class Limits:
         return cls(
             end_ns,
             max(ends),
+            _longest(runs),
+            fullest(runs),
             queue_bytes,
             max(max(_in_bins(end_ns, _marks(run))) for run in runs),
             max(max(_in_bins(end_ns, _drops(run))) for run in runs),
@@ -110,7 +116,7 @@ def queues(run: KeptRun, limits: Limits) -> Drawing | None:
         return None
     time = linear(limits.end_ns, _NAMES, WIDTH - SCALE_ROOM)
     strips: list[_QueueStrip | _EventStrip] = [
-        *(_QueueStrip(run, limits, name) for name in _longest(run)),
+        *(_QueueStrip(run, limits, name) for name in limits.queues),
         *(
             _EventStrip(label, counts, colour, most)
             for label, counts, colour, most in (
@@ -122,7 +128,7 @@ def queues(run: KeptRun, limits: Limits) -> Drawing | None:
     ]
     if not strips:
         return None
-    top = 6.0
+    top = 6.0 + room_for_events(run)
     bottom = top + sum(strip.height for strip in strips)
     drawing = Drawing(bottom + _AXIS, _told_of_queues(run))
     x_axis(drawing, time, bottom, "time", NANOSECONDS, top=top)
@@ -130,7 +136,7 @@ def queues(run: KeptRun, limits: Limits) -> Drawing | None:
     for strip in strips:
         strip.draw(drawing, time, y)
         y += strip.height
-    _faults(drawing, run, time, top, bottom)
+    draw_events(drawing, run, time, top, bottom)
     if run.end_ns > limits.end_ns:
         said = f"cut at {duration(limits.end_ns)}, of {duration(run.end_ns)}"
         drawing.text(WIDTH, bottom + _AXIS + FONT, said, text_anchor="end", class_="strong")
@@ -141,7 +147,7 @@ def queues(run: KeptRun, limits: Limits) -> Drawing | None:
 def _told_of_queues(run: KeptRun) -> str:
     """What the picture shows, in words."""
     longest = {use.name: use.max_queue_bytes or 0 for use in run.result.links}
-    told = [f"{name} up to {size(longest.get(name, 0))}" for name in _longest(run)]
+    told = [f"{name} up to {size(longest.get(name, 0))}" for name in _longest([run])]
     said = [f"The longest queues over {duration(run.end_ns)}: {', '.join(told) or 'none'}"]
     if run.result.ecn.marked_packets:
         said.append(f"{packets(run.result.ecn.marked_packets)} marked")
@@ -149,23 +155,6 @@ def _told_of_queues(run: KeptRun) -> str:
         said.append(f"{packets(run.result.drops.total)} dropped")
     said += [f"{what} at {duration(at)}" for at, what in events(run)[:6]]
     return "; ".join(said) + "."
-
-
-def _faults(drawing: Drawing, run: KeptRun, time: Scale, top: float, bottom: float) -> None:
-    """When something was done to the fabric, as the scenario asks, or by a watchdog."""
-    taken = 0.0  # where the last name ends
-    for at_ns, what in events(run):
-        if not 0 < at_ns < time.high:
-            continue
-        x = time(at_ns)
-        drawing.line(x, top, x, bottom, stroke=INK, stroke_dasharray="5 3", tip=what)
-        wide = ROOM * width_of(what)
-        is_late = x + wide > WIDTH
-        if (x - wide if is_late else x) < taken:  # there is no room for its name
-            continue
-        taken = x + 3 if is_late else x + wide + 3
-        style = {"text_anchor": "end" if is_late else "start", "class_": "tick halo"}
-        drawing.text(x - 3 if is_late else x + 3, top + 4, what, **style)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +170,8 @@ class _QueueStrip:
         """Draw it from this height on downwards."""
         base = y + self.height - 8
         depth = linear(self.limits.queue_bytes, base, y + 4)
-        seen = max(note.queue_bytes for note in self.run.notes_of[self.name])
+        notes = self.run.notes_of.get(self.name, ())
+        seen = max((note.queue_bytes for note in notes), default=0)
         use = next((use for use in self.run.result.links if use.name == self.name), None)
         most = max(seen, (use and use.max_queue_bytes) or 0)  # between two notes it may be longer
         points = [
@@ -195,25 +185,45 @@ class _QueueStrip:
         drawing.polyline(outline, fill=QUEUE_FILL, tip=self.name)
         drawing.polyline(points, stroke=QUEUE, stroke_width=1.3)
         drawing.line(time.start, base, time.end, base, stroke=FAINT)
-        drawing.text(time.end + 4, depth(tick) + 4, size(tick), class_="tick")
         drawing.text(0, y + 18, self.name, class_="strong")
         drawing.text(0, y + 33, f"peak {size(most)}", class_="tick")
-        self._thresholds(drawing, time, depth)
+        names = [(depth(tick), size(tick), INK), *self._thresholds(drawing, time, depth)]
+        for place, name, colour in _apart(names, y + 4, base):
+            drawing.text(time.end + 4, place + 4, name, fill=colour, class_="tick")
 
-    def _thresholds(self, drawing: Drawing, time: Scale, depth: Scale) -> None:
-        """Where marking begins, where all is marked, and where drops begin, if queues came near."""
+    def _thresholds(
+        self, drawing: Drawing, time: Scale, depth: Scale
+    ) -> Iterator[tuple[float, str, str]]:
+        """Where marking begins, where all is marked, and where drops begin, if queues came near;
+        the height of each, its name and colour."""
         ecn = self.run.result.scenario.ecn
         for name, value in (("Kmin", ecn.kmin), ("Kmax", ecn.kmax)) if ecn.enabled else ():
             if value <= depth.high:
                 y = depth(value)
                 drawing.line(time.start, y, time.end, y, stroke=MARK, stroke_dasharray="3 3")
-                drawing.text(time.start + 2, y - 3, name, fill=MARK, class_="tick halo")
+                yield y, name, MARK
         limit = drop_threshold(self.run, self.name.partition(">")[0])
         points = [(time(at), depth(value)) for at, value in limit if at <= time.high]
         if points and min(value for _, value in limit) <= depth.high:
             points = [(x, max(y, depth(depth.high))) for x, y in points]
             drawing.polyline(points, stroke=DROP, stroke_width=1.2, stroke_dasharray="4 3")
-            drawing.text(time.start + 2, depth.end + 8, "drops", fill=DROP, class_="tick halo")
+            yield points[-1][1], "drops", DROP
+
+
+def _apart(
+    names: Iterable[tuple[float, str, str]], top: float, bottom: float
+) -> list[tuple[float, str, str]]:
+    """Names beside a plot, none on another: each as near to its height as that allows."""
+    placed: list[tuple[float, str, str]] = []
+    for y, name, colour in sorted(names):
+        above = placed[-1][0] + FONT if placed else top
+        placed.append((max(y, above), name, colour))
+    low = bottom
+    for at in range(len(placed) - 1, -1, -1):
+        y, name, colour = placed[at]
+        placed[at] = min(y, low), name, colour
+        low = placed[at][0] - FONT
+    return placed
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,16 +252,19 @@ class _EventStrip:
         drawing.text(0, y + 33, f"most {most:,} a bar", class_="tick", tip=plural(most, "packet"))
 
 
-def _longest(run: KeptRun) -> list[str]:
-    """The directions before which the longest queues stood."""
-    peaks = {name: max(note.queue_bytes for note in notes) for name, notes in run.notes_of.items()}
+def _longest(runs: Sequence[KeptRun]) -> tuple[str, ...]:
+    """The directions before which the longest queues of several runs stood."""
+    peaks: dict[str, int] = {}
+    for run in runs:
+        for name, notes in run.notes_of.items():
+            peaks[name] = max(peaks.get(name, 0), *(note.queue_bytes for note in notes))
     ordered = sorted(peaks, key=lambda name: (-peaks[name], name))
-    return [name for name in ordered[:_MOST_QUEUES] if peaks[name]]
+    return tuple(name for name in ordered[:_MOST_QUEUES] if peaks[name])
 
 
 def _story(run: KeptRun, name: str) -> list[tuple[float, float]]:
     """A queue's length over time: the most of each stretch of it, nothing where none was noted."""
-    noted = {note.time_ns: note.queue_bytes for note in run.notes_of[name]}
+    noted = {note.time_ns: note.queue_bytes for note in run.notes_of.get(name, ())}
     moments = sorted({note.time_ns for note in run.notes})
     interval = run.usual_interval_ns
     stretch = max(1, run.end_ns // _POINTS)
@@ -460,15 +473,19 @@ def balance(run: KeptRun) -> Drawing | None:
     share = Scale(0, 1, left, _RIGHT)
     for row, switch in enumerate(shown):
         y = 8 + row * height
-        drawing.text(left - 6, y + 14, str(switch), text_anchor="end", class_="tick")
-        _shares(drawing, found[switch], share, y + 2, height - 4)
-    x_axis(drawing, share, bottom, "share of a switch's upward bytes", PER_CENT, top=bottom)
-    ways = {len(found[switch]) for switch in shown}
-    if len(ways) == 1:
-        count = ways.pop()
-        for part in range(1, count if count <= 8 else 1):
+        count = len(found[switch])
+        for part in range(1, count if count <= 16 else 1):  # between bars, not through their names
             x = share(part / count)
-            drawing.line(x, 2, x, bottom, stroke=INK, stroke_dasharray="2 4")
+            drawing.line(x, y - 2, x, y + height - 2, stroke=INK)
+        drawing.text(left - 6, y + 14, str(switch), text_anchor="end", class_="tick")
+        _shares(drawing, found[switch], share, y + 1.5, height - 5)
+    x_axis(drawing, share, bottom, "share of a switch's upward bytes", PER_CENT, top=bottom)
+    drawing.height += FONT + 10
+    drawing.line(4, drawing.height - 15, 4, drawing.height - 4, stroke=INK)
+    said = "an even share would end here"
+    if any(len(ways) > _FEW_WAYS for ways in found.values()):
+        said += "; N: the Nth way, as spineN"
+    drawing.text(12, drawing.height - 5, said)
     return drawing
 
 
@@ -481,10 +498,8 @@ def _shares(drawing: Drawing, ways: dict[str, int], share: Scale, y: float, heig
         fill = SHARES[number % 2]
         story = f"{way}: {percent(sent / total)} ({size(sent)})"
         drawing.rect(share(begin), y, width, height, fill=fill, stroke=PAPER, tip=story)
-        text = f"{way} {percent(sent / total)}"
-        text = (
-            text if ROOM * width_of(text) < width else way if ROOM * width_of(way) < width else ""
-        )
+        names = f"{way} {percent(sent / total)}", way, way.lstrip(ascii_letters)
+        text = next((name for name in names if ROOM * width_of(name) + 2 < width), "")
         if text:
             x = (share(begin) + share(end)) / 2
             style = {"text_anchor": "middle", "fill": ON_SHARE[fill], "class_": "tick"}

@@ -16,6 +16,7 @@ from lab.report.kept import KeptRun, read_run
 from lab.report.moments import moments
 from lab.report.numbers import BY_KEY, FIGURES, Figure, times
 from lab.report.page import Panel
+from lab.report.paper import PORTRAIT
 from lab.report.plots import Limits
 from lab.report.topology import is_large
 from lab.results.cautions import cautions
@@ -38,6 +39,7 @@ _FIRST = (  # what one looks at first
     "flows.fct_ns.p50",
 )
 _MOST_FIRST = 6
+_HEAD = 140.0  # of paper: a page's title, the frame of its story, and the figures below
 _MOST_LINKS = 512  # whose figures are told
 
 
@@ -52,26 +54,27 @@ def write_report(folder: Path) -> Path:
 def _body(run: KeptRun) -> Iterator[str]:
     result, scenario = run.result, run.result.scenario
     yield page.heading(1, scenario.name)
-    if scenario.about:
-        changes = since_shipped(run)
-        said = AS_IT_SHIPS if changes else ""
-        yield page.paragraph(said + scenario.about.strip(), "about")
-        if changes:
-            yield page.paragraph(f"Here with {changes}.", "about")
+    changes = since_shipped(run)
+    about = (AS_IT_SHIPS if changes else "") + scenario.about.strip() if scenario.about else ""
+    here = f"Here with {changes}." if scenario.about and changes else ""
+    yield from (page.paragraph(said, "about") for said in (about, here) if said)
     doubtful = not result.fidelity.ok or result.ended or any(cautions(result))
     suspicious = doubtful or result.flows.failed
-    yield page.paragraph(words.story(run), "story warning" if suspicious else "story")
+    told = words.story(run)
+    yield page.paragraph(told, "story warning" if suspicious else "story")
     yield page.tiles((figure.name, figure.told(result)) for figure in _first(result))
     shown = panels(run, Limits.of([run]))
-    yield page.columns([panel for panel in shown if panel.drawing])
+    above = _HEAD + PORTRAIT.text(told, 1.06, inset=24)
+    above += sum(PORTRAIT.text(said) for said in (about, here) if said)
+    yield page.columns([panel for panel in shown if panel.drawing], above)
     yield from (
         page.paragraph(f"{panel.title}: {panel.instead}", "about")
         for panel in shown
         if not panel.drawing and panel.instead.startswith(UNMEASURED)
     )
     yield page.heading(2, "All figures")
-    told = [figure for figure in FIGURES if figure.of(result) is not None]
-    yield page.halves(("figure", "value"), [(figure.name, figure.told(result)) for figure in told])
+    apply = [figure for figure in FIGURES if figure.of(result) is not None]
+    yield page.halves(("figure", "value"), [(figure.name, figure.told(result)) for figure in apply])
     if result.parts:
         yield page.heading(2, "The parts of the traffic")
         yield _parts_table(result.parts)
@@ -104,6 +107,13 @@ def panels(run: KeptRun, limits: Limits) -> list[Panel]:
             moments=moments(run, fabric) if fabric else "",
         ),
         Panel(
+            "Messages and work",
+            drawn["messages"],
+            "A row a host, a box a message from when it was posted until its last byte had "
+            "arrived, to whom, and how many times as long as alone; rest on one to read more.",
+            instead=_instead(run, "flows"),
+        ),
+        Panel(
             "Queues, marks and drops",
             drawn["queues"],
             "The longest queues of data, named after the link they wait for; below, packets marked "
@@ -131,16 +141,9 @@ def panels(run: KeptRun, limits: Limits) -> list[Panel]:
             instead=_instead(run, "flows"),
         ),
         Panel(
-            "Messages and work",
-            drawn["messages"],
-            "A row a host, a box a message from when it was posted until its last byte had "
-            "arrived; rest on one to read what it is.",
-            instead=_instead(run, "flows"),
-        ),
-        Panel(
             "Load balance",
             drawn["balance"],
-            "How each switch shared what it sent up; dashed: even shares.",
+            "How each switch shared what it sent up; the lines between bars are even shares.",
         ),
         Panel("Drops", drawn["drops"], instead="No packet was dropped."),
         Panel(

@@ -4,7 +4,7 @@
     spines    ▒▒▒▒ ▒▒█▒      a gap between pods
     leaves, up      by spine where there are few: a row a spine, a column a leaf
     leaves, hosts
-    paused, dropped
+    paused, dropped, the number of every so manieth leaf, and what is the matter with which
 
 Lines between hundreds of switches show nothing; cells do, and say the rest where a pointer rests.
 """
@@ -20,7 +20,8 @@ import networkx as nx
 
 from lab.quantity import packets, percent
 from lab.report.kept import KeptRun
-from lab.report.palette import DROP, PAUSE, TRACK
+from lab.report.palette import DROP, FAINT, PAUSE, TRACK
+from lab.report.signs import Sign, shape, signs, wide
 from lab.report.svg import WIDTH, Drawing, width_of
 from topologies import Fabric, Link, Node, NodeKind
 
@@ -50,13 +51,14 @@ class Shares:
     busy: Mapping[str, float]  # by direction
     paused: Mapping[str, float] | None = None  # the same; None: nobody knows yet
     dropped: Mapping[str, int] = field(default_factory=dict)  # by switch
+    signs: Sequence[Sign] = ()
 
     @classmethod
     def of(cls, run: KeptRun, busy: Mapping[str, float]) -> Shares:
         """What came of a run."""
         by_link = run.result.pfc.by_link
         paused = {name: min(1.0, each.paused_ns / run.end_ns) for name, each in by_link.items()}
-        return cls(run.fabric, busy, paused, run.result.drops.by_switch)
+        return cls(run.fabric, busy, paused, run.result.drops.by_switch, signs(run))
 
 
 def strips(drawing: Drawing, shares: Shares, shade: Shade, y: float) -> float:
@@ -108,7 +110,7 @@ def strips(drawing: Drawing, shares: Shares, shade: Shade, y: float) -> float:
             tip = f"{leaf}: a direction paused {percent(share)}"
             return Cell(PAUSE if share else TRACK, tip, "p", _directions(links[leaf]))
 
-        strength = {leaf: 0.25 + 0.75 * share for leaf, share in paused.items() if share}
+        strength = {leaf: pause_opacity(share) for leaf, share in paused.items() if share}
         y = _row(drawing, y, leaves, pods, "paused", stood, strength)
     dropped = shares.dropped
     if any(leaf.name in dropped for leaf in leaves):
@@ -118,10 +120,70 @@ def strips(drawing: Drawing, shares: Shares, shade: Shade, y: float) -> float:
             return Cell(DROP if count else TRACK, f"{leaf}: dropped {packets(count)}")
 
         y = _row(drawing, y, leaves, pods, "dropped", lost)
+    y = _numbers(drawing, y, leaves, pods)
+    y = _signs(drawing, y, shares, leaves, pods)
     if len(set(pods.values())) > 1:
         drawing.text(0, y + 8, "A gap stands between pods.", class_="tick")
         y += 16
     return y
+
+
+def pause_opacity(share: float) -> float:
+    """How strong the colour of a pause is that took such a share of the run; looks.js has it
+    as well."""
+    return 0.25 + 0.75 * share
+
+
+def _numbers(drawing: Drawing, y: float, leaves: Sequence[Node], pods: Mapping[Node, int]) -> float:
+    """The number of every so manieth column below it; where that ends."""
+    columns = _Columns(leaves, pods)
+    step = next(1 << power for power in range(32) if (1 << power) * columns.step >= 24)
+    drawing.text(0, y + 9, "leaf", class_="tick")
+    for at in range(0, len(leaves), step):
+        x = columns.left(at) + columns.wide / 2
+        drawing.line(x, y - 4, x, y - 1, stroke=FAINT)
+        drawing.text(x, y + 9, str(leaves[at].number), text_anchor="middle", class_="tick")
+    return y + 16
+
+
+def _signs(
+    drawing: Drawing, y: float, shares: Shares, leaves: Sequence[Node], pods: Mapping[Node, int]
+) -> float:
+    """Who is to blame and who suffers, below its column; where that ends."""
+    columns = _Columns(leaves, pods)
+    fabric = shares.fabric
+    for sign in shares.signs:
+        begin, _, end = sign.where.partition(">")
+        nodes = [fabric.node(name.partition(".")[0]) for name in (begin, end) if name]
+        near = [fabric.leaf_of(n) if n.kind is NodeKind.HOST else n for n in nodes]
+        leaf = next((node for node in near if node in columns.place), None)
+        if leaf is None:
+            continue
+        x = columns.left(columns.place[leaf]) + columns.wide / 2
+        said = f"{sign.what}: {sign.where}" + ("" if leaf in nodes else f" at {leaf}")
+        needs = wide(said)
+        text = min(max(0.0, x - 7), WIDTH - needs)
+        drawing.line(x, y - 4, text + 7, y + 4, stroke=FAINT)
+        shape(drawing, text + 7, y + 8, sign.what)
+        drawing.text(text + 16, y + 12, said, class_="strong")
+        y += 18
+    return y
+
+
+class _Columns:
+    """Where the cells of a row are, with gaps between pods."""
+
+    def __init__(self, switches: Sequence[Node], pods: Mapping[Node, int]) -> None:
+        gaps = pods[switches[-1]] - pods[switches[0]]
+        self._gap = min(_GAP, 0.3 * (WIDTH - _LEFT) / max(1, gaps))
+        self._before = [pods[switch] - pods[switches[0]] for switch in switches]
+        self.step = (WIDTH - _LEFT - gaps * self._gap) / len(switches)
+        self.wide = self.step - min(1.0, 0.15 * self.step)
+        self.place = {switch: at for at, switch in enumerate(switches)}
+
+    def left(self, at: int) -> float:
+        """Where a cell begins."""
+        return _LEFT + at * self.step + self._before[at] * self._gap
 
 
 def _kind(node: Node) -> NodeKind:
@@ -182,15 +244,12 @@ def _row(
     """A cell a switch; where the next row begins."""
     assert width_of(name) <= _LEFT
     drawing.text(0, y + 10, name, class_="tick")
-    gaps = pods[switches[-1]] - pods[switches[0]]
-    gap = min(_GAP, 0.3 * (WIDTH - _LEFT) / max(1, gaps))
-    width = (WIDTH - _LEFT - gaps * gap) / len(switches)
+    columns = _Columns(switches, pods)
     for at, switch in enumerate(switches):
-        x = _LEFT + at * width + (pods[switch] - pods[switches[0]]) * gap
         told = cell(switch)
         moves = {f"data_{told.kind}": drawing.moves(told.directions)} if told.kind else {}
         drawing.rect(
-            *(x, y, width - min(1.0, 0.15 * width), _ROW - 5),
+            *(columns.left(at), y, columns.wide, _ROW - 5),
             fill=told.fill,
             fill_opacity=f"{strength[switch]:.2f}" if strength and switch in strength else None,
             tip=told.tip,

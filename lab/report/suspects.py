@@ -3,6 +3,8 @@
 dead cable   a fault took it down: what goes another way then is no unevenness
 straggler    a host whose own work took longer than that of half of the others
 victim       a message alone at both of its ends, on ways with room, behind a paused sender
+congested    a port that sent all it could while its queue was long: where others' waiting begins
+storming     a host that sends pause frames because it is broken, as the scenario asks
 circle       directions that stood still at once, each waiting for the next (a deadlock)
 """
 
@@ -24,6 +26,10 @@ _SLOWED = 1.5  # times as long as alone, from which on a message is a victim
 _ROOM = 0.8  # busy: a link below it had room
 _PAUSED = 0.05  # of the run
 _MOST_VICTIMS = 64
+_QUEUED = 8  # packets of the largest size, from which on a queue is one
+_LONG = 1 / 3  # of the longest queue
+_ALIKE = 0.75  # as busy as the busiest of ports with long queues
+_MOST_CONGESTED = 4  # where more are alike, none of them is to blame
 _STILL = 0.9  # of the time between two notes: a direction that did nothing else
 _LASTING = 3  # notes for which a circle lasts that is none by chance
 
@@ -75,6 +81,35 @@ def aggressors(run: KeptRun) -> list[KeptFlow]:
     receivers = Counter(flow.dst for flow in run.flows)
     most, count = receivers.most_common(1)[0]
     return [flow for flow in run.flows if flow.dst == most] if count > 1 else []
+
+
+def storming(run: KeptRun) -> list[str]:
+    """Hosts that sent pause frames without need."""
+    faults = run.result.scenario.faults
+    found = (f.host for f in faults if f.action == "storm" and f.host and f.at_ns < run.end_ns)
+    return sorted(set(found), key=run.fabric.node)
+
+
+def congested(run: KeptRun) -> list[str]:
+    """The directions of links whose ports had more to send than they could, the longest queue
+    first: no pause held them, and yet their queues were long."""
+    if storming(run) or circle(run):
+        return []  # these explain every queue
+    links = run.result.links
+    longest = max((use.max_queue_bytes or 0 for use in links), default=0)
+    least = max(_LONG * longest, _QUEUED * run.result.scenario.link.mtu)
+    free = [
+        use
+        for use in links
+        if (use.max_queue_bytes or 0) >= least and run.stood(use.name) < _PAUSED
+    ]
+    most = max((use.bytes for use in free), default=0)
+    found = [use for use in free if use.bytes >= _ALIKE * most]
+    if len(found) > _MOST_CONGESTED:
+        return []
+    return [
+        use.name for use in sorted(found, key=lambda use: (-(use.max_queue_bytes or 0), use.name))
+    ]
 
 
 def _was_paused(run: KeptRun, flow: KeptFlow) -> bool:

@@ -8,6 +8,7 @@ the same data make the same bytes.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -21,6 +22,8 @@ FONT, SMALL = 12.0, 11.0
 ROOM = 1.13  # what letters are larger by on a phone
 MARGIN = 8  # of a file of its own: what ends at the edge may be a little wider
 FAMILY = "'DejaVu Sans', system-ui, Helvetica, Arial, sans-serif"
+_ACROSS, _DOWN = ("x", "x1", "x2", "cx"), ("y", "y1", "y2", "cy")
+_PLACE = re.compile(r"([ML])(-?[\d.]+) (-?[\d.]+)")
 _LETTER = 0.56 * FONT  # the width of one, on the average
 
 DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 2", "1 2", "12 4", "6 2 2 2")
@@ -118,6 +121,12 @@ class Drawing:
         head = [(x2, y2), (x - 2.6 * dy, y + 2.6 * dx), (x + 2.6 * dy, y - 2.6 * dx)]
         self.polyline(head, fill=colour, tip=str(style.get("tip", "")))
 
+    def put(self, other: Drawing, dx: float, dy: float) -> None:
+        """Another picture at a place of this one."""
+        for shape in other.shapes:
+            style = {key: _moved(key, value, dx, dy) for key, value in shape.style.items()}
+            self.shapes.append(Shape(shape.name, style, shape.text, shape.tip))
+
     def legend(self, y: float, entries: Sequence[tuple[str, str, str]], left: float = 0) -> float:
         """Entries of colour, dash and text, in as many rows as they need; where they end."""
         x = left
@@ -153,6 +162,19 @@ class Drawing:
 
     def _written(self, head: str, colours: Mapping[str, str]) -> str:
         return head + "".join(_element(shape, colours) for shape in self.shapes) + "</svg>"
+
+
+def _moved(key: str, value: Any, dx: float, dy: float) -> Any:
+    """An attribute of a shape that stands elsewhere."""
+    if key in _ACROSS:
+        return value + dx
+    if key in _DOWN:
+        return value + dy
+    if key != "d":
+        return value
+    return _PLACE.sub(
+        lambda at: f"{at[1]}{coordinate(float(at[2]) + dx)} {coordinate(float(at[3]) + dy)}", value
+    )
 
 
 def _element(shape: Shape, colours: Mapping[str, str]) -> str:
@@ -233,11 +255,18 @@ def _log_ticks(low: float, high: float) -> list[float]:
 
 
 def x_axis(
-    drawing: Drawing, scale: Scale, y: float, label: str, units: Sequence[Unit], *, top: float
+    drawing: Drawing,
+    scale: Scale,
+    y: float,
+    label: str,
+    units: Sequence[Unit],
+    *,
+    top: float,
+    most: int = 6,
 ) -> None:
     """An axis below: ticks with lines up to the top, and what it is in which unit."""
     unit = unit_for(scale.high / (1 if scale.is_log else 2), units)
-    for tick in scale.ticks(6):
+    for tick in scale.ticks(most):
         x = scale(tick)
         drawing.line(x, top, x, y)
         drawing.text(x, y + FONT + 3, _tick(tick / unit.size), text_anchor="middle", class_="tick")

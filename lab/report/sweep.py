@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property, partial
 from pathlib import Path
 from statistics import mean
 
@@ -14,6 +15,7 @@ from lab.quantity import BYTES, NANOSECONDS, PLAIN, Unit, plural
 from lab.report import page
 from lab.report.charts import Spread, bars, lines
 from lab.report.differences import setting, short_key
+from lab.report.kept import read_json, unreadable
 from lab.report.numbers import BY_KEY, FIGURES, Figure
 from lab.report.page import Panel
 from lab.report.run import AS_IT_SHIPS, meanings
@@ -21,6 +23,7 @@ from lab.report.svg import Drawing
 from traffic.collectives.units import DurationNs, Size
 
 SEED = "seed"
+KEPT, SCHEMA = "sweep.json", "closlab.sweep/1"
 _MAIN = (  # what one looks at first
     "jct_ns",
     "duration_ns",
@@ -88,7 +91,9 @@ class Sweep:
 
 
 def write_sweep(sweep: Sweep, path: Path) -> None:
-    """Write the page of a sweep."""
+    """Write the page of a sweep, and beside it what figures are drawn from."""
+    content = {"schema": SCHEMA, **asdict(sweep)}
+    (path.parent / KEPT).write_text(json.dumps(content, indent=1) + "\n")
     title = f"{sweep.scenario}, {plural(sweep.asked, 'run')}"
     path.write_text(page.document(f"{title} · closlab", _body(title, sweep), is_wide=True))
 
@@ -114,6 +119,28 @@ def _body(title: str, sweep: Sweep) -> Iterator[str]:
     made = f"Measured by {sweep.made}, {where}." if sweep.made else ""
     yield meanings()
     yield page.foot(made, sweep.command)
+
+
+def read_sweep(folder: Path) -> Sweep:
+    """A sweep as it was kept."""
+    content = read_json(folder / KEPT, SCHEMA)
+    try:
+        runs = (SweptRun(r["number"], tuple(r["values"]), r["figures"]) for r in content["runs"])
+        return Sweep(
+            scenario=content["scenario"],
+            about=content["about"],
+            fixed=tuple(content["fixed"]),
+            keys=tuple(content["keys"]),
+            runs=tuple(runs),
+            asked=content["asked"],
+        )
+    except (KeyError, TypeError) as error:
+        raise unreadable(folder / KEPT, f"it has no {error}") from None
+
+
+def figures_of(sweep: Sweep) -> dict[str, tuple[str, Callable[[], Drawing | None]]]:
+    """What there is to draw, by the figure's key in result.json."""
+    return {figure.key: (figure.name, partial(_drawn, sweep, figure)) for figure in sweep.figures}
 
 
 def _table(sweep: Sweep, figures: Sequence[Figure]) -> str:
@@ -159,12 +186,18 @@ def _value(told: tuple[float, SweptRun]) -> float:
 
 
 def _panels(sweep: Sweep) -> Iterator[Panel]:
-    across = _axis(sweep)
     for figure in sweep.main[:_MOST_DRAWN]:
-        drawing = _lines(sweep, figure, *across) if across else _bars(sweep, figure)
+        drawing = _drawn(sweep, figure)
         if drawing:
-            drawing.title = _told(sweep, figure)
             yield Panel(figure.name, drawing)
+
+
+def _drawn(sweep: Sweep, figure: Figure) -> Drawing | None:
+    across = _axis(sweep)
+    drawing = _lines(sweep, figure, *across) if across else _bars(sweep, figure)
+    if drawing:
+        drawing.title = _told(sweep, figure)
+    return drawing
 
 
 def _told(sweep: Sweep, figure: Figure) -> str:
@@ -248,4 +281,5 @@ def _bars(sweep: Sweep, figure: Figure) -> Drawing | None:
         return None
     means = {name: mean(each) for name, each in found.items()}
     spreads = {name: Spread.of(each) for name, each in found.items()}
-    return bars(figure.name, means, figure.read, spreads)
+    across = figure.name, figure.kind.units
+    return bars(figure.name, means, figure.read, spreads, across)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 import networkx as nx
@@ -18,12 +19,17 @@ from lab.report.palette import (
     PAPER,
     PAUSE,
     QUEUE,
+    RULE,
     STRAGGLER,
+    TRACK,
     VICTIM,
     WASH,
 )
-from lab.report.strips import Shares, strips
-from lab.report.suspects import circle, dead_cables, straggler, victims, waiting
+from lab.report.signs import LATE, RECEIVES, STORMS, SUFFERS, Sign, shape, signs, wide
+from lab.report.signs import below as signs_below
+from lab.report.signs import key as key_of_signs
+from lab.report.strips import Shares, pause_opacity, strips
+from lab.report.suspects import circle, dead_cables, waiting
 from lab.report.svg import FONT, ROOM, WIDTH, Drawing, width_of
 from lab.results.result import LinkUse
 from topologies import Fabric, Link, Node, NodeKind
@@ -46,6 +52,7 @@ _LEAST_PAUSED = 0.01
 _LEAST_RING = 3
 
 Place = tuple[float, float]
+_Box = tuple[float, float, float, float]  # left, top, right, bottom
 
 
 def topology(run: KeptRun) -> Drawing:
@@ -58,12 +65,18 @@ def topology(run: KeptRun) -> Drawing:
     busy = _busy(run)
     dead = dead_cables(run)
     in_circle = waiting(run)
+    lines: dict[str, _Line] = {}
     for link, name, line in _lines(run.fabric, places):
         if dead.get(link.name) == (0, None):
             continue
-        _direction(drawing, run, uses[name], busy[name], line)
-        if name in in_circle:
-            drawing.arrow(*line.part(0.22, 0.78), PAUSE, stroke_width=2.4)
+        lines[name] = line
+        is_cut = link.name in dead and dead[link.name][1] is None
+        told = _Told(uses[name], busy[name], is_cut=is_cut, in_circle=name in in_circle)
+        _direction(drawing, run, told, line)
+    arrows = [lines[name].part(0.22, 0.78) for name in in_circle]
+    for arrow in arrows:
+        drawing.arrow(*arrow, PAUSE, stroke_width=2.4)
+    taken: list[_Box] = []
     for link in (link for link in run.fabric.links if link.name in dead):
         since, until = dead[link.name]
         said, tip = "", f"{link.name} is dead"
@@ -71,14 +84,20 @@ def topology(run: KeptRun) -> Drawing:
             said = f"cut at {duration(since)}"
             said += f", back at {duration(until)}" if until else ""
             tip = f"{link.name}: {said}"
-        _dead(drawing, places[link.a], places[link.b], tip, said)
-    marked = _marked_hosts(run)
+        line = _Line(places[link.a], places[link.b], -0.5)
+        others = arrows or [each.ends for name, each in lines.items() if link.up != name]
+        _dead(drawing, line, others, tip, said, taken, is_cut=until is None)
+    found = signs(run)
     for node, place in places.items():
         dropped = run.result.drops.by_switch.get(node.name, 0)
-        _node(drawing, node, place, places, marked.get(node.name, ""), dropped)
+        _node(drawing, node, place, places, _edge(found, node), dropped)
+    for sign in found:
+        if sign.where in lines:
+            _congested(drawing, lines[sign.where], sign, taken)
     if not is_ring:
         _name_tiers(drawing, places)
-    drawing.height = _key(drawing, height + 24, run, is_drawn=True)
+    height += signs_below(drawing, found, places)
+    drawing.height = _key(drawing, height + 24, run, found)
     return drawing
 
 
@@ -120,6 +139,12 @@ def _sizes(fabric: Fabric) -> str:
     return f"{len(fabric.switches)} switches and {plural(len(fabric.hosts), 'host')}"
 
 
+def _edge(found: Sequence[Sign], node: Node) -> str:
+    """The colour of a host that matters."""
+    colours = {STORMS: PAUSE, LATE: STRAGGLER, SUFFERS: VICTIM, RECEIVES: VICTIM}
+    return next((colours[s.what] for s in found if s.where == node.name and s.what in colours), "")
+
+
 def _told(run: KeptRun) -> str:
     """What the picture shows, in words."""
     used = [use for use in run.result.links if use.utilisation]
@@ -147,16 +172,8 @@ def _told(run: KeptRun) -> str:
         said.append(
             "dropped: " + ", ".join(f"{packets(n)} at {at}" for at, n in list(dropped.items())[:4])
         )
+    said += [f"{sign.what}: {sign.where}" for sign in signs(run)]
     return "; ".join(said) + "."
-
-
-def _marked_hosts(run: KeptRun) -> dict[str, str]:
-    """Hosts that are drawn apart, and how."""
-    late = straggler(run)
-    marked = {late[0]: STRAGGLER} if late else {}
-    for flow in victims(run):
-        marked |= {flow.src: VICTIM, flow.dst: VICTIM}
-    return marked
 
 
 def is_large(fabric: Fabric) -> bool:
@@ -172,7 +189,7 @@ def _as_strips(run: KeptRun) -> Drawing:
         y += FONT + 4
         said = "dead throughout" if (since, until) == (0, None) else f"cut at {duration(since)}"
         drawing.text(0, y, f"\N{MULTIPLICATION X} {name}: {said}", fill=DROP)
-    drawing.height = _key(drawing, y + 16, run, is_drawn=False)
+    drawing.height = _key_of_cells(drawing, y + 18, run)
     return drawing
 
 
@@ -268,20 +285,32 @@ class _Line:
         return (*self.at(start), *self.at(end))
 
 
-def _direction(drawing: Drawing, run: KeptRun, use: LinkUse, busy: float, line: _Line) -> None:
-    """One direction of a link, and a mark where it was paused."""
-    pause = run.result.pfc.by_link.get(use.name)
-    share = pause.longest_ns / run.end_ns if pause else 0
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What is told of a direction of a link."""
+
+    use: LinkUse
+    busy: float
+    is_cut: bool
+    in_circle: bool  # of a deadlock
+
+
+def _direction(drawing: Drawing, run: KeptRun, told: _Told, line: _Line) -> None:
+    """One direction of a link, and a mark where it was paused; what was cut is live no more."""
+    use = told.use
+    share = run.stood(use.name)
     story = f"{use.name}: {packets(use.packets)}"
     if use.utilisation is not None:
         story += f", {percent(use.utilisation)} busy"
     if use.max_queue_bytes:
         story += f", longest queue {size(use.max_queue_bytes)}"
-    if pause:
-        story += f", paused for {duration(pause.paused_ns)} ({percent(share)})"
+    if share:
+        story += f", paused {percent(share)} of the time"
     has_queue = bool(use.max_queue_bytes)
-    paused = share if pause else None
-    _mark(drawing, use.name, line, _class_of(busy), story, has_queue=has_queue, paused=paused)
+    kind = (0.0, RULE, 1.0, "cut") if told.is_cut else _class_of(told.busy)
+    # Of a deadlock's circle an arrow says it, and its mark is seen at moments only.
+    paused = (0.0 if told.in_circle else share) if share else None
+    _mark(drawing, use.name, line, kind, story, has_queue=has_queue, paused=paused)
 
 
 def _mark(
@@ -318,18 +347,64 @@ def _mark(
         )
 
 
-def _dead(drawing: Drawing, start: Place, end: Place, tip: str, said: str) -> None:
-    """A cable that was cut: torn in the middle; said when if it was whole before."""
-    line = _Line(start, end, -0.5)
-    if not said:
+def _dead(
+    drawing: Drawing,
+    line: _Line,
+    others: Sequence[_Box],
+    tip: str,
+    said: str,
+    taken: list[_Box],
+    *,
+    is_cut: bool,
+) -> None:
+    """A cable that was cut: torn where it is farthest from others; said when if it was whole."""
+    if is_cut:
         x1, y1, x2, y2 = line.ends
         drawing.line(x1, y1, x2, y2, stroke=DROP, stroke_width=1.4, stroke_dasharray="5 4", tip=tip)
-    x, y = line.at(0.36)  # not in the middle, where cables cross
+    needs = 11 + ROOM * width_of(said) if said else 0.0
+    places = [line.at(share / 100) for share in range(30, 71, 2)]
+    free = [(x, y) for x, y in places if _is_free(_around(x, y, needs), taken)] or places
+    x, y = max(free, key=lambda place: min((_far(place, each) for each in others), default=0.0))
+    taken.append(_around(x, y, needs))
     drawing.add("circle", cx=x, cy=y, r=7.0, fill=PAPER, stroke=DROP, stroke_width=1.4, tip=tip)
     for turn in (1, -1):
         drawing.line(x - 3.5, y - 3.5 * turn, x + 3.5, y + 3.5 * turn, stroke=DROP, stroke_width=2)
     if said:
         drawing.text(x + 11, y + 4, said, fill=DROP, class_="tick strong halo")
+
+
+def _congested(drawing: Drawing, line: _Line, sign: Sign, taken: list[_Box]) -> None:
+    """A port between switches, marked on its way out."""
+    needs = wide(sign.what)
+    places = [line.at(share / 100) for share in (32, 38, 44, 26, 50, 56)]
+    boxes = [(place, _around(*place, needs)) for place in places]
+    boxes += [((x, y), _around(x, y, needs, to_the_left=True)) for x, y in places]
+    inside = [each for each in boxes if each[1][0] >= 0 and each[1][2] <= WIDTH]
+    (x, y), box = next((each for each in inside if _is_free(each[1], taken)), inside[0])
+    taken.append(box)
+    shape(drawing, x, y, sign.what)
+    style = {"text_anchor": "end"} if box[0] < x - 8 else {}
+    drawing.text(x - 8 if style else x + 8, y + 4, sign.what, class_="strong halo", **style)
+
+
+def _around(x: float, y: float, needs: float, *, to_the_left: bool = False) -> _Box:
+    """What a mark covers with a word beside it."""
+    left, right = (max(8.0, needs), 8.0) if to_the_left else (8.0, max(8.0, needs))
+    return x - left, y - 8, x + right, y + 8
+
+
+def _is_free(box: _Box, taken: Sequence[_Box]) -> bool:
+    left, top, right, bottom = box
+    return all(right <= x1 or x2 <= left or bottom <= y1 or y2 <= top for x1, y1, x2, y2 in taken)
+
+
+def _far(place: Place, line: _Box) -> float:
+    """How far a place is from a line."""
+    (x, y), (x1, y1, x2, y2) = place, line
+    dx, dy = x2 - x1, y2 - y1
+    share = ((x - x1) * dx + (y - y1) * dy) / (dx * dx + dy * dy)
+    share = min(1.0, max(0.0, share))
+    return math.hypot(x - x1 - share * dx, y - y1 - share * dy)
 
 
 def _node(
@@ -345,18 +420,24 @@ def _node(
     room = WIDTH / sum(1 for other in places.values() if other[1] == y)
     is_host = node.kind is NodeKind.HOST
     label = _label(node, room, places)
-    width = min(room * 0.9, ROOM * width_of(label) + 12 if label else 10)
+    lost = f"\N{MINUS SIGN}{dropped:,}" if dropped else ""
+    if lost and room < ROOM * width_of(lost) + 8:
+        lost = ""
+    width = min(room * 0.9, ROOM * width_of(max(label, lost, key=len)) + 12 if label else 10)
     edge = mark or (DROP if dropped else FAINT)
+    tall = 32 if lost and label else 18  # two lines: what is above it hides where lines end
     drawing.rect(
-        *(x - width / 2, y - 9, width, 18),
+        *(x - width / 2, y - tall / 2, width, tall),
         rx=9 if is_host else 3,
         fill=PAPER if not is_host else WASH,
         stroke=edge,
         stroke_width=1 if edge == FAINT else 2.4,
         tip=f"{node}" + (f": dropped {packets(dropped)}" if dropped else ""),
     )
-    drawing.text(x, y + 4, label, text_anchor="middle", fill=INK)
-    if dropped and room >= width_of(lost := f"\N{MINUS SIGN}{dropped:,}"):
+    drawing.text(x, y + (4 if tall == 18 else -3), label, text_anchor="middle", fill=INK)
+    if lost and label:
+        drawing.text(x, y + 12, lost, text_anchor="middle", fill=DROP, class_="strong")
+    elif lost:
         drawing.text(x, y - 13, lost, text_anchor="middle", fill=DROP, class_="strong halo")
 
 
@@ -379,7 +460,7 @@ def _label(node: Node, room: float, places: dict[Node, Place]) -> str:
     return ""
 
 
-def _key(drawing: Drawing, y: float, run: KeptRun, *, is_drawn: bool) -> float:
+def _key(drawing: Drawing, y: float, run: KeptRun, found: Sequence[Sign]) -> float:
     """What lines and marks mean, in as many rows as that takes; where it ends."""
     what = _measure(run)
     drawing.text(0, y, what)
@@ -388,16 +469,12 @@ def _key(drawing: Drawing, y: float, run: KeptRun, *, is_drawn: bool) -> float:
         drawing.line(x, y - 4, x + 16, y - 4, stroke=colour, stroke_width=width)
         drawing.text(x + 20, y, name)
         x += 24 + ROOM * width_of(name)
-    if not is_drawn:
-        return y + 8
     result = run.result
     told = {
         "a sender that was paused, for long if large": (PAUSE, bool(result.pfc.by_link)),
         "each waits for the next: a deadlock": (PAUSE, bool(circle(run))),
         "\N{MINUS SIGN}N: dropped N packets": (DROP, bool(result.drops.by_switch)),
         "cut": (DROP, bool(dead_cables(run))),
-        "both ends of a victim": (VICTIM, bool(victims(run))),
-        "the straggler": (STRAGGLER, bool(straggler(run))),
     }
     x, y = WIDTH, y + 1
     for text, (colour, is_there) in told.items():
@@ -409,7 +486,27 @@ def _key(drawing: Drawing, y: float, run: KeptRun, *, is_drawn: bool) -> float:
         _sign(drawing, x, y, text, colour)
         drawing.text(x + 18, y, text)
         x += needs + 12
-    return y + 8
+    return key_of_signs(drawing, y, found) + 8
+
+
+def _key_of_cells(drawing: Drawing, y: float, run: KeptRun) -> float:
+    """What the shades of cells mean; where it ends."""
+
+    def cells(y: float, what: str, shades: Sequence[tuple[str, str | None, str]]) -> None:
+        drawing.text(0, y, what)
+        x = ROOM * width_of(what) + 6
+        for colour, strength, name in shades:
+            drawing.rect(x, y - 10, 12, 11, fill=colour, fill_opacity=strength)
+            drawing.text(x + 16, y, name)
+            x += 24 + ROOM * width_of(name)
+
+    cells(y, _measure(run), [(colour, None, name) for _, colour, _, name in CLASSES])
+    if run.result.pfc.by_link:
+        y += FONT + 5
+        shares = (0.0, 0.25, 0.5, 0.75, 1.0)
+        shades = [(PAUSE, f"{pause_opacity(share):.2f}", percent(share)) for share in shares[1:]]
+        cells(y, "paused:", [(TRACK, None, "never"), *shades])
+    return key_of_signs(drawing, y, signs(run)) + 8
 
 
 def _sign(drawing: Drawing, x: float, y: float, text: str, colour: str) -> None:
@@ -423,5 +520,4 @@ def _sign(drawing: Drawing, x: float, y: float, text: str, colour: str) -> None:
             ends = x + 4, y - 4 - 3.5 * turn, x + 11, y - 4 + 3.5 * turn
             drawing.line(*ends, stroke=colour, stroke_width=2)
     else:
-        rx = 3 if text.startswith("\N{MINUS SIGN}") else 5
-        drawing.rect(x + 1, y - 9, 13, 10, rx=rx, fill="none", stroke=colour, stroke_width=2)
+        drawing.rect(x + 1, y - 9, 13, 10, rx=3, fill="none", stroke=colour, stroke_width=2)

@@ -197,18 +197,7 @@ def agree(
         raise RunError(
             f"no case is called '{names[0]}'", f"There are: {', '.join(c.title for c in CASES)}"
         )
-    table = Table(title="Simulator and Mininet", padding=(0, 0))
-    for heading in (
-        "",
-        "sim, us",
-        "spread",
-        "mininet",
-        "ratio",
-        "drops",
-        "pauses",
-        "marks",
-    ):
-        table.add_column(heading, justify="left" if not heading else "right", no_wrap=True)
+    rows: list[tuple[str, Figures, Figures, Comparison]] = []
     complaints: list[str] = []
     agreed = 0
     for number, case in enumerate(chosen, 1):
@@ -219,9 +208,8 @@ def agree(
             stage.note = "; ".join(verdict.complaints) or "agree"
         agreed += not verdict.complaints
         complaints += (f"{case.title}: {text}" for text in verdict.complaints)
-        table.add_row(case.title, *_row(middle(sim), figures(mininet), verdict))
-    table.caption = "counts: sim / mininet; spread: of the simulator's times, when starts move"
-    console.print(table)
+        rows.append((case.title, middle(sim), figures(mininet), verdict))
+    console.print(shown(rows))
     for text in complaints:
         console.print(f"[red]{text}[/]", highlight=False)
     console.print(f"{agreed} of {len(chosen)} agree. All runs are in {out}/.", highlight=False)
@@ -329,14 +317,29 @@ def compare(sim: Sequence[Figures], mininet: Figures, keeps_up: bool) -> Compari
     return Comparison(ratio, spread, tuple(complaints))
 
 
+def shown(rows: Sequence[tuple[str, Figures, Figures, Comparison]]) -> Table:
+    """How each case compares, the simulator above Mininet: so there is room for any figure."""
+    table = Table(title="Simulator and Mininet", padding=(0, 0))
+    for heading in ("", "on", "us", "spread, ratio", "drops", "pauses", "marks"):
+        is_text = heading in ("", "on")
+        table.add_column(heading, justify="left" if is_text else "right", no_wrap=not is_text)
+    for title, sim, mininet, verdict in rows:
+        table.add_row(title, *_row(sim, mininet, verdict))
+    table.caption = (
+        "spread: of the simulator's times, when starts move; ratio: Mininet's time to theirs"
+    )
+    return table
+
+
 def _row(sim: Figures, mininet: Figures, verdict: Comparison) -> list[str]:
+    """The simulator above, Mininet below."""
     times = [
         "-" if each.time_ns is None else f"{each.time_ns / 1e3:,.1f}" for each in (sim, mininet)
     ]
+    ratio = "-" if verdict.time_ratio is None else f"{verdict.time_ratio:.3f}"
     return [
-        times[0],
-        f"{verdict.spread:.1%}",
-        times[1],
-        "-" if verdict.time_ratio is None else f"{verdict.time_ratio:.3f}",
-        *(f"{sim.counts[what]:,.0f} / {mininet.counts[what]:,.0f}" for what in _COUNTS),
+        "sim\nMininet",
+        "\n".join(times),
+        f"{verdict.spread:.1%}\n{ratio}",
+        *(f"{sim.counts[what]:,.0f}\n{mininet.counts[what]:,.0f}" for what in _COUNTS),
     ]

@@ -145,7 +145,9 @@ def told(scenario: Scenario) -> Iterator[Told]:
         kind = "storm" if fault.action == "storm" else "fault"
         yield Told(fault.at_ns, kind, f"{where} {fault.action}", fault.link or "")
         if fault.for_ns:
-            yield Told(fault.at_ns + fault.for_ns, kind, f"{where} over", fault.link or "")
+            yield Told(
+                fault.at_ns + fault.for_ns, kind, f"{where} {fault.action} over", fault.link or ""
+            )
 
 
 def reroutes(scenario: Scenario, fabric: Fabric) -> Iterator[Told]:

@@ -1,13 +1,25 @@
 """The simulator and Mininet come to the same results."""
 
+import io
 import json
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
-from lab.runs.agree import CASES, SPREAD, Figures, compare, figures, middle, simulated
+from lab.runs.agree import (
+    CASES,
+    SPREAD,
+    Comparison,
+    Figures,
+    compare,
+    figures,
+    middle,
+    shown,
+    simulated,
+)
 from tests.lab.conftest import CLOSLAB, closlab
 
 ATTEMPTS = 3
@@ -109,6 +121,24 @@ def test_an_unknown_case_is_refused(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "no case is called 'outcast'" in done.stderr
     assert "incast, PFC" in done.stderr
+
+
+def test_the_table_has_room_for_every_figure() -> None:
+    counts = {"drops": 1_234_567.0, "pauses": 7_654_321.0, "marks": 2_345_678.0}
+    rows = [
+        (
+            case.title,
+            Figures(98_765_432.1, counts),
+            Figures(None, counts),
+            Comparison(0.987, 0.043, ()),
+        )
+        for case in CASES
+    ]
+    told = io.StringIO()
+    Console(file=told, width=80).print(shown(rows))
+    assert "\N{HORIZONTAL ELLIPSIS}" not in told.getvalue()
+    for figure in ("98,765.4", "1,234,567", "7,654,321", "2,345,678", "4.3%", "0.987"):
+        assert told.getvalue().count(figure) >= len(CASES), figure
 
 
 def agrees(name: str, out: Path) -> None:

@@ -122,9 +122,11 @@ def test_a_ring_of_switches_is_drawn_as_one(tmp_path: Path) -> None:
         run = _run((f"topology={{kind: file, path: {path}}}",), count)
         text = topology(run).render()
         places = {
-            name: (float(x), float(y))
-            for x, y, name in re.findall(
-                r'<text x="([\d.]+)" y="([\d.]+)"[^>]*>(leaf\d+)</text>', text
+            name: (float(x) + float(wide) / 2, float(y) + float(high) / 2)
+            for x, y, wide, high, name in re.findall(
+                r'<rect x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="([\d.]+)"[^>]*>'
+                r"<title>(leaf\d+)[:<]",
+                text,
             )
         }
         assert len(places) == count

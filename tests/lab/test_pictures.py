@@ -7,6 +7,7 @@ import xml.etree.ElementTree as ET
 import zlib
 from collections import Counter
 from itertools import product
+from math import hypot
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ import pytest
 from lab.errors import LabError
 from lab.report import KeptRun, read_run, write_report
 from lab.report.climbing import paused
-from lab.report.figures import PICTURES, figure, write_figure
+from lab.report.figures import PICTURES, figure, figures_of, write_figure
 from lab.report.moments import moments
 from lab.report.palette import (
     DAY,
@@ -30,8 +31,9 @@ from lab.report.palette import (
 )
 from lab.report.plots import Limits
 from lab.report.suspects import waiting
-from lab.report.svg import Drawing, Shape
+from lab.report.svg import WIDTH, Drawing, Shape, width_of
 from lab.report.truetype import Font
+from lab.results.outcome import Note
 from tests.lab.conftest import closlab
 from tests.lab.simulated import simulate
 
@@ -46,6 +48,10 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, KeptRun]:
         "lossy": ("incast", "traffic.bytes=400KB", "buffer.bytes=600KB", "pfc.enabled=false",
                   "transport.timeout=8", "ecn.enabled=true", "int.share=0.1"),
         "cut": ("link-failure", "traffic.bytes=2MB"),
+        "storm": ("pfc-storm", "traffic.bytes=4MB"),
+        "training": ("training-gpt3",),
+        "many": ("incast", "topology.hosts_per_leaf=16", "traffic.senders=50", "buffer.bytes=4MB",
+                 "traffic.bytes=40KB"),
     }  # fmt: skip
     return {
         name: read_run(simulate(scenario, *changes, out=folder / name).out)
@@ -196,6 +202,34 @@ def test_a_message_is_as_long_as_it_took_and_says_what_it_is(runs: dict[str, Kep
     assert any("5.67" in s.text and "victim" in s.text for s in _drawn(run)["messages"].shapes)
 
 
+def test_a_diamond_is_where_a_message_would_have_ended_alone(runs: dict[str, KeptRun]) -> None:
+    run = runs["victim"]
+    shapes = _drawn(run)["messages"].shapes
+    boxes = {
+        shape.tip.partition(",")[0]: box
+        for shape in shapes
+        if " times as long as alone" in shape.tip and (box := _box(shape))
+    }
+    marks = [
+        (sum(xs) / 4, sum(ys) / 4)
+        for shape in shapes
+        if shape.tip.startswith("alone it would have ended here, at")
+        for xs, ys in [_corners(str(shape.style["d"]))]
+    ]
+    assert len(marks) == len(run.flows)
+    for flow in run.flows:
+        left, top, right, bottom = boxes[f"{flow.src} to {flow.dst}"]
+        (x,) = (x for x, y in marks if top <= y <= bottom)
+        assert (right + 0.6 - left) / (x - left) == pytest.approx(flow.slowdown, rel=0.02)
+    assert not any(s.tip.startswith("alone") for s in _drawn(runs["straggler"])["fabric"].shapes)
+
+
+def _corners(path: str) -> tuple[list[float], list[float]]:
+    """Of a closed shape, each once."""
+    places = [tuple(map(float, each.split())) for each in path.lstrip("M").split("L")][:-1]
+    return [x for x, _ in places], [y for _, y in places]
+
+
 def test_who_computes_longest_and_the_steps_of_a_job_are_told(runs: dict[str, KeptRun]) -> None:
     drawing = _drawn(runs["straggler"])["messages"]
     late = [shape for shape in drawing.shapes if shape.style.get("fill") == "straggler"]
@@ -203,6 +237,22 @@ def test_who_computes_longest_and_the_steps_of_a_job_are_told(runs: dict[str, Ke
     assert all("h6: compute" in shape.tip for shape in late if shape.tip) and len(late) == 3
     texts = {shape.text for shape in drawing.shapes}
     assert {"step 0", "step 1", "compute", "all-reduce ring"} <= texts
+
+
+def test_passes_of_training_are_told_apart(runs: dict[str, KeptRun]) -> None:
+    run = runs["training"]
+    shapes = _drawn(run)["messages"].shapes
+    of_kind = {
+        what: {str(s.style["fill"]) for s in shapes if f": {what}, step" in s.tip}
+        for what in ("forward", "backward", "inside nodes")
+    }
+    assert all(len(colours) == 1 for colours in of_kind.values())
+    assert len(set.union(*of_kind.values())) == 3
+    assert {"forward", "backward", "forward pass", "backward pass"} <= {s.text for s in shapes}
+    spent = Counter[str]()
+    for work in run.work:
+        spent[work.what] += work.end_ns - work.start_ns
+    assert spent["backward"] == pytest.approx(2 * spent["forward"], rel=0.01)  # no recomputation
 
 
 def test_the_buffer_stands_against_thresholds_computed_otherwise(runs: dict[str, KeptRun]) -> None:
@@ -225,12 +275,187 @@ def test_a_dead_cable_is_torn_and_the_circle_of_a_deadlock_drawn(runs: dict[str,
         assert not any(tip.startswith(name.replace("-", ">") + ":") for tip in tips)
     arrows = [s for s in drawing.shapes if s.name == "path" and s.style.get("fill") == "pause"]
     assert len(arrows) == 4 + 1  # and one in the key
+    shafts = [s for s in drawing.shapes if s.name == "line" and s.style.get("stroke") == "pause"]
+    torn = [s for s in drawing.shapes if s.name == "circle" and s.style.get("stroke") == "drop"]
+    for mark, shaft in product(torn, shafts[:4]):
+        assert _distance(mark, shaft) > 9, (mark, shaft)  # whose radius is 7
+    texts = {s.text: s for s in drawing.shapes if s.text.startswith("\N{MINUS SIGN}")}
+    for switch, lost in runs["deadlock"].result.drops.by_switch.items():
+        (name,) = (s for s in drawing.shapes if s.text == switch)
+        number = texts[f"\N{MINUS SIGN}{lost:,}"]
+        inside = [
+            box for s in drawing.shapes
+            if s.style.get("stroke") == "drop" and (box := _box(s))
+            and all(box[1] < t.number("y") < box[3] and box[0] < t.number("x") < box[2]
+                    for t in (name, number))
+        ]  # fmt: skip
+        assert inside, switch
     assert "a deadlock: " in drawing.title and "cut: leaf1-spine2, leaf3-spine1" in drawing.title
     rows = {shape.text for shape in _drawn(runs["deadlock"])["pauses"].shapes}
     circled = waiting(runs["deadlock"])
     assert len(circled) == 4 and circled <= rows
-    texts = [shape.text for shape in _drawn(runs["cut"])["fabric"].shapes]
-    assert "cut at 100 µs" in texts
+    shapes = _drawn(runs["cut"])["fabric"].shapes
+    assert "cut at 100 µs" in [shape.text for shape in shapes]
+    names = "leaf1>spine1:", "spine1>leaf1:"
+    cut = [s for s in shapes if s.name == "line" and s.tip.startswith(names)]
+    assert [s.style["stroke"] for s in cut] == ["rule", "rule"]  # none of a live link's
+
+
+def _distance(circle: Shape, line: Shape) -> float:
+    """Of a circle's middle from a line, by going along it."""
+    x, y = circle.number("cx"), circle.number("cy")
+    x1, y1, x2, y2 = (line.number(key) for key in ("x1", "y1", "x2", "y2"))
+    steps = [at / 200 for at in range(201)]
+    return min(hypot(x1 + (x2 - x1) * s - x, y1 + (y2 - y1) * s - y) for s in steps)
+
+
+def test_who_is_to_blame_has_a_word_and_a_shape_of_its_own(runs: dict[str, KeptRun]) -> None:
+    """In each drawing the word is beside its host, or on its link, and no colour stands alone."""
+    wanted = {
+        "victim": {"congested port": "h1", "victim": "h8", "victim's receiver": "h2"},
+        "storm": {"storms": "h1"},
+        "straggler": {"straggler": "h6"},
+        "lossy": {"congested port": "h1"},
+        "deadlock": {},
+        "training": {},
+    }
+    known = {"congested port", "victim", "victim's receiver", "storms", "straggler"}
+    looks: dict[str, set[str]] = {}
+    for name, told in wanted.items():
+        drawing = _drawn(runs[name])["fabric"]
+        words = {s.text: s for s in drawing.shapes if s.text in known}
+        assert told.keys() <= words.keys() and (told or not words), name
+        for word, host in told.items():
+            (box,) = (s for s in drawing.shapes if s.text == host)
+            at = words[word]
+            assert abs(at.number("x") - 15 - box.number("x")) < 16, (word, host)
+            assert 0 < at.number("y") - box.number("y") < 70
+            drawn = [s for s in drawing.shapes if _is_beside(s, at)]
+            looks.setdefault(word, set()).add(" ".join(map(_look, drawn)))
+        for colour in ("victim", "straggler"):
+            edged = [s for s in drawing.shapes if s.style.get("stroke") == colour]
+            assert not edged or colour in words, name
+    assert all(len(each) == 1 for each in looks.values())
+    assert len(set.union(*looks.values())) == len(known) and "" not in set.union(*looks.values())
+
+
+def _look(shape: Shape) -> str:
+    """What a shape is like, wherever it stands and of whatever colour."""
+    if shape.name != "path":
+        return shape.name
+    xs, ys = _corners(str(shape.style["d"]))
+    return str(
+        [(round((x - xs[0]) / 3), round((y - ys[0]) / 3)) for x, y in zip(xs, ys, strict=True)]
+    )
+
+
+def _is_beside(shape: Shape, word: Shape) -> bool:
+    """Whether it is what stands to the left of a word."""
+    x, y = word.number("x") - 8, word.number("y") - 4
+    if shape.name == "circle":
+        return hypot(shape.number("cx") - x, shape.number("cy") - y) < 1
+    path = str(shape.style.get("d", ""))
+    if shape.name != "path" or "h" in path:
+        return False
+    xs, ys = _corners(path)
+    return hypot((min(xs) + max(xs)) / 2 - x, (min(ys) + max(ys)) / 2 - y) < 1
+
+
+def test_of_many_hosts_the_slowest_and_the_fastest_of_each_leaf_are_shown(
+    runs: dict[str, KeptRun],
+) -> None:
+    run = runs["many"]
+    by_leaf: dict[int, list[tuple[float, str]]] = {}
+    for flow in run.flows:
+        leaf = (int(flow.src[1:]) - 1) // 16
+        by_leaf.setdefault(leaf, []).append((flow.slowdown or 0, flow.src))
+    shapes = _drawn(run)["messages"].shapes
+    rows = [s.text for s in shapes if s.style.get("text_anchor") == "end" and s.text[:1] == "h"]
+    assert len(rows) == 2 * len(by_leaf) == 8
+    slowest, fastest = ({f(each)[0] for each in by_leaf.values()} for f in (max, min))
+    told = {flow.src: flow.slowdown for flow in run.flows}
+    assert [told[host] in slowest for host in rows[::2]] == [True] * 4
+    assert [told[host] in fastest for host in rows[1::2]] == [True] * 4
+    texts = [shape.text for shape in shapes]
+    assert {"leaf1", "leaf2", "leaf3", "leaf4"} <= set(texts)
+    assert "of each leaf: 8 of 50 hosts." in texts
+
+
+def test_names_of_thresholds_and_events_stand_beside_what_they_name(
+    runs: dict[str, KeptRun],
+) -> None:
+    shapes = _drawn(runs["lossy"])["queues"].shapes
+    ends = max(max(_places(s)) for s in shapes if s.style.get("stroke") == "queue")
+    named = [s for s in shapes if s.text in ("Kmin", "drops")]
+    assert len(named) >= 4 and all(s.number("x") > ends for s in named)
+    for name in ("queues", "pauses"):
+        drawing = _drawn(runs["storm"])[name]
+        texts = {shape.text for shape in drawing.shapes}
+        assert {"h1 storm", "watchdog: leaf1>h1"} <= texts, name
+        dashed = [s for s in drawing.shapes if s.style.get("stroke_dasharray") == "5 3"]
+        (label,) = (s for s in drawing.shapes if s.text == "watchdog: leaf1>h1")
+        (line,) = (s for s in dashed if s.tip == "watchdog: leaf1>h1")
+        assert abs(label.number("x") - line.number("x1")) < 5
+        assert label.number("y") <= line.number("y1")
+
+
+def _places(shape: Shape) -> list[float]:
+    return [float(x) for x in re.findall(r"[ML](-?[\d.]+) ", str(shape.style.get("d", "")))] or [0]
+
+
+def test_even_shares_are_drawn_between_bars_and_every_share_has_a_name(
+    runs: dict[str, KeptRun],
+) -> None:
+    for name in ("deadlock", "many", "storm"):
+        drawing = _drawn(runs[name])["balance"]
+        bars = [box for s in drawing.shapes if s.name == "rect" and (box := _box(s))]
+        lines = [s for s in drawing.shapes if s.name == "line" and s.style.get("stroke") == "ink"]
+        upright = [s for s in lines if s.number("x1") == s.number("x2")]
+        assert upright
+        order = {id(shape): at for at, shape in enumerate(drawing.shapes)}
+        for line, text in product(upright, (s for s in drawing.shapes if s.text)):
+            wide = width_of(text.text) / 2
+            hit = (
+                abs(text.number("x") - line.number("x1")) < wide
+                and line.number("y1") < text.number("y") < line.number("y2") + 8
+                and text.style.get("text_anchor") == "middle"
+                and any(top < text.number("y") < bottom for _, top, _, bottom in bars)
+            )
+            assert not hit or order[id(line)] < order[id(text)], (name, text.text)
+        wide_ones = [box for box in bars if box[2] - box[0] > 20]
+        for left, top, right, bottom in wide_ones:
+            assert any(
+                left < s.number("x") < right and top < s.number("y") < bottom
+                for s in drawing.shapes
+                if s.text
+            ), name
+
+
+# --- on a phone -----------------------------------------------------------------------------------
+
+PHONE = 13.0  # of letters on a phone, in a drawing's units: there 400 pixels are 514 of these
+
+
+def test_no_text_covers_another_on_a_phone(runs: dict[str, KeptRun]) -> None:
+    """With letters as wide as they are in DejaVu Sans, the widest of those that pages ask for."""
+    fonts = {is_bold: Font.find(is_bold=is_bold) for is_bold in (False, True)}
+    for run_name, run in runs.items():
+        for name, drawing in _drawn(run).items():
+            boxes: list[tuple[float, float, float, float, str]] = []
+            for text in (shape for shape in drawing.shapes if shape.text):
+                wide = fonts[text.has("strong")].width(text.text, PHONE)
+                anchor = str(text.style.get("text_anchor", "start"))
+                left = text.number("x") - {"start": 0, "middle": wide / 2, "end": wide}[anchor]
+                top = text.number("y") - 0.7 * PHONE
+                box = (left, top, left + wide, text.number("y"), text.text)
+                assert box[0] > -14 and box[2] < WIDTH + 14, (run_name, name, text.text)
+                for other in boxes:
+                    apart = (
+                        box[2] <= other[0] or other[2] <= box[0]
+                        or box[3] <= other[1] or other[3] <= box[1]
+                    )  # fmt: skip
+                    assert apart, (run_name, name, text.text, other[4])
+                boxes.append(box)
 
 
 def test_moments_add_up_to_the_run(runs: dict[str, KeptRun]) -> None:
@@ -242,7 +467,9 @@ def test_moments_add_up_to_the_run(runs: dict[str, KeptRun]) -> None:
         for directions, at in drawing.moving.items():
             stood = sum(int(frame[3 * at + 1], 36) for frame in told["frames"]) / 35
             pause = run.result.pfc.by_link.get(directions[0])
-            share = min(1.0, pause.paused_ns / run.end_ns) if pause else 0.0
+            told_by_host = run.notes_of.get(directions[0]) or [Note(0, "", 0, 0, 0, 0, 0)]
+            paused_ns = pause.paused_ns if pause else told_by_host[-1].paused_ns
+            share = min(1.0, paused_ns / run.end_ns)
             # Each digit is rounded up by less than a thirty-fifth.
             assert -0.01 <= stood / len(told["frames"]) - share <= 1 / 35 + 0.01
     said = json.loads(moments(runs["cut"], _drawn(runs["cut"])["fabric"]))
@@ -316,19 +543,19 @@ def test_every_figure_is_a_file_with_all_of_its_text(
             assert b"/FontFile2" in content and b"/Image" not in content
             for number, place in enumerate(re.findall(rb"(\d{10}) 00000 n", content), 1):
                 assert content[int(place) :].startswith(b"%d 0 obj" % number)
-            write_figure(figure(run, name), pdf)
+            write_figure(figure(figures_of(run), name), pdf)
             assert pdf.read_bytes() == content
     assert seen == PICTURES.keys()
 
 
 def test_what_cannot_be_drawn_is_said(runs: dict[str, KeptRun], tmp_path: Path) -> None:
     with pytest.raises(LabError, match="nothing to draw as 'drops'"):
-        figure(runs["victim"], "drops")
+        figure(figures_of(runs["victim"]), "drops")
     with pytest.raises(LabError) as unknown:
-        figure(runs["victim"], "queue")
+        figure(figures_of(runs["victim"]), "queue")
     assert "Choose one of fabric, queues" in (unknown.value.cure or "")
     with pytest.raises(LabError, match=r"\.svg or \.pdf"):
-        write_figure(figure(runs["victim"], "queues"), tmp_path / "a.png")
+        write_figure(figure(figures_of(runs["victim"]), "queues"), tmp_path / "a.png")
     made = closlab("figure", str(runs["victim"].folder), "queues", "-o", str(tmp_path / "a.pdf"))
     assert made.returncode == 0, made.stderr
     assert (tmp_path / "a.pdf").read_bytes().startswith(b"%PDF-1.7")

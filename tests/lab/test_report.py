@@ -12,9 +12,12 @@ import pytest
 
 from lab.errors import LabError
 from lab.machine.paths import ROOT
-from lab.report import Comparison, read_run, write_comparison, write_report
+from lab.report import Comparison, compare, read_run, write_comparison, write_report
+from lab.report.buffers import buffer
+from lab.report.figures import PICTURES, write_figure
 from lab.report.palette import DAY, NIGHT, SERIES
-from lab.report.svg import linear, spread, width_of
+from lab.report.plots import Limits, queues
+from lab.report.svg import WIDTH, linear, spread, width_of
 from lab.report.topology import CLASSES
 from lab.report.words import story
 from lab.results.outcome import Note, PauseNote, Stock
@@ -264,6 +267,63 @@ def test_the_documentation_names_every_key_and_column() -> None:
     told = set(re.findall(r"`(\w+)[`.]", text))
     columns = {*Note._fields, *Stock._fields, *PauseNote._fields}
     assert {*columns, *Result.model_fields} - {"schema_"} <= told
+
+
+def test_what_is_compared_has_its_rows_in_one_order(runs: dict[str, Path]) -> None:
+    comparison = Comparison.of([runs["lossy"], runs["paused"], runs["marked"]])
+    limits = Limits.of(comparison.runs)
+    peaks: dict[str, int] = {}
+    told = []
+    for run in comparison.runs:
+        for note in run.notes:
+            peaks[note.link] = max(peaks.get(note.link, 0), note.queue_bytes)
+        drawing = queues(run, limits)
+        assert drawing is not None
+        told.append([s.text for s in drawing.shapes if ">" in s.text and s.has("strong")])
+    assert told[0] == told[1] == told[2] and len(told[0]) == 4
+    wanted = sorted(peaks, key=lambda name: (-peaks[name], name))[:4]
+    assert told[0] == wanted
+    buffers = {
+        next(s.text for s in drawing.shapes if s.text.endswith(": shared"))
+        for run in comparison.runs
+        if (drawing := buffer(run, limits.end_ns, limits.buffer))
+    }
+    assert len(buffers) == 1
+
+
+def test_figures_of_a_comparison_stand_side_by_side(runs: dict[str, Path], tmp_path: Path) -> None:
+    folders = [runs["lossy"], runs["paused"], runs["marked"]]
+    write_comparison(Comparison.of(folders), tmp_path)
+    found = compare.figures_of(compare.read_comparison(tmp_path))
+    assert {"completion", "fabric", "queues", "pauses", "messages"} <= found.keys()
+    for name, (_, draw) in found.items():
+        drawing = draw()
+        if drawing is None:
+            assert name == "telemetry"
+            continue
+        for path in (tmp_path / f"{name}.svg", tmp_path / f"{name}.pdf"):
+            write_figure(drawing, path)
+        ET.fromstring((tmp_path / f"{name}.svg").read_text())
+        if name == "completion":
+            continue
+        limits = Limits.of(list(map(read_run, folders)))
+        alone = [PICTURES[name][1](read_run(folder), limits) for folder in folders]
+        for column, each in enumerate(alone):
+            for shape in each.shapes if each else ():
+                if shape.text:
+                    x, y = shape.number("x") + column * (WIDTH + 24), shape.number("y") + 30
+                    assert any(
+                        s.text == shape.text
+                        and abs(s.number("x") - x) < 0.1
+                        and abs(s.number("y") - y) < 0.1
+                        for s in drawing.shapes
+                    ), (name, shape.text)
+        assert max(s.number("x") for s in drawing.shapes if s.text) <= drawing.width + 12
+    done = closlab("figure", str(tmp_path))
+    assert done.returncode == 0 and "completion" in done.stdout
+    (tmp_path / "comparison.json").write_text('{"schema": "closlab.comparison/1"}')
+    done = closlab("figure", str(tmp_path), "queues")
+    assert done.returncode == 1 and "it has no 'runs'" in done.stderr
 
 
 def test_one_run_is_nothing_to_compare(runs: dict[str, Path]) -> None:

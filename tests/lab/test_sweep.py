@@ -3,6 +3,7 @@
 import csv
 import io
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from lab.progress import Hear
 from lab.quantity import PLAIN
 from lab.report import Sweep, SweptRun, write_sweep
 from lab.report.charts import Spread, lines
+from lab.report.sweep import figures_of, read_sweep
 from lab.runs.run import run_quietly
 from lab.runs.sweep import sweep, values_of
 from lab.scenario import catalogue
@@ -79,6 +81,30 @@ def written(sweep: Sweep, folder: Path) -> str:
     page.feed(text)
     assert page.open == [] and page.loads == []
     return text
+
+
+@pytest.mark.parametrize(
+    "keys", [("seed",), ("seed", "traffic.bytes"), ("seed", "pfc.enabled")], ids=len
+)
+def test_figures_of_a_sweep_are_those_of_its_page(keys: tuple[str, ...], tmp_path: Path) -> None:
+    values = {"traffic.bytes": ("1KB", "2KB", "4KB"), "pfc.enabled": ("true", "false")}
+    asked = list(product(("1", "2", "3"), *(values[key] for key in keys[1:])))
+    runs = [(each, 1000.0 * (at + 1)) for at, each in enumerate(asked)]
+    write_sweep(swept(*runs, keys=keys), tmp_path / "report.html")
+    found = figures_of(read_sweep(tmp_path))
+    drawing = found["duration_ns"][1]()
+    assert drawing is not None and drawing.render() in (tmp_path / "report.html").read_text()
+    texts = [shape.text for shape in drawing.shapes]
+    assert "whole run (µs)" in texts  # an axis, with its unit
+    if len(keys) == 2:
+        assert "least to most of all seeds" in texts
+    if "traffic.bytes" in keys:
+        assert "traffic.bytes (KB)" in texts and "mean" in texts
+    done = closlab("figure", str(tmp_path), "duration_ns", "-o", str(tmp_path / "f.pdf"))
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "f.pdf").read_bytes().startswith(b"%PDF")
+    (tmp_path / "sweep.json").write_text("{")
+    assert "sweep.json cannot be read" in closlab("figure", str(tmp_path)).stderr
 
 
 def test_values_that_are_numbers_make_an_axis(tmp_path: Path) -> None:

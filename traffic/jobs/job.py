@@ -87,6 +87,7 @@ class Threads:
         self._slowdowns = slowdowns
         self._step = 0
         self._compute = 0
+        self._backward = 0
         self._inside = 0
         self._channels = 0
 
@@ -96,19 +97,26 @@ class Threads:
         self._channels += channel_room(count)
         return first
 
-    def begin_step(self, step: int) -> None:
-        """Label what follows."""
+    def begin_step(self, step: int, *, has_passes: bool = False) -> None:
+        """Label what follows; computing by passes if it has these."""
         self._step = step
-        self._compute = self.builder.activity(
-            Activity("compute", "compute", job=self._job, step=step)
-        )
+        name = "forward" if has_passes else "compute"
+        self._compute = self.builder.activity(Activity("compute", name, job=self._job, step=step))
+        self._backward = self._compute
+        if has_passes:
+            self._backward = self.builder.activity(
+                Activity("compute", "backward", job=self._job, step=step)
+            )
         self._inside = self.builder.activity(
             Activity("node", "inside nodes", job=self._job, step=step)
         )
 
-    def compute(self, rank: int, duration_ns: float, *, also: Sequence[int] = ()) -> int:
+    def compute(
+        self, rank: int, duration_ns: float, *, also: Sequence[int] = (), backward: bool = False
+    ) -> int:
         """A rank computes, after its last piece and what else is named."""
-        return self._work(rank, duration_ns * self._slowdowns.get(rank, 1.0), self._compute, also)
+        activity = self._backward if backward else self._compute
+        return self._work(rank, duration_ns * self._slowdowns.get(rank, 1.0), activity, also)
 
     def inside_node(self, rank: int, duration_ns: float) -> int:
         """A rank exchanges data within its node, off the fabric."""

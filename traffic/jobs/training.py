@@ -242,7 +242,7 @@ class _Writer:
 
     def step(self, step: int) -> None:
         """All passes of all stages, then the gradients."""
-        self.threads.begin_step(step)
+        self.threads.begin_step(step, has_passes=True)
         self._pipeline_activity = self.threads.builder.activity(
             Activity("flows", "pipeline", job=self._job.name, step=step)
         )
@@ -286,6 +286,7 @@ class _Writer:
                         rank,
                         duration / job.slices / parts,
                         also=arrived if piece == part == 0 else [],
+                        backward=not what.forward,
                     )
                     if last:
                         self._marks[rank].append(mark)
