@@ -30,6 +30,8 @@ from traffic.frames import (
     INT_LINK_RATE,
     INT_QUEUE,
     INT_UTILISATION,
+    ROCE_PORT,
+    UET_PORT,
     FlowAddress,
     control_template,
     data_template,
@@ -60,8 +62,9 @@ __all__ = [
 
 CORE = Path(__file__).parent / "core"
 _MODULES = (
-    *("dcqcn", "endpoint", "frame", "hpcc", "icrc", "intake"),
-    *("plan", "requester", "responder", "script", "turns"),
+    *("dcqcn", "endpoint", "entropy", "frame", "hpcc", "icrc", "intake", "nscc"),
+    *("plan", "rccc", "requester", "responder", "script", "swift", "turns"),
+    *("uet_frame", "uet_receive", "uet_send"),
 )
 SOURCES = tuple(CORE / f"{name}.c" for name in _MODULES)
 """What an endpoint is made of; link these into anything that hosts endpoints."""
@@ -93,6 +96,28 @@ class CongestionControl(StrEnum):
     NONE = "none"
     DCQCN = "dcqcn"
     HPCC = "hpcc"
+    NSCC = "nscc"
+    RCCC = "rccc"
+    SWIFT = "swift"
+
+
+UET_ONLY = frozenset({CongestionControl.NSCC, CongestionControl.RCCC, CongestionControl.SWIFT})
+
+
+class TransportKind(StrEnum):
+    """What carries messages: RoCEv2, or Ultra Ethernet Transport."""
+
+    ROCE = "roce"
+    UET = "uet"
+
+
+class Entropy(StrEnum):
+    """How UET chooses a packet's way (`core/entropy.h`)."""
+
+    OBLIVIOUS = "oblivious"
+    BITMAP = "bitmap"
+    REPS = "reps"
+    SINGLE = "single"
 
 
 class DcqcnProfile(StrEnum):
@@ -179,6 +204,13 @@ class EndpointConfig(_Record):
     dcqcn_minimum: _Positive | None = None
     dcqcn_fast_rounds: _Natural | None = None
     dcqcn_clamp_target: bool | None = None
+    transport: TransportKind | None = None
+    entropy: Entropy | None = None
+    entropies: _Positive | None = None
+    last_hop_dscp: Annotated[int, Field(ge=0, lt=64)] | None = None
+    has_trimming: Annotated[int, Field(ge=0, le=1)] | None = None
+    hops: _Natural | None = None
+    seed: _U32 | None = None
     hpcc_base_rtt: _Positive | None = None
     hpcc_eta: float | None = None
     hpcc_max_stage: _Natural | None = None
@@ -205,9 +237,11 @@ class QueuePair(_Record):
     priority: Annotated[int, Field(ge=0, le=7)] = 3
     cc: CongestionControl = CongestionControl.NONE
     rate_bps: _Natural = 0  # 0: the link's
+    base_rtt_ns: _Natural = 0  # UET: of an empty fabric
     dscp: Annotated[int, Field(ge=0, lt=64)] | None = None  # None: that of RoCE
     control_dscp: Annotated[int, Field(ge=0, lt=64)] | None = None  # of CNPs; None: the usual one
     ecn_capable: bool = True
+    transport: TransportKind = TransportKind.ROCE
     psn: _U24 = 0
     remote_psn: _U24 = 0
 
@@ -222,11 +256,14 @@ class QueuePair(_Record):
             telemetry=telemetry,
             own_telemetry=own,
             ecn_capable=self.ecn_capable,
+            port=UET_PORT if self.transport is TransportKind.UET else ROCE_PORT,
             **dscp,
         )
+        rtt = f"base-rtt={self.base_rtt_ns} " if self.base_rtt_ns else ""
         return (
             f"qp number={self.number} remote={self.flow.queue_pair} priority={self.priority} "
             f"cc={self.cc} rate={self.rate_bps} psn={self.psn} remote-psn={self.remote_psn} "
+            f"{rtt}"
             f"data={data.hex()} "
             f"control={control_template(self.flow, **control_dscp).hex()}"
         )

@@ -17,6 +17,7 @@ from enum import IntEnum
 from ipaddress import IPv4Address
 
 ROCE_PORT = 4791
+UET_PORT = 4793
 INT_DOMAIN = 0xC105  # whose domain-specific instructions are ours (p4src/types.p4)
 INT_PORT = 20052  # ours to choose (p4src/types.p4): the UDP destination of packets with INT
 DSCP_ROCE = 26
@@ -88,14 +89,15 @@ def data_template(
     telemetry: int = 0,
     own_telemetry: int = 0,
     ecn_capable: bool = True,
+    port: int = ROCE_PORT,
 ) -> bytes:
     """The headers of a flow's data packets, Ethernet to BTH, for an endpoint to stamp.
 
-    `telemetry`, a bitmap of INT instructions, puts an INT shim and header on board;
-    `own_telemetry` is of those that only our domain knows.
+    UET has headers of its own in place of the BTH. `telemetry`, a bitmap of INT instructions, puts
+    an INT shim and header on board; `own_telemetry` is of those that only our domain knows.
     """
     tos = dscp << 2 | (ECN_CAPABLE if ecn_capable else 0)
-    return _addressed(_headers(tos, telemetry, own_telemetry), flow)
+    return _addressed(_headers(tos, telemetry, own_telemetry, port), flow)
 
 
 def control_template(flow: FlowAddress, *, dscp: int = DSCP_CONTROL) -> bytes:
@@ -107,7 +109,7 @@ _INT_HOPS = 8
 _INT_WORDS = (1, 1, 1, 1, 2, 2, 2, 1, 1, 0, 0, 0, 0, 0, 0, 1)  # per instruction and hop
 
 
-def _headers(tos: int, telemetry: int, own_telemetry: int) -> bytes:
+def _headers(tos: int, telemetry: int, own_telemetry: int, port: int = ROCE_PORT) -> bytes:
     """A template whose addresses are still to be filled in."""
     words = sum(words for bit, words in enumerate(_INT_WORDS) if telemetry & 0x8000 >> bit)
     words += own_telemetry.bit_count()
@@ -123,7 +125,7 @@ def _headers(tos: int, telemetry: int, own_telemetry: int) -> bytes:
     total16 = sum(word for (word,) in struct.iter_unpack("!H", network))
     checksum: int = ~(total16 + (total16 >> 16)) & 0xFFFF
     network = network[:10] + checksum.to_bytes(2, "big") + network[12:]
-    port = INT_PORT if telemetry else ROCE_PORT
+    port = INT_PORT if telemetry else port
     udp = _UDP.pack(0, port, total - _IPV4.size, 0)
     ethernet = _ETHERNET.pack(bytes(6), bytes(6), 0x0800)
     return ethernet + network + udp + transport

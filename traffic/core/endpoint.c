@@ -4,7 +4,8 @@
 #include <stdlib.h>
 
 #include "icrc.h"
-#include "qp.h"
+#include "transport.h"
+#include "uet.h"
 
 void ep_config_default(struct ep_config *config, bps_t link_bps)
 {
@@ -22,6 +23,9 @@ void ep_config_default(struct ep_config *config, bps_t link_bps)
         .catch_up = 1,
         .int_port = 20052, /* as p4src/types.p4 has it */
         .control_priority = 6,
+        .entropies = 128,
+        .last_hop_dscp = 42,
+        .hops = 4,
         .hpcc = {.base_rtt = 12000,
                  .eta = 0.95,
                  .max_stage = 5,
@@ -57,6 +61,9 @@ const char *ep_config_problem(const struct ep_config *config)
         return intake_problem(&config->intake);
     if (dcqcn_problem(&config->dcqcn))
         return dcqcn_problem(&config->dcqcn);
+    if (config->entropies < 1 || config->entropies > ENTROPY_MOST ||
+        config->entropies & (config->entropies - 1))
+        return "entropies are a power of two, at most 256";
     if (!hpcc->base_rtt || !hpcc->utilisation_full || !(hpcc->eta > 0 && hpcc->eta <= 1))
         return "HPCC's round trip and utilisation unit are above zero, "
                "its eta above 0 and at most 1";
@@ -79,10 +86,14 @@ struct ep *ep_new(const struct ep_config *config, const struct ep_port *port, ui
     struct ep *ep = calloc(1, sizeof *ep);
     if (!ep)
         return NULL;
-    size_t words = 0;
-    if (config->recovery == EP_SELECTIVE)
-        words = (size_t)qps * 2 * bits_for(config->window) / 64;
+    bool is_uet = config->transport == EP_UET;
+    bool is_selective = !is_uet && config->recovery == EP_SELECTIVE;
+    size_t sets = is_uet ? 3 : is_selective ? 2 : 0;
+    size_t words = (size_t)qps * sets * bits_for(config->window) / 64;
     ep->config = *config;
+    if (!is_selective) /* UET's is of its own */
+        ep->config.recovery = is_uet ? EP_GO_BACK_N : config->recovery;
+    ep->transport = is_uet ? &UET : &ROCE;
     ep->port = *port;
     ep->qp_room = qps;
     ep->expected_room = expected;
@@ -92,7 +103,9 @@ struct ep *ep_new(const struct ep_config *config, const struct ep_port *port, ui
     ep->qps = calloc(qps + 1, sizeof *ep->qps);
     ep->pace.items = malloc((qps + 1) * sizeof *ep->pace.items);
     ep->rto.items = malloc((qps + 1) * sizeof *ep->rto.items);
-    if (config->recovery == EP_SELECTIVE) {
+    if (is_uet)
+        ep->uet = calloc(qps + 1, sizeof *ep->uet);
+    if (is_selective) {
         ep->alarms.items = malloc((qps + 1) * sizeof *ep->alarms.items);
         ep->selective = calloc(qps + 1, sizeof *ep->selective);
     }
@@ -100,7 +113,8 @@ struct ep *ep_new(const struct ep_config *config, const struct ep_port *port, ui
     ep->bitmaps = calloc(words + 1, sizeof *ep->bitmaps);
     ep->frame = calloc(1, config->mtu + 512);
     bool maps = idmap_init(&ep->qp_by_number, qps) & idmap_init(&ep->message_by_id, expected);
-    bool selective = config->recovery != EP_SELECTIVE || (ep->alarms.items && ep->selective);
+    bool selective = !is_selective || (ep->alarms.items && ep->selective);
+    selective = selective && (!is_uet || ep->uet);
     bool intake = intake_init(&ep->intake, &config->intake);
     if (!intake || !ep->qps || !ep->pace.items || !ep->rto.items || !ep->expected || !ep->bitmaps ||
         !ep->frame || !selective || !maps) {
@@ -118,6 +132,11 @@ void ep_free(struct ep *ep)
         if (ep->qps[i].cc == EP_CC_HPCC)
             free(ep->qps[i].control.hpcc);
         free(ep->qps[i].echo);
+        if (ep->uet) {
+            free(ep->uet[i].sent);
+            free(ep->uet[i].line);
+            free(ep->uet[i].answers);
+        }
     }
     intake_free(&ep->intake);
     free(ep->qps);
@@ -125,6 +144,7 @@ void ep_free(struct ep *ep)
     free(ep->rto.items);
     free(ep->alarms.items);
     free(ep->selective);
+    free(ep->uet);
     free(ep->expected);
     free(ep->bitmaps);
     free(ep->frame);
@@ -138,6 +158,11 @@ static const char *qp_problem(const struct ep *ep, const struct ep_qp_config *co
     bool with_int = config->data_bytes == EP_DATA_HEADER;
     if (ep->qp_count == ep->qp_room)
         return "there are more queue pairs than room was made for";
+    bool is_uet = ep->config.transport == EP_UET;
+    if (is_uet && (config->number > UINT16_MAX || config->remote > UINT16_MAX))
+        return "UET tells its connections apart by 16 bits: there are too many of them";
+    if (is_uet != (config->cc >= EP_CC_NSCC) && config->cc)
+        return "nscc, rccc and swift are for UET; dcqcn and hpcc for RoCEv2";
     if (config->number > PSN_MASK || config->remote > PSN_MASK)
         return "queue pair numbers have 24 bits";
     if (config->first_psn > PSN_MASK || config->remote_first_psn > PSN_MASK)
@@ -150,8 +175,8 @@ static const char *qp_problem(const struct ep *ep, const struct ep_qp_config *co
     if (be16_load(config->data + 12) != ETHERTYPE_IPV4 || config->data[WIRE_IP_AT] != 0x45 ||
         be16_load(config->control + 12) != ETHERTYPE_IPV4 || config->control[WIRE_IP_AT] != 0x45)
         return "templates are of IPv4 without options";
-    if (be16_load(config->data + WIRE_UDP_AT + 2) != (with_int ? ep->config.int_port : ROCE_PORT))
-        return "a data template goes to RoCE's UDP port, with INT on board to INT's";
+    if (be16_load(config->data + WIRE_UDP_AT + 2) != (with_int ? ep->config.int_port : is_uet ? UET_PORT : ROCE_PORT))
+        return "a data template goes to its transport's UDP port, with INT on board to INT's";
     if (config->cc == EP_CC_HPCC && !with_int)
         return "HPCC needs a data template with INT on board";
     return NULL;
@@ -198,6 +223,12 @@ struct qp *ep_add_qp(struct ep *ep, const struct ep_qp_config *config, const cha
             .high = qp->expected,
         };
     }
+    if (ep->uet) {
+        qp->uet = &ep->uet[index];
+        qp->uet->acked = bitmap(ep, 3 * index);
+        qp->uet->lost = bitmap(ep, 3 * index + 1);
+        qp->uet->got = bitmap(ep, 3 * index + 2);
+    }
     if (config->cc == EP_CC_DCQCN) {
         dcqcn_init(&qp->control.dcqcn, qp->rate);
     } else if (config->cc == EP_CC_HPCC) {
@@ -211,6 +242,8 @@ struct qp *ep_add_qp(struct ep *ep, const struct ep_qp_config *config, const cha
         hpcc_init(qp->control.hpcc, &ep->config.hpcc, qp->rate);
     }
     qp->cc = (uint8_t)config->cc;
+    if (qp->uet)
+        uet_prepare(ep, qp, config->base_rtt ? config->base_rtt : ep->config.hpcc.base_rtt);
     return qp;
 }
 
@@ -249,7 +282,7 @@ void ep_post(struct ep *ep, struct ep_message *message, ns_t now)
     if (message->qp->error)
         ep_event(ep, EP_FAILED, message->qp, message, now);
     else
-        requester_post(ep, message->qp, message, now);
+        ep->transport->post(ep, message->qp, message, now);
 }
 
 bool ep_expect(struct ep *ep, struct ep_message *message)
@@ -287,7 +320,7 @@ static bool take_int(struct packet *packet, const uint8_t *at, const uint8_t *en
 }
 
 /* Queue pair numbers are each endpoint's own: a packet that strayed here may bear one of ours. */
-static bool is_from_peer(const struct qp *qp, const uint8_t *ip)
+bool qp_is_from_peer(const struct qp *qp, const uint8_t *ip)
 {
     enum { SOURCE = 12, DESTINATION = 16 };
     const uint8_t *ours = qp->data + WIRE_IP_AT;
@@ -315,6 +348,10 @@ static uint64_t *take_apart(struct ep *ep, const uint8_t *frame, uint32_t stored
     if (ip[0] != 0x45 || ip[9] != IP_UDP || be16_load(ip + 6) & IP_FRAGMENT ||
         (port != ROCE_PORT && port != ep->config.int_port))
         return &ep->counters.rx_other;
+    /* A switch that cuts a packet leaves UDP its length. What closed the packet is gone with its end:
+     * it cannot be checked, and an ordered adapter makes nothing of it but a count. */
+    if (length < WIRE_IPV4 + (uint32_t)be16_load(frame + WIRE_UDP_AT + 4))
+        return &ep->counters.rx_cut_packets;
     if (whole) {
         if ((ptrdiff_t)length > end - ip)
             return &ep->counters.rx_malformed;
@@ -354,7 +391,7 @@ static void receive_ipv4(struct ep *ep, const uint8_t *frame, uint32_t stored, n
     }
     struct qp *qp = ep_find_qp(ep, packet.remote);
     uint32_t reth = opcode_starts(packet.opcode) ? WIRE_RETH : 0;
-    if (!qp || qp->error || !is_from_peer(qp, frame + WIRE_IP_AT))
+    if (!qp || qp->error || !qp_is_from_peer(qp, frame + WIRE_IP_AT))
         ep->counters.rx_no_queue_pair++;
     else if (opcode_is_write(packet.opcode) && packet.there >= reth)
         responder_data(ep, qp, &packet, now);
@@ -366,10 +403,20 @@ static void receive_ipv4(struct ep *ep, const uint8_t *frame, uint32_t stored, n
         ep->counters.rx_malformed++;
 }
 
+static bool is_uet(const uint8_t *frame, uint32_t stored)
+{
+    const uint8_t *ip = frame + WIRE_IP_AT;
+    return stored >= WIRE_BTH_AT && be16_load(frame + 12) == ETHERTYPE_IPV4 && ip[0] == 0x45 &&
+           ip[9] == IP_UDP && !(be16_load(ip + 6) & IP_FRAGMENT) &&
+           be16_load(frame + WIRE_UDP_AT + 2) == UET_PORT;
+}
+
 static void take(struct ep *ep, const uint8_t *frame, uint32_t stored, ns_t now)
 {
     uint16_t type = stored >= WIRE_ETHERNET ? be16_load(frame + 12) : 0;
-    if (type == ETHERTYPE_IPV4 && stored >= WIRE_BTH_AT)
+    if (ep->uet && is_uet(frame, stored))
+        uet_take(ep, frame, stored, now);
+    else if (type == ETHERTYPE_IPV4 && stored >= WIRE_BTH_AT)
         receive_ipv4(ep, frame, stored, now);
     else
         ep->counters.rx_other++;

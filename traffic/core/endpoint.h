@@ -30,6 +30,7 @@
 #define EP_ENDPOINT_H
 
 #include "dcqcn.h"
+#include "entropy.h"
 #include "hpcc.h"
 #include "intake.h"
 #include "units.h"
@@ -56,7 +57,10 @@ enum ep_recovery {
 /* Whose class acknowledgements travel in; CNPs always have the control class. */
 enum ep_acks { EP_ACKS_DATA, EP_ACKS_CONTROL };
 
-enum ep_cc { EP_CC_NONE, EP_CC_DCQCN, EP_CC_HPCC };
+enum ep_transport { EP_ROCE, EP_UET };
+
+/* The first group is RoCEv2's, the second UET's. */
+enum ep_cc { EP_CC_NONE, EP_CC_DCQCN, EP_CC_HPCC, EP_CC_NSCC, EP_CC_RCCC, EP_CC_SWIFT };
 
 struct ep_config {
     bps_t link_bps;
@@ -81,6 +85,13 @@ struct ep_config {
     ns_t storm_from, storm_until; /* a fault: pause whoever sends to us, all this time */
     struct dcqcn_profile dcqcn;
     struct hpcc_profile hpcc;
+    enum ep_transport transport;
+    enum entropy_policy entropy; /* UET: which way the next packet goes, */
+    uint16_t entropies;          /* of so many, a power of two */
+    uint8_t last_hop_dscp;       /* of what was cut at the port to us */
+    bool has_trimming;           /* whether switches cut what they have no room for */
+    uint32_t hops;               /* links of the longest way */
+    uint32_t seed;
 };
 
 /* Sensible values for a link: see the source. */
@@ -97,6 +108,7 @@ struct ep_qp_config {
     uint8_t priority;
     enum ep_cc cc;
     bps_t rate; /* a ceiling; 0: the link's rate */
+    ns_t base_rtt; /* UET: what a full packet and its answer take in an empty fabric; 0: HPCC's */
     /* Whole headers, Ethernet to BTH, as a template; `data` may hold an INT shim and MD header. */
     uint8_t data[EP_DATA_HEADER], control[WIRE_HEADERS];
     uint32_t data_bytes;
@@ -172,6 +184,13 @@ struct ep_port {
     X(rx_other, "frames that are neither RoCEv2 nor PFC")                                 \
     X(rx_malformed, "RoCEv2 frames cut short or inconsistent")                            \
     X(rx_icrc_errors, "frames whose ICRC is wrong")                                       \
+    X(rx_cut_packets, "packets that a switch cut to their headers")                        \
+    X(cut_packets_known, "those whose whole had come before: all others get a NACK")          \
+    X(answers_withheld, "answers that were not sent, because too many wait to be")            \
+    X(rx_refused, "packets of a peer that fit nothing it was asked for, or asks for")         \
+    X(tx_probes, "questions sent about what was not answered")                                \
+    X(tx_credits, "grants of credit sent")                                                    \
+    X(rx_credits, "grants of credit received")                                                \
     X(rx_no_queue_pair, "packets for queue pairs that are not there, in error, or another's")\
     X(out_of_sequence, "packets that came before their turn")                             \
     X(duplicate_request, "packets that had come before")                                  \

@@ -14,9 +14,7 @@ static void stamp_bth(uint8_t *bth, const struct qp *qp, uint8_t opcode, uint32_
     be24_store(bth + 9, (uint32_t)seq & PSN_MASK);
 }
 
-/* Close a frame that goes up to `end`, `behind` bytes of payload left out and the ICRC to come. */
-static uint32_t close_frame(struct ep *ep, uint8_t *bth, uint8_t *end, uint32_t behind,
-                            uint32_t *stored)
+uint32_t frame_close(struct ep *ep, uint8_t *bth, uint8_t *end, uint32_t behind, uint32_t *stored)
 {
     uint8_t *ip = ep->frame + WIRE_IP_AT, *udp = ep->frame + WIRE_UDP_AT;
     uint32_t length = (uint32_t)(end - ip) + behind + WIRE_ICRC;
@@ -59,10 +57,10 @@ uint32_t frame_data(struct ep *ep, const struct qp *qp, const struct segment *se
         at += WIRE_IMMDT;
     }
     if (ep->config.payload == EP_PAYLOAD_NONE)
-        return close_frame(ep, bth, at, segment->bytes + pad, stored);
+        return frame_close(ep, bth, at, segment->bytes + pad, stored);
     pattern_fill(at, segment->message->id, segment->offset, segment->bytes);
     memset(at + segment->bytes, 0, pad);
-    return close_frame(ep, bth, at + segment->bytes + pad, 0, stored);
+    return frame_close(ep, bth, at + segment->bytes + pad, 0, stored);
 }
 
 /* Start a control frame, with the INT header on board that is to be echoed; returns its BTH. */
@@ -124,7 +122,7 @@ uint32_t frame_ack(struct ep *ep, const struct qp *qp, uint64_t seq, uint8_t syn
     stamp_bth(bth, qp, BTH_ACK, 0, false, seq);
     be32_store(bth + WIRE_BTH, (uint32_t)syndrome << 24 | (qp->msn & PSN_MASK));
     end += stamp_map(end, qp);
-    return close_frame(ep, bth, end, 0, stored);
+    return frame_close(ep, bth, end, 0, stored);
 }
 
 uint32_t frame_cnp(struct ep *ep, const struct qp *qp, uint32_t *stored)
@@ -133,7 +131,7 @@ uint32_t frame_cnp(struct ep *ep, const struct qp *qp, uint32_t *stored)
     stamp_bth(bth, qp, BTH_CNP, 0, false, 0);
     bth[4] |= BTH_BECN;
     memset(bth + WIRE_BTH, 0, WIRE_CNP_PAD);
-    return close_frame(ep, bth, bth + WIRE_BTH + WIRE_CNP_PAD, 0, stored);
+    return frame_close(ep, bth, bth + WIRE_BTH + WIRE_CNP_PAD, 0, stored);
 }
 
 uint32_t frame_pause(struct ep *ep, uint8_t classes, uint16_t quanta)

@@ -42,6 +42,7 @@
 #include <unistd.h>
 
 #include "script.h"
+#include "uet_wire.h"
 
 enum {
     BATCH = 64,
@@ -246,7 +247,9 @@ static bool own_port(uint16_t port)
 static bool fits_interface(struct host *host, const struct ep_config *config)
 {
     struct ifreq request = {0};
-    uint32_t headers = EP_DATA_HEADER - WIRE_ETHERNET + WIRE_RETH + WIRE_IMMDT;
+    uint32_t roce = EP_DATA_HEADER - WIRE_ETHERNET + WIRE_RETH + WIRE_IMMDT;
+    uint32_t uet = WIRE_IPV4 + WIRE_UDP + UET_PDS + UET_PDS_CREDIT + UET_SES;
+    uint32_t headers = roce > uet ? roce : uet;
     uint32_t needed = headers + config->mtu + WIRE_ICRC;
     memcpy(request.ifr_name, host->interface, sizeof request.ifr_name);
     if (ioctl(host->socket, SIOCGIFMTU, &request))
@@ -279,8 +282,8 @@ static bool open_socket(struct host *host)
     if (bind(host->socket, (struct sockaddr *)&address, sizeof address))
         return refuse(host, "cannot listen on the interface: %s", strerror(errno));
     const struct ep_config *config = ep_get_config(plan_endpoint(host->script.plan));
-    if (!own_port(ROCE_PORT) || !own_port(config->int_port))
-        return refuse(host, "RoCE's UDP ports are taken: %s", strerror(errno));
+    if (!own_port(ROCE_PORT) || !own_port(UET_PORT) || !own_port(config->int_port))
+        return refuse(host, "the UDP ports of RoCE or UET are taken: %s", strerror(errno));
     if (!frames_init(&host->in, BATCH) || !frames_init(&host->wire.frames, WIRE_MOST))
         return refuse(host, "%s", "memory is short");
     return fits_interface(host, config);

@@ -119,7 +119,8 @@ uint32_t icrc_of(const uint8_t *ip, const uint8_t *bth, size_t n, uint16_t ip_le
     be16_store(udp + 2, udp_port);
     be16_store(udp + 4, (uint16_t)(ip_length - WIRE_IPV4));
     memset(udp + 6, 0xFF, 2);
-    masked_bth[4] = 0xFF;
+    if (udp_port == ROCE_PORT)
+        masked_bth[4] = 0xFF;
     uint32_t crc = crc32_more_portable(0, head, sizeof head);
     return crc32_more(crc, bth + WIRE_BTH, n - WIRE_BTH);
 }

@@ -2,7 +2,8 @@
  *
  * It is CRC-32 as zlib computes it, over eight bytes of ones, the IP and UDP headers, the BTH and
  * the rest, with everything a router may change (TOS, TTL, both checksums, the congestion bits)
- * taken as ones. A packet that carries INT is summed as it was before INT touched its lengths and
+ * taken as ones. UET's packets are closed by the same, but that nothing of theirs changes after UDP.
+ * A packet that carries INT is summed as it was before INT touched its lengths and
  * its UDP port, so the caller says what those were.
  */
 #ifndef EP_ICRC_H

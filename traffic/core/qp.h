@@ -5,6 +5,7 @@
  *   requester.c  messages out: segments, windows, ACKs and NAKs, time-outs
  *   responder.c  messages in: order, placement, what is owed in return
  *   frame.c      templates to frames
+ *   transport.h  what a transport is; the above are RoCEv2's, uet.h begins another
  *
  * Sequence numbers are 64 bits inside and never wrap; the low 24 are the PSN. They start one wrap
  * above zero so that an old PSN unwraps to a small number rather than to a negative one.
@@ -110,6 +111,7 @@ struct qp {
     bps_t rate;       /* the ceiling */
 
     struct selective *selective; /* NULL in the ordered modes */
+    struct uet *uet;             /* NULL unless that is the transport */
 
     union {
         struct dcqcn dcqcn;
@@ -138,6 +140,8 @@ struct ring {
     struct qp *head, *tail;
 };
 
+struct transport;
+
 struct ep {
     struct ep_config config;
     struct ep_port port;
@@ -154,12 +158,17 @@ struct ep {
     bool asked;      /* the sender was told to pause, because too much waits to be taken, */
     ns_t asks_again; /* and this is when it has to be told again */
 
+    struct ring demands; /* UET: queue pairs that want credit, */
+    ps_t grant_at;       /* and when the next of them gets some */
+
+    const struct transport *transport;
     struct qp *qps;
     struct selective *selective; /* one per queue pair, or NULL */
+    struct uet *uet;             /* the same */
     uint32_t qp_count, qp_room, expected_count, expected_room;
     struct idmap qp_by_number, message_by_id;
     struct ep_message **expected;
-    uint64_t *bitmaps; /* two per queue pair when selective */
+    uint64_t *bitmaps; /* two per queue pair when selective, three for UET */
     uint8_t *frame;
 };
 
@@ -188,6 +197,9 @@ uint32_t frame_data(struct ep *ep, const struct qp *qp, const struct segment *se
                     uint32_t *stored);
 uint32_t frame_ack(struct ep *ep, const struct qp *qp, uint64_t seq, uint8_t syndrome,
                    uint32_t *stored);
+/* Close a frame that goes up to `end`, `behind` bytes of payload left out and the CRC to come; what
+ * is summed after IP and UDP begins at `from`. */
+uint32_t frame_close(struct ep *ep, uint8_t *from, uint8_t *end, uint32_t behind, uint32_t *stored);
 uint32_t frame_cnp(struct ep *ep, const struct qp *qp, uint32_t *stored);
 uint32_t frame_pause(struct ep *ep, uint8_t classes, uint16_t quanta); /* all of it stored */
 
@@ -206,20 +218,26 @@ ps_t schedule_send(struct ep *ep, uint32_t stored, uint32_t wire, uint8_t priori
 void ep_take(struct ep *ep, ns_t now);
 
 /* requester.c */
-bool requester_can_send(const struct ep *ep, struct qp *qp);
-uint32_t requester_send(struct ep *ep, struct qp *qp, ns_t now); /* bytes sent; 0 if it could not */
-void requester_post(struct ep *ep, struct qp *qp, struct ep_message *message, ns_t now);
+/* Put a message behind those posted before; let go of those that end at or before a number. */
+void requester_append(struct ep *ep, struct qp *qp, struct ep_message *message);
+void requester_complete(struct ep *ep, struct qp *qp, uint64_t acked, ns_t now);
 void requester_answer(struct ep *ep, struct qp *qp, const struct packet *packet, ns_t now);
 void requester_cnp(struct ep *ep, struct qp *qp, ns_t now);
-void requester_timeout(struct ep *ep, struct qp *qp, ns_t now);
-void requester_alarm(struct ep *ep, struct qp *qp, ns_t now);
 
 /* responder.c */
 void responder_data(struct ep *ep, struct qp *qp, const struct packet *packet, ns_t now);
 bool responder_answer(struct ep *ep, struct qp *qp, ns_t now); /* the ACK or NAK that it owes */
+/* The message of an id, if the peer may write these bytes of it; NULL if not. */
+struct ep_message *responder_target(const struct ep *ep, const struct qp *qp, uint32_t id,
+                                    uint64_t offset, uint32_t length);
+/* Put bytes in their place. False if they are wrong. */
+bool responder_place(struct ep *ep, struct ep_message *message, uint64_t offset,
+                     const uint8_t *data, uint32_t n);
+void responder_received(struct ep *ep, struct qp *qp, struct ep_message *message, ns_t now);
 bool responder_notify(struct ep *ep, struct qp *qp, ns_t now); /* the CNP */
 
 /* endpoint.c */
+bool qp_is_from_peer(const struct qp *qp, const uint8_t *ip);
 void ep_event(struct ep *ep, enum ep_event_kind kind, struct qp *qp, struct ep_message *message,
               ns_t now);
 void qp_fail(struct ep *ep, struct qp *qp, enum ep_error error, ns_t now);

@@ -27,7 +27,7 @@
  * peer lives, so NAKs alone never exhaust the limit (go-back-0 on a lossy path may restart for ever,
  * which is what happens to adapters that work so).
  */
-#include "qp.h"
+#include "transport.h"
 
 static uint64_t end_of(const struct ep_message *message)
 {
@@ -64,7 +64,7 @@ static uint64_t next_hole(struct qp *qp)
 
 static bool has_hole(struct qp *qp) { return qp->selective && next_hole(qp) != UINT64_MAX; }
 
-bool requester_can_send(const struct ep *ep, struct qp *qp)
+static bool can_send(const struct ep *ep, struct qp *qp)
 {
     if (qp->error)
         return false;
@@ -216,7 +216,7 @@ static void note_filled(struct ep *ep, struct qp *qp, uint64_t seq, ns_t now)
         s->resend++;
 }
 
-uint32_t requester_send(struct ep *ep, struct qp *qp, ns_t now)
+static uint32_t send(struct ep *ep, struct qp *qp, ns_t now)
 {
     bool filling = has_hole(qp);
     uint64_t seq = filling ? next_hole(qp) : qp->next;
@@ -250,7 +250,7 @@ uint32_t requester_send(struct ep *ep, struct qp *qp, ns_t now)
     return wire;
 }
 
-void requester_post(struct ep *ep, struct qp *qp, struct ep_message *message, ns_t now)
+void requester_append(struct ep *ep, struct qp *qp, struct ep_message *message)
 {
     message->qp = qp;
     message->next = NULL;
@@ -264,11 +264,15 @@ void requester_post(struct ep *ep, struct qp *qp, struct ep_message *message, ns
     qp->tail = message;
     if (!qp->cursor)
         qp->cursor = message;
+}
+
+static void post(struct ep *ep, struct qp *qp, struct ep_message *message, ns_t now)
+{
+    requester_append(ep, qp, message);
     schedule_data(ep, qp, now);
 }
 
-/* Let go of the messages that end at or before `acked`, in order. */
-static void complete(struct ep *ep, struct qp *qp, uint64_t acked, ns_t now)
+void requester_complete(struct ep *ep, struct qp *qp, uint64_t acked, ns_t now)
 {
     while (qp->head && end_of(qp->head) <= acked) {
         struct ep_message *message = qp->head;
@@ -329,7 +333,7 @@ static void acknowledge(struct ep *ep, struct qp *qp, uint64_t upto, ns_t now)
         qp->rto_at = NS_NEVER;
     else
         schedule_rto(ep, qp);
-    complete(ep, qp, settled, now);
+    requester_complete(ep, qp, settled, now);
 }
 
 static void go_back(struct qp *qp, uint64_t to)
@@ -340,7 +344,7 @@ static void go_back(struct qp *qp, uint64_t to)
     qp->since_request = 0;
 }
 
-void requester_timeout(struct ep *ep, struct qp *qp, ns_t now)
+static void timeout(struct ep *ep, struct qp *qp, ns_t now)
 {
     qp->rto_at = NS_NEVER;
     if (qp->error || qp->una >= qp->sent)
@@ -418,7 +422,7 @@ static bool read_map(struct ep *ep, struct qp *qp, const struct packet *packet, 
     return true;
 }
 
-void requester_alarm(struct ep *ep, struct qp *qp, ns_t now)
+static void alarm(struct ep *ep, struct qp *qp, ns_t now)
 {
     struct selective *s = qp->selective;
     s->alarm_at = NS_NEVER;
@@ -506,3 +510,5 @@ void requester_cnp(struct ep *ep, struct qp *qp, ns_t now)
     ep->counters.rp_cnp_handled++;
     dcqcn_cnp(&qp->control.dcqcn, &ep->config.dcqcn, now);
 }
+
+const struct transport ROCE = {can_send, send, post, responder_answer, timeout, alarm};

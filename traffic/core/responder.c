@@ -30,22 +30,29 @@ static void refuse(struct ep *ep, struct qp *qp, uint8_t syndrome, enum ep_error
     qp_fail(ep, qp, error, now);
 }
 
+struct ep_message *responder_target(const struct ep *ep, const struct qp *qp, uint32_t id,
+                                    uint64_t offset, uint32_t length)
+{
+    uint32_t index = idmap_find(&ep->message_by_id, id);
+    if (index == IDMAP_NONE)
+        return NULL;
+    struct ep_message *message = ep->expected[index];
+    bool fits = offset <= message->size && length <= message->size - offset;
+    return message->qp == qp && !message->done && fits ? message : NULL;
+}
+
 /* The message that a RETH names, if the peer may write it there; NULL if not. */
 static struct ep_message *target(const struct ep *ep, const struct qp *qp, const uint8_t *reth,
                                  bool whole)
 {
     uint64_t va = be64_load(reth);
-    uint32_t id = be32_load(reth + 8), length = be32_load(reth + 12);
-    uint32_t index = idmap_find(&ep->message_by_id, id);
-    if (index == IDMAP_NONE)
-        return NULL;
-    struct ep_message *message = ep->expected[index];
-    bool fits = whole ? va == 0 && length == message->size
-                      : va <= message->size && length <= message->size - va;
-    return message->qp == qp && !message->done && fits ? message : NULL;
+    uint32_t length = be32_load(reth + 12);
+    struct ep_message *message = responder_target(ep, qp, be32_load(reth + 8), va, length);
+    bool fits = message && (!whole || (va == 0 && length == message->size));
+    return fits ? message : NULL;
 }
 
-static void received(struct ep *ep, struct qp *qp, struct ep_message *message, ns_t now)
+void responder_received(struct ep *ep, struct qp *qp, struct ep_message *message, ns_t now)
 {
     message->done = true;
     qp->msn++;
@@ -53,9 +60,8 @@ static void received(struct ep *ep, struct qp *qp, struct ep_message *message, n
     ep_event(ep, EP_RECEIVED, qp, message, now);
 }
 
-/* Put bytes in their place. False if they are wrong. */
-static bool place(struct ep *ep, struct ep_message *message, uint64_t offset, const uint8_t *data,
-                  uint32_t n)
+bool responder_place(struct ep *ep, struct ep_message *message, uint64_t offset,
+                     const uint8_t *data, uint32_t n)
 {
     if (ep->config.payload == EP_PAYLOAD_PATTERN && !pattern_matches(data, message->id, offset, n))
         return false;
@@ -118,7 +124,7 @@ static void in_order(struct ep *ep, struct qp *qp, const struct packet *packet,
         refuse(ep, qp, AETH_NAK_INVALID_REQUEST, EP_LOCAL_INVALID, now);
         return;
     }
-    if (!place(ep, message, qp->offset, content->data, content->bytes)) {
+    if (!responder_place(ep, message, qp->offset, content->data, content->bytes)) {
         refuse(ep, qp, AETH_NAK_REMOTE_OPERATION, EP_LOCAL_DATA, now);
         return;
     }
@@ -130,7 +136,7 @@ static void in_order(struct ep *ep, struct qp *qp, const struct packet *packet,
         owe(ep, qp, OWE_ACK, now);
     if (ends) {
         qp->writing = NULL;
-        received(ep, qp, message, now);
+        responder_received(ep, qp, message, now);
     }
 }
 
@@ -175,7 +181,7 @@ static struct ep_message *place_anywhere(struct ep *ep, struct qp *qp, const str
         refuse(ep, qp, AETH_NAK_REMOTE_ACCESS, EP_LOCAL_PROTECTION, now);
         return NULL;
     }
-    if (!place(ep, message, be64_load(content->reth), content->data, content->bytes)) {
+    if (!responder_place(ep, message, be64_load(content->reth), content->data, content->bytes)) {
         refuse(ep, qp, AETH_NAK_REMOTE_OPERATION, EP_LOCAL_DATA, now);
         return NULL;
     }
@@ -245,7 +251,7 @@ static void selective(struct ep *ep, struct qp *qp, const struct packet *packet,
     else
         note_in_turn(ep, qp, packet->ack_request, now);
     if (message->received == message->size)
-        received(ep, qp, message, now);
+        responder_received(ep, qp, message, now);
 }
 
 static void notify_congestion(struct ep *ep, struct qp *qp, ns_t now)

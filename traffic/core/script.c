@@ -8,7 +8,7 @@
 
 enum kind {
     U8, U16, U32, U64, BITS, REAL, BOOL, PAYLOAD, RECOVERY, CC, PROFILE, REACTION, ACKS, HEX_DATA,
-    HEX_CONTROL
+    HEX_CONTROL, TRANSPORT, ENTROPY
 };
 
 struct key {
@@ -75,6 +75,13 @@ static const struct key HEAD_KEYS[] = {
     HEAD("dcqcn-minimum", U64, config.dcqcn.minimum),
     HEAD("dcqcn-fast-rounds", U32, config.dcqcn.fast_rounds),
     HEAD("dcqcn-clamp-target", BOOL, config.dcqcn.clamp_target),
+    HEAD("transport", TRANSPORT, config.transport),
+    HEAD("entropy", ENTROPY, config.entropy),
+    HEAD("entropies", U16, config.entropies),
+    HEAD("last-hop-dscp", U8, config.last_hop_dscp),
+    HEAD("has-trimming", U8, config.has_trimming),
+    HEAD("hops", U32, config.hops),
+    HEAD("seed", U32, config.seed),
     HEAD("hpcc-base-rtt", U64, config.hpcc.base_rtt),
     HEAD("hpcc-eta", REAL, config.hpcc.eta),
     HEAD("hpcc-max-stage", U32, config.hpcc.max_stage),
@@ -91,6 +98,7 @@ static const struct key QP_KEYS[] = {
     QP("priority", U8, priority),
     QP("cc", CC, cc),
     QP("rate", U64, rate),
+    QP("base-rtt", U64, base_rtt),
     QP("data", HEX_DATA, data),
     QP("control", HEX_CONTROL, control),
     {0},
@@ -190,7 +198,9 @@ static bool assign(const struct key *key, const char *text, void *record)
     static const char *const RECOVERIES[] = {"go-back-0", "go-back-n", "selective", NULL};
     static const char *const REACTIONS[] = {"at-once", "periodic", NULL};
     static const char *const CLASSES[] = {"data", "control", NULL};
-    static const char *const CCS[] = {"none", "dcqcn", "hpcc", NULL};
+    static const char *const CCS[] = {"none", "dcqcn", "hpcc", "nscc", "rccc", "swift", NULL};
+    static const char *const TRANSPORTS[] = {"roce", "uet", NULL};
+    static const char *const ENTROPIES[] = {"oblivious", "bitmap", "reps", "single", NULL};
     void *place = (char *)record + key->place;
 
     switch (key->kind) {
@@ -212,6 +222,10 @@ static bool assign(const struct key *key, const char *text, void *record)
         return assign_word(text, CLASSES, place);
     case CC:
         return assign_word(text, CCS, place);
+    case TRANSPORT:
+        return assign_word(text, TRANSPORTS, place);
+    case ENTROPY:
+        return assign_word(text, ENTROPIES, place);
     case PROFILE:
         return dcqcn_profile_named(place, text, ((struct head *)record)->config.link_bps);
     case REACTION:

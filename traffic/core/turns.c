@@ -10,7 +10,8 @@
  * A frame is accounted at the instant it could have left, which is `now` unless the host is late.
  * Only lateness is made up for: time that was spent idle, paused or behind a closed window is gone.
  */
-#include "qp.h"
+#include "transport.h"
+#include "uet.h"
 
 static void ring_join(struct ep *ep, struct qp *qp)
 {
@@ -43,7 +44,7 @@ static void wait_or_join(struct ep *ep, struct qp *qp, ps_t now)
 
 void schedule_data(struct ep *ep, struct qp *qp, ns_t now)
 {
-    if (qp->in_ring || qp->in_pace || !requester_can_send(ep, qp))
+    if (qp->in_ring || qp->in_pace || !ep->transport->can_send(ep, qp))
         return;
     if (qp->ready < ps_of_ns(now))
         qp->ready = ps_of_ns(now);
@@ -168,7 +169,7 @@ static void release_paced(struct ep *ep, ps_t now)
     while (heap_key(&ep->pace) <= now) {
         struct qp *qp = heap_pop(&ep->pace).owner;
         qp->in_pace = false;
-        if (!qp->in_ring && requester_can_send(ep, qp))
+        if (!qp->in_ring && ep->transport->can_send(ep, qp))
             wait_or_join(ep, qp, now);
     }
 }
@@ -179,7 +180,7 @@ static void time_out(struct ep *ep, ns_t now)
         struct qp *qp = heap_pop(&ep->rto).owner;
         qp->in_rto = false;
         if (qp->rto_at <= now)
-            requester_timeout(ep, qp, now);
+            ep->transport->timeout(ep, qp, now);
         if (qp->rto_at != NS_NEVER)
             schedule_rto(ep, qp);
     }
@@ -191,7 +192,7 @@ static void ring_alarms(struct ep *ep, ns_t now)
         struct qp *qp = heap_pop(&ep->alarms).owner;
         qp->selective->in_alarms = false;
         if (qp->selective->alarm_at <= now)
-            requester_alarm(ep, qp, now);
+            ep->transport->alarm(ep, qp, now);
         schedule_alarm(ep, qp);
     }
 }
@@ -209,10 +210,12 @@ static bool send_notice(struct ep *ep, ns_t now)
 static bool send_answer(struct ep *ep, struct ring *ring, ns_t now)
 {
     struct qp *qp = ring->head;
-    if (!responder_answer(ep, qp, now))
+    if (!ep->transport->answer(ep, qp, now))
         return false;
     ring->head = qp->answers_next;
     qp->in_answers = false;
+    if (qp->owed & (OWE_ACK | OWE_NAK))
+        schedule_answer(ep, qp, now);
     return true;
 }
 
@@ -230,7 +233,7 @@ static struct ring *next_ring(struct ep *ep, ns_t now)
     for (uint8_t i = 0; i < 8; i++) {
         uint8_t priority = (ep->turn + i) & 7;
         struct ring *ring = &ep->rings[priority];
-        while (ring->head && !requester_can_send(ep, ring->head))
+        while (ring->head && !ep->transport->can_send(ep, ring->head))
             ring_leave(ring);
         if (ring->head && !paused(ep, priority, now)) {
             ep->turn = (priority + 1) & 7;
@@ -243,11 +246,11 @@ static struct ring *next_ring(struct ep *ep, ns_t now)
 static bool send_data(struct ep *ep, struct ring *ring, ns_t now)
 {
     struct qp *qp = ring->head;
-    uint32_t bytes = requester_send(ep, qp, now);
+    uint32_t bytes = ep->transport->send(ep, qp, now);
     if (!bytes)
         return false;
     ring_leave(ring);
-    if (!requester_can_send(ep, qp))
+    if (!ep->transport->can_send(ep, qp))
         return true;
     qp->deficit -= (int32_t)bytes;
     if (qp->ready > ps_of_ns(now) && qp->ready > ep->port_free) {
@@ -337,6 +340,7 @@ static ns_t wake(const struct ep *ep, ns_t now)
     at = ns_least(at, ep->storm_next > free ? ep->storm_next : free);
     at = ns_least(at, asking_due(ep) > free ? asking_due(ep) : free);
     at = ns_least(at, intake_due(&ep->intake));
+    at = ns_least(at, uet_grant_due(ep));
     if (ep->notices.head)
         at = ns_least(at, paused(ep, control, now) ? ep->paused_until[control] : free);
     for (uint8_t priority = 0; priority < 8; priority++)
@@ -355,6 +359,7 @@ ns_t ep_service(struct ep *ep, ns_t now)
         release_paced(ep, ps_of_ns(now));
         time_out(ep, now);
         ring_alarms(ep, now);
+        uet_grant(ep, now);
     } while (ep->port_free <= ps_of_ns(now) && send_one(ep, now));
     return wake(ep, now);
 }

@@ -8,11 +8,13 @@
  *
  *   fabric seed=N delay=NS rate=BPS limit=BYTES kmin=BYTES kmax=BYTES pmax=P
  *          loss=P duplicate=P reorder=P corrupt=P cut=P shake=NS timeout=NS
+ *          trim=1               what is more than `limit` is cut to 64 bytes, if it is UET's data
  *          late=NS              endpoints are woken up to so much later than they ask
  *   host ADDRESS                  the plan that follows is this host's
  *   pause ADDRESS at=NS priority=N quanta=N
  *   mark ADDRESS at=NS            the next data packet to this host from then on is marked
  *   kill ADDRESS at=NS            from then on it neither sends nor receives
+ *   inject ADDRESS at=NS HEX      a frame that nobody sent arrives at this host
  *   sample ADDRESS qp=N every=NS  print the queue pair's state as time goes
  *   watch ADDRESS                 print every frame that the host sends
  *   capture ADDRESS               print every frame's bytes that the host sends
@@ -30,6 +32,7 @@
 #include <stdlib.h>
 
 #include "script.h"
+#include "uet_wire.h"
 
 enum { HOSTS = 64, INT_PORT = 20052, FRAME = 10240, UTILISATION_WINDOW = 2000 };
 enum { EXIT_BAD_INPUT = 2, EXIT_BROKEN = 3 };
@@ -41,7 +44,7 @@ struct frame {
     uint8_t bytes[FRAME];
 };
 
-enum what { AT_SWITCH, AT_HOST, DEQUEUE, WAKE, PAUSE, MARK, KILL, SAMPLE };
+enum what { AT_SWITCH, AT_HOST, DEQUEUE, WAKE, PAUSE, MARK, KILL, SAMPLE, INJECT };
 
 struct event {
     ns_t at;
@@ -71,6 +74,7 @@ struct star {
     uint64_t random, order;
     ns_t now, delay, shake, timeout, late;
     bps_t rate;
+    bool trims;
     bytes_t limit, kmin, kmax, longest;
     double pmax, loss, duplicate, reorder, corrupt, cut;
     uint64_t marked, dropped;
@@ -310,13 +314,26 @@ static void dequeue(struct star *star, struct host *to)
     push(star, (struct event){.at = over, .what = DEQUEUE, .host = to});
 }
 
+/* As p4src/trim.p4 does: IP tells what is left, UDP what there was. Room for it there is always. */
+static bool is_cut(const struct star *star, struct frame *frame)
+{
+    enum { LEFT = 64 };
+    if (!star->trims || frame->stored <= LEFT || !is_data(frame) ||
+        be16_load(frame->bytes + WIRE_UDP_AT + 2) != UET_PORT)
+        return false;
+    frame->stored = frame->wire = LEFT;
+    frame->bytes[15] = (uint8_t)(42 << 2 | (frame->bytes[15] & 3));
+    be16_store(frame->bytes + 16, LEFT - WIRE_ETHERNET);
+    return true;
+}
+
 static void forward(struct star *star, struct frame *frame)
 {
     struct host *to = NULL;
     for (uint32_t i = 0; i < star->host_count; i++)
         if (frame->stored >= 34 && be32_load(frame->bytes + 30) == star->hosts[i].address)
             to = &star->hosts[i];
-    if (!to || to->queued + frame->wire > star->limit) {
+    if (!to || (to->queued + frame->wire > star->limit && !is_cut(star, frame))) {
         star->dropped += to != NULL;
         give_back(star, frame);
         return;
@@ -402,6 +419,10 @@ static void happen(struct star *star, struct event event)
     case KILL:
         event.host->dead = true;
         break;
+    case INJECT:
+        deliver(event.host, event.frame);
+        give_back(star, event.frame);
+        break;
     case SAMPLE:
         sample(event.host, (uint32_t)event.a, event.b);
         break;
@@ -466,6 +487,7 @@ static void read_fabric(struct star *star, const char *line)
     star->shake = (ns_t)option(line, "shake", 10000);
     star->timeout = (ns_t)option(line, "timeout", 1e15);
     star->late = (ns_t)option(line, "late", 0);
+    star->trims = option(line, "trim", 0) != 0;
 }
 
 static struct host *host_named(struct star *star, const char *name, bool make)
@@ -485,6 +507,21 @@ static struct host *host_named(struct star *star, const char *name, bool make)
     host->queue_end = &host->queue;
     host->wake = NS_NEVER;
     return host;
+}
+
+static void read_injection(struct star *star, struct event event, const char *name, const char *line)
+{
+    const char *hex = strrchr(line, ' ') + 1;
+    struct frame *frame = take_frame(star);
+    unsigned byte;
+    frame->stored = 0;
+    for (; frame->stored < FRAME && sscanf(hex, "%2x", &byte) == 1; hex += 2)
+        frame->bytes[frame->stored++] = (uint8_t)byte;
+    frame->wire = frame->stored;
+    event.what = INJECT;
+    event.host = host_named(star, name, false);
+    event.frame = frame;
+    push(star, event);
 }
 
 static void read_line(struct star *star, struct host **current, char *line)
@@ -513,7 +550,9 @@ static void read_line(struct star *star, struct host **current, char *line)
         push(star, event);
         return;
     }
-    if (!strcmp(verb, "watch"))
+    if (!strcmp(verb, "inject"))
+        read_injection(star, event, name, line);
+    else if (!strcmp(verb, "watch"))
         host_named(star, name, false)->watched = true;
     else if (!strcmp(verb, "capture"))
         host_named(star, name, false)->captured = true;

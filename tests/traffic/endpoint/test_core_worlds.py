@@ -10,7 +10,14 @@ from pathlib import Path
 import pytest
 
 from tests.traffic.endpoint.star import GBPS, A, B, Outcome, ends, receives, run, sends
-from traffic.endpoint import CongestionControl, EndpointConfig, EndpointPlan, Recovery, Transfer
+from traffic.endpoint import (
+    UET_ONLY,
+    CongestionControl,
+    EndpointConfig,
+    EndpointPlan,
+    Recovery,
+    Transfer,
+)
 
 
 def one_of(rng: random.Random, *values: float) -> float:
@@ -40,7 +47,7 @@ def draw_world(star: Path, seed: int) -> tuple[Outcome, dict[str, int]]:
     config = draw_config(rng)
     restarts = config.recovery is Recovery.GO_BACK_0
     most = 8 * (config.mtu or 0) if restarts else 60_000
-    cc = rng.choice(list(CongestionControl))
+    cc = rng.choice([cc for cc in CongestionControl if cc not in UET_ONLY])
     transfers: dict[str, list[Transfer]] = {A: [], B: []}
     total = {A: 0, B: 0}
     pairs = []

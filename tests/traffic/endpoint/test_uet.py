@@ -1,0 +1,265 @@
+"""UET between two endpoints: random worlds, strangers, and what is lost is sent again alone."""
+
+from __future__ import annotations
+
+import random
+import struct
+from pathlib import Path
+
+import pytest
+
+from tests.traffic.endpoint.star import GBPS, A, B, Outcome, ends, one_way, receives, run, sends
+from traffic.endpoint import (
+    CongestionControl,
+    EndpointConfig,
+    EndpointPlan,
+    Entropy,
+    Transfer,
+    TransportKind,
+)
+from traffic.frames import icrc
+
+CCS = [CongestionControl.NONE, CongestionControl.NSCC, CongestionControl.RCCC]
+CCS += [CongestionControl.SWIFT]
+
+
+def config(**changes: object) -> EndpointConfig:
+    settings: dict[str, object] = {
+        "link_bps": 100 * GBPS,
+        "transport": TransportKind.UET,
+        "acks": "control",
+        "rto": 4_000_000,
+        "retry_limit": 100,
+        "has_trimming": 1,
+    }
+    return EndpointConfig(**(settings | changes))
+
+
+def uet_pair(**settings: object) -> dict[str, object]:
+    return {"transport": TransportKind.UET, **settings}
+
+
+def draw_world(star: Path, seed: int) -> tuple[Outcome, dict[str, int], bool]:
+    """A run, the bytes that each host is to receive, and whether anything can be lost."""
+    rng = random.Random(seed)
+    gbps = rng.choice((1, 10, 100, 400))
+    own = config(
+        link_bps=gbps * GBPS,
+        mtu=rng.choice((256, 1024, 4096, 9000)),
+        window=rng.choice((1, 2, 7, 64, 512)),
+        rto=2_000_000 + 400_000_000 // gbps,
+        entropy=rng.choice(list(Entropy)),
+        entropies=rng.choice((1, 2, 64, 256)),
+        hpcc_base_rtt=rng.choice((4_000, 12_000, 100_000)),
+        seed=seed,
+    )
+    cc = rng.choice(CCS)
+    transfers: dict[str, list[Transfer]] = {A: [], B: []}
+    total = {A: 0, B: 0}
+    pairs = []
+    for index in range(rng.choice((1, 3, 20))):
+        psn = dict.fromkeys(("psn", "remote_psn"), rng.choice((0, 0xFFFFF0)))
+        priority = rng.choice((0, 3))
+        pair = ends(A, B, 100 + 2 * index, **uet_pair(cc=cc, priority=priority, **psn))
+        pairs.append(pair)
+        for way in range(2):
+            sizes = [rng.randrange(60_000) for _ in range(rng.choice((1, 10, 60)))]
+            sizes[0] = rng.choice((0, sizes[0]))
+            first_id = 1000 * (2 * index + way)
+            source, sink = ((A, B), (B, A))[way]
+            transfers[source] += sends(pair[way], sizes, first_id)
+            transfers[sink] += receives(pair[1 - way], sizes, first_id)
+            total[sink] += sum(sizes)
+    faults = {
+        "corrupt": rng.choice((0, 0.02)),
+        "loss": rng.choice((0, 0.001, 0.03)),
+    }
+    outcome = run(
+        star,
+        {
+            host: EndpointPlan(
+                config=own,
+                queue_pairs=tuple(pair[side] for pair in pairs),
+                transfers=tuple(transfers[host]),
+            )
+            for side, host in enumerate((A, B))
+        },
+        seed=seed,
+        rate=own.link_bps,
+        **faults,
+        duplicate=rng.choice((0, 0.02)),
+        reorder=rng.choice((0, 0.05)),
+        shake=rng.choice((1_000, 20_000)),
+        kmin=rng.choice((0, 10_000)),
+        kmax=rng.choice((0, 50_000)),
+        pmax=0.2,
+        limit=rng.choice((1e12, 100_000, 20_000)),
+        trim=rng.choice((0, 1)),
+        timeout=200e9,
+    )
+    return outcome, total, any(faults.values())
+
+
+def assert_right(star: Path, seed: int) -> None:
+    outcome, total, has_faults = draw_world(star, seed)
+    for host, peer in ((A, B), (B, A)):
+        report = outcome.hosts[host]
+        assert not report.qp_errors, f"seed {seed}: {report.qp_errors}"
+        assert not report.unfinished, f"seed {seed}: {host} has {len(report.unfinished)} open"
+        counters = report.counters
+        assert counters["rx_data_bytes"] == total[host], f"seed {seed}"
+        told = counters["tx_naks"] + counters["cut_packets_known"] + counters["answers_withheld"]
+        if not has_faults:
+            refused = counters["rx_refused"]
+            # Some may still wait to be told when everything is over.
+            assert told <= counters["rx_cut_packets"] <= told + refused + 64, f"seed {seed}"
+            assert counters["packet_seq_err"] <= outcome.counters(peer)["tx_naks"] * 2
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_a_random_world_comes_right(strict_star: Path, seed: int) -> None:
+    assert_right(strict_star, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1000, 1300))
+def test_many_random_worlds_come_right(strict_star: Path, seed: int) -> None:
+    assert_right(strict_star, seed)
+
+
+@pytest.mark.parametrize("cc", CCS, ids=str)
+def test_what_is_cut_is_sent_again_and_nothing_else(strict_star: Path, cc: str) -> None:
+    """Two senders' worth into one port: every cut packet is told, and goes again once a cut."""
+    senders = {}
+    pairs = [ends(f"10.0.0.{2 + n}", A, 100 + 2 * n, **uet_pair(cc=cc)) for n in range(8)]
+    for n, (here, _) in enumerate(pairs):
+        senders[f"10.0.0.{2 + n}"] = EndpointPlan(
+            config=config(), queue_pairs=(here,), transfers=sends(here, [400_000], n)
+        )
+    sink = EndpointPlan(
+        config=config(),
+        queue_pairs=tuple(there for _, there in pairs),
+        transfers=tuple(
+            t for n, (_, there) in enumerate(pairs) for t in receives(there, [400_000], n)
+        ),
+    )
+    outcome = run(strict_star, {A: sink, **senders}, trim=1, limit=100_000)
+    counters = [outcome.counters(name) for name in senders]
+    got = outcome.counters(A)
+    assert got["rx_data_bytes"] == 8 * 400_000
+    assert got["rx_cut_packets"] == got["tx_naks"] > 50
+    assert sum(c["retransmitted_packets"] for c in counters) == got["tx_naks"]
+    assert got["duplicate_request"] == 0
+    assert outcome.end_ns < 1.35 * 8 * 400_000 * 8 / 100  # and the link is never idle for long
+
+
+@pytest.mark.parametrize("lost", ["all", "tail"])
+def test_a_lost_tail_is_probed_for(strict_star: Path, lost: str) -> None:
+    """Losses in both directions, no trimming: nothing waits for the longest time-out."""
+    size = 40_000 if lost == "tail" else 4_000_000
+    ends_ns = []
+    for seed in range(8):
+        plans = one_way(config(has_trimming=0, rto=4_000_000_000), [size], **uet_pair())
+        outcome = run(strict_star, plans, seed=seed, loss=0.02, delay=1000)
+        assert not outcome.hosts[B].unfinished
+        ends_ns.append(outcome.end_ns)
+    assert max(ends_ns) < size * 8 / 100 * 1.5 + 500_000
+
+
+def uet_frame(pds: bytes, *, src: str = B, dst: str = A, dscp: int = 48, was: int = 0) -> bytes:
+    """A frame as B's endpoint would send it, its CRC right; `was`: how much more UDP says."""
+
+    def address(text: str) -> bytes:
+        return bytes(int(part) for part in text.split("."))
+
+    total = 20 + 8 + len(pds) + 4
+    ip = struct.pack(
+        "!BBHHHBBH4s4s",
+        0x45,
+        dscp << 2 | 2,
+        total,
+        0,
+        0x4000,
+        64,
+        17,
+        0,
+        address(src),
+        address(dst),
+    )
+    udp = struct.pack("!HHHH", 0xC000, 4793, total - 20 + was, 0)
+    packet = ip + udp + pds
+    keep = packet[32]
+    crc = icrc(packet) if keep == 0xFF else _crc(packet)
+    return bytes(12) + b"\x08\x00" + packet + crc.to_bytes(4, "little")
+
+
+def _crc(packet: bytes) -> int:
+    """As an ICRC, but that nothing after UDP is masked."""
+    import zlib
+
+    masked = bytearray(packet)
+    masked[1] = masked[8] = 0xFF
+    masked[10:12] = masked[26:28] = b"\xff\xff"
+    return zlib.crc32(b"\xff" * 8 + masked)
+
+
+def request(psn: int, spdcid: int, dpdcid: int, body: bytes = b"") -> bytes:
+    return struct.pack("!HhIHH", 2 << 11 | 3 << 7, 0, psn, spdcid, dpdcid) + body
+
+
+def ack(cack: int, offset: int, spdcid: int, dpdcid: int, bitmap: int = 0) -> bytes:
+    head = struct.pack("!HhIHH", 8 << 11, offset, cack, spdcid, dpdcid)
+    return head + struct.pack("!BBHQQ", 0, 0, 1, bitmap, 0)
+
+
+def nack(psn: int, spdcid: int, dpdcid: int, code: int = 1) -> bytes:
+    return struct.pack("!HBBIHHI", 10 << 11, code, 0, psn, spdcid, dpdcid, 0)
+
+
+def control(kind: int, payload: int, spdcid: int, dpdcid: int) -> bytes:
+    return struct.pack("!HHIHHI", 11 << 11 | kind << 7, 0, 0, spdcid, dpdcid, payload)
+
+
+C = "10.0.0.3"
+FIRST = 1 << 24  # PSNs have 32 bits here, and start above those that 24 hold
+
+
+@pytest.mark.parametrize("cc", CCS, ids=str)
+def test_strangers_change_nothing_and_are_counted(strict_star: Path, cc: str) -> None:
+    """Cut packets, NACKs, answers and credits of others, or about what nobody sent or asked for."""
+    rng = random.Random(str(cc))
+
+    def frames(src: str, spdcid: int, dpdcid: int) -> list[bytes]:
+        far = FIRST + rng.choice((5_000_000, 0x7FFFFFFF, 0x80000000))
+        made = [
+            uet_frame(nack(far, spdcid, dpdcid), src=src),
+            uet_frame(nack(FIRST + 3, spdcid, dpdcid, code=200), src=src),
+            uet_frame(ack(far, 0, spdcid, dpdcid, 2**64 - 1), src=src),
+            uet_frame(ack(FIRST - 1, 32767, spdcid, dpdcid), src=src),
+            uet_frame(control(9, 0, spdcid, dpdcid), src=src),
+            uet_frame(request(far, spdcid, dpdcid), src=src, dscp=41, was=4096),
+            uet_frame(request(FIRST + 2, spdcid, dpdcid, bytes(44)), src=src, dscp=26),
+            uet_frame(request(far, spdcid, dpdcid, bytes(144)), src=src, dscp=26),
+        ]
+        if cc != "rccc" or src == C:
+            made.append(uet_frame(control(7, 0x7FFFFF, spdcid, dpdcid), src=src))
+            made.append(uet_frame(control(8, 0x7FFFFF, spdcid, dpdcid), src=src))
+        return made
+
+    plans = one_way(config(), [2_000_000], **uet_pair(cc=cc))
+    quiet = run(strict_star, plans)
+    others = frames(C, 18, 17) + frames(B, 99, 17) + frames(B, 18, 99)
+    peers = frames(B, 18, 17)
+    lines = [
+        f"inject {A} at={rng.randrange(1000, 150_000)} {frame.hex()}" for frame in others + peers
+    ]
+    noisy = run(strict_star, plans, extra=lines)
+    assert not noisy.hosts[A].qp_errors
+    assert noisy.end_ns == quiet.end_ns
+    before, after = quiet.counters(A), noisy.counters(A)
+    assert after["rx_no_queue_pair"] == len(others)
+    assert after["rx_refused"] == len(peers)
+    changed = {name for name in after if after[name] != before[name]}
+    assert changed <= {
+        *("rx_packets", "rx_bytes", "rx_no_queue_pair", "rx_refused", "rx_cut_packets"),
+    }

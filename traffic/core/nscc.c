@@ -1,0 +1,180 @@
+/* Network signal congestion control (UET, sender side): a window moved by queueing delay and marks.
+ *
+ * Four cases, after every acknowledgement, of the delay that a packet found beyond an empty fabric's
+ * and of its mark:
+ *
+ *                    not marked                              marked
+ *   below target     the window grows in proportion to       nothing: that way alone is busy, and
+ *                    what is left to the target              the entropy changes
+ *   above target     it grows a little: the queue drains     it shrinks in proportion to how far the
+ *                    already                                 average is above target, once a round trip
+ *
+ * Increases are gathered over eight packets or a round trip and then applied, divided by the window.
+ * A flow that finds next to no delay for a whole window grows by a quarter of what is acknowledged
+ * (fast increase). A flow that gets far less through than it has in flight while packets are cut or
+ * lost takes what it got through for its window at once (quick adapt), and ignores the answers to
+ * what was in flight then. A packet that was cut leaves the window.
+ *
+ * The target is 3/4 of a round trip where switches trim, a round trip where they do not. Constants
+ * scale from a network of 100 Gb/s and 12 us, as UET's reference simulator (htsim, uec.cpp) has them:
+ * a is this network's bandwidth-delay product over that one's, b the target over 12 us.
+ */
+#include "congestion.h"
+
+#define REFERENCE_NS 12000.0
+#define REFERENCE_BDP (100e9 / 8e9 * REFERENCE_NS)
+#define GAMMA 0.8          /* how hard a decrease is, */
+#define LEAST_FACTOR 0.5   /* and at most */
+#define AVERAGE_WEIGHT 0.0125
+#define NO_DELAY_NS 1000u
+#define FAIR 5.0           /* packets a round trip, when the queue drains already */
+#define PROPORTIONAL 4.0   /* packets a round trip, with an empty queue */
+#define ALWAYS 0.15        /* packets a round trip, whatever happens */
+#define FAST 0.25          /* of what is acknowledged */
+#define ADJUST_PACKETS 8.0
+#define QUICK_SHARE 8.0    /* quick adapt if less than this part of the most got through */
+#define QUICK_DELAY 4.0    /* targets of delay that count like a loss */
+#define MOST_BDPS 1.5
+
+static double scale(const struct congestion *cc) { return congestion_bdp(&cc->link) / REFERENCE_BDP; }
+
+static void limit(struct congestion *cc)
+{
+    double least = (double)cc->link.packet;
+    cc->window = cc->window < least ? least : cc->window > cc->most ? cc->most : cc->window;
+}
+
+static void init(struct congestion *cc)
+{
+    ns_t base = cc->link.base_rtt;
+    cc->nscc = (struct nscc){.target = cc->link.has_trimming ? base * 3 / 4 : base};
+    cc->most = MOST_BDPS * congestion_bdp(&cc->link);
+    cc->window = cc->most;
+    limit(cc);
+}
+
+/* Look, once in a while, whether what gets through is far from what is tried. */
+static bool quick_adapt(struct congestion *cc, ns_t delay, bytes_t in_flight, ns_t now)
+{
+    struct nscc *n = &cc->nscc;
+    bool adapts = false;
+    if (now <= n->quick_at)
+        return false;
+    if (n->quick_at) {
+        bool in_trouble = n->trouble || (double)delay > QUICK_DELAY * (double)n->target;
+        adapts = in_trouble && n->achieved < cc->most / QUICK_SHARE && n->achieved < cc->window;
+        if (adapts) {
+            cc->window = n->achieved;
+            n->ignore = (double)in_flight;
+            n->inc = 0;
+            limit(cc);
+        }
+    }
+    n->trouble = false;
+    n->achieved = 0;
+    n->quick_at = now + cc->link.base_rtt + n->target;
+    return adapts;
+}
+
+static void note_delay(struct congestion *cc, ns_t delay, bool marked)
+{
+    struct nscc *n = &cc->nscc;
+    /* Late and not marked: a queue that drains, which says little about the next packets. */
+    double counts = !marked && delay > n->target ? (double)cc->link.base_rtt / 4 : (double)delay;
+    n->average += AVERAGE_WEIGHT * (counts - n->average);
+}
+
+/* Whether the way was empty for a whole window. */
+static bool grows_fast(struct congestion *cc, bytes_t acked, ns_t delay)
+{
+    struct nscc *n = &cc->nscc;
+    if (delay >= NO_DELAY_NS) {
+        n->increasing = false;
+        n->fast = 0;
+        return false;
+    }
+    n->fast += (double)acked;
+    if (!n->increasing && n->fast <= cc->window)
+        return false;
+    n->increasing = true;
+    cc->window += (double)acked * FAST * scale(cc);
+    return true;
+}
+
+static void decrease(struct congestion *cc, ns_t now)
+{
+    struct nscc *n = &cc->nscc;
+    double target = (double)n->target;
+    n->increasing = false;
+    n->fast = 0;
+    if (n->average <= target || now - n->decreased_at <= cc->link.base_rtt)
+        return;
+    double factor = 1 - GAMMA * (n->average - target) / n->average;
+    cc->window *= factor < LEAST_FACTOR ? LEAST_FACTOR : factor;
+    n->decreased_at = now;
+}
+
+static void adjust(struct congestion *cc, ns_t now)
+{
+    struct nscc *n = &cc->nscc;
+    cc->window += n->inc / cc->window;
+    if (now - n->eta_at > cc->link.base_rtt) {
+        cc->window += ALWAYS * (double)cc->link.packet * scale(cc);
+        n->eta_at = now;
+    }
+    n->inc = n->received = 0;
+    n->adjusted_at = now;
+}
+
+static void acked(struct congestion *cc, bytes_t acked, ns_t delay, bool marked, bytes_t in_flight,
+                  ns_t now)
+{
+    struct nscc *n = &cc->nscc;
+    double packet = (double)cc->link.packet, a = scale(cc), target = (double)n->target;
+    n->achieved += (double)acked;
+    n->received += (double)acked;
+    note_delay(cc, delay, marked);
+    bool adapted = quick_adapt(cc, delay, in_flight, now);
+    if (n->ignore > 0) {
+        n->ignore -= (double)acked;
+        return;
+    }
+    if (adapted)
+        return;
+    if (marked && delay >= n->target)
+        decrease(cc, now);
+    else if (!marked && delay >= n->target)
+        n->inc += FAIR * packet * a * (double)acked;
+    else if (!marked && !grows_fast(cc, acked, delay))
+        n->inc += PROPORTIONAL * packet * a * (target / REFERENCE_NS) *
+                  (1 - (double)delay / target) * (double)acked;
+    if (n->received >= ADJUST_PACKETS * packet || now - n->adjusted_at > cc->link.base_rtt)
+        adjust(cc, now);
+    limit(cc);
+}
+
+static void gone(struct congestion *cc, bytes_t size, bytes_t in_flight, ns_t now)
+{
+    struct nscc *n = &cc->nscc;
+    n->trouble = true;
+    if (n->ignore > 0) {
+        n->ignore -= (double)size;
+        return;
+    }
+    cc->window -= (double)size;
+    limit(cc);
+    quick_adapt(cc, 0, in_flight, now);
+}
+
+static void cut(struct congestion *cc, bytes_t size, bool last_hop, bytes_t in_flight, ns_t now)
+{
+    (void)last_hop;
+    gone(cc, size, in_flight, now);
+}
+
+bool window_may_send(const struct congestion *cc, bytes_t size, bytes_t in_flight)
+{
+    return !in_flight || (double)(in_flight + size) <= cc->window;
+}
+
+const struct congestion_ops NSCC = {init, acked, cut, gone, NULL, window_may_send};

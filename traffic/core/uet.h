@@ -1,0 +1,109 @@
+/* The inside of Ultra Ethernet Transport, shared by its files and by nobody else.
+ *
+ *   uet_send.c     messages out: what flies, what is lost, probes for a tail
+ *   uet_receive.c  messages in: placed where they say, answered one by one; credits
+ *   uet_frame.c    templates to frames
+ *
+ * Every packet takes a way of its own (entropy.h), says where its bytes belong and is answered by
+ * itself. Nothing is ever sent again but what is known to be lost: by a NACK for what was cut, by what
+ * was sent long after it having arrived, or by a probe's answer. How much may fly is congestion.h's.
+ */
+#ifndef EP_UET_H
+#define EP_UET_H
+
+#include "congestion.h"
+#include "entropy.h"
+#include "transport.h"
+#include "uet_wire.h"
+
+/* The last transmission of a packet. */
+struct uet_sent {
+    uint64_t order; /* the how manieth transmission it was */
+    ns_t at;
+    uint32_t size;
+    uint16_t entropy;
+    bool flies; /* neither answered nor lost */
+    bool again; /* it was not the first */
+};
+
+enum uet_answer_kind { UET_SAY_ACK, UET_SAY_NACK, UET_SAY_PROBE, UET_SAY_CREDIT_REQ };
+
+/* An answer that is owed. */
+struct uet_answer {
+    uint64_t seq;
+    uint16_t entropy;
+    uint8_t kind, code;
+    bool marked, again, to_probe;
+};
+
+enum { UET_ANSWERS = 64 };
+
+struct uet {
+    /* Requester. */
+    struct seqset acked, lost;
+    struct uet_sent *sent; /* by sequence number, as many as `acked` has bits; made when first used */
+    uint64_t *line;        /* transmissions in order: whose they were; twice as many */
+    uint64_t line_first, line_end; /* those of `line` that may still count */
+    uint64_t newest;               /* the order of the newest that has arrived */
+    uint64_t first_lost;           /* none before is */
+    uint32_t lost_count;
+    bytes_t in_flight, backlog;    /* backlog: posted and not yet sent */
+    ns_t round_trip;               /* the longest of late */
+    ns_t probed_at;
+    struct entropy entropy;
+    struct congestion cc;
+
+    /* Responder. */
+    struct seqset got;
+    uint64_t high; /* one more than the last that arrived */
+    uint64_t received; /* bytes of frames, cut ones included at what they were */
+    struct uet_answer *answers; /* a ring; made when first used */
+    uint8_t first_answer, n_answers;
+    uint64_t demand, granted; /* bytes: what the peer would send, and was granted */
+    struct qp *demands_next;
+    bool in_demands, owes_grant;
+};
+
+/* A UET packet taken apart, as far as every kind has it. */
+struct uet_packet {
+    unsigned type, next, flags;
+    const uint8_t *pds;
+    uint32_t bytes, there; /* from the PDS on, without the CRC; and how many of them are */
+    uint32_t was;          /* the frame's size before it was cut */
+    uint16_t entropy;
+    bool marked, cut, cut_at_last_hop;
+};
+
+/* uet_frame.c: build in ep->frame; `*stored` is how much of the returned length is there. */
+struct uet_segment {
+    uint64_t seq;
+    uint32_t offset, bytes, credit_target;
+    uint16_t entropy;
+    bool again;
+    const struct ep_message *message;
+};
+uint32_t uet_frame_data(struct ep *ep, const struct qp *qp, const struct uet_segment *segment,
+                        uint32_t *stored);
+uint32_t uet_frame_ack(struct ep *ep, const struct qp *qp, const struct uet_answer *answer,
+                       uint32_t *stored);
+uint32_t uet_frame_nack(struct ep *ep, const struct qp *qp, const struct uet_answer *answer,
+                        uint32_t *stored);
+uint32_t uet_frame_control(struct ep *ep, const struct qp *qp, unsigned what, uint64_t seq,
+                           uint32_t payload, uint32_t *stored);
+
+/* uet_send.c */
+uint32_t uet_frame_size(const struct ep *ep, uint32_t bytes); /* of a packet with so much on board */
+void uet_prepare(struct ep *ep, struct qp *qp, ns_t base_rtt);
+void uet_acked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns_t now);
+void uet_nacked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns_t now);
+void uet_credited(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns_t now);
+uint32_t uet_target(const struct ep *ep, const struct qp *qp); /* the credit target, in units */
+
+/* uet_receive.c */
+void uet_take(struct ep *ep, const uint8_t *frame, uint32_t stored, ns_t now);
+void uet_owe(struct ep *ep, struct qp *qp, const struct uet_answer *answer, ns_t now);
+bool uet_answer(struct ep *ep, struct qp *qp, ns_t now);
+void uet_grant(struct ep *ep, ns_t now);     /* credit that is due by now */
+ns_t uet_grant_due(const struct ep *ep);     /* when the next is; NS_NEVER */
+
+#endif

@@ -1,0 +1,309 @@
+/* UET's receiving side: packets are placed where they say, answered one by one, and credit is granted.
+ *
+ * An answer names the packet it is for, and so the way that one took; it also tells all that came
+ * before the first gap, and of 64 packets beyond it which have come. A cut packet is answered by a
+ * NACK unless its whole came before. What a stranger sends, or a peer about what nobody posted, changes
+ * nothing and is counted.
+ *
+ * Credit: flows whose peers would send more than they were granted stand in a ring, and each turn
+ * grants one packet, a packet's time on our link after the one before. All of a host's flows share that
+ * one clock: together they bring no more than the link does.
+ */
+#include "uet.h"
+
+#include <stdlib.h>
+
+#include "icrc.h"
+
+enum { SOURCE_PORT_AT = WIRE_UDP_AT };
+
+void uet_owe(struct ep *ep, struct qp *qp, const struct uet_answer *answer, ns_t now)
+{
+    struct uet *uet = qp->uet;
+    if (!uet->answers && !(uet->answers = malloc(UET_ANSWERS * sizeof *uet->answers)))
+        return;
+    if (uet->n_answers == UET_ANSWERS) {
+        ep->counters.answers_withheld++; /* the peer finds out by itself, later */
+        return;
+    }
+    uet->answers[(uet->first_answer + uet->n_answers++) % UET_ANSWERS] = *answer;
+    qp->owed |= OWE_ACK;
+    schedule_answer(ep, qp, now);
+}
+
+static uint32_t answer_frame(struct ep *ep, struct qp *qp, const struct uet_answer *answer,
+                             uint32_t *stored)
+{
+    struct uet *uet = qp->uet;
+    if (uet->owes_grant)
+        return uet_frame_control(ep, qp, UET_CTRL_CREDIT, qp->expected - 1,
+                                 (uint32_t)(uet->granted / UET_CREDIT_UNIT) & 0xFFFFFF, stored);
+    if (answer->kind == UET_SAY_NACK)
+        return uet_frame_nack(ep, qp, answer, stored);
+    if (answer->kind == UET_SAY_PROBE)
+        return uet_frame_control(ep, qp, UET_CTRL_PROBE, answer->seq, (uint32_t)answer->seq, stored);
+    if (answer->kind == UET_SAY_CREDIT_REQ)
+        return uet_frame_control(ep, qp, UET_CTRL_CREDIT_REQ, qp->una, uet_target(ep, qp), stored);
+    return uet_frame_ack(ep, qp, answer, stored);
+}
+
+bool uet_answer(struct ep *ep, struct qp *qp, ns_t now)
+{
+    struct uet *uet = qp->uet;
+    if (!uet->owes_grant && !uet->n_answers)
+        return true;
+    const struct uet_answer *answer = &uet->answers[uet->first_answer];
+    uint32_t stored, wire = answer_frame(ep, qp, answer, &stored);
+    if (schedule_send(ep, stored, wire, answer_priority(ep, qp), qp->answer_ready, now) == PS_NEVER)
+        return false;
+    if (uet->owes_grant) {
+        uet->owes_grant = false;
+        ep->counters.tx_credits++;
+    } else {
+        ep->counters.tx_naks += answer->kind == UET_SAY_NACK;
+        ep->counters.tx_acks += answer->kind == UET_SAY_ACK;
+        ep->counters.tx_probes += answer->kind == UET_SAY_PROBE;
+        uet->first_answer = (uint8_t)((uet->first_answer + 1) % UET_ANSWERS);
+        uet->n_answers--;
+    }
+    if (!uet->n_answers)
+        qp->owed &= (uint8_t)~OWE_ACK;
+    if (uet->n_answers)
+        qp->owed |= OWE_ACK;
+    return true;
+}
+
+/* --- credit ------------------------------------------------------------------------------------ */
+
+static void want_credit(struct ep *ep, struct qp *qp, uint32_t units, ns_t now)
+{
+    struct uet *uet = qp->uet;
+    uint32_t known = (uint32_t)(uet->demand / UET_CREDIT_UNIT);
+    uint32_t more = (units - known) & 0xFFFFFF;
+    if (more >= 0x800000)
+        return; /* an old one */
+    uet->demand += (uint64_t)more * UET_CREDIT_UNIT;
+    if (uet->in_demands || uet->granted + uet->cc.rccc.credit >= uet->demand)
+        return;
+    uet->in_demands = true;
+    uet->demands_next = NULL;
+    if (ep->demands.head)
+        ep->demands.tail->uet->demands_next = qp;
+    else
+        ep->demands.head = qp;
+    ep->demands.tail = qp;
+    if (ep->grant_at < ps_of_ns(now))
+        ep->grant_at = ps_of_ns(now);
+}
+
+ns_t uet_grant_due(const struct ep *ep)
+{
+    return ep->demands.head ? ns_after_ps(ep->grant_at) : NS_NEVER;
+}
+
+void uet_grant(struct ep *ep, ns_t now)
+{
+    uint32_t packet = uet_frame_size(ep, ep->config.mtu);
+    ps_t lasts = ps_for_bytes(packet + ep->config.overhead_bytes, ep->config.link_bps);
+    while (ep->demands.head && ep->grant_at <= ps_of_ns(now)) {
+        struct qp *qp = ep->demands.head;
+        struct uet *uet = qp->uet;
+        ep->demands.head = uet->demands_next;
+        uet->in_demands = false;
+        uet->granted += (packet + UET_CREDIT_UNIT - 1) / UET_CREDIT_UNIT * UET_CREDIT_UNIT;
+        uet->owes_grant = true;
+        ep->grant_at += lasts;
+        schedule_answer(ep, qp, now);
+        if (uet->granted + uet->cc.rccc.credit < uet->demand)
+            want_credit(ep, qp, (uint32_t)(uet->demand / UET_CREDIT_UNIT) & 0xFFFFFF, now);
+    }
+}
+
+/* --- data -------------------------------------------------------------------------------------- */
+
+struct content {
+    uint64_t key;
+    uint32_t offset, bytes;
+    const uint8_t *data;
+};
+
+/* False if it makes no sense. */
+static bool content_of(const struct uet_packet *packet, uint32_t headers, struct content *content)
+{
+    const uint8_t *ses = packet->pds + headers - UET_SES;
+    if (packet->bytes < headers || packet->there < headers || packet->next != UET_NEXT_STD ||
+        (ses[0] & 0x3F) != UET_SES_WRITE)
+        return false;
+    *content = (struct content){
+        .key = be64_load(ses + 24),
+        .bytes = packet->bytes - headers,
+        .data = packet->pds + headers,
+    };
+    if (ses[1] & UET_SES_SOM)
+        return true;
+    content->offset = be32_load(ses + 36);
+    return be32_load(ses + 32) == content->bytes;
+}
+
+static void take_data(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns_t now)
+{
+    struct uet *uet = qp->uet;
+    bool asks = packet->type == UET_RUD_CC_REQ;
+    uint32_t headers = UET_PDS + (asks ? UET_PDS_CREDIT : 0) + UET_SES;
+    if (packet->there < headers - UET_SES) {
+        ep->counters.rx_malformed++;
+        return;
+    }
+    uint64_t seq = uet_unwrap(qp->expected, be32_load(packet->pds + 4));
+    struct uet_answer answer = {
+        .seq = seq,
+        .entropy = packet->entropy,
+        .marked = packet->marked,
+        .again = packet->flags & UET_RETX,
+    };
+    bool known = seq < qp->expected;
+    bool in_window = !known && seq <= qp->expected + uet->got.mask;
+    known = known || (in_window && seqset_has(&uet->got, seq));
+    if (!known && !in_window) {
+        ep->counters.rx_refused++;
+        return;
+    }
+    struct content content;
+    struct ep_message *message = NULL;
+    if (!packet->cut && !known) {
+        if (content_of(packet, headers, &content) && content.key <= UINT32_MAX)
+            message = responder_target(ep, qp, (uint32_t)content.key, content.offset, content.bytes);
+        if (!message || !responder_place(ep, message, content.offset, content.data, content.bytes)) {
+            ep->counters.rx_refused++;
+            return;
+        }
+    }
+    ep->counters.np_ecn_marked_packets += packet->marked;
+    uet->received += packet->was;
+    if (asks && qp->cc == EP_CC_RCCC)
+        want_credit(ep, qp, be24_load(packet->pds + UET_PDS + 1), now);
+    if (packet->cut && !known) {
+        answer.kind = UET_SAY_NACK;
+        answer.code = packet->cut_at_last_hop ? UET_NACK_TRIMMED_LAST_HOP : UET_NACK_TRIMMED;
+        uet_owe(ep, qp, &answer, now);
+        return;
+    }
+    if (known) {
+        ep->counters.cut_packets_known += packet->cut;
+        ep->counters.duplicate_request += !packet->cut;
+        uet_owe(ep, qp, &answer, now);
+        return;
+    }
+    ep->counters.out_of_sequence += seq != qp->expected;
+    seqset_add(&uet->got, seq);
+    if (uet->high <= seq)
+        uet->high = seq + 1;
+    for (; seqset_has(&uet->got, qp->expected); qp->expected++)
+        seqset_remove(&uet->got, qp->expected);
+    uet_owe(ep, qp, &answer, now);
+    if (message->received == message->size)
+        responder_received(ep, qp, message, now);
+}
+
+/* A probe is answered by what is known of the packet it names. */
+static void take_probe(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns_t now)
+{
+    uint64_t seq = uet_unwrap(qp->expected, be32_load(packet->pds + 12));
+    if (seq > qp->expected + qp->uet->got.mask) {
+        ep->counters.rx_refused++;
+        return;
+    }
+    struct uet_answer answer = {.seq = seq < qp->expected ? qp->expected - 1 : seq,
+                                .to_probe = true,
+                                .entropy = packet->entropy};
+    uet_owe(ep, qp, &answer, now);
+}
+
+/* Whoever asks may not have heard of what was granted. */
+static void take_request(struct ep *ep, struct qp *qp, uint32_t units, ns_t now)
+{
+    want_credit(ep, qp, units, now);
+    qp->uet->owes_grant = true;
+    schedule_answer(ep, qp, now);
+}
+
+static void take_control(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns_t now)
+{
+    if (packet->there < UET_CONTROL)
+        ep->counters.rx_malformed++;
+    else if (packet->next == UET_CTRL_PROBE)
+        take_probe(ep, qp, packet, now);
+    else if (packet->next == UET_CTRL_CREDIT)
+        uet_credited(ep, qp, packet, now);
+    else if (packet->next == UET_CTRL_CREDIT_REQ && qp->cc == EP_CC_RCCC)
+        take_request(ep, qp, be32_load(packet->pds + 12) & 0xFFFFFF, now);
+    else
+        ep->counters.rx_refused++;
+}
+
+/* --- taking apart ------------------------------------------------------------------------------ */
+
+static bool crc_matches(const uint8_t *ip, const struct uet_packet *packet, uint32_t length)
+{
+    uint32_t crc;
+    memcpy(&crc, packet->pds + packet->bytes, sizeof crc);
+    return crc == icrc_of(ip, packet->pds, packet->bytes, (uint16_t)length, UET_PORT);
+}
+
+/* The counter of what is wrong with it, NULL if nothing is. */
+static uint64_t *take_apart(struct ep *ep, const uint8_t *frame, uint32_t stored,
+                            struct uet_packet *packet)
+{
+    const uint8_t *ip = frame + WIRE_IP_AT, *end = frame + stored;
+    uint32_t length = be16_load(ip + 2), was = WIRE_IPV4 + be16_load(frame + WIRE_UDP_AT + 4);
+    bool whole = ep->config.payload == EP_PAYLOAD_PATTERN;
+    packet->pds = frame + WIRE_BTH_AT;
+    packet->cut = length < was;
+    packet->was = WIRE_ETHERNET + was;
+    if (end - ip > (ptrdiff_t)length)
+        end = ip + length;
+    else if ((whole || packet->cut) && end - ip < (ptrdiff_t)length)
+        return &ep->counters.rx_malformed;
+    uint32_t least = WIRE_IPV4 + WIRE_UDP + UET_PDS + WIRE_ICRC;
+    if (was < least || length > was || end - packet->pds < UET_PDS)
+        return &ep->counters.rx_malformed;
+    packet->bytes = was - WIRE_IPV4 - WIRE_UDP - WIRE_ICRC;
+    packet->there = (uint32_t)(end - packet->pds);
+    if (whole && !packet->cut && !crc_matches(ip, packet, length))
+        return &ep->counters.rx_icrc_errors;
+    uint16_t prologue = be16_load(packet->pds);
+    packet->type = prologue >> 11;
+    packet->next = prologue >> 7 & 0xF;
+    packet->flags = prologue & 0x7F;
+    packet->marked = (ip[1] & 3) == 3;
+    packet->cut_at_last_hop = packet->cut && ip[1] >> 2 == ep->config.last_hop_dscp;
+    packet->entropy = (uint16_t)(be16_load(frame + SOURCE_PORT_AT) - UET_FIRST_PORT);
+    return NULL;
+}
+
+void uet_take(struct ep *ep, const uint8_t *frame, uint32_t stored, ns_t now)
+{
+    struct uet_packet packet = {0};
+    uint64_t *wrong = take_apart(ep, frame, stored, &packet);
+    if (wrong) {
+        ++*wrong;
+        return;
+    }
+    struct qp *qp = ep_find_qp(ep, be16_load(packet.pds + 10));
+    ep->counters.rx_cut_packets += packet.cut;
+    if (!qp || qp->error || !qp_is_from_peer(qp, frame + WIRE_IP_AT) ||
+        be16_load(packet.pds + 8) != qp->remote)
+        ep->counters.rx_no_queue_pair++;
+    else if (packet.type == UET_RUD_REQ || packet.type == UET_RUD_CC_REQ)
+        take_data(ep, qp, &packet, now);
+    else if (packet.cut)
+        ep->counters.rx_refused++; /* an answer: nobody has reason to cut it */
+    else if (packet.type == UET_ACK_CC_TYPE && packet.there >= UET_ACK_CC)
+        uet_acked(ep, qp, &packet, now);
+    else if (packet.type == UET_NACK_TYPE && packet.there >= UET_NACK)
+        uet_nacked(ep, qp, &packet, now);
+    else if (packet.type == UET_CTRL)
+        take_control(ep, qp, &packet, now);
+    else
+        ep->counters.rx_malformed++;
+}

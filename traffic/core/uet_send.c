@@ -1,0 +1,442 @@
+/* UET's sending side: what flies, what is lost, and what is asked for.
+ *
+ *        una                              next                posted
+ *   ──────┼────────────────────────────────┼────────────────────┼──────►  sequence numbers
+ *    done │ arrived, flies or lost          │ never out          │
+ *
+ * Every transmission has a number (its order). A packet is lost, and sent again before anything new,
+ *   - when a NACK says that it was cut;
+ *   - when one that was sent long after it has arrived: as many packets later as 1.5 windows hold, but
+ *     five at least and no more than the largest window (UET's loss recovery where switches do not
+ *     trim, SLEEK, in htsim): ways differ by their queues, and windows bound these;
+ *   - when a probe's answer does not know it, of what flew before the probe left.
+ * Probes ask when nothing was heard for two round trips as long as the longest of late. The second in a
+ * row finds everything lost, and each waits twice as long as the one before, up to `rto`; after `rto` x
+ * `retry_limit` of silence the queue pair gives up, as a RoCEv2 one does. Credit that was granted and
+ * got lost is asked for in the same way.
+ */
+#include "uet.h"
+
+#include <stdlib.h>
+
+enum { LEAST_OVERTAKERS = 5, OVERTAKERS_WINDOWS_2 = 3 /* halves of a window */ };
+
+static uint64_t end_of(const struct ep_message *message)
+{
+    return message->first + message->packets;
+}
+
+uint32_t uet_frame_size(const struct ep *ep, uint32_t bytes)
+{
+    (void)ep;
+    return WIRE_BTH_AT + UET_PDS + UET_SES + bytes + WIRE_ICRC;
+}
+
+static struct uet_sent *record_of(const struct uet *uet, uint64_t seq)
+{
+    return &uet->sent[(uint32_t)seq & uet->acked.mask];
+}
+
+/* The message that a packet is of, and how much of it. */
+static const struct ep_message *message_at(const struct ep *ep, const struct qp *qp, uint64_t seq,
+                                           uint32_t *offset, uint32_t *bytes)
+{
+    const struct ep_message *message = seq == qp->next ? qp->cursor : qp->head;
+    while (seq >= end_of(message))
+        message = message->next;
+    *offset = (uint32_t)(seq - message->first) * ep->config.mtu;
+    uint32_t left = message->size - *offset;
+    *bytes = left < ep->config.mtu ? left : ep->config.mtu;
+    return message;
+}
+
+void uet_prepare(struct ep *ep, struct qp *qp, ns_t base_rtt)
+{
+    struct uet *uet = qp->uet;
+    static const struct congestion_ops *const OPS[] = {
+        [EP_CC_NSCC] = &NSCC, [EP_CC_RCCC] = &RCCC, [EP_CC_SWIFT] = &SWIFT};
+    const struct ep_config *config = &ep->config;
+    uet->high = qp->expected;
+    uet->first_lost = qp->una;
+    uet->round_trip = base_rtt;
+    uet->cc.link = (struct congestion_link){
+        .rate = qp->rate,
+        .base_rtt = base_rtt,
+        .packet = uet_frame_size(ep, config->mtu),
+        .has_trimming = config->has_trimming,
+        .hops = config->hops,
+    };
+    entropy_init(&uet->entropy, config->entropy, config->entropies, qp->number ^ config->seed);
+    if (qp->cc < sizeof OPS / sizeof *OPS && OPS[qp->cc]) {
+        uet->cc.ops = OPS[qp->cc];
+        uet->cc.ops->init(&uet->cc);
+    }
+}
+
+static bool make_room(struct uet *uet)
+{
+    uint32_t packets = uet->acked.mask + 1;
+    if (uet->sent)
+        return true;
+    uet->sent = calloc(packets, sizeof *uet->sent);
+    uet->line = calloc(2 * (size_t)packets, sizeof *uet->line);
+    return uet->sent && uet->line;
+}
+
+static uint64_t next_lost(struct qp *qp)
+{
+    struct uet *uet = qp->uet;
+    if (uet->first_lost < qp->una)
+        uet->first_lost = qp->una;
+    while (!seqset_has(&uet->lost, uet->first_lost))
+        uet->first_lost++;
+    return uet->first_lost;
+}
+
+static bool can_send(const struct ep *ep, struct qp *qp)
+{
+    struct uet *uet = qp->uet;
+    if (qp->error)
+        return false;
+    bool again = uet->lost_count != 0;
+    if (!again && (qp->next >= qp->posted || qp->next - qp->una >= ep->config.window))
+        return false;
+    if (!uet->cc.ops)
+        return true;
+    uint32_t offset, bytes;
+    message_at(ep, qp, again ? next_lost(qp) : qp->next, &offset, &bytes);
+    return uet->cc.ops->may_send(&uet->cc, uet_frame_size(ep, bytes), uet->in_flight);
+}
+
+static bytes_t backlog_frames(const struct ep *ep, const struct qp *qp)
+{
+    bytes_t packets = qp->posted - qp->next;
+    return qp->uet->backlog + packets * uet_frame_size(ep, 0) +
+           (bytes_t)qp->uet->lost_count * uet_frame_size(ep, ep->config.mtu);
+}
+
+uint32_t uet_target(const struct ep *ep, const struct qp *qp)
+{
+    bytes_t all = qp->uet->cc.rccc.spent + backlog_frames(ep, qp);
+    return (uint32_t)((all + UET_CREDIT_UNIT - 1) / UET_CREDIT_UNIT) & 0xFFFFFF;
+}
+
+/* Time is out when nothing is heard for so long from now on. */
+static void start_timer(struct ep *ep, struct qp *qp, ns_t now, bool progress)
+{
+    ns_t first = 2 * qp->uet->round_trip, most = ep->config.rto;
+    qp->rto = progress || !qp->rto ? first : 2 * qp->rto;
+    if (most && qp->rto > most)
+        qp->rto = most > first ? most : first;
+    if (progress)
+        qp->silent = qp->retries = 0;
+    qp->rto_at = now + qp->rto;
+    schedule_rto(ep, qp);
+}
+
+/* Nothing flies whose answer could bring the credit that what waits has to have. */
+static bool starves(const struct ep *ep, struct qp *qp)
+{
+    return qp->cc == EP_CC_RCCC && qp->una >= qp->sent && qp->next < qp->posted &&
+           !can_send(ep, qp);
+}
+
+static void ask_for_credit(struct ep *ep, struct qp *qp, ns_t now)
+{
+    struct uet_answer request = {.kind = UET_SAY_CREDIT_REQ};
+    uet_owe(ep, qp, &request, now);
+}
+
+static void post(struct ep *ep, struct qp *qp, struct ep_message *message, ns_t now)
+{
+    if (!make_room(qp->uet)) {
+        qp_fail(ep, qp, EP_LOCAL_DATA, now);
+        ep_event(ep, EP_FAILED, qp, message, now);
+        return;
+    }
+    qp->uet->backlog += message->size;
+    requester_append(ep, qp, message);
+    if (starves(ep, qp)) {
+        ask_for_credit(ep, qp, now);
+        if (qp->rto_at == NS_NEVER)
+            start_timer(ep, qp, now, true);
+    }
+    schedule_data(ep, qp, now);
+}
+
+static void note_sent(struct ep *ep, struct qp *qp, uint64_t seq, uint32_t size, uint16_t entropy,
+                      ns_t now)
+{
+    struct uet *uet = qp->uet;
+    struct uet_sent *record = record_of(uet, seq);
+    uint64_t room = 2 * ((uint64_t)uet->acked.mask + 1);
+    *record = (struct uet_sent){.order = uet->line_end,
+                                .at = now,
+                                .size = size,
+                                .entropy = entropy,
+                                .flies = true,
+                                .again = seq < qp->sent};
+    if (uet->line_end - uet->line_first == room)
+        uet->line_first++; /* only probes find out about it now */
+    uet->line[uet->line_end++ % room] = seq;
+    uet->in_flight += size;
+    if (uet->cc.ops && uet->cc.ops->sent)
+        uet->cc.ops->sent(&uet->cc, size);
+    if (qp->rto_at == NS_NEVER)
+        start_timer(ep, qp, now, true);
+}
+
+static void forget_lost(struct uet *uet, uint64_t seq)
+{
+    if (seqset_has(&uet->lost, seq)) {
+        seqset_remove(&uet->lost, seq);
+        uet->lost_count--;
+    }
+}
+
+static uint32_t send(struct ep *ep, struct qp *qp, ns_t now)
+{
+    struct uet *uet = qp->uet;
+    bool again = uet->lost_count != 0;
+    struct uet_segment segment = {.seq = again ? next_lost(qp) : qp->next, .again = again};
+    segment.message = message_at(ep, qp, segment.seq, &segment.offset, &segment.bytes);
+    struct entropy before = uet->entropy;
+    segment.entropy = entropy_next(&uet->entropy, now);
+    segment.credit_target = uet_target(ep, qp);
+    uint32_t stored, wire = uet_frame_data(ep, qp, &segment, &stored);
+    ps_t at = schedule_send(ep, stored, wire, qp->priority, qp->ready, now);
+    if (at == PS_NEVER) {
+        uet->entropy = before;
+        return 0;
+    }
+    qp->ready = at + ps_for_bytes(wire, qp->rate);
+    ep->counters.tx_data_packets++;
+    ep->counters.tx_data_bytes += segment.bytes;
+    note_sent(ep, qp, segment.seq, wire, segment.entropy, now);
+    if (again) {
+        forget_lost(uet, segment.seq);
+        ep->counters.retransmitted_packets++;
+        ep->counters.retransmitted_bytes += segment.bytes;
+    } else {
+        uet->backlog -= segment.bytes;
+        qp->sent = ++qp->next;
+        while (qp->cursor && qp->next >= end_of(qp->cursor))
+            qp->cursor = qp->cursor->next;
+    }
+    return wire;
+}
+
+/* It flies no more. Returns its size if it did. */
+static uint32_t land(struct uet *uet, uint64_t seq)
+{
+    struct uet_sent *record = record_of(uet, seq);
+    if (!record->flies)
+        return 0;
+    record->flies = false;
+    uet->in_flight -= record->size;
+    return record->size;
+}
+
+static void mark_lost(struct uet *uet, uint64_t seq)
+{
+    if (seqset_has(&uet->lost, seq))
+        return;
+    seqset_add(&uet->lost, seq);
+    uet->lost_count++;
+    if (seq < uet->first_lost)
+        uet->first_lost = seq;
+}
+
+static void lose(struct qp *qp, uint64_t seq, ns_t now)
+{
+    struct uet *uet = qp->uet;
+    uint32_t size = land(uet, seq);
+    if (!size)
+        return;
+    mark_lost(uet, seq);
+    entropy_lost(&uet->entropy, record_of(uet, seq)->entropy, now);
+    if (uet->cc.ops)
+        uet->cc.ops->lost(&uet->cc, size, uet->in_flight, now);
+}
+
+/* One has arrived of which that was not known: its size. */
+static uint32_t arrived(struct qp *qp, uint64_t seq)
+{
+    struct uet *uet = qp->uet;
+    const struct uet_sent *record = record_of(uet, seq);
+    seqset_add(&uet->acked, seq);
+    forget_lost(uet, seq);
+    land(uet, seq);
+    if (uet->newest < record->order)
+        uet->newest = record->order;
+    return record->size;
+}
+
+/* What was sent so long before one that has arrived that it should have, too, is lost. */
+static void find_overtaken(const struct ep *ep, struct qp *qp, ns_t now)
+{
+    struct uet *uet = qp->uet;
+    uint64_t room = 2 * ((uint64_t)uet->acked.mask + 1), patience = ep->config.window;
+    if (uet->cc.ops) {
+        double window = uet->cc.window * OVERTAKERS_WINDOWS_2 / 2;
+        window = window < uet->cc.most ? window : uet->cc.most;
+        patience = (uint64_t)(window / (double)uet->cc.link.packet);
+    }
+    patience = patience < LEAST_OVERTAKERS ? LEAST_OVERTAKERS : patience;
+    for (; uet->line_first < uet->line_end; uet->line_first++) {
+        uint64_t seq = uet->line[uet->line_first % room];
+        const struct uet_sent *record = record_of(uet, seq);
+        bool counts = seq >= qp->una && record->order == uet->line_first && record->flies;
+        if (counts && uet->line_first + patience >= uet->newest)
+            return;
+        if (counts)
+            lose(qp, seq, now);
+    }
+}
+
+static void complete(struct ep *ep, struct qp *qp, uint64_t upto, ns_t now)
+{
+    struct uet *uet = qp->uet;
+    for (uint64_t seq = qp->una; seq < upto; seq++)
+        seqset_remove(&uet->acked, seq);
+    qp->una = qp->acked = upto;
+    requester_complete(ep, qp, upto, now);
+}
+
+/* Everything before `upto`, and what the map says beyond. Returns the bytes that are news. */
+static bytes_t settle(struct qp *qp, uint64_t upto, uint64_t first, uint64_t map)
+{
+    struct uet *uet = qp->uet;
+    bytes_t news = 0;
+    for (uint64_t seq = qp->una; seq < upto; seq++)
+        if (!seqset_has(&uet->acked, seq))
+            news += arrived(qp, seq);
+    for (; map; map &= map - 1) {
+        uint64_t seq = first + (uint32_t)__builtin_ctzll(map);
+        if (seq >= upto && seq >= qp->una && seq < qp->sent && !seqset_has(&uet->acked, seq))
+            news += arrived(qp, seq);
+    }
+    return news;
+}
+
+static void answered_probe(struct qp *qp, uint64_t upto, uint64_t first, ns_t now)
+{
+    const struct uet *uet = qp->uet;
+    uint64_t end = first + UET_SACK_BITS < qp->sent ? first + UET_SACK_BITS : qp->sent;
+    for (uint64_t seq = upto; seq < end; seq++) {
+        const struct uet_sent *record = record_of(uet, seq);
+        if (seq >= qp->una && record->flies && record->at + uet->round_trip <= uet->probed_at)
+            lose(qp, seq, now);
+    }
+}
+
+static void note_round_trip(struct uet *uet, ns_t took)
+{
+    uet->round_trip = took > uet->round_trip ? took : uet->round_trip - (uet->round_trip - took) / 16;
+}
+
+void uet_acked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns_t now)
+{
+    struct uet *uet = qp->uet;
+    uint64_t cack = uet_unwrap(qp->una, be32_load(packet->pds + 4));
+    uint64_t seq = cack + (uint64_t)(int64_t)(int16_t)be16_load(packet->pds + 2);
+    uint64_t first = cack + be16_load(packet->pds + 14);
+    bool to_probe = packet->flags & UET_PROBE_ANSWER;
+    if (!uet->sent || cack >= qp->sent || seq >= qp->sent ||
+        (packet->pds[12] >> 4 == UET_CC_CREDIT) != (qp->cc == EP_CC_RCCC)) {
+        ep->counters.rx_refused++;
+        return;
+    }
+    ep->counters.rx_acks++;
+    bool remembered = !to_probe && seq + uet->acked.mask >= qp->next && seq + 1 > SEQ_START;
+    struct uet_sent record = remembered ? *record_of(uet, seq) : (struct uet_sent){0};
+    uint64_t upto = cack + 1 > qp->una ? cack + 1 : qp->una;
+    bytes_t news = settle(qp, upto, first, be64_load(packet->pds + 16));
+    if (remembered) {
+        entropy_arrived(&uet->entropy, packet->entropy, packet->marked);
+        if (record.again != !!(packet->flags & UET_RETX))
+            record.at = 0; /* another transmission's answer */
+    }
+    ns_t base = uet->cc.link.base_rtt, took = record.at ? now - record.at : 0;
+    if (took)
+        note_round_trip(uet, took);
+    if (to_probe && cack + 1 >= qp->una)
+        answered_probe(qp, upto, first, now);
+    complete(ep, qp, upto, now);
+    if (news && uet->cc.ops)
+        uet->cc.ops->acked(&uet->cc, news, took > base ? took - base : 0, packet->marked,
+                           uet->in_flight, now);
+    if (qp->cc == EP_CC_RCCC)
+        rccc_granted(&uet->cc, be24_load(packet->pds + 24));
+    find_overtaken(ep, qp, now);
+    if (qp->una >= qp->sent && !starves(ep, qp))
+        qp->rto_at = NS_NEVER;
+    else if (news || to_probe)
+        start_timer(ep, qp, now, true);
+    schedule_data(ep, qp, now);
+}
+
+void uet_nacked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns_t now)
+{
+    struct uet *uet = qp->uet;
+    uint64_t seq = uet_unwrap(qp->una, be32_load(packet->pds + 4));
+    unsigned code = packet->pds[2];
+    if (!uet->sent || seq >= qp->sent ||
+        (code != UET_NACK_TRIMMED && code != UET_NACK_TRIMMED_LAST_HOP)) {
+        ep->counters.rx_refused++;
+        return;
+    }
+    ep->counters.packet_seq_err++;
+    const struct uet_sent *record = record_of(uet, seq);
+    if (seq < qp->una || !record->flies || record->again != !!(packet->flags & UET_RETX))
+        return; /* it was found to be lost before, or arrived */
+    uint32_t size = land(uet, seq);
+    mark_lost(uet, seq);
+    entropy_cut(&uet->entropy, record->entropy);
+    if (uet->cc.ops)
+        uet->cc.ops->cut(&uet->cc, size, code == UET_NACK_TRIMMED_LAST_HOP, uet->in_flight, now);
+    start_timer(ep, qp, now, true);
+    schedule_data(ep, qp, now);
+}
+
+void uet_credited(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns_t now)
+{
+    if (qp->cc != EP_CC_RCCC || !qp->uet->sent) {
+        ep->counters.rx_refused++;
+        return;
+    }
+    ep->counters.rx_credits++;
+    rccc_granted(&qp->uet->cc, be32_load(packet->pds + 12) & 0xFFFFFF);
+    schedule_data(ep, qp, now);
+}
+
+static void timeout(struct ep *ep, struct qp *qp, ns_t now)
+{
+    struct uet *uet = qp->uet;
+    qp->rto_at = NS_NEVER;
+    bool wants_credit = qp->cc == EP_CC_RCCC && qp->next < qp->posted;
+    if (qp->error || (qp->una >= qp->sent && !starves(ep, qp)))
+        return;
+    qp->silent += qp->rto;
+    if (ep->config.rto && qp->silent >= ep->config.rto * ep->config.retry_limit) {
+        qp_fail(ep, qp, EP_RETRY_EXCEEDED, now);
+        return;
+    }
+    if (qp->retries++) {
+        ep->counters.local_ack_timeout_err++;
+        for (uint64_t seq = qp->una; seq < qp->sent; seq++)
+            lose(qp, seq, now);
+    }
+    struct uet_answer probe = {.kind = UET_SAY_PROBE, .seq = qp->una};
+    uet->probed_at = now;
+    if (qp->una < qp->sent)
+        uet_owe(ep, qp, &probe, now);
+    if (wants_credit || (qp->cc == EP_CC_RCCC && uet->lost_count))
+        ask_for_credit(ep, qp, now);
+    start_timer(ep, qp, now, false);
+    schedule_data(ep, qp, now);
+}
+
+static void no_alarm(struct ep *ep, struct qp *qp, ns_t now) { (void)ep, (void)qp, (void)now; }
+
+const struct transport UET = {can_send, send, post, uet_answer, timeout, no_alarm};
