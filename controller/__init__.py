@@ -25,6 +25,7 @@ from controller.settings import (
     Settings,
     SettingsError,
     Telemetry,
+    Trim,
     Watchdog,
 )
 from controller.tables import switch_plan, switch_plans
@@ -66,6 +67,7 @@ __all__ = [
     "Target",
     "Telemetry",
     "Tls",
+    "Trim",
     "Watchdog",
     "decode",
     "install",

@@ -88,6 +88,19 @@ class Buffer:
     cell: int = 1  # memory is taken in so many bytes
 
 
+@dataclass(frozen=True, slots=True)
+class Trim:
+    """What becomes of packets for which there is no room; see p4src/trim.p4."""
+
+    classes: frozenset[int] = frozenset()  # whose packets are cut; only such as may lose
+    size: int = 64  # what is left of a frame with neither tags nor telemetry, its headers included
+    priority: int = 5  # the class of what was cut
+    dscp: int = 41  # what tells it,
+    last_hop_dscp: int = 42  # and if it was cut at the port to its receiver
+    reserved: int = 20_000  # bytes that what was cut has to itself at every port
+    threshold: int | None = None  # bytes in a queue above which it is cut; none: buffer.lossy_*
+
+
 class Remedy(Enum):
     """What becomes of a stuck queue; see p4src/types.p4."""
 
@@ -211,6 +224,7 @@ class Settings:
     max_frame: int = 4296  # bytes without FCS: path MTU, headers, telemetry
     lossless: frozenset[int] = frozenset({LOSSLESS_PRIORITY})
     buffer: Buffer = Buffer()
+    trim: Trim = Trim()
     pfc: Pfc = Pfc()
     ecn: Ecn = Ecn()  # of the lossless priorities,
     ecn_by_class: Mapping[int, Ecn] = field(

@@ -25,6 +25,7 @@ from controller.routes import MOST_WAYS, NextHop, Route, routes_of
 from controller.settings import (
     PAUSE_PRIORITY,
     USUAL,
+    Buffer,
     LinkSpec,
     Loss,
     Policy,
@@ -60,6 +61,8 @@ DROP_REASONS = (
     "forged_source",
     "forged_header",
     "foreign_pause",
+    "trimmed",
+    "cut_lost",
 )
 
 PRIORITIES = range(8)
@@ -143,6 +146,7 @@ def switch_plan(
         *_routes(site, routes),
         *_policies(site),
         *_buffer(site),
+        *_trim(site),
         *_pause(site),
         *_marking(site),
         *_schedule(site),
@@ -283,14 +287,36 @@ def headroom_of(site: SwitchSite, port: int) -> int:
 def pool_of(site: SwitchSite) -> int:
     """What all queues of a switch share."""
     headrooms = [headroom_of(site, port) for port in site.ports for _ in site.lossless]
-    lossy = len(site.ports) * len(PRIORITIES) - len(headrooms)
+    lossy = sum(_lossy_reserved(site, priority) for priority in PRIORITIES) * len(site.ports)
     return thresholds.pool(site.settings, headrooms, len(headrooms), lossy)
+
+
+def _cells(buffer: Buffer) -> dict[str, int]:
+    """How memory comes, as p4src/buffer.p4 takes it."""
+    return {"cell_size": buffer.cell, "cell_reciprocal": -(-(2**32) // buffer.cell)}
+
+
+def _lossy_reserved(site: SwitchSite, priority: int) -> int:
+    """What a class that may lose has to itself at every port."""
+    if priority in site.lossless:
+        return 0
+    trim = site.settings.trim
+    is_for_cut = bool(trim.classes) and priority == trim.priority
+    return trim.reserved if is_for_cut else site.settings.buffer.lossy_reserved
+
+
+def _lossy_most(site: SwitchSite, priority: int) -> int:
+    """What a class that may lose may take of the pool at a port; 0: alpha's share."""
+    buffer, trim = site.settings.buffer, site.settings.trim
+    if priority in trim.classes and trim.threshold is not None:
+        return trim.threshold
+    return (buffer.most if buffer.lossy_most is None else buffer.lossy_most) or 0
 
 
 def _buffer(site: SwitchSite) -> Iterator[Entity]:
     buffer = site.settings.buffer
     pool = pool_of(site)
-    cells = {"cell_size": buffer.cell, "cell_reciprocal": -(-(2**32) // buffer.cell)}
+    cells = _cells(buffer)
     usual = buffer.alpha if buffer.lossy_alpha is None else buffer.lossy_alpha
     for port in site.ports:
         for priority in PRIORITIES:
@@ -319,10 +345,9 @@ def _buffer(site: SwitchSite) -> Iterator[Entity]:
                     "lossy",
                     pool_size=pool,
                     queue_alpha=thresholds.alpha_code(usual),
-                    queue_most=(buffer.most if buffer.lossy_most is None else buffer.lossy_most)
-                    or 0,
+                    queue_most=_lossy_most(site, priority),
                     **cells,
-                    queue_reserved=buffer.lossy_reserved,
+                    queue_reserved=_lossy_reserved(site, priority),
                 )
 
 
@@ -335,6 +360,33 @@ def _xon(site: SwitchSite) -> dict[str, int]:
         "xon_below_xoff": usual if pfc.xon_gap is None else pfc.xon_gap,
         "xon_follows": pfc.xon_follows,
     }
+
+
+# --- trim.p4 -------------------------------------------------------------------------------------
+
+ETHERNET_BYTES = 14
+
+
+def _trim(site: SwitchSite) -> Iterator[Entity]:
+    trim, classes = site.settings.trim, site.settings.classes.dscp
+    classes_of = dict.fromkeys(range(64), 0) | dict(classes)
+    told = (trim.dscp, trim.last_hop_dscp)
+    for port in site.ports if trim.classes else ():
+        for dscp in range(64):
+            match: dict[str, Match] = {"meta.out_port": port, "hdr.ipv4.dscp": dscp}
+            if dscp in told:
+                yield entry("trims", match, "is_cut")
+            elif classes_of[dscp] in trim.classes:
+                yield entry(
+                    "trims",
+                    match,
+                    "cut",
+                    size=trim.size - ETHERNET_BYTES,
+                    cut_dscp=trim.last_hop_dscp if port in site.host_ports else trim.dscp,
+                    cut_priority=trim.priority,
+                    queue_reserved=trim.reserved,
+                    **_cells(site.settings.buffer),
+                )
 
 
 # --- pause.p4 ------------------------------------------------------------------------------------

@@ -57,11 +57,11 @@ def renewal_ns(link: LinkSpec, quanta: int) -> float:
     return pause_ns(link, quanta) / 2
 
 
-def pool(settings: Settings, headrooms: list[int], queues: int, lossy_queues: int = 0) -> int:
+def pool(settings: Settings, headrooms: list[int], queues: int, lossy: int = 0) -> int:
     """What of a switch's memory is left for all to share."""
     buffer = settings.buffer
     shared = sum(headrooms) if buffer.headroom_pool is None else buffer.headroom_pool
-    set_aside = shared + queues * buffer.reserved + lossy_queues * buffer.lossy_reserved
+    set_aside = shared + queues * buffer.reserved + lossy  # what these have to themselves
     left = settings.buffer.size - set_aside
     if left < settings.max_frame:
         raise SettingsError(

@@ -17,6 +17,7 @@
 #include "conga.p4"
 #include "forward.p4"
 #include "buffer.p4"
+#include "trim.p4"
 #include "pause.p4"
 #include "load.p4"
 #include "schedule.p4"
@@ -40,6 +41,7 @@ control fabric_ingress(inout headers_t hdr, inout metadata_t meta,
     forward() forwarding;
     telemetry_order() telemetry_orders;
     buffer_admit() admission;
+    trim() trimming;
     pause_request() pause_requests;
     pause_ring() pause_timers;
     report_drop() drop_reports;
@@ -100,8 +102,13 @@ control fabric_ingress(inout headers_t hdr, inout metadata_t meta,
         }
 
         if (meta.drop_reason != drop_reason_t.NONE) {
+            if (meta.drop_reason == drop_reason_t.BUFFER_FULL) {
+                trimming.apply(hdr, meta, standard_metadata);
+            }
             drop_reports.apply(meta);
-            drops.apply(meta, standard_metadata);
+            if (meta.drop_reason != drop_reason_t.TRIMMED) {
+                drops.apply(meta, standard_metadata);
+            }
         }
         if (meta.copy_purpose != copy_t.NONE) {
             NOTE_FOR_COPY(standard_metadata.ingress_port, meta.out_port)
@@ -162,7 +169,8 @@ control fabric_egress(inout headers_t hdr, inout metadata_t meta,
             }
             departure_losses.apply(meta, standard_metadata);
 
-            if (meta.drop_reason != drop_reason_t.NONE) {
+            if (meta.drop_reason != drop_reason_t.NONE &&
+                    meta.drop_reason != drop_reason_t.TRIMMED) {
                 late_drop_reports.apply(meta);
                 drops.apply(meta, standard_metadata);
             } else {

@@ -297,7 +297,7 @@ control telemetry(inout headers_t hdr, inout metadata_t meta,
         }
         if (hdr.int_head.isValid()) {
             if (!int_sinks.apply().hit) {
-                if (is_hop) {
+                if (is_hop && meta.drop_reason != drop_reason_t.TRIMMED) {
                     hop.apply(hdr, meta, node, room, standard_metadata);
                 }
             } else if (hdr.kept_int_head.length >= 0x40) {

@@ -67,7 +67,9 @@ enum bit<8> drop_reason_t {
     EARLY_DROP    = 14,   // a congested queue, and marking it would have been of no use
     FORGED_SOURCE = 15,   // a host spoke as another
     FORGED_HEADER = 16,   // a host sent what only switches say: conga's header, telemetry
-    FOREIGN_PAUSE = 17    // a pause frame that names no class held here
+    FOREIGN_PAUSE = 17,   // a pause frame that names no class held here
+    TRIMMED       = 18,   // no drop: its headers go on (trim.p4); told in reports
+    CUT_LOST      = 19    // those headers found no room further on
 }
 
 // What a copy of a packet is for.

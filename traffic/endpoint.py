@@ -40,6 +40,7 @@ from traffic.frames import (
 __all__ = [
     "PROGRAM_SOURCES",
     "SOURCES",
+    "UET_ONLY",
     "CongestionControl",
     "DcqcnProfile",
     "DcqcnReaction",
@@ -48,6 +49,7 @@ __all__ = [
     "EndpointPlan",
     "EndpointProcess",
     "EndpointReport",
+    "Entropy",
     "HostSettings",
     "Lateness",
     "QpError",
@@ -57,6 +59,7 @@ __all__ = [
     "TransferKind",
     "TransferReport",
     "TransferState",
+    "TransportKind",
     "read_report",
 ]
 

@@ -399,6 +399,7 @@ def _percentile_marks(drawing: Drawing, times: Sequence[int], x: Scale, y: Scale
 # What a switch means by the reason it gives.
 REASONS = {
     "buffer_full": "no room in the shared buffer",
+    "cut_lost": "cut to its headers before, and no room for these",
     "headroom_full": "no room in the headroom behind a pause",
     "injected_loss": "lost at random, as the scenario asks",
     "link_cut": "under way in a link when it was cut",

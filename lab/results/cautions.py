@@ -24,7 +24,8 @@ def _hands(result: Result) -> Iterator[str]:
 def _vain_timeouts(result: Result) -> Iterator[str]:
     """Time was out, but nothing had been lost: what went again was sent in vain."""
     roce, transport = result.roce, result.scenario.transport
-    if not roce.timeouts or result.drops.total or not result.fidelity.ok:
+    lost = result.drops.total or (result.trim and result.trim.cut_packets)
+    if not roce.timeouts or lost or not result.fidelity.ok:
         return
     usual_ns = transport.first_rto_ns or transport.longest_rto_ns
     key = "first_rto_ns" if transport.first_rto_ns else "rto_ns" if transport.rto_ns else "timeout"

@@ -21,7 +21,7 @@ from lab.results.outcome import PortCounts, SwitchCounts, Traffic
 
 PAUSE_TOTAL, QUEUE_GATE, CLOCK = "pause_total", "queue_gate", "clock"
 _BY_PORT = ("received", "sent", "marked")
-_BY_QUEUE = ("xoff_sent", "xon_sent", "pause_storms")
+_BY_QUEUE = ("xoff_sent", "xon_sent", "pause_storms", "trimmed")
 _BY_THE_PROGRAM = ("ingress", "egress")  # drops that it counts itself, with better reasons
 _ANSWER_TIMEOUT_S = 60.0
 
@@ -97,7 +97,10 @@ class Reading:
 
     def _port(self, port: int) -> PortCounts:
         received, sent, marked = (self.traffic(name, port) for name in _BY_PORT)
-        xoff, xon, storms = (self._packets(name, port) for name in _BY_QUEUE)
+        xoff, xon, storms = (
+            self._packets(name, port) for name in ("xoff_sent", "xon_sent", "pause_storms")
+        )
+        cut = {each: self.traffic("trimmed", cell) for each, cell in _queues(port).items()}
         return PortCounts(
             received=received,
             sent=sent,
@@ -106,6 +109,7 @@ class Reading:
             xon_sent=sum(xon.values()),
             paused=self.paused(port),
             storms=sum(storms.values()),
+            cut={priority: traffic for priority, traffic in cut.items() if traffic.packets},
         )
 
     def traffic(self, name: str, cell: int) -> Traffic:

@@ -52,6 +52,8 @@ class PortCounts:
     xon_sent: int = 0
     paused: Mapping[int, int] = field(default_factory=dict)  # by priority: ns a queue was held
     storms: int = 0  # how often the watchdog let a queue go
+    # By the class they had: packets cut on their way into it, and the bytes these had.
+    cut: Mapping[int, Traffic] = field(default_factory=dict)
 
     @property
     def xoff_sent(self) -> int:
@@ -85,6 +87,10 @@ class PortCounts:
             self.xon_sent - earlier.xon_sent,
             _since(self.paused, earlier.paused),
             self.storms - earlier.storms,
+            {
+                priority: traffic.since(earlier.cut.get(priority, NOTHING))
+                for priority, traffic in self.cut.items()
+            },
         )
 
 

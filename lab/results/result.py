@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -122,6 +123,17 @@ class Pfc(_Part):
     storms: dict[str, int] = {}  # how often the watchdog let go a queue, by where it leads
 
 
+class Trim(_Part):
+    """Packets cut to their headers; all of these arrived, or found no room further on."""
+
+    cut_packets: int
+    cut_bytes: int  # that were cut off
+    by_class: dict[int, int]  # by the class they had
+    by_link: dict[str, int]  # by the direction of the link they were to be sent into
+    arrived_packets: int  # at hosts
+    lost_packets: int
+
+
 class Roce(_Part):
     """What the endpoints counted."""
 
@@ -225,6 +237,7 @@ class Result(_Part):
     drops: Drops
     ecn: Ecn
     pfc: Pfc
+    trim: Trim | None = None  # where switches were to trim
     roce: Roce
     telemetry: Telemetry | None = None
     links: tuple[LinkUse, ...]
@@ -364,6 +377,7 @@ def assemble(
         drops=_drops(outcome),
         ecn=Ecn(marked_packets=sum(port.marked for _, _, port in _ports(outcome))),
         pfc=_pfc(experiment, outcome),
+        trim=_trim(experiment, outcome) if experiment.scenario.trim.enabled else None,
         roce=_roce(outcome),
         telemetry=_telemetry(outcome),
         links=tuple(
@@ -587,10 +601,35 @@ def _paused(outcome: Outcome, link: Link, sender: Node) -> Mapping[int, int]:
     return outcome.switches[sender].port(link.port_of(sender)).paused
 
 
-def _roce(outcome: Outcome) -> Roce:
-    def total(name: str) -> int:
-        return sum(counters.get(name, 0) for counters in outcome.endpoints.values())
+def _trim(experiment: Experiment, outcome: Outcome) -> Trim:
+    """What was cut, and what became of it."""
+    size = experiment.scenario.trim.size
+    by_class: dict[int, int] = {}
+    by_link: dict[str, int] = {}
+    cut_bytes = 0
+    for switch, number, port in _ports(outcome):
+        for priority, traffic in port.cut.items():
+            by_class[priority] = by_class.get(priority, 0) + traffic.packets
+            name = experiment.fabric.link_at(switch, number).direction(switch)
+            by_link[name] = by_link.get(name, 0) + traffic.packets
+            cut_bytes += traffic.bytes - size * traffic.packets
+    return Trim(
+        cut_packets=sum(by_class.values()),
+        cut_bytes=cut_bytes,
+        by_class=dict(sorted(by_class.items())),
+        by_link=by_link,
+        arrived_packets=_total(outcome, "rx_cut_packets"),
+        lost_packets=sum(each.dropped.get("cut_lost", 0) for each in outcome.switches.values()),
+    )
 
+
+def _total(outcome: Outcome, name: str) -> int:
+    """What all hosts counted of something."""
+    return sum(counters.get(name, 0) for counters in outcome.endpoints.values())
+
+
+def _roce(outcome: Outcome) -> Roce:
+    total = partial(_total, outcome)
     return Roce(
         data_packets=total("tx_data_packets"),
         data_bytes=total("tx_data_bytes"),
@@ -607,6 +646,11 @@ def _link_use(link: Link, experiment: Experiment, outcome: Outcome) -> tuple[Lin
     """A link's two directions, upwards (away from the hosts) first."""
     port = outcome.switches[link.b].port(link.b_port)
     rate_bps = experiment.cable(link).rate_bps
+    # Switches count what a packet was when it came; what is cut leaves as less.
+    cut = sum(
+        each.bytes - experiment.scenario.trim.size * each.packets for each in port.cut.values()
+    )
+    sent = seen.Traffic(port.sent.packets, port.sent.bytes - cut)
 
     def use(name: str, carried: seen.Traffic) -> LinkUse:
         span_ns = max(1, outcome.end_ns)
@@ -620,4 +664,4 @@ def _link_use(link: Link, experiment: Experiment, outcome: Outcome) -> tuple[Lin
             max_queue_bytes=outcome.max_queue_bytes.get(name),
         )
 
-    return use(link.up, port.received), use(link.down, port.sent)
+    return use(link.up, port.received), use(link.down, sent)

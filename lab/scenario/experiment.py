@@ -24,6 +24,7 @@ from traffic.endpoint import (
     QueuePair,
     Transfer,
     TransferKind,
+    TransportKind,
 )
 from traffic.frames import FlowAddress
 from traffic.jobs import Workload
@@ -173,6 +174,7 @@ class Experiment:
                 self.cable(self.host_links[host]),
                 self.round_trip_ns,
                 self.settings.max_frame,
+                self._links_on_the_way,
                 carries_payload=carries_payload,
             ),
             queue_pairs=tuple(self._queue_pair(path, rank) for path in self._paths_of[rank]),
@@ -180,11 +182,29 @@ class Experiment:
         )
 
     @cached_property
+    def _links_on_the_way(self) -> int:
+        """On the longest of the shortest ways."""
+        return self.fabric.longest_way + 1
+
+    @cached_property
     def round_trip_ns(self) -> int:
         """What a full packet and its answer take over the longest way of an empty fabric."""
         one, *others = (self.fabric.leaf_of(host) for host in self.fabric.hosts)
-        far = nx.single_source_shortest_path_length(self.fabric.graph, one)
-        between = max((far[leaf] for leaf in others), default=0)
+        return self._round_trip_ns(max((self._far(one)[leaf] for leaf in others), default=0))
+
+    @cached_property
+    def _known_far(self) -> dict[Node, dict[Node, int]]:
+        return {}
+
+    def _far(self, leaf: Node) -> dict[Node, int]:
+        """How many links each node is away from a leaf."""
+        if leaf not in self._known_far:
+            far = nx.single_source_shortest_path_length(self.fabric.graph, leaf)
+            self._known_far[leaf] = dict(far)
+        return self._known_far[leaf]
+
+    def _round_trip_ns(self, between: int) -> int:
+        """With so many links between the hosts' own."""
         frame = self.scenario.link.mtu + DATA_HEADERS_BYTES
         way = ((2, self.settings.host_link), (between, self.settings.fabric_link))
         return round(
@@ -212,7 +232,16 @@ class Experiment:
             control_dscp=self._control_dscp,
             ecn_capable=activity.ecn_capable,
             cc=CongestionControl(self.scenario.transport.cc),
+            transport=self.scenario.transport.kind,
+            base_rtt_ns=self._base_rtt_ns(path),
         )
+
+    def _base_rtt_ns(self, path: Path) -> int:
+        """What UET measures delays against; RoCEv2 is not told."""
+        if self.scenario.transport.kind is TransportKind.ROCE:
+            return 0
+        src, dst = (self.fabric.leaf_of(self.fabric.hosts[path[at]]) for at in (0, 1))
+        return self._round_trip_ns(self._far(src)[dst])
 
     @cached_property
     def _control_dscp(self) -> int | None:
@@ -244,4 +273,6 @@ class Experiment:
 
 def _uses_control(scenario: Scenario) -> bool:
     """Whether adapters send packets of their own in the control class."""
-    return scenario.transport.cc == "dcqcn" or scenario.transport.acks == "control"
+    transport = scenario.transport
+    is_uet = transport.kind is TransportKind.UET
+    return is_uet or transport.cc == "dcqcn" or transport.acks == "control"

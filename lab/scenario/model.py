@@ -28,7 +28,7 @@ from lab.scenario.traffic import KINDS, AllPairs, read_traffic
 from topologies import Fabric, Link, fat_tree, leaf_spine, rail, read_tutorial
 from traffic.collectives import Site, Spec, complaint
 from traffic.collectives.units import DurationNs, Size
-from traffic.endpoint import DcqcnProfile, DcqcnReaction, Recovery
+from traffic.endpoint import DcqcnProfile, DcqcnReaction, Entropy, Recovery, TransportKind
 
 _MOST_TOLD = 16  # of what is wrong with a scenario
 _MOST_MEMORY = 0xFFFFFFFF  # bytes: switches count in 32 bits
@@ -158,6 +158,27 @@ class BufferSettings(_Section):
 
 Priority = Annotated[int, Field(ge=0, le=6)]  # 7 is what pause frames leave by
 ByPriority = dict[Priority, Annotated[int, Field(ge=1, le=10_000)]]
+
+
+class TrimSettings(_Section):
+    """Trimming: where there is no room for a packet, its headers go on alone and say so."""
+
+    enabled: bool = False
+    """Whether switches cut what they would drop; only classes that are not paused are cut."""
+    classes: tuple[Priority, ...] = (3,)
+    """The classes whose packets are cut."""
+    size: Size = Field(default=64, ge=58, le=1024)
+    """What is left of a frame, from Ethernet on: at least IP, UDP and 16 bytes (SONiC: 128)."""
+    priority: Priority = 5
+    """The class of what was cut; under schedule it has a share like any other."""
+    dscp: int = Field(default=41, ge=0, le=63)
+    """The DSCP of what was cut,"""
+    last_hop_dscp: int = Field(default=42, ge=0, le=63)
+    """and of what was cut at the port to its receiver, which more ways would not have helped."""
+    reserved: Size = Field(default=20_000, ge=0, le=_MOST_MEMORY)
+    """What cut packets have to themselves at every port; where that is full nothing is cut."""
+    threshold: Size | None = Field(default=None, ge=1, le=_MOST_MEMORY)
+    """The queue above which packets are cut; without it what the buffer grants the class."""
 
 
 class PfcSettings(_Section):
@@ -330,10 +351,19 @@ class DcqcnSettings(_Section):
 class TransportSettings(_Section):
     """How adapters recover from loss and what they do about congestion."""
 
+    kind: TransportKind = TransportKind.ROCE
+    """RoCEv2 (roce), or Ultra Ethernet Transport (uet): every packet takes a way of its own, says
+    where its bytes belong and is answered; what is lost, and only that, goes again."""
     recovery: Recovery = Recovery.GO_BACK_N
-    """What a loss costs: go-back-0 (the message again), go-back-n, or selective."""
-    cc: Literal["none", "dcqcn", "hpcc"] = "none"
-    """What a sender does about congestion: nothing, DCQCN about marks, HPCC about telemetry."""
+    """What a loss costs RoCEv2: go-back-0 (the message again), go-back-n, or selective."""
+    cc: Literal["none", "dcqcn", "hpcc", "nscc", "rccc", "swift"] = "none"
+    """What a sender does about congestion: nothing. RoCEv2: dcqcn about marks, hpcc telemetry.
+    UET: nscc about delay and marks, rccc what the receiver grants, swift about delay."""
+    entropy: Entropy = Entropy.REPS
+    """How UET chooses ways: oblivious (all in turn), bitmap (but those congested), reps (those that
+    packets came back from unmarked), or single (always the same)."""
+    entropies: int = Field(default=128, ge=1, le=256)
+    """From how many values it chooses, a power of two; switches choose ways by their hash."""
     dcqcn: DcqcnSettings = DcqcnSettings()
     """DCQCN's parameters: a profile by name, or a section of them."""
     window: int = Field(default=512, ge=1, le=1 << 20)
@@ -371,6 +401,11 @@ class TransportSettings(_Section):
 
     @model_validator(mode="after")
     def _check(self) -> TransportSettings:
+        if self.entropies & (self.entropies - 1):
+            raise ValueError(f"entropies is {self.entropies}; it must be a power of two")
+        kinds = {"dcqcn": "roce", "hpcc": "roce", "nscc": "uet", "rccc": "uet", "swift": "uet"}
+        if kinds.get(self.cc, self.kind) != self.kind:
+            raise ValueError(f"{self.cc} is for transport.kind={kinds[self.cc]}: set that, or none")
         if self.first_rto_ns and 0 < self.longest_rto_ns < self.first_rto_ns:
             raise ValueError(
                 f"the first time-out, {self.first_rto_ns:,} ns, is longer than the longest, "
@@ -491,6 +526,8 @@ class Scenario(_Section):
     """What cables are like."""
     buffer: BufferSettings = BufferSettings()
     """What memory switches have."""
+    trim: TrimSettings = TrimSettings()
+    """Trimming: headers instead of losses."""
     pfc: PfcSettings = PfcSettings()
     """Priority flow control: pause frames instead of losses."""
     ecn: EcnSettings = EcnSettings()

@@ -17,6 +17,7 @@ from controller import (
     Policy,
     Settings,
     Telemetry,
+    Trim,
     Watchdog,
 )
 from controller.settings import (
@@ -27,13 +28,14 @@ from controller.settings import (
     SettingsError,
 )
 from controller.thresholds import headroom
-from lab.scenario.model import DcqcnSettings, PfcSettings, Scenario
+from lab.scenario.model import DcqcnSettings, PfcSettings, Scenario, TransportSettings
 from topologies import Fabric, Link
 from topologies.fabric import Speed
-from traffic.endpoint import EndpointConfig
+from traffic.endpoint import EndpointConfig, TransportKind
 
 REPORT_PORT = 192  # by which telemetry reports leave: above every port of a fabric's
 DATA_HEADERS_BYTES = 14 + 20 + 8 + 12 + 4  # of a data packet: Ethernet to BTH, and the ICRC
+UET_HEADERS_BYTES = 14 + 20 + 8 + 16 + 44 + 4  # Ethernet to SES, credits asked for, and the CRC
 RETH_BYTES, IMMEDIATE_BYTES = 16, 4  # of a message's first packet, and of its last
 _CONGA_BYTES = 8
 _TAG_BYTES = 4
@@ -55,7 +57,7 @@ def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0
         mtu=0xFFFF if scenario.telemetry.mtu is None else scenario.telemetry.mtu,
         by_hosts=scenario.transport.cc == "hpcc",
     )
-    max_frame = link.mtu + _most_headers_bytes(telemetry)
+    max_frame = link.mtu + _most_headers_bytes(scenario.transport, telemetry)
     if scenario.classes.trust == "pcp":
         max_frame += _TAG_BYTES
     return Settings(
@@ -66,6 +68,7 @@ def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0
         ),
         max_frame=max_frame,
         buffer=_buffer(scenario),
+        trim=_trim(scenario),
         pfc=Pfc(
             enabled=pfc.enabled,
             xon=pfc.xon,
@@ -123,7 +126,42 @@ def _buffer(scenario: Scenario) -> Buffer:
 def _classes(scenario: Scenario) -> Classes:
     told = scenario.classes
     believed = PCP_PRIORITIES | told.pcp if told.trust == "pcp" else {}
-    return Classes({**DSCP_PRIORITIES, **told.dscp}, believed)
+    trim = scenario.trim
+    cut = dict.fromkeys((trim.dscp, trim.last_hop_dscp), trim.priority) if trim.enabled else {}
+    return Classes({**DSCP_PRIORITIES, **told.dscp, **cut}, believed)
+
+
+def _trim(scenario: Scenario) -> Trim:
+    told = scenario.trim
+    if not told.enabled:
+        return Trim()
+    paused = scenario.pfc.priorities if scenario.pfc.enabled else ()
+    for priority in (*told.classes, told.priority):
+        if priority in paused:
+            raise SettingsError(
+                f"trim: class {priority} is paused before it loses anything, and never cut; set "
+                "pfc.enabled=false, or take it out of pfc.priorities"
+            )
+    if told.priority in told.classes:
+        raise SettingsError(
+            f"trim.priority: class {told.priority} is cut itself; what was cut goes on in another"
+        )
+    taken = {**DSCP_PRIORITIES, **scenario.classes.dscp}
+    for key, dscp in (("dscp", told.dscp), ("last_hop_dscp", told.last_hop_dscp)):
+        if taken.get(dscp, told.priority) != told.priority:
+            raise SettingsError(
+                f"trim.{key}: DSCP {dscp} is that of class {taken[dscp]}; take one that leads "
+                "nowhere yet"
+            )
+    return Trim(
+        classes=frozenset(told.classes),
+        size=told.size,
+        priority=told.priority,
+        dscp=told.dscp,
+        last_hop_dscp=told.last_hop_dscp,
+        reserved=told.reserved,
+        threshold=told.threshold,
+    )
 
 
 def _ecn_by_class(scenario: Scenario) -> dict[int, Ecn]:
@@ -150,9 +188,10 @@ def _schedule(scenario: Scenario, max_frame: int) -> Schedule:
     )
 
 
-def _most_headers_bytes(telemetry: Telemetry) -> int:
+def _most_headers_bytes(transport: TransportSettings, telemetry: Telemetry) -> int:
     """What a frame can have besides its payload, whatever is switched on."""
-    packet = DATA_HEADERS_BYTES + RETH_BYTES + IMMEDIATE_BYTES
+    roce = DATA_HEADERS_BYTES + RETH_BYTES + IMMEDIATE_BYTES
+    packet = UET_HEADERS_BYTES if transport.kind is TransportKind.UET else roce
     return packet + _CONGA_BYTES + telemetry.most_bytes
 
 
@@ -200,6 +239,19 @@ def _dcqcn(given: DcqcnSettings) -> dict[str, Any]:
     return settings
 
 
+def _uet(scenario: Scenario, hops: int) -> dict[str, Any]:
+    """What only UET has to be told."""
+    return {
+        "transport": TransportKind.UET,
+        "entropy": scenario.transport.entropy,
+        "entropies": scenario.transport.entropies,
+        "last_hop_dscp": scenario.trim.last_hop_dscp,
+        "has_trimming": int(scenario.trim.enabled),
+        "hops": hops,
+        "seed": scenario.seed,
+    }
+
+
 def _intake(scenario: Scenario, host: str, cable: LinkSpec, max_frame: int) -> dict[str, Any]:
     """How an adapter takes what comes, where that is slower than its link."""
     told = scenario.transport.receive_gbps
@@ -226,11 +278,13 @@ def endpoint_config(
     cable: LinkSpec,
     round_trip_ns: int,
     max_frame: int,
+    hops: int,
     *,
     carries_payload: bool,
 ) -> EndpointConfig:
     """What a host's adapter is set to."""
     transport = scenario.transport
+    is_uet = transport.kind is TransportKind.UET
     storms = [
         (fault.at_ns, fault.at_ns + fault.for_ns)
         for fault in scenario.faults
@@ -247,7 +301,8 @@ def endpoint_config(
         rto=transport.longest_rto_ns,
         rto_first=transport.first_rto_ns,
         retry_limit=transport.retry_limit,
-        acks=transport.acks,
+        acks="control" if is_uet else transport.acks,
+        **(_uet(scenario, hops) if is_uet else {}),
         **_dcqcn(transport.dcqcn),
         hpcc_base_rtt=round_trip_ns,
         **_intake(scenario, host, cable, max_frame),

@@ -350,7 +350,8 @@ static void enqueue(struct sw *sw, struct pkt *p, uint32_t number, unsigned prio
         return;
     }
     p->egress_port = (uint16_t)number;
-    if (SW_UNLIKELY(!tm_put(&port->tm, p, priority, p->length, now))) {
+    uint32_t length = p->length < p->truncate_len ? p->length : p->truncate_len;
+    if (SW_UNLIKELY(!tm_put(&port->tm, p, priority, length, now))) {
         sw_drop(sw, p, DROP_QUEUE_FULL);
         return;
     }
