@@ -303,6 +303,7 @@ def test_what_is_taken_back_has_its_idle_timeout_back(switch: Dataplane) -> None
         TableWrite(Verb.DELETE, entries[2]),
         TableWrite(Verb.INSERT, entries[3]),  # it is there already
     ]
+    switch.service(int(0.9 * SECOND))  # and what of it is over stays over
     assert switch.write(batch, all_or_nothing=True)[-1] is not None
     for key, entry in enumerate(entries, 1):
         found = switch.entry(entry)

@@ -13,6 +13,7 @@
  *   host ADDRESS                  the plan that follows is this host's
  *   pause ADDRESS at=NS priority=N quanta=N
  *   mark ADDRESS at=NS            the next data packet to this host from then on is marked
+ *   lose ADDRESS nth=N            the host's frame of this number is lost, the first being 0
  *   kill ADDRESS at=NS            from then on it neither sends nor receives
  *   inject ADDRESS at=NS HEX      a frame that nobody sent arrives at this host
  *   sample ADDRESS qp=N every=NS  print the queue pair's state as time goes
@@ -34,7 +35,7 @@
 #include "script.h"
 #include "uet_wire.h"
 
-enum { HOSTS = 64, INT_PORT = 20052, FRAME = 10240, UTILISATION_WINDOW = 2000 };
+enum { HOSTS = 64, NTH = 512, INT_PORT = 20052, FRAME = 10240, UTILISATION_WINDOW = 2000 };
 enum { EXIT_BAD_INPUT = 2, EXIT_BROKEN = 3 };
 
 struct frame {
@@ -61,7 +62,8 @@ struct host {
     uint32_t address;
     char name[16];
     ns_t wake, last_end, pause_from[8], pause_until[8];
-    bool dead, watched, captured, mark_next;
+    bool dead, watched, captured, mark_next, loses[NTH];
+    uint32_t frames; /* that it has sent */
     struct frame *queue, **queue_end;
     bytes_t queued;
     bool draining;
@@ -193,7 +195,9 @@ static bool transmit(void *ctx, const uint8_t *bytes, uint32_t stored, uint32_t 
         quit(EXIT_BROKEN, "%s sends on priority %u while paused", host->name, priority);
     host->last_end = at + ps_for_bytes(wire + config->overhead_bytes, config->link_bps) / 1000;
     print_frame(host, bytes, stored, wire, at);
-    if (host->dead || draw(star) < star->loss)
+    bool is_chosen = host->frames < NTH && host->loses[host->frames];
+    host->frames++;
+    if (host->dead || is_chosen || draw(star) < star->loss)
         return true;
     for (int copies = draw(star) < star->duplicate ? 2 : 1; copies; copies--) {
         struct frame *frame = take_frame(star);
@@ -556,6 +560,8 @@ static void read_line(struct star *star, struct host **current, char *line)
         host_named(star, name, false)->watched = true;
     else if (!strcmp(verb, "capture"))
         host_named(star, name, false)->captured = true;
+    else if (!strcmp(verb, "lose"))
+        host_named(star, name, false)->loses[(uint32_t)option(line, "nth", 0) % NTH] = true;
     else if (!*current || !script_line(&(*current)->script, line))
         quit(EXIT_BAD_INPUT, "%s", *current ? (*current)->script.problem : "a host comes first");
 }

@@ -1,6 +1,7 @@
 """Every byte once and right, or an error that says so: loss, copies, disorder and damage."""
 
 import random
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from tests.traffic.endpoint.star import (
     B,
     C,
     Outcome,
+    Sent,
     ends,
     one_way,
     receives,
@@ -27,6 +29,7 @@ from traffic.endpoint import (
     TransferState,
 )
 
+CROSSING_NS = 2000  # from one host to another, the frame itself aside
 FAULTS = {"loss": 0.01, "duplicate": 0.01, "reorder": 0.02, "corrupt": 0.01, "shake": 5000}
 QUICK = {"rto": 100_000}  # virtual time is cheap, but a tail lost at 4 s a time adds up
 
@@ -219,6 +222,56 @@ def test_progress_clears_what_counts_against_the_limit(
     assert_delivered(outcome, sizes)
     assert outcome.counters(A)["local_ack_timeout_err"] > 3 * 4
     assert outcome.counters(A)["packet_seq_err"] == 0
+
+
+def silences(outcome: Outcome, rto: int) -> Iterator[int]:
+    """The number of each time-out in its row, by what was on the wire.
+
+    An ACK is progress if it says more than any before it; a NAK says that the peer is there, and
+    waits for something that was sent. A time-out is when what is awaited is sent again, and it was
+    not a NAK that asked for it.
+    """
+    answers = [frame for frame in outcome.frames if frame.host == B]
+    bodies = [frame for frame in outcome.captured if frame[42] == 0x11]
+    known = sent = next(frame.psn for frame in outcome.frames if frame.host == A)
+    events: list[tuple[int, int, Sent, bool]] = [
+        (frame.at_ns + CROSSING_NS, 0, frame, body[54] >> 5 == 3)
+        for frame, body in zip(answers, bodies, strict=True)
+    ]
+    events += [(f.at_ns, 1, f, False) for f in outcome.frames if f.host == A]
+    row, asked_at = 0, -1
+    for at_ns, is_data, frame, is_nak in sorted(events, key=lambda event: event[:2]):
+        if is_data:
+            if frame.psn == known and frame.psn < sent and at_ns > asked_at + rto // 2:
+                row += 1
+                yield row
+            sent = max(sent, frame.psn + 1)
+        elif (says := frame.psn + (not is_nak)) > known or (is_nak and known <= says < sent):
+            known, row, asked_at = says, 0, at_ns
+
+
+def test_a_nak_is_a_sign_of_life_as_good_as_progress(strict_star: Path) -> None:
+    """Frames lost by lot, answers never: it gives up after so many time-outs in a row, and only so.
+
+    Most are lost for a while, and a peer that hears any but the first has only a NAK to say.
+    """
+    rto, limit, ends_met = 50_000, 2, set()
+    config = EndpointConfig(link_bps=100 * GBPS, window=3, rto=rto, retry_limit=limit)
+    watched = [f"watch {A}", f"watch {B}", f"capture {B}"]
+    for seed in range(24):
+        rng, sizes = random.Random(seed), [12_000]
+        lost = [f"lose {A} nth={nth}" for nth in range(60) if rng.random() < 0.7]
+        outcome = run(strict_star, one_way(config, sizes), extra=watched + lost, timeout=60e9)
+        rows, errors = list(silences(outcome, rto)), outcome.hosts[A].qp_errors
+        if errors:
+            assert [error.reason for error in errors] == ["retry-exceeded"]
+            assert rows[-limit:] == [1, 2], (seed, rows)  # and the next was one too many
+        else:
+            assert_delivered(outcome, sizes)
+        assert max(rows, default=0) <= limit, (seed, rows)
+        naks = outcome.counters(A)["packet_seq_err"]
+        ends_met.add((bool(errors), naks > 0 and outcome.counters(A)["rx_acks"] == 0))
+    assert ends_met >= {(True, True), (True, False), (False, False)}
 
 
 @pytest.mark.parametrize("seed", range(8))
