@@ -1,13 +1,23 @@
 """What all tests share."""
 
+import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from lab.machine.tools import add_mininet, add_system_programs
+from switch.cache import cache_dir
 from tests import costs
+
+# Who wants no bytecode in the tree has it kept with all else that is built: tests start Python some
+# hundred times, and half of a start would go into reading our sources anew.
+if sys.dont_write_bytecode:
+    sys.dont_write_bytecode = False
+    sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(cache_dir() / "bytecode")
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # No deadlines: machines are noisy, and a first call may compile C. A failure prints how to repeat
 # it; `--hypothesis-seed` takes the seed.

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import os
 import select
+import shutil
 import signal
 import subprocess
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -38,23 +43,55 @@ def stop(process: subprocess.Popen[Any]) -> None:
     process.wait()
 
 
-def in_turn(commands: Iterable[Sequence[str]]) -> int:
-    """Run one after another, whatever comes of them: 0, or the exit code of the first to fail.
+@dataclass(frozen=True)
+class Job:
+    """A command to run."""
 
-    An interrupt ends the one that runs, and none comes after it.
+    words: Sequence[str]
+    gives_way: bool = False  # takes no more of a processor than others leave
+
+    def start(self, output: IO[bytes] | None) -> subprocess.Popen[bytes]:
+        """Start it; what it says goes to a file if there is one."""
+        return subprocess.Popen(
+            self.words,
+            stdout=output,
+            stderr=output and subprocess.STDOUT,
+            preexec_fn=_give_way if self.gives_way else None,  # noqa: PLW1509 - no threads here
+        )
+
+
+def _give_way() -> None:
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+
+
+def side_by_side(*jobs: Job) -> list[int]:
+    """Run jobs at the same time; their exit codes.
+
+    What the first says is seen as it says it, what others say when all are done. An interrupt ends
+    them all.
     """
-    codes = []
-    for command in commands:
-        with subprocess.Popen(command) as process:
-            try:
-                codes.append(process.wait())
-            except KeyboardInterrupt:
-                # A terminal told it as well, and it tells what it has; who told only us means it.
+    with ExitStack() as stack:
+        files = [stack.enter_context(tempfile.TemporaryFile()) for _ in jobs[1:]]
+        running = [
+            stack.enter_context(job.start(file))
+            for job, file in zip(jobs, (None, *files), strict=True)
+        ]
+        try:
+            codes = [process.wait() for process in running]
+        except KeyboardInterrupt:
+            # A terminal told them as well, and they tell what they have; who told only us means
+            # them.
+            until = time.monotonic() + _STOP_S
+            for process in running:
                 with suppress(subprocess.TimeoutExpired):
-                    process.wait(_STOP_S)
+                    process.wait(max(0, until - time.monotonic()))
                 stop(process)
-                raise
-    return next((code for code in codes if code), 0)
+            raise
+        for file in files:
+            file.seek(0)
+            shutil.copyfileobj(file, sys.stdout.buffer)
+            sys.stdout.flush()
+    return codes
 
 
 def line_of(stream: IO[str], patience: Patience, watch: Callable[[], None] = lambda: None) -> str:

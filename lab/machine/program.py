@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -95,8 +95,17 @@ def _kept(out: Path, source: Path, defines: tuple[str, ...], compiler: _Compiler
 
 def _ingredients(source: Path, *words: str) -> str:
     """A name for what a program is made from: its sources, the compiler's, and what it is told."""
-    files = [*source.parent.glob("*.p4"), *(ROOT / "compiler").rglob("*.p[y4]")]
-    return digest(*words, *(part for f in sorted(files) for part in (str(f), f.read_bytes())))
+    return digest(*words, _content(source.parent.glob("*.p4")), _our_compiler())
+
+
+@cache
+def _our_compiler() -> str:
+    """A name for our compiler as it was when this process first asked."""
+    return _content((ROOT / "compiler").rglob("*.p[y4]"))
+
+
+def _content(files: Iterable[Path]) -> str:
+    return digest(*(part for f in sorted(files) for part in (str(f), f.read_bytes())))
 
 
 def _compile(source: Path, defines: tuple[str, ...]) -> tuple[str, str]:

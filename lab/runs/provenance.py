@@ -11,7 +11,7 @@ import json
 import platform
 import subprocess
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,12 @@ def closlab_now() -> dict[str, str]:
 
 def program_hash(compiled: Path) -> str:
     """The hash of what a compiled program says, wherever it was compiled."""
-    said = json.loads(compiled.read_text(), object_pairs_hook=_without_places)
+    return _hash_of(compiled.read_bytes())
+
+
+@lru_cache(maxsize=4)  # who runs many scenarios runs them with one program
+def _hash_of(compiled: bytes) -> str:
+    said = json.loads(compiled, object_pairs_hook=_without_places)
     text = json.dumps(said, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -14,7 +14,7 @@ GOLDENS = dict(all_goldens())
 @pytest.mark.parametrize("path", GOLDENS, ids=lambda p: f"{p.parent.name}-{p.stem}")
 def test_golden(path: Path) -> None:
     assert path.exists(), "run: python -m tests.compiler.goldens"
-    assert GOLDENS[path] == path.read_text(), "run: python -m tests.compiler.goldens, and review"
+    assert GOLDENS[path]() == path.read_text(), "run: python -m tests.compiler.goldens, and review"
 
 
 @pytest.mark.parametrize("program", bad_programs(), ids=lambda p: f"{p.parent.name}-{p.stem}")

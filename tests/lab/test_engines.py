@@ -21,7 +21,10 @@ from lab.scenario.experiment import Experiment
 from traffic.collectives import NEVER
 
 pytestmark = pytest.mark.mininet
-CHANGES = ("traffic={kind: incast, senders: 3, bytes: 100KB}", "seed=7")
+CHANGES = (
+    "topology={kind: leaf-spine, leaves: 2, spines: 1, hosts_per_leaf: 2}",
+    *("traffic={kind: incast, senders: 3, bytes: 100KB}", "seed=7"),
+)
 
 
 @pytest.fixture(scope="module")

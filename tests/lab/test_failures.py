@@ -22,7 +22,10 @@ from tests.lab.conftest import CLOSLAB, closlab, session_of
 from tests.lab.simulated import simulate
 from tests.lab.test_capsule import in_namespace
 
-_LONG = ("--set", "traffic.bytes=20MB", "--dilation", "20000")  # a minute, unless it is ended
+_LONG = (  # a minute, unless it is ended
+    *("--set", "topology={kind: leaf-spine, leaves: 2, spines: 1, hosts_per_leaf: 2}"),
+    *("--set", "traffic={kind: incast, senders: 3, bytes: 40MB}", "--dilation", "20000"),
+)
 
 
 def _capsule(run: subprocess.Popen[str]) -> int:
@@ -247,8 +250,9 @@ def test_a_folder_that_may_not_be_written_is_told_at_once(tmp_path: Path, engine
     assert "Not a directory" in done.stderr
 
 
-def test_a_limit_says_whose_it_is() -> None:
+def test_a_limit_says_whose_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """The scenario's is in the fabric's time; ours is how long an emulator may take."""
+    monkeypatch.setattr("lab.engines.mininet.endpoints.slowness", lambda: 1.0)
     experiment = Experiment.of(catalogue.load("incast", ["limit_ns=2ms"]))
     course = _Course(experiment, None, {}, 100_000, None)  # type: ignore[arg-type]
     assert course._limit_reached(1_999_999) is None

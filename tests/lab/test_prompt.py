@@ -1,12 +1,15 @@
 """The prompt's own words, and what a second terminal may do, on a fabric that is up."""
 
+import os
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from lab.machine.paths import SHELL_ENVIRONMENT
 from tests.lab.conftest import CLOSLAB, closlab
 
 pytestmark = pytest.mark.mininet
@@ -34,24 +37,96 @@ WRONG = {
 }
 
 
-def ask(lab: subprocess.Popen[str], *lines: str) -> list[str]:
-    """What the prompt answered to each line."""
-    out, _ = lab.communicate("\n".join((*lines, "exit\n")), timeout=100)
-    assert "Traceback" not in out
-    # The first prompt may have been read by who waited for it.
-    answers = out.split("mininet> ")[-len(lines) - 1 :]
-    assert len(answers) == len(lines) + 1, out
-    return answers
+class Prompt:
+    """A lab that is up, and its prompt."""
+
+    PROMPT = b"mininet> "
+
+    def __init__(self, out: Path) -> None:
+        self.process = subprocess.Popen(
+            [*CLOSLAB, "run", "hello", "--cli", "--out", str(out)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        self._answer()
+
+    def ask(self, *lines: str) -> list[str]:
+        """What it answered to each line."""
+        assert self.process.stdin is not None
+        answers = []
+        for line in lines:
+            self.process.stdin.write(line.encode() + b"\n")
+            self.process.stdin.flush()
+            answers.append(self._answer())
+        return answers
+
+    def _answer(self) -> str:
+        assert self.process.stdout is not None
+        said = b""
+        while not said.endswith(self.PROMPT):
+            more = os.read(self.process.stdout.fileno(), 1 << 16)
+            assert more, said.decode()
+            said += more
+        text = said.removesuffix(self.PROMPT).decode()
+        assert "Traceback" not in text
+        return text
 
 
-def test_it_tells_what_switches_were_told_and_what_they_hold(
-    prompt: subprocess.Popen[str],
-) -> None:
-    tables, routes, queues, pause, traffic, after, counters = ask(
-        prompt,
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prompt]:
+    """One for all: each test leaves it as it found it."""
+    with pytest.MonkeyPatch.context() as patch:
+        running = tmp_path_factory.mktemp("running")
+        patch.setenv("CLOSLAB_RUNNING", str(running))
+        lab = Prompt(tmp_path_factory.mktemp("out"))
+        yield lab
+        lab.process.communicate(b"exit\n", timeout=30)
+        assert lab.process.returncode == 0
+        assert not list(running.iterdir())
+
+
+def carried(counters: str, port: str) -> tuple[int, int]:
+    """What went in and out at a switch's port."""
+    found = re.search(rf"{port} +\S+ +([\d,]+) +([\d,]+)", counters)
+    assert found is not None, counters
+    return int(found[1].replace(",", "")), int(found[2].replace(",", ""))
+
+
+def test_the_prompt_is_mininets(lab: Prompt) -> None:
+    heard, cables = lab.ask("h1 ping -c 1 h8", "net")
+    assert "1 packets transmitted, 1 received" in heard
+    assert "leaf1-eth3:spine1-eth1" in cables
+
+
+def test_a_second_terminal_can_step_inside(lab: Prompt) -> None:
+    assert "10.0.1.1" in closlab("enter", "h1", "ip", "-brief", "address").stdout
+    assert "leaf1-eth1" in closlab("enter", "leaf1", "ip", "-brief", "link").stdout
+    wrong = closlab("enter", "h99", "true")
+    assert wrong.returncode == 1
+    assert "no node 'h99'" in wrong.stderr
+
+
+def test_p4runtime_shell_reads_the_routes(lab: Prompt) -> None:
+    if not SHELL_ENVIRONMENT.exists():
+        pytest.skip("p4runtime-shell is not installed: ./closlab shell installs it")
+    argv = [*CLOSLAB, "shell", "leaf1"]
+    script = "tables\nfor entry in table_entry['ipv4_routes'].read(): print(entry)\n\nexit\n"
+    done = subprocess.run(
+        argv, input=script, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert "ipv4_routes" in done.stdout, done.stderr
+    assert "neighbours" in done.stdout
+    prefixes = re.findall(r'value: "((?:\\.{1,3}|[^"])*)"\s+prefix_len: (\d+)', done.stdout)
+    assert len(prefixes) == 5  # two hosts of its own, three other leaves
+    assert sorted(int(length) for _, length in prefixes) == [24, 24, 24, 32, 32]
+
+
+def test_it_tells_what_switches_were_told_and_what_they_hold(lab: Prompt) -> None:
+    tables, routes, queues, pause, before, traffic, after, counters = lab.ask(
         *("tables leaf1", "tables leaf1 ipv4_routes", "queues", "pause"),
-        *("traffic", "counters", "counters leaf1"),
-    )[:7]
+        *("counters leaf1", "traffic", "counters", "counters leaf1"),
+    )
     assert re.search(r"ipv4_routes +5\b", tables)
     assert "dst_addr 10.0.1.2/32" in routes and "next_mac 02:00:0a:00:01:02" in routes
     assert "empty so far" in queues
@@ -60,8 +135,8 @@ def test_it_tells_what_switches_were_told_and_what_they_hold(
     assert len(re.findall(r"^\w+ port \d", after, re.M)) == 24
     assert "No switch dropped a packet." in after
     # Each host of the leaf sent 7 messages of 4 packets, and heard as many.
-    (received, sent) = re.search(r"leaf1 port 1 +h1 +(\d+) +(\d+)", counters).groups()  # type: ignore[union-attr]
-    assert 28 <= int(received) <= 40 and 28 <= int(sent) <= 40
+    ways = zip(carried(before, "leaf1 port 1"), carried(counters, "leaf1 port 1"), strict=True)
+    assert all(28 <= now - earlier <= 40 for earlier, now in ways)
 
 
 def test_it_says_who_stood_still_whose_time_it_is_and_its_own_name(
@@ -104,9 +179,10 @@ def test_following_packets_leaves_the_scenarios_own_telemetry_alone(
     assert int(told) >= 7 * 20_000 // 4096
 
 
-def test_it_follows_packets_and_leads_them_elsewhere(prompt: subprocess.Popen[str]) -> None:
+def test_it_follows_packets_and_leads_them_elsewhere(lab: Prompt) -> None:
     words = ("int h1 h8", "lb spray", "fail leaf1 spine2", "int h1 h8", "mend leaf1 spine2")
-    both, policy, failed, one, mended, *complaints, _ = ask(prompt, *words, *WRONG)
+    both, policy, failed, one, mended, *complaints = lab.ask(*words, *WRONG)
+    assert "chosen by ecmp" in lab.ask("lb ecmp")[0]
     assert set(re.findall(r"spine\d", both)) <= {"spine1", "spine2"}
     assert re.search(
         r"1 +leaf1 +1 to [34]\b.*\n2 +spine[12] +1 to 4\b.*\n3 +leaf4 +[34] to 2\b", both
@@ -119,11 +195,14 @@ def test_it_follows_packets_and_leads_them_elsewhere(prompt: subprocess.Popen[st
         assert complaint in answer
 
 
-def test_a_switch_that_is_stopped_carries_nothing(prompt: subprocess.Popen[str]) -> None:
+def test_a_switch_that_is_stopped_carries_nothing(lab: Prompt) -> None:
     ping = "h1 ping -c 1 -W 1 h8"
     words = ("pause h1", "switch leaf4 stop", ping, "switch leaf4 start", ping)
     words = (*words, "switch spine1 stop", ping, "counters spine1", "sh getent hosts h8")
-    pause, off, silent, on, heard, _, round_it, counted, named, _ = ask(prompt, *words)
+    pause, off, silent, on, heard, _, round_it, counted, named, again = lab.ask(
+        *words, "switch spine1 start"
+    )
+    assert "spine1 is back" in again
     assert "h1 was not paused" in pause
     assert "leaf4 is off" in off and "leaf4 is back" in on
     assert " 0 received" in silent
@@ -134,13 +213,13 @@ def test_a_switch_that_is_stopped_carries_nothing(prompt: subprocess.Popen[str])
 
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("iperf"), reason="iperf is not installed")
-def test_iperf_ends_and_tells_a_rate(prompt: subprocess.Popen[str]) -> None:
-    tcp, udp, _ = ask(prompt, "iperf h1 h8", "iperfudp 1M h1 h2")
+def test_iperf_ends_and_tells_a_rate(lab: Prompt) -> None:
+    tcp, udp = lab.ask("iperf h1 h8", "iperfudp 1M h1 h2")
     assert re.search(r"[MGK]bits/sec", tcp)
     assert re.search(r"1\.\d+ Mbits/sec", udp)
 
 
-def test_a_second_terminal_records_a_link(prompt: subprocess.Popen[str], tmp_path: Path) -> None:
+def test_a_second_terminal_records_a_link(lab: Prompt, tmp_path: Path) -> None:
     file = tmp_path / "link.pcap"
     recorder = subprocess.Popen(
         [*CLOSLAB, "pcap", "h1-leaf1", "--out", str(file), "--packets", "4"],

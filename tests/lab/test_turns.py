@@ -1,8 +1,9 @@
-"""`closlab test` without words: both turns come, either may fail, and an interrupt ends both."""
+"""`closlab test` without words: all turns come, any may fail, and an interrupt ends them."""
 
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,16 +11,16 @@ from pathlib import Path
 import pytest
 
 from lab.machine.paths import ROOT
+from lab.machine.processes import Job, side_by_side
 from tests.lab.conftest import CLOSLAB, closlab
 
 TESTS = """
-import os, pathlib, pytest, time
+import os, pathlib, pytest
 
 def turn(name):
+    idle = os.sched_getscheduler(0) == os.SCHED_IDLE
     with pathlib.Path(os.environ["SEEN"]).open("a") as seen:
-        print(name, file=seen)
-    if os.environ["BAD"] == "slow":
-        time.sleep(60)
+        print(name, "gives way" if idle else "goes first", file=seen)
     assert name != os.environ["BAD"]
 
 def test_that_computes():
@@ -28,41 +29,93 @@ def test_that_computes():
 @pytest.mark.clock
 def test_that_a_clock_judges():
     turn("clock")
+
+@pytest.mark.mininet
+def test_that_brings_up_a_network():
+    turn("network")
+
+@pytest.mark.slow
+def test_that_is_long():
+    turn("slow")
 """
 
 
 def environment(folder: Path, bad: str) -> dict[str, str]:
-    """One in which the tests are these two."""
-    file = folder / "test_two.py"
+    """One in which the tests are these."""
+    file = folder / "test_four.py"
     file.write_text(TESTS)
-    options = f"-c {ROOT}/pyproject.toml --rootdir {folder} -p no:cacheprovider"
+    options = f"-c {ROOT}/pyproject.toml --rootdir {folder}"
     return {"PYTEST_ADDOPTS": f"{options} {file}", "SEEN": str(folder / "seen"), "BAD": bad}
 
 
 @pytest.mark.parametrize(
-    "bad", [pytest.param("nothing", marks=pytest.mark.slow), "computes", "clock"]
+    "bad",
+    [
+        "clock",
+        *(pytest.param(x, marks=pytest.mark.slow) for x in ("", "computes", "network")),
+    ],
 )
-def test_both_turns_come_and_either_may_fail(tmp_path: Path, bad: str) -> None:
+def test_all_turns_come_and_any_may_fail(tmp_path: Path, bad: str) -> None:
+    """What a clock judges may fail beside others, if it does not alone."""
     done = closlab("test", **environment(tmp_path, bad))
-    assert done.returncode == (bad != "nothing"), done.stdout
-    assert (tmp_path / "seen").read_text().split() == ["computes", "clock"]
-    assert done.stdout.count("1 failed") == (bad != "nothing")
+    assert done.returncode == bool(bad), done.stdout
+    first = ["clock goes first", "computes gives way"]
+    rest = [*["clock goes first"] * (bad == "clock"), "network goes first"]
+    seen = (tmp_path / "seen").read_text().splitlines()
+    assert sorted(seen[:2]) == first and seen[2:] == rest
+    assert done.stdout.count("1 failed") == bool(bad) + (bad == "clock")
+
+
+def says(text: str, code: int = 0, wait_s: float = 0) -> Job:
+    return Job(["sh", "-c", f"sleep {wait_s}; echo {text}; exit {code}"])
+
+
+def test_what_is_beside_is_shown_afterwards(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    codes = side_by_side(says("front", 0, wait_s=0.2), says("beside", 3), says("too", 4))
+    assert codes == [0, 3, 4]
+    assert capfdbinary.readouterr().out.split() == [b"front", b"beside", b"too"]
+
+
+INTERRUPTED = """
+from lab.machine.processes import Job, side_by_side
+stay = "echo here >&2; exec sleep 60"
+side_by_side(Job(["sh", "-c", stay]), Job(["sh", "-c", stay]))
+print("more")
+"""
 
 
 @pytest.mark.parametrize("tell", [os.kill, os.killpg])
-def test_an_interrupt_ends_both_turns(tmp_path: Path, tell: Callable[[int, int], None]) -> None:
+def test_an_interrupt_ends_all(tmp_path: Path, tell: Callable[[int, int], None]) -> None:
     """Whether somebody tells the command alone, or a terminal all its processes."""
+    with subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        cwd=ROOT,
+    ) as turns:
+        assert turns.stderr is not None
+        assert turns.stderr.readline() == "here\n"
+        time.sleep(0.2)
+        tell(turns.pid, signal.SIGINT)
+        out, err = turns.communicate(timeout=30)  # its pipes have an end: nobody has them open
+    assert turns.returncode == -signal.SIGINT
+    assert "more" not in out
+    assert "KeyboardInterrupt" in err
+
+
+def test_the_command_tells_of_an_interrupt_by_its_exit_code(tmp_path: Path) -> None:
+    slow = environment(tmp_path, "")
     with subprocess.Popen(
         [*CLOSLAB, "test"],
         stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, **environment(tmp_path, "slow")},
+        stderr=subprocess.STDOUT,
+        env={**os.environ, **slow},
         start_new_session=True,
     ) as tests:
-        while not (tmp_path / "seen").exists():
-            assert tests.poll() is None
-            time.sleep(0.1)
-        tell(tests.pid, signal.SIGINT)
-        tests.communicate(timeout=30)  # its pipe has an end: nobody has it open
+        assert tests.stdout is not None
+        tests.stdout.read(1)  # the first turn has begun
+        os.killpg(tests.pid, signal.SIGINT)
+        tests.communicate(timeout=30)
     assert tests.returncode == 130
-    assert (tmp_path / "seen").read_text().split() == ["computes"]

@@ -134,7 +134,7 @@ def test_packets_wait_as_in_an_md1_queue(tmp_path: Path, load: float) -> None:
     So few arrivals may stray from the mean of all there could be; the simulator must not stray from
     what these arrivals lead to. (A sender's own port makes a packet wait now and then.)
     """
-    hosts, size, count = 121, 4096, 150_000
+    hosts, size, count = 121, 4096, 75_000
     service_ns = (size + HEADERS + RETH + IMMEDIATE + WIRE) * 8 / 100
     chance = Random(1)
     now, messages = 0.0, []

@@ -1,7 +1,6 @@
 """What the command line finds: words, runs on a disk, this machine, how a line may go on."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -54,11 +53,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which somebody has worked: three runs, one of them named by its user."""
     place = tmp_path_factory.mktemp("work")
     for words in ((), ("--set", "traffic.bytes=8KB", "--seed", "2"), ("--out", "runs/mine")):
-        done = subprocess.run(
-            [*CLOSLAB, "run", "hello", "--engine", "sim", *words],
-            cwd=place, capture_output=True, text=True, timeout=100, check=False,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-        )  # fmt: skip
+        done = closlab("run", "hello", "--engine", "sim", *words, cwd=place)
         assert done.returncode == 0, done.stderr
     (place / "runs" / "hello-20200101-000000").mkdir()
     return place / "runs"

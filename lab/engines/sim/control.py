@@ -11,11 +11,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Protocol, Self
 
 import finsy as fy
 from finsy.p4entity import encode_updates
-from finsy.proto import p4r
+from finsy.proto import p4i, p4r
+from google.protobuf import text_format
 
 from controller.client import writes_of
 from controller.entities import SwitchPlan, changes
@@ -46,7 +48,7 @@ class SimulatedSwitches:
         *,
         cpu_port: int | None = None,
     ) -> None:
-        self._schema = fy.P4Schema(program.p4info)
+        self._schema = _schema_of(program.p4info.read_text())
         self.planes: dict[Node, Dataplane] = {}
         self._devices: dict[Node, Device] = {}
         self._installed: dict[Node, SwitchPlan] = {}
@@ -147,6 +149,11 @@ class SimulatedSwitches:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+@lru_cache(maxsize=4)  # who runs many scenarios runs them with one program
+def _schema_of(p4info: str) -> fy.P4Schema:
+    return fy.P4Schema(text_format.Parse(p4info, p4i.P4Info()))
 
 
 def read(plane: Dataplane, ports: Collection[int], now: int) -> Reading:

@@ -35,8 +35,8 @@ KINDS = {
 
 
 @pytest.fixture(scope="module")
-def star(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return compile_star(tmp_path_factory.mktemp("star") / "star")
+def star() -> Path:
+    return compile_star()
 
 
 def address(rank: int) -> str:
@@ -89,7 +89,7 @@ def timeline(schedule: Schedule, outcome: Outcome) -> Timeline:
     return Timeline.gather(len(schedule), starts, finished)
 
 
-@pytest.mark.parametrize("n", [2, 3, 4, 7, 8, 16, 64])
+@pytest.mark.parametrize("n", [2, 3, 4, 7, 8, 16, pytest.param(64, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("op", "algorithm"), EVERY)
 def test_takes_its_alpha_beta_time(star: Path, op: str, algorithm: str, n: int) -> None:
     size = 0 if op == "barrier" else 4 * MTU * 64 * 7

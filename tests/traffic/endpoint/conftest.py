@@ -9,25 +9,25 @@ from traffic.endpoint import PROGRAM_SOURCES, SOURCES
 
 
 @pytest.fixture(scope="session")
-def star(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def star() -> Path:
     """The virtual-time fabric."""
-    return compile_star(tmp_path_factory.mktemp("star") / "star")
+    return compile_star()
 
 
 @pytest.fixture(scope="session")
-def strict_star(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def strict_star() -> Path:
     """The virtual-time fabric under AddressSanitizer and UBSan."""
-    return compile_star(tmp_path_factory.mktemp("star") / "strict-star", *SANITIZE)
+    return compile_star(*SANITIZE)
 
 
 @pytest.fixture(scope="session")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def program() -> Path:
     """The native endpoint program."""
-    return compile_c(tmp_path_factory.mktemp("program") / "closlab-endpoint", PROGRAM_SOURCES)
+    return compile_c(PROGRAM_SOURCES)
 
 
 @pytest.fixture(scope="session")
-def unit(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def unit() -> Path:
     """A program that runs parts of the core alone, under sanitizers."""
     source = Path(__file__).with_name("unit.c")
-    return compile_c(tmp_path_factory.mktemp("unit") / "unit", (source, *SOURCES), *SANITIZE)
+    return compile_c((source, *SOURCES), *SANITIZE)

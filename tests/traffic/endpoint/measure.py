@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import tempfile
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 
@@ -90,18 +89,17 @@ def rate_error(program: Path, wire: Wire, mbps: int) -> float:
 
 def main() -> None:
     """Measure and print."""
-    with tempfile.TemporaryDirectory() as folder:
-        loop = compile_c(Path(folder) / "loop", (Path(__file__).with_name("loop.c"), *SOURCES))
-        program = compile_c(Path(folder) / "closlab-endpoint", PROGRAM_SOURCES)
-        for queue_pairs, settings, cc in SETTINGS:
-            words = " ".join(f"{key}={value}" for key, value in settings.items())
-            cost = cost_ns(loop, queue_pairs, settings, cc)
-            print(f"{cost:6.1f} ns a packet: {queue_pairs} queue pairs, cc={cc} {words}")
-        with make_wire() as wire:
-            clock, core = throughput_gbps(program, pinned(wire))
-            print(f"{clock:6.2f} Gb/s of payload over a veth pair; {core:.2f} per core used")
-            for mbps in (10, 30, 100, 300, 1000, 3000):
-                print(f"{rate_error(program, wire, mbps):+8.3%} off {mbps} Mb/s")
+    loop = compile_c((Path(__file__).with_name("loop.c"), *SOURCES))
+    program = compile_c(PROGRAM_SOURCES)
+    for queue_pairs, settings, cc in SETTINGS:
+        words = " ".join(f"{key}={value}" for key, value in settings.items())
+        cost = cost_ns(loop, queue_pairs, settings, cc)
+        print(f"{cost:6.1f} ns a packet: {queue_pairs} queue pairs, cc={cc} {words}")
+    with make_wire() as wire:
+        clock, core = throughput_gbps(program, pinned(wire))
+        print(f"{clock:6.2f} Gb/s of payload over a veth pair; {core:.2f} per core used")
+        for mbps in (10, 30, 100, 300, 1000, 3000):
+            print(f"{rate_error(program, wire, mbps):+8.3%} off {mbps} Mb/s")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from ipaddress import IPv4Address
 from pathlib import Path
 from typing import NamedTuple
 
+from switch import build
 from traffic.endpoint import (
     CORE,
     SOURCES,
@@ -28,16 +29,19 @@ GBPS = 1_000_000_000
 A, B, C = "10.0.0.1", "10.0.0.2", "10.0.0.3"
 
 
-def compile_c(output: Path, sources: Iterable[Path], *flags: str) -> Path:
-    """Compile with the repository's flags; what the compiler says against it fails the test."""
-    command = ["gcc", *FLAGS, *flags, f"-I{CORE}", *map(str, sources), "-o", str(output)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return output
+def compile_c(sources: Sequence[Path], *flags: str) -> Path:
+    """Compiled with the repository's flags, and kept; what the compiler says against it is raised.
+
+    Whoever tests in parallel, or again, finds it built.
+    """
+    options = [*FLAGS, *flags, f"-I{CORE}"]
+    texts = (path.read_bytes() for path in (*sources, *sorted(CORE.glob("*.h"))))
+    name = f"test-{sources[0].stem}-{build.digest(build.compiler_id(), *options, *texts)}"
+    return build.compiled(name, [*map(str, sources), "-lm"], options)
 
 
-def compile_star(output: Path, *flags: str) -> Path:
-    return compile_c(output, (Path(__file__).with_name("star.c"), *SOURCES), *flags)
+def compile_star(*flags: str) -> Path:
+    return compile_c((Path(__file__).with_name("star.c"), *SOURCES), *flags)
 
 
 class Sample(NamedTuple):
