@@ -27,7 +27,6 @@ from lab.progress import Stages
 
 TIME_TOLERANCE = 0.20
 _LEAST_WIDTH = 100
-_HELLO_DILATION = 4000  # without one, our switches would let it run as fast as hosts can
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +42,6 @@ class Setup:
         """The command line of its run."""
         words = [sys.executable, "-c", "from lab.cli import main; main()", "run", self.scenario]
         words += ["--switch", switch, "--out", str(out)]
-        if self.scenario == "hello" and switch == "soft":
-            words += ["--dilation", str(_HELLO_DILATION)]
         return words + [word for change in self.changes for word in ("--set", change)]
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
@@ -39,6 +40,7 @@ from traffic.frames import (
 
 __all__ = [
     "PROGRAM_SOURCES",
+    "SCAPY_PROGRAM",
     "SOURCES",
     "UET_ONLY",
     "CongestionControl",
@@ -74,6 +76,9 @@ SOURCES = tuple(CORE / f"{name}.c" for name in _MODULES)
 
 PROGRAM_SOURCES = (*SOURCES, CORE / "host_main.c")
 """The program that runs one endpoint on a packet socket. Flags: -std=gnu11 -O2."""
+
+SCAPY_PROGRAM = (sys.executable, "-m", "traffic.scapy_host")
+"""The same to read: slow, and with less of what adapters can do."""
 
 _FOREVER_S = 1e9
 _ANSWER_S = 30.0
@@ -436,14 +441,14 @@ def after(seconds: float) -> GiveUp:
 
 
 class EndpointProcess:
-    """The native program at work; `prefix` is a command to run it by, such as `ip netns exec`.
+    """An endpoint program at work; `prefix` is a command to run it by, such as `ip netns exec`.
 
     `patience` tells when to give up waiting for the process of a number to answer.
     """
 
     def __init__(
         self,
-        program: Path,
+        program: Path | Sequence[str],
         settings: HostSettings,
         plan: EndpointPlan,
         *,
@@ -457,7 +462,7 @@ class EndpointProcess:
         self._plan = "\n".join((settings.line(), *_patient(plan, settings).lines(), "ready\n"))
         try:
             self._process = subprocess.Popen(
-                [*prefix, str(program)],
+                [*prefix, *([str(program)] if isinstance(program, Path) else program)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 start_new_session=True,  # Ctrl-C is for us: we stop it and read its report

@@ -467,8 +467,6 @@ def prompt(
     pace = (
         f"Time is stretched: what takes a second here takes {duration(1e9 / setting.dilation)} in "
         f"the fabric, whose links have the scenario's rates ({setting.dilation:,} times slower)."
-        if setting.cable
-        else "Time is the machine's own here: links carry what the machine can, at once."
     )
     console.print(
         f"\nThe fabric is up. {pace}\n"

@@ -23,9 +23,7 @@ def command(run: KeptRun) -> str:
     words = ["closlab", "run", KEPT_AS if changes is None else result.scenario.name]
     words += ["--engine", result.engine]
     if result.engine == "mininet":
-        words += ["--switch", result.switch]
-        if result.clock == "fabric":
-            words += ["--dilation", f"{result.dilation:.0f}"]
+        words += ["--switch", result.switch, "--dilation", f"{result.dilation:.0f}"]
     if "p4" in provenance:
         words += ["--p4", provenance["p4"]]
     for change in changes or ():

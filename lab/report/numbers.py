@@ -92,7 +92,7 @@ FIGURES = (
         "links.utilisation",
         "busiest link",
         SHARE,
-        lambda r: max((use.utilisation or 0 for use in r.links), default=0) or None,
+        lambda r: max((use.utilisation for use in r.links), default=0) or None,
     ),
 )
 

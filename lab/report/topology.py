@@ -150,8 +150,8 @@ def _told(run: KeptRun) -> str:
     used = [use for use in run.result.links if use.utilisation]
     said = [f"The fabric: {_sizes(run.fabric)}, by how busy links were"]
     if used:
-        most = max(used, key=lambda use: use.utilisation or 0)
-        said.append(f"the busiest is {most.name}, {percent(most.utilisation or 0)}")
+        most = max(used, key=lambda use: use.utilisation)
+        said.append(f"the busiest is {most.name}, {percent(most.utilisation)}")
     by_link = run.result.pfc.by_link
     paused = {n: p.longest_ns / run.end_ns for n, p in by_link.items()}
     long = [name for name, share in paused.items() if share >= _LEAST_PAUSED]
@@ -191,10 +191,6 @@ def _as_strips(run: KeptRun) -> Drawing:
         drawing.text(0, y, f"\N{MULTIPLICATION X} {name}: {said}", fill=DROP)
     drawing.height = _key_of_cells(drawing, y + 18, run)
     return drawing
-
-
-def _measure(run: KeptRun) -> str:
-    return "busy:" if run.result.clock == "fabric" else "of the busiest:"
 
 
 def _ring(fabric: Fabric) -> list[Node]:
@@ -246,12 +242,8 @@ def _places(fabric: Fabric) -> tuple[dict[Node, Place], float]:
 
 
 def _busy(run: KeptRun) -> dict[str, float]:
-    """By direction: how busy it was; where links have no rate, what it carried, of the most."""
-    most = max((use.bytes for use in run.result.links), default=0) or 1
-    return {
-        use.name: use.bytes / most if use.utilisation is None else use.utilisation
-        for use in run.result.links
-    }
+    """By direction: how busy it was."""
+    return {use.name: use.utilisation for use in run.result.links}
 
 
 def _class_of(utilisation: float) -> tuple[float, str, float, str]:
@@ -299,9 +291,7 @@ def _direction(drawing: Drawing, run: KeptRun, told: _Told, line: _Line) -> None
     """One direction of a link, and a mark where it was paused; what was cut is live no more."""
     use = told.use
     share = run.stood(use.name)
-    story = f"{use.name}: {packets(use.packets)}"
-    if use.utilisation is not None:
-        story += f", {percent(use.utilisation)} busy"
+    story = f"{use.name}: {packets(use.packets)}, {percent(use.utilisation)} busy"
     if use.max_queue_bytes:
         story += f", longest queue {size(use.max_queue_bytes)}"
     if share:
@@ -462,7 +452,7 @@ def _label(node: Node, room: float, places: dict[Node, Place]) -> str:
 
 def _key(drawing: Drawing, y: float, run: KeptRun, found: Sequence[Sign]) -> float:
     """What lines and marks mean, in as many rows as that takes; where it ends."""
-    what = _measure(run)
+    what = "busy:"
     drawing.text(0, y, what)
     x = ROOM * width_of(what) + 4
     for _, colour, width, name in CLASSES:
@@ -500,7 +490,7 @@ def _key_of_cells(drawing: Drawing, y: float, run: KeptRun) -> float:
             drawing.text(x + 16, y, name)
             x += 24 + ROOM * width_of(name)
 
-    cells(y, _measure(run), [(colour, None, name) for _, colour, _, name in CLASSES])
+    cells(y, "busy:", [(colour, None, name) for _, colour, _, name in CLASSES])
     if run.result.pfc.by_link:
         y += FONT + 5
         shares = (0.0, 0.25, 0.5, 0.75, 1.0)

@@ -53,7 +53,7 @@ def _completion(run: KeptRun) -> Iterator[str]:
         )
     else:
         yield f"All {plural(flows.count, 'message')} arrived whole, {carried}."
-    busiest = max(run.result.links, key=lambda use: use.utilisation or 0, default=None)
+    busiest = max(run.result.links, key=lambda use: use.utilisation, default=None)
     if busiest is not None and busiest.utilisation:
         yield f"The busiest link, {busiest.name}, was in use {percent(busiest.utilisation)} of it."
     if flows.slowdown and flows.slowdown.max < _HARDLY:
@@ -73,8 +73,6 @@ def _completion(run: KeptRun) -> Iterator[str]:
                 )
                 + f", the worst {number(flows.slowdown.max)} times as fast."
             )
-        elif run.result.clock == "machine":
-            yield "These are the machine's own times: its hosts sent as fast as they could."
     slowed = [
         (part.slowdown.p50, name)
         for name, part in (run.result.parts or {}).items()

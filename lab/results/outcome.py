@@ -254,7 +254,6 @@ class Outcome:
     endpoints: Mapping[Node, Mapping[str, int]]  # what each host's adapter counted, by name
     end_ns: int
     dilation: float = 1.0
-    is_fabric_time: bool = True  # else times are the machine's own, and links have no rate
     max_queue_bytes: Mapping[str, int] = field(default_factory=dict)  # by direction of a link
     cut_frames: Mapping[str, int] = field(default_factory=dict)  # lost when a link was cut
     books: Mapping[Node, SwitchBooks] = field(default_factory=dict)  # of switches that keep any

@@ -153,7 +153,7 @@ class LinkUse(_Part):
     name: str
     packets: int
     bytes: int
-    utilisation: float | None = None
+    utilisation: float
     max_queue_bytes: int | None = None  # at the port that feeds it
 
 
@@ -224,7 +224,7 @@ class Result(_Part):
     switch: str
     seed: int
     dilation: float
-    clock: Literal["fabric", "machine"] = "fabric"  # whose time it is; a machine's knows no rates
+    clock: Literal["fabric"] = "fabric"  # whose time it is
     provenance: dict[str, str]
     ended: str | None = None  # why the run is not whole
     duration_ns: int
@@ -296,8 +296,7 @@ def _flow_rows(experiment: Experiment, outcome: Outcome) -> Iterator[Sequence[ob
         src, dst = hosts[schedule.src[number]], hosts[schedule.dst[number]]
         start, end = timeline.start_ns[number], timeline.end_ns[number]
         is_whole = NEVER not in (start, end)
-        is_comparable = is_whole and outcome.is_fabric_time
-        slowdown = (end - start) / alone.takes_ns(number) if is_comparable else None
+        slowdown = (end - start) / alone.takes_ns(number) if is_whole else None
         yield (
             src,
             dst,
@@ -362,7 +361,6 @@ def assemble(
         switch=switch,
         seed=experiment.scenario.seed,
         dilation=outcome.dilation,
-        clock="fabric" if outcome.is_fabric_time else "machine",
         provenance=provenance,
         ended=outcome.ended,
         duration_ns=outcome.end_ns,
@@ -501,8 +499,7 @@ def _flows(
         if NEVER not in (start, end):
             size += experiment.schedule.size[number]
             times.append(end - start)
-            if outcome.is_fabric_time:
-                slowdowns.append((end - start) / alone.takes_ns(number))
+            slowdowns.append((end - start) / alone.takes_ns(number))
     return Flows(
         count=count,
         completed=len(times),
@@ -658,9 +655,7 @@ def _link_use(link: Link, experiment: Experiment, outcome: Outcome) -> tuple[Lin
             name=name,
             packets=carried.packets,
             bytes=carried.bytes,
-            utilisation=round(carried.bytes * 8 * 1e9 / rate_bps / span_ns, 6)
-            if outcome.is_fabric_time
-            else None,
+            utilisation=round(carried.bytes * 8 * 1e9 / rate_bps / span_ns, 6),
             max_queue_bytes=outcome.max_queue_bytes.get(name),
         )
 

@@ -86,8 +86,7 @@ def _summary(result: Result) -> str:
     if result.ended:
         lines.insert(0, f"[yellow]Not whole: {result.ended}[/]")
     if flows.fct_ns:
-        whose = "" if result.clock == "fabric" else " (by this machine's own clock)"
-        lines.append(f"Completion times{whose}: {_times(flows.fct_ns)}")
+        lines.append(f"Completion times: {_times(flows.fct_ns)}")
     if result.collective and result.collective.busbw_gbps:
         lines.append(
             f"{result.collective.op} ({result.collective.algorithm}): "

@@ -351,6 +351,9 @@ class DcqcnSettings(_Section):
 class TransportSettings(_Section):
     """How adapters recover from loss and what they do about congestion."""
 
+    endpoint: Literal["core", "scapy"] = "core"
+    """Who plays adapters on Mininet: core, in C, or scapy, the same to read: slow, with go-back-n,
+    without congestion control. In the simulator core alone does."""
     kind: TransportKind = TransportKind.ROCE
     """RoCEv2 (roce), or Ultra Ethernet Transport (uet): every packet takes a way of its own, says
     where its bytes belong and is answered; what is lost, and only that, goes again."""
@@ -411,6 +414,15 @@ class TransportSettings(_Section):
                 f"the first time-out, {self.first_rto_ns:,} ns, is longer than the longest, "
                 f"{self.longest_rto_ns:,} ns: lower first_rto_ns, or raise timeout or rto_ns"
             )
+        known: dict[str, str | None] = {"kind": "roce", "recovery": "go-back-n", "cc": "none"}
+        known |= dict.fromkeys(("first_rto_ns", "receive_gbps"))
+        for key, value in known.items() if self.endpoint == "scapy" else ():
+            if getattr(self, key) != value:
+                raise ValueError(
+                    f"the scapy endpoint knows no {key} {getattr(self, key)}: "
+                    f"{'leave that out' if value is None else f'make that {value}'}, or take "
+                    "endpoint core"
+                )
         return self
 
 
@@ -601,6 +613,16 @@ class Scenario(_Section):
             return TOPOLOGIES[kind].model_validate(data)
         except ValidationError as error:
             raise ScenarioError(explained(error, TOPOLOGIES[kind], "topology.")) from None
+
+    @model_validator(mode="after")
+    def _check(self) -> Scenario:
+        storms = [fault.host for fault in self.faults if fault.action == "storm"]
+        if storms and self.transport.endpoint == "scapy":
+            raise ValueError(
+                f"faults: the scapy endpoint cannot be made to send a storm ({storms[0]}): leave "
+                "the storm out, or take transport.endpoint core"
+            )
+        return self
 
     @field_validator("traffic", mode="before")
     @classmethod

@@ -19,14 +19,14 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from controller import Keeper, Settings, Target
+from controller import Keeper, LinkSpec, Settings, Target
 from controller.entities import Changes
 from lab.engines.mininet.capsule import run_in_capsule
 from lab.engines.mininet.emulation import Emulation
 from lab.engines.mininet.switches import Setting
 from lab.engines.mininet.switches.soft import SoftSwitches
 from lab.machine.tools import require_emulation
-from topologies import leaf_spine
+from topologies import Node, leaf_spine
 
 FABRIC = leaf_spine(2, 2, 1)
 SOON_S = 60.0
@@ -112,8 +112,12 @@ class Pinging:
 def fabric(folder: Path) -> Iterator[Emulation]:
     """The fabric, up, and told nothing."""
     built = SoftSwitches.build_program(folder)
-    switches = SoftSwitches(Setting(FABRIC, built, logs=folder / "logs"))
-    emulation = Emulation(FABRIC, switches, folder, Settings())
+
+    def cable(_switch: Node, _port: int) -> LinkSpec:
+        return LinkSpec(rate_bps=10**9, delay_ns=1000)
+
+    switches = SoftSwitches(Setting(FABRIC, built, folder / "logs", cable))
+    emulation = Emulation(FABRIC, switches, Settings())
     try:
         emulation.lay_cables()
         switches.start()

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from lab.machine.paths import ROOT
+from lab.runs.run import UNBELIEVED
 from tests.lab.conftest import CLOSLAB, closlab
 from tests.lab.test_capsule import in_namespace
 from traffic.frames import icrc
@@ -23,21 +24,20 @@ pytestmark = pytest.mark.mininet
 @pytest.mark.ordinary  # the first thing anybody tries
 def test_demo_delivers_everything_and_spreads_it(tmp_path: Path, own_cache: Path) -> None:
     done = closlab("demo", "--out", str(tmp_path))
-    assert done.returncode == 0, done.stderr
+    assert done.returncode in (0, UNBELIEVED), done.stderr
     assert "56 of 56 answered" in done.stderr
     assert "56 of 56 messages arrived whole" in done.stderr
 
     result = json.loads((tmp_path / "hello" / "result.json").read_text())
-    # Hosts sent as fast as they could: nothing there can be measured by a link's rate.
-    assert result["clock"] == "machine"
-    assert "slowdown" not in result["flows"]
-    assert all("utilisation" not in use for use in result["links"])
+    assert result["clock"] == "fabric"
+    assert result["flows"]["slowdown"]["p50"] >= 1
+    assert all(0 < use["utilisation"] < 1 for use in result["links"])
     assert result["schema"] == "closlab.result/1"
     assert result["flows"]["completed"] == 56
     assert result["drops"]["total"] == 0
     assert result["roce"]["out_of_order_packets"] == 0
     packets = {link["name"]: link["packets"] for link in result["links"]}
-    per_message = 4  # 16,000 bytes at a path MTU of 4096
+    per_message = 4 + 1  # 16,000 bytes at a path MTU of 4096; the ACK of the message back
     for host in range(1, 9):
         leaf = (host + 1) // 2
         assert packets[f"h{host}>leaf{leaf}"] == 7 * per_message
@@ -68,7 +68,7 @@ def test_two_demos_at_once_do_not_disturb_each_other(tmp_path: Path, own_cache: 
     ]
     for demo in demos:
         _, err = demo.communicate(timeout=120)
-        assert demo.returncode == 0, err
+        assert demo.returncode in (0, UNBELIEVED), err
         assert "56 of 56 messages arrived whole" in err
 
 
@@ -124,8 +124,8 @@ def _network(pid: int) -> Path | None:
 def test_captured_frames_are_sound_to_tshark(tmp_path: Path, own_cache: Path) -> None:
     if shutil.which("tshark") is None:
         pytest.skip("tshark is not installed")
-    done = closlab("run", "hello", "--pcap", "--out", str(tmp_path))
-    assert done.returncode == 0, done.stderr
+    done = closlab("run", "hello", "--pcap", "--dilation", "16000", "--out", str(tmp_path))
+    assert done.returncode in (0, UNBELIEVED), done.stderr
     captures = sorted((tmp_path / "pcaps").glob("*.pcap"))
     assert len(captures) == 2 * 24  # both directions of every switch port
     everything = tmp_path / "everything.pcap"

@@ -84,6 +84,27 @@ def test_sizes(written: str, size: int) -> None:
             "leaf1 has 65 equal ways to one prefix; a group holds 64: build the fabric with fewer",
         ),
         ("hello", ("int.mtu=1KB", "transport.cc=hpcc"), "HPCC has to hear of every hop"),
+        (
+            "hello",
+            ("transport.endpoint=scrapy",),
+            "it must be one of 'core', 'scapy'",
+        ),
+        (
+            "hello",
+            ("transport={endpoint: scapy, cc: hpcc}",),
+            "the scapy endpoint knows no cc hpcc: make that none, or take endpoint core",
+        ),
+        (
+            "hello",
+            ("transport={endpoint: scapy, recovery: selective}",),
+            "knows no recovery selective: make that go-back-n",
+        ),
+        (
+            "hello",
+            ("transport={endpoint: scapy, receive_gbps: 9}",),
+            "knows no receive_gbps 9.0: leave that out",
+        ),
+        ("pfc-storm", ("transport.endpoint=scapy",), "cannot be made to send a storm (h1)"),
     ],
 )
 def test_a_mistake_is_named(name: str, changes: tuple[str, ...], complaint: str) -> None:

@@ -22,8 +22,8 @@ from traffic.frames import (
     icrc,
     read_frame,
 )
-from traffic.layers import BTH, INT_DOMAIN, INT_PORT, RETH, ROCE_PORT, IntHeader, IntShim
-from traffic.messages import write_frames
+from traffic.layers import BTH, INT_DOMAIN, INT_PORT, RETH, ROCE_PORT, ImmDt, IntHeader, IntShim
+from traffic.messages import ACK, answer_frame, data_frame, headers, packets_of, pattern
 
 FLOW = FlowAddress(
     src_mac="02:00:0a:00:01:01",
@@ -33,6 +33,24 @@ FLOW = FlowAddress(
     src_port=0xC123,
     queue_pair=0x101,
 )
+
+
+def message(number: int, size: int, *, mtu: int = 4096, psn: int = 0) -> list[bytes]:
+    """The frames of a message."""
+    count = packets_of(size, mtu)
+    return [
+        data_frame(
+            headers(data_template(FLOW)),
+            FLOW.queue_pair,
+            psn + index,
+            message=number,
+            size=size,
+            index=index,
+            mtu=mtu,
+            wants_answer=index + 1 == count,
+        )
+        for index in range(count)
+    ]
 
 
 words = st.integers(0, 0xFFFF)
@@ -64,35 +82,49 @@ def test_templates_are_what_scapy_builds(dscp: int, ecn: bool, telemetry: int, o
 
 
 def test_a_message_of_one_frame_byte_by_byte() -> None:
-    (frame,) = write_frames(FLOW, b"hello", mtu=4096, va=0x1000, rkey=0xABCD, psn=7)
+    (frame,) = message(0xABCD, 5, psn=7)
     assert frame[:14].hex() == "02010100000102000a0001010800"
     assert frame[14:16] == bytes((0x45, 26 << 2 | 0b10))
-    assert frame[16:18] == (20 + 8 + 12 + 16 + 8 + 4).to_bytes(2, "big")
+    assert frame[16:18] == (20 + 8 + 12 + 16 + 4 + 8 + 4).to_bytes(2, "big")
     assert frame[34:38].hex() == "c12312b7"  # ports
-    bth, reth = frame[42:54], frame[54:70]
-    assert bth.hex() == "0a30ffff0000010180000007"  # only, 3 bytes of padding, ack wanted
-    assert reth.hex() == "00000000000010000000abcd00000005"
-    assert frame[70:78] == b"hello\0\0\0"
+    bth, reth, immediate = frame[42:54], frame[54:70], frame[70:74]
+    assert bth.hex() == "0b30ffff0000010180000007"  # only, 3 bytes of padding, ack wanted
+    assert reth.hex() == "00000000000000000000abcd00000005"
+    assert immediate.hex() == "0000abcd"
+    assert frame[74:82] == pattern(0xABCD, 0, 5) + bytes(3)
 
 
-@given(size=st.integers(1, 20_000), mtu=st.sampled_from([256, 1024, 4096]))
+def test_an_answer_byte_by_byte() -> None:
+    frame = answer_frame(headers(control_template(FLOW)), 0x100, -1, syndrome=ACK, msn=1 << 24 | 5)
+    assert frame[14:16] == bytes((0x45, 48 << 2 | 0b10))
+    assert frame[42:54].hex() == "1100ffff0000010000ffffff"
+    assert frame[54:-4].hex() == "1f000005"
+    assert int.from_bytes(frame[-4:], "little") == icrc(frame[14:-4])
+
+
+@given(size=st.integers(0, 20_000), mtu=st.sampled_from([256, 1024, 4096]))
 def test_what_is_written_is_read_back(size: int, mtu: int) -> None:
-    data = bytes(index * 7 & 0xFF for index in range(size))
-    frames = [read_frame(frame) for frame in write_frames(FLOW, data, mtu=mtu, psn=0xFFFFFE)]
+    frames = [read_frame(frame) for frame in message(3, size, mtu=mtu, psn=0xFFFFFE)]
 
-    assert b"".join(frame.payload for frame in frames if frame) == data
-    assert len(frames) == -(-size // mtu)
+    assert b"".join(frame.payload for frame in frames if frame) == pattern(3, 0, size)
+    assert len(frames) == max(1, -(-size // mtu))
     first, last = frames[0], frames[-1]
     assert first is not None and last is not None
     assert first.opcode.starts and last.opcode.ends
     assert first.message_bytes == size
+    assert last.immediate == 3
     assert [frame.psn for frame in frames if frame] == [
         (0xFFFFFE + index) & 0xFFFFFF for index in range(len(frames))
     ]
 
 
+@given(number=st.integers(0, 2**32 - 1), words=st.integers(0, 60), size=st.integers(0, 300))
+def test_a_part_of_a_message_is_what_it_is_in_the_whole(number: int, words: int, size: int) -> None:
+    assert pattern(number, 8 * words, size) == pattern(number, 0, 8 * words + size)[8 * words :]
+
+
 def test_switches_may_change_ttl_tos_and_checksums_and_nothing_else() -> None:
-    (frame,) = write_frames(FLOW, b"x" * 64, mtu=4096)
+    (frame,) = message(3, 64)
     allowed = {15, 22, 24, 25, 40, 41, 46}  # TOS, TTL, two checksums, FECN and BECN
     for place in range(14, len(frame)):
         changed = bytearray(frame)
@@ -112,32 +144,27 @@ def test_any_bytes_are_read_without_a_crash(data: bytes) -> None:
 
 @given(st.data())
 def test_a_damaged_frame_is_never_taken_for_a_sound_one(data: st.DataObject) -> None:
-    (frame,) = write_frames(FLOW, b"payload!", mtu=4096)
+    (frame,) = message(3, 8)
     cut = data.draw(st.integers(0, len(frame) - 1))
     with contextlib.suppress(FrameError):
         assert read_frame(frame[:cut]) is None
 
 
 def test_scapy_dissects_what_we_wrote_and_agrees_on_the_icrc() -> None:
-    (frame,) = write_frames(FLOW, b"abc", mtu=4096, va=0x42)
+    (frame,) = message(0x42, 3)
     packet = Ether(frame)
-    assert packet[BTH].opcode == Opcode.WRITE_ONLY
-    assert packet[RETH].va == 0x42
+    assert packet[BTH].opcode == Opcode.WRITE_ONLY_IMMEDIATE
+    assert packet[RETH].rkey == packet[ImmDt].data == 0x42
     assert packet[BTH].icrc == int.from_bytes(icrc(frame[14:-4]).to_bytes(4, "little"), "big")
-
-
-def test_an_empty_message_is_refused() -> None:
-    with pytest.raises(FrameError, match="no bytes"):
-        list(write_frames(FLOW, b"", mtu=4096))
 
 
 def test_tshark_finds_nothing_wrong(tmp_path: Path) -> None:
     if shutil.which("tshark") is None:
         pytest.skip("tshark is not installed")
     capture = tmp_path / "write.pcap"
-    wrpcap(str(capture), [Ether(frame) for frame in write_frames(FLOW, bytes(9000), mtu=4096)])
+    wrpcap(str(capture), [Ether(frame) for frame in message(3, 9000)])
     fields = _tshark(capture, "-T", "fields", "-e", "infiniband.bth.opcode", "-e", "_ws.malformed")
-    assert fields.split("\n")[:3] == ["6\t", "7\t", "8\t"]
+    assert fields.split("\n")[:3] == ["6\t", "7\t", "9\t"]
     assert "RDMA Extended Transport Header" in _tshark(capture, "-V")
 
 

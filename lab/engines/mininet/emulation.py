@@ -7,13 +7,8 @@ an orderly stop is still made, because a user may be watching.
 from __future__ import annotations
 
 import subprocess
-import sys
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
-from typing import IO
 
 from mininet.log import setLogLevel
 from mininet.net import Mininet
@@ -22,16 +17,11 @@ from controller import ControllerError, Settings, install, switch_plans
 from controller.client import ANSWER_S
 from lab.engines.mininet.switches import Switches
 from lab.errors import RunError
-from lab.machine.patience import Patience
-from lab.machine.processes import last_line, line_of, say, stop
 from lab.machine.speed import slowness
-from lab.results.outcome import INTERRUPTION
 from topologies import Fabric, Link, Node
 from topologies.mininet_topo import build_network
-from traffic import HostPlan, HostReport
 
 _PING_S = 2.0
-_SILENCE_S = 5.0  # of all hosts, after which nothing more will come
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +35,11 @@ class PingResult:
 class Emulation:
     """A fabric that is up."""
 
-    def __init__(self, fabric: Fabric, switches: Switches, out: Path, settings: Settings) -> None:
+    def __init__(self, fabric: Fabric, switches: Switches, settings: Settings) -> None:
         self.fabric = fabric
         self.switches = switches
         self._settings = settings
         self._network: Mininet | None = None
-        self._logs = out / "logs"
 
     # --- bringing up ----------------------------------------------------------------------
 
@@ -149,64 +138,6 @@ class Emulation:
         pairs = {(a, b) for a in nodes for b in nodes if a != b}
         return PingResult(frozenset(answered), frozenset(pairs - answered))
 
-    def exchange(
-        self, plans: list[HostPlan], still: Callable[[str, float], None]
-    ) -> tuple[list[HostReport], str | None]:
-        """Let every host carry out its plan, all starting together; why that is not all, if so.
-
-        ``still`` hears what takes long, and for how many seconds it has.
-        """
-        with _host_processes(self.network, plans, self._logs) as processes:
-            for plan, process in zip(plans, processes, strict=True):
-                patience = Patience(
-                    [process.pid], tell=partial(still, f"the endpoint of {plan.name} to be ready")
-                )
-                if line_of(_said(process), patience, self.switches.check) != "ready":
-                    raise self._host_failure(plan)
-            for process in processes:
-                say(process, "go")
-            return self._reports(plans, processes, still)
-
-    def _reports(
-        self,
-        plans: list[HostPlan],
-        processes: list[subprocess.Popen[str]],
-        still: Callable[[str, float], None],
-    ) -> tuple[list[HostReport], str | None]:
-        """What hosts tell; of one that tells nothing, that it did nothing.
-
-        Who waits for a message that was lost does not know; once none does anything, all are told.
-        """
-        patience = Patience(
-            [process.pid for process in processes],
-            quiet_s=_SILENCE_S,
-            tell=partial(still, "the endpoints to be done"),
-        )
-        reports = {plan.name: HostReport.silent(plan.name) for plan in plans}
-        ended = None
-        try:
-            for plan, process in zip(plans, processes, strict=True):
-                report = line_of(_said(process), patience, self.switches.check)
-                if not report and process.poll() is None:
-                    say(process, "enough")
-                    report = line_of(_said(process), Patience([process.pid]), self.switches.check)
-                if report:
-                    reports[plan.name] = HostReport.model_validate_json(report)
-                else:
-                    ended = ended or self._host_failure(plan).message
-        except RunError as error:
-            ended = error.message
-        except KeyboardInterrupt:
-            ended = INTERRUPTION
-        return list(reports.values()), ended
-
-    def _host_failure(self, plan: HostPlan) -> RunError:
-        log = self._logs / f"{plan.name}.log"
-        return RunError(
-            f"the endpoint of {plan.name} ended early: {last_line(log)}",
-            f"All it said is in {log}",
-        )
-
     # --- taking down ----------------------------------------------------------------------
 
     def take_down(self) -> None:
@@ -214,32 +145,3 @@ class Emulation:
         self.switches.stop()
         if self._network is not None:
             self._network.stop()
-
-
-def _said(process: subprocess.Popen[str]) -> IO[str]:
-    assert process.stdout is not None
-    return process.stdout
-
-
-@contextmanager
-def _host_processes(
-    network: Mininet, plans: list[HostPlan], logs: Path
-) -> Iterator[list[subprocess.Popen[str]]]:
-    """A traffic process on each host, its plan handed over."""
-    processes: list[subprocess.Popen[str]] = []
-    try:
-        for plan in plans:
-            with (logs / f"{plan.name}.log").open("w") as log:
-                process = network.get(plan.name).popen(
-                    [sys.executable, "-m", "traffic.host"],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=log,
-                    text=True,
-                )
-            processes.append(process)
-            say(process, plan.model_dump_json())
-        yield processes
-    finally:
-        for process in processes:
-            stop(process)

@@ -1,9 +1,9 @@
-"""Native endpoints on the emulator's hosts: started together, watched, and asked what happened."""
+"""Endpoints on the emulator's hosts: started together, watched, and asked what happened."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -44,7 +44,7 @@ _SHOW_S = 0.25
 def run(
     experiment: Experiment,
     emulation: Emulation,
-    program: Path,
+    program: Path | Sequence[str],
     stages: Stages,
     collector: Collector | None = None,
 ) -> Outcome:
@@ -108,7 +108,7 @@ def run(
 def _start(
     experiment: Experiment,
     emulation: Emulation,
-    program: Path,
+    program: Path | Sequence[str],
     dilation: int,
     stages: Stages,
     stack: ExitStack,

@@ -7,7 +7,7 @@ capsule.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,9 +17,7 @@ from lab.engines import RunOptions
 from lab.engines.mininet import endpoints
 from lab.engines.mininet.emulation import Emulation, PingResult
 from lab.engines.mininet.report_cables import Collector, lay_report_cables
-from lab.engines.mininet.scapy_hosts import began_ns, counters_of, host_plans, timeline_of
 from lab.engines.mininet.switches import KINDS, Setting, Switches
-from lab.engines.mininet.switches.soft import SoftSwitches
 from lab.errors import RunError
 from lab.machine.native_host import endpoint_program
 from lab.machine.precedence import take_precedence
@@ -33,8 +31,10 @@ from lab.scenario.model import ALL_LINKS, captured
 from lab.scenario.traffic import AllPairs
 from lab.scenario.translate import DATA_HEADERS_BYTES, REPORT_PORT
 from topologies import Fabric, Node
+from traffic.endpoint import SCAPY_PROGRAM
 
 _MOST_PATIENCE_S = 3600.0  # that sending may take on a slow machine, unless asked for
+_SCAPY_PACKETS_PER_S = 500  # that all hosts together may send, where scapy builds and takes apart
 _PROGRESS_S = 0.25  # between two looks, if only who watches wants to know
 
 
@@ -46,14 +46,11 @@ def bring_up(
     take_precedence()
     fabric, measures = experiment.fabric, experiment.scenario.measures
     kind = KINDS[options.switch]
-    # Unless told otherwise, all pairs is an exchange among scapy hosts, as fast as they can.
-    is_timed = (
-        not _is_all_pairs(experiment) or options.dilation is not None or kind is not SoftSwitches
-    )
-    dilation = options.dilation or fitting_dilation(experiment, kind, stages) if is_timed else 1
+    dilation = options.dilation or fitting_dilation(experiment, kind, stages)
     with stages("Compiling the fabric program"):
         built = kind.build_program(options.out, source_in(options.p4))
-        hosts_program = endpoint_program() if is_timed else None
+        is_scapy = experiment.scenario.transport.endpoint == "scapy"
+        hosts_program = SCAPY_PROGRAM if is_scapy else endpoint_program()
     switches = kind(
         Setting(
             fabric,
@@ -61,7 +58,7 @@ def bring_up(
             logs=options.out / "logs",
             pcaps=options.out / "pcaps" if measures.pcap else None,
             captured=_captured_ports(experiment),
-            cable=experiment.port_cable if is_timed else None,
+            cable=experiment.port_cable,
             data_frame=experiment.scenario.link.mtu + DATA_HEADERS_BYTES,
             dilation=dilation,
             notes_every_s=(measures.series_ns or 0) * dilation / 1e9
@@ -73,7 +70,7 @@ def bring_up(
         )
     )
     settings = kind.told(experiment.settings, dilation)
-    emulation = Emulation(fabric, switches, options.out, settings)
+    emulation = Emulation(fabric, switches, settings)
     with ExitStack() as stack:
         stack.callback(emulation.take_down)
         with stages("Laying cables") as stage:
@@ -85,7 +82,8 @@ def bring_up(
             stage.note = switches.start()
         with stages("Installing routes", len(fabric.switches)) as stage:
             emulation.install_routes(stage.advance)
-        if _is_all_pairs(experiment) and not options.prompt:  # there one pings by hand
+        is_all_pairs = isinstance(experiment.scenario.traffic, AllPairs)
+        if is_all_pairs and not options.prompt:  # there one pings by hand
             _ping(emulation, stages)
         yield EmulatedFabric(experiment, emulation, hosts_program, stages)
 
@@ -96,24 +94,17 @@ class EmulatedFabric:
 
     experiment: Experiment
     emulation: Emulation
-    hosts_program: Path | None  # none: scapy hosts
+    hosts_program: Path | Sequence[str]
     stages: Stages
 
     def measure(self) -> Outcome:
         """Let the hosts carry out their plans, in real time."""
         experiment, emulation = self.experiment, self.emulation
         with _telemetry(emulation.fabric, emulation.settings) as (tally, collector):
-            if self.hosts_program is None:
-                outcome = _exchange(experiment, emulation, self.stages)
-            else:
-                outcome = endpoints.run(
-                    experiment, emulation, self.hosts_program, self.stages, collector
-                )
+            outcome = endpoints.run(
+                experiment, emulation, self.hosts_program, self.stages, collector
+            )
         return replace(outcome, telemetry=tally)
-
-
-def _is_all_pairs(experiment: Experiment) -> bool:
-    return isinstance(experiment.scenario.traffic, AllPairs)
 
 
 def _captured_ports(experiment: Experiment) -> frozenset[tuple[Node, int]]:
@@ -151,7 +142,9 @@ def usual_dilation(experiment: Experiment, kind: type[Switches]) -> int:
     So much that all hosts sending at once are no more than the switches and their neighbours can
     carry on two processors.
     """
-    return max(1, math.ceil(experiment.packets_per_s / kind.PACKETS_PER_S))
+    is_scapy = experiment.scenario.transport.endpoint == "scapy"
+    packets_per_s = _SCAPY_PACKETS_PER_S if is_scapy else kind.PACKETS_PER_S
+    return max(1, math.ceil(experiment.packets_per_s / packets_per_s))
 
 
 def fitting_dilation(experiment: Experiment, kind: type[Switches], stages: Stages) -> int:
@@ -186,25 +179,3 @@ def _ping(emulation: Emulation, stages: Stages) -> PingResult:
         silent = ", ".join(f"{src} to {dst}" for src, dst in sorted(pings.silent))
         stages.console.print(f"[red]No answer to a ping[/] from {silent}")
     return pings
-
-
-def _exchange(experiment: Experiment, emulation: Emulation, stages: Stages) -> Outcome:
-    """Exchange the messages of all pairs, and compare what switches counted before and after."""
-    messages = len(experiment.schedule)
-    with stages("One RoCEv2 message for every pair of hosts") as stage:
-        before = emulation.switches.counts()
-        reports, ended = emulation.exchange(host_plans(experiment), stages.still_waiting)
-        after = emulation.switches.last_counts()
-        stage.note = f"{messages} messages of {experiment.schedule.size[0]:,} bytes"
-    timeline = timeline_of(experiment, reports)
-    return Outcome(
-        timeline=timeline,
-        switches={switch: counts.since(before[switch]) for switch, counts in after.items()},
-        endpoints=counters_of(experiment, reports),
-        end_ns=timeline.finish_ns,
-        notes=emulation.switches.watch.notes(began_ns(reports), 1)
-        if experiment.scenario.measures.series
-        else (),
-        is_fabric_time=False,
-        ended=ended,
-    )

@@ -43,6 +43,12 @@ def bring_up(
     experiment: Experiment, options: RunOptions, stages: Stages
 ) -> Iterator[SimulatedFabric]:
     """Build it; it is released with the context."""
+    if experiment.scenario.transport.endpoint != "core":
+        raise RunError(
+            f"transport.endpoint: the simulator has no {experiment.scenario.transport.endpoint} "
+            "endpoint, for that one runs in real time",
+            "Leave it out or make it core; --engine mininet runs either.",
+        )
     with ExitStack() as stack:
         try:
             source = program.source_in(options.p4)

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ from scapy.layers.l2 import Ether
 
 from tests.traffic.endpoint.star import A, B, ends, receives, sends
 from traffic.endpoint import (
+    SCAPY_PROGRAM,
     EndpointConfig,
     EndpointError,
     EndpointPlan,
@@ -77,16 +78,17 @@ def wire() -> Iterator[Wire]:
 
 
 def exchange(
-    program: Path,
+    program: Path | tuple[Path | Sequence[str], ...],
     wire: Wire,
     plans: tuple[EndpointPlan, EndpointPlan],
     *,
     dilation: int = 1,
 ) -> tuple[EndpointReport, EndpointReport]:
-    """Run both ends to their end."""
+    """Run both ends to their end, by a program or one each."""
+    programs = program if isinstance(program, tuple) else (program, program)
     hosts = [
         EndpointProcess(
-            program,
+            programs[side],
             HostSettings(interface=wire.interfaces[side], dilation=dilation),
             plans[side],
             prefix=wire.prefix(side),
@@ -128,6 +130,28 @@ def attempt(measure: Callable[[], None]) -> None:
                 raise
         else:
             return
+
+
+@pytest.mark.parametrize("ends_by", ["scapy to core", "core to scapy", "scapy to scapy"])
+def test_scapy_and_c_understand_each_other(program: Path, wire: Wire, ends_by: str) -> None:
+    """Both ways at once, on queue pairs whose sequence numbers wrap; each byte is looked at."""
+    programs = tuple(SCAPY_PROGRAM if end == "scapy" else program for end in ends_by.split(" to "))
+    config = EndpointConfig(link_bps=100_000_000_000, window=8, ack_every=3, **PATIENT)
+    here, there = ends(A, B, psn=0xFFFFF0, remote_psn=0xFFFFF0)
+    sizes = [0, 1, 4096, 30_000, 70_001]
+    plans = tuple(
+        EndpointPlan(
+            config=config,
+            queue_pairs=(own,),
+            transfers=(*sends(own, sizes, 100 * side), *receives(own, sizes, 100 * (1 - side))),
+        )
+        for side, own in enumerate((here, there))
+    )
+    for report in exchange(programs, wire, (plans[0], plans[1]), dilation=2000):
+        assert not report.unfinished
+        assert not report.qp_errors
+        assert report.counters["rx_data_bytes"] == sum(sizes)
+        assert report.counters["messages_received"] == len(sizes)
 
 
 def last_end(report: EndpointReport) -> int:

@@ -29,17 +29,17 @@ _BETWEEN_LOOKS_S = 0.02
 class Setting:
     """Where switches are to run, and how.
 
-    Given a folder for pcaps, they record what those ports receive and send. Given what is
-    at the end of each port, they send no faster than that, in a time that is dilated.
+    Given a folder for pcaps, they record what those ports receive and send. They send no faster
+    than the cable at a port can, in a time that is dilated.
     """
 
     fabric: Fabric
     program: BuiltProgram
     logs: Path
+    cable: Callable[[Node, int], LinkSpec]
     pcaps: Path | None = None
     captured: frozenset[tuple[Node, int]] = frozenset()
     notes_every_s: float = 0  # at least
-    cable: Callable[[Node, int], LinkSpec] | None = None
     data_frame: int = 0  # bytes of a full data packet without FCS
     dilation: int = 1
     reports: bool = False  # whether each has a cable for telemetry reports

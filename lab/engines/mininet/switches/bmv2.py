@@ -148,9 +148,7 @@ class Bmv2Switches(Switches):
                     "program": str(made.json),
                     "ports": {port: switch.interface(port) for port in ports}
                     | {port | _OTHER_END: _outer(switch, port) for port in ports},
-                    "links": {port: link_of(setting.cable(switch, port)) for port in ports}
-                    if setting.cable
-                    else {},
+                    "links": {port: link_of(setting.cable(switch, port)) for port in ports},
                     # BMv2's own lack their ends: it leaves what it has not written yet.
                     **setting.capture(switch, ports),
                 }
@@ -166,16 +164,13 @@ class Bmv2Switches(Switches):
 
     def _queue_commands(self, switch: Node) -> Iterator[str]:
         yield f"set_queue_depth {_QUEUE_PACKETS}"
-        cable = self.setting.cable
         for port in self.setting.fabric.ports(switch):
-            yield from self._pace_commands(port, cable(switch, port) if cable else None)
+            yield from self._pace_commands(port, self.setting.cable(switch, port))
 
-    def _pace_commands(self, port: int, cable: LinkSpec | None) -> Iterator[str]:
-        """A link's rate in packets of full size; 0, to BMv2, is no limit."""
-        pace = 0
-        if cable is not None:  # never more than it takes
-            bits = 8 * (self.setting.data_frame + WIRE_OVERHEAD)
-            pace = max(1, cable.rate_bps // (bits * self.setting.dilation))
+    def _pace_commands(self, port: int, cable: LinkSpec) -> Iterator[str]:
+        """A link's rate in packets of full size, never more than it takes; 0 would be no limit."""
+        bits = 8 * (self.setting.data_frame + WIRE_OVERHEAD)
+        pace = max(1, cable.rate_bps // (bits * self.setting.dilation))
         for priority in _DATA_PRIORITIES:
             yield f"set_queue_rate {pace} {port} {priority}"
         yield f"set_queue_rate {pace} {port | _HOLD_PORT}"

@@ -48,9 +48,7 @@ class SoftSwitches(Switches):
                 "links": {
                     port: link_of(setting.cable(switch, port))
                     for port in setting.fabric.ports(switch)
-                }
-                if setting.cable
-                else {},
+                },
                 **setting.capture(switch, setting.interfaces(switch)),
                 "record": cells_of(setting.fabric, switch),
             }
