@@ -129,9 +129,9 @@ def writes_of(difference: Changes) -> tuple[Any, ...]:
     )
 
 
-async def read_plan(switch: fy.Switch, wanted: SwitchPlan = ()) -> SwitchPlan:
-    """Everything of a plan's kinds that a switch has."""
-    entities = [
+def queries_of(wanted: SwitchPlan) -> list[Any]:
+    """What to read to know what a switch has of a plan's kinds, in finsy's words."""
+    return [
         fy.P4TableEntry(),
         fy.P4MulticastGroupEntry(),
         fy.P4CloneSessionEntry(),
@@ -141,18 +141,25 @@ async def read_plan(switch: fy.Switch, wanted: SwitchPlan = ()) -> SwitchPlan:
             if isinstance(entity, DefaultAction)
         ),
     ]
+
+
+async def read_plan(switch: fy.Switch, wanted: SwitchPlan = ()) -> SwitchPlan:
+    """Everything of a plan's kinds that a switch has."""
     # finsy declares the overloads of read() as coroutines; what it returns is a generator.
-    answers = switch.read(entities)
+    answers = switch.read(queries_of(wanted))
     found = [from_finsy(entity) async for entity in answers]  # type: ignore[attr-defined]
     return tuple(entity for entity in found if entity is not None)
 
 
-def read_plans(targets: Iterable[Target]) -> dict[str, SwitchPlan]:
-    """Everything that switches have been told, but for defaults."""
+def read_plans(
+    targets: Iterable[Target], wanted: Mapping[str, SwitchPlan] | None = None
+) -> dict[str, SwitchPlan]:
+    """Everything that switches have been told; of defaults those that are wanted of them."""
+    sought = wanted or {}
 
     async def read_one(target: Target) -> SwitchPlan:
         async with connected(target) as switch:
-            return await read_plan(switch)
+            return await read_plan(switch, sought.get(target.name, ()))
 
     targets = tuple(targets)
     plans = _on_all(targets, read_one)

@@ -31,6 +31,7 @@ COMMANDS = (
     "doctor",
     "sweep",
     "agree",
+    "chaos",
     "claims",
     "list",
     "explain",

@@ -55,5 +55,8 @@ class Up(Protocol):
     def measure(self) -> Outcome:
         """Let the hosts carry out their plans; what happened."""
 
+    def strays(self, end_ns: int) -> list[str]:
+        """What switches then have and should not, or lack, if a run ended at that time."""
+
 
 Engine = Callable[[Experiment, RunOptions, Stages], AbstractContextManager[Up]]

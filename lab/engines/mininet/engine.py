@@ -12,8 +12,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import finsy as fy
+
 from controller import Settings
 from lab.engines import RunOptions
+from lab.engines.convergence import strays
 from lab.engines.mininet import endpoints
 from lab.engines.mininet.emulation import Emulation, PingResult
 from lab.engines.mininet.report_cables import Collector, lay_report_cables
@@ -105,6 +108,11 @@ class EmulatedFabric:
                 experiment, emulation, self.hosts_program, self.stages, collector
             )
         return replace(outcome, telemetry=tally)
+
+    def strays(self, end_ns: int) -> list[str]:
+        """What switches have and should not, or lack, once it was measured."""
+        schema = fy.P4Schema(self.emulation.switches.setting.program.p4info)
+        return [*strays(self.experiment, end_ns, schema, self.emulation.switches.read_plan)]
 
 
 def _captured_ports(experiment: Experiment) -> frozenset[tuple[Node, int]]:

@@ -15,14 +15,14 @@ from functools import lru_cache
 from typing import Protocol, Self
 
 import finsy as fy
-from finsy.p4entity import encode_updates
+from finsy.p4entity import decode_entity, encode_entities, encode_updates
 from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
-from controller.client import writes_of
+from controller.client import queries_of, writes_of
 from controller.entities import SwitchPlan, changes
 from controller.errors import ControllerError
-from controller.wire import canonical
+from controller.wire import canonical, from_finsy
 from lab.engines.sim import native
 from lab.errors import RunError
 from lab.machine.program import BuiltProgram
@@ -129,6 +129,21 @@ class SimulatedSwitches:
     def counts(self, node: Node, ports: Collection[int], now_ns: int) -> SwitchCounts:
         """What a switch has counted so far, and before it last started again."""
         return read(self.planes[node], ports, now_ns).counts(ports).plus(self._before.get(node))
+
+    @property
+    def schema(self) -> fy.P4Schema:
+        """What the controller sees of the program."""
+        return self._schema
+
+    def read_plan(self, node: Node, wanted: SwitchPlan) -> SwitchPlan:
+        """What a switch has of a plan's kinds."""
+        queries = encode_entities(queries_of(wanted), self._schema)
+        answers, errors = self._devices[node].entities.read(queries)
+        for error in errors:
+            if error is not None:
+                raise RunError(f"{node} would not tell what it has: {error.message}")
+        found = (from_finsy(decode_entity(answer, self._schema)) for answer in answers)
+        return tuple(entity for entity in found if entity is not None)
 
     def books(self, node: Node) -> SwitchBooks:
         """A switch's books."""

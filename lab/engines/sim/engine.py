@@ -15,6 +15,7 @@ from pathlib import Path
 
 from controller import switch_plans
 from lab.engines import Audience, RunOptions
+from lab.engines.convergence import strays
 from lab.engines.sim.control import SimulatedSwitches, lines_of
 from lab.engines.sim.gallery import Gallery
 from lab.engines.sim.simulation import Simulation, SimulationError
@@ -71,6 +72,11 @@ class SimulatedFabric:
     def measure(self, audience: Audience | None = None) -> Outcome:
         """Simulate it to its end."""
         return _run(self.experiment, self.switches, self.simulation, self.stages, audience)
+
+    def strays(self, end_ns: int) -> list[str]:
+        """What switches have and should not, or lack, once it was measured."""
+        read = self.switches.read_plan
+        return [*strays(self.experiment, end_ns, self.switches.schema, read)]
 
 
 def _run(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from controller import LinkSpec, Settings, Target
+from controller import LinkSpec, Settings, SwitchPlan, Target, read_plans
 from lab.errors import RunError
 from lab.machine.paths import FABRIC_PROGRAM
 from lab.machine.program import BuiltProgram
@@ -144,6 +144,11 @@ class Switches(ABC):
     def last_counts(self) -> dict[Node, SwitchCounts]:
         """Every switch's counters, or, of switches that are gone, what they last wrote down."""
         return self.watch.counts() if self.failure else self.counts()
+
+    def read_plan(self, switch: Node, wanted: SwitchPlan) -> SwitchPlan:
+        """What a switch has of a plan's kinds."""
+        target = next(each for each in self.targets if each.name == switch.name)
+        return read_plans([target], {target.name: wanted})[target.name]
 
     def books(self) -> dict[Node, SwitchBooks]:
         """What became of every packet in every switch, of those that keep books."""

@@ -1,0 +1,36 @@
+"""``closlab chaos``: runs under faults by lot, and what must hold whatever happens."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from lab.commands.options import Out, make_out
+from lab.engines import ENGINES
+from lab.errors import RunError
+from lab.machine import tools
+from lab.runs.chaos import chaos
+
+
+def command(
+    seed: Annotated[int, typer.Option("--seed", help="Of the first run; each has the next.")] = 1,
+    runs: Annotated[int, typer.Option("--runs", min=1, help="How many.")] = 20,
+    engine: Annotated[str, typer.Option("--engine", help="sim or mininet.")] = "sim",
+    out: Out = None,
+) -> None:
+    """Let faults happen by lot, and see whether everything holds."""
+    if engine not in ENGINES:
+        raise RunError(f"there is no engine '{engine}'", f"Choose one of {', '.join(ENGINES)}.")
+    tools.require_compiler()
+    if engine == "mininet":
+        tools.require_emulation()
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    tally = chaos(seed, runs, engine, make_out(out, "chaos"), console.print)
+    ends = ", ".join(f"{count} {how}" for how, count in sorted(tally.by_end.items()))
+    console.print(f"{runs} runs: {ends}")
+    if tally.failed:
+        seeds = ", ".join(str(each) for each in tally.failed if each >= 0)
+        console.print(f"[red]What must hold did not[/]: seeds {seeds or 'none, but all of them'}")
+        raise typer.Exit(1)

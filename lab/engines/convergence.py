@@ -1,0 +1,60 @@
+"""Whether switches have, at the end of a run, what the controller means them to have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from controller import SwitchPlan, switch_plans
+from controller.entities import Changes, changes
+from controller.wire import canonical
+from lab.scenario.experiment import Experiment
+from lab.scenario.faults import Replan, Restart, events_of
+from topologies import Node
+
+
+def strays(
+    experiment: Experiment,
+    end_ns: int,
+    schema: Any,
+    read: Callable[[Node, SwitchPlan], SwitchPlan],
+) -> Iterator[str]:
+    """What switches have and should not, or lack, in words.
+
+    What they should have follows from the scenario alone. A switch that started again and was not
+    noticed yet has nothing, which is as it should be.
+    """
+    past = [
+        event
+        for event in events_of(experiment.scenario, experiment.fabric)
+        if event.at_ns <= end_ns
+    ]
+    told = [event for event in past if isinstance(event, Replan)]
+    settings, dead = experiment.settings, frozenset[str]()
+    if told:
+        settings, dead = told[-1].applied(settings), told[-1].dead
+    told_ns = told[-1].at_ns if told else 0
+    emptied = {
+        event.switch for event in past if isinstance(event, Restart) and event.at_ns >= told_ns
+    }
+    plans = switch_plans(experiment.fabric, settings, dead)
+    for switch in experiment.fabric.switches:
+        if switch in emptied:
+            continue
+        wanted = canonical(plans[switch.name], schema)
+        difference = changes(read(switch, wanted), wanted)
+        if len(difference):
+            yield f"{switch} is not as the controller means it to be: {_said(difference)}"
+
+
+def _said(difference: Changes) -> str:
+    parts = (
+        f"{len(entities)} entities {what}, such as {entities[0]}"
+        for entities, what in (
+            (difference.add, "missing"),
+            (difference.change, "other than they should be"),
+            (difference.remove, "too many"),
+        )
+        if entities
+    )
+    return "; ".join(parts)

@@ -1,0 +1,393 @@
+"""Runs that everything happens to: a collective with PFC under faults by lot, and what must hold.
+
+Whatever fails meanwhile, a run comes to its end, its books balance, its job is finished or says why
+not, the switches have what the controller means them to have, and nothing of it is left behind. A
+job that every fault lets go in time has to finish. All of a run follows from its seed; of one that
+fails, the fewest of its faults are found that make it fail as well, and kept as a scenario.
+"""
+
+from __future__ import annotations
+
+import gc
+import io
+import json
+import os
+import random
+import resource
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+from rich.console import Console
+
+from lab.engines import RunOptions
+from lab.engines.sim import engine as sim
+from lab.errors import LabError, RunError
+from lab.progress import Stages
+from lab.results import conservation
+from lab.results.outcome import Outcome
+from lab.runs.perform import emulate
+from lab.runs.run import keep, writing_to
+from lab.scenario import catalogue
+from lab.scenario.experiment import Experiment
+from lab.scenario.model import Scenario
+
+if TYPE_CHECKING:
+    from lab.engines.mininet.engine import EmulatedFabric
+
+_SPAN_US = 150  # in which faults begin
+_LONGEST_US = 300
+_RUN_S = 120.0  # of processor time, after which a run hangs
+_FEW_BYTES = 2048  # a file may have on a disk that is full
+_GROWTH_BYTES = 48 << 20  # that a process may grow by once it is warm
+_WARM = 10  # runs
+_FINISHED, _FAILED = "finished", "failed by name"
+
+Faults = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What is to be run, and what is to happen to it."""
+
+    seed: int
+    changes: dict[str, Any]
+    faults: Faults
+    disk_is_full: bool
+
+    def content(self, faults: Faults | None = None) -> dict[str, Any]:
+        """As a scenario, with its own faults or others."""
+        chosen = self.faults if faults is None else faults
+        return {
+            "name": f"chaos-{self.seed}",
+            "about": f"What closlab chaos --seed {self.seed} draws.",
+            **self.changes,
+            "faults": chosen,
+        }
+
+    def scenario(self, faults: Faults | None = None) -> Scenario:
+        """The same, checked."""
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / f"chaos-{self.seed}.yaml"
+            file.write_text(yaml.safe_dump(self.content(faults), sort_keys=False))
+            return catalogue.load(str(file))
+
+
+def drawn(seed: int) -> Drawn:
+    """A fabric, a collective and its faults, by lot."""
+    rng = random.Random(seed)  # noqa: S311
+    leaves, spines, hosts = rng.choice(((2, 2, 2), (3, 2, 2), (2, 3, 1), (4, 2, 1)))
+    traffic = rng.choice(
+        (
+            {"kind": "collective", "op": "all-reduce", "algorithm": "ring"},
+            {"kind": "collective", "op": "all-to-all"},
+            {"kind": "incast", "senders": leaves * hosts - 1},
+        )
+    ) | {"bytes": f"{rng.randrange(400, 3000)}KB"}
+    is_selective = rng.random() < 0.5
+    changes = {
+        "topology": {
+            "kind": "leaf-spine", "leaves": leaves, "spines": spines, "hosts_per_leaf": hosts
+        },
+        "traffic": traffic,
+        "lb": {"policy": rng.choice(("ecmp", "flowlet", "dlb", "conga", "ecmp"))},
+        "transport": {
+            "recovery": "selective" if is_selective else "go-back-n",
+            "cc": rng.choice(("none", "dcqcn")),
+            "rto_ns": f"{rng.choice((50, 100, 200))}us",
+            "retry_limit": 250,
+        },
+        "int": {"share": rng.choice((0, 0, 0.05))},
+        "reroute_ns": f"{rng.choice((5, 20, 50))}us",
+        "pfc": {"watchdog_ns": rng.choice(("100us", "1ms", "200ms"))},
+        "measures": {"series": rng.random() < 0.3},
+        "limit_ns": "60ms",
+        "seed": seed,
+    }  # fmt: skip
+    links = [f"leaf{leaf}-spine{spine}" for leaf in range(1, leaves + 1)
+             for spine in range(1, spines + 1)]  # fmt: skip
+    ends = [f"h{n + 1}-leaf{n // hosts + 1}" for n in range(leaves * hosts)]
+    switches = [f"leaf{n + 1}" for n in range(leaves)] + [f"spine{n + 1}" for n in range(spines)]
+    faults = [
+        fault
+        for _ in range(rng.randrange(1, 7))
+        for fault in _fault(rng, links, ends, switches, leaves * hosts)
+    ]
+    return Drawn(seed, changes, faults, disk_is_full=rng.random() < 0.05)
+
+
+def _fault(
+    rng: random.Random, links: list[str], ends: list[str], switches: list[str], hosts: int
+) -> Iterator[dict[str, Any]]:
+    """One, or several that belong together."""
+    at_us, for_us = rng.randrange(_SPAN_US), rng.randrange(1, _LONGEST_US)
+    link = rng.choice(links + ends)
+    at, lasts = {"at_ns": f"{at_us}us"}, {"for_ns": f"{for_us}us"}
+    host = f"h{rng.randrange(hosts) + 1}"
+    chance = round(rng.choice((0.001, 0.01, 0.1, 0.5)), 3)
+    match rng.randrange(11):
+        case 0:
+            yield {**at, "action": "down", "link": link, **lasts}
+        case 1:  # for good, where there is another way
+            yield {**at, "action": "down", "link": rng.choice(links)}
+        case 2:
+            for turn in range(rng.randrange(2, 6)):
+                begin = {"at_ns": f"{at_us + 20 * turn}us"}
+                yield {**begin, "action": "down", "link": link, "for_ns": "10us"}
+        case 3:
+            share = round(rng.uniform(0.02, 0.9), 2)
+            yield {**at, "action": "slow", "link": link, "share": share, **lasts}
+        case 4 | 5:
+            action = rng.choice(("lose", "corrupt", "duplicate", "reorder"))
+            yield {**at, "action": action, "link": link, "rate": chance, **lasts}
+        case 6:
+            yield {**at, "action": "restart", "switch": rng.choice(switches)}
+        case 7:
+            yield {**at, "action": "halt", "part": "controller", **lasts}
+        case 8:
+            yield {**at, "action": "halt", "host": host, **lasts}
+        case 9:
+            is_dead = rng.random() < 0.2
+            yield {**at, "action": "halt", "host": host, **({} if is_dead else lasts)}
+            yield {**at, "action": "halt", "part": "collector", **lasts}
+        case _:
+            yield {**at, "action": "storm", "host": host, **lasts}
+
+
+def is_survivable(faults: Faults) -> bool:
+    """Whether every fault lets go, or leaves another way: then the job has to finish."""
+    dead = [
+        fault["link"] for fault in faults if fault["action"] == "down" and "for_ns" not in fault
+    ]
+    gone = any(fault["action"] == "halt" and "for_ns" not in fault for fault in faults)
+    return not gone and len(set(dead)) <= 1
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a run ended, and what should not have been."""
+
+    how: str
+    complaints: tuple[str, ...] = ()
+
+
+def judged(faults: Faults, outcome: Outcome, strays: Sequence[str], failed: int) -> Verdict:
+    """What is to be said of a run that came to its end."""
+    complaints = [*strays]
+    is_whole = failed == 0 and outcome.ended is None
+    errors = sum(counted.get("qp_errors", 0) for counted in outcome.endpoints.values())
+    if failed and outcome.ended is None and not errors:
+        complaints.append(f"{failed} messages did not arrive, and nobody says why")
+    if not is_whole and is_survivable(faults):
+        complaints.append(
+            f"every fault let go, but {failed} messages did not arrive: {outcome.ended}"
+        )
+    if not outcome.fidelity.ok and outcome.dilation == 1:
+        complaints.append(f"not to be believed: {outcome.fidelity.note}")
+    return Verdict(_FINISHED if is_whole else _FAILED, tuple(complaints))
+
+
+def _quiet() -> Stages:
+    return Stages(Console(file=io.StringIO()))
+
+
+def simulated(drawn: Drawn, faults: Faults | None = None) -> Verdict:
+    """Run it in the simulator, in this process."""
+    chosen = drawn.faults if faults is None else faults
+    with tempfile.TemporaryDirectory() as folder:
+        options = RunOptions(out=Path(folder), engine="sim")
+        try:
+            experiment = Experiment.of(drawn.scenario(chosen))
+            with sim.bring_up(experiment, options, _quiet()) as up:
+                outcome = up.measure()
+                strays = up.strays(outcome.end_ns)
+            return _concluded(drawn, chosen, experiment, outcome, strays, options)
+        except LabError as error:
+            return Verdict("broke off", (error.message,))
+
+
+def _concluded(
+    drawn: Drawn,
+    faults: Faults,
+    experiment: Experiment,
+    outcome: Outcome,
+    strays: Sequence[str],
+    options: RunOptions,
+) -> Verdict:
+    """Check and keep what came of it, on a full disk if that is drawn."""
+    missing = conservation.violations(experiment.fabric, outcome)
+    complaint = None
+    try:
+        with writing_to(options.out), _disk(is_full=drawn.disk_is_full):
+            result = keep(experiment, outcome, options)
+        failed = result.flows.failed
+        if drawn.disk_is_full:
+            complaint = "the disk was full, and nobody noticed"
+    except RunError as error:
+        failed = 0
+        if not drawn.disk_is_full:
+            complaint = error.message
+        elif "cannot be written" not in error.message:
+            complaint = f"the disk was full, but what is said is: {error.message}"
+        if drawn.disk_is_full:
+            return Verdict("kept nothing: the disk is full", (*missing, *strays,
+                           *([complaint] if complaint else [])))  # fmt: skip
+    verdict = judged(faults, outcome, strays, failed)
+    found = (*missing, *verdict.complaints, *([complaint] if complaint else []))
+    return Verdict(verdict.how, found)
+
+
+@contextmanager
+def _disk(*, is_full: bool) -> Iterator[None]:
+    """As long as it lasts no file grows beyond little, if the disk is to be full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    if is_full:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (_FEW_BYTES, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def emulated(drawn: Drawn, faults: Faults | None = None) -> Verdict:
+    """Run it on Mininet, in a capsule."""
+    chosen = drawn.faults if faults is None else faults
+    with tempfile.TemporaryDirectory() as folder:
+        options = RunOptions(out=Path(folder), engine="mininet")
+        told = Path(folder) / "verdict.json"
+
+        def tell(verdict: Verdict) -> None:
+            told.write_text(json.dumps([verdict.how, verdict.complaints]))
+
+        def attend(up: EmulatedFabric, experiment: Experiment, _name: str) -> None:
+            outcome = up.measure()
+            strays = up.strays(outcome.end_ns)
+            tell(_concluded(drawn, chosen, experiment, outcome, strays, options))
+
+        def fail(error: LabError) -> None:
+            tell(Verdict("broke off", (error.message,)))
+
+        try:
+            scenario = drawn.scenario(chosen)
+            code = emulate(scenario, options, _quiet(), lambda *_: 0, fail, attend)
+        except LabError as error:
+            return Verdict("broke off", (error.message,))
+        if not told.exists():
+            return Verdict("broke off", (f"the run ended with {code} and said nothing",))
+        how, complaints = json.loads(told.read_text())
+        return Verdict(how, tuple(complaints))
+
+
+ENGINES: dict[str, Callable[[Drawn, Faults | None], Verdict]] = {
+    "sim": simulated,
+    "mininet": emulated,
+}
+
+
+def shortest(faults: Faults, fails: Callable[[Faults], bool]) -> Faults:
+    """The fewest faults that make it fail still: delta debugging, down to single ones."""
+    parts = 2
+    while len(faults) >= 2:
+        size = -(-len(faults) // parts)
+        pieces = [faults[at : at + size] for at in range(0, len(faults), size)]
+        rests = [[f for other in pieces if other is not piece for f in other] for piece in pieces]
+        for smaller in (*pieces, *rests):
+            if len(smaller) < len(faults) and fails(smaller):
+                faults, parts = smaller, max(2, parts - 1 if smaller in rests else 2)
+                break
+        else:
+            if parts >= len(faults):
+                return faults
+            parts = min(len(faults), 2 * parts)
+    return [] if faults and fails([]) else faults
+
+
+@dataclass(frozen=True)
+class Belongings:
+    """What a process has that it should give back; with a capsule's first process go all others."""
+
+    descriptors: int
+    memory_bytes: int
+    children: int
+
+    @classmethod
+    def now(cls) -> Belongings:
+        """What this one has."""
+        gc.collect()
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        tasks = Path("/proc/self/task")
+        children = "".join(
+            (task / "children").read_text() for task in tasks.iterdir() if task.exists()
+        )
+        return cls(
+            len([*Path("/proc/self/fd").iterdir()]),
+            pages * os.sysconf("SC_PAGE_SIZE"),
+            len(children.split()),
+        )
+
+    def leaks(self, before: Belongings) -> list[str]:
+        """What it has too much against what it had once it was warm."""
+        found = []
+        if self.descriptors > before.descriptors:
+            found.append(f"{self.descriptors - before.descriptors} descriptors are still open")
+        if self.memory_bytes > before.memory_bytes + _GROWTH_BYTES:
+            grown = (self.memory_bytes - before.memory_bytes) / 1e6
+            found.append(f"the process has grown by {grown:.0f} MB")
+        if self.children > before.children:
+            found.append(f"{self.children - before.children} processes are left")
+        return found
+
+
+@dataclass
+class Tally:
+    """How the runs ended."""
+
+    by_end: dict[str, int] = field(default_factory=dict)
+    failed: list[int] = field(default_factory=list)  # seeds
+
+
+def chaos(seed: int, runs: int, engine: str, out: Path, say: Callable[[str], None]) -> Tally:
+    """Make these runs, keep what fails, shortened, as a scenario; how they ended."""
+    run, tally = ENGINES[engine], Tally()
+    before: Belongings | None = None
+    for number in range(runs):
+        if number == min(_WARM, runs // 2):
+            before = Belongings.now()
+        chosen, began = drawn(seed + number), time.process_time()
+        verdict = run(chosen, None)
+        took_s = time.process_time() - began
+        if took_s > _RUN_S:
+            found = (*verdict.complaints, f"it took {took_s:.0f} s of processor time")
+            verdict = Verdict(verdict.how, found)
+        tally.by_end[verdict.how] = tally.by_end.get(verdict.how, 0) + 1
+        actions = ", ".join(fault["action"] for fault in chosen.faults)
+        say(f"seed {chosen.seed}: {verdict.how} ({actions})")
+        if verdict.complaints:
+            tally.failed.append(chosen.seed)
+            _keep(chosen, verdict, run, out, say)
+    after = Belongings.now()
+    for leak in after.leaks(before) if before else ():
+        say(f"after {runs} runs {leak}")
+        tally.failed.append(-1)
+    return tally
+
+
+def _keep(
+    chosen: Drawn,
+    verdict: Verdict,
+    run: Callable[[Drawn, Faults | None], Verdict],
+    out: Path,
+    say: Callable[[str], None],
+) -> None:
+    """Shorten a schedule that fails, and write it down as a scenario."""
+    for complaint in verdict.complaints:
+        say(f"  {complaint}")
+    fewest = shortest(chosen.faults, lambda faults: bool(run(chosen, faults).complaints))
+    file = out / f"chaos-{chosen.seed}.yaml"
+    file.write_text(yaml.safe_dump(chosen.content(fewest), sort_keys=False))
+    say(f"  {len(fewest)} of {len(chosen.faults)} faults are enough: closlab run {file}")
