@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from compiler import syntax as s
 from compiler import types as t
-from compiler.diagnostics import Span
+from compiler.source import Span
 
 # Symbols
 

@@ -8,7 +8,9 @@ would merely produce echoes of what was already reported.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from compiler.source import Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,20 +18,6 @@ if TYPE_CHECKING:
     from compiler.source import Position, Text
 
 MAX_ERRORS = 40
-
-
-class Span(NamedTuple):
-    """A half-open range of offsets in the preprocessed text."""
-
-    start: int
-    end: int
-
-    def to(self, other: Span) -> Span:
-        """The span from the start of this one to the end of the other."""
-        return Span(self.start, max(self.end, other.end))
-
-
-NOWHERE = Span(-1, -1)
 
 
 @dataclass(frozen=True, slots=True)

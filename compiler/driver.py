@@ -22,12 +22,13 @@ from typing import TYPE_CHECKING, Any
 
 from compiler import bmv2, ir
 from compiler.check import check
-from compiler.diagnostics import NOWHERE, CompileError, Diagnostic, Diagnostics, TooManyErrorsError
+from compiler.diagnostics import CompileError, Diagnostic, Diagnostics, TooManyErrorsError
 from compiler.instances import Instances
 from compiler.lexer import tokenize
 from compiler.lower import lower
 from compiler.parser import parse
 from compiler.preprocess import Preprocessor
+from compiler.source import NOWHERE
 
 if TYPE_CHECKING:
     from finsy.proto import p4i

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from compiler import core as c
 from compiler import ir
 from compiler import types as t
-from compiler.diagnostics import Span
 from compiler.lower.graph import reachable, successors
+from compiler.source import Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,7 +15,8 @@ from compiler import syntax as s
 from compiler import types as t
 
 if TYPE_CHECKING:
-    from compiler.diagnostics import Diagnostics, Span
+    from compiler.diagnostics import Diagnostics
+    from compiler.source import Span
 
 MAX_INSTANCES = 10_000
 

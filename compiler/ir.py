@@ -15,7 +15,7 @@ from compiler import types as t
 if TYPE_CHECKING:
     from compiler import core as c
     from compiler import syntax as s
-    from compiler.diagnostics import Span
+    from compiler.source import Span
 
 # Values
 

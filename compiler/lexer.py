@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from compiler.diagnostics import Diagnostics, Span
+from compiler.diagnostics import Diagnostics
+from compiler.source import Span
 
 KEYWORDS = frozenset(
     {

@@ -9,10 +9,21 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from compiler.diagnostics import Span
+
+class Span(NamedTuple):
+    """A half-open range of offsets in the preprocessed text."""
+
+    start: int
+    end: int
+
+    def to(self, other: Span) -> Span:
+        """The span from the start of this one to the end of the other."""
+        return Span(self.start, max(self.end, other.end))
+
+
+NOWHERE = Span(-1, -1)
 
 
 @dataclass(frozen=True, slots=True)

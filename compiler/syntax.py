@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler.diagnostics import Span
+from compiler.source import Span
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from compiler import syntax as s
-    from compiler.diagnostics import Span
+    from compiler.source import Span
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,7 +16,8 @@ from compiler.lower.graph import reachable, simplify, successors
 
 if TYPE_CHECKING:
     from compiler.bmv2.position import Positions
-    from compiler.diagnostics import Diagnostics, Span
+    from compiler.diagnostics import Diagnostics
+    from compiler.source import Span
 
 _WRITES_FIRST = {
     "assign",

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from compiler.diagnostics import Span
-    from compiler.source import Text
+    from compiler.source import Span, Text
 
 
 class Positions:

@@ -10,7 +10,8 @@ from compiler import syntax as s
 from compiler import types as t
 
 if TYPE_CHECKING:
-    from compiler.diagnostics import Diagnostics, Span
+    from compiler.diagnostics import Diagnostics
+    from compiler.source import Span
 
 
 _LOCALS_DEPTH = 3  # the program's names, a block's parameters, its declarations

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from compiler.check.base import Context
     from compiler.check.declarations import Declarations
     from compiler.check.typing import Typing
-    from compiler.diagnostics import Span
+    from compiler.source import Span
 
 _HEADER_METHODS = {"isValid", "setValid", "setInvalid"}
 _STACK_METHODS = {"push_front", "pop_front"}

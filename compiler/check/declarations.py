@@ -19,7 +19,7 @@ from compiler.check.base import (
 from compiler.check.statements import Statements
 from compiler.check.tables import Tables
 from compiler.check.typing import Binding, type_key
-from compiler.diagnostics import Span
+from compiler.source import Span
 
 if TYPE_CHECKING:
     from collections.abc import Callable

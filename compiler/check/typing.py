@@ -10,7 +10,7 @@ from compiler import folding
 from compiler import syntax as s
 from compiler import types as t
 from compiler.check.base import BlockEntry, Declared, GenericStruct
-from compiler.diagnostics import Span
+from compiler.source import Span
 
 if TYPE_CHECKING:
     from compiler.check.base import Context

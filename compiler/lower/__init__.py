@@ -27,7 +27,8 @@ from compiler.lower.tables import Tables
 from compiler.lower.values import Record, Val, scalar_type
 
 if TYPE_CHECKING:
-    from compiler.diagnostics import Diagnostics, Span
+    from compiler.diagnostics import Diagnostics
+    from compiler.source import Span
 
 __all__ = ["lower"]
 

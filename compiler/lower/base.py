@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from compiler import core as c
 from compiler import ir
 from compiler import types as t
-from compiler.diagnostics import NOWHERE
 from compiler.lower.values import (
     ElementPlace,
     EndPlace,
@@ -17,13 +16,15 @@ from compiler.lower.values import (
     UnionPlace,
     Val,
 )
+from compiler.source import NOWHERE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from compiler.diagnostics import Diagnostics, Span
+    from compiler.diagnostics import Diagnostics
     from compiler.instances import BlockInstance, Instances
     from compiler.lower.storage import Storage
+    from compiler.source import Span
 
 MAX_OPERATIONS = 50_000  # operations and calls, when all calls are expanded
 MAX_STORED = 200_000  # parts of variables and of temporaries

@@ -30,12 +30,13 @@ from compiler.lower.values import (
     reads,
     scalar_type,
 )
+from compiler.source import NOWHERE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from compiler.diagnostics import Span
     from compiler.lower.statements import Statements
+    from compiler.source import Span
 
 _PURE = {"isValid"}
 # Terms of one expression in JSON, about: BMv2 reads JSON that is nested a thousand levels deep, and
@@ -436,7 +437,7 @@ class Expressions:
         """A stack's elements."""
         if isinstance(stack, ListValue):
             return list(stack.elements)
-        dummy = c.Any(self.builder.span or _NOWHERE, t.ANYTHING)
+        dummy = c.Any(self.builder.span or NOWHERE, t.ANYTHING)
         return [self.element(stack, ir.Lit(t.BIT32, i), dummy) for i in range(stack.type.size)]
 
     # Places
@@ -582,9 +583,6 @@ class Expressions:
         name = self.builder.copy_name(place)
         assert name is not None
         self.builder.emit("remove_header", (name,), span)
-
-
-from compiler.diagnostics import NOWHERE as _NOWHERE  # noqa: E402
 
 
 def _terms(expr: c.Binary) -> int:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from compiler import core as c
 from compiler import ir
 from compiler import types as t
-from compiler.diagnostics import NOWHERE
 from compiler.instances import given_name
 from compiler.lower.expressions import Expressions, conjunction, convert
 from compiler.lower.storage import leaves
@@ -25,12 +24,13 @@ from compiler.lower.values import (
     Val,
     scalar_type,
 )
+from compiler.source import NOWHERE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from compiler.diagnostics import Span
     from compiler.lower.base import Builder
+    from compiler.source import Span
 
 _ALGORITHMS = {
     "crc32",

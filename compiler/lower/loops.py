@@ -15,8 +15,8 @@ from compiler import types as t
 from compiler.lower.graph import reachable, retarget, successors
 
 if TYPE_CHECKING:
-    from compiler.diagnostics import Span
     from compiler.lower.storage import Storage
+    from compiler.source import Span
 
 _WAY = t.Bits(8)
 

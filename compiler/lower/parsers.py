@@ -12,12 +12,12 @@ from compiler.lower.base import Frame
 from compiler.lower.tables import Tables
 
 if TYPE_CHECKING:
-    from compiler.diagnostics import Span
     from compiler.instances import BlockInstance
     from compiler.lower.base import Builder
     from compiler.lower.expressions import Expressions
     from compiler.lower.externs import Externs
     from compiler.lower.statements import Statements
+    from compiler.source import Span
 
 MAX_MASKS = 512
 

@@ -32,11 +32,11 @@ from compiler.lower.values import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from compiler.diagnostics import Span
     from compiler.lower.base import Builder
     from compiler.lower.expressions import Expressions
     from compiler.lower.parsers import Parsers
     from compiler.lower.tables import Tables
+    from compiler.source import Span
 
 MAX_UNROLL = 1024
 MAX_INLINE = 64

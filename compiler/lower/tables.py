@@ -14,10 +14,10 @@ from compiler.lower.statements import Statements
 from compiler.lower.values import scalar_type
 
 if TYPE_CHECKING:
-    from compiler.diagnostics import Span
     from compiler.instances import BlockInstance
     from compiler.lower.base import Builder
     from compiler.lower.expressions import Expressions
+    from compiler.source import Span
 
 _WIDER = {"exact": 0, "lpm": 1, "ternary": 2, "optional": 2, "range": 3}
 

@@ -11,11 +11,11 @@ from compiler.parser.statements import Statements
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from compiler.diagnostics import Span
     from compiler.parser.cursor import Cursor
     from compiler.parser.expressions import Expressions
     from compiler.parser.statements import Statements
     from compiler.parser.types import Types
+    from compiler.source import Span
 
 _T = TypeVar("_T")
 

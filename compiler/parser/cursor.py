@@ -5,8 +5,9 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
-from compiler.diagnostics import Diagnostics, Span
+from compiler.diagnostics import Diagnostics
 from compiler.lexer import KEYWORDS, SOFT_KEYWORDS, Tokens
+from compiler.source import Span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,12 +9,12 @@ from compiler.parser.blocks import Blocks
 from compiler.parser.cursor import DECLARATION_STARTS, NotClosedError, SyntaxMistakeError
 
 if TYPE_CHECKING:
-    from compiler.diagnostics import Span
     from compiler.parser.blocks import Blocks
     from compiler.parser.cursor import Cursor
     from compiler.parser.expressions import Expressions
     from compiler.parser.statements import Statements
     from compiler.parser.types import Types
+    from compiler.source import Span
 
 
 class Declarations:

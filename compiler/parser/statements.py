@@ -12,11 +12,11 @@ from compiler.parser.expressions import Expressions
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from compiler.diagnostics import Span
     from compiler.parser.cursor import Cursor
     from compiler.parser.declarations import Declarations
     from compiler.parser.expressions import Expressions
     from compiler.parser.types import Types
+    from compiler.source import Span
 
 _ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "%=", "<<=", "&=", "|=", "^=", "|+|=", "|-|="}
 

@@ -35,7 +35,8 @@ from rich.table import Table
 from lab.engines import RunOptions
 from lab.errors import RunError
 from lab.progress import Stages
-from lab.runs.apart import run_apart
+from lab.runs.child import run_in_child
+from lab.runs.perform import clear
 from lab.runs.run import keep, outcome_of
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
@@ -253,11 +254,12 @@ def middle(found: Sequence[Figures]) -> Figures:
 
 def _run(case: Trial, out: Path, dilation: int | None, seed: int | None) -> dict[str, Any]:
     """A case on Mininet."""
-    options = ["--dilation", str(dilation or _slow_dilation(case))]
-    if seed is not None:
-        options += ["--seed", str(seed)]
+    changes = case.changes if seed is None else (*case.changes, f"seed={seed}")
+    out.mkdir(parents=True, exist_ok=True)
+    clear(out)
+    options = RunOptions(out=out, dilation=dilation or _slow_dilation(case))
     try:
-        run_apart(case.scenario, case.changes, "mininet", out, options)
+        run_in_child(catalogue.load(case.scenario, changes), options, lambda _: None)
     except RunError as error:
         raise RunError(f"{case.title} on Mininet: {error.message}") from None
     return _result(out)

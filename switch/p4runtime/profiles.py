@@ -24,6 +24,7 @@ from switch.p4runtime.errors import (
     precondition,
     unimplemented,
 )
+from switch.p4runtime.record import OneShot, OneShotAction, Watch
 from switch.p4runtime.symbols import unknown_id
 
 if TYPE_CHECKING:
@@ -32,29 +33,11 @@ if TYPE_CHECKING:
     from switch.p4runtime.actions import Call
     from switch.p4runtime.batch import Batch
     from switch.p4runtime.pipeline import Pipeline, ProfileBinding, TableBinding
-    from switch.p4runtime.tables import Record
+    from switch.p4runtime.record import Record
 
 FIRST_HIDDEN_ID = 0x4000_0000
 
 _PORT_BITS = 32
-_NO_WATCH = -1
-
-
-@dataclass(frozen=True, slots=True)
-class Watch:
-    """The port a member depends on, in the field the client used."""
-
-    port: int = _NO_WATCH
-    is_bytes: bool = False
-
-    def write_to(self, message: p4r.ActionProfileGroup.Member | p4r.ActionProfileAction) -> None:
-        """Fill in a message's `watch_kind`."""
-        if self.port == _NO_WATCH:
-            return
-        if self.is_bytes:
-            message.watch_port = wire.encode(self.port)
-        else:
-            message.watch = self.port
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,44 +55,6 @@ class Group:
 
     seats: tuple[Seat, ...]
     max_size: int
-
-
-@dataclass(frozen=True, slots=True)
-class OneShotAction:
-    """One action of a one-shot."""
-
-    call: Call
-    weight: int
-    watch: Watch
-
-
-@dataclass(frozen=True, slots=True)
-class OneShot:
-    """An action set, and the members and group it became."""
-
-    profile: int
-    actions: tuple[OneShotAction, ...]
-    mode: int
-    size_semantics: int
-    group: int
-    members: tuple[int, ...]
-
-    def encode(self, pipeline: Pipeline) -> p4r.ActionProfileActionSet:
-        """Return the set as its client wrote it."""
-        codec = pipeline.profiles_by_index[self.profile].actions
-        message = p4r.ActionProfileActionSet()
-        message.action_selection_mode = p4r.ActionProfileActionSet.ActionSelectionMode.ValueType(
-            self.mode
-        )
-        message.size_semantics = p4r.ActionProfileActionSet.SizeSemantics.ValueType(
-            self.size_semantics
-        )
-        for item in self.actions:
-            action = message.action_profile_actions.add(
-                action=codec.encode(*item.call), weight=item.weight
-            )
-            item.watch.write_to(action)
-        return message
 
 
 class Profiles:

@@ -7,7 +7,7 @@ entry proper and what it has seen; counters and idle times are always asked of i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from finsy.proto import p4i, p4r
@@ -22,6 +22,7 @@ from switch.p4runtime.errors import (
     unimplemented,
 )
 from switch.p4runtime.meters import check_rates, rates_of
+from switch.p4runtime.record import Key, Record
 from switch.p4runtime.symbols import unknown_id
 
 if TYPE_CHECKING:
@@ -29,43 +30,9 @@ if TYPE_CHECKING:
 
     from switch.p4runtime.batch import Batch, Plane
     from switch.p4runtime.pipeline import Pipeline, TableBinding
-    from switch.p4runtime.profiles import OneShot, Profiles
-
-Key = tuple[tuple[int, ...], tuple[int, ...], int]
-"""What identifies an entry in its table: values, masks and priority."""
+    from switch.p4runtime.profiles import Profiles
 
 _INSERT, _MODIFY, _DELETE = dp.Verb.INSERT, dp.Verb.MODIFY, dp.Verb.DELETE
-
-
-@dataclass(slots=True)
-class Record(dp.Entry):
-    """An entry with what only the control plane knows of it.
-
-    A program's own entries rank below zero in the data plane, so that they need not know how many
-    they are; clients see them `raised` to where the last has priority 1.
-    """
-
-    metadata: bytes = b""
-    controller_metadata: int = 0
-    meter: p4r.MeterConfig | None = None
-    one_shot: OneShot | None = None
-    is_const: bool = False
-    raised: int = 0
-
-    @property
-    def shown_priority(self) -> int:
-        """Its priority as clients see it."""
-        return self.priority + self.raised
-
-    @property
-    def key(self) -> Key:
-        """What identifies it in its table, to clients."""
-        return self.values, self.masks, self.priority + self.raised
-
-    @property
-    def plane_key(self) -> Key:
-        """What identifies it in its table, to the data plane."""
-        return self.values, self.masks, self.priority
 
 
 class Tables:
