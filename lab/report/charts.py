@@ -78,7 +78,8 @@ def lines(
     up = Scale(0, most * 1.02, _TOP + _HEIGHT, _TOP)
     drawing = Drawing(_TOP + _HEIGHT + _AXIS + 4, title)
     y_axis(drawing, up, y[0], y[1], left=_LEFT, right=_RIGHT)
-    x_axis(drawing, across, _TOP + _HEIGHT, x[0], x[1], top=_TOP)
+    ticks = sorted(set(places))
+    x_axis(drawing, across, _TOP + _HEIGHT, x[0], x[1], top=_TOP, at=ticks)
     legend = []
     for number, (name, points) in enumerate(series.items()):
         colour, dash = SERIES[number % len(SERIES)], DASHES[number % len(DASHES)]

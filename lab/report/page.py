@@ -49,6 +49,7 @@ padding:.5rem .75rem}
 .tiles span{color:var(--faint);font-size:.85rem}
 .grid{display:grid;gap:14px;grid-template-columns:repeat(auto-fit,minmax(min(100%,400px),1fr));
 align-items:start}
+.two{max-width:1040px}
 .columns{columns:2 400px;column-gap:14px}
 .grid>*{min-width:0}
 .columns figure{break-inside:avoid;margin-bottom:14px}
@@ -96,8 +97,9 @@ body{background:var(--paper);font-size:1rem;print-color-adjust:exact;
 .grid{grid-template-columns:repeat(auto-fit,minmax(300px,1fr));gap:8px}.columns{columns:2;column-gap:8px}
 figure,.tiles div,tr{break-inside:avoid}
 .scroll{overflow:visible}table{font-size:.85rem}thead th{min-width:0}
-section{break-inside:avoid}
-.grid>figure:only-child{max-width:340px}td,th{padding:.14rem .5rem}
+details:not([open]){display:none}section{break-inside:avoid}
+.grid.two{grid-template-columns:1fr 1fr}.grid>figure:only-child{max-width:340px}
+td,th{padding:.14rem .5rem}
 h2,h2+.about{break-after:avoid}@page{size:A4;margin:14mm}}
 """
 )
@@ -158,9 +160,10 @@ def columns(panels: Sequence[Panel], above: float) -> str:
     return f'<div class="columns">{figures}</div>{script}'
 
 
-def grid(panels: Iterable[Panel], level: int = 3) -> str:
-    """Drawings to be compared, side by side where there is room."""
-    return f'<div class="grid">{"".join(figure(panel, level) for panel in panels)}</div>'
+def grid(panels: Iterable[Panel], level: int = 3, kind: str = "") -> str:
+    """Drawings to be compared, side by side where there is room; of kind "two" two by two."""
+    name = f"grid {kind}".strip()
+    return f'<div class="{name}">{"".join(figure(panel, level) for panel in panels)}</div>'
 
 
 _MOMENTS = (

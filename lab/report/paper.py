@@ -15,6 +15,7 @@ from itertools import product
 
 from lab.report.svg import WIDTH, Drawing
 
+_FIRST = 2  # what one looks at first, on the first page: the fabric, and messages
 _MOST_TRIED = 9  # panels: of more the first ones are looked at
 _MARGINS = 2 * 14 * 96 / 25.4  # of a page, in CSS pixels
 _TEXT = 10.5  # the size of letters
@@ -62,7 +63,7 @@ def order(heights: Sequence[float], paper: Paper, above: float, columns: int) ->
     room = max(0.0, paper.height - above)
     while left:
         tried = left[:_MOST_TRIED]
-        best = _fill([heights[at] for at in tried], room, columns, must=not placed)
+        best = _fill([heights[at] for at in tried], room, columns, first=_FIRST * (not placed))
         if not any(best) and room == paper.height:
             best = [[0], *([] for _ in range(columns - 1))]  # higher than a page: cut all the same
         taken = [tried[at] for column in best for at in column]
@@ -72,11 +73,15 @@ def order(heights: Sequence[float], paper: Paper, above: float, columns: int) ->
     return placed
 
 
-def _fill(heights: Sequence[float], room: float, columns: int, *, must: bool) -> list[list[int]]:
-    """What to put into the columns of a page; the first of all where it fits, if it must."""
+def _fill(heights: Sequence[float], room: float, columns: int, *, first: int) -> list[list[int]]:
+    """What to put into the columns of a page: these first ones where they fit, one at the top."""
     best: tuple[float, list[list[int]]] = -1.0, [[] for _ in range(columns)]
     for places in product(range(columns + 1), repeat=len(heights)):
-        if places[0] != 0 and must and heights[0] <= room:
+        if first and places[0] != 0 and heights[0] <= room:
+            continue
+        if any(
+            p == columns for p, high in zip(places[:first], heights, strict=False) if high <= room
+        ):
             continue
         sums = [0.0] * (columns + 1)
         for place, height in zip(places, heights, strict=True):

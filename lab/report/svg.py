@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
+from itertools import pairwise
 from typing import Any
 
 from lab.quantity import Unit, unit_for
@@ -24,6 +25,7 @@ MARGIN = 8  # of a file of its own: what ends at the edge may be a little wider
 FAMILY = "'DejaVu Sans', system-ui, Helvetica, Arial, sans-serif"
 _ACROSS, _DOWN = ("x", "x1", "x2", "cx"), ("y", "y1", "y2", "cy")
 _PLACE = re.compile(r"([ML])(-?[\d.]+) (-?[\d.]+)")
+_TICK = 40.0  # between ticks that have a number each
 _LETTER = 0.56 * FONT  # the width of one, on the average
 
 DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 2", "1 2", "12 4", "6 2 2 2")
@@ -263,10 +265,14 @@ def x_axis(
     *,
     top: float,
     most: int = 6,
+    at: Sequence[float] = (),
 ) -> None:
-    """An axis below: ticks with lines up to the top, and what it is in which unit."""
+    """An axis below: ticks with lines up to the top, and what it is in which unit; at these values
+    if there is room for them, else at round ones."""
     unit = unit_for(scale.high / (1 if scale.is_log else 2), units)
-    for tick in scale.ticks(most):
+    places = sorted(map(scale, at))
+    has_room = places and all(b - a >= _TICK for a, b in pairwise(places))
+    for tick in at if has_room else scale.ticks(most):
         x = scale(tick)
         drawing.line(x, top, x, y)
         drawing.text(x, y + FONT + 3, _tick(tick / unit.size), text_anchor="middle", class_="tick")

@@ -107,7 +107,7 @@ def _body(title: str, sweep: Sweep) -> Iterator[str]:
     yield page.paragraph(_story(sweep), "story" if is_whole else "story warning")
     if told := _spread_told(sweep):
         yield page.paragraph(told, "about")
-    yield page.grid(_panels(sweep), level=2)
+    yield page.grid(_panels(sweep), level=2, kind="two")
     yield page.heading(2, "Least and most")
     yield page.table(("figure", "least", "with", "most", "with"), _extremes(sweep), "texts")
     yield page.heading(2, "Every run")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from lab.quantity import duration, number, packets, percent, plural, size
 from lab.report.kept import KeptRun
 from lab.report.plots import REASONS, uplinks
-from lab.report.suspects import circle, dead_cables, straggler, victims
+from lab.report.suspects import circle, congested, dead_cables, storming, straggler, victims
 from lab.results.cautions import cautions
 from lab.results.result import Drops, Result
 from lab.scenario.model import remarks
@@ -200,6 +200,12 @@ def _suspects(run: KeptRun) -> Iterator[str]:
             f"blocking) made it take {number(worst.slowdown or 0)} times as long as alone"
             + (f", and {plural(more, 'other message')} fared alike." if more else ".")
         )
+    for host in storming(run):
+        yield (
+            f"{host} is where it began: it sent pause frames without need (a pause storm), as the "
+            "scenario asks."
+        )
+    yield from _congestion(run)
     late = straggler(run)
     if late:
         host, factor = late
@@ -207,6 +213,23 @@ def _suspects(run: KeptRun) -> Iterator[str]:
             f"{host} was the straggler: it computed {number(factor)} times as long as half of the "
             "others, who waited for it."
         )
+
+
+def _congestion(run: KeptRun) -> Iterator[str]:
+    """Which ports had more to send than they could."""
+    found = congested(run)
+    if not found:
+        return
+    peaks = {use.name: use.max_queue_bytes or 0 for use in run.result.links}
+    told = [
+        f"{name.partition('>')[0]}'s to {name.partition('>')[2]}, up to {size(peaks[name])}"
+        for name in found
+    ]
+    if len(told) == 1:
+        yield f"The congested port was {told[0]}: it sent all it could, and yet so much waited."
+        return
+    some = f"{'; '.join(told[:-1])}; and {told[-1]}"
+    yield f"Congested ports were {some}: they sent all they could, and yet so much waited."
 
 
 def _balance(run: KeptRun) -> Iterator[str]:

@@ -126,8 +126,11 @@ def _inside(
     try:
         with writing_to(options.out):
             experiment = Experiment.of(scenario)
+            fabric = experiment.fabric
+            # Before there are hosts: they see what is mounted when they begin, and nothing later.
+            addresses = {host.name: str(fabric.address(host)) for host in fabric.hosts}
+            name_addresses(addresses, registration.names)
             with bring_up(experiment, options, stages) as up:
-                name_addresses(up.emulation.addresses(), registration.names)
                 registration.furnish(*up.emulation.whereabouts())
                 if attend is not None:
                     attend(up, experiment, registration.name)

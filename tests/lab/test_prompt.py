@@ -102,6 +102,9 @@ def test_the_prompt_is_mininets(lab: Prompt) -> None:
 def test_a_second_terminal_can_step_inside(lab: Prompt) -> None:
     assert "10.0.1.1" in closlab("enter", "h1", "ip", "-brief", "address").stdout
     assert "leaf1-eth1" in closlab("enter", "leaf1", "ip", "-brief", "link").stdout
+    for node in ("h1", "leaf1"):
+        assert "10.0.4.2" in closlab("enter", node, "getent", "hosts", "h8").stdout
+    assert "1 received" in closlab("enter", "h1", "ping", "-c", "1", "h8").stdout
     wrong = closlab("enter", "h99", "true")
     assert wrong.returncode == 1
     assert "no node 'h99'" in wrong.stderr

@@ -100,10 +100,6 @@ class Emulation:
         assert self._network is not None
         return self._network
 
-    def addresses(self) -> dict[str, str]:
-        """The hosts' addresses by their names."""
-        return {host.name: str(self.fabric.address(host)) for host in self.fabric.hosts}
-
     def whereabouts(
         self,
     ) -> tuple[dict[str, int], dict[str, tuple[str, int]], dict[str, str]]:
