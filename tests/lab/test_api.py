@@ -1,5 +1,6 @@
 """The Python API: the command's own results, and nothing left behind however a run ends."""
 
+import asyncio
 import enum
 import gc
 import html
@@ -88,6 +89,13 @@ def test_a_notebook_shows_the_report_in_a_frame_of_its_own(run: closlab.Run) -> 
     )
     assert found is not None
     assert html.unescape(found[1]) == run.report().read_text()
+
+
+def test_a_notebook_has_a_loop_that_runs_already() -> None:
+    async def cell() -> closlab.Run:
+        return closlab.run("hello", set={"traffic.bytes": "1KB"})
+
+    assert asyncio.run(cell()).result.flows.completed == 56
 
 
 def test_tables_are_data_frames_where_pandas_is(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import lru_cache
 from typing import Protocol, Self
@@ -57,7 +58,9 @@ class SimulatedSwitches:
         config = p4r.ForwardingPipelineConfig(
             p4info=self._schema.p4info, p4_device_config=program.json.read_bytes()
         )
-        asyncio.run(self._load(tuple(nodes), config, seed_of, cpu_port))
+        loading = self._load(tuple(nodes), config, seed_of, cpu_port)
+        with ThreadPoolExecutor(1) as aside:  # a notebook's own thread has a loop already
+            aside.submit(asyncio.run, loading).result()
 
     async def _load(
         self,
