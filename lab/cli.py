@@ -28,6 +28,7 @@ COMMANDS = (
     "draw",
     "runs",
     "replay",
+    "watch",
     "doctor",
     "sweep",
     "agree",

@@ -34,6 +34,7 @@ from controller import (
 from controller.entities import Match, TableEntry
 from lab.engines.mininet.emulation import Emulation
 from lab.engines.mininet.engine import EmulatedFabric
+from lab.engines.mininet.hands import Hands
 from lab.engines.mininet.report_cables import Collector
 from lab.errors import LabError
 from lab.machine.processes import stop
@@ -65,12 +66,12 @@ class LabPrompt(CLI):  # type: ignore[misc]
 
     prompt = "mininet> "
 
-    def __init__(self, emulation: Emulation, traffic: Callable[[], Outcome]) -> None:
+    def __init__(self, emulation: Emulation, hands: Hands, traffic: Callable[[], Outcome]) -> None:
         self._emulation = emulation
+        self._hands = hands
         self._fabric = emulation.fabric
         self._traffic = traffic
         self._stood_still: Counter[Node] = Counter()  # hosts, in ns: they say so after traffic
-        self._dead: set[str] = set()
         self._console = Console(file=sys.stdout, highlight=False, soft_wrap=False)
         super().__init__(emulation.network, stdin=sys.stdin)  # returns when the user leaves
 
@@ -180,18 +181,14 @@ class LabPrompt(CLI):  # type: ignore[misc]
             (name,) = self._words(line, f"lb {'|'.join(known)}", least=1, most=1)
             if name not in known:
                 raise _Misspelt(self._no_such("policy", name, known))
-            self._emulation.change(
-                lambda settings: replace(settings, lb=replace(settings.lb, policy=Policy(name))),
-                dead=self._dead,
-            )
+            self._hands.balance(Policy(name))
             self._say(f"From now on paths are chosen by {name}.")
 
     def do_fail(self, line: str) -> None:
         """fail NODE NODE: cut the cable between two switches, and lead routes round it."""
         with self._answering():
             link = self._link(line, "fail")
-            self._emulation.set_up(link, is_up=False)
-            self._reroute(self._dead | {link.name})
+            self._hands.turn([link], is_up=False)
             self._say(
                 f"{link.name} is cut; routes lead round it. 'mend {' '.join(_ends(link))}' it."
             )
@@ -200,8 +197,7 @@ class LabPrompt(CLI):  # type: ignore[misc]
         """mend NODE NODE: mend the cable between two switches, and use it again."""
         with self._answering():
             link = self._link(line, "mend")
-            self._emulation.set_up(link, is_up=True)
-            self._reroute(self._dead - {link.name})
+            self._hands.turn([link], is_up=True)
             self._say(f"{link.name} is up.")
 
     def do_switch(self, line: str) -> None:
@@ -214,16 +210,9 @@ class LabPrompt(CLI):  # type: ignore[misc]
             if what not in ("stop", "start"):
                 raise _Misspelt(f"write it as: {usage}")
             links = [each for each in self._fabric.links if name in (each.a.name, each.b.name)]
-            for link in links:
-                self._emulation.set_up(link, is_up=what == "start")
-            between = {link.name for link in links if link.joins_switches}
-            self._reroute(self._dead | between if what == "stop" else self._dead - between)
+            self._hands.turn(links, is_up=what == "start")
             told = "is off: its cables are cut" if what == "stop" else "is back: its cables are up"
             self._say(f"{name} {told}, {len(links)} of them, and routes lead accordingly.")
-
-    def _reroute(self, dead: Collection[str]) -> None:
-        self._dead = set(dead)
-        self._emulation.install_routes(dead=self._dead)
 
     def do_traffic(self, _line: str) -> None:
         """traffic: let the hosts send what the scenario says, and show what came of it."""
@@ -320,7 +309,7 @@ class LabPrompt(CLI):  # type: ignore[misc]
             self._install(before)
 
     def _install(self, telemetry: Telemetry) -> None:
-        self._emulation.change(lambda s: replace(s, telemetry=telemetry), dead=self._dead)
+        self._emulation.change(lambda s: replace(s, telemetry=telemetry))
 
     def _tell_way(self, report: Report, src: str, dst: str) -> None:
         port = report.flow.src_port if report.flow else 0
@@ -483,7 +472,8 @@ def prompt(
         soft_wrap=True,
     )
     setLogLevel("info")
-    LabPrompt(up.emulation, traffic)
+    up.hands.traffic = traffic
+    LabPrompt(up.emulation, up.hands, traffic)
     setLogLevel("critical")
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +19,7 @@ from lab.commands.options import Changes, Dilation, Json, Name, Out, PagePort, S
 from lab.engines import RunOptions
 from lab.engines.mininet.tap import conga_hint
 from lab.errors import LabError
+from lab.live.attend import attended
 from lab.live.pace import pace_of
 from lab.live.server import require, serving
 from lab.live.show import Show
@@ -98,8 +100,6 @@ def _page(engine: str, live: bool, pace: str | None, port: int) -> Page | None:
         )
     if not live:
         return None
-    if engine != "sim":
-        raise LabError("--live is for the simulator so far", "Say --engine sim, or leave it out.")
     require()
     return Page(port, None if pace is None else 0 if pace == "0" else pace_of(pace))
 
@@ -173,7 +173,8 @@ def _run(
     if options.engine == "sim":
         return simulate(scenario, options, stages, concluded, before_eyes if page else None)
     attend = at_the_prompt if options.prompt else None
-    return emulate(scenario, options, stages, concluded, LabError.show, attend)
+    beside = partial(attended, port=page.port) if page else nullcontext
+    return emulate(scenario, options, stages, concluded, LabError.show, attend, beside)
 
 
 def conclude(

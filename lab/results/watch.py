@@ -83,6 +83,7 @@ class Watch:
 
     fabric: Fabric
     path: Path
+    remembers: bool = True  # all of it; else the latest only
     _lines: list[_Line] = field(default_factory=list)
     _offset: int = 0
 
@@ -96,7 +97,11 @@ class Watch:
             return
         whole, newline, _ = text.rpartition(b"\n")
         self._offset += len(whole) + len(newline)
-        self._lines += [_Line.of(json.loads(line)) for line in whole.splitlines()]
+        lines = whole.splitlines()
+        if not self.remembers:  # two rounds, of which one is whole
+            lines = lines[-2 * len(self.fabric.switches) :]
+            self._lines = self._lines[-2 * len(self.fabric.switches) :]
+        self._lines += [_Line.of(json.loads(line)) for line in lines]
 
     def gist(self) -> tuple[int, Gist] | None:
         """How things are now, and since when by the monotonic clock."""
@@ -115,6 +120,11 @@ class Watch:
             dropped=sum(line.dropped for line in latest.values()),
             marked=sum(note.marked for note in notes),
         )
+
+    @property
+    def at_ns(self) -> int:
+        """When somebody looked last, by the monotonic clock; 0: nobody did."""
+        return self._lines[-1].at_ns if self._lines else 0
 
     def latest(self) -> list[Note]:
         """How every direction of every link is now, if the switches say so."""

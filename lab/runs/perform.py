@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import shutil
 import signal
+import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -92,18 +94,21 @@ def emulate(
     conclude: Conclude,
     fail: Callable[[LabError], object],
     attend: Callable[[EmulatedFabric, Experiment, str], None] | None = None,
+    beside: Callable[[str], AbstractContextManager[object]] = nullcontext,
 ) -> int:
     """Run a scenario on Mininet, or let somebody attend to the fabric instead; the exit code.
 
     All of it happens in another process, the first of a capsule, so what goes wrong there is told,
-    not raised. The process that calls this stays without the network and mounts it had.
+    not raised. The process that calls this stays without the network and mounts it had. What is to
+    happen ``beside`` it, outside of the capsule, is given the lab's name.
     """
     registration = Registration(scenario.name)
     try:
-        code = run_in_capsule(
-            lambda: _inside(scenario, options, stages, conclude, fail, attend, registration),
-            registration.announce,
-        )
+        with beside(registration.name):
+            code = run_in_capsule(
+                lambda: _inside(scenario, options, stages, conclude, fail, attend, registration),
+                registration.announce,
+            )
     finally:
         registration.withdraw()
     if code == _KILLED:
@@ -122,6 +127,7 @@ def _inside(
 ) -> int:
     """What a capsule's first process does, where Mininet is known to be."""
     from lab.engines.mininet.engine import bring_up
+    from lab.engines.mininet.hands import reachable
 
     try:
         with writing_to(options.out):
@@ -130,8 +136,10 @@ def _inside(
             # Before there are hosts: they see what is mounted when they begin, and nothing later.
             addresses = {host.name: str(fabric.address(host)) for host in fabric.hosts}
             name_addresses(addresses, registration.names)
-            with bring_up(experiment, options, stages) as up:
-                registration.furnish(*up.emulation.whereabouts())
+            with bring_up(experiment, options, stages) as up, ExitStack() as around:
+                registration.furnish(*up.emulation.whereabouts(), _to_be_watched(up, scenario))
+                up.emulation.journal.keep_in(registration.journal)
+                around.enter_context(reachable(up.hands, registration.folder))
                 if attend is not None:
                     attend(up, experiment, registration.name)
                     return 0
@@ -143,6 +151,18 @@ def _inside(
     except KeyboardInterrupt:
         stages.console.print("Everything is taken down.")
         return INTERRUPTED
+
+
+def _to_be_watched(up: EmulatedFabric, scenario: Scenario) -> dict[str, object]:
+    """Where somebody who watches finds what."""
+    switches = up.emulation.switches
+    return {
+        "scenario": scenario.model_dump(mode="json", exclude_unset=True),
+        "record": str(switches.watch.path.absolute()),
+        "dilation": switches.setting.dilation,
+        "is_unpaced": switches.setting.cable is None,
+        "since_ns": time.monotonic_ns(),
+    }
 
 
 def save_making_room(

@@ -61,6 +61,7 @@ def page(*words: str) -> Iterator[Page]:
         [*CLOSLAB, *words],
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
+        stdin=subprocess.PIPE,
         text=True,
     )
     try:
@@ -226,6 +227,53 @@ def test_a_storm_is_seen_climbing_hop_by_hop(chromium: Browser, tmp_path: Path) 
         assert tab.js("document.querySelector('#hands').hidden")  # what is over cannot be changed
         assert not tab.complaints()
         tab.close()
+
+
+@pytest.mark.mininet
+@pytest.mark.clock
+@needs_chromium
+def test_a_lab_on_mininet_is_watched_from_outside(
+    chromium: Browser, tmp_path: Path, own_cache: Path
+) -> None:
+    """By the run's own page and by a second terminal's; what they ask for is done, and told."""
+    words = ("run", "incast", "--live", "--cli", "--out", str(tmp_path / "out"))
+    with page(*words, "--set", "traffic.bytes=1MB") as shown:
+        tab = opened(chromium, shown, "live")
+        (told,) = own_cache.glob("*/lab.json")
+        watch = json.loads(told.read_text())["watch"]
+        with page("watch") as second:
+            other = opened(chromium, second, "live", width=400, dark=True)
+            tab.click("#traffic")
+            for each in (tab, other):
+                each.until("scene.directions.some((_, d) => cell(now(), d, QUEUE) > 50000)")
+            ages_s = []
+            for _ in range(20):  # how old is the newest that is on the screen?
+                shown_ns = tab.js("now().t") * watch["dilation"] + watch["since_ns"]
+                ages_s.append((time.monotonic_ns() - shown_ns) / 1e9)
+                time.sleep(0.05)
+            assert sorted(ages_s)[10] < 1, ages_s
+            other.js("document.querySelector('#cable').value = 'leaf4-spine1'")
+            other.click("#cut")
+            for each in (tab, other):
+                each.until(f"{CUT} === 'leaf4-spine1'", 10)
+            second.process.send_signal(signal.SIGINT)  # who no longer watches ends nothing
+            assert second.process.wait(timeout=20) == 0
+        events = "document.querySelector('#events').textContent"
+        tab.until(f"{events}.includes('routes know of leaf4-spine1')")
+        tab.until(f"{events}.includes('the hosts have sent')", 120)
+        assert shown.process.poll() is None
+        assert shown.process.stdin is not None
+        shown.process.stdin.write("exit\n")
+        shown.process.stdin.close()
+        tab.until("document.querySelector('#state').dataset.is === 'over'")
+        assert shown.process.wait(timeout=60) == 0
+        assert not tab.complaints()
+        with pytest.raises(ConnectionRefusedError):
+            shown.ask("/")
+        tab.close()
+        other.close()
+    result = closlab.read(tmp_path / "out").result
+    assert [hand.what for hand in result.by_hand or ()] == ["fail leaf4-spine1"]
 
 
 def test_a_slow_reader_holds_up_nobody(tmp_path: Path) -> None:

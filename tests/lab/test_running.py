@@ -40,7 +40,7 @@ def test_looking_never_disturbs_a_lab_that_starts(folder: Path) -> None:
         for number in range(150):
             registration = Registration(f"lab{number}")
             registration.announce(os.getpid())
-            registration.furnish(HOSTS, SWITCHES, LINKS)
+            registration.furnish(HOSTS, SWITCHES, LINKS, {})
             assert find(registration.name).hosts == HOSTS
             registration.withdraw()
     finally:
@@ -65,7 +65,7 @@ def test_from_another_process_namespace_nothing_is_judged(folder: Path) -> None:
     """There the same number is another process."""
     registration = Registration("elsewhere")
     registration.announce(os.getpid())
-    registration.furnish(HOSTS, SWITCHES, LINKS)
+    registration.furnish(HOSTS, SWITCHES, LINKS, {})
     written = next(folder.glob("*/capsule.json"))
     told = json.loads(written.read_text())
     written.write_text(json.dumps(told | {"seen_from": "pid:[1]", "pid": 2**22 + 1}))

@@ -15,6 +15,7 @@ from mininet.net import Mininet
 
 from controller import ControllerError, Settings, install, switch_plans
 from controller.client import ANSWER_S
+from lab.engines.mininet.journal import Journal
 from lab.engines.mininet.switches import Switches
 from lab.errors import RunError
 from lab.machine.speed import slowness
@@ -40,6 +41,9 @@ class Emulation:
         self.switches = switches
         self._settings = settings
         self._network: Mininet | None = None
+        self._dead: frozenset[str] = frozenset()  # cables that the controller has heard of
+        self._dead_by_hand: frozenset[str] = frozenset()
+        self.journal = Journal()
 
     # --- bringing up ----------------------------------------------------------------------
 
@@ -52,13 +56,25 @@ class Emulation:
         self,
         done: Callable[[str], None] = lambda _: None,
         *,
-        dead: Collection[str] = frozenset(),
+        dead: Collection[str] | None = None,
+        by_hand: frozenset[str] | None = None,
     ) -> None:
-        """Give every switch its program and its plan, or what is new of it."""
+        """Give every switch its program and its plan, or what is new of it.
+
+        Routes lead round cables that are known to be dead: by the scenario's faults, and those that
+        somebody cut; what is not given is as it was.
+        """
+        before = self._dead | self._dead_by_hand
+        self._dead = self._dead if dead is None else frozenset(dead)
+        self._dead_by_hand = self._dead_by_hand if by_hand is None else by_hand
+        known = self._dead | self._dead_by_hand
+        if known != before:
+            names = ", ".join(sorted(known)) or "no fault any more"
+            self.journal.note("reroute", f"routes know of {names}")
         try:
             install(
                 self.switches.targets,
-                switch_plans(self.fabric, self._settings, dead),
+                switch_plans(self.fabric, self._settings, known),
                 done,
                 answer_s=ANSWER_S * slowness(),
             )
@@ -68,7 +84,7 @@ class Emulation:
         self.switches.furnish()
 
     def change(
-        self, change: Callable[[Settings], Settings], *, dead: Collection[str] = frozenset()
+        self, change: Callable[[Settings], Settings], *, dead: Collection[str] | None = None
     ) -> None:
         """Let the controller have other settings from now on."""
         self._settings = change(self._settings)
@@ -91,6 +107,7 @@ class Emulation:
         if done.returncode != 0:
             what = f"{link.name} could not be {'mended' if is_up else 'cut'}"
             raise RunError(f"{what}: {done.stderr.strip() or 'ip failed'}")
+        self.journal.turned(link.name, is_up=is_up)
 
     # --- using it -------------------------------------------------------------------------
 

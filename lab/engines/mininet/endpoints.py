@@ -101,6 +101,7 @@ def run(
             {} if faults else missing,
             overrun(experiment, switches, endpoints),
         ).fidelity(_most_late_ns(experiment), dilation),
+        by_hand=tuple(emulation.journal.by_hand(course.epoch_ns, dilation)),
         ended=ended,
     )
 

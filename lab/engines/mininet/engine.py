@@ -19,6 +19,7 @@ from lab.engines import RunOptions
 from lab.engines.convergence import strays
 from lab.engines.mininet import endpoints
 from lab.engines.mininet.emulation import Emulation, PingResult
+from lab.engines.mininet.hands import Hands
 from lab.engines.mininet.report_cables import Collector, lay_report_cables
 from lab.engines.mininet.switches import KINDS, Setting, Switches
 from lab.errors import RunError
@@ -88,7 +89,7 @@ def bring_up(
         is_all_pairs = isinstance(experiment.scenario.traffic, AllPairs)
         if is_all_pairs and not options.prompt:  # there one pings by hand
             _ping(emulation, stages)
-        yield EmulatedFabric(experiment, emulation, hosts_program, stages)
+        yield EmulatedFabric(experiment, emulation, hosts_program, stages, Hands(emulation))
 
 
 @dataclass(frozen=True)
@@ -99,14 +100,17 @@ class EmulatedFabric:
     emulation: Emulation
     hosts_program: Path | Sequence[str]
     stages: Stages
+    hands: Hands
 
     def measure(self) -> Outcome:
         """Let the hosts carry out their plans, in real time."""
         experiment, emulation = self.experiment, self.emulation
+        emulation.journal.note("traffic", f"{experiment.scenario.name}: the hosts are let send")
         with _telemetry(emulation.fabric, emulation.settings) as (tally, collector):
             outcome = endpoints.run(
                 experiment, emulation, self.hosts_program, self.stages, collector
             )
+        emulation.journal.note("traffic", f"{experiment.scenario.name}: the hosts have sent")
         return replace(outcome, telemetry=tally)
 
     def strays(self, end_ns: int) -> list[str]:

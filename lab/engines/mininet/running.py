@@ -15,11 +15,13 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from lab.errors import LabError
 from lab.machine.paths import running_labs
 from lab.scenario.keys import nearest
 
+JOURNAL = "journal.json"
 _ANNOUNCED_IN_S = 10.0
 
 
@@ -32,6 +34,12 @@ class RunningLab:
     hosts: dict[str, int]  # PIDs inside the capsule
     switches: dict[str, tuple[str, int]]  # P4Runtime address and device id
     links: dict[str, str]  # the interface at a switch's end
+    watch: dict[str, Any]  # what who watches needs: scenario, record, dilation, since_ns
+
+    @property
+    def folder(self) -> Path:
+        """What it left word of itself in."""
+        return running_labs() / self.name
 
     def enter_command(self, command: list[str]) -> list[str]:
         """A command, to be run inside the capsule."""
@@ -68,30 +76,39 @@ class Registration:
 
     def __init__(self, scenario: str) -> None:
         self.name = f"{scenario}-{os.getpid()}"
-        self._folder = running_labs() / self.name
+        self.folder = running_labs() / self.name
 
     def announce(self, pid: int) -> None:
         """From outside: the capsule exists."""
         running()  # which sweeps away what others left that were killed
-        self._folder.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(parents=True, exist_ok=True)
         capsule = {"pid": pid, "started": _start_time(pid), "seen_from": _process_namespace()}
-        _write(self._folder / "capsule.json", capsule)
+        _write(self.folder / "capsule.json", capsule)
 
     def furnish(
-        self, hosts: dict[str, int], switches: dict[str, tuple[str, int]], links: dict[str, str]
+        self,
+        hosts: dict[str, int],
+        switches: dict[str, tuple[str, int]],
+        links: dict[str, str],
+        watch: dict[str, object],
     ) -> None:
         """From inside: the lab is up."""
-        content = {"hosts": hosts, "switches": switches, "links": links}
-        _write(self._folder / "lab.json", content)
+        content = {"hosts": hosts, "switches": switches, "links": links, "watch": watch}
+        _write(self.folder / "lab.json", content)
+
+    @property
+    def journal(self) -> Path:
+        """Where it is told what was done to its fabric."""
+        return self.folder / JOURNAL
 
     @property
     def names(self) -> Path:
         """Where the addresses of its hosts are told, for programs inside."""
-        return self._folder / "hosts"
+        return self.folder / "hosts"
 
     def withdraw(self) -> None:
         """From outside: the capsule is gone."""
-        shutil.rmtree(self._folder, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def find(name: str | None = None) -> RunningLab:
@@ -126,9 +143,9 @@ def running() -> list[RunningLab]:
         with suppress(FileNotFoundError):  # it is still coming up, or was just taken down
             content = json.loads((folder / "lab.json").read_text())
             switches = {name: (where[0], where[1]) for name, where in content["switches"].items()}
-            hosts, links = content["hosts"], content["links"]
+            hosts, links, watch = content["hosts"], content["links"], content["watch"]
             if is_judged_here:
-                labs.append(RunningLab(folder.name, capsule["pid"], hosts, switches, links))
+                labs.append(RunningLab(folder.name, capsule["pid"], hosts, switches, links, watch))
     return labs
 
 

@@ -1,0 +1,14 @@
+"""``closlab watch``: a lab that runs, in the browser."""
+
+from __future__ import annotations
+
+from lab.commands.options import PagePort, Running
+from lab.engines.mininet import running
+from lab.live.attend import attend
+from lab.live.server import require
+
+
+def command(lab: Running = None, port: PagePort = 0) -> None:
+    """Watch a lab that runs on Mininet in the browser, from a second terminal, until Ctrl-C."""
+    require()
+    attend(running.find(lab), port)

@@ -1,0 +1,142 @@
+"""What may be done to a fabric that is up, by whom: the prompt, and who watches from outside.
+
+A capsule's network is its own, but not its files: who watches speaks through a socket in the lab's
+folder among the running ones, a line there and a line of JSON back. The folder is its user's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+from controller import ControllerError, Policy
+from lab.engines.mininet.emulation import Emulation
+from lab.errors import LabError
+from lab.scenario.wishes import Wish, cables
+from topologies import Link
+
+SOCKET = "hands"
+_MOST_BYTES = 1000
+_ANSWER_S = 120.0  # that routes may take to be told, on a slow machine
+
+
+class Hands:
+    """One thing at a time."""
+
+    def __init__(self, emulation: Emulation) -> None:
+        self._emulation = emulation
+        self._lock = threading.Lock()
+        self._sending = threading.Lock()
+        self._dead: set[str] = set()
+        self.traffic: Callable[[], object] | None = None  # where one may have it sent again
+
+    def balance(self, policy: Policy) -> None:
+        """Choose paths by another policy."""
+        with self._lock:
+            self._emulation.change(lambda s: replace(s, lb=replace(s.lb, policy=policy)))
+            self._emulation.journal.did(f"lb {policy.value}")
+
+    def turn(self, links: Collection[Link], *, is_up: bool) -> None:
+        """Cut cables, or mend them, and lead routes accordingly."""
+        with self._lock:
+            for link in links:
+                self._emulation.set_up(link, is_up=is_up)
+            between = {link.name for link in links if link.joins_switches}
+            self._dead = self._dead - between if is_up else self._dead | between
+            self._emulation.install_routes(by_hand=frozenset(self._dead))
+            for name in sorted(between):
+                self._emulation.journal.did(f"{'mend' if is_up else 'fail'} {name}")
+
+    def send(self) -> str:
+        """Let the hosts send what the scenario says, meanwhile; what to tell who asked."""
+        if self.traffic is None:
+            raise LabError(
+                "this run sends once", "Start the lab with --cli to have traffic sent again."
+            )
+        if not self._sending.acquire(blocking=False):
+            raise LabError("the hosts are sending already")
+        threading.Thread(target=self._send, name="traffic", daemon=True).start()
+        return "The hosts are let send."
+
+    def _send(self) -> None:
+        try:
+            assert self.traffic is not None
+            with suppress(LabError):  # which the console was told of
+                self.traffic()
+        finally:
+            self._sending.release()
+
+    def do(self, words: str) -> str:
+        """What somebody asks for who watches."""
+        if words == "traffic":
+            return self.send()
+        fabric = self._emulation.fabric
+        wish = Wish.read(words, fabric)
+        try:
+            if wish.policy is not None:
+                self.balance(wish.policy)
+                return f"From now on paths are chosen by {wish.value}."
+            self.turn([cables(fabric)[wish.value]], is_up=wish.word == "mend")
+        except ControllerError as error:
+            raise LabError(str(error)) from None
+        return f"{wish.value} is {'up' if wish.word == 'mend' else 'cut; routes lead round it'}."
+
+
+@contextmanager
+def reachable(hands: Hands, folder: Path) -> Iterator[None]:
+    """Let those who watch ask for something, for as long as the context lasts."""
+    with _at(folder) as path, socket.socket(socket.AF_UNIX) as listener:
+        Path(path).unlink(missing_ok=True)
+        listener.bind(path)
+        Path(path).chmod(0o600)
+        listener.listen()
+        threading.Thread(target=_serve, args=(hands, listener), name="hands", daemon=True).start()
+        yield
+
+
+def ask(folder: Path, words: str) -> str:
+    """From outside: have something done; what is told, or a LabError."""
+    try:
+        with _at(folder) as path, socket.socket(socket.AF_UNIX) as line:
+            line.settimeout(_ANSWER_S)
+            line.connect(path)
+            line.sendall(words.encode() + b"\n")
+            with line.makefile() as answers:
+                told = json.loads(answers.readline())
+    except (OSError, ValueError):
+        raise LabError("the lab does not answer any more") from None
+    if "error" in told:
+        raise LabError(told["error"], told["cure"])
+    return str(told["said"])
+
+
+@contextmanager
+def _at(folder: Path) -> Iterator[str]:
+    """The socket's path, which is short however deep the folder lies: sockets' have to be."""
+    place = os.open(folder, os.O_PATH | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{place}/{SOCKET}"
+    finally:
+        os.close(place)
+
+
+def _serve(hands: Hands, listener: socket.socket) -> None:
+    while True:
+        try:
+            line, _ = listener.accept()
+        except OSError:
+            return  # the lab is taken down
+        with line, suppress(OSError):
+            line.settimeout(5)
+            words = line.recv(_MOST_BYTES).decode(errors="replace").strip()
+            try:
+                told: dict[str, str | None] = {"said": hands.do(words)}
+            except LabError as error:
+                told = {"error": error.message, "cure": error.cure}
+            line.sendall(json.dumps(told).encode() + b"\n")

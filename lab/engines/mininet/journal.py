@@ -1,0 +1,60 @@
+"""What was done to a fabric that is up, for those who watch from outside of its capsule.
+
+It stands in a file of the lab's folder among the running ones, written anew at each change: what is
+cut, the load balancer, and the last events by the machine's monotonic clock, which all processes
+share.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import deque
+from collections.abc import Iterable
+from pathlib import Path
+
+from lab.scenario.wishes import ByHand
+
+_MOST = 200  # events
+
+
+class Journal:
+    """Of one fabric."""
+
+    def __init__(self) -> None:
+        self._path: Path | None = None
+        self._cut: set[str] = set()
+        self._events: deque[tuple[int, str, str, str]] = deque(maxlen=_MOST)
+        self._by_hand: list[tuple[int, str]] = []
+
+    def keep_in(self, path: Path) -> None:
+        """From now on in a file."""
+        self._path = path
+        self._write()
+
+    def note(self, kind: str, what: str, link: str = "") -> None:
+        """Something happened."""
+        self._events.append((time.monotonic_ns(), kind, what, link))
+        self._write()
+
+    def turned(self, cable: str, *, is_up: bool) -> None:
+        """A cable was cut, or mended."""
+        (self._cut.discard if is_up else self._cut.add)(cable)
+        self.note("fault", f"{cable} {'up' if is_up else 'down'}", cable)
+
+    def did(self, words: str) -> None:
+        """Somebody had something done."""
+        self._by_hand.append((time.monotonic_ns(), words))
+        self.note("hand", words)
+
+    def by_hand(self, epoch_ns: int, dilation: float) -> Iterable[ByHand]:
+        """What somebody had done since, by the fabric's time."""
+        for at_ns, words in self._by_hand:
+            if at_ns >= epoch_ns:
+                yield ByHand(round((at_ns - epoch_ns) / dilation), words)
+
+    def _write(self) -> None:
+        if self._path is not None:
+            draft = self._path.with_suffix(".tmp")
+            draft.write_text(json.dumps({"cut": sorted(self._cut), "events": list(self._events)}))
+            draft.replace(self._path)

@@ -1,0 +1,67 @@
+"""A process that serves the page of a lab on Mininet, outside of the lab's capsule.
+
+`closlab run --live` starts it beside a run, which it waits for; it dies with who started it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from lab.engines.mininet.running import RunningLab, running
+from lab.errors import LabError
+from lab.live.server import serving
+from lab.live.tail import Tail, must_tell
+
+_PR_SET_PDEATHSIG = 1
+_POLL_S = 0.2
+
+
+def attend(lab: RunningLab, port: int) -> None:
+    """Serve its page until it is gone, or Ctrl-C."""
+    tail = Tail(must_tell(lab))
+    with serving(tail.hub, port) as address, suppress(KeyboardInterrupt):
+        print(f"{lab.name}, to be watched:  {address.url}", file=sys.stderr, flush=True)
+        tail.follow(threading.Event())
+        time.sleep(_POLL_S)  # until pages were told that it is over
+
+
+@contextmanager
+def attended(name: str, port: int) -> Iterator[None]:
+    """Have a lab of that name attended once it is up, for as long as the context lasts."""
+    words = (sys.executable, "-m", "lab.live.attend", name, str(port), str(os.getpid()))
+    process = subprocess.Popen(words, start_new_session=True)  # Ctrl-C is the run's
+    try:
+        yield
+    finally:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=2)
+        process.kill()
+        process.wait()
+
+
+def main(name: str, port: str, parent: str) -> int:
+    """Wait for a lab, and attend it."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    while os.getppid() == int(parent):
+        found = [lab for lab in running() if lab.name == name]
+        if found:
+            try:
+                attend(found[0], int(port))
+            except LabError as error:
+                error.show()
+                return 1
+            return 0
+        time.sleep(_POLL_S)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
