@@ -50,6 +50,10 @@ PagePort = Annotated[
     int,
     typer.Option("--port", min=0, max=65535, help="Of the live page; otherwise any that is free."),
 ]
+GnmiPort = Annotated[
+    int | None,
+    typer.Option("--gnmi", min=0, max=65535, help="Answer gNMI at this port too; 0: any free one."),
+]
 Running = Annotated[str | None, typer.Option("--lab", help="Which, if several run.")]
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from lab.commands.options import PagePort
+from lab.commands.options import GnmiPort, PagePort
 from lab.live import server
 from lab.live.hub import Scene, recorded
 from lab.live.kept import glances, rates
@@ -18,13 +18,14 @@ from lab.report import find_runs, read_run
 def command(
     folder: Annotated[Path, typer.Argument(help="Of a run.")],
     port: PagePort = 0,
+    gnmi: GnmiPort = None,
 ) -> None:
     """Play a kept run back in the browser, as fast or slow as you like. Ends with Ctrl-C."""
     server.require()
     run = read_run(find_runs(folder)[0])
     scene = Scene(run.result.scenario, run.fabric, rates(run), run.result.engine, is_replay=True)
-    with server.serving(recorded(scene, glances(run)), port) as address:
+    with server.serving(recorded(scene, glances(run)), port, gnmi) as address:
         name = run.result.scenario.name
-        print(f"{name} of {folder}, to be played:  {address.url}", file=sys.stderr)
+        print(f"{name} of {folder}, to be played:  {address}", file=sys.stderr)
         print("Ctrl-C ends it.", file=sys.stderr)
         server.wait()

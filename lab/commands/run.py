@@ -15,7 +15,17 @@ import typer
 from rich.console import Console
 
 from controller import Policy
-from lab.commands.options import Changes, Dilation, Json, Name, Out, PagePort, Seed, make_out
+from lab.commands.options import (
+    Changes,
+    Dilation,
+    GnmiPort,
+    Json,
+    Name,
+    Out,
+    PagePort,
+    Seed,
+    make_out,
+)
 from lab.engines import RunOptions
 from lab.engines.mininet.tap import conga_hint
 from lab.errors import LabError
@@ -72,6 +82,7 @@ def command(
         ),
     ] = None,
     port: PagePort = 0,
+    gnmi: GnmiPort = None,
     is_json: Json = False,
 ) -> None:
     """Run a scenario. Ends with 0; 1: not everything arrived; 3: do not trust this run."""
@@ -87,11 +98,11 @@ def command(
         is_json=is_json,
         dilation=dilation,
         p4=p4,
-        page=_page(engine, live, pace, port),
+        page=_page(engine, live, pace, port, gnmi),
     )
 
 
-def _page(engine: str, live: bool, pace: str | None, port: int) -> Page | None:
+def _page(engine: str, live: bool, pace: str | None, port: int, gnmi: int | None) -> Page | None:
     """What is to be served meanwhile, if anything is."""
     if pace is not None and not (live and engine == "sim"):
         raise LabError(
@@ -99,9 +110,11 @@ def _page(engine: str, live: bool, pace: str | None, port: int) -> Page | None:
             "Say --engine sim --live --pace 100us/s; on Mininet time passes as --dilation says.",
         )
     if not live:
+        if gnmi is not None:
+            raise LabError("--gnmi tells of a run that is watched", "Say --live as well.")
         return None
     require()
-    return Page(port, None if pace is None else 0 if pace == "0" else pace_of(pace))
+    return Page(port, gnmi, None if pace is None else 0 if pace == "0" else pace_of(pace))
 
 
 def execute(
@@ -147,6 +160,7 @@ class Page:
     """A live page that is asked for."""
 
     port: int
+    gnmi: int | None  # of gNMI, if that is asked for
     pace_ns: int | None  # in the simulator; None: what suits the run, 0: as much as it can
 
 
@@ -166,14 +180,14 @@ def _run(
     def before_eyes(experiment: Experiment) -> Show:
         assert page is not None
         show = Show(experiment, page.pace_ns)
-        address = stack.enter_context(serving(show.hub, page.port))
-        stages.console.print(f"To be watched:  {address.url}", highlight=False, soft_wrap=True)
+        address = stack.enter_context(serving(show.hub, page.port, page.gnmi))
+        stages.console.print(f"To be watched:  {address}", highlight=False, soft_wrap=True)
         return show
 
     if options.engine == "sim":
         return simulate(scenario, options, stages, concluded, before_eyes if page else None)
     attend = at_the_prompt if options.prompt else None
-    beside = partial(attended, port=page.port) if page else nullcontext
+    beside = partial(attended, port=page.port, gnmi_port=page.gnmi) if page else nullcontext
     return emulate(scenario, options, stages, concluded, LabError.show, attend, beside)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from lab.commands.options import PagePort, Running
+from lab.commands.options import GnmiPort, PagePort, Running
 from lab.engines.mininet import running
 from lab.live.attend import attend
 from lab.live.server import require
 
 
-def command(lab: Running = None, port: PagePort = 0) -> None:
+def command(lab: Running = None, port: PagePort = 0, gnmi: GnmiPort = None) -> None:
     """Watch a lab that runs on Mininet in the browser, from a second terminal, until Ctrl-C."""
     require()
-    attend(running.find(lab), port)
+    attend(running.find(lab), port, gnmi)

@@ -24,19 +24,20 @@ _PR_SET_PDEATHSIG = 1
 _POLL_S = 0.2
 
 
-def attend(lab: RunningLab, port: int) -> None:
+def attend(lab: RunningLab, port: int, gnmi_port: int | None) -> None:
     """Serve its page until it is gone, or Ctrl-C."""
     tail = Tail(must_tell(lab))
-    with serving(tail.hub, port) as address, suppress(KeyboardInterrupt):
-        print(f"{lab.name}, to be watched:  {address.url}", file=sys.stderr, flush=True)
+    with serving(tail.hub, port, gnmi_port) as address, suppress(KeyboardInterrupt):
+        print(f"{lab.name}, to be watched:  {address}", file=sys.stderr, flush=True)
         tail.follow(threading.Event())
         time.sleep(_POLL_S)  # until pages were told that it is over
 
 
 @contextmanager
-def attended(name: str, port: int) -> Iterator[None]:
+def attended(name: str, port: int, gnmi_port: int | None) -> Iterator[None]:
     """Have a lab of that name attended once it is up, for as long as the context lasts."""
-    words = (sys.executable, "-m", "lab.live.attend", name, str(port), str(os.getpid()))
+    ports = str(port), "" if gnmi_port is None else str(gnmi_port)
+    words = (sys.executable, "-m", "lab.live.attend", name, *ports, str(os.getpid()))
     process = subprocess.Popen(words, start_new_session=True)  # Ctrl-C is the run's
     try:
         yield
@@ -47,14 +48,14 @@ def attended(name: str, port: int) -> Iterator[None]:
         process.wait()
 
 
-def main(name: str, port: str, parent: str) -> int:
+def main(name: str, port: str, gnmi_port: str, parent: str) -> int:
     """Wait for a lab, and attend it."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     while os.getppid() == int(parent):
         found = [lab for lab in running() if lab.name == name]
         if found:
             try:
-                attend(found[0], int(port))
+                attend(found[0], int(port), int(gnmi_port) if gnmi_port else None)
             except LabError as error:
                 error.show()
                 return 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -97,6 +98,7 @@ class Frame:
     number: int
     glance: Glance
     cells: tuple[Cells, ...]
+    wall_ns: int  # when it was had, by the machine's calendar
 
     def told(self, before: Frame | None) -> dict[str, Any]:
         """What is new since another; all of it if there was none."""
@@ -154,7 +156,7 @@ class Hub:
             for way in glance.links.values()
         )
         with self._lock:
-            self._frames.append(Frame(self._count, glance, cells))
+            self._frames.append(Frame(self._count, glance, cells, time.time_ns()))
             self._count += 1
             bells = list(self._bells)
         for ring in bells:

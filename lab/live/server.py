@@ -20,13 +20,13 @@ import signal
 import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.errors import LabError, MissingTool
-from lab.live import metrics
+from lab.live import gnmi, metrics
 from lab.live.hub import Frame, Hub
 from lab.report.moments import LOOKS
 from lab.report.palette import DAY, NIGHT, variables
@@ -57,6 +57,11 @@ class Address:
 
     port: int
     token: str
+    gnmi: int | None = None  # the port at which collectors are answered
+
+    def __str__(self) -> str:
+        """As it is told."""
+        return self.url + (f"  (gNMI at {LOOPBACK}:{self.gnmi})" if self.gnmi else "")
 
     @property
     def url(self) -> str:
@@ -78,8 +83,17 @@ def require() -> None:
 
 
 @contextmanager
-def serving(hub: Hub, port: int = 0) -> Iterator[Address]:
-    """Serve a hub for as long as the context lasts."""
+def serving(hub: Hub, port: int = 0, gnmi_port: int | None = None) -> Iterator[Address]:
+    """Serve a hub for as long as the context lasts, to collectors too if they are asked for."""
+    with ExitStack() as stack:
+        address = stack.enter_context(_page(hub, port))
+        if gnmi_port is not None:
+            address = replace(address, gnmi=stack.enter_context(gnmi.serving(hub, gnmi_port)))
+        yield address
+
+
+@contextmanager
+def _page(hub: Hub, port: int) -> Iterator[Address]:
     require()
     import uvicorn
 

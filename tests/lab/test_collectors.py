@@ -1,0 +1,254 @@
+"""What collectors of metrics read: Prometheus' text, judged by its own tools, and gNMI."""
+
+import json
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import closlab
+from lab.errors import LabError
+from lab.live import gnmi, metrics
+from lab.live.hub import Hub, Scene
+from lab.results.glance import Happening, Looker, Messages, rates_of
+from lab.results.outcome import Note
+from lab.scenario import catalogue
+from lab.scenario.experiment import Experiment
+
+pytest.importorskip("pygnmi")
+parser = pytest.importorskip("prometheus_client.parser")
+CUT = "leaf1-spine1"
+
+
+class Source:
+    """A hub, and glances of the test's own making."""
+
+    def __init__(self) -> None:
+        experiment = Experiment.of(catalogue.load("incast", ()))
+        self.fabric = experiment.fabric
+        bps = {link.name: 100 * 10**9 for link in self.fabric.links}
+        rates = rates_of(self.fabric, bps)
+        self.hub = Hub(Scene(experiment.scenario, self.fabric, rates, "sim"))
+        self._looker = Looker(rates)
+        self.notes = {name: Note(0, name, 0, 0, 0, 0, 0) for name in rates}
+
+    def publish(self, time_ns: int, *notes: Note, dead: frozenset[str] = frozenset()) -> None:
+        self.notes |= {note.link: note for note in notes}
+        events = [Happening(time_ns, "fault", 'a "quoted" \\ word')]
+        glance = self._looker.look(time_ns, self.notes.values(), Messages(7, 2), events, dead)
+        self.hub.publish(glance)
+
+
+@pytest.fixture
+def source() -> Source:
+    made = Source()
+    made.publish(
+        2_000,
+        Note(2_000, "leaf1>h1", 123_456, 12_500, 0, 9, 4),
+        Note(2_000, "spine1>leaf1", 7_000, 25_000, 1_500, 0, 0),
+        dead=frozenset({CUT}),
+    )
+    return made
+
+
+# --- Prometheus ----------------------------------------------------------------------------------
+
+
+def test_prometheus_reads_what_was_seen(source: Source) -> None:
+    text = metrics.exposition(source.hub)
+    found: dict[tuple[str, frozenset[tuple[str, str]]], float] = {}
+    for family in parser.text_string_to_metric_families(text):
+        assert family.documentation and family.type in ("gauge", "counter")
+        for sample in family.samples:
+            key = sample.name, frozenset(sample.labels.items())
+            assert key not in found
+            found[key] = sample.value
+
+    def of(name: str, **labels: str) -> float:
+        return found[f"closlab_{name}", frozenset(labels.items())]
+
+    assert of("queue_bytes", link="leaf1>h1") == 123_456
+    assert of("link_bytes_total", link="spine1>leaf1") == 25_000
+    assert of("link_utilisation_ratio", link="leaf1>h1") == 12_500 * 8 / (2_000 * 100)
+    assert of("link_paused_ratio", link="spine1>leaf1") == 0.75
+    assert of("link_paused_seconds_total", link="spine1>leaf1") == pytest.approx(1.5e-6)
+    assert of("marked_packets_total", link="leaf1>h1") == 9
+    assert of("dropped_packets_total", node="leaf1") == 4
+    assert of("cable_cut", cable=CUT) == 1
+    assert of("messages", state="done") == 2
+    assert of("link_rate_bytes_per_second", link="h1>leaf1") == 12.5e9
+    assert of("time_seconds") == 2e-6 and of("run_over") == 0
+    assert of("run_info", scenario="incast", engine="sim") == 1
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
+def test_promtool_has_nothing_against_it(source: Source) -> None:
+    done = subprocess.run(
+        ["promtool", "check", "metrics"],
+        input=metrics.exposition(source.hub),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+def test_nothing_seen_yet_is_no_failure() -> None:
+    text = metrics.exposition(Source().hub)
+    assert text.startswith("# HELP closlab_run_info") and "closlab_queue_bytes" not in text
+
+
+# --- gNMI ----------------------------------------------------------------------------------------
+
+INTERFACE = "/interfaces/interface[name=leaf1-eth1]"
+QUEUE = "/qos/interfaces/interface[interface-id=leaf1-eth1]/output/queues/queue[name=data]/state"
+
+
+class Client:
+    """pygnmi."""
+
+    def __init__(self, port: int) -> None:
+        words = (sys.executable, str(Path(__file__).with_name("gnmi_client.py")), str(port))
+        self.process = subprocess.Popen(
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def call(self, method: str, **words: Any) -> Any:
+        """What a method returns, or raises."""
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.write(json.dumps([method, words]) + "\n")
+        self.process.stdin.flush()
+        answer = json.loads(self.process.stdout.readline())
+        if "error" in answer:
+            raise RuntimeError(answer["error"])
+        return answer["found"]
+
+    def get(self, **words: Any) -> Any:
+        return self.call("get", **words)
+
+
+@pytest.fixture
+def client(source: Source) -> Iterator[Client]:
+    with gnmi.serving(source.hub, 0) as port:
+        found = Client(port)
+        try:
+            yield found
+        finally:
+            found.process.kill()
+            found.process.wait()
+
+
+def told(answer: dict[str, Any]) -> dict[str, Any]:
+    """Values by their whole paths."""
+    return {
+        update["path"]: update["val"]
+        for notification in answer["notification"]
+        for update in notification["update"]
+    }
+
+
+def test_capabilities_and_get(client: Client) -> None:
+    able = client.call("capabilities")
+    assert able["gnmi_version"] == "0.8.0"
+    names = {model["name"] for model in able["supported_models"]}
+    assert {"openconfig-interfaces", "openconfig-qos", "closlab-pfc"} <= names
+    (octets,) = told(client.get(path=[f"{INTERFACE}/state/counters/out-octets"])).values()
+    assert octets == 12_500
+    found = told(client.get(path=[QUEUE], encoding="json"))
+    assert {path.rpartition("/")[2]: value for path, value in found.items()} == {
+        "queue-len": 123_456,
+        "transmit-octets": 12_500,
+        "ecn-marked-pkts": 9,
+    }
+    ietf = told(client.get(path=[f"{QUEUE}/queue-len"], encoding="json_ietf"))
+    assert [*ietf.values()] == ["123456"]  # as RFC 7951 has 64-bit numbers
+    plain = told(client.get(path=[f"{QUEUE}/queue-len"], encoding="proto"))
+    assert [*plain.values()] == [123_456]
+    downs = told(client.get(path=["/interfaces/interface[name=*]/state/oper-status"]))
+    down = [path for path, status in downs.items() if status == "DOWN"]
+    assert len(downs) == 32 and len(down) == 2  # both ends of the cable
+    paused = told(client.get(path=["openconfig-interfaces:interfaces/interface/pfc/state"]))
+    assert sum(paused.values()) == 1_500 + 750
+    everything = told(client.get(path=["/"]))
+    assert len(everything) == 32 * 8 + 14 + 1
+    assert [v for p, v in everything.items() if p.endswith("[name=leaf1]/state/dropped-pkts")] == [
+        4
+    ]
+
+
+@pytest.mark.parametrize("path", ["/interfaces/interface[name=eth0]", "/nothing", f"{QUEUE}/x"])
+def test_what_is_not_there_is_said(client: Client, path: str) -> None:
+    with pytest.raises(Exception, match="there is nothing at"):
+        client.get(path=[path])
+
+
+def test_nothing_can_be_set(client: Client) -> None:
+    with pytest.raises(Exception, match="read only"):
+        client.call("set", delete=[f"{INTERFACE}/config"])
+
+
+def stream(client: Client, mode: str, seconds: float, act: Any = None, **more: Any) -> list[Any]:
+    """What a subscription brings within some time, and what is done meanwhile."""
+    entry = {"path": f"{QUEUE}/queue-len", "mode": mode, **more}
+    wanted = {"subscription": [entry], "mode": "stream", "encoding": "proto"}
+    timer = threading.Timer(1.0, act) if act else threading.Timer(0, int)
+    timer.start()
+    found: list[Any] = client.call("subscribe2", subscribe=wanted, seconds=seconds)
+    timer.join()
+    return found
+
+
+def values(found: list[Any]) -> list[Any]:
+    return [u["val"] for each in found for u in each.get("update", {}).get("update", ())]
+
+
+def test_subscriptions(client: Client, source: Source) -> None:
+    once = {"subscription": [{"path": QUEUE}], "mode": "once", "encoding": "proto"}
+    first, *rest = client.call("subscribe2", subscribe=once)
+    assert {u["val"] for u in first["update"]["update"]} == {123_456, 12_500, 9}
+    assert rest == [{"sync_response": True}]
+
+    def change() -> None:
+        source.publish(3_000, Note(3_000, "leaf1>h1", 99, 12_500, 0, 9, 4))
+        time.sleep(0.3)
+        source.publish(4_000, Note(4_000, "h1>leaf1", 0, 77, 0, 0, 0))  # nothing new of it
+
+    assert values(stream(client, "on_change", 2.5, change)) == [123_456, 99]
+    sampled = values(stream(client, "sample", 1.15, sample_interval=200_000_000))
+    assert set(sampled) == {99} and 4 <= len(sampled) <= 7
+    quiet = stream(client, "sample", 0.8, sample_interval=100_000_000, suppress_redundant=True)
+    assert values(quiet) == [99]
+
+
+def test_it_answers_on_the_loopback_only(source: Source) -> None:
+    with gnmi.serving(source.hub, 0) as port:
+        listening = {
+            fields[1].rpartition(":")[0][-8:]  # IPv4, be it written as IPv6
+            for table in ("tcp", "tcp6")
+            for fields in map(str.split, Path(f"/proc/net/{table}").read_text().splitlines())
+            if fields[1].endswith(f":{port:04X}") and fields[3] == "0A"
+        }
+        assert listening == {"0100007F"}
+        with (
+            pytest.raises(LabError, match=f"port {port} cannot be listened on"),
+            gnmi.serving(source.hub, port),
+        ):
+            pass
+
+
+def test_a_hub_remembers_so_many_and_numbers_all(source: Source) -> None:
+    hub = source.hub
+    for number in range(hub.room + 10):
+        source.publish(10_000 + number)
+    frames = hub.since(0)
+    assert len(frames) == hub.room and frames[-1].number == hub.room + 10
+    assert [f.number for f in hub.since(frames[-3].number)] == [f.number for f in frames[-3:]]
+    assert hub.since(10**6) == []
+    assert json.loads(json.dumps(frames[0].told(None)))["key"] is True
+    assert closlab.Glance is type(frames[0].glance)
