@@ -42,8 +42,6 @@ class Tail:
         fabric = experiment.fabric
         bps = {link.name: experiment.cable(link).rate_bps for link in fabric.links}
         rates = rates_of(fabric, bps)
-        if told["is_unpaced"]:
-            rates = dict.fromkeys(rates, 0.0)  # time is the machine's: links have no rate
         self._watch = Watch(fabric, Path(told["record"]), remembers=False)
         self._since_ns, self._dilation = int(told["since_ns"]), float(told["dilation"])
         self._looker = Looker(rates)

@@ -160,7 +160,6 @@ def _to_be_watched(up: EmulatedFabric, scenario: Scenario) -> dict[str, object]:
         "scenario": scenario.model_dump(mode="json", exclude_unset=True),
         "record": str(switches.watch.path.absolute()),
         "dilation": switches.setting.dilation,
-        "is_unpaced": switches.setting.cable is None,
         "since_ns": time.monotonic_ns(),
     }
 

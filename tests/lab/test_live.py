@@ -237,7 +237,8 @@ def test_a_lab_on_mininet_is_watched_from_outside(
 ) -> None:
     """By the run's own page and by a second terminal's; what they ask for is done, and told."""
     words = ("run", "incast", "--live", "--cli", "--out", str(tmp_path / "out"))
-    with page(*words, "--set", "traffic.bytes=1MB") as shown:
+    soon = ("--set", "traffic.bytes=1MB", "--set", "transport.rto_ns=500us")  # what a cut loses
+    with page(*words, *soon) as shown:
         tab = opened(chromium, shown, "live")
         (told,) = own_cache.glob("*/lab.json")
         watch = json.loads(told.read_text())["watch"]
