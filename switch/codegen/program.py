@@ -18,7 +18,7 @@ from .expression import Exprs
 from .header import emit_equal, emit_extract, emit_put, emit_structs
 from .names import c_string, comment
 from .parser import ParserWriter
-from .stateful import emit_calculation, emit_calculations, emit_checksums, emit_register
+from .stateful import emit_calculation, emit_calculations, emit_checksums, emit_registers
 from .table import emit_apply, emit_descriptions, warm_table
 from .unit import Unit
 
@@ -60,7 +60,7 @@ def generate(program: Program, name: str = "program") -> str:
         enums(unit),
         emit_structs(unit),
         *headers(unit),
-        *(emit_register(unit, r) for r in program.registers),
+        emit_registers(unit),
         *emit_calculations(unit),
         *selectors(unit),
         *(emit_action(unit, i) for i in used_actions(program)),
@@ -398,7 +398,9 @@ def descriptions(unit: Unit, name: str) -> str:
         ],
         "registers": [
             f"    {{.name = {c_string(g.name)}, .size = {g.size}, "
-            f".cell_bytes = {cell_bytes(g.width)}, .width = {g.width}}},"
+            f".cell_bytes = {cell_bytes(g.width)}, .width = {g.width}, "
+            f".at = offsetof(struct registers, {'[0].'.join(unit.cells[g.name])}), "
+            f".stride = sizeof ((struct registers *)0)->{unit.cells[g.name][0]}[0]}},"
             for g in program.registers.values()
         ],
         "digests": [
@@ -427,6 +429,7 @@ def descriptions(unit: Unit, name: str) -> str:
         f"    .name = {c_string(name)},",
         "    .phv_size = (sizeof(struct phv) + 15) / 16 * 16,",
         f"    .headroom = {-(-most // 16) * 16},",
+        *(["    .registers_size = sizeof(struct registers),"] if program.registers else []),
     ]
     for kind, count in counts.items():
         lines.append(f"    .n_{kind} = {count},")

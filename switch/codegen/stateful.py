@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from .. import bmv2
 from ..bmv2 import CalcInput
+from ..layout import cell_bytes
 from .bits import Piece, pieces, store
 from .expression import Exprs, literal, unsigned_for
 from .names import comment, spoken
 from .unit import WIDE_BITS, Unit, c_type
 
 FRAME_MOST = 9728  # SW_FRAME_MOST
+_ROWS_MOST = 1 << 16
 ALGORITHMS = {
     "crc8_custom": "hash_crc8(b, n)",
     "crc16": "hash_crc16(b, n)",
@@ -31,33 +33,53 @@ ALGORITHMS = {
 }
 
 
+def register_rows(program: bmv2.Program) -> list[list[bmv2.Register]]:
+    """Registers that lie side by side, cell by cell: those of one size mostly mean the same things
+    (ports, queues) by their indices, so what a packet asks of them is in a cache line or two.
+
+    Larger ones stay by themselves, as who has many cells seldom uses all of them.
+    """
+    rows: dict[int | str, list[bmv2.Register]] = {}
+    for register in sorted(program.registers.values(), key=lambda r: -min(cell_bytes(r.width), 8)):
+        alone = register.size > _ROWS_MOST
+        rows.setdefault(register.name if alone else register.size, []).append(register)
+    return list(rows.values())
+
+
+def emit_registers(unit: Unit) -> str:
+    """The struct that holds the cells of all register arrays, and their accessors."""
+    lines = ["struct registers {"]
+    for number, row in enumerate(register_rows(unit.program)):
+        lines.append("    struct {")
+        for register in row:
+            c_name, words = unit.registers[register.name], -(-register.width // 64)
+            cell = f"uint{cell_bytes(register.width) * 8}_t" if words == 1 else "uint64_t"
+            lines.append(f"        {cell} {c_name}{f'[{words}]' if words > 1 else ''};")
+            unit.cells[register.name] = f"row{number}", c_name
+        lines.append(f"    }} row{number}[{row[0].size}];")
+    lines.append("};")
+    accessors = (emit_register(unit, name) for name in unit.program.registers)
+    return "\n\n".join(("\n".join(lines), *accessors)) if unit.program.registers else ""
+
+
 def emit_register(unit: Unit, name: str) -> str:
     """Accessors of a register array; outside it they read zero and write nothing."""
     register = unit.program.registers[name]
     c_name = unit.registers[name]
-    array = f"r->state->registers[REGISTER_{c_name}]"
+    row, member = unit.cells[name]
+    at = f"((struct registers *)r->state->registers)->{row}[i].{member}"
     cell = c_type(register.width)
-    wide = register.width > 64
     words = -(-register.width // 64)
-    if not wide:
-        load = f"return i < {register.size} ? (({cell} *){array})[i] : 0;"
-        save = f"(({cell} *){array})[i] = value;"
+    if words == 1:
+        load = f"return i < {register.size} ? {at} : 0;"
+        save = f"{at} = value;"
     elif register.width <= WIDE_BITS:
-        load = (
-            f"const uint64_t *cell = (const uint64_t *){array} + i * 2;\n"
-            f"    return i < {register.size} ? (u128)cell[1] << 64 | cell[0] : 0;"
-        )
-        save = (
-            f"memcpy((uint64_t *){array} + i * 2, (uint64_t[]){{(uint64_t)value, "
-            "(uint64_t)(value >> 64)}, 16);"
-        )
+        load = f"return i < {register.size} ? (u128){at}[1] << 64 | {at}[0] : 0;"
+        save = f"memcpy({at}, (uint64_t[]){{(uint64_t)value, (uint64_t)(value >> 64)}}, 16);"
     else:
-        found = f"wide_from_words(cell, {words}, 0)"
-        load = (
-            f"const uint64_t *cell = (const uint64_t *){array} + i * {words};\n"
-            f"    return i < {register.size} ? {found} : wide_from_u64(0);"
-        )
-        save = f"memcpy((uint64_t *){array} + i * {words}, value.word, {words * 8});"
+        found = f"wide_from_words({at}, {words}, 0)"
+        load = f"return i < {register.size} ? {found} : wide_from_u64(0);"
+        save = f"memcpy({at}, value.word, {words * 8});"
     return (
         f"/* register {comment(name)}[{register.size}], {register.width} bits */\n"
         f"static inline {cell} read_{c_name}(const struct sw_run *r, uint64_t i)\n"

@@ -54,6 +54,8 @@ def part(text: str, mask: int | None, word: int, width: int, is_signed: bool) ->
 
 def emit_apply(unit: Unit, table: Table) -> str:
     """The function that applies a table; it returns what the control flow depends on."""
+    if not table.keys and table.profile is None and table.default and table.default.is_const:
+        return emit_fixed(unit, table, table.default)
     name = unit.tables[table.name]
     layout = entry_layout(unit.program, table)
     words = key_words(unit, table)
@@ -83,6 +85,30 @@ def emit_apply(unit: Unit, table: Table) -> str:
     out.append("    return hit;" if by_hit else "    return action;")
     if by_hit:
         out.insert(len(out) - 1, "    (void)action;")
+    out.append("}")
+    return "\n".join(out)
+
+
+def emit_fixed(unit: Unit, table: Table, default: bmv2.Default) -> str:
+    """The same for one that nobody can change, as all are that the compiler puts statements into.
+
+    It asks the switch for nothing: looking for what is known costs a packet two misses of the cache
+    where there are many switches.
+    """
+    name = unit.tables[table.name]
+    action = unit.actions[default.action]
+    data = default_data(unit, default)
+    by_hit = "__HIT__" in table.next_tables or "__MISS__" in table.next_tables
+    out = [f"/* table {comment(table.name)}: always the same action */"]
+    out.append(f"static inline uint32_t apply_{name}(struct sw_run *r, struct phv *h)")
+    out.append("{")
+    if data:
+        out.append(f"    static const uint64_t data[] = {{{data}}};")
+    argument = (
+        f", {'data' if data else 'NULL'}" if unit.program.actions[default.action].params else ""
+    )
+    out.append(f"    do_{action}(r, h{argument});")
+    out.append(f"    return {'false' if by_hit else f'ACTION_{action}'};")
     out.append("}")
     return "\n".join(out)
 

@@ -45,6 +45,7 @@ class Unit:
     params: list[list[str]] = field(default_factory=list)
     tables: dict[str, str] = field(default_factory=dict)
     registers: dict[str, str] = field(default_factory=dict)
+    cells: dict[str, tuple[str, str]] = field(default_factory=dict)  # of registers: row, member
     counters: dict[str, str] = field(default_factory=dict)
     meters: dict[str, str] = field(default_factory=dict)
     calculations: dict[str, str] = field(default_factory=dict)

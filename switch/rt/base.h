@@ -104,6 +104,24 @@ static inline void sw_put_bits(uint8_t *p, size_t at, unsigned bits, uint64_t va
     }
 }
 
+/* Cells of 1, 2, 4 or 8 bytes at a distance from each other; `at` NULL: none. */
+struct sw_cells {
+    void *at;
+    uint32_t cell_bytes, stride, count;
+};
+
+static inline void *sw_cell(const struct sw_cells *cells, uint32_t i)
+{
+    return (uint8_t *)cells->at + (size_t)i * cells->stride;
+}
+
+/* Of 4 or 8 bytes. */
+static inline uint64_t sw_cell_read(const struct sw_cells *cells, uint32_t i)
+{
+    const void *cell = sw_cell(cells, i);
+    return cells->cell_bytes == 8 ? *(const uint64_t *)cell : *(const uint32_t *)cell;
+}
+
 /* Shifts by any amount: C leaves those by the type's width or more undefined, P4 does not. */
 static inline uint64_t sw_shl64(uint64_t a, uint64_t n) { return n < 64 ? a << n : 0; }
 static inline uint64_t sw_shr64(uint64_t a, uint64_t n) { return n < 64 ? a >> n : 0; }

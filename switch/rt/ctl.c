@@ -456,9 +456,9 @@ static enum ctl_reason write_register(const struct call *c)
         return reason;
     if (desc->width % 64 && r->value[words - 1] >> desc->width % 64)
         return CTL_PARAM_TOO_WIDE;
-    uint8_t *array = c->state->registers[c->head->object];
+    struct sw_cells array = state_register(c->state, c->head->object);
     for (uint64_t i = span.first; i < span.last; i++)
-        memcpy(array + i * desc->cell_bytes, r->value, desc->cell_bytes);
+        memcpy(sw_cell(&array, (uint32_t)i), r->value, desc->cell_bytes);
     return CTL_OK;
 }
 
@@ -1001,9 +1001,11 @@ size_t ctl_read_cells(struct sw *sw, uint32_t kind, uint32_t object, uint64_t fi
         return n * sizeof(struct sw_counter);
     }
     if (kind == CTL_REGISTER) {
-        size_t size = arrays[object].cell_bytes;
-        memcpy(out, (const uint8_t *)sw->state.registers[object] + first * size, n * size);
-        return n * size;
+        struct sw_cells array = state_register(&sw->state, object);
+        for (uint64_t i = 0; i < n; i++)
+            memcpy((uint8_t *)out + i * array.cell_bytes, sw_cell(&array, (uint32_t)(first + i)),
+                   array.cell_bytes);
+        return n * array.cell_bytes;
     }
     uint64_t *to = out;
     for (const struct sw_meter *m = sw->state.meters[object] + first; n--; m++) {

@@ -39,6 +39,8 @@ struct sw *hosted_new(struct loop *loop, const char *name, int32_t cpu_port, uin
     struct pkt_pool *own = loop ? NULL : calloc(1, sizeof *own);
     if (!loop && !own)
         return NULL;
+    if (own)
+        pkt_pool_init(own);
     struct sw_config config = {
         .name = name,
         .pool = loop ? loop_pool(loop) : own,
@@ -256,8 +258,7 @@ bool hosted_share(struct loop *loop, struct sw *sw, uint32_t role, uint32_t reg)
         const struct sw_program *program = sw->program;
         ok = program && reg < program->n_registers;
         if (ok) {
-            const struct sw_array_desc *desc = &program->registers[reg];
-            cells = (struct sw_cells){sw->state.registers[reg], desc->cell_bytes, desc->size};
+            cells = state_register(&sw->state, reg);
             ok = role == SW_PORT_DOWN || cells.cell_bytes == 4 || cells.cell_bytes == 8;
         }
     }

@@ -6,13 +6,13 @@
  * resubmission finds the original bytes. `data` and `len` are the part no header covers; deparsing
  * writes the headers in front of it, into parsed bytes and headroom.
  *
- * Blocks come from a pool of a few sizes, last in first out, so that an unloaded switch keeps
- * using the same warm ones. A pool belongs to one thread; whoever holds a packet owns it.
+ * Blocks come from a pool (blocks.h), little larger than they have to be: a queue is as large as what
+ * is in it. A pool belongs to one thread; whoever holds a packet owns it.
  */
 #ifndef SW_PKT_H
 #define SW_PKT_H
 
-#include "base.h"
+#include "blocks.h"
 
 enum pkt_type { /* standard_metadata.instance_type, as BMv2 numbers them */
     PKT_NORMAL = 0,
@@ -71,36 +71,36 @@ struct pkt {
     _Alignas(16) uint8_t phv[];
 };
 
-#define PKT_CLASSES 5 /* blocks of 1, 2, 4, 8 and 16 KiB */
+#define PKT_STEP 256u
 
 struct pkt_pool {
-    struct pkt *free[PKT_CLASSES];
-    uint64_t in_use; /* blocks handed out and not returned */
+    struct blocks blocks;
+    uint64_t in_use; /* handed out and not returned */
 };
 
-void pkt_pool_init(struct pkt_pool *pool);
-void pkt_pool_free(struct pkt_pool *pool); /* the free blocks; every packet must be back */
+static inline void pkt_pool_init(struct pkt_pool *pool)
+{
+    blocks_init(&pool->blocks, PKT_STEP);
+    pool->in_use = 0;
+}
 
-/* From the system when a class is empty. NULL when memory is out or the frame is larger than any
- * class; `len` bytes are free at frame, with `headroom` before them. Fields are not set. */
-struct pkt *pkt_refill(struct pkt_pool *pool, unsigned class);
+/* Every packet must be back. */
+static inline void pkt_pool_free(struct pkt_pool *pool) { blocks_free(&pool->blocks); }
 
+/* `len` bytes are free at frame, with `headroom` before them; fields beyond the first few are zero.
+ * NULL when memory is out or the frame is too large. */
 static inline struct pkt *pkt_alloc(struct pkt_pool *pool, uint32_t phv_size, uint32_t headroom,
                                     uint32_t len)
 {
-    size_t need = sizeof(struct pkt) + phv_size + headroom + len;
-    if (SW_UNLIKELY(need > (1024u << (PKT_CLASSES - 1))))
-        return NULL;
-    unsigned class = need <= 1024 ? 0 : 22 - (unsigned)__builtin_clz((unsigned)(need - 1));
-    struct pkt *p = pool->free[class];
-    if (SW_LIKELY(p != NULL))
-        pool->free[class] = p->next;
-    else if ((p = pkt_refill(pool, class)) == NULL)
+    uint8_t class;
+    struct pkt *p =
+        blocks_take(&pool->blocks, sizeof(struct pkt) + phv_size + headroom + len, &class);
+    if (SW_UNLIKELY(!p))
         return NULL;
     pool->in_use++;
     const size_t set_by_hand = offsetof(struct pkt, hint_table);
     memset((uint8_t *)p + set_by_hand, 0, sizeof *p - set_by_hand);
-    p->class = (uint8_t)class;
+    p->class = class;
     p->frame = p->data = p->phv + phv_size + headroom;
     p->frame_len = p->len = len;
     p->truncate_len = PKT_WHOLE;
@@ -109,8 +109,7 @@ static inline struct pkt *pkt_alloc(struct pkt_pool *pool, uint32_t phv_size, ui
 
 static inline void pkt_release(struct pkt_pool *pool, struct pkt *p)
 {
-    p->next = pool->free[p->class];
-    pool->free[p->class] = p;
+    blocks_give(&pool->blocks, p, p->class);
     pool->in_use--;
 }
 

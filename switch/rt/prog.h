@@ -9,7 +9,7 @@
 
 #include "pkt.h"
 
-#define SW_PROGRAM_ABI 6
+#define SW_PROGRAM_ABI 7
 
 struct sw;
 struct sw_table;
@@ -88,6 +88,7 @@ struct sw_array_desc { /* a register, counter or meter array, a value set, a dig
     uint32_t cell_bytes; /* registers: 1, 2, 4, 8 or a multiple of 8; digests: of a sample */
     uint32_t width;      /* bits */
     bool counts_bytes;   /* meters */
+    uint32_t at, stride; /* registers: of the first cell in the state's, and to the next; bytes */
 };
 
 /* A table of this many entries does not fit in the nearer caches. Packets are then gathered, and
@@ -102,7 +103,7 @@ struct sw_state {
     struct sw_profile *profiles;
     struct sw_counter **counters;
     struct sw_meter **meters;
-    void **registers;
+    void *registers; /* of all arrays; what belongs together side by side */
     struct sw_value_set *value_sets;
     uint64_t random; /* the generator's state */
     uint16_t drop_port;
@@ -126,6 +127,7 @@ struct sw_program {
     const char *name;
     uint32_t phv_size;
     uint32_t headroom; /* bytes that deparsing may need beyond those parsed */
+    size_t registers_size;
     uint32_t n_tables, n_actions, n_profiles, n_counters, n_meters, n_registers, n_digests,
         n_value_sets;
     const struct sw_table_desc *tables;

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "huge_array.h"
+
 static void *zeroed(size_t n, size_t size) { return calloc(n ? n : 1, size ? size : 1); }
 
 static void set_default(struct sw_table *t, const struct sw_program *program)
@@ -19,11 +21,11 @@ bool state_init(struct sw_state *state, const struct sw_program *program, ns_t n
     (void)now;
     memset(state, 0, sizeof *state);
     state->program = program;
-    state->tables = zeroed(program->n_tables, sizeof *state->tables);
+    state->tables = huge_array_grow(NULL, 0, (program->n_tables + 1) * sizeof *state->tables);
     state->profiles = zeroed(program->n_profiles, sizeof *state->profiles);
     state->counters = zeroed(program->n_counters, sizeof *state->counters);
     state->meters = zeroed(program->n_meters, sizeof *state->meters);
-    state->registers = zeroed(program->n_registers, sizeof *state->registers);
+    state->registers = zeroed(program->registers_size, 1);
     state->value_sets = zeroed(program->n_value_sets, sizeof *state->value_sets);
     bool ok = state->tables && state->profiles && state->counters && state->meters &&
               state->registers && state->value_sets;
@@ -38,9 +40,6 @@ bool state_init(struct sw_state *state, const struct sw_program *program, ns_t n
         ok = (state->counters[i] = zeroed(program->counters[i].size, sizeof **state->counters));
     for (uint32_t i = 0; ok && i < program->n_meters; i++)
         ok = (state->meters[i] = zeroed(program->meters[i].size, sizeof **state->meters));
-    for (uint32_t i = 0; ok && i < program->n_registers; i++)
-        ok = (state->registers[i] =
-                  zeroed(program->registers[i].size, program->registers[i].cell_bytes));
     if (!ok)
         state_free(state);
     return ok;
@@ -59,8 +58,6 @@ void state_free(struct sw_state *state)
         free(state->counters[i]);
     for (uint32_t i = 0; state->meters && i < program->n_meters; i++)
         free(state->meters[i]);
-    for (uint32_t i = 0; state->registers && i < program->n_registers; i++)
-        free(state->registers[i]);
     for (uint32_t i = 0; state->value_sets && i < program->n_value_sets; i++)
         free(state->value_sets[i].members);
     free(state->tables);

@@ -12,6 +12,14 @@ struct sw_value_set {
 bool state_init(struct sw_state *state, const struct sw_program *program, ns_t now);
 void state_free(struct sw_state *state);
 
+/* A register array, of cells of up to 8 bytes or of whole words. */
+static inline struct sw_cells state_register(const struct sw_state *state, uint32_t number)
+{
+    const struct sw_array_desc *desc = &state->program->registers[number];
+    return (struct sw_cells){(uint8_t *)state->registers + desc->at, desc->cell_bytes, desc->stride,
+                             desc->size};
+}
+
 /* Is the key a member? `words` is a constant in generated code. */
 static inline bool value_set_has(const struct sw_value_set *set, const uint64_t *key, unsigned words)
 {

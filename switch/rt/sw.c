@@ -77,7 +77,7 @@ static void write_down_cell(struct sw *sw, uint32_t number)
     const struct sw_cells *down = &sw->shared[SW_PORT_DOWN];
     uint64_t is_down = port && !port->is_up; /* a number without a port is not down, it is nothing */
     if (number < down->count) /* little-endian: the low bytes of any width come first */
-        memcpy((uint8_t *)down->at + (size_t)number * down->cell_bytes, &is_down,
+        memcpy(sw_cell(down, number), &is_down,
                down->cell_bytes < sizeof is_down ? down->cell_bytes : sizeof is_down);
 }
 
@@ -90,8 +90,6 @@ static void write_down_cells(struct sw *sw)
 void sw_share(struct sw *sw, enum sw_role role, struct sw_cells cells)
 {
     sw->shared[role] = cells;
-    if (role == SW_QUEUE_GATE)
-        sw->gate = (struct tm_gate){cells.at, cells.cell_bytes, cells.count};
     if (role == SW_PORT_DOWN)
         write_down_cells(sw);
 }
@@ -245,6 +243,12 @@ void sw_free(struct sw *sw)
     free(sw);
 }
 
+void sw_move(struct sw *sw, struct pkt_pool *pool)
+{
+    drop_all(sw);
+    sw->pool = pool;
+}
+
 bool sw_load(struct sw *sw, const struct sw_program *program, ns_t now)
 {
     struct sw_state state;
@@ -260,7 +264,6 @@ bool sw_load(struct sw *sw, const struct sw_program *program, ns_t now)
     for (uint32_t n = 0; n < SW_PORTS; n++)
         if (sw->ports[n])
             tm_unschedule(&sw->ports[n]->tm);
-    memset(&sw->gate, 0, sizeof sw->gate);
     memset(sw->shared, 0, sizeof sw->shared);
     sw->idle_check = SW_NEVER;
     sw->state = state;
@@ -838,7 +841,7 @@ static ns_t service_port(struct sw *sw, struct sw_port *port, ns_t now)
     struct pkt *p;
     unsigned turns = 0; /* clones may keep a queue from ever becoming empty */
     while (!SW_UNLIKELY(must_wait(port)) &&
-           (p = tm_take(&port->tm, port->number, &sw->gate, now, &start, &wake)) != NULL) {
+           (p = tm_take(&port->tm, port->number, &sw->shared[SW_QUEUE_GATE], now, &start, &wake)) != NULL) {
         sw->held--;
         depart(sw, port, p, start);
         if (++turns == SW_TURNS_MOST) {

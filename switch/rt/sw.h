@@ -107,12 +107,6 @@ struct sw_config {
     uint64_t seed;
 };
 
-struct sw_cells { /* a register shared with the program; `at` NULL: none */
-    void *at;
-    uint32_t cell_bytes; /* 1, 2, 4 or 8 */
-    uint32_t count;
-};
-
 /* Registers by which switch and program tell each other things; the program names them by
  * annotations of its P4 source. */
 enum sw_role {
@@ -139,7 +133,6 @@ struct sw {
     ns_t busy_until[SW_PORTS]; /* before then a port need not be looked at; side by side, for most
                                   ports with a backlog are busy whenever anything happens */
     struct sw_cells shared[SW_ROLES];
-    struct tm_gate gate; /* the first of them, as queues want it */
     struct pre_table groups, sessions;
     struct pkt *gathered[SW_GATHER]; /* received and parsed, in order */
     uint32_t n_gathered;
@@ -166,6 +159,9 @@ struct sw {
 
 struct sw *sw_new(const struct sw_config *config); /* NULL when memory is out */
 void sw_free(struct sw *sw);
+
+/* Drop all packets inside as replaced; those to come are of another pool. */
+void sw_move(struct sw *sw, struct pkt_pool *pool);
 
 /* Run a program from now on, all its state fresh; packets inside are dropped as replaced. False,
  * nothing changed, when memory is out. */

@@ -57,21 +57,23 @@ struct sw_tuple {
 #define SCAN_MOST 2048
 
 struct sw_table {
-    const struct sw_table_desc *desc;
-    uint8_t *entries;
-    struct sw_entry_info *info;
+    /* A lookup needs one cache line of this, or two. */
+    _Alignas(64) uint8_t *entries;
     struct sw_entry *fallback; /* the default entry; its action may be SW_NO_ACTION */
-    struct sw_index index;     /* exact: by key; lpm: by key and length, for the control plane */
     uint32_t *direct;          /* exact, small keys: by key the position plus one; 0: none */
-    uint32_t n_direct;
+    uint32_t n_direct, used;
+    struct sw_index index;     /* exact: by key; lpm: by key and length, for the control plane */
     struct trie trie;          /* lpm */
-    struct sw_tuple **tuples;  /* ternary: best first */
     uint64_t *scan;            /* ternary: (order, position, mask, key) per entry, best first */
-    uint64_t *range_masks;     /* range: ones where a range field is, else NULL; key_words */
     uint64_t *highs;           /* range: the high ends, key_words per entry */
-    uint32_t n_tuples, room_tuples, room_scan;
     bool use_scan, use_trie;
-    uint32_t used, room, free;
+
+    const struct sw_table_desc *desc;
+    struct sw_entry_info *info;
+    struct sw_tuple **tuples;  /* ternary: best first */
+    uint64_t *range_masks;     /* range: ones where a range field is, else NULL; key_words */
+    uint32_t n_tuples, room_tuples, room_scan;
+    uint32_t room, free;
     uint32_t sequence; /* of insertions */
     uint32_t n_timeouts; /* entries with an idle time */
 };

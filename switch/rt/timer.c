@@ -16,17 +16,12 @@
 
 #define TIMER_FRAME_BYTES 60
 
-static ns_t cell(const struct sw_cells *cells, uint32_t at)
-{
-    return cells->cell_bytes == 8 ? ((uint64_t *)cells->at)[at] : ((uint32_t *)cells->at)[at];
-}
-
 static void set_cell(const struct sw_cells *cells, uint32_t at, ns_t value)
 {
     if (cells->cell_bytes == 8)
-        ((uint64_t *)cells->at)[at] = value;
+        *(uint64_t *)sw_cell(cells, at) = value;
     else
-        ((uint32_t *)cells->at)[at] = (uint32_t)value;
+        *(uint32_t *)sw_cell(cells, at) = (uint32_t)value;
 }
 
 ns_t timer_due(const struct sw *sw)
@@ -34,7 +29,7 @@ ns_t timer_due(const struct sw *sw)
     const struct sw_cells *cells = &sw->shared[SW_TIMER];
     if (!cells->at)
         return SW_NEVER;
-    ns_t due = cell(cells, cells->count - 1);
+    ns_t due = sw_cell_read(cells, cells->count - 1);
     return due ? due : SW_NEVER;
 }
 
@@ -52,18 +47,18 @@ void timer_ring(struct sw *sw, ns_t now)
     ns_t next = SW_NEVER;
     set_cell(cells, last, 0);
     for (uint32_t i = 0; i < last; i++) {
-        ns_t deadline = cell(cells, i);
+        ns_t deadline = sw_cell_read(cells, i);
         if (!deadline)
             continue;
         if (deadline <= now) {
             set_cell(cells, i, 0);
             ring(sw, i, now);
-            deadline = cell(cells, i); /* set anew? */
+            deadline = sw_cell_read(cells, i); /* set anew? */
         }
         if (deadline && deadline < next)
             next = deadline;
     }
-    ns_t earliest = cell(cells, last); /* of what was set anew for cells already passed */
+    ns_t earliest = sw_cell_read(cells, last); /* of what was set anew for cells already passed */
     if (earliest && earliest < next)
         next = earliest;
     /* A program that orders a packet for a time gone by must not stop the clock. */

@@ -15,22 +15,13 @@ void tm_init(struct tm_port *port)
     }
 }
 
-ns_t tm_gate_time(const struct tm_gate *gate, unsigned cell)
-{
-    if (!gate->cells || cell >= gate->count)
-        return 0;
-    if (gate->cell_bytes == 8)
-        return ((const uint64_t *)gate->cells)[cell];
-    return ((const uint32_t *)gate->cells)[cell];
-}
-
 static ns_t whole_ns(ps_t t) { return t / PS + (t % PS != 0); }
 
 ns_t tm_idle_at(const struct tm_port *port) { return port->rate ? whole_ns(port->busy_until) : 0; }
 
 /* When the queue's head may leave: not before the gate opens and its pace allows. */
 static ns_t queue_ready(const struct tm_port *port, unsigned number, unsigned priority,
-                        const struct tm_gate *gate)
+                        const struct sw_cells *gate)
 {
     ns_t open = tm_gate_time(gate, number * SW_QUEUES + priority);
     ns_t paced = whole_ns(port->queues[priority].paced_until);
@@ -176,7 +167,7 @@ static inline struct pkt *take_from(struct tm_port *port, unsigned priority, ns_
     return p;
 }
 
-static struct pkt *take_scheduled(struct tm_port *port, unsigned number, const struct tm_gate *gate,
+static struct pkt *take_scheduled(struct tm_port *port, unsigned number, const struct sw_cells *gate,
                                   ns_t now, ns_t *start, ns_t *wake)
 {
     struct tm_schedule *schedule = port->schedule;
@@ -209,7 +200,7 @@ static void schedule_charge(struct tm_schedule *schedule, bytes_t size, ns_t sta
         shaper_charge(&schedule->whole, size, start);
 }
 
-struct pkt *tm_take(struct tm_port *port, unsigned number, const struct tm_gate *gate, ns_t now,
+struct pkt *tm_take(struct tm_port *port, unsigned number, const struct sw_cells *gate, ns_t now,
                     ns_t *start, ns_t *wake)
 {
     *wake = SW_NEVER;

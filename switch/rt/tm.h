@@ -68,14 +68,11 @@ struct tm_port {
     ps_t busy_until;
 };
 
-struct tm_gate { /* where the deadlines are; cells NULL: no gate */
-    const void *cells;
-    uint32_t cell_bytes; /* 4 or 8 */
-    uint32_t count;
-};
-
 /* The time until which a queue, port * SW_QUEUES + priority, stands still; 0 without a gate. */
-ns_t tm_gate_time(const struct tm_gate *gate, unsigned cell);
+static inline ns_t tm_gate_time(const struct sw_cells *gate, unsigned queue)
+{
+    return gate->at && queue < gate->count ? sw_cell_read(gate, queue) : 0;
+}
 
 void tm_init(struct tm_port *port);
 
@@ -118,7 +115,7 @@ static inline bool tm_put(struct tm_port *port, struct pkt *p, unsigned priority
 
 /* The next packet to leave by `now`, or NULL: then *wake is when to ask again (SW_NEVER: not
  * before something changes). *start is when it starts on the link. */
-struct pkt *tm_take(struct tm_port *port, unsigned number, const struct tm_gate *gate, ns_t now,
+struct pkt *tm_take(struct tm_port *port, unsigned number, const struct sw_cells *gate, ns_t now,
                     ns_t *start, ns_t *wake);
 
 /* The packet took `size` bytes of the link from `start` on; returns when its last bit arrives. */

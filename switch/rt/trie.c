@@ -82,7 +82,7 @@ static void give_leaves(struct trie *trie, const struct trie_node *node)
 {
     unsigned n = bits(node->starts);
     if (n > TRIE_INLINE)
-        pool_give(&trie->leaf_pool, trie->leaves, sizeof *trie->leaves, n, node->leaf[0]);
+        pool_give(&trie->pools->leaves, trie->leaves, sizeof *trie->leaves, n, node->leaf[0]);
 }
 
 /* Pack slots into a node; its own runs are given back. False, nothing changed, if memory is out. */
@@ -99,15 +99,15 @@ static bool pack(struct trie *trie, const struct spelled *in, uint32_t at)
         }
     }
     if (n_children) {
-        node.children = pool_take(&trie->node_pool, (void **)&trie->nodes, sizeof node, n_children);
+        node.children = pool_take(&trie->pools->nodes, (void **)&trie->nodes, sizeof node, n_children);
         if (node.children == FREE_END)
             return false;
     }
     if (n_leaves > TRIE_INLINE) {
         uint32_t run =
-            pool_take(&trie->leaf_pool, (void **)&trie->leaves, sizeof *leaves, n_leaves);
+            pool_take(&trie->pools->leaves, (void **)&trie->leaves, sizeof *leaves, n_leaves);
         if (run == FREE_END) {
-            pool_give(&trie->node_pool, trie->nodes, sizeof node, n_children, node.children);
+            pool_give(&trie->pools->nodes, trie->nodes, sizeof node, n_children, node.children);
             return false;
         }
         node.leaf[0] = run;
@@ -116,7 +116,7 @@ static bool pack(struct trie *trie, const struct spelled *in, uint32_t at)
         memcpy(node.leaf, leaves, n_leaves * sizeof *leaves);
     }
     struct trie_node *old = trie->nodes + at;
-    pool_give(&trie->node_pool, trie->nodes, sizeof node, bits(old->inner), old->children);
+    pool_give(&trie->pools->nodes, trie->nodes, sizeof node, bits(old->inner), old->children);
     give_leaves(trie, old);
     for (unsigned i = 0, child = node.children; i < SLOTS; i++)
         if (in->inner >> i & 1)
@@ -134,9 +134,12 @@ static uint32_t child_at(const struct trie *trie, uint32_t at, unsigned slot)
 bool trie_init(struct trie *trie)
 {
     memset(trie, 0, sizeof *trie);
-    pool_init(&trie->node_pool);
-    pool_init(&trie->leaf_pool);
-    uint32_t root = pool_take(&trie->node_pool, (void **)&trie->nodes, sizeof *trie->nodes, 1);
+    trie->pools = malloc(sizeof *trie->pools);
+    if (!trie->pools)
+        return false;
+    pool_init(&trie->pools->nodes);
+    pool_init(&trie->pools->leaves);
+    uint32_t root = pool_take(&trie->pools->nodes, (void **)&trie->nodes, sizeof *trie->nodes, 1);
     if (root == FREE_END)
         return false;
     trie->nodes[root] = (struct trie_node){.starts = 1, .leaf = {TRIE_NONE}};
@@ -147,6 +150,7 @@ void trie_free(struct trie *trie)
 {
     free(trie->nodes);
     free(trie->leaves);
+    free(trie->pools);
     memset(trie, 0, sizeof *trie);
 }
 

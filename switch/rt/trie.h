@@ -36,7 +36,9 @@ struct trie_pool { /* runs of equal-sized items, by length of run */
 struct trie {
     struct trie_node *nodes; /* nodes[0] is the root */
     uint32_t *leaves;
-    struct trie_pool node_pool, leaf_pool;
+    struct trie_pools {
+        struct trie_pool nodes, leaves;
+    } *pools; /* for changes only */
 };
 
 bool trie_init(struct trie *trie); /* everything leads to TRIE_NONE */

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "pcap.h"
+#include "state.h"
 
-#define FRAME_CLASSES 3 /* blocks of 256, 2048 and 16384 bytes */
 #define ARRIVALS 0      /* priorities of events at one instant: what arrives is seen first, */
 #define WAKES 1         /* then whoever waited for the time goes on */
 
@@ -61,7 +61,7 @@ struct net {
     uint32_t n_nodes, n_channels;
     uint64_t open;
     struct net_account account;
-    struct frame *free[FRAME_CLASSES];
+    struct blocks frames;
     struct pkt_pool pool; /* all switches': one set of warm blocks */
     struct evq_event sampler;
     ns_t sample_interval, acted; /* acted: when the last event was that is no mere look */
@@ -74,30 +74,22 @@ struct net {
     uint64_t n_pauses;
 };
 
-static const uint32_t CLASS_BYTES[FRAME_CLASSES] = {256, 2048, 16384};
-
 /* Frames */
 
 static struct frame *frame_new(struct net *net, uint32_t stored)
 {
-    uint32_t class = 0;
-    while (CLASS_BYTES[class] < sizeof(struct frame) + stored)
-        if (++class == FRAME_CLASSES)
-            return NULL;
-    struct frame *frame = net->free[class];
-    if (frame)
-        net->free[class] = frame->next;
-    else if (!(frame = malloc(CLASS_BYTES[class])))
+    uint8_t class;
+    struct frame *frame = blocks_take(&net->frames, sizeof *frame + stored, &class);
+    if (SW_UNLIKELY(!frame))
         return NULL;
-    frame->class = (uint8_t)class;
+    frame->class = class;
     frame->next = NULL;
     return frame;
 }
 
 static void frame_release(struct net *net, struct frame *frame)
 {
-    frame->next = net->free[frame->class];
-    net->free[frame->class] = frame;
+    blocks_give(&net->frames, frame, frame->class);
 }
 
 /* Channels */
@@ -291,8 +283,7 @@ static void thin_stocks(struct net *net)
 
 static uint32_t cell_of(const struct sw *sw, uint32_t reg, unsigned cell)
 {
-    const struct sw_array_desc *desc = &sw->program->registers[reg];
-    struct tm_gate cells = {sw->state.registers[reg], desc->cell_bytes, desc->size};
+    struct sw_cells cells = state_register(&sw->state, reg);
     return (uint32_t)tm_gate_time(&cells, cell);
 }
 
@@ -378,11 +369,10 @@ static ns_t paused(const struct channel *channel, ns_t now)
             sum += ep_counters(plan_endpoint(plan), now)->paused_ns[__builtin_ctz(left)];
         return sum;
     }
-    const struct sw_array_desc *total = &sw->program->registers[watch->pause_total];
-    struct tm_gate cells = {sw->state.registers[watch->pause_total], total->cell_bytes, total->size};
+    struct sw_cells cells = state_register(&sw->state, watch->pause_total);
     for (unsigned left = watch->classes; left; left &= left - 1) {
         unsigned queue = channel->from_port * SW_QUEUES + (unsigned)__builtin_ctz(left);
-        ns_t until = tm_gate_time(&sw->gate, queue);
+        ns_t until = tm_gate_time(&sw->shared[SW_QUEUE_GATE], queue);
         sum += tm_gate_time(&cells, queue) - (until > now ? until - now : 0);
     }
     return sum;
@@ -478,7 +468,7 @@ void net_glance(const struct net *net, struct net_glance *glance)
         bool held = false;
         for (unsigned left = net->watch.classes; left; left &= left - 1) {
             unsigned cell = channel->from_port * SW_QUEUES + (unsigned)__builtin_ctz(left);
-            held = held || tm_gate_time(&sw->gate, cell) > net->queue.now;
+            held = held || tm_gate_time(&sw->shared[SW_QUEUE_GATE], cell) > net->queue.now;
         }
         glance->paused += held;
         glance->marked += sw->state.counters[net->watch.marked][channel->from_port].packets;
@@ -521,8 +511,10 @@ struct net *net_new(uint64_t seed)
         free(net);
         return NULL;
     }
-    if (net)
+    if (net) {
         pkt_pool_init(&net->pool);
+        blocks_init(&net->frames, BLOCKS_LINE);
+    }
     return net;
 }
 
@@ -531,25 +523,17 @@ void net_free(struct net *net)
     if (!net)
         return;
     for (uint32_t i = 0; i < net->n_channels; i++) {
-        for (struct frame *frame = net->channels[i]->head, *next; frame; frame = next) {
-            next = frame->next;
-            free(frame);
-        }
         pcap_close(net->channels[i]->pcap);
         free(net->channels[i]);
     }
     for (uint32_t i = 0; i < net->n_nodes; i++) {
-        if (net->nodes[i]->sw) /* blocks it holds still go where it then belongs */
-            net->nodes[i]->sw->pool = net->nodes[i]->own_pool;
+        if (net->nodes[i]->sw)
+            sw_move(net->nodes[i]->sw, net->nodes[i]->own_pool);
         if (net->nodes[i]->script.plan)
             plan_free(net->nodes[i]->script.plan);
         free(net->nodes[i]);
     }
-    for (unsigned class = 0; class < FRAME_CLASSES; class++)
-        for (struct frame *frame = net->free[class], *next; frame; frame = next) {
-            next = frame->next;
-            free(frame);
-        }
+    blocks_free(&net->frames);
     pkt_pool_free(&net->pool);
     free(net->samples);
     free(net->stocks);
@@ -592,7 +576,7 @@ int64_t net_add_switch(struct net *net, struct sw *sw)
         return -1;
     node->sw = sw;
     node->own_pool = sw->pool;
-    sw->pool = &net->pool;
+    sw_move(sw, &net->pool);
     sw->keep_on_wire = false; /* a channel does that */
     return net->n_nodes - 1;
 }

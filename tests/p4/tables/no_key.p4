@@ -1,10 +1,19 @@
-// A table without a key runs its default action.
+// A table without a key runs its default action, be it const or not.
 #include "../include/one_header.p4"
 
 #define OWN_INGRESS
 control ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     action mark(bit<8> by) {
         hdr.data.b1 = by;
+    }
+    action note(bit<8> by) {
+        hdr.data.b3 = by;
+    }
+    table fixed {
+        actions = {
+            note;
+        }
+        const default_action = note(9);
     }
     table always {
         actions = {
@@ -28,6 +37,11 @@ control ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
             hdr.data.b2 = 1;
         } else {
             hdr.data.b2 = 2;
+        }
+        if (fixed.apply().hit) {
+            hdr.data.b4 = 1;
+        } else {
+            hdr.data.b4 = 4;
         }
     }
 }

@@ -1,0 +1,48 @@
+/* Getting chunks and cutting them up. */
+#include "blocks.h"
+
+#include <stdlib.h>
+
+#include "huge_array.h"
+
+#define FIRST_CHUNK ((size_t)32 << 10)
+#define MOST_CHUNK ((size_t)2 << 20) /* a huge page */
+
+struct blocks_chunk {
+    struct blocks_chunk *next;
+};
+
+void blocks_free(struct blocks *blocks)
+{
+    for (struct blocks_chunk *chunk = blocks->chunks, *next; chunk; chunk = next) {
+        next = chunk->next;
+        free(chunk);
+    }
+    blocks_init(blocks, blocks->step);
+}
+
+static size_t size_of(const struct blocks *blocks, unsigned class)
+{
+    size_t lines = (class + 1) * (size_t)blocks->step / BLOCKS_LINE;
+    return (lines + (lines % 4 == 0)) * BLOCKS_LINE;
+}
+
+void *blocks_refill(struct blocks *blocks, unsigned class)
+{
+    size_t size = size_of(blocks, class);
+    size_t bytes = blocks->chunk_bytes ? 2 * blocks->chunk_bytes : FIRST_CHUNK;
+    bytes = bytes < MOST_CHUNK ? bytes : MOST_CHUNK;
+    if (bytes < size + BLOCKS_LINE)
+        bytes = size + BLOCKS_LINE;
+    struct blocks_chunk *chunk = huge_array_grow(NULL, 0, bytes);
+    if (!chunk)
+        return NULL;
+    chunk->next = blocks->chunks;
+    blocks->chunks = chunk;
+    blocks->chunk_bytes = bytes;
+    uint8_t *first = (uint8_t *)chunk + BLOCKS_LINE;
+    size_t n = (bytes - BLOCKS_LINE) / size;
+    for (size_t i = n; i-- > 1;) /* so that they are taken in order */
+        blocks_give(blocks, first + i * size, (uint8_t)class);
+    return first;
+}

@@ -1,0 +1,51 @@
+/* Blocks of memory of a few sizes, last in first out: whoever needs few keeps using the same warm
+ * ones. Sizes go in steps of whole cache lines. The blocks come from chunks, up to a huge page each,
+ * that are kept to the end: neighbours share pages, and none has a header of an allocator's. Blocks
+ * of many lines never have a multiple of four, lest the beginnings of all of them compete for the
+ * same few places of a cache. For one thread.
+ */
+#ifndef SW_BLOCKS_H
+#define SW_BLOCKS_H
+
+#include "base.h"
+
+#define BLOCKS_LINE 64u
+#define BLOCKS_CLASSES 256u /* of sizes */
+
+struct blocks {
+    void *free[BLOCKS_CLASSES]; /* linked through their first word */
+    struct blocks_chunk *chunks;
+    uint32_t step;      /* bytes, whole lines */
+    size_t chunk_bytes; /* the last one's */
+};
+
+static inline void blocks_init(struct blocks *blocks, uint32_t step)
+{
+    *blocks = (struct blocks){.step = step};
+}
+void blocks_free(struct blocks *blocks); /* all there ever were */
+
+/* From the system when a class is empty; NULL when memory is out. */
+void *blocks_refill(struct blocks *blocks, unsigned class);
+
+/* A block of at least so many bytes, above 0; *class is what to give it back as. NULL when memory
+ * is out or there are no such large blocks. */
+static inline void *blocks_take(struct blocks *blocks, size_t bytes, uint8_t *class)
+{
+    size_t wanted = (bytes - 1) / blocks->step;
+    if (SW_UNLIKELY(wanted >= BLOCKS_CLASSES))
+        return NULL;
+    void *block = blocks->free[*class = (uint8_t)wanted];
+    if (SW_UNLIKELY(!block))
+        return blocks_refill(blocks, (unsigned)wanted);
+    memcpy(&blocks->free[wanted], block, sizeof block);
+    return block;
+}
+
+static inline void blocks_give(struct blocks *blocks, void *block, uint8_t class)
+{
+    memcpy(block, &blocks->free[class], sizeof block);
+    blocks->free[class] = block;
+}
+
+#endif
