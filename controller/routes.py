@@ -52,26 +52,24 @@ def routes_of(fabric: Fabric, dead: Collection[str] = frozenset()) -> dict[Node,
         )
     leaves = [switch for switch in fabric.switches if fabric.hosts_of(switch)]
     prefixes = {leaf: fabric.prefixes(leaf) for leaf in leaves}
-    distances = {leaf: _distances(living, leaf) for leaf in leaves}
-    return {
-        switch: (
+    living.remove_nodes_from(fabric.hosts)  # no way leads through one
+    distances: dict[Node, dict[Node, int]] = {
+        leaf: dict(nx.single_source_shortest_path_length(living, leaf)) for leaf in leaves
+    }
+    routes = {}
+    for switch in fabric.switches:
+        ways = _ways(fabric, dead, switch)
+        routes[switch] = (
             *_to_own_hosts(fabric, switch),
             *(
                 Route(prefix, hops, leaf.number)
                 for leaf in leaves
                 if leaf != switch and switch in distances[leaf]
-                for hops in [_towards(fabric, dead, switch, distances[leaf])]
+                for hops in [_towards(ways, distances[leaf][switch], distances[leaf], dead)]
                 for prefix in prefixes[leaf]
             ),
         )
-        for switch in fabric.switches
-    }
-
-
-def _distances(graph: nx.Graph[Node], leaf: Node) -> dict[Node, int]:
-    """How far each switch is from a leaf; no way leads through a host."""
-    switches = graph.subgraph(node for node in graph if node.kind is not NodeKind.HOST)
-    return dict(nx.single_source_shortest_path_length(switches, leaf))
+    return routes
 
 
 def _to_own_hosts(fabric: Fabric, switch: Node) -> tuple[Route, ...]:
@@ -84,17 +82,29 @@ def _to_own_hosts(fabric: Fabric, switch: Node) -> tuple[Route, ...]:
     )
 
 
-def _towards(
-    fabric: Fabric, dead: Collection[str], switch: Node, distance: dict[Node, int]
-) -> tuple[NextHop, ...]:
-    """The next hops of a switch to the leaf that everybody is so far from: every living cable."""
-    near = distance[switch]
-    hops = [
-        NextHop(link.port_of(switch), fabric.mac(peer))
+Ways = list[tuple[Node, list[NextHop]]]
+
+
+def _ways(fabric: Fabric, dead: Collection[str], switch: Node) -> Ways:
+    """A switch's neighbours, and every living cable to each."""
+    return [
+        (
+            peer,
+            [
+                NextHop(link.port_of(switch), fabric.mac(peer))
+                for link in fabric.links_between(switch, peer)
+                if link.name not in dead
+            ],
+        )
         for peer in sorted(fabric.graph.neighbors(switch))
-        if distance.get(peer, near) < near
-        for link in fabric.links_between(switch, peer)
-        if link.name not in dead
+        if peer.kind is not NodeKind.HOST
     ]
+
+
+def _towards(
+    ways: Ways, near: int, distance: dict[Node, int], dead: Collection[str]
+) -> tuple[NextHop, ...]:
+    """The next hops to the leaf that everybody is so far from, of who is that near."""
+    hops = [hop for peer, hops in ways if distance.get(peer, near) < near for hop in hops]
     # A way round may lead over any leaf: as many as a group holds are enough.
     return tuple(hops[:MOST_WAYS] if dead else hops)

@@ -20,7 +20,7 @@ import threading
 import weakref
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from . import layout, native
@@ -289,6 +289,22 @@ FRAME = struct.Struct("<QII")
 READ_BYTES = 1 << 20
 
 
+@lru_cache(maxsize=8)
+def _records_of(program: Program) -> Records:
+    """How a program's records are packed: found out once for all switches that run it."""
+    return Records(program)
+
+
+class _Scratch(threading.local):
+    """A thread's room for what it reads: one for all switches, which may be hundreds."""
+
+    def __init__(self) -> None:
+        self.buffer = ctypes.create_string_buffer(READ_BYTES)
+
+
+_SCRATCH = _Scratch()
+
+
 def _release(runtime: ctypes.CDLL, loop: int | None, switch: int, box: int) -> None:
     runtime.hosted_free(loop, switch)
     runtime.memory_box_free(box)
@@ -322,8 +338,6 @@ class Dataplane:
         self._program: Program | None = None
         self._loads = 0
         self._records: Records | None = None
-        self._lock = threading.Lock()  # for the buffers below
-        self._buffer = ctypes.create_string_buffer(READ_BYTES)
         self._box = self._native.memory_box_new()
         self._sinks: Sequence[object] = ()
         self._schedules: dict[int, Callable[[tuple[int, ...], dict[str, int]], None]] = {}
@@ -355,7 +369,7 @@ class Dataplane:
     def load(self, program: Program) -> None:
         """Swap the program between two packets; tables and all other state start afresh."""
         library, address = native.program(program.library)
-        records = Records(program)
+        records = _records_of(program)
         if not self._native.hosted_load(self._l, self._sw, address, self._now_ns):
             raise DataplaneError(
                 f"{self.name}: cannot load the program: memory is out, "
@@ -600,8 +614,21 @@ class Dataplane:
         if self._records is None:
             text = "the switch runs no program: load one first"
             return [OpError(Code.FAILED_PRECONDITION, text) for _ in ops]
-        pack = self._records.pack
-        packed = [pack(op) for op in ops]
+        packed = list(map(self._records.pack, ops))
+        return self.write_packed(ops, packed, all_or_nothing=all_or_nothing)
+
+    def pack(self, op: Op) -> bytes | OpError:
+        """An operation in the words of whatever switch runs this program, or why it cannot be."""
+        return self._need().pack(op)
+
+    def write_packed(
+        self,
+        ops: Sequence[Op],
+        packed: Sequence[bytes | OpError],
+        *,
+        all_or_nothing: bool = False,
+    ) -> list[OpError | None]:
+        """The same as `write`, for who has packed them before, for another switch."""
         if all_or_nothing and any(isinstance(p, OpError) for p in packed):
             aborted = OpError(Code.ABORTED, "another operation of the batch failed")
             return [p if isinstance(p, OpError) else aborted for p in packed]
@@ -684,19 +711,18 @@ class Dataplane:
         size = self._need().entry_size(table)
         position = ctypes.c_uint32(0)
         found = []
-        with self._lock:
-            while position.value != native.NONE:
-                used = self._native.hosted_read_entries(
-                    self._l,
-                    self._sw,
-                    table,
-                    ctypes.byref(position),
-                    self._buffer,
-                    READ_BYTES,
-                    self._now_ns,
-                )
-                data = self._buffer.raw[:used]
-                found += [self._state(data[i : i + size]) for i in range(0, used, size)]
+        while position.value != native.NONE:
+            used = self._native.hosted_read_entries(
+                self._l,
+                self._sw,
+                table,
+                ctypes.byref(position),
+                _SCRATCH.buffer,
+                READ_BYTES,
+                self._now_ns,
+            )
+            data = ctypes.string_at(_SCRATCH.buffer, used)
+            found += [self._state(data[i : i + size]) for i in range(0, used, size)]
         return found
 
     def entry(self, key: Entry) -> EntryState | None:
@@ -705,21 +731,19 @@ class Dataplane:
         record = records.pack(TableWrite(Verb.DELETE, key))
         if isinstance(record, OpError):
             raise DataplaneError(record.message)
-        with self._lock:
-            used = self._native.hosted_read_entry(
-                self._l, self._sw, record, self._buffer, self._now_ns
-            )
-            data = self._buffer.raw[:used]
+        used = self._native.hosted_read_entry(
+            self._l, self._sw, record, _SCRATCH.buffer, self._now_ns
+        )
+        data = ctypes.string_at(_SCRATCH.buffer, used)
         return self._state(data) if used else None
 
     def default_entry(self, table: int) -> EntryState:
         """A table's present default; its action is NO_ACTION where there is none."""
         self._need().table(table)
-        with self._lock:
-            used = self._native.hosted_read_default(
-                self._l, self._sw, table, self._buffer, self._now_ns
-            )
-            data = self._buffer.raw[:used]
+        used = self._native.hosted_read_default(
+            self._l, self._sw, table, _SCRATCH.buffer, self._now_ns
+        )
+        data = ctypes.string_at(_SCRATCH.buffer, used)
         return self._state(data)
 
     def _cells(
@@ -819,9 +843,8 @@ class Dataplane:
     def drain(self) -> list[Event]:
         """Take all events that wait, oldest first."""
         events: list[Event] = []
-        with self._lock:
-            while used := self._native.hosted_drain(self._sw, self._buffer, READ_BYTES):
-                events += self._unpack_events(self._buffer.raw[:used])
+        while used := self._native.hosted_drain(self._sw, _SCRATCH.buffer, READ_BYTES):
+            events += self._unpack_events(ctypes.string_at(_SCRATCH.buffer, used))
         return events
 
     def _unpack_events(self, data: bytes) -> list[Event]:

@@ -7,14 +7,18 @@ Names are the full control-plane names of the BMv2 JSON, which P4Info uses too.
 from __future__ import annotations
 
 import json
+import pickle  # of our own cache, as the libraries are that we load
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 from . import bmv2, build, codegen
+from .cache import kept
 from .ops import NO_ACTION
 from .place import JsonError
 from .read import read_program
@@ -206,16 +210,59 @@ class Program:
 _RECURSION_LIMIT = 10_000
 
 
+_LARGE = 1 << 18  # bytes of JSON from which on to read what was translated is quicker than to do it
+
+_Translated = tuple[bmv2.Program, str]
+
+
 @lru_cache(maxsize=KEPT)
-def _translated(text: bytes, name: str) -> tuple[bmv2.Program, str]:
-    """A program read and written as C; a process asks for the same one again and again."""
+def _translated(text: bytes, name: str) -> _Translated:
+    """A program read and written as C; a process asks for the same one again and again, and so do
+    those after it.
+    """
+    if len(text) < _LARGE:
+        return _translate(text, name)
+    made: list[_Translated] = []
+
+    def make(path: Path) -> None:
+        made.append(_translate(text, name))
+        with _deep():
+            path.write_bytes(pickle.dumps(made[0], pickle.HIGHEST_PROTOCOL))
+
+    try:
+        path = kept(f"program-{build.digest(text, name, _translator())}.pickle", make)
+    except RecursionError:  # what could be translated is too deep to be kept
+        return made[0]
+    found: _Translated = made[0] if made else pickle.loads(path.read_bytes())  # noqa: S301
+    return found
+
+
+@cache
+def _translator() -> str:
+    """What tells this translator from any other."""
+    folder = Path(__file__).parent
+    files = [*folder.glob("*.py"), *folder.glob("codegen/*.py")]
+    return build.digest(
+        sys.version, *(part for f in sorted(files) for part in (f.name, f.read_bytes()))
+    )
+
+
+def _translate(text: bytes, name: str) -> _Translated:
+    try:
+        with _deep():
+            parsed = read_program(text)
+            return parsed, codegen.generate(parsed, name)
+    except RecursionError:
+        raise JsonError("an expression is nested too deeply") from None
+
+
+@contextmanager
+def _deep() -> Iterator[None]:
+    """Expressions may be nested more deeply than Python usually goes."""
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, _RECURSION_LIMIT))
     try:
-        parsed = read_program(text)
-        return parsed, codegen.generate(parsed, name)
-    except RecursionError:
-        raise JsonError("an expression is nested too deeply") from None
+        yield
     finally:
         sys.setrecursionlimit(limit)
 

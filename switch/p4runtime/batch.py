@@ -44,6 +44,14 @@ class Plane(Protocol):
     ) -> list[dp.OpError | None]:
         """Carry out operations in order."""
 
+    def pack(self, op: dp.Op) -> bytes | dp.OpError:
+        """Put an operation into the words of every data plane that runs the same program."""
+
+    def write_packed(
+        self, ops: Sequence[dp.Op], packed: Sequence[bytes | dp.OpError]
+    ) -> list[dp.OpError | None]:
+        """Carry out operations that were packed before."""
+
     def entries(self, table: int) -> list[dp.EntryState]:
         """Return every entry of a table."""
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from finsy.proto import p4i, p4r
 
 from switch import dataplane as dp
+from switch.p4runtime.batch import Batch
 from switch.p4runtime.errors import (
     RequestError,
     already_exists,
@@ -28,7 +29,7 @@ from switch.p4runtime.symbols import unknown_id
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from switch.p4runtime.batch import Batch, Plane
+    from switch.p4runtime.batch import Plane
     from switch.p4runtime.pipeline import Pipeline, TableBinding
     from switch.p4runtime.profiles import Profiles
 
@@ -63,11 +64,7 @@ class Tables:
         if message.is_default_action:
             self._write_default(batch, verb, table, message)
             return
-        values, masks = table.key.decode(message.match)
-        priority = message.priority
-        if (priority > 0) is not table.symbol.needs_priority or priority < 0:
-            raise _wrong_priority(table, priority)
-        key = (values, masks, priority)
+        key = self._key(table, message)
         entries = self._entries[table.index]
         old = entries.get(key)
         if table.symbol.is_const or (old is not None and old.is_const):
@@ -79,13 +76,37 @@ class Tables:
         elif verb is _INSERT:
             if old is not None:
                 raise already_exists(f"{table.where}: the entry exists: {self._show(table, old)}")
-            record = Record(table.index, values, masks, priority)
+            record = Record(table.index, *key)
             self._fill(batch, table, record, message)
             self._insert(batch, entries, record, message)
         else:
             if old is None:
                 raise self._missing(table, key)
             self._modify(batch, table, entries, old, message)
+
+    def prepare(self, message: p4r.TableEntry) -> Record | None:
+        """Take apart an entry that is to be inserted; None if it is more than that by itself."""
+        table = self._table(message.table_id)
+        has_more = message.HasField("counter_data") or message.HasField("meter_config")
+        if message.is_default_action or table.symbol.is_const or table.info.profile is not None:
+            return None
+        if has_more:
+            return None
+        record = Record(table.index, *self._key(table, message))
+        self._fill(Batch(), table, record, message)
+        return record
+
+    def add(self, record: Record) -> bool:
+        """Note an entry that was taken apart; False if there is one of this key."""
+        entries = self._entries[record.table]
+        if record.key in entries:
+            return False
+        entries[record.key] = record
+        return True
+
+    def forget(self, record: Record) -> None:
+        """Take back such a note."""
+        del self._entries[record.table][record.key]
 
     def write_direct_counter(
         self, batch: Batch, verb: dp.Verb, message: p4r.DirectCounterEntry
@@ -108,6 +129,13 @@ class Tables:
         changed = replace(record)
         self._set_meter(batch, table, changed, config)
         batch.put(self._entries[table.index], record.key, changed)
+
+    def _key(self, table: TableBinding, message: p4r.TableEntry) -> Key:
+        values, masks = table.key.decode(message.match)
+        priority = message.priority
+        if (priority > 0) is not table.symbol.needs_priority or priority < 0:
+            raise _wrong_priority(table, priority)
+        return values, masks, priority
 
     def _table(self, table_id: int) -> TableBinding:
         table = self._pipeline.tables.get(table_id)
@@ -480,6 +508,8 @@ class Tables:
 
     def _initial_entries(self, table: TableBinding) -> dict[Key, Record]:
         """Return the entries that are part of the program."""
+        if not table.info.is_const:
+            return {}
         states = self._plane.entries(table.index)
         lowest = min((state.entry.priority for state in states), default=0)
         records = {}

@@ -4,6 +4,7 @@ where and why."""
 from __future__ import annotations
 
 import errno
+import json
 import os
 import subprocess
 import sys
@@ -12,7 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from switch import program
 from switch.cache import CacheError, cache_dir, kept
+
+from .interfaces import compiled_wire
 
 ROOT = Path(__file__).parents[2]
 NOBODY = 65534
@@ -110,3 +114,18 @@ def test_a_run_blames_the_cache_and_not_its_folder(base: Path, tmp_path: Path) -
     assert f"{base / 'closlab'}, where what is built is kept, cannot be used" in done.stderr
     assert "--out" not in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_translation_that_was_kept_is_the_program(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = json.dumps(compiled_wire(tmp_path).json).encode()
+    fresh = program._translate(text, "wire")
+    monkeypatch.setattr(program, "_LARGE", 0)
+    for _ in range(2):  # made, and found
+        program._translated.cache_clear()
+        assert program._translated(text, "wire") == fresh
+        assert len(list((base / "closlab").glob("program-*.pickle"))) == 1
+    program._translated.cache_clear()
+    assert program._translated(text, "other") != fresh  # it bears its name
+    program._translated.cache_clear()

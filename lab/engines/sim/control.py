@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import lru_cache
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import finsy as fy
 from finsy.p4entity import decode_entity, encode_entities, encode_updates
@@ -21,7 +21,7 @@ from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
 from controller.client import queries_of, writes_of
-from controller.entities import SwitchPlan, changes
+from controller.entities import Entity, SwitchPlan, TableEntry, changes
 from controller.errors import ControllerError
 from controller.wire import canonical, from_finsy
 from lab.engines.sim import native
@@ -32,6 +32,7 @@ from lab.results.outcome import Line, SwitchBooks, SwitchCounts, Traffic
 from lab.results.telemetry import Tally
 from switch.dataplane import BookLine, Dataplane, PacketIn
 from switch.p4runtime.device import Device
+from switch.p4runtime.entities import Entities, Prepared
 from switch.p4runtime.pipeline import Pipeline
 from topologies import Node
 
@@ -55,6 +56,8 @@ class SimulatedSwitches:
         self._installed: dict[Node, SwitchPlan] = {}
         self._before: dict[Node, SwitchCounts] = {}  # of switches that started again
         self._pipeline: Pipeline | None = None
+        self._names: dict[Entity, Entity] = {}
+        self._known: dict[Entity, Prepared | None] = {}
         config = p4r.ForwardingPipelineConfig(
             p4info=self._schema.p4info, p4_device_config=program.json.read_bytes()
         )
@@ -79,17 +82,19 @@ class SimulatedSwitches:
     def install(self, node: Node, plan: SwitchPlan) -> None:
         """Tell a switch everything it has to know and was not told before."""
         try:
-            wanted = canonical(plan, self._schema)
+            wanted = tuple(self._named(entity) for entity in plan)
         except ControllerError as complaint:
             raise RunError(f"{node}: {complaint}") from None
-        words = writes_of(changes(self._installed.get(node, ()), wanted))
+        difference = changes(self._installed.get(node, ()), wanted)
         self._installed[node] = wanted
-        updates = [
-            update
-            for update in encode_updates(words, self._schema)
-            if isinstance(update, p4r.Update)
-        ]
-        errors = self._devices[node].entities.write(updates, atomic=False)
+        entities = self._devices[node].entities
+        prepared = [self._prepared(entity, entities) for entity in difference.add]
+        errors = entities.insert([entry for entry in prepared if entry is not None])
+        others = tuple(
+            entity for entity, entry in zip(difference.add, prepared, strict=True) if entry is None
+        )
+        words = writes_of(replace(difference, add=others))
+        errors += entities.write(self._encoded(words), atomic=False)
         for error in errors:
             if error is not None:
                 raise RunError(f"{node} refused what it was told: {error.message}")
@@ -104,6 +109,27 @@ class SimulatedSwitches:
     def _by_program(self, node: Node, ports: Collection[int], now_ns: int) -> SwitchCounts:
         reading = replace(read(self.planes[node], ports, now_ns), lost={})
         return reading.counts(ports).plus(self._before.get(node))
+
+    def _named(self, entity: Entity) -> Entity:
+        """An entity with every name as switches tell it."""
+        found = self._names.get(entity)
+        if found is None:
+            (found,) = canonical((entity,), self._schema)
+            self._names[entity] = found
+        return found
+
+    def _prepared(self, entity: Entity, entities: Entities) -> Prepared | None:
+        """An entry as all switches take it in: most of what one is told many are."""
+        if entity not in self._known:
+            self._known[entity] = None
+            if isinstance(entity, TableEntry):
+                (update,) = self._encoded(writes_of(changes((), (entity,))))
+                self._known[entity] = entities.prepare(update)
+        return self._known[entity]
+
+    def _encoded(self, words: Iterable[Any]) -> list[p4r.Update]:
+        encoded = encode_updates(words, self._schema)
+        return [update for update in encoded if isinstance(update, p4r.Update)]
 
     def collect(self, tally: Tally) -> None:
         """Take the telemetry reports that wait."""
