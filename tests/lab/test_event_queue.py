@@ -14,7 +14,7 @@ HAPPEN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64)
 
 
 class Event(ctypes.Structure):
-    _fields_ = [("happen", HAPPEN), ("slot", ctypes.c_uint32)]
+    _fields_ = [("happen", HAPPEN), ("slot", ctypes.c_uint32), ("order", ctypes.c_uint64)]
 
 
 class Queue:
@@ -49,7 +49,7 @@ class Queue:
 
     def schedule(self, name: int, time: int, priority: int = 0) -> bool:
         if name not in self._events:
-            event = self._events[name] = Event(self._happen, 0)
+            event = self._events[name] = Event(self._happen, 0, 0)
             self._names[ctypes.addressof(event)] = name
         return bool(
             self._c.evq_schedule(self._queue, ctypes.addressof(self._events[name]), time, priority)
@@ -124,6 +124,49 @@ def test_events_may_schedule_and_cancel_others_and_themselves(
             else:
                 due.pop(other, None)
     assert due == {}
+    queue.close()
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.tuples(
+                st.just("schedule"),
+                st.integers(0, 12),
+                st.sampled_from([0, 1, 7, 8, 9, 1000, 16_383, 16_384, 20_000, 1_000_000]),
+                st.integers(0, 2),
+            ),
+            st.tuples(st.just("cancel"), st.integers(0, 12)),
+            st.tuples(
+                st.just("run"),
+                st.sampled_from([0, 3, 8, 500, 16_384, 50_000]),
+                st.sampled_from([1, 2, 100]),
+            ),
+        ),
+        max_size=60,
+    )
+)
+def test_runs_in_pieces_find_what_is_near_and_far(steps: list[tuple[Any, ...]]) -> None:
+    """However far ahead events are, moved and cancelled between runs that end in mid-air."""
+    queue, now = Queue(), 0
+    due: dict[int, tuple[int, int]] = {}
+    for step in steps:
+        match step:
+            case ("schedule", name, delay, priority):
+                assert queue.schedule(name, now + delay, priority)
+                due[name] = now + delay, priority
+            case ("cancel", name) if name in queue._events:
+                queue.cancel(name)
+                due.pop(name, None)
+            case ("run", span, most):
+                queue.log.clear()
+                expected = sorted(key for key in due.values() if key[0] <= now + span)[:most]
+                assert queue.run(now + span, most) == len(expected)
+                assert [(at, due.pop(name)[1]) for at, name in queue.log] == expected
+                now = expected[-1][0] if len(expected) == most else now + span
+    queue.log.clear()
+    assert queue.run() == len(due)
+    assert [at for at, _ in queue.log] == sorted(at for at, _ in due.values())
     queue.close()
 
 

@@ -1,16 +1,42 @@
 #include "evq.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define ARITY 4
-#define FIRST_ROOM 1024
+#define FIRST_ROOM 1024u
 #define SEQUENCE_BITS 40
 #define TIE_BITS 16
+
+#define BUCKET_BITS 3 /* a bucket is 8 ns */
+#define BUCKETS 2048u
+#define NONE UINT64_MAX
+#define FEW 16u /* events that are put in order one by one */
+#define DIGITS 128u
+#define STRIDE 3 /* events between two steps towards the one that happens */
+
+struct note { /* an event that waits in a bucket */
+    struct evq_key key;
+    uint32_t next; /* note's number, plus one */
+};
+
+struct evq_wheel {
+    uint32_t first[BUCKETS];          /* by the bucket's number: its last note */
+    uint64_t filled[BUCKETS / 64];    /* which of them have any */
+    struct note *notes;
+    uint32_t used, room, free;
+    struct evq_key *spare; /* for sorting; as large as `open` */
+};
 
 static bool before(const struct evq_key *a, const struct evq_key *b)
 {
     return a->time != b->time ? a->time < b->time : a->order < b->order;
 }
+
+/* Whether it was neither moved nor cancelled meanwhile. */
+static bool is_due(const struct evq_key *key) { return key->event->order == key->order; }
+
+/* The heap: in four, for their keys share a cache line or two. */
 
 static void put(struct evq *queue, uint32_t place, struct evq_key key)
 {
@@ -34,9 +60,9 @@ static void sift_down(struct evq *queue, uint32_t place, struct evq_key key)
 {
     for (;;) {
         uint32_t child = place * ARITY + 1, least = child;
-        if (child >= queue->used)
+        if (child >= queue->heap_used)
             break;
-        uint32_t end = child + ARITY < queue->used ? child + ARITY : queue->used;
+        uint32_t end = child + ARITY < queue->heap_used ? child + ARITY : queue->heap_used;
         while (++child < end)
             if (before(&queue->heap[child], &queue->heap[least]))
                 least = child;
@@ -56,6 +82,168 @@ static void settle(struct evq *queue, uint32_t place, struct evq_key key)
         sift_down(queue, place, key);
 }
 
+static void heap_remove(struct evq *queue, struct evq_event *event)
+{
+    uint32_t place = event->slot - 1;
+    event->slot = 0;
+    struct evq_key last = queue->heap[--queue->heap_used];
+    if (last.event != event)
+        settle(queue, place, last);
+}
+
+/* Room, before anything is changed */
+
+static bool grow(void *array, uint32_t used, uint32_t *room, size_t size)
+{
+    uint32_t wanted = *room ? *room : FIRST_ROOM;
+    if (used < *room)
+        return true;
+    while (wanted <= used)
+        wanted *= 2;
+    void *grown = realloc(*(void **)array, wanted * size);
+    if (!grown)
+        return false;
+    *(void **)array = grown;
+    *room = wanted;
+    return true;
+}
+
+/* Whatever waits may be of one bucket, with one more. */
+static bool reserve_open(struct evq *queue)
+{
+    uint32_t used = queue->end + queue->heap_used + queue->wheel->used + 1;
+    uint32_t room = queue->open_room;
+    if (used < room)
+        return true;
+    return grow(&queue->wheel->spare, used, &room, sizeof *queue->open) &&
+           grow(&queue->open, used, &queue->open_room, sizeof *queue->open);
+}
+
+/* The open bucket */
+
+static void insert_open(struct evq *queue, struct evq_key key)
+{
+    uint32_t low = queue->at, high = queue->end;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (before(&queue->open[middle], &key))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == queue->at && low > 0) { /* as most are that are for now: there is a place */
+        queue->open[--queue->at] = key;
+        return;
+    }
+    memmove(queue->open + low + 1, queue->open + low, (queue->end - low) * sizeof key);
+    queue->open[low] = key;
+    queue->end++;
+}
+
+static void sort_few(struct evq_key *keys, uint32_t n)
+{
+    for (uint32_t i = 1; i < n; i++) {
+        struct evq_key key = keys[i];
+        uint32_t place = i;
+        for (; place > 0 && before(&key, &keys[place - 1]); place--)
+            keys[place] = keys[place - 1];
+        keys[place] = key;
+    }
+}
+
+/* Seven bits in the order of the key: its time, whether it is an arrival, the tie-break's first. */
+static unsigned digit(const struct evq_key *key)
+{
+    unsigned time = key->time & ((1u << BUCKET_BITS) - 1);
+    unsigned late = key->order >> (TIE_BITS + SEQUENCE_BITS) != 0;
+    unsigned tie = key->order >> (TIE_BITS + SEQUENCE_BITS - 3) & 7;
+    return time << 4 | late << 3 | tie;
+}
+
+static void sort_open(struct evq *queue)
+{
+    uint32_t n = queue->end, from[DIGITS + 1] = {0};
+    if (n > FEW) {
+        struct evq_key *keys = queue->open, *sorted = queue->wheel->spare;
+        for (uint32_t i = 0; i < n; i++)
+            from[digit(&keys[i]) + 1]++;
+        for (unsigned d = 1; d < DIGITS; d++)
+            from[d] += from[d - 1];
+        for (uint32_t i = 0; i < n; i++)
+            sorted[from[digit(&keys[i])]++] = keys[i];
+        queue->wheel->spare = keys;
+        queue->open = sorted;
+    }
+    sort_few(queue->open, n);
+}
+
+/* The wheel */
+
+static bool wheel_put(struct evq_wheel *wheel, struct evq_key key)
+{
+    uint32_t number = wheel->free;
+    if (number)
+        wheel->free = wheel->notes[number - 1].next;
+    else if (grow(&wheel->notes, wheel->used, &wheel->room, sizeof *wheel->notes))
+        number = ++wheel->used;
+    else
+        return false;
+    uint32_t at = (key.time >> BUCKET_BITS) % BUCKETS;
+    wheel->notes[number - 1] = (struct note){key, wheel->first[at]};
+    wheel->first[at] = number;
+    wheel->filled[at / 64] |= (uint64_t)1 << at % 64;
+    return true;
+}
+
+/* The first bucket that has notes, from that of a time on; NONE. */
+static uint64_t wheel_next(const struct evq_wheel *wheel, ns_t time)
+{
+    enum { WORDS = BUCKETS / 64 };
+    uint64_t from = time >> BUCKET_BITS;
+    uint32_t at = from % BUCKETS, word = at / 64;
+    uint64_t bits = wheel->filled[word] & ~(uint64_t)0 << at % 64;
+    for (uint32_t i = 0; i <= WORDS; i++) {
+        if (bits) {
+            uint32_t found = word * 64 + (uint32_t)__builtin_ctzll(bits);
+            return from + (found - at) % BUCKETS;
+        }
+        word = (word + 1) % WORDS;
+        bits = wheel->filled[word];
+    }
+    return NONE;
+}
+
+/* The next bucket that anything waits for. */
+static uint64_t next_bucket(const struct evq *queue)
+{
+    uint64_t near = wheel_next(queue->wheel, queue->now);
+    uint64_t far = queue->heap_used ? queue->heap[0].time >> BUCKET_BITS : NONE;
+    return near < far ? near : far;
+}
+
+static void open_bucket(struct evq *queue, uint64_t bucket)
+{
+    struct evq_wheel *wheel = queue->wheel;
+    uint32_t at = bucket % BUCKETS;
+    queue->at = queue->end = 0;
+    queue->opened = bucket;
+    while (wheel->first[at]) {
+        uint32_t number = wheel->first[at];
+        struct note *note = &wheel->notes[number - 1];
+        if (is_due(&note->key))
+            queue->open[queue->end++] = note->key;
+        wheel->first[at] = note->next;
+        note->next = wheel->free;
+        wheel->free = number;
+    }
+    wheel->filled[at / 64] &= ~((uint64_t)1 << at % 64);
+    while (queue->heap_used && queue->heap[0].time >> BUCKET_BITS == bucket) {
+        queue->open[queue->end++] = queue->heap[0];
+        heap_remove(queue, queue->heap[0].event);
+    }
+    sort_open(queue);
+}
+
 /* splitmix64: a step and a scramble, enough for tie-breaks. */
 static uint64_t draw(struct evq *queue)
 {
@@ -67,90 +255,139 @@ static uint64_t draw(struct evq *queue)
 
 bool evq_init(struct evq *queue, uint64_t seed)
 {
-    *queue = (struct evq){.random = seed, .room = FIRST_ROOM};
-    queue->heap = malloc(FIRST_ROOM * sizeof *queue->heap);
-    return queue->heap != NULL;
+    *queue = (struct evq){.random = seed, .opened = NONE, .sequence = 1};
+    queue->wheel = calloc(1, sizeof *queue->wheel);
+    if (queue->wheel && reserve_open(queue))
+        return true;
+    evq_free(queue);
+    return false;
 }
 
 void evq_free(struct evq *queue)
 {
+    if (queue->wheel) {
+        free(queue->wheel->notes);
+        free(queue->wheel->spare);
+    }
+    free(queue->wheel);
+    free(queue->open);
     free(queue->heap);
-    queue->heap = NULL;
+    queue->wheel = NULL;
+    queue->open = queue->heap = NULL;
+}
+
+static bool place(struct evq *queue, struct evq_key key)
+{
+    uint64_t bucket = key.time >> BUCKET_BITS;
+    if (!reserve_open(queue))
+        return false;
+    if (bucket == queue->opened) {
+        insert_open(queue, key);
+        return true;
+    }
+    if (bucket - (queue->now >> BUCKET_BITS) < BUCKETS)
+        return wheel_put(queue->wheel, key);
+    if (!grow(&queue->heap, queue->heap_used, &queue->heap_room, sizeof *queue->heap))
+        return false;
+    sift_up(queue, queue->heap_used++, key);
+    return true;
 }
 
 bool evq_schedule(struct evq *queue, struct evq_event *event, ns_t time, uint8_t priority)
 {
     if (time < queue->now)
         return false;
-    if (!event->slot && !queue->is_vacant && queue->used == queue->room) {
-        uint32_t room = queue->room * 2;
-        struct evq_key *heap = realloc(queue->heap, room * sizeof *heap);
-        if (!heap)
-            return false;
-        queue->heap = heap;
-        queue->room = room;
-    }
+    uint64_t random = queue->random;
     uint64_t tie = priority == EVQ_OBSERVER ? 0 : draw(queue) & ((1u << TIE_BITS) - 1);
     uint64_t order = (uint64_t)priority << (TIE_BITS + SEQUENCE_BITS) | tie << SEQUENCE_BITS |
-                     (queue->sequence++ & ((1ull << SEQUENCE_BITS) - 1));
+                     (queue->sequence & ((1ull << SEQUENCE_BITS) - 1));
     struct evq_key key = {.time = time, .order = order, .event = event};
-    if (event->slot) {
-        settle(queue, event->slot - 1, key);
-    } else if (queue->is_vacant) {
-        queue->is_vacant = false;
-        sift_down(queue, 0, key);
+    if (event->slot && time >> BUCKET_BITS >= (queue->now >> BUCKET_BITS) + BUCKETS) {
+        settle(queue, event->slot - 1, key); /* from the heap to the heap: one walk */
     } else {
-        sift_up(queue, queue->used++, key);
+        uint32_t slot = event->slot;
+        if (!place(queue, key)) {
+            queue->random = random;
+            return false;
+        }
+        if (slot)
+            heap_remove(queue, event);
     }
+    queue->sequence++;
+    queue->used += !event->order;
+    event->order = order;
     return true;
 }
 
 void evq_cancel(struct evq *queue, struct evq_event *event)
 {
-    if (!event->slot)
+    if (!event->order)
         return;
-    uint32_t place = event->slot - 1;
-    event->slot = 0;
-    struct evq_key last = queue->heap[--queue->used];
-    if (last.event != event)
-        settle(queue, place, last);
+    if (event->slot)
+        heap_remove(queue, event);
+    event->order = 0;
+    queue->used--;
 }
 
 ns_t evq_next(const struct evq *queue)
 {
-    if (!queue->is_vacant)
-        return queue->used ? queue->heap[0].time : EVQ_NEVER;
-    ns_t next = EVQ_NEVER;
-    for (uint32_t child = 1; child <= ARITY && child < queue->used; child++)
-        if (queue->heap[child].time < next)
-            next = queue->heap[child].time;
+    for (uint32_t i = queue->at; i < queue->end; i++)
+        if (is_due(&queue->open[i]))
+            return queue->open[i].time;
+    ns_t next = queue->heap_used ? queue->heap[0].time : EVQ_NEVER;
+    const struct evq_wheel *wheel = queue->wheel;
+    uint64_t last = (queue->now >> BUCKET_BITS) + BUCKETS, bucket = queue->now >> BUCKET_BITS;
+    bool found = false;
+    while (!found && (bucket = wheel_next(wheel, bucket << BUCKET_BITS)) < last) {
+        for (uint32_t n = wheel->first[bucket % BUCKETS]; n; n = wheel->notes[n - 1].next) {
+            const struct evq_key *key = &wheel->notes[n - 1].key;
+            if (!is_due(key))
+                continue;
+            found = true;
+            next = key->time < next ? key->time : next;
+        }
+        bucket++;
+    }
     return next;
 }
 
-/* The first place was not taken by an event that the last one scheduled. */
-static void fill_vacancy(struct evq *queue)
+/* Of the events behind the one that is to happen, some come nearer by a step. */
+static void tell_ahead(const struct evq *queue)
 {
-    queue->is_vacant = false;
-    struct evq_key last = queue->heap[--queue->used];
-    if (queue->used)
-        sift_down(queue, 0, last);
+    for (unsigned steps = 1; steps <= EVQ_STEPS; steps++) {
+        uint32_t at = queue->at + STRIDE * steps - 1;
+        if (at < queue->end)
+            queue->soon(queue->open[at].event, steps);
+    }
 }
 
 uint64_t evq_run(struct evq *queue, ns_t until, uint64_t most)
 {
     uint64_t count = 0;
     queue->stop = false;
-    while (queue->used && count < most && !queue->stop) { /* nothing is vacant here */
-        struct evq_key first = queue->heap[0];
-        if (first.time > until)
+    while (queue->used && count < most && !queue->stop) {
+        if (queue->at == queue->end) {
+            uint64_t bucket = next_bucket(queue);
+            if (bucket << BUCKET_BITS > until)
+                break;
+            open_bucket(queue, bucket);
+            continue;
+        }
+        struct evq_key *first = &queue->open[queue->at];
+        if (!is_due(first)) {
+            queue->at++;
+            continue;
+        }
+        if (first->time > until)
             break;
-        first.event->slot = 0;
-        queue->is_vacant = true;
-        queue->heap[0].order = 0; /* whatever is scheduled for now: not before this place */
-        queue->now = first.time;
-        first.event->happen(first.event, first.time);
-        if (queue->is_vacant)
-            fill_vacancy(queue);
+        struct evq_event *event = first->event;
+        queue->now = first->time;
+        queue->at++;
+        queue->used--;
+        event->order = 0;
+        if (queue->soon)
+            tell_ahead(queue);
+        event->happen(event, queue->now);
         count++;
     }
     if (count < most && !queue->stop && until != EVQ_NEVER && until > queue->now)

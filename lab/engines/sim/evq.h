@@ -5,11 +5,17 @@
  * no port always wins, and yet a run can be repeated to the byte. Scheduling into the past is
  * refused.
  *
- * An event belongs to its owner, who embeds it and keeps it for as long as it is scheduled; the
- * queue holds pointers, in a four-ary heap (shallower than a binary one, and the four children
- * share a cache line of keys). An event that is scheduled again moves. While an event happens it stays
- * at the top, as the least it still is, and what it schedules first takes its place: most events
- * schedule their successor, which so costs one walk through the heap and not two.
+ *   now ──►  [ open: in order ] [ ][ ][ ][ ] ... a wheel of buckets, 16 us        heap: later
+ *
+ * Nearly everything is scheduled for the next few microseconds. It waits in the bucket of its
+ * nanoseconds, unsorted; when its turn comes the bucket is opened, and put in order at once. What is
+ * later than the wheel reaches waits in a heap. So scheduling costs the same however many events
+ * there are, and whoever owns the events is told a little ahead which are next (`soon`): then what
+ * they will want is in the cache when they happen.
+ *
+ * An event belongs to its owner, who embeds it and keeps it for as long as there is the queue: an
+ * event that is scheduled again, or cancelled, leaves its old mention where that is, which is known
+ * as old by its order.
  */
 #ifndef EVQ_H
 #define EVQ_H
@@ -19,6 +25,7 @@
 
 typedef uint64_t ns_t;
 #define EVQ_NEVER UINT64_MAX
+#define EVQ_STEPS 3
 #define EVQ_OBSERVER UINT8_MAX /* last of an instant, and no lot is drawn: looking changes nothing */
 
 struct evq_event;
@@ -26,23 +33,31 @@ typedef void (*evq_fn)(struct evq_event *event, ns_t now);
 
 struct evq_event {
     evq_fn happen;
-    uint32_t slot; /* its place in the heap, plus one; 0: not scheduled */
+    uint32_t slot;  /* its place in the heap, plus one; 0: not there */
+    uint64_t order; /* priority 8, tie-break 16, sequence 40: one comparison; 0: not scheduled */
 };
 
 struct evq_key {
     ns_t time;
-    uint64_t order; /* priority 8, tie-break 16, sequence 40: one comparison */
+    uint64_t order;
     struct evq_event *event;
 };
 
 struct evq {
+    struct evq_key *open; /* the rest of the bucket of now, in order */
+    uint32_t at, end, open_room;
+    uint64_t opened; /* the number of the bucket opened last */
+    struct evq_wheel *wheel;
     struct evq_key *heap;
-    uint32_t used, room;
+    uint32_t heap_used, heap_room;
+    uint32_t used; /* events scheduled */
     ns_t now;
     uint64_t sequence, random;
     uint64_t happened;
     bool stop; /* set by an event that wants to be the last; evq_run clears it */
-    bool is_vacant; /* heap[0] is the event that is happening, and free to be replaced */
+    /* Called when an event is some steps away, EVQ_STEPS to 1, to bring to the cache what it will
+     * want; it must change nothing. NULL: nobody cares. */
+    void (*soon)(const struct evq_event *event, unsigned steps);
 };
 
 bool evq_init(struct evq *queue, uint64_t seed); /* false when memory is out */
@@ -52,6 +67,8 @@ void evq_free(struct evq *queue);
  * past or memory is out. Among events of one instant a lower priority number goes first. */
 bool evq_schedule(struct evq *queue, struct evq_event *event, ns_t time, uint8_t priority);
 void evq_cancel(struct evq *queue, struct evq_event *event); /* harmless when not scheduled */
+
+static inline bool evq_is_scheduled(const struct evq_event *event) { return event->order != 0; }
 
 /* When the next event is due, but for the one that is happening; EVQ_NEVER if there is none. */
 ns_t evq_next(const struct evq *queue);

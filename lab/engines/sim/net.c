@@ -65,6 +65,7 @@ struct net {
     struct pkt_pool pool; /* all switches': one set of warm blocks */
     struct evq_event sampler;
     ns_t sample_interval, acted; /* acted: when the last event was that is no mere look */
+    bool gave_up;
     struct net_watch watch;
     struct net_sample *samples;
     uint64_t n_samples, most_samples;
@@ -245,6 +246,25 @@ static void channel_arrival(struct evq_event *event, ns_t now)
     frame_release(net, frame);
     if (to->sw || to->script.plan)
         node_service(to, now);
+}
+
+/* An event is some steps away: what it will want, each as soon as its address is in the cache. */
+static void fetch(const struct evq_event *event, unsigned steps)
+{
+    if (event->happen != channel_arrival)
+        return;
+    const struct channel *channel = (const struct channel *)event;
+    const struct node *to = channel->to;
+    if (steps == 3) {
+        __builtin_prefetch(channel->head);
+        __builtin_prefetch((const uint8_t *)channel->head + 64);
+        __builtin_prefetch(to);
+    } else if (steps == 2 && to->sw) {
+        __builtin_prefetch(&to->sw->ports[channel->to_port]);
+        __builtin_prefetch(&to->sw->pool);
+    } else if (steps == 1 && to->sw) {
+        __builtin_prefetch(to->sw->ports[channel->to_port]);
+    }
 }
 
 static void transfer_ended(void *ctx, const struct transfer *transfer)
@@ -512,6 +532,7 @@ struct net *net_new(uint64_t seed)
         return NULL;
     }
     if (net) {
+        net->queue.soon = fetch;
         pkt_pool_init(&net->pool);
         blocks_init(&net->frames, BLOCKS_LINE);
     }
@@ -665,6 +686,12 @@ void net_set_rate(struct net *net, uint32_t number, bps_t rate)
 
 /* Running */
 
+/* To somebody who gave up, what is quiet ended when something happened last. */
+static ns_t net_now(const struct net *net)
+{
+    return net->gave_up && net_is_quiet(net) ? net->acted : net->queue.now;
+}
+
 void net_start(struct net *net)
 {
     for (uint32_t i = 0; i < net->n_nodes; i++) {
@@ -683,19 +710,18 @@ void net_start(struct net *net)
 
 ns_t net_run(struct net *net, ns_t until, uint64_t most_events)
 {
-    if (net->samples && !net->sampler.slot && net->queue.used) /* something was done from outside */
+    if (net->samples && !evq_is_scheduled(&net->sampler) && net->queue.used) /* something was done from outside */
         evq_schedule(&net->queue, &net->sampler, net->queue.now + net->sample_interval,
                      EVQ_OBSERVER);
     if (net->open)
         evq_run(&net->queue, until, most_events);
-    return net->queue.now;
+    return net_now(net);
 }
 
 ns_t net_give_up(struct net *net)
 {
-    if (net_is_quiet(net))
-        net->queue.now = net->acted;
-    return net->queue.now;
+    net->gave_up = true;
+    return net_now(net);
 }
 
 void net_wake(struct net *net, uint32_t node) { node_service(net->nodes[node], net->queue.now); }
@@ -704,7 +730,7 @@ uint64_t net_open_transfers(const struct net *net) { return net->open; }
 
 bool net_is_quiet(const struct net *net)
 {
-    return net->queue.used == (net->sampler.slot ? 1 : 0);
+    return net->queue.used == evq_is_scheduled(&net->sampler);
 }
 
 void net_account(const struct net *net, struct net_account *account)
@@ -741,7 +767,7 @@ bool net_host_report(struct net *net, uint32_t node, int file)
         close(own);
         return false;
     }
-    script_report(net->nodes[node]->script.plan, stream, net->queue.now);
+    script_report(net->nodes[node]->script.plan, stream, net_now(net));
     return fclose(stream) == 0;
 }
 
@@ -765,7 +791,7 @@ void net_host_times(struct net *net, uint32_t node, int64_t *starts, int64_t *en
 uint32_t net_host_counters(struct net *net, uint32_t node, uint64_t *values, uint32_t room)
 {
     const struct ep_counters *counters =
-        ep_counters(plan_endpoint(net->nodes[node]->script.plan), net->queue.now);
+        ep_counters(plan_endpoint(net->nodes[node]->script.plan), net_now(net));
     uint32_t n = 0;
 #define COUNTER(name, about) \
     if (n < room)            \
