@@ -36,7 +36,7 @@ _LEFT, _RIGHT, _AXIS = 50.0, WIDTH - 8, 32.0
 _MOST_ROWS = 32
 _MOST_LANES = 6
 _MOST_TOLD = 1000  # boxes that say what they are where a pointer rests
-_KINDS = tuple(SERIES[at] for at in (0, 1, 2, 6, 7))  # of messages, by how many there are
+_KINDS = tuple(SERIES[at] for at in (0, 1, 6, 7, 2))  # of messages, by how many there are
 _MOST_STEPS = 12
 _BAND = 13.0
 # What hosts do by themselves.

@@ -80,6 +80,7 @@ GUIDES = (RULE, TRACK, QUEUE_FILL, SHADE)
 ON = {
     **ON_SHARE,
     **dict.fromkeys((MESSAGE, VICTIM, AGGRESSOR, STRAGGLER, WORK), ON_DARK),
+    **dict.fromkeys((SERIES[at] for at in (0, 1, 6, 7)), ON_DARK),
 }
 TEXTS = (INK, FAINT, PAUSE, MARK, DROP, VICTIM, STRAGGLER)
 

@@ -50,6 +50,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, KeptRun]:
         "cut": ("link-failure", "traffic.bytes=2MB"),
         "storm": ("pfc-storm", "traffic.bytes=4MB"),
         "training": ("training-gpt3",),
+        "parts": ("noisy-neighbour", "traffic.parts.0.bytes=2MB"),
         "many": ("incast", "topology.hosts_per_leaf=16", "traffic.senders=50", "buffer.bytes=4MB",
                  "traffic.bytes=40KB"),
     }  # fmt: skip
@@ -221,7 +222,10 @@ def test_a_diamond_is_where_a_message_would_have_ended_alone(runs: dict[str, Kep
         left, top, right, bottom = boxes[f"{flow.src} to {flow.dst}"]
         (x,) = (x for x, y in marks if top <= y <= bottom)
         assert (right + 0.6 - left) / (x - left) == pytest.approx(flow.slowdown, rel=0.02)
-    assert not any(s.tip.startswith("alone") for s in _drawn(runs["straggler"])["fabric"].shapes)
+    told = {shape.text for shape in _drawn(runs["parts"])["messages"].shapes}
+    for flow in (flow for flow in runs["parts"].flows if flow.what == "red"):
+        times = f"{flow.slowdown:.3g}".rstrip("0").rstrip(".")
+        assert any(f"\N{RIGHTWARDS ARROW}h2 {times}" in text for text in told), (flow, told)
 
 
 def _corners(path: str) -> tuple[list[float], list[float]]:
