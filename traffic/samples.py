@@ -96,6 +96,8 @@ def _report() -> Packet:
     return _network(0) / transport / report / _data(Opcode.WRITE_ONLY)
 
 
+_ETHERNET = 14  # bytes of a header
+
 KINDS = {
     "write-only": Kind("an RDMA WRITE in one packet", lambda: _data(Opcode.WRITE_ONLY)),
     "write-first": Kind("the first packet of a WRITE", lambda: _data(Opcode.WRITE_FIRST)),
@@ -185,7 +187,9 @@ class Field:
 
 
 def dissect(frame: bytes) -> list[Field]:
-    """A frame field by field."""
+    """A frame field by field; one too short to be any is its bytes."""
+    if len(frame) < _ETHERNET:
+        return [Field("too short for Ethernet", "bytes", frame.hex(" "))]
     fields: list[Field] = []
     for layer in layers_of(Ether(frame)):
         fields += _fields_of(layer, frame)

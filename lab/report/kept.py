@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise, takewhile
@@ -16,8 +16,8 @@ from pydantic import ValidationError
 from lab.errors import LabError
 from lab.results.outcome import Note, PauseNote, Stock
 from lab.results.result import SCHEMA, Result
-from topologies import Fabric
-from traffic.collectives import complaint
+from topologies import Fabric, TopologyError
+from traffic.collectives import TrafficError, complaint
 
 Row = TypeVar("Row", bound=NamedTuple)
 
@@ -103,7 +103,7 @@ class KeptRun:
 
 def read_run(folder: Path) -> KeptRun:
     """Read a run's folder."""
-    return replace(
+    run = replace(
         read_result(folder),
         flows=tuple(_rows(folder / "flows.csv", KeptFlow)),
         work=tuple(_rows(folder / "work.csv", KeptWork)),
@@ -111,6 +111,46 @@ def read_run(folder: Path) -> KeptRun:
         stocks=tuple(_rows(folder / "buffers.csv", Stock)),
         pauses=tuple(_rows(folder / "pauses.csv", PauseNote)),
     )
+    links, hosts = _directions(run.fabric), {host.name for host in run.fabric.hosts}
+    for file, known, named in (
+        ("flows.csv", hosts, {end for flow in run.flows for end in (flow.src, flow.dst)}),
+        ("work.csv", hosts, {work.host for work in run.work}),
+        ("timeseries.csv", links, {note.link for note in run.notes}),
+        ("buffers.csv", {*links, ""}, {stock.link for stock in run.stocks}),
+        ("buffers.csv", _switches(run.fabric), {stock.switch for stock in run.stocks}),
+        ("pauses.csv", links, {note.link for note in run.pauses}),
+    ):
+        _refuse_strangers(folder / file, named, known)
+    return run
+
+
+def _directions(fabric: Fabric) -> set[str]:
+    return {name for link in fabric.links for name in (link.up, link.down)}
+
+
+def _switches(fabric: Fabric) -> set[str]:
+    return {switch.name for switch in fabric.switches}
+
+
+def _refuse_strangers(path: Path, named: Iterable[str], known: Iterable[str]) -> None:
+    """Names that the fabric of a run does not have were never written by it."""
+    strange = sorted({*named} - {*known})
+    if strange:
+        raise unreadable(path, f"there is no '{strange[0]}' in its fabric")
+
+
+def _check_names(path: Path, result: Result) -> None:
+    """Everything the result tells of is in the fabric it was seen on, and every link is there."""
+    try:
+        fabric = result.scenario.topology.build()
+    except TopologyError as error:
+        raise unreadable(path, f"scenario.topology: {error}") from None
+    links, switches = _directions(fabric), _switches(fabric)
+    told = {use.name for use in result.links}
+    _refuse_strangers(path, {*told, *result.pfc.by_link, *result.pfc.storms}, links)
+    _refuse_strangers(path, result.drops.by_switch, switches)
+    if missing := sorted(links - told):
+        raise unreadable(path, f"it does not tell of {missing[0]}")
 
 
 def read_result(folder: Path) -> KeptRun:
@@ -121,10 +161,13 @@ def read_result(folder: Path) -> KeptRun:
         result = Result.model_validate(content)
     except LabError as error:
         raise unreadable(path, error.message) from None
+    except TrafficError as error:
+        raise unreadable(path, str(error)) from None
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
         raise unreadable(path, f"{place}: {complaint(first)}") from None
+    _check_names(path, result)
     return KeptRun(folder, result, (), (), ())
 
 

@@ -119,7 +119,7 @@ def _why_dropped(drops: Drops) -> str:
 
 def _pauses(run: KeptRun) -> Iterator[str]:
     pfc = run.result.pfc
-    if not pfc.xoff_frames:
+    if not pfc.xoff_frames or not pfc.by_link:
         if run.result.scenario.pfc.enabled:
             yield "No switch had to pause anyone."
         return

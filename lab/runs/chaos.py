@@ -8,16 +8,19 @@ fails, the fewest of its faults are found that make it fail as well, and kept as
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import io
 import json
 import os
 import random
 import resource
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +31,7 @@ from rich.console import Console
 from lab.engines import RunOptions
 from lab.engines.sim import engine as sim
 from lab.errors import LabError, RunError
+from lab.machine.speed import slowness
 from lab.progress import Stages
 from lab.results import conservation
 from lab.results.outcome import Outcome
@@ -43,8 +47,10 @@ if TYPE_CHECKING:
 _SPAN_US = 150  # in which faults begin
 _LONGEST_US = 300
 _RUN_S = 120.0  # of processor time, after which a run hangs
+_REAL_S = 900.0  # after which one on Mininet does
+_TOLD = "verdict.json"
 _FEW_BYTES = 2048  # a file may have on a disk that is full
-_GROWTH_BYTES = 48 << 20  # that a process may grow by once it is warm
+_GROWTH_BYTES = 16 << 20  # that a process may grow by once it is warm
 _WARM = 10  # runs
 _FINISHED, _FAILED = "finished", "failed by name"
 
@@ -255,32 +261,47 @@ def _disk(*, is_full: bool) -> Iterator[None]:
 
 
 def emulated(drawn: Drawn, faults: Faults | None = None) -> Verdict:
-    """Run it on Mininet, in a capsule."""
+    """Run it on Mininet, in a process of its own, as a capsule wants it."""
     chosen = drawn.faults if faults is None else faults
     with tempfile.TemporaryDirectory() as folder:
-        options = RunOptions(out=Path(folder), engine="mininet")
-        told = Path(folder) / "verdict.json"
-
-        def tell(verdict: Verdict) -> None:
-            told.write_text(json.dumps([verdict.how, verdict.complaints]))
-
-        def attend(up: EmulatedFabric, experiment: Experiment, _name: str) -> None:
-            outcome = up.measure()
-            strays = up.strays(outcome.end_ns)
-            tell(_concluded(drawn, chosen, experiment, outcome, strays, options))
-
-        def fail(error: LabError) -> None:
-            tell(Verdict("broke off", (error.message,)))
-
+        words = [sys.executable, "-c", "from lab.runs.chaos import in_capsule; in_capsule()"]
+        asked = json.dumps({"seed": drawn.seed, "faults": chosen, "folder": folder})
         try:
-            scenario = drawn.scenario(chosen)
-            code = emulate(scenario, options, _quiet(), lambda *_: 0, fail, attend)
-        except LabError as error:
-            return Verdict("broke off", (error.message,))
+            done = subprocess.run(
+                words, input=asked, capture_output=True, text=True, check=False,
+                timeout=_REAL_S * slowness(),
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return Verdict("hung", (f"it did not end within {_REAL_S * slowness():.0f} s",))
+        told = Path(folder, _TOLD)
         if not told.exists():
-            return Verdict("broke off", (f"the run ended with {code} and said nothing",))
+            last = done.stderr.strip()[-300:]
+            return Verdict("broke off", (f"it ended with {done.returncode}: {last}",))
         how, complaints = json.loads(told.read_text())
         return Verdict(how, tuple(complaints))
+
+
+def in_capsule() -> None:
+    """What that process does: it is told on its standard input."""
+    asked = json.load(sys.stdin)
+    chosen, faults = drawn(asked["seed"]), asked["faults"]
+    options = RunOptions(out=Path(asked["folder"]), engine="mininet")
+
+    def tell(verdict: Verdict) -> None:
+        (options.out / _TOLD).write_text(json.dumps([verdict.how, verdict.complaints]))
+
+    def attend(up: EmulatedFabric, experiment: Experiment, _name: str) -> None:
+        outcome = up.measure()
+        strays = up.strays(outcome.end_ns)
+        tell(_concluded(chosen, faults, experiment, outcome, strays, options))
+
+    def fail(error: LabError) -> None:
+        tell(Verdict("broke off", (error.message,)))
+
+    try:
+        emulate(chosen.scenario(faults), options, _quiet(), lambda *_: 0, fail, attend)
+    except LabError as error:
+        fail(error)
 
 
 ENGINES: dict[str, Callable[[Drawn, Faults | None], Verdict]] = {
@@ -317,8 +338,10 @@ class Belongings:
 
     @classmethod
     def now(cls) -> Belongings:
-        """What this one has."""
+        """What this one has, what its allocator merely keeps given back."""
         gc.collect()
+        with suppress(AttributeError):  # another C library's
+            ctypes.CDLL(None).malloc_trim(0)
         pages = int(Path("/proc/self/statm").read_text().split()[1])
         tasks = Path("/proc/self/task")
         children = "".join(
