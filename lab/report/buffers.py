@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lab.quantity import NANOSECONDS, duration, size
@@ -32,6 +32,11 @@ class _Strip:
     limit_name: str
     colour: str  # of the limit
 
+    @property
+    def most(self) -> float:
+        """What a scale of its own reaches."""
+        return max(_peak(self.filled), _peak(self.limit))
+
 
 def fullest(runs: Iterable[KeptRun]) -> str | None:
     """The switch that held most, in any of several runs."""
@@ -42,7 +47,20 @@ def fullest(runs: Iterable[KeptRun]) -> str | None:
     return max(held, key=lambda name: (held[name], name)) if held else None
 
 
-def buffer(run: KeptRun, end_ns: float, name: str | None) -> Drawing | None:
+def scales(runs: Sequence[KeptRun], name: str) -> dict[str, float]:
+    """By strip of a switch's buffer: what its scale must reach, so that it is one for all runs."""
+    found: dict[str, float] = {}
+    for run in runs if len(runs) > 1 else ():
+        mine = [stock for stock in run.stocks if stock.switch == name]
+        if mine:
+            for strip in _strips(run, name, mine, Memory.of(run.result.scenario, run.fabric, name)):
+                found[strip.name] = max(found.get(strip.name, 0.0), strip.most)
+    return found
+
+
+def buffer(
+    run: KeptRun, end_ns: float, name: str | None, scales: Mapping[str, float]
+) -> Drawing | None:
     """A switch's; nothing of one that held nothing to speak of."""
     mine = [stock for stock in run.stocks if stock.switch == name]
     if name is None or not mine:
@@ -60,7 +78,8 @@ def buffer(run: KeptRun, end_ns: float, name: str | None) -> Drawing | None:
     )
     x_axis(drawing, time, bottom, "time", NANOSECONDS, top=top)
     for row, strip in enumerate(strips):
-        _draw(drawing, strip, time, top + row * _HEIGHT)
+        most = scales.get(strip.name, strip.most)
+        _draw(drawing, strip, time, top + row * _HEIGHT, most)
     return drawing
 
 
@@ -143,8 +162,8 @@ def _peak(line: Line) -> float:
     return max(value for _, value in line)
 
 
-def _draw(drawing: Drawing, strip: _Strip, time: Scale, y: float) -> None:
-    base, most = y + _HEIGHT - 10, max(_peak(strip.filled), _peak(strip.limit))
+def _draw(drawing: Drawing, strip: _Strip, time: Scale, y: float, most: float) -> None:
+    base = y + _HEIGHT - 10
     depth = linear(most, base, y + 18)
     points = [(time(at), depth(value)) for at, value in strip.filled if at <= time.high]
     outline = [(points[0][0], base), *points, (points[-1][0], base)]

@@ -23,7 +23,7 @@ PICTURES: Mapping[str, tuple[str, Callable[[KeptRun, Limits], Drawing | None]]] 
     "pauses": ("who stood still and when", lambda run, limits: climbing(run, limits.end_ns)),
     "buffer": (
         "the fullest buffer over time",
-        lambda run, limits: buffer(run, limits.end_ns, limits.buffer),
+        lambda run, limits: buffer(run, limits.end_ns, limits.buffer, limits.buffer_scales),
     ),
     "completion": (
         "the share of messages complete within a time",

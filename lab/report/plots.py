@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_letters
 
@@ -18,7 +18,7 @@ from lab.quantity import (
     quantity,
     size,
 )
-from lab.report.buffers import SCALE_ROOM, drop_threshold, fullest
+from lab.report.buffers import SCALE_ROOM, drop_threshold, fullest, scales
 from lab.report.kept import KeptRun
 from lab.report.moments import draw_events, events, room_for_events
 from lab.report.palette import (
@@ -76,6 +76,7 @@ class Limits:
     whole_ns: float  # of bars that end when things end
     queues: tuple[str, ...]  # whose lengths are drawn, in this order
     buffer: str | None  # the switch whose memory is drawn
+    buffer_scales: Mapping[str, float]  # of its strips
     queue_bytes: float
     marks: int  # the most of a stretch of time
     drops: int
@@ -87,6 +88,7 @@ class Limits:
     def of(cls, runs: Sequence[KeptRun]) -> Limits:
         """For all of them."""
         queue_bytes = max((note.queue_bytes for run in runs for note in run.notes), default=1) or 1
+        held_most = fullest(runs)
         ends = [run.end_ns for run in runs]
         end_ns = min(max(ends), _MOST_TIMES * min(ends))
         told = [run.result.telemetry for run in runs if run.result.telemetry]
@@ -95,7 +97,8 @@ class Limits:
             end_ns,
             max(ends),
             _longest(runs),
-            fullest(runs),
+            held_most,
+            scales(runs, held_most) if held_most else {},
             queue_bytes,
             max(max(_in_bins(end_ns, _marks(run))) for run in runs),
             max(max(_in_bins(end_ns, _drops(run))) for run in runs),

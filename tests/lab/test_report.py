@@ -286,9 +286,32 @@ def test_what_is_compared_has_its_rows_in_one_order(runs: dict[str, Path]) -> No
     buffers = {
         next(s.text for s in drawing.shapes if s.text.endswith(": shared"))
         for run in comparison.runs
-        if (drawing := buffer(run, limits.end_ns, limits.buffer))
+        if (drawing := buffer(run, limits.end_ns, limits.buffer, limits.buffer_scales))
     }
     assert len(buffers) == 1
+
+
+def test_buffers_that_are_compared_have_one_scale(runs: dict[str, Path], tmp_path: Path) -> None:
+    """The same run, of twice the memory as it says of itself: what was held looks as high."""
+    content = json.loads((runs["paused"] / "result.json").read_text())
+    copytree(runs["paused"], tmp_path / "more")
+    content["scenario"]["buffer"]["bytes"] *= 2
+    (tmp_path / "more" / "result.json").write_text(json.dumps(content))
+    pair = [read_run(runs["paused"]), read_run(tmp_path / "more")]
+    limits = Limits.of(pair)
+    filled = []
+    for run in pair:
+        drawing = buffer(run, limits.end_ns, limits.buffer, limits.buffer_scales)
+        assert drawing is not None
+        (shared,) = (s for s in drawing.shapes if s.text.endswith(": shared"))
+        lines = [s for s in drawing.shapes if s.style.get("stroke") == "queue"]
+        filled.append([s.style["d"] for s in lines[:2]])
+        assert shared.number("y") < 30
+    assert filled[0] == filled[1] and len(filled[0]) == 2
+    alone = buffer(pair[0], limits.end_ns, limits.buffer, {})
+    assert alone is not None
+    drawn = [s.style["d"] for s in alone.shapes if s.style.get("stroke") == "queue"]
+    assert drawn[0] != filled[0][0]
 
 
 def test_figures_of_a_comparison_stand_side_by_side(runs: dict[str, Path], tmp_path: Path) -> None:
