@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import gc
 import os
 import signal
 import sys
@@ -46,3 +47,9 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--quick"):
         costs.leave_out(config, items)
+
+
+def pytest_collection_finish() -> None:
+    # Thousands of tests stay till the end: no garbage collection need look at them again.
+    gc.collect()
+    gc.freeze()

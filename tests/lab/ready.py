@@ -27,6 +27,7 @@ from tests import costs
 READ = (
     *(f"lab.commands.{file.stem}" for file in (ROOT / "lab" / "commands").glob("[a-z]*.py")),
     *("lab.engines.sim.engine", "lab.engines.mininet.engine", "lab.report.page", "lab.report.pdf"),
+    "switch.host",
 )
 
 
@@ -43,13 +44,18 @@ class Ready:
         )
 
     def run(
-        self, words: Sequence[str], environment: Mapping[str, str], cwd: Path, timeout_s: float
+        self,
+        words: Sequence[str],
+        environment: Mapping[str, str],
+        cwd: Path,
+        timeout_s: float,
+        module: str = "lab.cli",
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command to its end."""
+        """Run a command, or what another module is as a program, to its end."""
         assert self._process.stdin is not None and self._process.stdout is not None
         with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
             files = [f"/proc/{os.getpid()}/fd/{file.fileno()}" for file in (out, err)]
-            asked = [list(words), dict(environment), str(cwd), files]
+            asked = [module, list(words), dict(environment), str(cwd), files]
             self._process.stdin.write(json.dumps(asked).encode() + b"\n")
             self._process.stdin.flush()
             pid = self._answer()
@@ -77,15 +83,15 @@ def ready() -> Ready:
     return Ready()
 
 
-def serve() -> None:
-    """Fork for each command that is asked for; returns in the process that is to run it."""
+def serve() -> str:
+    """Fork for each command that is asked for; in the process that is to run it, its module."""
     answers = os.dup(1)
 
     def tell(what: Any) -> None:
         os.write(answers, json.dumps(what).encode() + b"\n")
 
     while line := sys.stdin.buffer.readline():
-        words, environment, folder, files = json.loads(line)
+        module, words, environment, folder, files = json.loads(line)
         pid = os.fork()
         if pid == 0:
             os.close(answers)
@@ -95,7 +101,7 @@ def serve() -> None:
             os.environ.clear()
             os.environ.update(environment)
             sys.argv[:] = ["closlab", *words]
-            return
+            return str(module)
         tell(pid)
         _, status, used = os.wait4(pid, 0)
         tell([os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime])
@@ -106,8 +112,6 @@ if __name__ == "__main__":
     for name in READ:
         import_module(name)
     gc.freeze()  # what was read stays shared memory
-    main = import_module("lab.cli").main
     del sys.modules["__main__"].__file__  # as of one that began with these words:
     __spec__ = None
-    serve()
-    main()
+    sys.exit(import_module(serve()).main())

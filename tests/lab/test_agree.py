@@ -158,9 +158,8 @@ def agrees(name: str, out: Path) -> None:
 @pytest.mark.mininet
 @pytest.mark.clock
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("name", ["flows, spray", "link failure"])
-def test_quick_cases_agree(name: str, tmp_path: Path) -> None:
-    agrees(name, tmp_path)
+def test_a_quick_case_agrees(tmp_path: Path) -> None:
+    agrees("flows, spray", tmp_path)
 
 
 @pytest.mark.mininet

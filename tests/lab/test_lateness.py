@@ -15,7 +15,10 @@ from tests.lab.conftest import CLOSLAB
 from topologies import leaf_spine
 
 # What stands still may lose frames: who sends them again does not wait as long as NCCL does.
-CHANGES = ("traffic={kind: incast, senders: 3, bytes: 200KB}", "transport.timeout=10")
+CHANGES = (
+    "topology={kind: leaf-spine, leaves: 2, spines: 1, hosts_per_leaf: 2}",
+    *("traffic={kind: incast, senders: 3, bytes: 200KB}", "transport.timeout=10"),
+)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import os
 import re
 import signal
 import subprocess
@@ -17,6 +16,7 @@ import pytest
 import closlab
 from tests.lab.browser import Browser, Tab, browser, needs_chromium
 from tests.lab.conftest import CLOSLAB
+from tests.lab.conftest import closlab as closlab_command
 
 pytest.importorskip("starlette")
 STORM = {"limit_ns": "450us", "measures.series_ns": "1us"}
@@ -298,13 +298,6 @@ def test_a_slow_reader_holds_up_nobody(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_shown_is_said(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [*CLOSLAB, *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
-    )
+    done = closlab_command(*words, cwd=tmp_path)
     assert done.returncode == 1 and said in done.stderr, done.stderr
     assert not list(tmp_path.iterdir())

@@ -20,7 +20,7 @@ from tests.lab.conftest import closlab
 pytestmark = [pytest.mark.mininet, pytest.mark.clock]
 
 MOST_S = 60
-ALWAYS = ("victim-flow", "link-failure", "noisy-neighbour")
+ALWAYS = ("victim-flow", "link-failure")
 
 
 def carried(result: Result, *parts: str) -> int:

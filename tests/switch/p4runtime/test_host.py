@@ -21,6 +21,7 @@ from switch.host import Host, HostError, SwitchSettings, Tls
 from switch.p4runtime.infer import infer_p4info
 from switch.shims import NAMES, write_shims
 from switch.shims.__main__ import driver_words
+from tests.lab.ready import ready
 
 from .rig import ROOT, Built, asynchronous
 
@@ -60,11 +61,9 @@ def host(config: Path, switches: Any) -> tuple[str, str]:
     return "-m", "switch.host", str(config)  # type: ignore[return-value]
 
 
-def outcome_of(*words: str) -> tuple[int, str]:
+def outcome_of(config: Path, switches: Any) -> tuple[int, str]:
     """The exit code and the error text of a process that must end by itself."""
-    done = subprocess.run(
-        [sys.executable, *words], capture_output=True, text=True, timeout=60, cwd=ROOT, check=False
-    )
+    done = ready().run(host(config, switches)[2:], os.environ, ROOT, 60, module="switch.host")
     assert "Traceback" not in done.stderr, done.stderr
     return done.returncode, done.stderr
 
@@ -110,7 +109,7 @@ def test_links_change_as_its_input_says_and_what_it_cannot_mean_is_told(tmp_path
         child.stdin.flush()
         assert child.stderr is not None
         said = [child.stderr.readline() for _ in range(3)]
-        assert all(line.startswith("a change of a link: ") for line in said)
+        assert all(line.startswith("a line of standard input: ") for line in said)
         assert "there is no 's9'" in said[1] and "port 700 is not 0 to" in said[2]
         child.send_signal(signal.SIGTERM)
         child.communicate(timeout=30)
@@ -121,7 +120,7 @@ def test_a_taken_address_is_named(tmp_path: Path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         switches = [settings(1), {**settings(2), "grpc_address": address}]
-        code, error = outcome_of(*host(tmp_path / "c.json", switches))
+        code, error = outcome_of(tmp_path / "c.json", switches)
     assert code == 1
     assert f"switch s2 cannot listen on {address}" in error
     assert len(error.splitlines()) == 1, error
@@ -130,14 +129,14 @@ def test_a_taken_address_is_named(tmp_path: Path):
 def test_two_switches_cannot_share_an_address(tmp_path: Path):
     first = settings(1)
     second = {**settings(2), "grpc_address": first["grpc_address"]}
-    code, error = outcome_of(*host(tmp_path / "c.json", [first, second]))
+    code, error = outcome_of(tmp_path / "c.json", [first, second])
     assert code == 1
     assert first["grpc_address"] in error
 
 
 def test_a_missing_interface_is_named(tmp_path: Path):
     switches = [settings(1, ports={"4": "nothing-here0"})]
-    code, error = outcome_of(*host(tmp_path / "c.json", switches))
+    code, error = outcome_of(tmp_path / "c.json", switches)
     assert code == 1
     assert "switch s1: port 4@nothing-here0" in error
 
@@ -159,7 +158,7 @@ def test_a_missing_interface_is_named(tmp_path: Path):
     ],
 )
 def test_a_wrong_config_is_refused_in_one_line(tmp_path: Path, config: Any, message: str):
-    code, error = outcome_of(*host(tmp_path / "c.json", config))
+    code, error = outcome_of(tmp_path / "c.json", config)
     assert code == 1
     assert message in error
     assert len(error.strip().splitlines()) == 1, error
@@ -333,8 +332,9 @@ def test_tls_by_simple_switch_grpcs_flags(pki: Path):
     ],
 )
 def test_mistakes_on_the_command_line(words: list[str], code: int, message: str):
-    found, error = outcome_of(*CLI, *words)
-    assert (found, message in error) == (code, True), error
+    done = ready().run(["switch", *words], os.environ, ROOT, 60)
+    assert (done.returncode, message in done.stderr) == (code, True), done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_help_names_both_groups_of_flags():
