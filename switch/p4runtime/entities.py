@@ -20,8 +20,9 @@ from switch.p4runtime.errors import (
 from switch.p4runtime.externs import Externs
 from switch.p4runtime.packetio import PacketCodec
 from switch.p4runtime.profiles import Profiles
+from switch.p4runtime.record import Record
 from switch.p4runtime.replication import Replication
-from switch.p4runtime.tables import Record, Tables
+from switch.p4runtime.tables import Tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
