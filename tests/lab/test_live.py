@@ -14,6 +14,12 @@ from typing import Any
 import pytest
 
 import closlab
+from lab.live import server
+from lab.live.hub import Hub, Scene
+from lab.results.glance import Looker, rates_of
+from lab.results.outcome import Note
+from lab.scenario import catalogue
+from lab.scenario.experiment import Experiment
 from tests.lab.browser import Browser, Tab, browser, needs_chromium
 from tests.lab.conftest import CLOSLAB
 from tests.lab.conftest import closlab as closlab_command
@@ -275,6 +281,35 @@ def test_a_lab_on_mininet_is_watched_from_outside(
         other.close()
     result = closlab.read(tmp_path / "out").result
     assert [hand.what for hand in result.by_hand or ()] == ["fail leaf4-spine1"]
+
+
+@pytest.mark.clock
+def test_sixty_four_ports_ten_times_a_second_cost_little() -> None:
+    """A page that reads, and Prometheus once a second: as a share of one core."""
+    experiment = Experiment.of(catalogue.load("incast", ("topology.leaves=8",)))
+    fabric = experiment.fabric
+    rates = rates_of(fabric, {link.name: 10**11 for link in fabric.links})
+    assert len(rates) == 64
+    hub, looker = Hub(Scene(experiment.scenario, fabric, rates, "sim")), Looker(rates)
+    with server.serving(hub) as address:
+        reader = subprocess.Popen(
+            [
+                *("sh", "-c"),
+                "while sleep 1; do curl -s $0metrics; done & curl -sN $0frames; kill $!",
+                address.url.partition("#")[0],
+            ],
+            stdout=subprocess.DEVNULL,
+        )
+        time.sleep(0.5)
+        cpu_s, began = time.process_time(), time.monotonic()
+        for moment in range(1, 26):
+            at_ns = moment * 10**5
+            notes = [Note(at_ns, n, moment * 1000, at_ns, at_ns // 2, moment, 0) for n in rates]
+            hub.publish(looker.look(at_ns, notes, is_last=moment == 25))
+            time.sleep(0.1)
+        share = (time.process_time() - cpu_s) / (time.monotonic() - began)
+        reader.wait(timeout=20)
+    assert share < 0.05
 
 
 def test_a_slow_reader_holds_up_nobody(tmp_path: Path) -> None:
