@@ -38,6 +38,7 @@ COMMANDS = (
     "explain",
     "lesson",
     "grade",
+    "docs",
     "enter",
     "pcap",
     "frames",

@@ -28,6 +28,7 @@ ROOMS = {
     "lab.claims": {"traffic"},
     "lab.course": {"compiler", "switch", "traffic"},
     "lab.live": {"controller", "topologies", "traffic"},
+    "lab.site": set(),
     "lab.api": set(),
     "lab.commands": set(FOLDERS),
     "lab.cli": set(),

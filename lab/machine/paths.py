@@ -15,6 +15,7 @@ SCENARIOS = ROOT / "scenarios"
 EXERCISES = ROOT / "exercises"
 CONGA_DISSECTOR = ROOT / "lab" / "wireshark" / "conga.lua"
 SHELL_ENVIRONMENT = ROOT / ".venv-shell"
+DOCS_ENVIRONMENT = ROOT / ".venv-docs"
 
 
 def writable(out: Path) -> Path:

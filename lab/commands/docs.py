@@ -1,0 +1,99 @@
+"""``closlab docs``: the documentation as a site that asks nobody for anything."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import click
+import typer
+
+from lab.errors import LabError, MissingTool
+from lab.machine.paths import DOCS_ENVIRONMENT
+from lab.site import assemble, check_is_whole, table
+
+_HERE = Path(__file__).parent
+_NO_COMMANDS = ("__init__", "options", "prompt")
+
+
+def command(
+    out: Annotated[Path, typer.Option("--out", help="Folder for the pages.")] = Path("site"),
+) -> None:
+    """Make a site of the documentation: every link checked, nothing fetched when it is read."""
+    python = DOCS_ENVIRONMENT / "bin" / "python"
+    if not python.exists():
+        raise MissingTool(
+            "mkdocs is not installed",
+            "./closlab docs installs it; the console script inside the environment does not.",
+        )
+    with tempfile.TemporaryDirectory(prefix="closlab-docs-") as folder:
+        config = assemble(Path(folder), {"commands": commands_page(), "prompt": prompt_page()})
+        words = [
+            str(python),
+            "-m",
+            "mkdocs",
+            "build",
+            "--strict",
+            "--quiet",
+            "--config-file",
+            str(config),
+        ]
+        done = subprocess.run(
+            [*words, "--site-dir", str(out.resolve())],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        )
+    if done.returncode != 0:
+        raise LabError(f"the site cannot be made:\n{(done.stdout + done.stderr).strip()}")
+    check_is_whole(out)
+    print(out / "index.html")
+
+
+def commands_page() -> str:
+    """What every command says of itself."""
+    parts = ["# Commands\n\n`closlab COMMAND --help` says the same.\n"]
+    for path in sorted(_HERE.glob("*.py")):
+        if path.stem in _NO_COMMANDS:
+            continue
+        module = import_module(f"lab.commands.{path.stem}")
+        if hasattr(module, "command"):
+            parts.append(
+                f"## closlab {path.stem}\n\n```\n{_help(path.stem, module.command)}\n```\n"
+            )
+        else:
+            about = inspect.cleandoc(module.main.__doc__ or "")
+            parts.append(f"## closlab {path.stem}\n\n{about}\n")
+    return "\n".join(parts)
+
+
+def _help(name: str, command: Any) -> str:
+    app = typer.Typer(rich_markup_mode=None, add_completion=False)
+    app.command(name)(command)
+    made = typer.main.get_command(app)
+    context = click.Context(made, info_name=f"closlab {name}", max_content_width=98)  # type: ignore[arg-type]
+    return str(made.get_help(context))  # type: ignore[arg-type]
+
+
+def prompt_page() -> str:
+    """What the prompt knows besides Mininet's own words."""
+    rows = ((f"`{word}`", about) for word, about in _words())
+    return (
+        "# Words of the prompt\n\n`closlab run SCENARIO --cli` leaves you at `mininet>`; besides "
+        f"Mininet's own words it knows these.\n\n{table(('word', 'what it does'), rows)}"
+    )
+
+
+def _words() -> Iterator[tuple[str, str]]:
+    # Read, not imported, as that would take Mininet.
+    for node in ast.walk(ast.parse((_HERE / "prompt.py").read_text())):
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("do_"):
+            yield node.name.removeprefix("do_"), ast.get_docstring(node) or ""
