@@ -11,7 +11,6 @@ from controller.entities import SwitchPlan
 from controller.errors import ControllerError
 from controller.reports import Report, ReportError, decode
 from controller.routes import NextHop, Route, routes_of
-from controller.series import Sample, Series
 from controller.settings import (
     Buffer,
     Ecn,
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
         read_counts,
         read_plans,
     )
-    from controller.keeper import Keeper
     from controller.wire import to_finsy
 
 __all__ = [
@@ -47,7 +45,6 @@ __all__ = [
     "ControllerError",
     "Counts",
     "Ecn",
-    "Keeper",
     "LinkSpec",
     "LoadBalancing",
     "Loss",
@@ -59,8 +56,6 @@ __all__ = [
     "ReportError",
     "Route",
     "Rule",
-    "Sample",
-    "Series",
     "Settings",
     "SettingsError",
     "SwitchPlan",
@@ -80,7 +75,7 @@ __all__ = [
 ]
 
 _CLIENT = ("Counts", "Target", "Tls", "install", "read_counts", "read_plans")
-_LATE = {**dict.fromkeys(_CLIENT, "client"), "Keeper": "keeper", "to_finsy": "wire"}
+_LATE = {**dict.fromkeys(_CLIENT, "client"), "to_finsy": "wire"}
 
 
 def __getattr__(name: str) -> Any:

@@ -39,7 +39,6 @@ from topologies import Fabric, Node, NodeKind
 RECEIVED = "received"
 SENT = "sent"
 DROPPED = "dropped"
-MARKED = "marked"
 
 # In the order of drop_reason_t in p4src/types.p4.
 DROP_REASONS = (

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from compiler.lower.tables import Tables
     from compiler.source import Span
 
-MAX_UNROLL = 1024
 MAX_INLINE = 64
 
 

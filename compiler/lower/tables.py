@@ -14,7 +14,6 @@ from compiler.lower.statements import Statements
 from compiler.lower.values import scalar_type
 
 if TYPE_CHECKING:
-    from compiler.instances import BlockInstance
     from compiler.lower.base import Builder
     from compiler.lower.expressions import Expressions
     from compiler.source import Span
@@ -450,8 +449,3 @@ def key_name(expr: c.Expr) -> str | None:
 def _suffixed(base: c.Expr, suffix: str) -> str | None:
     name = key_name(base)
     return None if name is None else name + suffix
-
-
-def block_tables(instance: BlockInstance) -> list[ir.Table]:
-    """The tables of a block that are applied."""
-    return list(instance.tables.values())

@@ -104,7 +104,8 @@ def check(scenario: Scenario) -> None:
     tenants = [host for members in scenario.tenants.values() for host in members]
     takers = scenario.transport.receive_gbps
     slow_hosts = takers if isinstance(takers, dict) else ()
-    for host in (*tenants, *slow_hosts, *(fault.host for fault in faults if fault.host)):
+    ruled = [host for rule in scenario.access for host in rule.hosts]
+    for host in (*tenants, *slow_hosts, *ruled, *(fault.host for fault in faults if fault.host)):
         if host not in hosts:
             raise ScenarioError(
                 f"there is no host '{host}' in this fabric",

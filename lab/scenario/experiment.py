@@ -109,12 +109,7 @@ class Experiment:
     @property
     def least_ns(self) -> int:
         """How long it takes at least: whoever sends or receives most has but one link."""
-        sent, received = [0] * self.schedule.ranks, [0] * self.schedule.ranks
-        for src, dst, size in zip(
-            self.schedule.src, self.schedule.dst, self.schedule.size, strict=True
-        ):
-            sent[src] += size
-            received[dst] += size
+        sent, received = self.schedule.sent_bytes(), self.schedule.received_bytes()
         return max(
             max(sent[rank], received[rank])
             * 8

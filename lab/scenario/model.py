@@ -6,6 +6,7 @@ An unknown key is refused with the nearest known one; sizes may be written ``16K
 
 from __future__ import annotations
 
+from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -426,6 +427,38 @@ class TransportSettings(_Section):
         return self
 
 
+class AccessRule(_Section):
+    """A rule of the access list; what it leaves out matches anything."""
+
+    allow: bool
+    """Whether packets it matches may pass; those that may not are dropped."""
+    src: str | None = None
+    """From whom: a host, such as h1, or a prefix, such as 10.0.1.0/24."""
+    dst: str | None = None
+    """To whom, likewise."""
+    protocol: int | None = Field(default=None, ge=0, le=255)
+    """What IPv4 calls the protocol: 17 is UDP, and so RoCEv2."""
+    src_port: int | None = Field(default=None, ge=0, lt=1 << 16)
+    """The UDP or TCP port it comes from."""
+    dst_port: int | None = Field(default=None, ge=0, lt=1 << 16)
+    """The port it goes to; 4791 is RoCEv2's."""
+
+    @field_validator("src", "dst")
+    @classmethod
+    def _is_host_or_prefix(cls, told: str | None) -> str | None:
+        if told is not None and not told.startswith("h"):
+            try:
+                IPv4Network(told)
+            except ValueError as error:
+                raise ValueError(f"{error}; write a host, h1, or a prefix, 10.0.1.0/24") from None
+        return told
+
+    @property
+    def hosts(self) -> list[str]:
+        """The hosts it names."""
+        return [told for told in (self.src, self.dst) if told is not None and told[0] == "h"]
+
+
 class LossSettings(_Section):
     """Data packets lost at random where they arrive."""
 
@@ -556,6 +589,8 @@ class Scenario(_Section):
     """Who sends what to whom, and when."""
     tenants: dict[str, tuple[str, ...]] = {}
     """Hosts by tenant, such as {blue: [h1, h2]}: packets between tenants are dropped."""
+    access: tuple[AccessRule, ...] = ()
+    """The access list of all switches: of its rules the first that matches a packet wins."""
     loss: LossSettings = LossSettings()
     """Packets lost as a bad cable loses them."""
     telemetry: TelemetrySettings = Field(default=TelemetrySettings(), alias="int")

@@ -15,6 +15,7 @@ from controller import (
     Loss,
     Pfc,
     Policy,
+    Rule,
     Settings,
     Telemetry,
     Trim,
@@ -92,7 +93,17 @@ def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0
             for number, hosts in enumerate(scenario.tenants.values(), 1)
             for host in hosts
         },
+        rules=_rules(scenario, fabric),
         tick_ns=tick_ns,
+    )
+
+
+def _rules(scenario: Scenario, fabric: Fabric) -> tuple[Rule, ...]:
+    """The access list, its hosts by their addresses."""
+    addresses = {host.name: f"{fabric.address(host)}/32" for host in fabric.hosts}
+    return tuple(
+        Rule(**told | {end: addresses.get(told[end], told[end]) for end in ("src", "dst")})
+        for told in (rule.model_dump() for rule in scenario.access)
     )
 
 

@@ -84,6 +84,9 @@ def test_sizes(written: str, size: int) -> None:
             "leaf1 has 65 equal ways to one prefix; a group holds 64: build the fabric with fewer",
         ),
         ("hello", ("int.mtu=1KB", "transport.cc=hpcc"), "HPCC has to hear of every hop"),
+        ("hello", ("access=[{allow: false, src: h9}]",), "there is no host 'h9' in this fabric"),
+        ("hello", ("access=[{allow: false, dst: 10.0.1.1/8}]",), "has host bits set; write a host"),
+        ("hello", ("access=[{src: h1}]",), "access.0.allow"),
         (
             "hello",
             ("transport.endpoint=scrapy",),

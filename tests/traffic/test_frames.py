@@ -13,6 +13,7 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.utils import wrpcap
 
+from tests.traffic.reader import read_frame
 from traffic.frames import (
     FlowAddress,
     FrameError,
@@ -20,7 +21,6 @@ from traffic.frames import (
     control_template,
     data_template,
     icrc,
-    read_frame,
 )
 from traffic.layers import BTH, INT_DOMAIN, INT_PORT, RETH, ROCE_PORT, ImmDt, IntHeader, IntShim
 from traffic.messages import ACK, answer_frame, data_frame, headers, packets_of, pattern

@@ -9,7 +9,8 @@ from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 from scapy.utils import wrpcap
 
-from traffic.frames import FrameError, read_frame
+from tests.traffic.reader import read_frame
+from traffic.frames import FrameError
 from traffic.layers import BTH
 from traffic.samples import KINDS, change, dissect, icrc_is_right, sample
 

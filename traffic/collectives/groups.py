@@ -35,19 +35,6 @@ class ParallelGroups:
                 f"use an expert degree that divides {self.data}",
             )
 
-    @classmethod
-    def of_world(
-        cls, world: int, *, tensor: int = 1, pipeline: int = 1, expert: int = 1
-    ) -> ParallelGroups:
-        """All the data parallelism a world has room for."""
-        each = tensor * pipeline
-        if each < 1 or world < 1 or world % each:
-            raise RankError(
-                f"{world} ranks do not divide into models of {tensor} x {pipeline} ranks",
-                "use tensor and pipeline degrees whose product divides them",
-            )
-        return cls(tensor, world // each, pipeline, expert)
-
     @property
     def world(self) -> int:
         """How many ranks there are."""
@@ -85,14 +72,6 @@ class ParallelGroups:
             group[place :: self.expert]
             for group in self.data_groups(stage)
             for place in range(self.expert)
-        ]
-
-    def pipeline_groups(self) -> list[Group]:
-        """Chains of stages, first to last."""
-        return [
-            tuple(self.rank(stage, replica, shard) for stage in range(self.pipeline))
-            for replica in range(self.data)
-            for shard in range(self.tensor)
         ]
 
 

@@ -15,27 +15,15 @@ Transfers of one (src, dst, channel) share a queue pair and are posted in the or
 ready, ids breaking ties. A million transfers are common (an all-to-all among 1,024 ranks), so
 they are columns of machine integers and not objects: some 45 bytes each.
 
-`Schedule.dump` writes this, little-endian, for engines that are not Python::
-
-    "closched"  u32 version = 1  u32 ranks  u64 transfers  u64 waits  u64 bytes of JSON
-    i64 size[transfers]          i64 delay_ns[transfers]
-    i32 src[transfers]           i32 dst[transfers]        i32 channel[transfers]
-    i32 activity[transfers]      i32 first_chunk[transfers] i32 chunks[transfers]
-    i32 wait_start[transfers+1]  i32 wait[waits]           u8 mode[transfers]
-    JSON: the activities
-
 What transfer t waits for is ``wait[wait_start[t]:wait_start[t+1]]``: w was received by t's source
 if ``dst[w] == src[t]``, else sent by it.
 """
 
 from __future__ import annotations
 
-import json
-import struct
-import sys
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -47,9 +35,6 @@ MAX_RANKS = 1 << 16
 MAX_TRANSFERS = 1 << 24  # some 800 MB; an all-to-all among 4,096 ranks just fits
 MAX_TRANSFER_BYTES = 1 << 31  # what one RDMA message may carry
 LOSSLESS = 3  # the priority of RoCEv2 data
-_MAGIC = b"closched"
-_VERSION = 1
-_HEADER = struct.Struct("<8sIIQQQ")
 _COLUMNS = {
     "size": "q",
     "delay_ns": "q",
@@ -87,11 +72,6 @@ class Transfer(NamedTuple):
     first_chunk: int
     chunks: int
     mode: Mode
-
-    @property
-    def is_work(self) -> bool:
-        """Whether this is local work, not a message."""
-        return self.src == self.dst
 
 
 @dataclass(frozen=True)
@@ -196,10 +176,6 @@ class Schedule:
         keys = zip(self.src, self.dst, self.channel, strict=True)
         return sorted({key for key in keys if key[0] != key[1]})
 
-    def of_activity(self, number: int) -> list[int]:
-        """The ids of an activity."""
-        return [at for at, activity in enumerate(self.activity) if activity == number]
-
     def check(self) -> None:
         """Prove the rules this module states, or name the first transfer that breaks one."""
         src, dst = self.src, self.dst
@@ -248,48 +224,6 @@ class Schedule:
             src=_freeze(array("i", (hosts[rank] for rank in self.src))),
             dst=_freeze(array("i", (hosts[rank] for rank in self.dst))),
         )
-
-    def dump(self) -> bytes:
-        """The schedule in the layout this module describes."""
-        notes = json.dumps([asdict(activity) for activity in self.activities]).encode()
-        header = _HEADER.pack(_MAGIC, _VERSION, self.ranks, len(self), len(self.wait), len(notes))
-        return b"".join([header, *map(self._column_bytes, _COLUMNS), notes])
-
-    def _column_bytes(self, name: str) -> bytes:
-        column: memoryview[int] = getattr(self, name)
-        if sys.byteorder == "little":
-            return column.tobytes()
-        swapped = array(_COLUMNS[name], column)
-        swapped.byteswap()
-        return swapped.tobytes()
-
-    @classmethod
-    def load(cls, data: bytes) -> Schedule:
-        """Read back what `dump` wrote."""
-        try:
-            magic, version, ranks, transfers, waits, notes_size = _HEADER.unpack_from(data)
-        except struct.error:
-            raise ScheduleError("these bytes are too few for a schedule") from None
-        if (magic, version) != (_MAGIC, _VERSION):
-            raise ScheduleError("these bytes are no schedule of this version")
-        lengths = {"wait_start": transfers + 1, "wait": waits}
-        columns, at = {}, _HEADER.size
-        for name, code in _COLUMNS.items():
-            column = array(code)
-            end = at + column.itemsize * lengths.get(name, transfers)
-            if end > len(data):
-                raise ScheduleError(f"the schedule is cut off within its column '{name}'")
-            column.frombytes(data[at:end])
-            if sys.byteorder == "big":
-                column.byteswap()
-            columns[name], at = _freeze(column), end
-        if at + notes_size != len(data):
-            raise ScheduleError("the schedule's activities are cut off, or something follows them")
-        try:
-            activities = tuple(_activity(note) for note in json.loads(data[at:]))
-        except (ValueError, TypeError, KeyError, AttributeError):
-            raise ScheduleError("the schedule's activities are damaged") from None
-        return cls(ranks, activities, **columns)
 
     @cached_property
     def _by_src(self) -> tuple[memoryview[int], memoryview[int]]:
@@ -432,14 +366,6 @@ def _placed(activity: Activity, hosts: Sequence[int]) -> Activity:
         return activity
     members = tuple(hosts[rank] for rank in activity.collective.ranks)
     return replace(activity, collective=replace(activity.collective, ranks=members))
-
-
-def _activity(note: dict[str, object]) -> Activity:
-    collective = note.pop("collective")
-    if isinstance(collective, dict):
-        collective["ranks"] = tuple(collective["ranks"])
-        collective = Collective(**collective)
-    return Activity(**note, collective=collective)  # type: ignore[arg-type]
 
 
 def _freeze(column: array[int]) -> memoryview[int]:

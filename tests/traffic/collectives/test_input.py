@@ -83,8 +83,6 @@ def test_nodes_and_roots() -> None:
 
 
 def test_groups_that_do_not_divide() -> None:
-    with pytest.raises(RankError, match="12 ranks do not divide into models of 2 x 4"):
-        ParallelGroups.of_world(12, tensor=2, pipeline=4)
     with pytest.raises(RankError, match="use an expert degree that divides 6"):
         ParallelGroups(tensor=1, data=6, pipeline=1, expert=4)
     with pytest.raises(RankError, match="tensor degree of 0"):
@@ -92,8 +90,7 @@ def test_groups_that_do_not_divide() -> None:
 
 
 def test_every_dimension_partitions_the_world() -> None:
-    groups = ParallelGroups.of_world(96, tensor=4, pipeline=3, expert=2)
-    assert groups.data == 8
+    groups = ParallelGroups(tensor=4, data=8, pipeline=3, expert=2)
     for cut in (
         groups.tensor_groups,
         groups.data_groups,
@@ -101,10 +98,8 @@ def test_every_dimension_partitions_the_world() -> None:
         groups.expert_data_groups,
     ):
         check_partition([group for stage in range(3) for group in cut(stage)], 96)
-    check_partition(groups.pipeline_groups(), 96)
     assert groups.tensor_groups(0)[0] == (0, 1, 2, 3)
     assert groups.data_groups(0)[1] == (1, 5, 9, 13, 17, 21, 25, 29)
-    assert groups.pipeline_groups()[0] == (0, 32, 64)
     assert groups.expert_groups(0)[:2] == [(0, 4), (8, 12)]
     assert groups.expert_data_groups(0)[0] == (0, 8, 16, 24)
 

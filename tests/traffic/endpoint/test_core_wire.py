@@ -14,8 +14,9 @@ from scapy.packet import Raw
 from scapy.utils import wrpcap
 
 from tests.traffic.endpoint.star import GBPS, A, B, Outcome, ends, one_way, run, sends
+from tests.traffic.reader import read_frame
 from traffic.endpoint import CORE, EndpointConfig, EndpointPlan, Recovery
-from traffic.frames import icrc, read_frame
+from traffic.frames import icrc
 from traffic.layers import (
     INT_PORT,
     REPORT_PORT,

@@ -225,7 +225,7 @@ def test_attention_grows_with_the_square_of_the_sequence(sequence: int) -> None:
     schedule = training(
         model=model, parallelism=split, batch={"sequences": 1}, recompute=True, scale=1
     ).schedule(1)
-    took_ns = sum(transfer.delay_ns for transfer in schedule if transfer.is_work)
+    took_ns = sum(transfer.delay_ns for transfer in schedule if transfer.src == transfer.dst)
     products = sequence * hidden * sequence + sequence * sequence * hidden
     forward = 2 * (10**8 * sequence + layers * products)
     assert took_ns == pytest.approx(4 * forward / (156 * 1000), rel=1e-3)
@@ -245,8 +245,8 @@ def test_one_forward_one_backward_bounds_what_is_in_flight() -> None:
     """Stage 0 of 4 runs 4 forwards before its first backward, however many there are."""
     split = {"tensor": 1, "pipeline": 4, "data": 1}
     schedule = training(parallelism=split, batch={"sequences": 16}, buckets=1).schedule(4)
-    forward_ns = min(t.delay_ns for t in schedule if t.is_work and t.delay_ns)
-    passes = [t for t in schedule if t.is_work and t.src == 0 and t.delay_ns]
+    forward_ns = min(t.delay_ns for t in schedule if t.src == t.dst and t.delay_ns)
+    passes = [t for t in schedule if t.src == t.dst and t.src == 0 and t.delay_ns]
     kinds = ["F" if t.delay_ns == forward_ns else "B" for t in passes]
     assert "".join(kinds[:9]) == "FFFFBFBFB"
 

@@ -1,0 +1,165 @@
+"""Switches are told their plans, and what is wrong is put right, over real P4Runtime."""
+
+import asyncio
+import shutil
+import subprocess
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import grpc
+import pytest
+from finsy import p4client
+from finsy.proto import p4r, p4r_grpc
+
+from controller import (
+    ControllerError,
+    LoadBalancing,
+    Policy,
+    Settings,
+    Telemetry,
+    Tls,
+    install,
+    read_counts,
+    switch_plans,
+)
+from controller.client import ANSWER_S, connected, read_plan, reconcile
+from controller.entities import SwitchPlan, entry
+from controller.wire import canonical
+from switch import host as switch_host
+from tests.controller.conftest import asynchronous, switches, targets_of
+from topologies import leaf_spine
+
+Program = tuple[Path, Path]
+EVERYTHING = Settings(
+    lb=LoadBalancing(Policy.CONGA),
+    telemetry=Telemetry(share=0.5, drop_share=0.5, report_port=1),
+    tenants={"h1": 1, "h2": 2},
+)
+
+
+@asynchronous
+async def test_what_is_installed_is_read_back_to_the_last_value(program: Program) -> None:
+    fabric = leaf_spine(2, 2, 2)
+    async with switches(fabric) as (_, addresses):
+        plans = switch_plans(fabric, EVERYTHING)
+        for target in targets_of(fabric, addresses, program):
+            async with connected(target) as switch:
+                first = await reconcile(switch, plans[target.name])
+                assert len(first) > 50
+                wanted = canonical(plans[target.name], switch.p4info)
+                assert set(await read_plan(switch, wanted)) == set(wanted)
+                assert len(await reconcile(switch, plans[target.name])) == 0
+
+
+@asynchronous
+async def test_a_controller_that_comes_again_changes_nothing_that_is_right(
+    program: Program,
+) -> None:
+    fabric = leaf_spine(2, 1, 1)
+    async with switches(fabric) as (_, addresses):
+        targets = targets_of(fabric, addresses, program)
+        plans = switch_plans(fabric)
+        first = await asyncio.to_thread(install, targets, plans)
+        again = await asyncio.to_thread(install, targets, plans)
+        assert all(first.values())
+        assert not any(again.values())
+        assert await asyncio.to_thread(read_counts, targets)
+
+
+@asynchronous
+async def test_what_is_wrong_is_repaired_and_nothing_else(program: Program) -> None:
+    fabric = leaf_spine(2, 2, 1)
+    async with switches(fabric) as (_, addresses):
+        target = targets_of(fabric, addresses, program)[0]
+        plan = switch_plans(fabric, EVERYTHING)[target.name]
+        missing = plan[0]
+        wrong = next(e for e in plan if getattr(e, "table", "") == "ecn_profiles")
+        stray = entry("ipv4_routes", {"hdr.ipv4.dst_addr": (0x0B000000, 8)}, "no_route")
+        spoilt: SwitchPlan = (
+            *(e for e in plan if e not in (missing, wrong)),
+            replace(wrong, params=(("queue_min", 1), ("queue_max", 2), ("gradient", 3))),
+            stray,
+        )
+        async with connected(target) as switch:
+            await reconcile(switch, spoilt)
+            repaired = await reconcile(switch, plan)
+            assert [len(part) for part in (repaired.add, repaired.change, repaired.remove)] == [
+                1,
+                1,
+                1,
+            ]
+            wanted = canonical(plan, switch.p4info)
+            assert set(await read_plan(switch, wanted)) == set(wanted)
+
+
+@asynchronous
+async def test_tls(program: Program, tmp_path: Path) -> None:
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed: there is nothing to make certificates with")
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"),
+            *("-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"),
+            *("-keyout", str(key), "-out", str(certificate)),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    fabric = leaf_spine(1, 1, 1)
+    served = switch_host.Tls(certificate, key)
+    async with switches(fabric, tls=served) as (_, addresses):
+        trusting = targets_of(fabric, addresses, program, Tls(certificate))
+        plans = switch_plans(fabric)
+        assert all((await asyncio.to_thread(install, trusting, plans)).values())
+        in_the_clear = targets_of(fabric, addresses, program)
+        with pytest.raises(ControllerError, match=r"(leaf|spine)1 at "):
+            await asyncio.to_thread(install, in_the_clear, plans)
+
+
+class _Sluggish(p4r_grpc.P4RuntimeServicer):
+    """A switch whose processor is so slow that it seems to say nothing."""
+
+    async def Capabilities(self, _request: object, _context: object) -> object:  # noqa: N802
+        await asyncio.sleep(5)
+        return p4r.CapabilitiesResponse(p4runtime_api_version="1.3.0")
+
+
+@pytest.mark.parametrize(("call_s", "answer_s"), [(0.3, 4.0), (60.0, 0.5)])
+def test_a_switch_too_slow_to_answer_is_named(
+    program: Program, monkeypatch: pytest.MonkeyPatch, call_s: float, answer_s: float
+) -> None:
+    """Whether a call's time is up, of which finsy tells by cancelling, or that of all of them."""
+    monkeypatch.setattr(p4client, "_DEFAULT_RPC_TIMEOUT", call_s)
+    fabric = leaf_spine(1, 1, 1)
+    ready, over = threading.Event(), threading.Event()
+    addresses: dict[str, str] = {}
+
+    async def serve() -> None:
+        server = grpc.aio.server()
+        p4r_grpc.add_P4RuntimeServicer_to_server(_Sluggish(), server)
+        port = server.add_insecure_port("127.0.0.1:0")
+        await server.start()
+        addresses.update({switch.name: f"127.0.0.1:{port}" for switch in fabric.switches})
+        ready.set()
+        await asyncio.to_thread(over.wait)
+        await server.stop(0)
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    try:
+        assert ready.wait(30)
+        with pytest.raises(ControllerError, match=r"(leaf|spine)1 at 127\.0\.0\.1"):
+            install(
+                targets_of(fabric, addresses, program),
+                switch_plans(fabric, Settings()),
+                answer_s=answer_s,
+            )
+    finally:
+        over.set()
+        thread.join()
+
+
+def test_calls_may_take_as_long_as_all_of_them() -> None:
+    assert p4client._DEFAULT_RPC_TIMEOUT > 10 * ANSWER_S
