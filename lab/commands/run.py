@@ -36,6 +36,9 @@ from lab.live.show import Show
 from lab.progress import Stages
 from lab.report import write_report
 from lab.results.outcome import INTERRUPTION, Outcome
+from lab.results.reports import KINDS as REPORT_KINDS
+from lab.results.reports import require as require_reports
+from lab.results.reports import write as write_reports
 from lab.results.tables import result_tables
 from lab.runs.perform import check, clear, code_of, emulate, save_making_room, simulate
 from lab.runs.run import INTERRUPTED, KEPT, assembled
@@ -83,6 +86,10 @@ def command(
     ] = None,
     port: PagePort = 0,
     gnmi: GnmiPort = None,
+    reports: Annotated[
+        str | None,
+        typer.Option("--reports", metavar="KIND", help="Keep telemetry reports: csv or parquet."),
+    ] = None,
     is_json: Json = False,
 ) -> None:
     """Run a scenario. Ends with 0; 1: not everything arrived; 3: do not trust this run."""
@@ -98,6 +105,7 @@ def command(
         is_json=is_json,
         dilation=dilation,
         p4=p4,
+        reports=reports,
         page=_page(engine, live, pace, port, gnmi),
     )
 
@@ -129,6 +137,7 @@ def execute(
     is_json: bool = False,
     dilation: int | None = None,
     p4: Path | None = None,
+    reports: str | None = None,
     page: Page | None = None,
 ) -> None:
     """Check everything that can be checked, then run."""
@@ -139,9 +148,12 @@ def execute(
         switch=switch,
         prompt=prompt,
         dilation=dilation,
+        reports=reports,
         p4=p4,
     )
     check(options)
+    if reports is not None:
+        _check_reports(reports, chosen)
     folder = make_out(out, chosen.name)
     clear(folder)
     for text in remarks(chosen):
@@ -162,6 +174,18 @@ class Page:
     port: int
     gnmi: int | None  # of gNMI, if that is asked for
     pace_ns: int | None  # in the simulator; None: what suits the run, 0: as much as it can
+
+
+def _check_reports(kind: str, scenario: Scenario) -> None:
+    """Find out before the run what would leave it without its reports."""
+    if kind not in REPORT_KINDS:
+        raise LabError(f"--reports: there is no kind '{kind}'", "It is csv or parquet.")
+    if not scenario.telemetry.share:
+        raise LabError(
+            "--reports: no packet of this scenario carries telemetry",
+            "Say which share of them is to: --set int.share=0.01",
+        )
+    require_reports(kind)
 
 
 def _run(
@@ -204,6 +228,9 @@ def conclude(
     result = assembled(experiment, outcome, options)
     result_tables(stages.console, experiment.fabric, result)
     save_making_room(result, experiment, outcome, options, stages)
+    if options.reports and outcome.telemetry:
+        kept = write_reports(outcome.telemetry, options.out, options.reports)
+        stages.console.print(f"Telemetry reports: {kept}", highlight=False, soft_wrap=True)
     report = write_report(options.out)
     stages.console.print(f"All of it, with pictures: {report}", highlight=False, soft_wrap=True)
     if experiment.scenario.measures.pcap and experiment.settings.lb.policy is Policy.CONGA:

@@ -32,6 +32,7 @@ class RunOptions:
     switch: str = "soft"
     prompt: bool = False  # somebody will look into the fabric: whatever it can tell, it does
     dilation: int | None = None  # none: chosen by the engine
+    reports: str | None = None  # keep each telemetry report, in a table of this kind
     p4: Path | None = None  # the folder of another fabric program than the one that ships
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from dataclasses import dataclass, field
 
-from controller import ReportError, decode
+from controller import Report, ReportError, decode
 from controller.tables import node_id
 from topologies import Fabric, Node
 
@@ -28,11 +28,13 @@ class Tally:
     unreadable: int = 0
     mtu_exceeded: int = 0  # reports of packets without room for every hop
     hops: dict[str, HopSeen] = field(default_factory=dict)
+    kept: list[Report] | None = None  # all of them, where somebody wants them one by one
 
     @classmethod
-    def of(cls, fabric: Fabric, tick_ns: float = 1.0) -> Tally:
+    def of(cls, fabric: Fabric, tick_ns: float = 1.0, *, keeps: bool = False) -> Tally:
         """An empty one."""
-        return cls({node_id(switch): switch.name for switch in fabric.switches}, tick_ns)
+        numbers = {node_id(switch): switch.name for switch in fabric.switches}
+        return cls(numbers, tick_ns, kept=[] if keeps else None)
 
     def add(self, frame: bytes) -> None:
         """Take a report into account."""
@@ -42,6 +44,8 @@ class Tally:
             self.unreadable += 1
             return
         self.reports += 1
+        if self.kept is not None:
+            self.kept.append(report)
         self.mtu_exceeded += report.mtu_exceeded
         for hop in report.hops:
             name = None if hop.node is None else self.numbers.get(hop.node)

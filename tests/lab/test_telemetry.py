@@ -1,5 +1,7 @@
 """Telemetry in a run: what reports sum up to, and that carrying it disturbs nothing."""
 
+import csv
+import itertools
 import json
 from pathlib import Path
 
@@ -71,3 +73,33 @@ def test_an_emulated_run_collects_reports_too(tmp_path: Path) -> None:
     assert 0.3 * packets < told["reports"] < packets  # acknowledgements carry it as well
     assert set(told["by_switch"]) >= {"leaf1", "leaf2", "leaf3", "leaf4"}
     assert told["by_switch"]["leaf1"]["queue_bytes"]["max"] > 50_000
+
+
+def test_reports_are_kept_where_they_are_asked_for(tmp_path: Path) -> None:
+    words = ("run", "incast", "--engine", "sim", "--set", "traffic.bytes=40KB")
+    done = closlab(*words, "--set", "int.share=1", "--reports", "csv", "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    told = json.loads((tmp_path / "result.json").read_text())["telemetry"]
+    with (tmp_path / "reports.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len({row["report"] for row in rows}) == told["reports"] > 10
+    latencies = [float(row["latency_ns"]) for row in rows if row["latency_ns"]]
+    assert max(latencies) == told["hop_latency_ns"]["max"]
+    assert max(int(row["queue_bytes"] or 0) for row in rows) == told["queue_bytes"]["max"]
+    for _, group in itertools.groupby(rows, key=lambda row: row["report"]):
+        hops = list(group)
+        assert [int(hop["hop"]) for hop in hops] == [*range(1, len(hops) + 1)]
+        assert hops[-1]["switch"] == hops[-1]["reporter"]
+        assert hops[0]["dst"] == "10.0.1.1" or hops[0]["src"] == "10.0.1.1"
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--reports", "csv"), "no packet of this scenario carries telemetry"),
+        (("--reports", "xml", "--set", "int.share=1"), "there is no kind 'xml'"),
+    ],
+)
+def test_reports_that_cannot_be_kept_are_said(more: tuple[str, ...], said: str) -> None:
+    done = closlab("run", "incast", "--engine", "sim", *more)
+    assert done.returncode == 1 and said in done.stderr

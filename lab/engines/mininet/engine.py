@@ -89,7 +89,8 @@ def bring_up(
         is_all_pairs = isinstance(experiment.scenario.traffic, AllPairs)
         if is_all_pairs and not options.prompt:  # there one pings by hand
             _ping(emulation, stages)
-        yield EmulatedFabric(experiment, emulation, hosts_program, stages, Hands(emulation))
+        hands, keeps = Hands(emulation), options.reports is not None
+        yield EmulatedFabric(experiment, emulation, hosts_program, stages, hands, keeps)
 
 
 @dataclass(frozen=True)
@@ -101,12 +102,14 @@ class EmulatedFabric:
     hosts_program: Path | Sequence[str]
     stages: Stages
     hands: Hands
+    keeps_reports: bool = False
 
     def measure(self) -> Outcome:
         """Let the hosts carry out their plans, in real time."""
         experiment, emulation = self.experiment, self.emulation
         emulation.journal.note("traffic", f"{experiment.scenario.name}: the hosts are let send")
-        with _telemetry(emulation.fabric, emulation.settings) as (tally, collector):
+        keeps = self.keeps_reports
+        with _telemetry(emulation.fabric, emulation.settings, keeps=keeps) as (tally, collector):
             outcome = endpoints.run(
                 experiment, emulation, self.hosts_program, self.stages, collector
             )
@@ -134,13 +137,13 @@ def _captured_ports(experiment: Experiment) -> frozenset[tuple[Node, int]]:
 
 @contextmanager
 def _telemetry(
-    fabric: Fabric, settings: Settings
+    fabric: Fabric, settings: Settings, *, keeps: bool
 ) -> Iterator[tuple[Tally | None, Collector | None]]:
     """Count what reports tell meanwhile, if any are to be sent."""
     if settings.telemetry.report_port is None:
         yield None, None
         return
-    tally = Tally.of(fabric, settings.tick_ns)
+    tally = Tally.of(fabric, settings.tick_ns, keeps=keeps)
     collector = Collector(fabric, tally.add)
     try:
         yield tally, collector

@@ -55,7 +55,8 @@ def bring_up(
             source = program.source_in(options.p4)
             switches, simulation = build(experiment, options.out, stages, stack, source)
             _record(simulation, experiment, options)
-            yield SimulatedFabric(experiment, switches, simulation, stages)
+            keeps = options.reports is not None
+            yield SimulatedFabric(experiment, switches, simulation, stages, keeps)
         except SimulationError as error:
             raise RunError(str(error)) from None
 
@@ -68,10 +69,15 @@ class SimulatedFabric:
     switches: SimulatedSwitches
     simulation: Simulation
     stages: Stages
+    keeps_reports: bool = False
 
     def measure(self, audience: Audience | None = None) -> Outcome:
         """Simulate it to its end."""
-        return _run(self.experiment, self.switches, self.simulation, self.stages, audience)
+        tally = None
+        if self.experiment.settings.telemetry.report_port:
+            tally = Tally.of(self.experiment.fabric, keeps=self.keeps_reports)
+        fabric = self.experiment, self.switches, self.simulation
+        return _run(*fabric, self.stages, tally, audience)
 
     def strays(self, end_ns: int) -> list[str]:
         """What switches have and should not, or lack, once it was measured."""
@@ -84,6 +90,7 @@ def _run(
     switches: SimulatedSwitches,
     simulation: Simulation,
     stages: Stages,
+    tally: Tally | None,
     audience: Audience | None,
 ) -> Outcome:
     measures = experiment.scenario.measures
@@ -91,11 +98,11 @@ def _run(
     watch = switches.watch(experiment.pausable, experiment.settings.lossless)
     simulation.sample(watch, interval_ns, _MOST_NOTES)
     with stages("Simulating") as stage:
-        course = _Course(experiment, switches, simulation, stage, audience)
+        course = _Course(experiment, switches, simulation, stage, tally, audience)
         ended = course.run()
     return replace(
         _outcome(experiment, switches, simulation, ended),
-        telemetry=course.tally,
+        telemetry=tally,
         by_hand=tuple(course.by_hand),
         scenario=course.scenario if course.by_hand else None,
     )
@@ -167,6 +174,7 @@ class _Course:
         switches: SimulatedSwitches,
         simulation: Simulation,
         stage: Stage,
+        tally: Tally | None,
         audience: Audience | None,
     ) -> None:
         self._experiment = experiment
@@ -182,7 +190,7 @@ class _Course:
         self._transfers = 1
         self._is_collected = True
         telemetry = experiment.settings.telemetry
-        self.tally = Tally.of(experiment.fabric) if telemetry.report_port else None
+        self.tally = tally
         share = telemetry.share if telemetry.report_port else 0
         self._slice_events = round(_SLICE_EVENTS / (1 + _REPORTS_COST * share))
         self.scenario = experiment.scenario

@@ -1,0 +1,76 @@
+"""Telemetry reports as a table, for programs: a row for each hop that a report tells of."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from controller import Report
+from controller.tables import DROP_REASONS
+from lab.errors import MissingTool
+from lab.results.telemetry import Tally
+
+COLUMNS = (
+    *("report", "reporter", "sequence", "src", "dst", "protocol", "src_port", "dst_port"),
+    *("drop_reason", "hop", "switch", "ingress_port", "egress_port", "latency_ns"),
+    *("queue", "queue_bytes", "ingress_time", "egress_time", "utilisation", "buffer_bytes"),
+)
+KINDS = ("csv", "parquet")
+Cell = int | float | str | None
+
+
+def require(kind: str) -> None:
+    """Fail with what to install, if such a table cannot be written."""
+    if kind == "parquet":
+        _parquet()
+
+
+def write(tally: Tally, folder: Path, kind: str) -> Path:
+    """Write all reports that were kept; where."""
+    path = folder / f"reports.{kind}"
+    rows = [
+        row
+        for number, report in enumerate(tally.kept or (), 1)
+        for row in _rows(number, report, tally)
+    ]
+    if kind == "csv":
+        with path.open("w", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(COLUMNS)
+            writer.writerows(rows)
+        return path
+    arrow, parquet = _parquet()
+    columns = dict(zip(COLUMNS, zip(*rows, strict=True), strict=True)) if rows else {}
+    table = arrow.table({name: list(columns.get(name, ())) for name in COLUMNS})  # type: ignore[attr-defined]
+    parquet.write_table(table, path)  # type: ignore[attr-defined]
+    return path
+
+
+def _parquet() -> tuple[object, object]:
+    try:
+        return importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
+    except ImportError:
+        raise MissingTool(
+            "Parquet files are written by pyarrow, which is not installed",
+            "Install it (.venv/bin/pip install pyarrow), or ask for csv.",
+        ) from None
+
+
+def _rows(number: int, report: Report, tally: Tally) -> Iterator[tuple[Cell, ...]]:
+    flow = report.flow
+    of: tuple[Cell, ...] = (None,) * 5
+    if flow is not None:
+        of = str(flow.src), str(flow.dst), flow.protocol, flow.src_port, flow.dst_port
+    known = report.drop_reason is not None and report.drop_reason < len(DROP_REASONS)
+    reason = DROP_REASONS[report.drop_reason or 0] if known else None
+    reporter = tally.numbers.get(report.node, str(report.node))
+    for place, hop in enumerate(report.hops, 1):
+        name = None if hop.node is None else tally.numbers.get(hop.node, str(hop.node))
+        latency = None if hop.latency is None else hop.latency * tally.tick_ns
+        yield (
+            *(number, reporter, report.sequence, *of, reason, place, name),
+            *(hop.ingress_port, hop.egress_port, latency, hop.queue, hop.queue_bytes),
+            *(hop.ingress_time, hop.egress_time, hop.utilisation, hop.buffer_bytes),
+        )
