@@ -145,12 +145,13 @@ def _mac(text: str) -> bytes:
 
 
 def icrc(packet: bytes) -> int:
-    """The invariant CRC of an IPv4 RoCEv2 packet that starts at its IP header, ICRC left off.
+    """The invariant CRC of an IPv4 packet of RoCEv2 or UET from its IP header on, ICRC left off.
 
     What routers may change (TOS, TTL, checksums, the BTH's congestion bits) counts as ones.
     """
     masked = bytearray(packet)
     masked[1] = masked[8] = 0xFF
     masked[10:12] = masked[26:28] = b"\xff\xff"
-    masked[32] = 0xFF
+    if int.from_bytes(masked[22:24], "big") == ROCE_PORT:
+        masked[32] = 0xFF
     return zlib.crc32(b"\xff" * 8 + masked)

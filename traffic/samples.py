@@ -12,12 +12,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from scapy.contrib.mac_control import MACControlClassBasedFlowControl
-from scapy.fields import AnyField, BitField
+from scapy.fields import AnyField, BitField, ConditionalField
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
-from scapy.packet import NoPayload, Packet, Raw
+from scapy.packet import NoPayload, Packet, Padding, Raw
 
-from traffic.frames import DSCP_CONTROL, DSCP_ROCE, ECN_CAPABLE, FrameError, Opcode, icrc
+from traffic.frames import (
+    DSCP_CONTROL,
+    DSCP_ROCE,
+    ECN_CAPABLE,
+    UET_PORT,
+    FrameError,
+    Opcode,
+    icrc,
+)
 from traffic.layers import (
     AETH,
     BTH,
@@ -32,6 +40,7 @@ from traffic.layers import (
     Report,
     ReportGroup,
 )
+from traffic.uet_layers import UetPds, UetSes
 
 _PAUSE_ADDRESS = "01:80:c2:00:00:01"
 _LOSSLESS_PRIORITY = 3
@@ -40,6 +49,8 @@ _PSN_ERROR = 0x60  # the syndrome of a NAK for a packet that came before its tur
 _DATA = b"Remote DMA data."
 _ICRC_BYTES = 4
 _NODE_AND_LATENCY = 0xA000  # INT instructions
+_DSCP_CUT = 41
+_CUT_TO = 64
 _HOPS = [[2, 340], [1, 120]]  # newest first: node, hop latency in ns
 
 
@@ -98,6 +109,37 @@ def _report() -> Packet:
 
 _ETHERNET = 14  # bytes of a header
 
+
+def _uet(dscp: int, pds: Packet) -> Packet:
+    """A UET packet, closed by its CRC."""
+    udp = UDP(sport=0xC123, dport=UET_PORT, chksum=0)
+    frame = bytes(_network(dscp) / udp / pds / Padding(bytes(_ICRC_BYTES)))
+    # scapy counts no padding in lengths.
+    ip = Ether(frame)[IP]
+    ip.len, ip[UDP].len = len(frame) - 14, len(frame) - 34
+    del ip.chksum
+    closed = bytes(_ethernet() / ip)[:-_ICRC_BYTES]
+    return Ether(closed + icrc(closed[14:]).to_bytes(_ICRC_BYTES, "little"))
+
+
+def _uet_write() -> Packet:
+    pds = UetPds(next=3, flags=0x08, clear_psn_offset=-1, psn=0x1000007, spdcid=0x100, dpdcid=0x101)
+    ses = UetSes(som=1, eom=1, message_id=0x2A, memory_key=0x2A, request_length=len(_DATA))
+    return _uet(DSCP_ROCE, pds / ses / Raw(_DATA))
+
+
+def _uet_cut() -> Packet:
+    """What p4src/trim.p4 leaves of it."""
+    left = Ether(bytes(_uet_write())[:_CUT_TO])
+    left[IP].tos, left[IP].len = _DSCP_CUT << 2 | ECN_CAPABLE, _CUT_TO - 14
+    del left[IP].chksum
+    return left
+
+
+def _uet_answer(**fields: int) -> Packet:
+    return _uet(DSCP_CONTROL, UetPds(spdcid=0x101, dpdcid=0x100, **fields))
+
+
 KINDS = {
     "write-only": Kind("an RDMA WRITE in one packet", lambda: _data(Opcode.WRITE_ONLY)),
     "write-first": Kind("the first packet of a WRITE", lambda: _data(Opcode.WRITE_FIRST)),
@@ -122,6 +164,23 @@ KINDS = {
             Ether(src="02:01:01:00:00:01", dst=_PAUSE_ADDRESS)
             / MACControlClassBasedFlowControl(c3_enabled=1, c3_pause_time=0xFFFF)
         ),
+    ),
+    "uet-write": Kind("UET: a write in one packet, which may take any way", _uet_write),
+    "uet-cut": Kind("UET: what a switch without room left of it", _uet_cut),
+    "uet-ack": Kind(
+        "UET: one packet has come, and what others have",
+        lambda: _uet_answer(type=8, cack_psn=0x1000007, ack_psn_offset=2, sack_bitmap=0b10),
+    ),
+    "uet-nack": Kind(
+        "UET: one was cut: send it again",
+        lambda: _uet_answer(type=10, nack_code=1, nack_psn=0x1000008, max_recv_psn=0x1000009),
+    ),
+    "uet-probe": Kind(
+        "UET: what of these has come?",
+        lambda: _uet_answer(type=11, next=6, psn=0x1000008, payload_=0x1000008),
+    ),
+    "uet-credit": Kind(
+        "UET: so much may be sent in all", lambda: _uet_answer(type=11, next=7, payload_=0x400)
     ),
     "report": Kind("a telemetry report of one packet", _report),
 }
@@ -200,7 +259,10 @@ def dissect(frame: bytes) -> list[Field]:
 
 def _fields_of(layer: Packet, frame: bytes) -> Iterator[Field]:
     for index, field in enumerate(layer.fields_desc):
-        is_icrc = isinstance(layer, BTH) and field.name == "icrc"
+        is_uet_crc = isinstance(layer, Padding) and layer.underlayer is not None
+        is_icrc = is_uet_crc or (isinstance(layer, BTH) and field.name == "icrc")
+        if isinstance(field, ConditionalField) and not field._evalcond(layer):
+            continue
         value = str(field.i2repr(layer, layer.getfieldval(field.name)))
         name = "" if index else _short(layer)
         yield Field(name, field.name, f"{value}, {_icrc_verdict(frame)}" if is_icrc else value)
@@ -212,11 +274,12 @@ def _fields_of(layer: Packet, frame: bytes) -> Iterator[Field]:
 def icrc_is_right(frame: bytes) -> bool | None:
     """Whether a RoCEv2 frame's ICRC is right; none if it has none."""
     packet = Ether(frame)
-    if not packet.haslayer(BTH) or packet.haslayer(Report):
+    if not (packet.haslayer(BTH) or packet.haslayer(UetPds)) or packet.haslayer(Report):
         return None
     end = 14 + packet[IP].len
-    if end > len(frame):
-        return None  # a capture that was cut
+    was = 34 + packet[UDP].len if packet.haslayer(UDP) else end
+    if max(end, was) > len(frame):
+        return None  # a capture that was cut, or a switch's doing
     return frame[end - _ICRC_BYTES : end] == _right_icrc(frame).to_bytes(_ICRC_BYTES, "little")
 
 

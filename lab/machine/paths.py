@@ -14,6 +14,7 @@ FABRIC_PROGRAM = ROOT / "p4src" / "fabric.p4"
 SCENARIOS = ROOT / "scenarios"
 EXERCISES = ROOT / "exercises"
 CONGA_DISSECTOR = ROOT / "lab" / "wireshark" / "conga.lua"
+UET_DISSECTOR = CONGA_DISSECTOR.with_name("uet.lua")
 SHELL_ENVIRONMENT = ROOT / ".venv-shell"
 DOCS_ENVIRONMENT = ROOT / ".venv-docs"
 

@@ -6,13 +6,14 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from scapy.layers.inet import IP
+from scapy.layers.inet import IP, UDP
 from scapy.utils import rdpcap
 
 from lab.engines.mininet.tap import NOT_ROOT, conga_hint
-from lab.machine.paths import CONGA_DISSECTOR
+from lab.machine.paths import CONGA_DISSECTOR, UET_DISSECTOR
 from tests.lab.simulated import simulate
 from traffic.layers import BTH, Conga
+from traffic.uet_layers import UetPds, UetSes
 
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
@@ -34,3 +35,47 @@ def test_tshark_reads_what_is_behind_congas_header(tmp_path: Path) -> None:
     assert all(row[3] for row in rows), "the RoCEv2 header is found"
     assert len({row[1] for row in rows}) == 1, "one link is one of the leaf's ways"
     assert f"{script} -r {capture}" in conga_hint(capture)
+
+
+UET_FIELDS = ("type", "psn", "cack_psn", "ack_sack_bitmap", "nack_code", "nack_psn", "spdcid")
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+def test_tshark_and_scapy_read_the_same_of_uet(tmp_path: Path) -> None:
+    """Requests, cut ones, answers, NACKs and credits, as an incast has them."""
+    simulate(
+        "incast",
+        *("pfc.enabled=false", "trim.enabled=true", "trim.threshold=50KB"),
+        *("transport.kind=uet", "transport.cc=rccc", "traffic.bytes=100KB"),
+        "measures.pcap=[h1-leaf1]",
+        out=tmp_path,
+    )
+    who = NOT_ROOT if os.geteuid() == 0 else ()
+    seen: dict[int, int] = {}
+    cut = 0
+    for name in ("h1-leaf1.pcap", "leaf1-h1.pcap"):
+        capture = str(tmp_path / "pcaps" / name)
+        shown = [word for field in UET_FIELDS for word in ("-e", f"uet.pds.{field}")]
+        more = ("-e", "uet.ses.std.request_length", "-e", "uet.cut")
+        words = [*who, "tshark", "-X", f"lua_script:{UET_DISSECTOR}", "-r", capture]
+        done = subprocess.run(
+            [*words, "-T", "fields", *shown, *more], capture_output=True, text=True, check=True
+        )
+        rows = [line.split("\t") for line in done.stdout.splitlines()]
+        frames = rdpcap(capture)
+        assert len(rows) == len(frames) > 100
+        for row, frame in zip(rows, frames, strict=True):
+            pds = frame[UetPds]
+            wanted = [
+                *(pds.type, pds.psn, pds.cack_psn, pds.sack_bitmap, pds.nack_code, pds.nack_psn),
+                *(pds.spdcid, frame[UetSes].request_length if UetSes in frame else None),
+            ]
+            is_cut = frame[UDP].len + 20 > frame[IP].len
+            if is_cut:
+                wanted[-1] = None  # of which nothing is left
+            assert [int(word, 0) if word else None for word in row[:-1]] == wanted
+            assert row[-1] in (("1", "True") if is_cut else ("0", "False"))
+            seen[pds.type] = seen.get(pds.type, 0) + 1
+            cut += is_cut
+    assert set(seen) == {8, 10, 11, 13}
+    assert seen[10] == cut > 10

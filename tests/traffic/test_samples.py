@@ -14,7 +14,7 @@ from traffic.frames import FrameError
 from traffic.layers import BTH
 from traffic.samples import KINDS, change, dissect, icrc_is_right, sample
 
-ROCE = [kind for kind in KINDS if kind not in ("pause", "report")]
+ROCE = [kind for kind in KINDS if kind not in ("pause", "report", "uet-cut")]
 
 
 def fields(frame: bytes, layer: str) -> dict[str, str]:
@@ -107,6 +107,7 @@ def test_tshark_finds_nothing_wrong(tmp_path: Path) -> None:
     assert len(said) == len(KINDS)
     for kind, line in zip(KINDS, said, strict=True):
         protocols, _, malformed = line.partition("\t")
-        assert not malformed, kind
-        if kind in ROCE and kind != "write-int":  # INT is on a port of our choice
+        # A packet that a switch cut is shorter than UDP says; this tshark knows no UET.
+        assert bool(malformed) == (kind == "uet-cut"), kind
+        if kind in ROCE and kind != "write-int" and not kind.startswith("uet"):  # INT: our port
             assert "infiniband" in protocols, kind

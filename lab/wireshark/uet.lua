@@ -1,0 +1,144 @@
+-- Wireshark and tshark: Ultra Ethernet Transport over UDP 4793, where they do not know it themselves
+-- (from 4.6 on they do, and this stands back). Fields bear their names there.
+--
+--   tshark -X lua_script:lab/wireshark/uet.lua -r h1-leaf1.pcap -Y uet.pds.nack_code
+--
+-- What a switch cut to its headers (p4src/trim.p4) is told by uet.cut: UDP's length is what it was.
+
+local known, theirs = pcall(Dissector.get, "uet")
+if known and theirs then
+    return
+end
+
+local uet = Proto("uet", "Ultra Ethernet Transport")
+local TYPES = {
+    [2] = "RUD Request", [3] = "ROD Request", [7] = "ACK", [8] = "ACK CC", [10] = "NACK",
+    [11] = "Control", [13] = "RUD CC Request",
+}
+local CONTROLS = {[6] = "Probe", [7] = "Credit", [8] = "Request for Credit"}
+local CODES = {[1] = "TRIMMED", [2] = "TRIMMED_LAST_HOP"}
+local RUD_REQ, ACK_CC, NACK, CTRL, RUD_CC_REQ = 2, 8, 10, 11, 13
+
+local field = {
+    type = ProtoField.uint16("uet.pds.type", "Type", base.DEC, TYPES, 0xf800),
+    next = ProtoField.uint16("uet.pds.nh", "Next Hdr", base.DEC, nil, 0x0780),
+    control = ProtoField.uint16("uet.pds.ctl_type", "Ctl Type", base.DEC, CONTROLS, 0x0780),
+    flags = ProtoField.uint16("uet.pds.flags", "Flags", base.HEX, nil, 0x007f),
+    marked = ProtoField.bool("uet.pds.flags.m", "ECN Marked", 16, nil, 0x20),
+    again = ProtoField.bool("uet.pds.flags.retx", "Retransmitted", 16, nil, 0x10),
+    clear = ProtoField.int16("uet.pds.clear_psn", "Clear PSN Offset"),
+    psn = ProtoField.uint32("uet.pds.psn", "PSN"),
+    cack = ProtoField.uint32("uet.pds.cack_psn", "CACK PSN"),
+    ack = ProtoField.uint32("uet.pds.ack_psn", "ACK PSN"),
+    spdcid = ProtoField.uint16("uet.pds.spdcid", "SPDCID"),
+    dpdcid = ProtoField.uint16("uet.pds.dpdcid", "DPDCID"),
+    target = ProtoField.uint24("uet.pds.req_cc_state.credit_target", "Credit Target"),
+    code = ProtoField.uint8("uet.pds.nack_code", "NACK Code", base.DEC, CODES),
+    nack = ProtoField.uint32("uet.pds.nack_psn", "NACK PSN"),
+    most = ProtoField.uint32("uet.pds.nack_max_recv_psn", "Highest PSN"),
+    payload = ProtoField.uint32("uet.pds.ctl_payload", "Payload"),
+    cc_type = ProtoField.uint8("uet.pds.ack_cc_type", "CC Type", base.DEC, nil, 0xf0),
+    sack_offset = ProtoField.uint16("uet.pds.ack_sack_offset", "SACK Offset"),
+    sack = ProtoField.uint64("uet.pds.ack_sack_bitmap", "SACK Bitmap", base.HEX),
+    cc_state = ProtoField.uint64("uet.pds.ack_cc_state", "CC State", base.HEX),
+    opcode = ProtoField.uint8("uet.ses.std.opcode", "Opcode", base.DEC, {[1] = "WRITE"}, 0x3f),
+    som = ProtoField.bool("uet.ses.std.som", "Start of Message", 8, nil, 0x01),
+    eom = ProtoField.bool("uet.ses.std.eom", "End of Message", 8, nil, 0x02),
+    message = ProtoField.uint16("uet.ses.std.message_id", "Message ID"),
+    key = ProtoField.uint64("uet.ses.std.mem_key_match_bits", "Memory Key", base.HEX),
+    bytes = ProtoField.uint32("uet.ses.std.payload_length", "Payload Length"),
+    offset = ProtoField.uint32("uet.ses.std.message_offset", "Message Offset"),
+    length = ProtoField.uint32("uet.ses.std.request_length", "Request Length"),
+    cut = ProtoField.bool("uet.cut", "Cut by a switch"),
+}
+uet.fields = field
+local udp_length = Field.new("udp.length")
+
+local function semantics(buffer, tree)
+    if buffer:len() < 44 then
+        return -- cut off
+    end
+    local part = tree:add(buffer(0, 44), "SES")
+    part:add(field.opcode, buffer(0, 1))
+    part:add(field.eom, buffer(1, 1))
+    part:add(field.som, buffer(1, 1))
+    part:add(field.message, buffer(2, 2))
+    part:add(field.key, buffer(24, 8))
+    if buffer(1, 1):bitfield(7, 1) == 0 then
+        part:add(field.bytes, buffer(32, 4))
+        part:add(field.offset, buffer(36, 4))
+    end
+    part:add(field.length, buffer(40, 4))
+end
+
+local function request(buffer, tree, kind)
+    local size = kind == RUD_CC_REQ and 16 or 12
+    tree:add(field.clear, buffer(2, 2))
+    tree:add(field.psn, buffer(4, 4))
+    tree:add(field.spdcid, buffer(8, 2))
+    tree:add(field.dpdcid, buffer(10, 2))
+    if kind == RUD_CC_REQ and buffer:len() >= size then
+        tree:add(field.target, buffer(13, 3))
+    end
+    if buffer:len() > size then
+        semantics(buffer(size), tree)
+    end
+end
+
+local function acknowledgement(buffer, tree)
+    local cack = buffer(4, 4):uint()
+    tree:add(field.ack, buffer(2, 2), (cack + buffer(2, 2):int()) % 4294967296)
+    tree:add(field.cack, buffer(4, 4))
+    tree:add(field.spdcid, buffer(8, 2))
+    tree:add(field.dpdcid, buffer(10, 2))
+    if buffer:len() >= 32 then
+        tree:add(field.cc_type, buffer(12, 1))
+        tree:add(field.sack_offset, buffer(14, 2))
+        tree:add(field.sack, buffer(16, 8))
+        tree:add(field.cc_state, buffer(24, 8))
+    end
+end
+
+local function refusal(buffer, tree)
+    tree:add(field.code, buffer(2, 1))
+    tree:add(field.nack, buffer(4, 4))
+    tree:add(field.spdcid, buffer(8, 2))
+    tree:add(field.dpdcid, buffer(10, 2))
+    tree:add(field.most, buffer(12, 4))
+end
+
+local function control(buffer, tree)
+    tree:add(field.psn, buffer(4, 4))
+    tree:add(field.spdcid, buffer(8, 2))
+    tree:add(field.dpdcid, buffer(10, 2))
+    tree:add(field.payload, buffer(12, 4))
+end
+
+function uet.dissector(buffer, packet, tree)
+    if buffer:len() < 12 then
+        return 0
+    end
+    local kind = buffer(0, 1):bitfield(0, 5)
+    local part = tree:add(uet, buffer())
+    packet.cols.protocol = "UET"
+    packet.cols.info = TYPES[kind] or ("type " .. kind)
+    part:add(field.type, buffer(0, 2))
+    part:add(kind == CTRL and field.control or field.next, buffer(0, 2))
+    part:add(field.flags, buffer(0, 2))
+    part:add(field.marked, buffer(0, 2))
+    part:add(field.again, buffer(0, 2))
+    local was = udp_length()
+    part:add(field.cut, was ~= nil and was.value - 8 > buffer:reported_len())
+    if kind == RUD_REQ or kind == RUD_CC_REQ then
+        request(buffer, part, kind)
+    elseif kind == ACK_CC then
+        acknowledgement(buffer, part)
+    elseif kind == NACK and buffer:len() >= 16 then
+        refusal(buffer, part)
+    elseif kind == CTRL and buffer:len() >= 16 then
+        control(buffer, part)
+    end
+    return buffer:len()
+end
+
+DissectorTable.get("udp.port"):add(4793, uet)
