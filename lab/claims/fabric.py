@@ -320,6 +320,52 @@ _PFC_ECN = Claim(
 )
 
 
+# --- a fabric without PFC ------------------------------------------------------------------------
+
+_TRIMS, _PAUSES, _MARKED = "trimming, UET", "PFC, RoCEv2", "PFC, ECN, DCQCN"
+_PAUSED = ("pfc.enabled=true", "trim.enabled=false", "transport.kind=roce")
+_SCHOOLS = {
+    _TRIMS: (),
+    _PAUSES: (*_PAUSED, "transport.cc=none"),
+    _MARKED: (*_PAUSED, "transport.cc=dcqcn"),
+}
+
+
+def _judge_no_pfc(found: Runs) -> Judgement:
+    victim = {name: found[name].part_fct_ns.get("victim", 0.0) for name in _SCHOOLS}
+    incast = {name: found[name].part_fct_ns.get("incast", 0.0) for name in _SCHOOLS}
+    trims = found[_TRIMS]
+    whole = trims.is_whole and not trims.drops and not trims.paused_ns
+    as_fast = incast[_TRIMS] < 1.05 * min(incast[_PAUSES], incast[_MARKED])
+    spared = victim[_TRIMS] < 0.5 * min(victim[_PAUSES], victim[_MARKED])
+    return Judgement(
+        _all_or_some([whole, as_fast, spared]) if whole else Verdict.FAILS,
+        f"Without PFC {trims.drops:,} packets are dropped where switches trim; the incast takes "
+        f"{duration(incast[_TRIMS])}, with PFC {duration(incast[_PAUSES])}, with DCQCN too "
+        f"{duration(incast[_MARKED])}. The flow beside it takes {duration(victim[_TRIMS])} without "
+        f"PFC, {duration(victim[_PAUSES])} and {duration(victim[_MARKED])} with. It takes adapters "
+        "that ask for single packets and switches that cut them.",
+        {
+            **{f"{name}: victim (ns)": ns for name, ns in victim.items()},
+            **{f"{name}: incast (ns)": ns for name, ns in incast.items()},
+            "drops without PFC": float(trims.drops),
+        },
+        bars("Completion time of the flow that shares no full link", victim, duration),
+    )
+
+
+_NO_PFC = Claim(
+    "no-pfc",
+    "An AI fabric needs no PFC.",
+    "Ultra Ethernet Specification 1.0: packets trimmed and sprayed, PFC optional. "
+    "https://ultraethernet.org",
+    "Six hosts write 2 MB each to one, and a seventh to another below the same leaf; switches that "
+    "trim under UET with NSCC, and switches that pause under RoCEv2, without and with DCQCN.",
+    {name: Case("pfc-or-trim", changes) for name, changes in _SCHOOLS.items()},
+    _judge_no_pfc,
+)
+
+
 # --- oversubscription ----------------------------------------------------------------------------
 
 _SPINES = (4, 2, 1)
@@ -422,5 +468,6 @@ _RAILS = Claim(
 
 
 FABRIC_CLAIMS = (
-    _PRODUCTIVITY, _SLOW_LINK, _INCAST, _ECMP, _VICTIM, _PFC_ECN, _OVERSUBSCRIPTION, _RAILS,
+    _PRODUCTIVITY, _SLOW_LINK, _INCAST, _ECMP, _VICTIM, _PFC_ECN, _NO_PFC,
+    _OVERSUBSCRIPTION, _RAILS,
 )  # fmt: skip

@@ -122,6 +122,11 @@ _WATCHDOG = (
     *("pfc.watchdog_ns=200us", "transport={recovery: selective, rto_ns: 100us, retry_limit: 100}"),
     "faults=[{at_ns: 50us, action: storm, host: h1, for_ns: 1500us}]",
 )
+_TRIM = (
+    *("pfc.enabled=false", "trim={enabled: true, threshold: 60KB}", "buffer.bytes=2MB"),
+    "ecn={enabled: true, kmin: 20KB, kmax: 60KB, pmax: 1}",
+    "schedule={kind: ets, weights: {3: 3, 5: 1}}",
+)
 _THREE_TIERS = (
     "topology={kind: fat-tree, k: 4}",
     *("traffic={kind: incast, senders: 15, bytes: 300KB}", "buffer.bytes=2MB"),
@@ -168,6 +173,10 @@ CASES = (
         Trial(f"loss, {recovery}", "incast", (*_LOSS, f"transport.recovery={recovery}"))
         for recovery in ("selective", "go-back-n")
     ),
+    Trial("incast, trimming, NSCC", "incast", (*_TRIM, "transport={kind: uet, cc: nscc}")),
+    Trial("incast, trimming, RCCC", "incast", (*_TRIM, "transport={kind: uet, cc: rccc}")),
+    Trial("UET sprayed", "spray-permutation"),
+    Trial("UET past a slow link", "degraded-spray"),
     Trial("link failure", "two-elephants", _FAILURE),
 )
 

@@ -164,7 +164,29 @@ def check_degraded_path(result: Result) -> None:
     assert ways["spine1>leaf2"] < 0.4 * ways["spine2>leaf2"]
 
 
+def check_trimming(result: Result) -> None:
+    assert result.trim is not None
+    assert result.pfc.xoff_frames == 0
+    assert set(result.drops.by_reason) <= {"buffer_full"}
+
+
+def check_trim_incast(result: Result) -> None:
+    check_trimming(result)
+    assert result.trim is not None
+    assert result.trim.cut_packets == result.trim.arrived_packets > 300
+    assert result.roce.naks == result.trim.arrived_packets
+
+
+def check_pfc_or_trim(result: Result) -> None:
+    check_trim_incast(result)
+    assert slowdown(result, "victim") < 2
+
+
 CHECKS: dict[str, Callable[[Result], None]] = {
+    "trim-incast": check_trim_incast,
+    "pfc-or-trim": check_pfc_or_trim,
+    "spray-permutation": check_trimming,
+    "degraded-spray": check_trimming,
     "hello": check_hello,
     "incast": check_incast,
     "allreduce-ring": check_ring,

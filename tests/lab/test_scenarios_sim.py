@@ -328,3 +328,61 @@ def test_degraded_path(run: RunScenario) -> None:
     assert conga.result.duration_ns < 0.93 * dlb.result.duration_ns
     slow = [sum(found.links("spine1>leaf2").values()) for found in (conga, dlb)]
     assert slow[0] < 0.7 * slow[1]
+
+
+def trimmed(result: Result) -> int:
+    """Packets cut; each was told of, or lost and counted, and went again."""
+    assert result.trim is not None
+    cut = result.trim
+    assert cut.cut_packets == cut.arrived_packets + cut.lost_packets
+    assert cut.arrived_packets == result.roce.naks
+    return cut.cut_packets
+
+
+def test_trim_incast(run: RunScenario) -> None:
+    """Nothing is dropped, what was cut goes again, and the link is busy to the end."""
+    found = run("trim-incast").result
+    cut = trimmed(found)
+    assert found.drops.total == found.pfc.xoff_frames == 0
+    assert found.roce.retransmitted_packets == cut > 500
+    assert found.duration_ns < 1.1 * 15 * 500_000 * 8 / 100
+    granted = run("trim-incast", "transport.cc=rccc").result
+    assert trimmed(granted) < 0.6 * cut
+    dropped = run("trim-incast", "trim.enabled=false").result
+    assert dropped.drops.by_reason["buffer_full"] > 100
+    assert dropped.flows.failed == 0
+
+
+def test_spray_permutation(run: RunScenario) -> None:
+    """Sprayed, uplinks share alike and all are done together; on one way each, flows collide."""
+    found = run("spray-permutation")
+    ways = found.links("leaf1>spine").values()
+    assert max(ways) < 1.5 * min(ways)
+    assert trimmed(found.result) == found.result.drops.total == 0
+    collided = run("spray-permutation", "transport.entropy=single")
+    assert min(collided.links("leaf1>spine").values()) == 0
+    assert fct(collided.result).max > 1.7 * fct(found.result).max
+
+
+def test_degraded_spray(run: RunScenario) -> None:
+    """Entropies that come back unmarked lead round a slow link that no switch knows of."""
+    ends, slow = {}, {}
+    for policy in ("reps", "bitmap", "oblivious"):
+        found = run("degraded-spray", f"transport.entropy={policy}")
+        ends[policy] = fct(found.result).max
+        ways = found.links("leaf1>spine")
+        slow[policy] = ways["leaf1>spine1"] / sum(ways.values())
+    assert max(slow["reps"], slow["bitmap"]) < 0.08
+    assert slow["oblivious"] > 0.15
+    assert ends["oblivious"] > 3 * max(ends["reps"], ends["bitmap"])
+
+
+def test_pfc_or_trim(run: RunScenario) -> None:
+    """The victim of the one school is nobody's in the other, and the incast takes as long."""
+    trims = run("pfc-or-trim").result
+    other = ("pfc.enabled=true", "trim.enabled=false", "transport.kind=roce", "transport.cc=none")
+    pauses = run("pfc-or-trim", *other).result
+    assert trimmed(trims) > 100
+    assert trims.drops.total == trims.pfc.xoff_frames == pauses.drops.total == 0
+    assert fct(pauses, "victim").max > 5 * fct(trims, "victim").max
+    assert fct(trims, "incast").max < 1.05 * fct(pauses, "incast").max
