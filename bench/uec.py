@@ -4,11 +4,11 @@
 
 Messages of 2 MB at 100 Gb/s through three tiers of a fat-tree, 1 us a hop, packets of 4,096 bytes,
 queues of a bandwidth-delay product that trim, marks from 0.2 to 0.8 of it. The figure is when the
-last sender has its last acknowledgement, in microseconds; htsim's are those that its repository keeps
-as what its tests must give (validate_outputs). Whom the permutation pairs, and which hash chooses
-ways, are our own: what flows that keep one way come to, is by lot. A packet takes 4,222 bytes of a
-wire (headers of 98, a CRC, and what Ethernet adds) where htsim counts 4,150: 1.7 %. With --all those
-of 1,024 hosts as well, a minute or so each.
+last sender has its last acknowledgement, in microseconds; htsim's are those that its repository
+keeps as what its tests must give (validate_outputs). Whom the permutation pairs, and which hash
+chooses ways, are our own: what flows that keep one way come to, is by lot. A packet takes 4,222
+bytes of a wire (headers of 98, a CRC, and what Ethernet adds) where htsim counts 4,150: 1.7 %.
+With --all those of 1,024 hosts as well, a minute or so each.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ _ONE = "traffic={kind: flows, flows: [{src: h1, dst: h128, bytes: 2MB}]}"
 _SLOW_LINKS = ", ".join(  # all that lead up from one of a pod's switches
     f"{{at_ns: 0, action: slow, link: spine1-core{core}, share: 0.1}}" for core in range(1, 9)
 )
+_SLOW = f"faults=[{_SLOW_LINKS}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +72,9 @@ ROWS = (
     _permutation("1,024 hosts, bitmap", 200.5, 16, "bitmap"),
     _permutation("1,024 hosts, reps", 198.2, 16, "reps"),
     _permutation("1,024 hosts, one path", 889.9, 16, "single"),
-    _permutation(
-        "8 core links at a tenth, oblivious", 280.8, 16, "oblivious", f"faults=[{_SLOW_LINKS}]"
-    ),
-    _permutation("8 core links at a tenth, bitmap", 220.3, 16, "bitmap", f"faults=[{_SLOW_LINKS}]"),
-    _permutation("8 core links at a tenth, reps", 206.7, 16, "reps", f"faults=[{_SLOW_LINKS}]"),
+    _permutation("8 core links at a tenth, oblivious", 280.8, 16, "oblivious", _SLOW),
+    _permutation("8 core links at a tenth, bitmap", 220.3, 16, "bitmap", _SLOW),
+    _permutation("8 core links at a tenth, reps", 206.7, 16, "reps", _SLOW),
 )
 _LARGE = 16
 

@@ -181,6 +181,20 @@ WORDS = (
         "closlab run straggler --engine sim",
     ),
     Word(
+        "trimming",
+        "packet trimming, cut payload",
+        "A switch without room for a packet cuts it to its headers and sends those on, so that the "
+        "receiver knows at once what to ask for again, and nobody has to be paused.",
+        "closlab run trim-incast --engine sim",
+    ),
+    Word(
+        "UET",
+        "Ultra Ethernet Transport, UEC",
+        "A transport whose packets each take a way of their own (entropy), say where their bytes "
+        "belong, and are acknowledged and sent again one by one.",
+        "closlab explain transport.kind",
+    ),
+    Word(
         "victim flow",
         "innocent flow",
         "A flow that leads nowhere near the congestion and suffers: it shares a paused queue with "

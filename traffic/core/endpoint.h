@@ -1,4 +1,5 @@
-/* A RoCEv2 endpoint: the reliable-connected queue pairs of one host's adapter.
+/* An endpoint: the reliable-connected queue pairs of one host's RoCEv2 adapter, or the connections
+ * of one that speaks Ultra Ethernet Transport (uet.h).
  *
  *        ep_post                                     transmit(frame, at)
  *   plan ───────► queue pairs ──► per-priority rings ─────────────────────► the wire

@@ -10,7 +10,7 @@
  *     five at least and no more than the largest window (UET's loss recovery where switches do not
  *     trim, SLEEK, in htsim): ways differ by their queues, and windows bound these;
  *   - when a probe's answer does not know it, of what flew before the probe left.
- * Probes ask when nothing was heard for two round trips as long as the longest of late. The second in a
+ * Probes ask when nothing was heard for a round trip as long as the longest of late. The second in a
  * row finds everything lost, and each waits twice as long as the one before, up to `rto`; after `rto` x
  * `retry_limit` of silence the queue pair gives up, as a RoCEv2 one does. Credit that was granted and
  * got lost is asked for in the same way.
@@ -124,7 +124,7 @@ uint32_t uet_target(const struct ep *ep, const struct qp *qp)
 /* Time is out when nothing is heard for so long from now on. */
 static void start_timer(struct ep *ep, struct qp *qp, ns_t now, bool progress)
 {
-    ns_t first = 2 * qp->uet->round_trip, most = ep->config.rto;
+    ns_t first = qp->uet->round_trip, most = ep->config.rto;
     qp->rto = progress || !qp->rto ? first : 2 * qp->rto;
     if (most && qp->rto > most)
         qp->rto = most > first ? most : first;
