@@ -46,7 +46,8 @@ struct congestion_ops {
     /* A packet of so many bytes was cut, at its last hop or before. */
     void (*cut)(struct congestion *, bytes_t size, bool last_hop, bytes_t in_flight, ns_t now);
     void (*lost)(struct congestion *, bytes_t size, bytes_t in_flight, ns_t now);
-    void (*sent)(struct congestion *, bytes_t size); /* may be NULL */
+    /* May be NULL. Nothing else flies if `in_flight` is `size`. */
+    void (*sent)(struct congestion *, bytes_t size, bytes_t in_flight);
     bool (*may_send)(const struct congestion *, bytes_t size, bytes_t in_flight);
 };
 

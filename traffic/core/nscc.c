@@ -177,4 +177,13 @@ bool window_may_send(const struct congestion *cc, bytes_t size, bytes_t in_fligh
     return !in_flight || (double)(in_flight + size) <= cc->window;
 }
 
-const struct congestion_ops NSCC = {init, acked, cut, gone, NULL, window_may_send};
+/* After a rest what gets through is measured anew: having sent nothing is no trouble. */
+static void sent(struct congestion *cc, bytes_t size, bytes_t in_flight)
+{
+    if (in_flight != size)
+        return;
+    cc->nscc.quick_at = 0;
+    cc->nscc.achieved = 0;
+}
+
+const struct congestion_ops NSCC = {init, acked, cut, gone, sent, window_may_send};

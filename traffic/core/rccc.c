@@ -41,7 +41,11 @@ static void lost(struct congestion *cc, bytes_t size, bytes_t in_flight, ns_t no
     (void)cc, (void)size, (void)in_flight, (void)now;
 }
 
-static void sent(struct congestion *cc, bytes_t size) { cc->rccc.spent += size; }
+static void sent(struct congestion *cc, bytes_t size, bytes_t in_flight)
+{
+    (void)in_flight;
+    cc->rccc.spent += size;
+}
 
 static bool may_send(const struct congestion *cc, bytes_t size, bytes_t in_flight)
 {

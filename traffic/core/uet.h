@@ -49,6 +49,7 @@ struct uet {
     uint32_t lost_count;
     bytes_t in_flight, backlog;    /* backlog: posted and not yet sent */
     ns_t round_trip;               /* the longest of late */
+    double overtaken;              /* by how many packets one was that arrived, at most of late */
     ns_t probed_at;
     struct entropy entropy;
     struct congestion cc;

@@ -6,9 +6,11 @@
  *
  * Every transmission has a number (its order). A packet is lost, and sent again before anything new,
  *   - when a NACK says that it was cut;
- *   - when one that was sent long after it has arrived: as many packets later as 1.5 windows hold, but
- *     five at least and no more than the largest window (UET's loss recovery where switches do not
- *     trim, SLEEK, in htsim): ways differ by their queues, and windows bound these;
+ *   - when one that was sent long after it has arrived: twice as many packets later as any was of late
+ *     that did arrive, five at least, once it has taken half as long again as the longest round trip
+ *     of late; and whatever that is, as many as 1.5 windows hold, or the largest window
+ *     (the bound is that of UET's loss recovery without trimming, SLEEK, in htsim, which waits so long
+ *     always): ways differ by their queues, and windows bound these;
  *   - when a probe's answer does not know it, of what flew before the probe left.
  * Probes ask when nothing was heard for a round trip as long as the longest of late. The second in a
  * row finds everything lost, and each waits twice as long as the one before, up to `rto`; after `rto` x
@@ -19,7 +21,8 @@
 
 #include <stdlib.h>
 
-enum { LEAST_OVERTAKERS = 5, OVERTAKERS_WINDOWS_2 = 3 /* halves of a window */ };
+enum { LEAST_OVERTAKERS = 5, OVERTAKERS_WINDOWS_2 = 3 /* halves of a window */,
+       FORGET_OVERTAKING = 64 };
 
 static uint64_t end_of(const struct ep_message *message)
 {
@@ -59,6 +62,7 @@ void uet_prepare(struct ep *ep, struct qp *qp, ns_t base_rtt)
     uet->high = qp->expected;
     uet->first_lost = qp->una;
     uet->round_trip = base_rtt;
+    uet->overtaken = config->window;
     uet->cc.link = (struct congestion_link){
         .rate = qp->rate,
         .base_rtt = base_rtt,
@@ -181,7 +185,7 @@ static void note_sent(struct ep *ep, struct qp *qp, uint64_t seq, uint32_t size,
     uet->line[uet->line_end++ % room] = seq;
     uet->in_flight += size;
     if (uet->cc.ops && uet->cc.ops->sent)
-        uet->cc.ops->sent(&uet->cc, size);
+        uet->cc.ops->sent(&uet->cc, size, uet->in_flight);
     if (qp->rto_at == NS_NEVER)
         start_timer(ep, qp, now, true);
 }
@@ -267,6 +271,9 @@ static uint32_t arrived(struct qp *qp, uint64_t seq)
     seqset_add(&uet->acked, seq);
     forget_lost(uet, seq);
     land(uet, seq);
+    double behind = uet->newest > record->order ? (double)(uet->newest - record->order) : 0;
+    uet->overtaken += behind > uet->overtaken ? behind - uet->overtaken
+                                              : (behind - uet->overtaken) / FORGET_OVERTAKING;
     if (uet->newest < record->order)
         uet->newest = record->order;
     return record->size;
@@ -277,17 +284,20 @@ static void find_overtaken(const struct ep *ep, struct qp *qp, ns_t now)
 {
     struct uet *uet = qp->uet;
     uint64_t room = 2 * ((uint64_t)uet->acked.mask + 1), patience = ep->config.window;
+    uint64_t seen = (uint64_t)(2 * uet->overtaken), most;
     if (uet->cc.ops) {
         double window = uet->cc.window * OVERTAKERS_WINDOWS_2 / 2;
         window = window < uet->cc.most ? window : uet->cc.most;
         patience = (uint64_t)(window / (double)uet->cc.link.packet);
     }
-    patience = patience < LEAST_OVERTAKERS ? LEAST_OVERTAKERS : patience;
+    most = patience < LEAST_OVERTAKERS ? LEAST_OVERTAKERS : patience;
+    patience = seen < LEAST_OVERTAKERS ? LEAST_OVERTAKERS : seen < most ? seen : most;
     for (; uet->line_first < uet->line_end; uet->line_first++) {
         uint64_t seq = uet->line[uet->line_first % room];
         const struct uet_sent *record = record_of(uet, seq);
         bool counts = seq >= qp->una && record->order == uet->line_first && record->flies;
-        if (counts && uet->line_first + patience >= uet->newest)
+        bool early = now - record->at < uet->round_trip + uet->round_trip / 2;
+        if (counts && uet->line_first + (early ? most : patience) >= uet->newest)
             return;
         if (counts)
             lose(qp, seq, now);
@@ -356,6 +366,8 @@ void uet_acked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns
         entropy_arrived(&uet->entropy, packet->entropy, packet->marked);
         if (record.again != !!(packet->flags & UET_RETX))
             record.at = 0; /* another transmission's answer */
+        if (record.again && !(packet->flags & UET_RETX))
+            uet->overtaken *= 2; /* it was late, and not lost */
     }
     ns_t base = uet->cc.link.base_rtt, took = record.at ? now - record.at : 0;
     if (took)
