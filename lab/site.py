@@ -17,6 +17,7 @@ from lab.machine.paths import ROOT
 from lab.results.result import Result
 from lab.scenario.model import Scenario, all_keys
 
+LECTURE = "lecture.md"
 _PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "LICENSE")
 _FROM_ELSEWHERE = re.compile(
     r"<script[^>]+src=[\"']?(?:https?:)?//|<link[^>]+stylesheet[^>]+href=[\"']?(?:https?:)?//"
@@ -92,6 +93,7 @@ def assemble(folder: Path, written: Mapping[str, str]) -> Path:
     for name in _PAGES:
         shutil.copy(ROOT / name, pages / name)
     shutil.copytree(ROOT / "docs", pages / "docs")
+    (pages / "docs" / LECTURE).unlink()  # of which there are slides
     for lesson in lessons():
         place = pages / "exercises" / lesson.name
         place.mkdir(parents=True)
@@ -108,7 +110,7 @@ def assemble(folder: Path, written: Mapping[str, str]) -> Path:
 def _config(written: tuple[str, ...]) -> dict[str, object]:
     docs = ROOT / "docs"
     decisions = sorted(path.name for path in (docs / "decisions").glob("*.md"))
-    told = sorted(path.name for path in docs.glob("*.md"))
+    told = sorted(path.name for path in docs.glob("*.md") if path.name != LECTURE)
     first = ("howto.md", "comparison.md")
     return {
         "site_name": "closlab",

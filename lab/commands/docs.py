@@ -16,8 +16,9 @@ import click
 import typer
 
 from lab.errors import LabError, MissingTool
-from lab.machine.paths import DOCS_ENVIRONMENT
-from lab.site import assemble, check_is_whole, table
+from lab.machine.paths import DOCS_ENVIRONMENT, ROOT
+from lab.site import LECTURE, assemble, check_is_whole, table
+from lab.slides import drawn, lecture
 
 _HERE = Path(__file__).parent
 _NO_COMMANDS = ("__init__", "options", "prompt")
@@ -26,7 +27,7 @@ _NO_COMMANDS = ("__init__", "options", "prompt")
 def command(
     out: Annotated[Path, typer.Option("--out", help="Folder for the pages.")] = Path("site"),
 ) -> None:
-    """Make a site of the documentation: every link checked, nothing fetched when it is read."""
+    """Make a site of the documentation, and slides: all links checked, nothing fetched later."""
     python = DOCS_ENVIRONMENT / "bin" / "python"
     if not python.exists():
         raise MissingTool(
@@ -54,8 +55,9 @@ def command(
         )
     if done.returncode != 0:
         raise LabError(f"the site cannot be made:\n{(done.stdout + done.stderr).strip()}")
+    (out / "lecture.html").write_text(lecture((ROOT / "docs" / LECTURE).read_text(), drawn))
     check_is_whole(out)
-    print(out / "index.html")
+    print(f"{out}/index.html, and the slides of a lecture: {out}/lecture.html")
 
 
 def commands_page() -> str:

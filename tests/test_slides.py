@@ -1,0 +1,52 @@
+"""The lecture: one page from one source, with figures of runs made for it."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from lab.errors import LabError
+from lab.site import check_is_whole
+from lab.slides import drawn, lecture
+
+TEXT = (Path(__file__).resolve().parent.parent / "docs" / "lecture.md").read_text()
+
+
+def test_slides_figures_and_words() -> None:
+    text = (
+        "# A & b\n\n- `x` is **y**\n- z\n\n---\n\n```figure\nrun me\nqueues\n```\n\n```\n<b>\n```\n"
+    )
+    asked: list[tuple[str, str]] = []
+
+    def draw(command: str, name: str) -> str:
+        asked.append((command, name))
+        return "<svg/>"
+
+    page = lecture(text, draw)
+    assert asked == [("run me", "queues")]
+    assert page.count("<section>") == 2
+    assert "<title>A &amp; b</title>" in page
+    assert "<li><code>x</code> is <b>y</b></li><li>z</li>" in page
+    assert "<svg/><figcaption>run me; closlab figure DIR queues</figcaption>" in page
+    assert "<pre>&lt;b&gt;\n</pre>" in page
+
+
+def test_a_figure_is_drawn_of_a_run() -> None:
+    assert drawn("closlab run hello --engine sim", "queues").startswith("<svg")
+    with pytest.raises(LabError, match="not one of the simulator"):
+        drawn("closlab run hello", "queues")
+
+
+def test_the_lecture_fits_its_time_and_tells_of_each_figure(tmp_path: Path) -> None:
+    """Slides of three minutes or so."""
+    page = lecture(TEXT, lambda _command, _name: "<svg/>")
+    (tmp_path / "lecture.html").write_text(page)
+    check_is_whole(tmp_path)
+    assert 12 <= page.count("<section>") <= 18
+    assert page.count("<figcaption>") == TEXT.count("```figure") >= 8
+
+
+@pytest.mark.slow
+def test_the_lecture_is_made() -> None:
+    page = lecture(TEXT, drawn)
+    assert len(re.findall("<svg", page)) == TEXT.count("```figure")
