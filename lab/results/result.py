@@ -130,7 +130,8 @@ class Trim(_Part):
     cut_bytes: int  # that were cut off
     by_class: dict[int, int]  # by the class they had
     by_link: dict[str, int]  # by the direction of the link they were to be sent into
-    arrived_packets: int  # at hosts
+    arrived_packets: int  # at hosts, which answer UET's by a NACK
+    known_packets: int  # but those whose whole had come before
     lost_packets: int
 
 
@@ -616,6 +617,7 @@ def _trim(experiment: Experiment, outcome: Outcome) -> Trim:
         by_class=dict(sorted(by_class.items())),
         by_link=by_link,
         arrived_packets=_total(outcome, "rx_cut_packets"),
+        known_packets=_total(outcome, "cut_packets_known"),
         lost_packets=sum(each.dropped.get("cut_lost", 0) for each in outcome.switches.values()),
     )
 

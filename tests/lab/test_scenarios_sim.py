@@ -331,11 +331,11 @@ def test_degraded_path(run: RunScenario) -> None:
 
 
 def trimmed(result: Result) -> int:
-    """Packets cut; each was told of, or lost and counted, and went again."""
+    """Packets cut; each was told of, unless its whole had come, or lost and counted."""
     assert result.trim is not None
     cut = result.trim
     assert cut.cut_packets == cut.arrived_packets + cut.lost_packets
-    assert cut.arrived_packets == result.roce.naks
+    assert cut.arrived_packets == result.roce.naks + cut.known_packets
     return cut.cut_packets
 
 
@@ -360,7 +360,7 @@ def test_spray_permutation(run: RunScenario) -> None:
     assert max(ways) < 1.5 * min(ways)
     assert trimmed(found.result) == found.result.drops.total == 0
     collided = run("spray-permutation", "transport.entropy=single")
-    assert min(collided.links("leaf1>spine").values()) == 0
+    assert min(collided.links("leaf1>spine").values()) < 0.01 * 2_000_000
     assert fct(collided.result).max > 1.7 * fct(found.result).max
 
 
