@@ -13,6 +13,7 @@ import struct
 import zlib
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cache
 from ipaddress import IPv4Address
 
 ROCE_PORT = 4791
@@ -106,6 +107,7 @@ _INT_HOPS = 8
 _INT_WORDS = (1, 1, 1, 1, 2, 2, 2, 1, 1, 0, 0, 0, 0, 0, 0, 1)  # per instruction and hop
 
 
+@cache  # thousands of flows have the same, but for their addresses
 def _headers(tos: int, telemetry: int, own_telemetry: int, port: int = ROCE_PORT) -> bytes:
     """A template whose addresses are still to be filled in."""
     words = sum(words for bit, words in enumerate(_INT_WORDS) if telemetry & 0x8000 >> bit)
@@ -140,6 +142,7 @@ def _addressed(headers: bytes, flow: FlowAddress) -> bytes:
     return bytes(frame)
 
 
+@cache
 def _mac(text: str) -> bytes:
     return bytes.fromhex(text.replace(":", ""))
 
