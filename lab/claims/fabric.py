@@ -357,7 +357,7 @@ def _judge_no_pfc(found: Runs) -> Judgement:
 _NO_PFC = Claim(
     "no-pfc",
     "An AI fabric needs no PFC.",
-    "Ultra Ethernet Specification 1.0. https://ultraethernet.org (packets are trimmed and "
+    "Ultra Ethernet Specification 1.0. https://ultraethernet.org/ (packets are trimmed and "
     "sprayed, and PFC is optional).",
     "Six hosts write 2 MB each to one, and a seventh to another below the same leaf; switches that "
     "trim under UET with NSCC, and switches that pause under RoCEv2, without and with DCQCN.",
