@@ -69,6 +69,10 @@ def command(
         Path | None,
         typer.Option("--p4", metavar="DIR", help="Your own copy of p4src, instead of it."),
     ] = None,
+    tls: Annotated[
+        bool,
+        typer.Option("--tls", help="Let controller and switches prove who they are (mininet)."),
+    ] = False,
     prompt: Annotated[
         bool, typer.Option("--cli", help="Stay at the mininet> prompt instead of measuring.")
     ] = False,
@@ -106,6 +110,7 @@ def command(
         dilation=dilation,
         p4=p4,
         reports=reports,
+        tls=tls,
         page=_page(engine, live, pace, port, gnmi),
     )
 
@@ -138,6 +143,7 @@ def execute(
     dilation: int | None = None,
     p4: Path | None = None,
     reports: str | None = None,
+    tls: bool = False,
     page: Page | None = None,
 ) -> None:
     """Check everything that can be checked, then run."""
@@ -150,6 +156,7 @@ def execute(
         dilation=dilation,
         reports=reports,
         p4=p4,
+        tls=tls,
     )
     check(options)
     if reports is not None:

@@ -15,6 +15,7 @@ from types import MappingProxyType
 import finsy as fy
 
 from controller import Target
+from controller.client import connected
 from controller.tables import DROP_REASONS, PRIORITIES, queue_index
 from lab.errors import RunError
 from lab.results.outcome import PortCounts, SwitchCounts, Traffic
@@ -141,10 +142,7 @@ def read_counts(
     """
 
     async def read_one(target: Target) -> tuple[str, SwitchCounts]:
-        options = fy.SwitchOptions(
-            p4info=target.p4info, p4blob=target.program, device_id=target.device_id
-        )
-        async with fy.Switch(target.name, target.address, options) as switch:
+        async with connected(target) as switch:
             mine = tuple(ports[target.name])
             reading = await _read(switch, mine, has_registers)
             reading = replace(reading, lost=lost.get(target.name, {}))

@@ -16,6 +16,7 @@ from lab.engines.mininet.capsule import name_addresses, run_in_capsule
 from lab.engines.mininet.running import Registration
 from lab.errors import LabError, RunError
 from lab.machine import tools
+from lab.machine.certificates import require_openssl
 from lab.machine.program import source_in
 from lab.progress import Stages
 from lab.results.outcome import INTERRUPTION, Outcome
@@ -55,12 +56,23 @@ def check(options: RunOptions) -> None:
             )
         if options.prompt:
             raise RunError("the simulator has no prompt", "Leave --cli out, or the engine.")
+        if options.tls:
+            raise RunError(
+                "in the simulator the controller and its switches are one process",
+                "Leave --tls out, or --engine sim.",
+            )
     source_in(options.p4)
     tools.require_compiler()
     if options.engine == "mininet":
         tools.require_emulation()
         if options.switch == "bmv2":
             tools.require_bmv2()
+            if options.tls:
+                raise RunError(
+                    "BMv2 is not given certificates here", "Use --switch soft, or leave --tls out."
+                )
+        if options.tls:
+            require_openssl()
 
 
 def clear(folder: Path) -> None:

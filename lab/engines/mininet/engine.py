@@ -23,6 +23,7 @@ from lab.engines.mininet.hands import Hands
 from lab.engines.mininet.report_cables import Collector, lay_report_cables
 from lab.engines.mininet.switches import KINDS, Setting, Switches
 from lab.errors import RunError
+from lab.machine.certificates import made
 from lab.machine.native_host import endpoint_program
 from lab.machine.precedence import take_precedence
 from lab.machine.program import source_in
@@ -55,27 +56,29 @@ def bring_up(
         built = kind.build_program(options.out, source_in(options.p4))
         is_scapy = experiment.scenario.transport.endpoint == "scapy"
         hosts_program = SCAPY_PROGRAM if is_scapy else endpoint_program()
-    switches = kind(
-        Setting(
-            fabric,
-            built,
-            logs=options.out / "logs",
-            pcaps=options.out / "pcaps" if measures.pcap else None,
-            captured=_captured_ports(experiment),
-            cable=experiment.port_cable,
-            data_frame=experiment.scenario.link.mtu + DATA_HEADERS_BYTES,
-            dilation=dilation,
-            notes_every_s=(measures.series_ns or 0) * dilation / 1e9
-            if measures.series
-            else _PROGRESS_S,
-            reports=options.prompt or experiment.settings.telemetry.report_port is not None,
-            seed_of=experiment.switch_seed,
-            still=stages.still_waiting,
-        )
-    )
-    settings = kind.told(experiment.settings, dilation)
-    emulation = Emulation(fabric, switches, settings)
     with ExitStack() as stack:
+        certificates = stack.enter_context(made()) if options.tls else None
+        switches = kind(
+            Setting(
+                fabric,
+                built,
+                logs=options.out / "logs",
+                pcaps=options.out / "pcaps" if measures.pcap else None,
+                captured=_captured_ports(experiment),
+                cable=experiment.port_cable,
+                data_frame=experiment.scenario.link.mtu + DATA_HEADERS_BYTES,
+                dilation=dilation,
+                notes_every_s=(measures.series_ns or 0) * dilation / 1e9
+                if measures.series
+                else _PROGRESS_S,
+                reports=options.prompt or experiment.settings.telemetry.report_port is not None,
+                seed_of=experiment.switch_seed,
+                certificates=certificates,
+                still=stages.still_waiting,
+            )
+        )
+        settings = kind.told(experiment.settings, dilation)
+        emulation = Emulation(fabric, switches, settings)
         stack.callback(emulation.take_down)
         with stages("Laying cables") as stage:
             emulation.lay_cables()

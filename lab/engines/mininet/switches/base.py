@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from controller import LinkSpec, Settings, SwitchPlan, Target, read_plans
+from controller import LinkSpec, Settings, SwitchPlan, Target, Tls, read_plans
 from lab.errors import RunError
+from lab.machine.certificates import Certificates
 from lab.machine.paths import FABRIC_PROGRAM
 from lab.machine.program import BuiltProgram
 from lab.machine.speed import slowness
@@ -44,6 +45,7 @@ class Setting:
     dilation: int = 1
     reports: bool = False  # whether each has a cable for telemetry reports
     seed_of: Callable[[Node], int] = lambda _: 1
+    certificates: Certificates | None = None  # none: P4Runtime is spoken in the clear
     still: Callable[[str, float], None] = lambda _what, _waited_s: None  # hears what takes long
 
     def interfaces(self, switch: Node) -> dict[int, str]:
@@ -55,6 +57,11 @@ class Setting:
         """What a switch's configuration says of captures, if it has these ports."""
         kept = [port for port in ports if (switch, port) in self.captured]
         return {"pcap": str(self.pcaps), "pcap_ports": kept} if kept else {}
+
+
+def _proof(of: Certificates) -> Tls:
+    """What the controller shows, and whom it trusts."""
+    return Tls(of.authority, of.certificate("controller"), of.key("controller"))
 
 
 class Switches(ABC):
@@ -84,6 +91,7 @@ class Switches(ABC):
                 device_id=index + 1,
                 p4info=setting.program.p4info,
                 program=setting.program.json,
+                tls=_proof(setting.certificates) if setting.certificates else None,
             )
             for index, switch in enumerate(setting.fabric.switches)
         )

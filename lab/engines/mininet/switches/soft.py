@@ -44,6 +44,7 @@ class SoftSwitches(Switches):
                 "device_id": target.device_id,
                 "grpc_address": target.address,
                 "seed": setting.seed_of(switch),
+                **_tls(setting),
                 "ports": setting.interfaces(switch),
                 "links": {
                     port: link_of(setting.cable(switch, port))
@@ -113,3 +114,16 @@ class SoftSwitches(Switches):
     def stop(self) -> None:
         """End the process."""
         self._hosted.stop()
+
+
+def _tls(setting: Setting) -> dict[str, dict[str, str]]:
+    """What switches show, and by whom controllers have to be vouched for."""
+    of = setting.certificates
+    if of is None:
+        return {}
+    files = {
+        "certificate": of.certificate("switches"),
+        "key": of.key("switches"),
+        "client_ca": of.authority,
+    }
+    return {"tls": {name: str(path) for name, path in files.items()}}
