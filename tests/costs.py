@@ -38,12 +38,12 @@ def noted(path: Path = COSTS) -> list[Cost]:
         return [Cost(name, int(cases), float(cost)) for name, cases, cost in csv.reader(file)]
 
 
-def dear(costs: list[Cost], budget_s: float = QUICK_S) -> set[str]:
-    """The functions that are not among those with the most cases for so much time."""
+def cheap(costs: list[Cost], budget_s: float = QUICK_S) -> set[str]:
+    """The functions with the most cases for so much time; what nobody noted is none of them."""
     found = set()
     for cost in sorted(costs, key=lambda cost: (cost.seconds / cost.cases, cost.function)):
         budget_s -= cost.seconds
-        if budget_s < 0:
+        if budget_s >= 0:
             found.add(cost.function)
     return found
 
@@ -90,10 +90,10 @@ class Recorder:
 
 def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep what is quick: no network is brought up, and no clock is waited for."""
-    left_out = dear(noted())
+    quick = cheap(noted())
     kept, rest = [], []
     for item in items:
-        is_quick = function_of(item) not in left_out and not (
+        is_quick = function_of(item) in quick and not (
             item.get_closest_marker("mininet") or item.get_closest_marker("clock")
         )
         (kept if is_quick else rest).append(item)
