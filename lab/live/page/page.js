@@ -115,7 +115,8 @@ function draw() {
   }
   $("key").innerHTML = ["idle", "to 25 %", "to 50 %", "to 75 %", "above"].map((name, i) =>
     `<span><i style="border-color:var(--busy${i});border-width:${[1, 1.6, 2.2, 2.8, 3.4][i]}px"></i>${name}</span>`).join("") +
-    '<span><b style="background:var(--queue)"></b>a queue</span><span><b style="background:var(--pause);border-radius:50%"></b>stands still</span>';
+    (shapes.some(({ kind }) => kind === "q") ? '<span><b style="background:var(--queue)"></b>a queue</span>' : "") +
+    '<span><b style="background:var(--pause);border-radius:50%"></b>stands still</span>';
 }
 
 function walk(event, place) {
