@@ -326,9 +326,17 @@ def test_a_slow_reader_holds_up_nobody(tmp_path: Path) -> None:
     ("words", "said"),
     [
         (("run", "incast", "--engine", "sim", "--pace", "1us/s"), "--pace is for the simulator"),
-        (("run", "incast", "--live", "--pace", "1us/s"), "--pace is for the simulator"),
+        pytest.param(
+            ("run", "incast", "--live", "--pace", "1us/s"),
+            "--pace is for the simulator",
+            marks=pytest.mark.slow,
+        ),
         (("run", "incast", "--engine", "sim", "--live", "--pace", "fast"), "'fast' is no time"),
-        (("run", "incast", "--engine", "sim", "--live", "--pace", "1us/h"), "'1us/h' is no pace"),
+        pytest.param(
+            ("run", "incast", "--engine", "sim", "--live", "--pace", "1us/h"),
+            "'1us/h' is no pace",
+            marks=pytest.mark.slow,
+        ),
         (("replay", "nowhere"), "there is no run in nowhere"),
     ],
 )
