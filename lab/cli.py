@@ -36,6 +36,7 @@ COMMANDS = (
     "claims",
     "list",
     "explain",
+    "import",
     "lesson",
     "grade",
     "docs",

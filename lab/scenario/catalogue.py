@@ -12,6 +12,7 @@ from controller.routes import MOST_WAYS
 from controller.tables import SwitchSite
 from lab.errors import ScenarioError
 from lab.machine.paths import SCENARIOS
+from lab.scenario.bring import beside
 from lab.scenario.keys import nearest
 from lab.scenario.model import ALL_LINKS, Scenario, explained
 from lab.scenario.translate import controller_settings, slowed
@@ -64,6 +65,8 @@ def _content(name: str) -> dict[str, Any]:
         raise ScenarioError(str(error)) from None
     if not isinstance(content, dict):
         raise ScenarioError(f"{path} holds no scenario: its top level must be keys and values")
+    if path.parent != SCENARIOS:
+        beside(content, path.parent)
     return content
 
 

@@ -24,6 +24,15 @@ from traffic.patterns import (
     PermutationSpec,
     PoissonSpec,
 )
+from traffic.traces.specs import (
+    TRACES,
+    AicbSpec,
+    ChakraSpec,
+    FlowTableSpec,
+    GoalSpec,
+    HtsimSpec,
+    MscclSpec,
+)
 
 Part = Annotated[
     CollectiveSpec
@@ -33,6 +42,12 @@ Part = Annotated[
     | ElephantsSpec
     | PoissonSpec
     | NorthSouthSpec
+    | FlowTableSpec
+    | HtsimSpec
+    | GoalSpec
+    | ChakraSpec
+    | MscclSpec
+    | AicbSpec
     | SimpleJob
     | TrainingJob,
     Field(discriminator="kind"),
@@ -55,13 +70,11 @@ class MixSpec(Spec):
 
 TrafficSpec = Annotated[Part | MixSpec, Field(discriminator="kind")]
 
-KINDS: dict[str, type[Spec]] = {
-    model.model_fields["kind"].default: model
-    for model in (
-        CollectiveSpec, IncastSpec, FlowsSpec, PermutationSpec, ElephantsSpec, PoissonSpec,
-        NorthSouthSpec, SimpleJob, TrainingJob, MixSpec,
-    )
-}  # fmt: skip
+_MODELS: tuple[type[Spec], ...] = (
+    CollectiveSpec, IncastSpec, FlowsSpec, PermutationSpec, ElephantsSpec, PoissonSpec,
+    NorthSouthSpec, *TRACES, SimpleJob, TrainingJob, MixSpec,
+)  # fmt: skip
+KINDS = {model.model_fields["kind"].default: model for model in _MODELS}
 
 
 @dataclass(frozen=True)

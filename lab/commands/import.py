@@ -1,0 +1,39 @@
+"""``closlab import``: somebody's workload as a scenario."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lab.scenario.bring import bring
+
+
+def command(
+    file: Annotated[Path, typer.Argument(help="A file; of Chakra's traces one, or their folder.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="The folder to write; without it NAME.lab.")
+    ] = None,
+    size: Annotated[
+        str | None, typer.Option("--bytes", help="The data of a schedule of MSCCL, such as 1MB.")
+    ] = None,
+    groups: Annotated[
+        Path | None, typer.Option("--groups", help="The process groups of Chakra's traces, JSON.")
+    ] = None,
+    tflops: Annotated[
+        float | None, typer.Option("--tflops", help="How fast ranks of Chakra's traces compute.")
+    ] = None,
+) -> None:
+    """Say what a workload's file is, check it, and write a scenario that runs it.
+
+    It reads flows as CSV (start_ns,src,dst,bytes), htsim's connection matrices (.cm), GOAL,
+    Chakra's execution traces (NAME.RANK.et), MSCCL's schedules (.xml) and AICB's workloads (.txt).
+    """
+    extras = {
+        "bytes": size, "groups": None if groups is None else str(groups), "tflops": tflops,
+    }  # fmt: skip
+    folder = Path(f"{file.name.partition('.')[0] or 'trace'}.lab") if out is None else out
+    told = {key: value for key, value in extras.items() if value is not None}
+    for line in bring(file, folder, told).lines():
+        print(line)

@@ -1,0 +1,59 @@
+"""`closlab import`: what a file is, and a scenario that runs it from wherever one stands."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.lab.conftest import closlab
+from tests.traffic.traces.programs import as_chakra, random_program
+from tests.traffic.traces.xml_rings import ring
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("flows.csv", "start_ns,src,dst,bytes\n0,h1,h2,100000\n1000,h3,h1,7\n",
+         "flows in a table: 3 ranks, 2 messages, 100 KB"),
+        ("perm.cm", "Nodes 4\nConnections 2\n0->1 start 0 size 5000\n3->2 start 0 size 70\n",
+         "a connection matrix of htsim: 4 ranks, 2 messages, 5.07 KB"),
+    ],
+)  # fmt: skip
+def test_a_file_becomes_a_scenario(name: str, text: str, told: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+    done = closlab("import", str(tmp_path / name), "--out", str(tmp_path / "lab"))
+    assert done.returncode == 0, done.stderr
+    assert told in done.stdout
+    (tmp_path / name).unlink()  # the scenario has a copy beside it
+    scenario = str(tmp_path / "lab" / "scenario.yaml")
+    ran = closlab("run", scenario, "--engine", "sim", "--out", str(tmp_path / "run"))
+    assert ran.returncode == 0, ran.stderr
+    result = json.loads((tmp_path / "run" / "result.json").read_text())
+    assert result["flows"]["completed"] == 2
+    again = closlab("import", scenario, "--out", str(tmp_path / "lab"))
+    assert again.returncode == 1
+    assert "it is not known what this is" in again.stderr
+
+
+def test_traces_and_schedules_are_brought_whole(tmp_path: Path) -> None:
+    ranks, deeds = random_program(Random(5), step_ns=1000)
+    folder = tmp_path / "4 Traces_of.today"
+    folder.mkdir()
+    as_chakra(ranks, deeds, folder, Random(5))
+    done = closlab("import", str(folder), "--out", str(tmp_path / "a"))
+    assert f"execution traces of Chakra: {ranks} ranks" in done.stdout, done.stderr
+    assert len(list((tmp_path / "a").glob("*.et"))) == ranks
+    assert "name: 4-traces-of\n" in (tmp_path / "a" / "scenario.yaml").read_text()
+    listed = closlab("list", str(tmp_path / "a" / "scenario.yaml"))
+    assert listed.returncode == 0, listed.stderr
+    (tmp_path / "ring.xml").write_text(ring(4))
+    done = closlab("import", str(tmp_path / "ring.xml"))
+    assert done.returncode == 1
+    assert "say it: --bytes 1MB" in done.stderr
+    done = closlab(
+        "import", str(tmp_path / "ring.xml"), "--bytes", "1MB", "-o", str(tmp_path / "b")
+    )
+    assert "4 ranks, 24 messages, 6 MB" in done.stdout, done.stderr

@@ -1,0 +1,363 @@
+"""Chakra's execution traces: what each rank computes and sends, one file a rank.
+
+`NAME.0.et`, `NAME.1.et` and so on, each perhaps compressed by gzip: a length and a message, again
+and again. The first message is the trace's own (its version), every other a node: what it is,
+what it waits for, how long it lasts, and attributes by name. Process groups stand in a JSON file,
+`{"0": [0, 1, 2, 3], ...}`; a collective names one of them, or is everybody's.
+
+Time is a node's duration; a compute node without one lasts as long as its operations take at so
+many TFLOP/s. Sizes of collectives are ASTRA-sim's: what a rank puts in, so that an all-gather ends
+with as many times more as there are ranks.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from traffic.collectives import Schedule
+from traffic.collectives.schedule import Mode
+from traffic.reading import FileError, read_text
+from traffic.traces import protobuf as wire
+from traffic.traces.graph import Graph, TraceError
+from traffic.traces.text import MOST_BYTES
+
+VERSION = "0.0.4"
+_MOST_MESSAGE = 64_000_000
+_RANK_FILE = re.compile(r"(?P<name>.+)\.(?P<rank>\d{1,5})\.et(\.gz)?", re.ASCII)
+
+# Numbers of fields of a node and of an attribute, and of what they count.
+_ID, _NAME, _TYPE, _CTRL_DEPS, _DATA_DEPS, _DURATION_US, _ATTR = 1, 2, 3, 4, 5, 7, 10
+_ATTR_NAME = 1
+_PLAIN, _SIGNED, _ZIGZAG = (11, 13, 27), (7, 9), (15, 17)
+_REAL, _FIXED, _TEXT = (3, 5), (19, 21, 23, 25), 29
+COMPUTE, SEND, RECEIVE, COLLECTIVE = 4, 5, 6, 7
+_KINDS = range(8)
+_OPS = {
+    0: "all-reduce", 2: "all-gather", 5: "broadcast", 6: "all-to-all", 7: "reduce-scatter",
+    9: "barrier",
+}  # fmt: skip
+_OP_NAMES = {1: "reduce", 3: "gather", 4: "scatter", 8: "reduce-scatter by blocks"}
+
+Value = int | float | str
+
+
+@dataclass(slots=True)
+class Node:
+    """What a rank does: compute, send, receive, or take part in a collective."""
+
+    id: int = 0
+    name: str = ""
+    kind: int = 0
+    waits: list[int] = field(default_factory=list)
+    duration_us: int = 0
+    attributes: dict[str, Value] = field(default_factory=dict)
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def files_of(path: Path) -> list[Path]:
+    """The ranks' files, by rank: of a folder, of one of them, or of the name they begin with."""
+    folder, name = (path, None) if path.is_dir() else (path.parent, path.name)
+    found = _RANK_FILE.fullmatch(path.name)
+    if found and name is not None:
+        name = found["name"]
+    ranks: dict[int, Path] = {}
+    try:
+        for entry in sorted(folder.iterdir()):
+            match = _RANK_FILE.fullmatch(entry.name)
+            if match and (name is None or match["name"] == name):
+                if int(match["rank"]) in ranks:
+                    raise TraceError(
+                        f"{folder} has traces of several names",
+                        "give the path of one of their files",
+                    )
+                ranks[int(match["rank"])] = entry
+    except OSError as error:
+        raise TraceError(f"{folder} cannot be read: {error.strerror}") from None
+    if not ranks:
+        raise TraceError(f"{path}: no traces are there", "they are called NAME.RANK.et")
+    missing = next((rank for rank in range(max(ranks) + 1) if rank not in ranks), None)
+    if missing is not None:
+        raise TraceError(f"{path}: the trace of rank {missing} is missing")
+    return [ranks[rank] for rank in range(len(ranks))]
+
+
+def nodes_of(path: Path) -> Iterator[Node]:
+    """A file's nodes, one at a time."""
+    at = 0
+    try:
+        with path.open("rb") as plain:
+            packed = plain.read(2) == b"\x1f\x8b"
+        with gzip.open(path) if packed else path.open("rb") as file:
+            for at, message in enumerate(_messages(file)):
+                if at:
+                    yield _node(message)
+    except OSError as error:
+        raise TraceError(f"{path} cannot be read: {error.strerror or error}") from None
+    except (wire.WireError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise TraceError(f"{path}: message {at + 1} is no node of a trace: {error}") from None
+
+
+def _messages(file: BinaryIO | gzip.GzipFile) -> Iterator[memoryview]:
+    read = 0
+    while head := file.read(1):
+        while head[-1] >= 0x80 and len(head) < 10:
+            more = file.read(1)
+            if not more:
+                raise wire.WireError("a length that is cut off")
+            head += more
+        length, _ = wire.varint(head, 0)
+        read += length
+        if length > _MOST_MESSAGE or read > MOST_BYTES:
+            raise wire.WireError(f"more than {_MOST_MESSAGE:,} bytes")
+        data = file.read(length)
+        if len(data) < length:
+            raise wire.WireError("the file ends within it")
+        yield memoryview(data)
+
+
+def _node(message: memoryview) -> Node:
+    node = Node()
+    for number, kind, value in wire.fields(message):
+        if number in (_CTRL_DEPS, _DATA_DEPS):
+            node.waits += wire.numbers(kind, value)
+        elif number == _NAME and not isinstance(value, int):
+            node.name = bytes(value).decode()
+        elif number == _ATTR and not isinstance(value, int):
+            name, found = _attribute(value)
+            if found is not None:
+                node.attributes[name] = found
+        elif isinstance(value, int):
+            if number == _ID:
+                node.id = value
+            elif number == _TYPE:
+                node.kind = value
+            elif number == _DURATION_US:
+                node.duration_us = value
+    return node
+
+
+def _attribute(message: memoryview) -> tuple[str, Value | None]:
+    name = ""
+    found: Value | None = None
+    for number, _, value in wire.fields(message):
+        if isinstance(value, int):
+            if number in _PLAIN:
+                found = value
+            elif number in _SIGNED:
+                found = wire.signed(value)
+            elif number in _ZIGZAG:
+                found = wire.zigzag(value)
+        elif number == _ATTR_NAME:
+            name = bytes(value).decode()
+        elif number == _TEXT:
+            found = bytes(value).decode()
+        elif number in _REAL and len(value) in (4, 8):
+            found = wire.floating(value)
+        elif number in _FIXED and len(value) in (4, 8):
+            found = int.from_bytes(value, "little", signed=number in (23, 25))
+    return name, found
+
+
+def read_groups(path: Path) -> dict[str, list[int]]:
+    """A file of process groups."""
+    try:
+        content = json.loads(read_text(path, MOST_BYTES))
+    except FileError as error:
+        raise TraceError(str(error)) from None
+    except (ValueError, RecursionError) as error:
+        raise TraceError(f"{path} is not JSON: {error}") from None
+    if not isinstance(content, dict) or not all(
+        isinstance(ranks, list) and ranks and all(type(rank) is int for rank in ranks)
+        for ranks in content.values()
+    ):
+        raise TraceError(f"{path} names no groups", 'write {"0": [0, 1, 2, 3], ...}')
+    return content
+
+
+# --- what they mean -------------------------------------------------------------------------------
+
+
+def read(path: Path, groups: Mapping[str, list[int]] | None = None, tflops: float = 0) -> Graph:
+    """What the ranks of a trace do."""
+    files = files_of(path)
+    graph = Graph(len(files), path.name.partition(".")[0] or "trace")
+    for rank, file in enumerate(files):
+        deeds: dict[int, int] = {}
+        for node in _after_what_they_wait_for(nodes_of(file), file):
+            after = list(dict.fromkeys(deeds[wait] for wait in node.waits))
+            try:
+                deeds[node.id] = _write(graph, rank, node, after, groups or {}, tflops)
+            except TraceError as error:
+                raise TraceError(f"{file}: node {node.id}: {error}") from None
+    if not len(graph):
+        raise TraceError(f"{path} says nothing to do")
+    return graph
+
+
+def _write(
+    graph: Graph, rank: int, node: Node, after: list[int], groups: Mapping[str, list[int]],
+    tflops: float,
+) -> int:  # fmt: skip
+    if node.kind not in _KINDS:
+        raise TraceError(f"it is of the unknown kind {node.kind}")
+    if node.kind in (SEND, RECEIVE):
+        ends = [_number(node, name, -1) for name in ("comm_src", "comm_dst")]
+        tag = _number(node, "comm_tag", 0)
+        if ends[node.kind == RECEIVE] not in (rank, -1):
+            raise TraceError(f"rank {rank} has a message of another's, rank {ends[0]} to {ends[1]}")
+        if node.kind == SEND:
+            return graph.send(rank, ends[1], max(1, _size(node)), tag=tag, after=after)
+        return graph.receive(rank, ends[0], tag=tag, after=after)
+    if node.kind == COLLECTIVE:
+        return _write_collective(graph, rank, node, after, groups)
+    duration_ns = node.duration_us * 1000
+    operations = node.attributes.get("num_ops", 0)
+    if node.kind == COMPUTE and not duration_ns and isinstance(operations, int | float):
+        if operations and not tflops:
+            raise TraceError(
+                f"'{node.name[:40]}' has operations and no duration",
+                "say how fast a rank computes: tflops",
+            )
+        duration_ns = round(operations / tflops / 1000) if operations else 0
+    if not 0 <= duration_ns <= 10**15:
+        raise TraceError(f"it lasts {duration_ns:,} ns")
+    return graph.work(rank, duration_ns, after=after)
+
+
+def _write_collective(
+    graph: Graph, rank: int, node: Node, after: list[int], groups: Mapping[str, list[int]]
+) -> int:
+    kind = _number(node, "comm_type", -1)
+    if kind not in _OPS:
+        known = _OP_NAMES.get(kind, f"of the type {kind}")
+        raise TraceError(f"a collective '{known}' is not known here")
+    name = str(node.attributes.get("pg_name", ""))
+    if name and name not in groups:
+        if groups:
+            raise TraceError(
+                f"there is no group {name[:40]!r}", f"known: {', '.join(groups)}"[:200]
+            )
+        raise TraceError(f"its group is {name[:40]!r}", "give the file of groups: groups")
+    members = groups[name] if name else range(graph.ranks)
+    op = _OPS[kind]
+    size = 0 if op == "barrier" else max(1, _size(node))
+    if op == "all-gather":
+        size *= len(members)
+    root = _number(node, "root_rank", members[0]) if op == "broadcast" else 0
+    return graph.collective(rank, op, members, size, root=root, after=after)
+
+
+def _number(node: Node, name: str, usual: int) -> int:
+    found = node.attributes.get(name, usual)
+    if isinstance(found, str) and found.lstrip("-").isdigit() and len(found) < 20:
+        found = int(found)
+    if not isinstance(found, int) or not -(1 << 31) <= found < 1 << 31:
+        raise TraceError(f"its {name} is {str(found)[:40]!r}")
+    return found
+
+
+def _size(node: Node) -> int:
+    found = node.attributes.get("comm_size", 0)
+    if not isinstance(found, int) or not 0 <= found <= 1 << 40:
+        raise TraceError(f"its comm_size is {str(found)[:40]!r}")
+    return found
+
+
+def _after_what_they_wait_for(nodes: Iterable[Node], file: Path) -> Iterator[Node]:
+    """The nodes, each after those it waits for; files need not have them in that order."""
+    over: set[int] = set()
+    held: dict[int, list[Node]] = {}  # by what it waits for
+    seen: set[int] = set()
+    for node in nodes:
+        if node.id in seen:
+            raise TraceError(f"{file}: two nodes have the number {node.id}")
+        seen.add(node.id)
+        ready = [node]
+        while ready:
+            one = ready.pop()
+            missing = next((wait for wait in one.waits if wait not in over), None)
+            if missing is not None:
+                held.setdefault(missing, []).append(one)
+                continue
+            yield one
+            over.add(one.id)
+            ready += reversed(held.pop(one.id, []))
+    if held:
+        wait, (stuck, *_) = next(iter(held.items()))
+        why = "waits in a circle" if wait in seen else f"waits for {wait}, which is not there"
+        raise TraceError(f"{file}: node {stuck.id} {why}")
+
+
+# --- the other way round --------------------------------------------------------------------------
+
+
+def write(schedule: Schedule, path: Path) -> list[Path]:
+    """A schedule as traces, a file a rank: sends, receives and work, collectives taken apart.
+
+    A transfer's number is its tag, and its node's number on both sides.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    written = []
+    for rank in range(schedule.ranks):
+        file = path.with_name(f"{path.name}.{rank}.et")
+        with file.open("wb") as out:
+            out.write(_framed(wire.put_bytes(1, VERSION)))
+            mine = sorted({*schedule.starts(rank), *schedule.arrivals(rank)})
+            for number in mine:
+                for node in _nodes_for(schedule, rank, number):
+                    out.write(_framed(node))
+        written.append(file)
+    return written
+
+
+def _nodes_for(schedule: Schedule, rank: int, number: int) -> Iterator[bytes]:
+    """A transfer as one of its ends has it; the wait before it begins is a node of its own."""
+    transfer = schedule.transfer(number)
+    waits = [2 * wait for wait in transfer.waits]
+    if transfer.is_work or (transfer.delay_ns and transfer.src == rank):
+        # Durations are whole microseconds: what is less is rounded, and never lost altogether.
+        micros = max(1, round(transfer.delay_ns / 1000)) if transfer.delay_ns else 0
+        before = 2 * number + (0 if transfer.is_work else 1)
+        yield _encoded(before, f"work {number}", COMPUTE, waits, micros, {"num_ops": 0})
+        waits = [before]
+    if transfer.is_work:
+        return
+    sent = transfer.src == rank
+    about = {
+        "comm_src": transfer.src, "comm_dst": transfer.dst, "comm_size": transfer.size,
+        "comm_tag": number,
+    }  # fmt: skip
+    name = f"{'to' if sent else 'from'} {transfer.dst if sent else transfer.src}"
+    if transfer.mode is Mode.REDUCE:
+        name += ", to be added"
+    kind = SEND if sent else RECEIVE
+    yield _encoded(2 * number, name, kind, waits if sent else [], 0, about)
+
+
+def _encoded(
+    number: int, name: str, kind: int, waits: list[int], micros: int, about: Mapping[str, int]
+) -> bytes:
+    out = wire.put_number(_ID, number) + wire.put_bytes(_NAME, name)
+    out += wire.put_number(_TYPE, kind)
+    if waits:
+        out += wire.put_bytes(_DATA_DEPS, b"".join(map(wire.put_varint, waits)))
+    if micros:
+        out += wire.put_number(_DURATION_US, micros)
+    is_cpu = wire.put_bytes(1, "is_cpu_op") + wire.put_number(27, 0)
+    out += wire.put_bytes(_ATTR, is_cpu)
+    for key, value in about.items():
+        out += wire.put_bytes(_ATTR, wire.put_bytes(1, key) + wire.put_number(9, value))
+    return out
+
+
+def _framed(message: bytes) -> bytes:
+    return wire.put_varint(len(message)) + message

@@ -1,0 +1,39 @@
+"""Which kind of trace a file is: by its name, and by how it begins."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from traffic.traces.graph import TraceError
+
+_START = 4096
+_SIGNS = (
+    ("msccl", re.compile(r"\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<algo\b", re.DOTALL)),
+    ("aicb", re.compile(r"\s*HYBRID_TRANSFORMER")),
+    ("goal", re.compile(r"(\s|//[^\n]*\n|#[^\n]*\n|/\*.*?\*/)*num_ranks\b", re.DOTALL)),
+    ("htsim", re.compile(r"(\s|#[^\n]*\n)*(Nodes\s+\d|\d+->\d)")),
+    ("table", re.compile(r"[^\n]*\b(start_ns|src|dst|bytes)\b[^\n]*,")),
+)
+
+
+def kind_of(path: Path) -> str:
+    """The ``traffic.kind`` that reads a file, or a folder of Chakra's."""
+    if path.is_dir() or re.search(r"\.\d+\.et(\.gz)?$", path.name):
+        return "chakra"
+    try:
+        if path.exists() and not path.is_file():
+            raise TraceError(f"{path} is no file")
+        with path.open("rb") as file:
+            start = file.read(_START)
+    except (OSError, ValueError) as error:
+        raise TraceError(f"{path} cannot be read: {getattr(error, 'strerror', error)}") from None
+    text = start.decode(errors="replace")
+    for kind, sign in _SIGNS:
+        if sign.match(text):
+            return kind
+    raise TraceError(
+        f"{path}: it is not known what this is",
+        "known: flows as start_ns,src,dst,bytes; htsim's .cm; GOAL; Chakra's NAME.RANK.et; MSCCL's "
+        ".xml; AICB's .txt",
+    )
