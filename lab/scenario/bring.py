@@ -119,7 +119,7 @@ def beside(content: dict[str, Any], folder: Path) -> None:
     named = [(part, key) for part in parts for key in ("file", "files", "groups")]
     for section, key in [*named, (content.get("topology"), "path")]:
         value = section.get(key) if isinstance(section, dict) else None
-        if isinstance(value, str) and value and "\0" not in value:
+        if isinstance(section, dict) and isinstance(value, str) and value and "\0" not in value:
             path = Path(value)
             if not path.is_absolute() and not path.exists():
                 section[key] = str(folder / path)

@@ -322,14 +322,15 @@ def write(schedule: Schedule, path: Path) -> list[Path]:
 def _nodes_for(schedule: Schedule, rank: int, number: int) -> Iterator[bytes]:
     """A transfer as one of its ends has it; the wait before it begins is a node of its own."""
     transfer = schedule.transfer(number)
+    is_work = transfer.src == transfer.dst
     waits = [2 * wait for wait in transfer.waits]
-    if transfer.is_work or (transfer.delay_ns and transfer.src == rank):
+    if is_work or (transfer.delay_ns and transfer.src == rank):
         # Durations are whole microseconds: what is less is rounded, and never lost altogether.
         micros = max(1, round(transfer.delay_ns / 1000)) if transfer.delay_ns else 0
-        before = 2 * number + (0 if transfer.is_work else 1)
+        before = 2 * number + (0 if is_work else 1)
         yield _encoded(before, f"work {number}", COMPUTE, waits, micros, {"num_ops": 0})
         waits = [before]
-    if transfer.is_work:
+    if is_work:
         return
     sent = transfer.src == rank
     about = {
