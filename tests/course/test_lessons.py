@@ -1,7 +1,7 @@
 """Every lesson: its solution passes, its skeleton and what people get wrong are told apart.
 
 `broken/` has for each lesson some solutions that are wrong, each a change of the one that ships and
-what has to be said of it. The default run judges the first of each.
+what has to be said of it. The default run judges some.
 """
 
 import re
@@ -83,12 +83,12 @@ def _step(what: str) -> int | None:
     return int(found[1]) if found else None
 
 
-FIRST = {mistake.lesson: mistake for mistake in reversed(MISTAKES)}.values()
+QUICK = {m.lesson: m for m in reversed(MISTAKES) if m.lesson.number in (1, 5, 10, 13)}.values()
 
 
 @pytest.mark.parametrize(
     "mistake",
-    [pytest.param(m, id=str(m), marks=[] if m in FIRST else [pytest.mark.slow]) for m in MISTAKES],
+    [pytest.param(m, id=str(m), marks=[] if m in QUICK else [pytest.mark.slow]) for m in MISTAKES],
 )
 def test_a_mistake_is_told(mistake: Mistake, tmp_path: Path) -> None:
     for path in (mistake.lesson.folder / "solution").iterdir():
