@@ -175,8 +175,6 @@ CASES = (
     ),
     Trial("incast, trimming, NSCC", "incast", (*_TRIM, "transport={kind: uet, cc: nscc}")),
     Trial("incast, trimming, RCCC", "incast", (*_TRIM, "transport={kind: uet, cc: rccc}")),
-    Trial("UET sprayed", "spray-permutation"),
-    Trial("UET past a slow link", "degraded-spray"),
     Trial("link failure", "two-elephants", _FAILURE),
 )
 
