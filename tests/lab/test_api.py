@@ -105,12 +105,12 @@ def test_tables_are_data_frames_where_pandas_is(
         def __init__(self, rows: list[Any], columns: list[str]) -> None:
             self.rows, self.columns = rows, columns
 
+    plain = closlab.records(run.flows)
     pandas = ModuleType("pandas")
     pandas.DataFrame = DataFrame  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "pandas", pandas)
     frame = closlab.read(run.folder).flows
     assert isinstance(frame, DataFrame)
-    plain = closlab.records(run.flows)
     assert [dict(zip(frame.columns, row, strict=True)) for row in frame.rows] == plain
 
 
