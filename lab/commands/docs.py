@@ -12,7 +12,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
-import click
 import typer
 
 from lab.errors import LabError, MissingTool
@@ -81,8 +80,8 @@ def _help(name: str, command: Any) -> str:
     app = typer.Typer(rich_markup_mode=None, add_completion=False)
     app.command(name)(command)
     made = typer.main.get_command(app)
-    context = click.Context(made, info_name=f"closlab {name}", max_content_width=98)  # type: ignore[arg-type]
-    return str(made.get_help(context))  # type: ignore[arg-type]
+    context = made.context_class(made, info_name=f"closlab {name}", max_content_width=98)
+    return str(made.get_help(context))
 
 
 def prompt_page() -> str:

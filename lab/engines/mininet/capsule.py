@@ -157,11 +157,16 @@ def _furnish() -> None:
 def name_addresses(addresses: Mapping[str, str], file: Path) -> None:
     """From inside: let programs find hosts by their names (``enter h1 ping h8``).
 
-    The file takes the place of /etc/hosts, which has none of our names, in this capsule only.
+    The file takes the place of /etc/hosts, which has none of our names, in this capsule only. No
+    name server is asked: there is none, and what asks for it would be a packet in the fabric.
     """
     lines = ["127.0.0.1 localhost", *(f"{address} {name}" for name, address in addresses.items())]
     file.write_text("\n".join(lines) + "\n")
     _mount(str(file), "/etc/hosts", None, _MS_BIND)
+    if Path("/etc/nsswitch.conf").is_file():
+        order = file.with_name(f"{file.name}.order")
+        order.write_text("passwd: files\ngroup: files\nhosts: files\n")
+        _mount(str(order), "/etc/nsswitch.conf", None, _MS_BIND)
 
 
 def _mount(source: str, target: str, kind: str | None, flags: int) -> None:
