@@ -105,7 +105,9 @@ def emit_fixed(unit: Unit, table: Table, default: bmv2.Default) -> str:
     if data:
         out.append(f"    static const uint64_t data[] = {{{data}}};")
     argument = (
-        f", {'data' if data else 'NULL'}" if unit.program.actions[default.action].params else ""
+        f", {'(const void *)data' if data else 'NULL'}"
+        if unit.program.actions[default.action].params
+        else ""
     )
     out.append(f"    do_{action}(r, h{argument});")
     out.append(f"    return {'false' if by_hit else f'ACTION_{action}'};")

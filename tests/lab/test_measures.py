@@ -18,7 +18,8 @@ TABLES = ("flows.csv", "timeseries.csv")
 
 def figures(result: Result) -> dict[str, object]:
     content = result.content()
-    asked = ("scenario", "telemetry", "provenance")  # which differ, and when it was
+    # What differs, when it was, and books that have telemetry's own packets in them.
+    asked = ("scenario", "telemetry", "provenance", "conservation")
     return {key: value for key, value in content.items() if key not in asked}
 
 

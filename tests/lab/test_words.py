@@ -122,7 +122,7 @@ def test_the_doctor_tells_what_is_missing_and_its_cure() -> None:
 @pytest.mark.parametrize(
     ("line", "wanted"),
     [
-        ("closlab do", {"doctor"}),
+        ("closlab doc", {"docs", "doctor"}),
         ("closlab run inc", {"incast"}),
         ("closlab run incast --set pfc.watchdog_p", {"pfc.watchdog_poll_ns="}),
         ("closlab sweep incast --vary seed", {"seed="}),
