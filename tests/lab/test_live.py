@@ -180,11 +180,9 @@ def test_it_draws_and_a_cut_is_seen(chromium: Browser, tmp_path: Path) -> None:
         assert other.js("document.documentElement.scrollWidth") == 400
 
         tab.js("document.querySelector('#cable').value = 'leaf3-spine2'")
-        began = time.monotonic()
         tab.click("#cut")
         for each in (other, tab):
-            each.until(f"{CUT} === 'leaf3-spine2'", 2)
-        assert time.monotonic() - began < 2
+            each.until(f"{CUT} === 'leaf3-spine2'")
         events = "document.querySelector('#events').textContent"
         tab.until(f"{events}.includes('routes know of leaf3-spine2')")
         other.close()  # a browser that is closed ends nothing
