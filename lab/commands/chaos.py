@@ -8,10 +8,8 @@ import typer
 from rich.console import Console
 
 from lab.commands.options import Out, make_out
-from lab.engines import ENGINES
-from lab.errors import RunError
-from lab.machine import tools
 from lab.runs.chaos import chaos
+from lab.runs.perform import check_engine
 
 
 def command(
@@ -21,11 +19,7 @@ def command(
     out: Out = None,
 ) -> None:
     """Let faults happen by lot, and see whether everything holds."""
-    if engine not in ENGINES:
-        raise RunError(f"there is no engine '{engine}'", f"Choose one of {', '.join(ENGINES)}.")
-    tools.require_compiler()
-    if engine == "mininet":
-        tools.require_emulation()
+    check_engine(engine)
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     tally = chaos(seed, runs, engine, make_out(out, "chaos"), console.print)
     ends = ", ".join(f"{count} {how}" for how, count in sorted(tally.by_end.items()))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from contextlib import ExitStack, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -29,10 +30,6 @@ from lab.commands.options import (
 from lab.engines import RunOptions
 from lab.engines.mininet.tap import conga_hint
 from lab.errors import LabError
-from lab.live.attend import attended
-from lab.live.pace import pace_of
-from lab.live.server import require, serving
-from lab.live.show import Show
 from lab.progress import Stages
 from lab.report import write_report
 from lab.results.outcome import INTERRUPTION, Outcome
@@ -48,6 +45,7 @@ from lab.scenario.model import Scenario, remarks
 
 if TYPE_CHECKING:
     from lab.engines.mininet.engine import EmulatedFabric
+    from lab.live.show import Show
 
 
 def command(
@@ -126,6 +124,10 @@ def _page(engine: str, live: bool, pace: str | None, port: int, gnmi: int | None
         if gnmi is not None:
             raise LabError("--gnmi tells of a run that is watched", "Say --live as well.")
         return None
+    # Here and below: who does not watch does not wait for what a page and Mininet need.
+    from lab.live.pace import pace_of
+    from lab.live.server import require
+
     require()
     return Page(port, gnmi, None if pace is None else 0 if pace == "0" else pace_of(pace))
 
@@ -209,6 +211,9 @@ def _run(
         prompt(up, stages.console, lambda outcome: concluded(experiment, outcome), name)
 
     def before_eyes(experiment: Experiment) -> Show:
+        from lab.live.server import serving
+        from lab.live.show import Show
+
         assert page is not None
         show = Show(experiment, page.pace_ns)
         address = stack.enter_context(serving(show.hub, page.port, page.gnmi))
@@ -218,7 +223,11 @@ def _run(
     if options.engine == "sim":
         return simulate(scenario, options, stages, concluded, before_eyes if page else None)
     attend = at_the_prompt if options.prompt else None
-    beside = partial(attended, port=page.port, gnmi_port=page.gnmi) if page else nullcontext
+    beside: Callable[[str], AbstractContextManager[object]] = nullcontext
+    if page is not None:
+        from lab.live.attend import attended
+
+        beside = partial(attended, port=page.port, gnmi_port=page.gnmi)
     return emulate(scenario, options, stages, concluded, LabError.show, attend, beside)
 
 

@@ -9,9 +9,7 @@ import typer
 from rich.console import Console
 
 from lab.commands.options import Changes, Name, Out, Processes, complete_keys, make_out
-from lab.engines import ENGINES
-from lab.errors import RunError
-from lab.machine import tools
+from lab.runs.perform import check_engine
 from lab.runs.sweep import sweep
 
 
@@ -34,11 +32,7 @@ def command(
     out: Out = None,
 ) -> None:
     """Run a scenario under several seeds or values."""
-    if engine not in ENGINES:
-        raise RunError(f"there is no engine '{engine}'", f"Choose one of {', '.join(ENGINES)}.")
-    tools.require_compiler()
-    if engine == "mininet":
-        tools.require_emulation()
+    check_engine(engine)
     folder = make_out(out, f"sweep-{Path(scenario).stem}")
     console = Console(stderr=True)
     raise typer.Exit(sweep(scenario, changes or (), vary or (), folder, processes, console, engine))

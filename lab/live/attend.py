@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -19,8 +17,8 @@ from lab.engines.mininet.running import RunningLab, running
 from lab.errors import LabError
 from lab.live.server import serving
 from lab.live.tail import Tail, must_tell
+from lab.machine.processes import die_with_parent
 
-_PR_SET_PDEATHSIG = 1
 _POLL_S = 0.2
 
 
@@ -50,7 +48,7 @@ def attended(name: str, port: int, gnmi_port: int | None) -> Iterator[None]:
 
 def main(name: str, port: str, gnmi_port: str, parent: str) -> int:
     """Wait for a lab, and attend it."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    die_with_parent()
     while os.getppid() == int(parent):
         found = [lab for lab in running() if lab.name == name]
         if found:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import select
 import shutil
@@ -20,6 +21,12 @@ from lab.machine.patience import Patience
 
 _STOP_S = 3.0
 _LOOK_S = 0.2
+_PR_SET_PDEATHSIG = 1
+
+
+def die_with_parent() -> None:
+    """Have the kernel kill this process once the thread that started it is gone."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def say(process: subprocess.Popen[str], line: str) -> None:

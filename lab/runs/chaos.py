@@ -78,10 +78,7 @@ class Drawn:
 
     def scenario(self, faults: Faults | None = None) -> Scenario:
         """The same, checked."""
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / f"chaos-{self.seed}.yaml"
-            file.write_text(yaml.safe_dump(self.content(faults), sort_keys=False))
-            return catalogue.load(str(file))
+        return catalogue.made(self.content(faults))
 
 
 def drawn(seed: int) -> Drawn:

@@ -12,7 +12,6 @@ child.
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import select
@@ -31,6 +30,7 @@ from lab import errors
 from lab.engines import RunOptions
 from lab.errors import LabError, RunError
 from lab.machine.paths import ROOT
+from lab.machine.processes import die_with_parent
 from lab.progress import Hear, Progress, Told
 from lab.runs.perform import check, emulate, keeping
 from lab.runs.run import INTERRUPTED, KEPT
@@ -38,7 +38,6 @@ from lab.scenario.model import Scenario
 
 _LOOK_S = 0.1  # between two looks at whether to go on
 _GRACE_S = 60.0  # that an interrupted run has to take everything down
-_PR_SET_PDEATHSIG = 1
 _LAST_LINES = 20
 
 
@@ -146,7 +145,7 @@ def main() -> int:
     """What the child does: one run, told line by line."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     request = json.loads(sys.stdin.readline())
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    die_with_parent()
     if os.getppid() != request["parent"]:
         return INTERRUPTED  # it died before the kernel was asked to tell
     tell = _teller()

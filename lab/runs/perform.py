@@ -6,7 +6,7 @@ import errno
 import shutil
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,14 +41,23 @@ _KILLED = 128 + signal.SIGKILL
 Conclude = Callable[[Experiment, Outcome], int]
 
 
+def check_engine(engine: str) -> None:
+    """Find out before anything starts whether runs can be made on this engine."""
+    _check_known("engine", engine, ENGINES)
+    tools.require_compiler()
+    if engine == "mininet":
+        tools.require_emulation()
+
+
+def _check_known(what: str, chosen: str, known: Collection[str]) -> None:
+    if chosen not in known:
+        raise RunError(f"there is no {what} '{chosen}'", f"Choose one of {', '.join(known)}.")
+
+
 def check(options: RunOptions) -> None:
     """Find out before anything starts what is asked for or needed and is not there."""
-    for what, chosen, known in (
-        ("engine", options.engine, ENGINES),
-        ("switch", options.switch, SWITCHES),
-    ):
-        if chosen not in known:
-            raise RunError(f"there is no {what} '{chosen}'", f"Choose one of {', '.join(known)}.")
+    _check_known("engine", options.engine, ENGINES)
+    _check_known("switch", options.switch, SWITCHES)
     if options.engine == "sim":
         if options.switch != "soft":
             raise RunError(
@@ -62,9 +71,8 @@ def check(options: RunOptions) -> None:
                 "Leave --tls out, or --engine sim.",
             )
     source_in(options.p4)
-    tools.require_compiler()
+    check_engine(options.engine)
     if options.engine == "mininet":
-        tools.require_emulation()
         if options.switch == "bmv2":
             tools.require_bmv2()
             if options.tls:

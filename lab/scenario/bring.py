@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,7 @@ def bring(path: Path, out: Path, extras: dict[str, Any]) -> Brought:
         schedule = spec.schedule(Site(_GUESSED_HOSTS))
     except TrafficError as error:
         raise ScenarioError(error.message, error.cure) from None
-    ranks = 1 + max((*schedule.src, *schedule.dst))
+    ranks = 1 + max(chain(schedule.src, schedule.dst))
     files = files_of(path) if kind == "chakra" else [path]
     if groups := extras.get("groups"):
         files.append(Path(groups))
@@ -108,18 +109,3 @@ def _scenario(path: Path, kind: str, ranks: int, traffic: dict[str, Any]) -> dic
         "buffer": {"bytes": "16MB"},
         "traffic": traffic,
     }  # fmt: skip
-
-
-def beside(content: dict[str, Any], folder: Path) -> None:
-    """Files that a scenario names are looked for beside it, where they are not where one stands."""
-    traffic = content.get("traffic")
-    parts = [traffic]
-    if isinstance(traffic, dict) and isinstance(traffic.get("parts"), list):
-        parts += traffic["parts"]
-    named = [(part, key) for part in parts for key in ("file", "files", "groups")]
-    for section, key in [*named, (content.get("topology"), "path")]:
-        value = section.get(key) if isinstance(section, dict) else None
-        if isinstance(section, dict) and isinstance(value, str) and value and "\0" not in value:
-            path = Path(value)
-            if not path.is_absolute() and not path.exists():
-                section[key] = str(folder / path)

@@ -12,7 +12,6 @@ from controller.routes import MOST_WAYS
 from controller.tables import SwitchSite
 from lab.errors import ScenarioError
 from lab.machine.paths import SCENARIOS
-from lab.scenario.bring import beside
 from lab.scenario.keys import nearest
 from lab.scenario.model import ALL_LINKS, Scenario, explained
 from lab.scenario.translate import controller_settings, slowed
@@ -66,8 +65,23 @@ def _content(name: str) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise ScenarioError(f"{path} holds no scenario: its top level must be keys and values")
     if path.parent != SCENARIOS:
-        beside(content, path.parent)
+        _look_beside(content, path.parent)
     return content
+
+
+def _look_beside(content: dict[str, Any], folder: Path) -> None:
+    """Files that a scenario names are looked for beside it, where they are not where one stands."""
+    traffic = content.get("traffic")
+    parts = [traffic]
+    if isinstance(traffic, dict) and isinstance(traffic.get("parts"), list):
+        parts += traffic["parts"]
+    named = [(part, key) for part in parts for key in ("file", "files", "groups")]
+    for section, key in [*named, (content.get("topology"), "path")]:
+        value = section.get(key) if isinstance(section, dict) else None
+        if isinstance(section, dict) and isinstance(value, str) and value and "\0" not in value:
+            path = Path(value)
+            if not path.is_absolute() and not path.exists():
+                section[key] = str(folder / path)
 
 
 def _read(content: dict[str, Any], changes: tuple[str, ...], place: str) -> Scenario:

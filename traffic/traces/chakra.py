@@ -23,10 +23,9 @@ from typing import BinaryIO
 
 from traffic.collectives import Schedule
 from traffic.collectives.schedule import Mode
-from traffic.reading import FileError, read_text
 from traffic.traces import protobuf as wire
 from traffic.traces.graph import Graph, TraceError
-from traffic.traces.text import MOST_BYTES
+from traffic.traces.text import MOST_BYTES, text_of
 
 VERSION = "0.0.4"
 _MOST_MESSAGE = 64_000_000
@@ -170,9 +169,7 @@ def _attribute(message: memoryview) -> tuple[str, Value | None]:
 def read_groups(path: Path) -> dict[str, list[int]]:
     """A file of process groups."""
     try:
-        content = json.loads(read_text(path, MOST_BYTES))
-    except FileError as error:
-        raise TraceError(str(error)) from None
+        content = json.loads(text_of(path))
     except (ValueError, RecursionError) as error:
         raise TraceError(f"{path} is not JSON: {error}") from None
     if not isinstance(content, dict) or not all(

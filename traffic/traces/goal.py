@@ -85,14 +85,7 @@ class _Words:
             raise TraceError(f"{self.place}: {error}") from None
 
 
-def ranks_of(path: Path) -> int:
-    """How many ranks a file speaks of."""
-    words = _Words(path)
-    words.expect("num_ranks")
-    return words.number("num_ranks", 1, MOST_RANKS)
-
-
-def read(path: Path, _hosts: int = 0) -> Graph:
+def read(path: Path) -> Graph:
     """The deeds of a file."""
     words = _Words(path)
     words.expect("num_ranks")

@@ -20,6 +20,7 @@ from traffic.collectives.collective import Collective
 
 MOST_DEEDS = 1 << 23
 MOST_RANKS = 1 << 16
+UNMET = -(1 << 62)  # the tag of a send that no receive belongs to
 _ROOM = channel_room(1)  # of the channels of a group's collectives
 _NOT_YET: tuple[int, ...] = ()
 
@@ -78,7 +79,10 @@ class Graph:
         self, rank: int, peer: int, size: int, *, tag: int = 0, channel: int = 0,
         delay_ns: int = 0, after: Sequence[int] = (),
     ) -> int:  # fmt: skip
-        """A message, begun so long after what it waits for, over when it has been delivered."""
+        """A message, begun so long after what it waits for, over when it has been delivered.
+
+        With the tag UNMET nobody has to receive it.
+        """
         if rank == peer:
             raise TraceError(f"rank {rank} sends to itself", "name two ranks")
         return self._add(
@@ -150,9 +154,9 @@ class Graph:
 
     # --- the schedule ----------------------------------------------------------------------------
 
-    def schedule(self, *, received: bool = True) -> Schedule:
-        """All of it; ``received``: each send has to have its receive, and the other way round."""
-        sends = self._met() if received else {}
+    def schedule(self) -> Schedule:
+        """All of it; each send has to have its receive, and the other way round."""
+        sends = self._met()
         for meeting in self._meetings:
             missing = [rank for rank in meeting.what.ranks if rank not in meeting.deeds]
             if missing:
@@ -182,8 +186,6 @@ class Graph:
                 )  # fmt: skip
             elif kind == _Kind.COLLECTIVE:
                 meeting = self._meetings[self._peer[deed]]
-                if deed != max(meeting.deeds.values()):
-                    continue  # written with the last of its members
                 members = [meeting.deeds[member] for member in meeting.what.ranks]
                 if len(members) == 1:
                     over[deed] = tuple(awaited(deed))
@@ -211,7 +213,7 @@ class Graph:
         """By receive, its send."""
         free: dict[tuple[int, int, int], deque[int]] = defaultdict(deque)
         for deed, kind in enumerate(self._kind):
-            if kind == _Kind.SEND:
+            if kind == _Kind.SEND and self._tag[deed] != UNMET:
                 free[self._rank[deed], self._peer[deed], self._tag[deed]].append(deed)
         sends = {}
         for deed, kind in enumerate(self._kind):

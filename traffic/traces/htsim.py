@@ -21,10 +21,13 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from traffic.traces.graph import MOST_DEEDS, Graph, TraceError
+from traffic.traces.graph import MOST_DEEDS, MOST_RANKS, Graph, TraceError
 from traffic.traces.text import lines_of, whole
 
-_HEADS = ("Nodes", "Connections", "Triggers", "Failures")
+_HEADS = {  # and what their numbers may be
+    "Nodes": (1, MOST_RANKS), "Connections": (0, MOST_DEEDS), "Triggers": (0, MOST_DEEDS),
+    "Failures": (0, MOST_DEEDS),
+}  # fmt: skip
 _WORDS = ("id", "start", "size", "trigger", "send_done_trigger", "recv_done_trigger", "prio")
 _TELLING_BYTES = 1
 _TAG = 1  # of what tells of triggers; flows have 0
@@ -51,21 +54,10 @@ class _Trigger:
     starts: list[int] = field(default_factory=list)
 
 
-def nodes_of(path: Path) -> int:
-    """How many hosts a file speaks of."""
-    for number, line in lines_of(path):
-        words = line.split()
-        if words[0] == "Nodes" and len(words) == 2:
-            return whole(words[1], f"{path}:{number}: Nodes", 1, 1 << 16)
-        if "->" in words[0]:
-            break
-    raise TraceError(f"{path}: it does not say 'Nodes N'", "htsim's .cm files begin so")
-
-
-def read(path: Path, hosts: int) -> Graph:
-    """The flows of a file, on so many hosts."""
-    flows, triggers = _parse(path, min(nodes_of(path), hosts))
-    graph = Graph(hosts, path.stem)
+def read(path: Path) -> Graph:
+    """The flows of a file."""
+    nodes, flows, triggers = _parse(path)
+    graph = Graph(nodes, path.stem)
     channels: Counter[tuple[int, int]] = Counter()
     deeds: dict[int, int] = {}
     arrivals: dict[int, int] = {}
@@ -127,7 +119,8 @@ def _tell(graph: Graph, seen: list[int], who: set[int]) -> dict[int, list[int]]:
     return told
 
 
-def _parse(path: Path, nodes: int) -> tuple[list[_Flow], dict[int, _Trigger]]:
+def _parse(path: Path) -> tuple[int, list[_Flow], dict[int, _Trigger]]:
+    """How many nodes a file speaks of, its flows, and its triggers by their names."""
     heads: dict[str, int] = {}
     flows: list[_Flow] = []
     triggers: dict[int, _Trigger] = {}
@@ -136,7 +129,8 @@ def _parse(path: Path, nodes: int) -> tuple[list[_Flow], dict[int, _Trigger]]:
         words = line.split()
         try:
             if words[0] in _HEADS:
-                heads[words[0]] = whole(words[1] if len(words) == 2 else "", words[0])
+                least, most = _HEADS[words[0]]
+                heads[words[0]] = whole(words[1] if len(words) == 2 else "", words[0], least, most)
             elif words[0] == "trigger":
                 name, trigger = _trigger(words, place)
                 if triggers.setdefault(name, trigger) is not trigger:
@@ -146,7 +140,7 @@ def _parse(path: Path, nodes: int) -> tuple[list[_Flow], dict[int, _Trigger]]:
                     "failures are the fabric's", "take them out, and name 'faults' in a scenario"
                 )
             elif "->" in words[0]:
-                flows.append(_flow(words, place, nodes))
+                flows.append(_flow(words, place, _nodes(heads)))
             else:
                 raise TraceError(f"'{words[0][:40]}' is not understood")
         except TraceError as error:
@@ -159,7 +153,13 @@ def _parse(path: Path, nodes: int) -> tuple[list[_Flow], dict[int, _Trigger]]:
     if not flows:
         raise TraceError(f"{path} names no flow")
     _join(flows, triggers)
-    return flows, triggers
+    return heads["Nodes"], flows, triggers
+
+
+def _nodes(heads: dict[str, int]) -> int:
+    if "Nodes" not in heads:
+        raise TraceError("it does not say 'Nodes N'", "htsim's .cm files begin so")
+    return heads["Nodes"]
 
 
 def _flow(words: list[str], place: str, nodes: int) -> _Flow:

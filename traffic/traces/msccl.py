@@ -179,10 +179,9 @@ def check(algorithm: Algorithm) -> bool:
 
     Raises if a threadblock gets stuck, or if the result is another.
     """
-    if algorithm.collective not in _COLLECTIVES:
-        _carry_out(algorithm)
-        return False
     memory = _carry_out(algorithm)
+    if algorithm.collective not in _COLLECTIVES:
+        return False
     for gpu in range(algorithm.gpus):
         for at, wanted in _promised(algorithm, gpu):
             place = _aliased(algorithm, gpu, ("o", at))

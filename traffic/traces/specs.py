@@ -34,9 +34,7 @@ class TraceSpec(ClassedSpec):
                 f"the trace has {graph.ranks} ranks, and the fabric {site.hosts} hosts",
                 "choose a larger topology",
             )
-        return graph.schedule(received=not isinstance(self, FlowTableSpec)).place(
-            placed, site.hosts
-        )
+        return graph.schedule().place(placed, site.hosts)
 
 
 class FlowTableSpec(TraceSpec):
@@ -60,8 +58,7 @@ class HtsimSpec(TraceSpec):
 
     def graph(self, _site: Site) -> Graph:
         """Its flows."""
-        path = Path(self.file)
-        return htsim.read(path, htsim.nodes_of(path))
+        return htsim.read(Path(self.file))
 
 
 class GoalSpec(TraceSpec):

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from traffic.traces.graph import Graph, TraceError
+from traffic.traces.graph import UNMET, Graph, TraceError
 from traffic.traces.text import text_of, whole
 
 COLUMNS = ("start_ns", "src", "dst", "bytes")
@@ -27,7 +27,7 @@ def read(path: Path, hosts: int) -> Graph:
         missing = [name for name in COLUMNS if name not in head]
         if missing or len(set(head)) != len(head):
             raise TraceError(
-                f"{path}:1: " + (f"no column {missing[0]}" if missing else "a column twice"),
+                f"no column {missing[0]}" if missing else "a column twice",
                 f"the first line names the columns: {','.join(COLUMNS)}",
             )
         places = [head.index(name) for name in COLUMNS]
@@ -41,14 +41,13 @@ def read(path: Path, hosts: int) -> Graph:
             graph.send(
                 *ends,
                 whole(size, "bytes", 1, 1 << 31),
+                tag=UNMET,
                 channel=channels[ends],
                 delay_ns=whole(start, "start_ns", 0, 10**15),
             )
             channels[ends] += 1
     except (TraceError, csv.Error) as error:
-        if str(error).startswith(f"{path}:"):
-            raise
-        raise TraceError(f"{path}:{rows.line_num}: {error}") from None
+        raise TraceError(f"{path}:{max(1, rows.line_num)}: {error}") from None
     if not len(graph):
         raise TraceError(f"{path} names no flow")
     return graph

@@ -30,6 +30,7 @@ from pathlib import Path
 from types import FrameType
 
 from lab.errors import CapsuleError
+from lab.machine.processes import die_with_parent
 
 _CLONE_NEWNS = 0x00020000
 _CLONE_NEWUSER = 0x10000000
@@ -37,7 +38,6 @@ _CLONE_NEWPID = 0x20000000
 _CLONE_NEWNET = 0x40000000
 _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_BIND, _MS_REC = 2, 4, 8, 4096, 16384
 _MS_PRIVATE = 1 << 18
-_PR_SET_PDEATHSIG = 1
 _SIOCSIFFLAGS = 0x8914
 _IFF_UP = 1
 _ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
@@ -103,7 +103,7 @@ def _refusal(number: int) -> CapsuleError:
 
 def _first_process(run: Callable[[], int], gate: socket.socket) -> int:
     """What process 1 does. Nothing may escape from here: there is nobody to catch it."""
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    die_with_parent()
     for number in _ENDING_SIGNALS:
         signal.signal(number, signal.default_int_handler)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:

@@ -32,7 +32,7 @@ def test_flows_of_a_table(seed: int, tmp_path: Path) -> None:
         lines.append(",".join(by_name[name] for name in columns))
     path.write_text("\n".join(lines))
     assert kind_of(path) == "table"
-    read = table.read(path, hosts).schedule(received=False)
+    read = table.read(path, hosts).schedule()
     found = zip(read.delay_ns, read.src, read.dst, read.size, strict=True)
     assert list(found) == flows
     assert len(set(zip(read.src, read.dst, read.channel, strict=True))) == len(flows)
@@ -78,7 +78,7 @@ def test_triggers_fire_when_what_they_wait_for_has_been_seen(seed: int, tmp_path
     path = tmp_path / "x.cm"
     path.write_text("\n".join([*text, *(line for line, _ in lines), *triggers]) + "\n")
     assert kind_of(path) == "htsim"
-    schedule = htsim.read(path, hosts).schedule()
+    schedule = htsim.read(path).schedule()
     big = [at for at in range(len(schedule)) if schedule.size[at] == 64]
     assert len(big) == number
     # What arrives before the barrier's last makes nothing earlier: due is the longest way.
@@ -92,7 +92,7 @@ def test_a_trigger_of_ones_own_costs_nothing(tmp_path: Path) -> None:
         "Nodes 3\nConnections 2\nTriggers 1\n0->1 id 1 start 2000000 size 9 recv_done_trigger 4\n"
         "1->2 id 2 trigger 4 size 9\ntrigger id 4 oneshot\n"
     )
-    schedule = htsim.read(path, 3).schedule()
+    schedule = htsim.read(path).schedule()
     assert list(schedule.size) == [9, 9]
     assert fabric.run(schedule).finish_ns == pytest.approx(2000 + 2 * ALPHA_NS, abs=2)
 
@@ -106,7 +106,7 @@ def test_a_barrier_waits_for_all_and_oneshot_for_the_first(tmp_path: Path) -> No
             "0->1 id 2 start 8000000 size 9 send_done_trigger 4\n"
             f"0->2 id 3 trigger 4 size 9\ntrigger id 4 {kind}\n"
         )
-        schedule = htsim.read(path, 3).schedule()
+        schedule = htsim.read(path).schedule()
         timeline = fabric.run(schedule)
         third = next(at for at in range(3) if schedule.dst[at] == 2)
         assert timeline.start_ns[third] == pytest.approx(due, abs=2)
