@@ -416,7 +416,7 @@ static void take(struct ep *ep, const uint8_t *frame, uint32_t stored, ns_t now)
     uint16_t type = stored >= WIRE_ETHERNET ? be16_load(frame + 12) : 0;
     if (ep->uet && is_uet(frame, stored))
         uet_take(ep, frame, stored, now);
-    else if (type == ETHERTYPE_IPV4 && stored >= WIRE_BTH_AT)
+    else if (!ep->uet && type == ETHERTYPE_IPV4 && stored >= WIRE_BTH_AT)
         receive_ipv4(ep, frame, stored, now);
     else
         ep->counters.rx_other++;

@@ -52,7 +52,7 @@ bool uet_answer(struct ep *ep, struct qp *qp, ns_t now)
     struct uet *uet = qp->uet;
     if (!uet->owes_grant && !uet->n_answers)
         return true;
-    const struct uet_answer *answer = &uet->answers[uet->first_answer];
+    const struct uet_answer *answer = uet->answers ? &uet->answers[uet->first_answer] : NULL;
     uint32_t stored, wire = answer_frame(ep, qp, answer, &stored);
     if (schedule_send(ep, stored, wire, answer_priority(ep, qp), qp->answer_ready, now) == PS_NEVER)
         return false;

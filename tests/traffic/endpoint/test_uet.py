@@ -263,3 +263,22 @@ def test_strangers_change_nothing_and_are_counted(strict_star: Path, cc: str) ->
     assert changed <= {
         *("rx_packets", "rx_bytes", "rx_no_queue_pair", "rx_refused", "rx_cut_packets"),
     }
+
+
+def test_roce_frames_to_a_connection_are_not_its_own(strict_star: Path) -> None:
+    """Not even those of its peer: they would owe answers that UET does not have."""
+    plans = one_way(config(), [200_000], **uet_pair())
+    quiet = run(strict_star, plans)
+    spoken = run(strict_star, one_way(EndpointConfig(link_bps=100 * GBPS), [9000]),
+                 extra=[f"capture {A}", f"capture {B}"]).captured  # fmt: skip
+    assert {frame[42] for frame in spoken} >= {0x06, 0x11}  # data, and what answers it
+    at = range(1000, 1000 + 3000 * len(spoken), 3000)
+    lines = [
+        f"inject {host} at={when} {frame.hex()}"
+        for when, frame in zip(at, spoken, strict=True)
+        for host in (A, B)
+    ]
+    noisy = run(strict_star, plans, extra=lines)
+    assert noisy.end_ns == quiet.end_ns
+    for host in (A, B):
+        assert noisy.counters(host)["rx_other"] == len(spoken)
