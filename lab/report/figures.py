@@ -10,6 +10,7 @@ from lab.errors import LabError
 from lab.report import plots
 from lab.report.buffers import buffer
 from lab.report.climbing import climbing
+from lab.report.cluster import cluster
 from lab.report.kept import KeptRun
 from lab.report.messages import messages
 from lab.report.pdf import to_pdf
@@ -30,6 +31,7 @@ PICTURES: Mapping[str, tuple[str, Callable[[KeptRun, Limits], Drawing | None]]] 
         lambda run, _: plots.completion_times([(run.result.scenario.name, run)]),
     ),
     "messages": ("what each host did when", lambda run, limits: messages(run, limits.whole_ns)),
+    "cluster": ("which job had which hosts when", lambda run, _: cluster(run)),
     "balance": ("how upward traffic was shared", lambda run, _: plots.balance(run)),
     "drops": ("packets dropped, by reason", plots.drops),
     "telemetry": ("time and queues at hops, as telemetry told", plots.telemetry),

@@ -48,7 +48,7 @@ from lab.report.svg import (
     y_axis,
 )
 from lab.results.outcome import Note
-from lab.results.result import Percentiles
+from lab.results.part import Percentiles
 from topologies import Node, NodeKind
 from traffic.measures import percentile
 

@@ -107,6 +107,11 @@ def panels(run: KeptRun, limits: Limits) -> list[Panel]:
             moments=moments(run, fabric) if fabric else "",
         ),
         Panel(
+            "The cluster",
+            drawn["cluster"],
+            "A row a host, a box for each time that a job had it; below, how many jobs waited.",
+        ),
+        Panel(
             "Messages and work",
             drawn["messages"],
             "A row a host, a box a message from when it was posted until its last byte had "

@@ -25,6 +25,10 @@ from traffic.collectives.units import DurationNs, Size
 SEED = "seed"
 KEPT, SCHEMA = "sweep.json", "closlab.sweep/1"
 _MAIN = (  # what one looks at first
+    "cluster.jct_ns.p50",
+    "cluster.queued_ns.p50",
+    "cluster.slowdown.p50",
+    "cluster.fragmentation",
     "jct_ns",
     "duration_ns",
     "gpu_utilisation",

@@ -15,17 +15,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from pydantic import BaseModel, ConfigDict
-
 from lab.results import conservation
 from lab.results import outcome as seen
 from lab.results.alone import Alone
+from lab.results.cluster import ClusterResult, cluster_result
 from lab.results.outcome import Note, Outcome, PauseNote, PortCounts, Stock
+from lab.results.part import Part, Percentiles, percentiles
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario
 from topologies import Link, Node, NodeKind
 from traffic.collectives import NEVER
-from traffic.measures import JobMeasure, Measures, percentile
+from traffic.measures import JobMeasure, Measures
 
 SCHEMA = "closlab.result/1"
 RECEIVER = "receive_buffer_full"  # of a host that is slower than its link
@@ -34,19 +34,7 @@ CORRUPTED = "corrupted"  # on a bad cable: who received them saw a wrong FCS
 HALTED = "host_halted"  # what came to a host that stood still
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class Percentiles(_Part):
-    """A distribution in three numbers."""
-
-    p50: float
-    p99: float
-    max: float
-
-
-class Step(_Part):
+class Step(Part):
     """One step of a job."""
 
     start_ns: int
@@ -55,7 +43,7 @@ class Step(_Part):
     comm_ns: int
 
 
-class CollectiveResult(_Part):
+class CollectiveResult(Part):
     """A collective; of several the one that took longest."""
 
     op: str
@@ -65,7 +53,7 @@ class CollectiveResult(_Part):
     busbw_gbps: float | None = None
 
 
-class Flows(_Part):
+class Flows(Part):
     """All messages together."""
 
     count: int
@@ -76,7 +64,7 @@ class Flows(_Part):
     slowdown: Percentiles | None = None  # how much longer than alone in an empty fabric
 
 
-class Drops(_Part):
+class Drops(Part):
     """Packets lost in the fabric, and why."""
 
     total: int
@@ -84,20 +72,20 @@ class Drops(_Part):
     by_switch: dict[str, int]
 
 
-class Ecn(_Part):
+class Ecn(Part):
     """Marks."""
 
     marked_packets: int
 
 
-class PauseOfClass(_Part):
+class PauseOfClass(Part):
     """What paused one class of one direction of a link."""
 
     xoff_frames: int
     paused_ns: int
 
 
-class Pause(_Part):
+class Pause(Part):
     """What paused one direction of a link."""
 
     xoff_frames: int
@@ -112,7 +100,7 @@ class Pause(_Part):
         )
 
 
-class Pfc(_Part):
+class Pfc(Part):
     """Pause frames that switches sent, and what they did."""
 
     xoff_frames: int
@@ -123,7 +111,7 @@ class Pfc(_Part):
     storms: dict[str, int] = {}  # how often the watchdog let go a queue, by where it leads
 
 
-class Trim(_Part):
+class Trim(Part):
     """Packets cut to their headers; all of these arrived, or found no room further on."""
 
     cut_packets: int
@@ -135,7 +123,7 @@ class Trim(_Part):
     lost_packets: int
 
 
-class Roce(_Part):
+class Roce(Part):
     """What the endpoints counted."""
 
     data_packets: int
@@ -148,7 +136,7 @@ class Roce(_Part):
     qp_errors: int
 
 
-class LinkUse(_Part):
+class LinkUse(Part):
     """One direction of a link: what the far end's switch received, or a host was sent."""
 
     name: str
@@ -158,7 +146,7 @@ class LinkUse(_Part):
     max_queue_bytes: int | None = None  # at the port that feeds it
 
 
-class HopTelemetry(_Part):
+class HopTelemetry(Part):
     """What one switch said of the packets that carried telemetry."""
 
     count: int
@@ -166,7 +154,7 @@ class HopTelemetry(_Part):
     queue_bytes: Percentiles | None = None
 
 
-class Telemetry(_Part):
+class Telemetry(Part):
     """What telemetry reports told, of all hops together and of each switch."""
 
     reports: int
@@ -176,14 +164,14 @@ class Telemetry(_Part):
     by_switch: dict[str, HopTelemetry]
 
 
-class Amount(_Part):
+class Amount(Part):
     """Frames and their bytes."""
 
     frames: int
     bytes: int
 
 
-class ClassBooks(_Part):
+class ClassBooks(Part):
     """What became of one class: ``received + made`` is all the rest, as was checked."""
 
     received: Amount
@@ -194,14 +182,14 @@ class ClassBooks(_Part):
     held: Amount | None = None  # when the run ended
 
 
-class Conservation(_Part):
+class Conservation(Part):
     """Where every frame went, by class: in all switches together, and in all links."""
 
     switches: dict[str, ClassBooks]
     links: dict[str, ClassBooks] | None = None  # of an engine that sees into them
 
 
-class Fidelity(_Part):
+class Fidelity(Part):
     """Whether the run can be believed."""
 
     late_p99_ns: int
@@ -209,14 +197,14 @@ class Fidelity(_Part):
     note: str | None = None
 
 
-class Hand(_Part):
+class Hand(Part):
     """What somebody did who watched."""
 
     at_ns: int
     what: str
 
 
-class Result(_Part):
+class Result(Part):
     """A run's result."""
 
     schema_: str = SCHEMA
@@ -233,6 +221,7 @@ class Result(_Part):
     steps: tuple[Step, ...] | None = None
     gpu_utilisation: float | None = None
     collective: CollectiveResult | None = None
+    cluster: ClusterResult | None = None  # of jobs that arrive and wait
     flows: Flows
     parts: dict[str, Flows] | None = None  # the same of each part of the traffic, if it has several
     drops: Drops
@@ -315,7 +304,8 @@ def _work_rows(experiment: Experiment, outcome: Outcome) -> Iterator[Sequence[ob
     schedule, timeline = experiment.schedule, outcome.timeline
     for number, (src, dst) in enumerate(zip(schedule.src, schedule.dst, strict=True)):
         start, end = timeline.start_ns[number], timeline.end_ns[number]
-        if src == dst and schedule.delay_ns[number] and NEVER not in (start, end):
+        is_wait = schedule.activities[schedule.activity[number]].kind == "wait"
+        if src == dst and schedule.delay_ns[number] and not is_wait and NEVER not in (start, end):
             yield experiment.fabric.hosts[src], start, end, *_purpose(experiment, number)
 
 
@@ -369,6 +359,7 @@ def assemble(
         steps=_steps(job),
         gpu_utilisation=(job.gpu_utilisation or None) if job else None,
         collective=_collective(measures),
+        cluster=cluster_result(experiment, outcome.timeline),
         flows=_flows(_messages(experiment), experiment, outcome, alone),
         parts={name: _flows(each, experiment, outcome, alone) for name, each in parts.items()}
         if len(parts) > 1
@@ -449,13 +440,13 @@ def _telemetry(outcome: Outcome) -> Telemetry | None:
     return Telemetry(
         reports=tally.reports,
         mtu_exceeded=tally.mtu_exceeded or None,
-        hop_latency_ns=_percentiles([ns for hop in hops.values() for ns in hop.latency_ns]),
-        queue_bytes=_percentiles([size for hop in hops.values() for size in hop.queue_bytes]),
+        hop_latency_ns=percentiles([ns for hop in hops.values() for ns in hop.latency_ns]),
+        queue_bytes=percentiles([size for hop in hops.values() for size in hop.queue_bytes]),
         by_switch={
             name: HopTelemetry(
                 count=len(hop.latency_ns),
-                latency_ns=_percentiles(hop.latency_ns),
-                queue_bytes=_percentiles(hop.queue_bytes),
+                latency_ns=percentiles(hop.latency_ns),
+                queue_bytes=percentiles(hop.queue_bytes),
             )
             for name, hop in hops.items()
         },
@@ -506,16 +497,9 @@ def _flows(
         completed=len(times),
         failed=count - len(times),
         bytes=size,
-        fct_ns=_percentiles(times),
-        slowdown=_percentiles(slowdowns),
+        fct_ns=percentiles(times),
+        slowdown=percentiles(slowdowns),
     )
-
-
-def _percentiles(values: Sequence[float]) -> Percentiles | None:
-    if not values:
-        return None
-    ordered = sorted(values)
-    return Percentiles(p50=percentile(ordered, 50), p99=percentile(ordered, 99), max=ordered[-1])
 
 
 def _drops(outcome: Outcome) -> Drops:

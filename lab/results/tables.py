@@ -9,7 +9,9 @@ from rich.table import Table
 
 from lab.quantity import duration, size
 from lab.results.cautions import cautions
-from lab.results.result import LinkUse, Percentiles, Result
+from lab.results.cluster import ClusterResult
+from lab.results.part import Percentiles
+from lab.results.result import LinkUse, Result
 from lab.scenario.model import Scenario, remarks
 from topologies import Fabric, Node, NodeKind
 
@@ -92,7 +94,9 @@ def _summary(result: Result) -> str:
             f"{result.collective.op} ({result.collective.algorithm}): "
             f"{result.collective.busbw_gbps:.1f} Gb/s of bus bandwidth"
         )
-    if result.jct_ns:
+    if result.cluster:
+        lines += _cluster(result.cluster)
+    elif result.jct_ns:
         busy = f", GPUs busy {result.gpu_utilisation:.0%}" if result.gpu_utilisation else ""
         lines.append(f"Job completion time: {duration(result.jct_ns)}{busy}")
     if drops.total:
@@ -121,6 +125,22 @@ def _summary(result: Result) -> str:
     if not result.fidelity.ok:
         lines.append(f"[yellow]Do not trust this run[/]: {result.fidelity.note}")
     return "\n".join(lines)
+
+
+def _cluster(day: ClusterResult) -> Iterator[str]:
+    """What became of a cluster's jobs."""
+    yield f"{day.completed} of {day.completed + day.failed} jobs came to their end"
+    if day.jct_ns and day.queued_ns and day.slowdown:
+        yield f"Jobs from arrival to end: {_times(day.jct_ns)}"
+        yield f"In the queue: {_times(day.queued_ns)}"
+        yield (
+            f"Slowed by the fabric: median {day.slowdown.p50:.2f} times as long as alone, "
+            f"worst {day.slowdown.max:.2f}; over {day.racks:.2f} times the racks they need"
+        )
+    yield (
+        f"Hosts were given to jobs {day.allocated:.0%} of the time and computed "
+        f"{day.utilisation:.0%}; of free ones {day.fragmentation:.0%} were in racks taken in part"
+    )
 
 
 def _left_out(scenario: Scenario) -> Iterator[str]:

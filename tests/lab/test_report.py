@@ -14,12 +14,14 @@ from lab.errors import LabError
 from lab.machine.paths import ROOT
 from lab.report import Comparison, compare, read_run, write_comparison, write_report
 from lab.report.buffers import buffer
+from lab.report.cluster import cluster
 from lab.report.figures import PICTURES, write_figure
 from lab.report.palette import DAY, NIGHT, SERIES
 from lab.report.plots import Limits, queues
 from lab.report.svg import WIDTH, linear, spread, width_of
 from lab.report.topology import CLASSES
 from lab.report.words import story
+from lab.results.cluster import fragmentation
 from lab.results.outcome import Note, PauseNote, Stock
 from lab.results.result import Result
 from tests.lab.conftest import closlab
@@ -322,7 +324,7 @@ def test_figures_of_a_comparison_stand_side_by_side(runs: dict[str, Path], tmp_p
     for name, (_, draw) in found.items():
         drawing = draw()
         if drawing is None:
-            assert name == "telemetry"
+            assert name in ("telemetry", "cluster")
             continue
         for path in (tmp_path / f"{name}.svg", tmp_path / f"{name}.pdf"):
             write_figure(drawing, path)
@@ -353,3 +355,32 @@ def test_one_run_is_nothing_to_compare(runs: dict[str, Path]) -> None:
     done = closlab("compare", str(runs["paused"]))
     assert done.returncode == 1
     assert "nothing to compare" in done.stderr
+
+
+def test_a_cluster_is_drawn_with_every_job_and_its_result_adds_up(tmp_path: Path) -> None:
+    job = (
+        "{kind: job, name: a, ranks: 3, compute_ns: 5us, collective: {op: all-reduce, bytes: 30KB}}"
+    )
+    traffic = f"traffic={{kind: cluster, jobs: [{{at_ns: [0, 1us, 2us, 90us], job: {job}}}]}}"
+    result = simulate("hello", traffic, out=tmp_path).result
+    found = result.cluster
+    assert found is not None and found.completed == 4
+    queued = [each.queued_ns for each in found.jobs if each.queued_ns is not None]
+    assert max(queued) == found.queued_ns.max if found.queued_ns else False
+    assert sum(each > 20_000 for each in queued) == 1  # of eight hosts two are left for the third
+    last = max(each.ended_ns or 0 for each in found.jobs)
+    given = sum(len(h) * (end - start) for each in found.jobs for h, start, end in each.pieces)
+    assert found.allocated == pytest.approx(given / (8 * last))
+    assert found.utilisation == pytest.approx(4 * 3 * 5000 / (8 * last), rel=0.01)
+    drawing = cluster(read_run(tmp_path))
+    assert drawing is not None
+    tips = [shape.tip.partition(":")[0] for shape in drawing.shapes if shape.tip]
+    assert sorted(tips) == ["a-1", "a-2", "a-3", "a-4"]
+
+
+def test_free_hosts_are_broken_where_others_of_their_rack_are_taken() -> None:
+    racks = [(0, 1), (2, 3)]
+    assert fragmentation(racks, [((0, 2), 0, 10)]) == 1.0  # one free in each
+    assert fragmentation(racks, [((0, 1), 0, 10)]) == 0.0  # a whole rack free
+    assert fragmentation(racks, [((0,), 0, 10), ((2, 3), 10, 30)]) == pytest.approx(10 / 70)
+    assert fragmentation(racks, [((0, 1, 2, 3), 0, 10)]) == 0.0

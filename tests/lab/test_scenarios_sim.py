@@ -7,7 +7,8 @@ from statistics import median
 
 import pytest
 
-from lab.results.result import Percentiles, Result
+from lab.results.part import Percentiles
+from lab.results.result import Result
 from lab.scenario import catalogue
 from tests.lab.simulated import Run, simulate
 from traffic.jobs import TrainingJob
@@ -386,3 +387,18 @@ def test_pfc_or_trim(run: RunScenario) -> None:
     assert trims.drops.total == trims.pfc.xoff_frames == pauses.drops.total == 0
     assert fct(pauses, "victim").max > 5 * fct(trims, "victim").max
     assert fct(trims, "incast").max < 1.05 * fct(pauses, "incast").max
+
+
+def test_cluster_day(run: RunScenario) -> None:
+    """All forty jobs end; placed by racks the fabric slows them less than spread over all."""
+    days = {
+        placement: run("cluster-day", f"traffic.placement={placement}", "measures.flows=false")
+        for placement in ("topology-aware", "spread")
+    }
+    aware, spread = (day.result.cluster for day in days.values())
+    assert aware is not None and spread is not None
+    assert aware.completed == spread.completed == 40
+    assert aware.slowdown is not None and spread.slowdown is not None
+    assert aware.slowdown.p50 < spread.slowdown.p50
+    assert aware.racks < spread.racks
+    assert aware.fragmentation < spread.fragmentation

@@ -78,7 +78,7 @@ class Transfer(NamedTuple):
 class Activity:
     """What a set of transfers is for."""
 
-    kind: Literal["collective", "flows", "compute", "node"]
+    kind: Literal["collective", "flows", "compute", "node", "wait"]
     name: str
     job: str = ""
     step: int = 0

@@ -1,5 +1,6 @@
 """Jobs: steps of compute and communication, models that ask for them, and where ranks run."""
 
+from traffic.jobs.cluster import Cluster, ClusterJob, ClusterSpec
 from traffic.jobs.job import Job, SlowLink, Straggler
 from traffic.jobs.model import Experts, Model, load_model, model_names
 from traffic.jobs.placement import Placer, Policy
@@ -18,6 +19,9 @@ __all__ = [
     "KINDS",
     "Algorithms",
     "Batch",
+    "Cluster",
+    "ClusterJob",
+    "ClusterSpec",
     "Experts",
     "Gpu",
     "Job",

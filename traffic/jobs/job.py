@@ -52,7 +52,7 @@ class Job(ClassedSpec):
     steps: Steps = 1
     """How many times it computes and communicates."""
     placement: Policy = "packed"
-    """Which host a rank runs on: packed, spread, random or rail-aligned."""
+    """Which host a rank runs on: packed, spread, random, rail-aligned or topology-aware."""
     stragglers: tuple[Straggler, ...] = ()
     """Ranks that compute slower than the others."""
     slow_links: tuple[SlowLink, ...] = ()

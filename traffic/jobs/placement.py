@@ -2,21 +2,23 @@
 
 *packed* fills rack after rack, so neighbours in rank are neighbours in the fabric. *spread* deals
 ranks to the racks in turn, so every neighbour is across the spine. *random* is what a busy cluster
-gives. *rail-aligned* is for racks that are rails: member j of every node goes to rail j, so the
-rings among members j never leave their leaf; it needs to know how many ranks make a node.
+gives. *topology-aware* takes as few racks as it can, and of those that will do the one that is left
+with the least. *rail-aligned* is for racks that are rails: member j of every node goes to rail j,
+so the rings among members j never leave their leaf; it needs to know how many ranks make a node.
 
 Jobs are placed one after the other on what is left.
 """
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Sequence
 from random import Random
 from typing import Literal
 
 from traffic.collectives import PlacementError, Site, check_partition
 
-Policy = Literal["packed", "spread", "random", "rail-aligned"]
+Policy = Literal["packed", "spread", "random", "rail-aligned", "topology-aware"]
 
 
 class Placer:
@@ -25,6 +27,7 @@ class Placer:
     def __init__(self, site: Site) -> None:
         racks: Sequence[Sequence[int]] = site.racks or (tuple(range(site.hosts)),)
         check_partition(racks, site.hosts)
+        self._rack_of = {host: at for at, rack in enumerate(racks) for host in rack}
         self._free = [list(rack) for rack in racks]
         self._chance = Random(site.seed)  # noqa: S311  (an experiment's chance, not a secret)
         self._turn = 0
@@ -51,8 +54,26 @@ class Placer:
                 for rack in self._free:
                     rack[:] = [host for host in rack if host not in set(hosts)]
                 return hosts
+            case "topology-aware":
+                return self._in_few_racks(ranks)
             case "rail-aligned":
                 return self._rails(ranks, len(self._free) if node is None else node)
+
+    def release(self, hosts: Sequence[int]) -> None:
+        """A job is over: its hosts are free again."""
+        for host in hosts:
+            insort(self._free[self._rack_of[host]], host)
+
+    def _in_few_racks(self, ranks: int) -> list[int]:
+        hosts: list[int] = []
+        while ranks:
+            fitting = [rack for rack in self._free if len(rack) >= ranks]
+            rack = min(fitting, key=len) if fitting else max(self._free, key=len)
+            taken = min(ranks, len(rack))
+            hosts += rack[:taken]
+            del rack[:taken]
+            ranks -= taken
+        return hosts
 
     def _next_packed(self) -> int:
         return next(rack for rack in self._free if rack).pop(0)

@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 
 from traffic.collectives import CollectiveSpec, Schedule, Site, Spec, SpecError, merge
 from traffic.collectives.errors import nearest
+from traffic.jobs.cluster import Cluster, ClusterSpec, plan
 from traffic.jobs.placement import Placer
 from traffic.jobs.simple import SimpleJob
 from traffic.jobs.training import TrainingJob
@@ -68,11 +69,11 @@ class MixSpec(Spec):
         return self
 
 
-TrafficSpec = Annotated[Part | MixSpec, Field(discriminator="kind")]
+TrafficSpec = Annotated[Part | MixSpec | ClusterSpec, Field(discriminator="kind")]
 
 _MODELS: tuple[type[Spec], ...] = (
     CollectiveSpec, IncastSpec, FlowsSpec, PermutationSpec, ElephantsSpec, PoissonSpec,
-    NorthSouthSpec, *TRACES, SimpleJob, TrainingJob, MixSpec,
+    NorthSouthSpec, *TRACES, SimpleJob, TrainingJob, ClusterSpec, MixSpec,
 )  # fmt: skip
 KINDS = {model.model_fields["kind"].default: model for model in _MODELS}
 
@@ -84,6 +85,7 @@ class Workload:
     schedule: Schedule
     hosts: dict[str, tuple[int, ...]]  # by job: the host of each rank
     port_shares: dict[int, float]  # by host: the share of its rate it has, where not all
+    cluster: Cluster | None = None  # who was to run where, of jobs that wait for each other
 
 
 def read_traffic(data: object) -> TrafficSpec:
@@ -98,6 +100,9 @@ def read_traffic(data: object) -> TrafficSpec:
 
 def make_workload(spec: TrafficSpec, site: Site) -> Workload:
     """The schedule of everything a spec asks for."""
+    if isinstance(spec, ClusterSpec):
+        cluster = plan(spec, site)
+        return Workload(cluster.schedule, {}, {}, cluster)
     parts = spec.parts if isinstance(spec, MixSpec) else (spec,)
     placer = Placer(site)
     schedules = []
