@@ -74,18 +74,9 @@ def test_every_module_is_in_a_room() -> None:
     assert (ROOT / "lab" / "__init__.py").read_text().count("\n") == 1  # it holds nothing
 
 
-# A language's rules call each other in circles, so the parts that hold them know of each other, by
-# their types alone; who hands whom to whom is seen in their package's __init__.py.
-RECURSIVE = ("compiler.parser", "compiler.check", "compiler.lower")
-
-
 def test_no_modules_import_each_other_in_a_circle() -> None:
-    """Imports inside functions count: to hide a circle there is not to mend it."""
-    graph = nx.DiGraph(
-        (module, used)
-        for module in _modules()
-        for used in _uses(module, types=module.rpartition(".")[0] not in RECURSIVE)
-    )
+    """Imports inside functions count, and of types: to hide a circle there is not to mend it."""
+    graph = nx.DiGraph((module, used) for module in _modules() for used in _uses(module))
     circles = [sorted(c) for c in nx.strongly_connected_components(graph) if len(c) > 1]
     assert not circles
 
@@ -110,16 +101,12 @@ def _room(module: str) -> str:
 
 
 @cache
-def _uses(module: str, *, types: bool = True) -> frozenset[str]:
-    """The modules of ours that one imports, wherever in it, or but those it has only types of."""
+def _uses(module: str) -> frozenset[str]:
+    """The modules of ours that one imports, wherever in it."""
     path = _modules()[module]
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     found: set[str] = set()
-    nodes = set(ast.walk(ast.parse(path.read_text())))
-    for node in () if types else tuple(nodes):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            nodes -= set(ast.walk(node))
-    for node in nodes:
+    for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):

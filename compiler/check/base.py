@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from compiler import core as c
 from compiler import syntax as s
@@ -95,6 +95,20 @@ class Place:
     in_action: bool = False
     in_switch: bool = False
     in_list: bool = False
+
+
+class Constructs(Protocol):
+    """What calls and statements ask of declarations, which are made of both."""
+
+    def construct(
+        self,
+        type_expr: s.TypeExpr,
+        args: tuple[s.Argument, ...],
+        name: str,
+        span: Span,
+        annotations: s.Annotations,
+    ) -> c.Instance | None:
+        """Instantiate an extern, parser, control or package."""
 
 
 class Context:

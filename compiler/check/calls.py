@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from compiler import core as c
 from compiler import syntax as s
 from compiler import types as t
-from compiler.check.base import BlockEntry, Declared, FunctionEntry, GenericStruct, Overloads
+from compiler.check.base import (
+    BlockEntry,
+    Constructs,
+    Declared,
+    FunctionEntry,
+    GenericStruct,
+    Overloads,
+)
 from compiler.check.expressions import Expressions
 from compiler.check.typing import Binding, type_key
 
 if TYPE_CHECKING:
     from compiler.check.base import Context
-    from compiler.check.declarations import Declarations
     from compiler.check.typing import Typing
     from compiler.source import Span
 
@@ -22,10 +28,17 @@ _STACK_METHODS = {"push_front", "pop_front"}
 _SIZE_METHODS = {"minSizeInBits", "minSizeInBytes", "maxSizeInBits", "maxSizeInBytes"}
 
 
+class Inside(Constructs, Protocol):
+    """What calls ask of declarations, which have calls inside."""
+
+    def function_version(self, entry: FunctionEntry, args: tuple[t.Type, ...]) -> c.Function:
+        """The typed body of a function for these type arguments."""
+
+
 class Calls:
     """Types calls."""
 
-    declarations: Declarations
+    declarations: Inside
 
     def __init__(self, context: Context, typing: Typing, expressions: Expressions) -> None:
         self.context = context

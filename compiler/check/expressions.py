@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from compiler import core as c
 from compiler import folding
@@ -21,17 +21,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from compiler.check.base import Context
-    from compiler.check.calls import Calls
 
 
 _COMPARE = {"<", "<=", ">", ">="}
 _ARITHMETIC = {"+", "-", "*", "/", "%", "&", "|", "^", "|+|", "|-|"}
 
 
+class Inside(Protocol):
+    """What expressions ask of calls, whose arguments are expressions."""
+
+    def call(self, node: s.Call) -> c.Expr:
+        """Type one."""
+
+
 class Expressions:
     """Types expressions; the dispatch is by node class."""
 
-    calls: Calls
+    calls: Inside
 
     def __init__(self, context: Context, typing: Typing) -> None:
         self.context = context

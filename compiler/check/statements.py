@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 from compiler import core as c
 from compiler import syntax as s
 from compiler import types as t
-from compiler.check.base import Constant
+from compiler.check.base import Constant, Constructs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from compiler.check.base import Context
-    from compiler.check.declarations import Declarations
     from compiler.check.expressions import Expressions
     from compiler.check.typing import Typing
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 class Statements:
     """Types statements; a block opens a scope."""
 
-    declarations: Declarations
+    declarations: Constructs
 
     def __init__(self, context: Context, typing: Typing, expressions: Expressions) -> None:
         self.context = context

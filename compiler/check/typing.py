@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from compiler import core as c
 from compiler import folding
@@ -14,7 +14,6 @@ from compiler.source import Span
 
 if TYPE_CHECKING:
     from compiler.check.base import Context
-    from compiler.check.expressions import Expressions
 
 MAX_WIDTH = 1 << 14
 MAX_STACK = 4096
@@ -24,10 +23,17 @@ _NO_ELEMENT = (t.Void, t.StringType, t.Extern, t.BlockType, t.SetType)
 Binding = dict[t.TypeVar, t.Type | None]
 
 
+class Inside(Protocol):
+    """What types ask of expressions, which have types."""
+
+    def expr(self, node: s.Expr, expected: t.Type | None = None) -> c.Expr:
+        """Type one, and convert it if a type is expected."""
+
+
 class Typing:
     """Resolves types and converts between them."""
 
-    expressions: Expressions
+    expressions: Inside
 
     def __init__(self, context: Context) -> None:
         self.context = context

@@ -7,7 +7,7 @@ left is copied away before, so that the order of evaluation stays the language's
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from compiler import core as c
 from compiler import ir
@@ -35,7 +35,6 @@ from compiler.source import NOWHERE
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from compiler.lower.statements import Statements
     from compiler.source import Span
 
 _PURE = {"isValid"}
@@ -44,10 +43,23 @@ _PURE = {"isValid"}
 MAX_TERMS = 64
 
 
+class Inside(Protocol):
+    """What expressions ask of statements: what a call or a branch comes to is made of those."""
+
+    def call(self, expr: c.Call) -> Val | None:
+        """Carry out a call."""
+
+    def condition(self, expr: c.Expr, yes: ir.Block, no: ir.Block) -> None:
+        """Branch on a boolean expression."""
+
+    def table_result(self, expr: c.Field) -> Val:
+        """`t.apply().hit` as a value."""
+
+
 class Expressions:
     """Lowers expressions; dispatch is by node class."""
 
-    statements: Statements
+    statements: Inside
 
     def __init__(self, builder: Builder) -> None:
         self.builder = builder

@@ -8,7 +8,7 @@ and to copies otherwise.
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from compiler import core as c
 from compiler import ir
@@ -34,18 +34,33 @@ if TYPE_CHECKING:
 
     from compiler.lower.base import Builder
     from compiler.lower.expressions import Expressions
-    from compiler.lower.parsers import Parsers
-    from compiler.lower.tables import Tables
     from compiler.source import Span
 
 MAX_INLINE = 64
 
 
+class Applied(Protocol):
+    """What statements ask of tables, whose actions are made of statements."""
+
+    def apply(self, table: c.Table, span: Span, after: ir.Block | None) -> ir.Apply:
+        """The terminator that applies a table."""
+
+    def action_header(self, action: c.Action) -> ir.Action:
+        """An action as the program has it."""
+
+
+class Expanded(Protocol):
+    """What statements ask of parsers and controls, which are made of statements."""
+
+    def run_block(self, instance: BlockInstance, frame: Frame) -> None:
+        """Expand one in place."""
+
+
 class Statements:
     """Lowers statements and calls."""
 
-    tables: Tables
-    blocks: Parsers
+    tables: Applied
+    blocks: Expanded
 
     def __init__(self, builder: Builder, expressions: Expressions, externs: Externs) -> None:
         self.builder = builder

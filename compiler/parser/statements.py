@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from compiler import syntax as s
 from compiler.lexer import SOFT_KEYWORDS
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from compiler.parser.cursor import Cursor
-    from compiler.parser.declarations import Declarations
     from compiler.parser.expressions import Expressions
     from compiler.parser.types import Types
     from compiler.source import Span
@@ -21,10 +20,17 @@ if TYPE_CHECKING:
 _ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "%=", "<<=", "&=", "|=", "^=", "|+|=", "|-|="}
 
 
+class Inside(Protocol):
+    """What statements ask of declarations, which are made of statements."""
+
+    def function_or_instance(self, annotations: s.Annotations) -> s.Decl:
+        """A function of an instance's initialiser, or an instance there."""
+
+
 class Statements:
     """One method per kind of statement."""
 
-    declarations: Declarations
+    declarations: Inside
 
     def __init__(self, cursor: Cursor, types: Types, expressions: Expressions) -> None:
         self.cursor = cursor

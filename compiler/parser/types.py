@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from compiler import syntax as s
 from compiler.lexer import SOFT_KEYWORDS
 from compiler.parser.cursor import Cursor
-
-if TYPE_CHECKING:
-    from compiler.parser.expressions import Expressions
 
 _BASE_TYPES = {
     "bool",
@@ -35,10 +32,20 @@ def _is_words(value: s.Expr) -> bool:
 ADDITION = 10  # its level of precedence; what binds less tightly ends a width
 
 
+class Inside(Protocol):
+    """What types ask of expressions, which ask for types in turn."""
+
+    def expression(self, level: int = 1) -> s.Expr:
+        """What binds as tightly as that."""
+
+    def primary(self) -> s.Expr:
+        """What has no operators but in parentheses."""
+
+
 class Types:
     """What declarations and expressions both need, but for expressions inside of it."""
 
-    expressions: Expressions
+    expressions: Inside
 
     def __init__(self, cursor: Cursor) -> None:
         self.cursor = cursor
