@@ -9,7 +9,8 @@ From Python:
     await host.stop()
 
 From a shell: `python -m switch.host CONFIG.json` with a JSON list of the same settings. It prints
-`ready` when every switch listens and every port is open, and ends on SIGTERM or SIGINT. With
+`ready` when every switch listens and every port is open, before it `NAME PORT` for every switch
+that was to listen at port 0, which is any that is free, and ends on SIGTERM or SIGINT. With
 `--links-change` it reads what ports' links are from now on from its standard input, a line each,
 how bad the cables there are, and which switch starts again with empty tables; and it tells in a
 line what became of every packet when it is asked to:
@@ -177,9 +178,16 @@ class Host:
         self.devices.clear()
 
     def grpc_port(self, name: str) -> int:
-        """Return the port a switch listens on, for those that asked for port 0."""
+        """The port a switch listens on, for those that asked for port 0."""
         names = [settings.name for settings in self._settings]
         return self._servers[names.index(name)].port
+
+    def say_ready(self) -> None:
+        """Print so, and the ports that nobody can know yet."""
+        for settings in self._settings:
+            if settings.grpc_address.endswith(":0"):
+                print(settings.name, self.grpc_port(settings.name))
+        print("ready", flush=True)
 
     def obey(self, line: str | bytes) -> str | None:
         """Give a port another link, or tell what was asked for, as a line of JSON says."""
@@ -428,11 +436,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         host = Host(read_config(arguments.config), dilation=arguments.dilation, record=record)
         asyncio.run(
-            run_until_signal(
-                host,
-                ready=lambda: print("ready", flush=True),
-                links_change=arguments.links_change,
-            )
+            run_until_signal(host, ready=host.say_ready, links_change=arguments.links_change)
         )
     except HostError as error:
         print(f"closlab: {error}", file=sys.stderr)

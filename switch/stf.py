@@ -3,6 +3,7 @@
     add ipv4_lpm hdr.ipv4.dst:0x0a000000/8 forward(port:2)     # a table entry
     packet 1 000000000001 000000000002 0800 ...                # a packet enters
     expect 2 000000000001 000000000002 0800 **** $             # one must leave
+    port_down 2                                                # from here on none can; port_up 2
 
 A line is a command. `packet` and `expect` name a port and hex digits, in which blanks do not count;
 in an expectation `*` is any digit, and the digits given are the start of the packet unless a final
@@ -127,6 +128,8 @@ class StfRunner:
             "packet": self.packet,
             "expect": self.expect,
             "no_packet": self.no_packet,
+            "port_down": lambda port: self.set_port(port, is_up=False),
+            "port_up": lambda port: self.set_port(port, is_up=True),
             "wait": self.wait,
             "mirroring_add": self.mirroring_add,
             "mirroring_add_mc": self.mirroring_add_mc,
@@ -202,10 +205,18 @@ class StfRunner:
     def port_and_digits(self, text: str) -> tuple[int, str]:
         """A port and the hex digits behind it."""
         port, _, digits = text.partition(" ")
-        number = int(port, 0)
+        return self.port(port), re.sub(r"\s", "", digits).lower()
+
+    def port(self, text: str) -> int:
+        """A port by its number."""
+        number = int(text, 0)
         if number not in ALL_PORTS:
             raise self.fail(f"port {number} is not 0 to {ALL_PORTS.stop - 1}")
-        return number, re.sub(r"\s", "", digits).lower()
+        return number
+
+    def set_port(self, text: str, *, is_up: bool) -> None:
+        """A link fails, or is mended."""
+        self.dataplane.set_port_up(self.port(text), is_up)
 
     def packet(self, text: str) -> None:
         """A packet enters."""

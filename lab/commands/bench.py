@@ -10,6 +10,9 @@ import sys
 from pathlib import Path
 
 from lab.machine.paths import ROOT
+from lab.machine.speed import processor_slowness
+
+_NOTEWORTHY = 1.2
 
 
 def main(arguments: list[str]) -> int:
@@ -30,6 +33,12 @@ def main(arguments: list[str]) -> int:
             file=sys.stderr,
         )
         return 2
+    if (times := processor_slowness()) > _NOTEWORTHY:
+        print(
+            f"This machine takes {times:.1f} times the processor time of the one that "
+            "docs/performance.md has its figures from.",
+            file=sys.stderr,
+        )
     result = importlib.import_module(f"bench.{name}").main(words)
     return int(result or 0)
 

@@ -6,6 +6,7 @@ import pytest
 
 from compiler import compile_program
 from switch.dataplane import Dataplane, Program, Role
+from switch.stf import StfError, StfRunner
 
 PROGRAM = """
 #include <core.p4>
@@ -57,3 +58,21 @@ def test_packets_go_round_a_dead_port_at_once(tmp_path: Path, width: int) -> Non
         assert leaves_by() == [3]
     finally:
         switch.close()
+
+
+def test_a_packet_test_takes_ports_down_and_up(tmp_path: Path) -> None:
+    """Without the register shared the program goes on sending to port 2, where nothing leaves."""
+    source = tmp_path / "p.p4"
+    source.write_text(PROGRAM.replace("WIDTH", "1"))
+    program = Program.load(compile_program(source).json)
+
+    def failures(text: str) -> list[str]:
+        return StfRunner(program, tmp_path / "t.stf").run(text).failures
+
+    assert failures("packet 1 00\nexpect 2 00 $\nport_down 2\npacket 1 01\nno_packet") == []
+    assert failures("port_down 2\nport_up 2\npacket 1 02\nexpect 2 02 $") == []
+    missed = failures("port_down 2\npacket 1 03\nexpect 2 03 $")
+    assert len(missed) == 1 and "port 2: expected and missing: 03" in missed[0]
+    for wrong in ("port_down 511", "port_up two"):
+        with pytest.raises(StfError, match=r"t\.stf:1: "):
+            failures(wrong)

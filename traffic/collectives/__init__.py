@@ -1,16 +1,15 @@
 """Collectives as schedules: frozen graphs of transfers that every engine can run.
 
-`collective` says what is to be done, `schedule_of` writes it as a `Schedule`, `prove` shows the
-schedule right, `AlphaBeta` runs it on an ideal fabric, `bound_ns` says how long that should take.
+`collective` says what is to be done, `add_collective` writes it into a `Schedule`, `prove` shows
+that right, `AlphaBeta` runs it on an ideal fabric, an algorithm's `bound` says how long that should
+take.
 """
 
 from traffic.collectives.algorithms import (
     ALGORITHMS,
     add_collective,
-    bound_ns,
     channel_room,
     collective,
-    schedule_of,
 )
 from traffic.collectives.alphabeta import AlphaBeta
 from traffic.collectives.collective import Collective
@@ -64,7 +63,6 @@ __all__ = [
     "TrafficError",
     "Transfer",
     "add_collective",
-    "bound_ns",
     "channel_room",
     "check_partition",
     "collective",
@@ -72,5 +70,4 @@ __all__ = [
     "local_part",
     "merge",
     "prove",
-    "schedule_of",
 ]

@@ -17,8 +17,8 @@ from traffic.collectives import (
 )
 from traffic.collectives.collective import Collective, Layout, check_amounts, check_members
 from traffic.collectives.draft import Draft
-from traffic.collectives.errors import AlgorithmError, SizeError, nearest
-from traffic.collectives.schedule import Activity, Schedule, ScheduleBuilder
+from traffic.collectives.errors import AlgorithmError, nearest
+from traffic.collectives.schedule import Activity, ScheduleBuilder
 
 
 @dataclass(frozen=True)
@@ -127,21 +127,3 @@ def add_collective(
     algorithm.write(Draft(builder, what, algorithm.layout(what), activity, first_channel, gates))
     ends = builder.open_ends(since)
     return [ends[rank] for rank in what.ranks]
-
-
-def schedule_of(what: Collective, *, world: int | None = None) -> Schedule:
-    """The schedule of one collective alone."""
-    builder = ScheduleBuilder(max(what.ranks) + 1 if world is None else world)
-    algorithm = find_algorithm(what.op, what.algorithm)
-    activity = builder.activity(
-        Activity("collective", f"{what.op} {what.algorithm}", collective=what)
-    )
-    algorithm.write(Draft(builder, what, algorithm.layout(what), activity))
-    return builder.build()
-
-
-def bound_ns(what: Collective, *, alpha_ns: float, rate_gbps: float) -> float:
-    """What the collective should take on a fabric that never blocks."""
-    if alpha_ns < 0 or not rate_gbps > 0:
-        raise SizeError(f"a latency of {alpha_ns} ns at {rate_gbps} Gb/s")
-    return find_algorithm(what.op, what.algorithm).bound(what, alpha_ns, 8 / rate_gbps)

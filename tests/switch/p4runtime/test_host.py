@@ -99,10 +99,13 @@ def test_six_switches_are_ready_soon_and_end_cleanly(tmp_path: Path):
 
 
 def test_links_change_as_its_input_says_and_what_it_cannot_mean_is_told(tmp_path: Path):
-    words = [*host(tmp_path / "c.json", [settings(1)]), "--links-change"]
+    switches = [settings(1), {**settings(2), "grpc_address": "127.0.0.1:0"}]
+    words = [*host(tmp_path / "c.json", switches), "--links-change"]
     with process(*words, stdin=subprocess.PIPE) as child:
         assert child.stdout is not None and child.stdin is not None
+        name, port = child.stdout.readline().split()
         assert child.stdout.readline() == "ready\n"
+        assert name == "s2" and capabilities(f"127.0.0.1:{port}")
         for line in ("{", '{"switch": "s9", "port": 1, "link": {}}'):
             child.stdin.write(line + "\n")
         child.stdin.write('{"switch": "s1", "port": 700, "link": {"rate_bps": 1}}\n')

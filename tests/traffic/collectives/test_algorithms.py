@@ -8,16 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.traffic.collectives.single import bound_ns, schedule_of
 from tests.traffic.collectives.theory import sent
 from traffic.collectives import (
     ALGORITHMS,
     AlphaBeta,
     Collective,
     Schedule,
-    bound_ns,
     collective,
     prove,
-    schedule_of,
 )
 
 RANKS = (2, 3, 4, 7, 8, 16, 64)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.traffic.collectives.single import schedule_of
 from traffic.collectives import (
     ALGORITHMS,
     NEVER,
@@ -17,7 +18,6 @@ from traffic.collectives import (
     collective,
     local_part,
     merge,
-    schedule_of,
 )
 from traffic.jobs import SimpleJob
 

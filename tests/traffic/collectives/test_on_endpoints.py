@@ -10,15 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.traffic.collectives.single import bound_ns, schedule_of
 from tests.traffic.endpoint.star import GBPS, Outcome, compile_star, ends, run
 from traffic.collectives import (
     ALGORITHMS,
     Schedule,
     Timeline,
-    bound_ns,
     collective,
     local_part,
-    schedule_of,
 )
 from traffic.endpoint import EndpointConfig, EndpointPlan, QueuePair, Transfer, TransferKind
 from traffic.measures import Measures

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.traffic.collectives.single import schedule_of
 from traffic.collectives import (
     Activity,
     AlphaBeta,
@@ -19,7 +20,6 @@ from traffic.collectives import (
     collective,
     merge,
     prove,
-    schedule_of,
 )
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tests.traffic.collectives.single import schedule_of
 from traffic.collectives import (
     ALGORITHMS,
     Activity,
@@ -18,7 +19,6 @@ from traffic.collectives import (
     ScheduleError,
     collective,
     prove,
-    schedule_of,
 )
 
 EVERY = [(op, algorithm) for op, algorithms in ALGORITHMS.items() for algorithm in algorithms]

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.traffic.collectives.single import bound_ns
 from traffic.collectives import (
     AlphaBeta,
     PlacementError,
@@ -15,7 +16,6 @@ from traffic.collectives import (
     Schedule,
     Site,
     SpecError,
-    bound_ns,
     collective,
     prove,
 )

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.traffic.collectives.single import schedule_of
 from traffic.collectives import (
     NEVER,
     Activity,
@@ -16,7 +17,6 @@ from traffic.collectives import (
     Site,
     Timeline,
     collective,
-    schedule_of,
 )
 from traffic.jobs import SimpleJob
 from traffic.measures import Measures, algbw_gbps, busbw_gbps, percentile, summary

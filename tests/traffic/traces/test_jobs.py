@@ -8,9 +8,9 @@ from random import Random
 
 import pytest
 
+from tests.traffic.collectives.single import schedule_of
 from tests.traffic.traces.xml_rings import ring
 from traffic.collectives import Site, collective
-from traffic.collectives.algorithms import schedule_of
 from traffic.collectives.alphabeta import AlphaBeta
 from traffic.jobs import read_traffic
 from traffic.traces import TraceError, aicb, kind_of, msccl

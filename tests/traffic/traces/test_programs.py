@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 
+from tests.traffic.collectives.single import schedule_of
 from tests.traffic.traces.programs import (
     Node,
     as_chakra,
@@ -18,7 +19,6 @@ from tests.traffic.traces.programs import (
     random_program,
 )
 from traffic.collectives import Site, collective
-from traffic.collectives.algorithms import schedule_of
 from traffic.collectives.alphabeta import AlphaBeta
 from traffic.jobs import read_traffic
 from traffic.traces import TraceError, chakra, goal, kind_of
