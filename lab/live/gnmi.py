@@ -2,7 +2,7 @@
 
 A fabric is one target here, whose interfaces are those of all its nodes (`leaf1-eth3`, `h1-eth0`).
 Paths are openconfig's as far as it has any; it has none for what PFC does to a queue, nor for what
-a whole node drops: those are ours, in modules that Capabilities names.
+a whole node drops: those are ours, in modules that Capabilities names (`yang/`).
 
     /interfaces/interface[name=leaf1-eth3]/state/oper-status, .../counters/{in,out}-octets
     /interfaces/interface[name=...]/pfc/state/{paused-time, paused-permille}           closlab-pfc
@@ -41,6 +41,7 @@ _VERSION = "0.8.0"
 _LEAST_S = 0.1  # between two samples
 _USUAL_S = 1.0  # where the target is to choose
 _MOST_CLIENTS = 16
+_SMALL = "paused-permille"  # the one number of 16 bits; all others have 64
 _MODELS = (
     ("openconfig-interfaces", "OpenConfig working group", "3.0.0"),
     ("openconfig-qos", "OpenConfig working group", "0.11.0"),
@@ -227,19 +228,20 @@ class _Servicer(gnmi_grpc.gNMIServicer):
             update=[
                 pb.Update(
                     path=pb.Path(elem=[pb.PathElem(name=n, key=dict(keys)) for n, keys in path]),
-                    val=self._value(value, encoding),
+                    val=self._value(path[-1][0], value, encoding),
                 )
                 for path, value in told.items()
             ],
         )
 
-    def _value(self, value: Value, encoding: int) -> Any:
+    def _value(self, leaf: str, value: Value, encoding: int) -> Any:
         if encoding == pb.PROTO:
             if isinstance(value, str):
                 return pb.TypedValue(string_val=value)
             return pb.TypedValue(uint_val=value)
         if encoding == pb.JSON_IETF:  # RFC 7951: 64-bit numbers as strings
-            return pb.TypedValue(json_ietf_val=json.dumps(str(value)).encode())
+            said = value if leaf == _SMALL else str(value)
+            return pb.TypedValue(json_ietf_val=json.dumps(said).encode())
         return pb.TypedValue(json_val=json.dumps(value).encode())
 
 

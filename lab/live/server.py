@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 LOOPBACK = "127.0.0.1"
-PAGE = Path(__file__).parent / "page"
+PAGE, YANG = (Path(__file__).parent / name for name in ("page", "yang"))
 _KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 _INTERVAL_S = 0.1  # between two messages to a page: ten a second are as many as one sees
 _WORD_BYTES = 200
@@ -235,6 +235,8 @@ def _files() -> dict[str, tuple[bytes, str]]:
         if path.suffix in _KINDS:
             name = path.relative_to(PAGE).as_posix()
             found["/" + name.replace("index.html", "")] = path.read_bytes(), _KINDS[path.suffix]
+    for path in YANG.glob("*.yang"):
+        found[f"/yang/{path.name}"] = path.read_bytes(), "application/yang"
     return found
 
 
