@@ -31,6 +31,7 @@ from lab.engines import RunOptions
 from lab.errors import LabError, RunError, ScenarioError
 from lab.live.kept import glances as kept_glances
 from lab.live.lockstep import Lockstep
+from lab.live.outside import Outside
 from lab.live.pace import nanoseconds, share_of
 from lab.machine.paths import writable
 from lab.progress import Hear, Progress, Told
@@ -132,8 +133,8 @@ class Run:
 class Watch(Iterator[Glance]):
     """A run while it lasts: glances, one after the other; `run` when there are no more.
 
-    In the simulator time stands still between two of them. Whoever has seen enough closes it, as
-    leaving a ``with`` does, which ends the run.
+    In the simulator time stands still between two of them, on Mininet it does not. Whoever has seen
+    enough closes it, as leaving a ``with`` does, which ends the run.
     """
 
     def __init__(self, glances: Iterator[Glance], wish: Callable[[str], None]) -> None:
@@ -147,7 +148,8 @@ class Watch(Iterator[Glance]):
 
     def do(self, words: str) -> None:
         """Have something done to the fabric, such as "fail leaf1-spine1", "mend leaf1-spine1" or
-        "lb spray": when the next glance is asked for, so that it is the same in every run."""
+        "lb spray": when the next glance is asked for, so that it is the same in every run; on
+        Mininet at once."""
         self._wish(words)
 
     def close(self) -> None:
@@ -267,37 +269,52 @@ def run(
 def watch(
     scenario: Said | Run,
     *,
+    engine: str = "sim",
     every: str | int | None = None,
     set: Mapping[str, object] | None = None,
     seed: int | None = None,
+    dilation: int | None = None,
     p4: str | Path | None = None,
     out: str | Path | None = None,
 ) -> Watch:
-    """Run a scenario in the simulator and look at it meanwhile; or at a run that was kept."""
+    """Run a scenario and look at it meanwhile; or look at a run that was kept."""
     every_ns = None if every is None else nanoseconds(every, "every")
     if isinstance(scenario, Run):
-        if not (set is None and seed is None and p4 is None and out is None):
-            raise RunError("a run that was kept is as it is: leave out set, seed, p4 and out")
+        if (engine, set, seed, dilation, p4, out) != ("sim", None, None, None, None, None):
+            raise RunError("a run that was kept is as it is: nothing else goes with it but every")
         watch = Watch(kept_glances(scenario._kept, every_ns or 1), _no_wish)
         watch.run = scenario
         return watch
     chosen = _scenario(scenario, set, seed)
     experiment = Experiment.of(chosen)
     folder, holds = _folder(out)
-    options = RunOptions(out=folder, engine="sim", p4=None if p4 is None else Path(p4))
+    options = RunOptions(
+        out=folder, engine=engine, dilation=dilation, p4=None if p4 is None else Path(p4)
+    )
     check(options)
     clear(folder)
     turns = Lockstep(every_ns or share_of(experiment, _GLANCES))
-    stages = Told(lambda _: None)
+    outside = Outside(every_ns or 0)
 
-    def glances() -> Iterator[Glance]:
-        yield from turns.glances(
+    def simulated() -> Iterator[Glance]:
+        stages = Told(lambda _: None)
+        return turns.glances(
             lambda: simulate(chosen, options, stages, keeping(options, stages), lambda _: turns)
         )
+
+    def emulated() -> Iterator[Glance]:
+        return outside.glances(lambda hear, found: run_in_child(chosen, options, hear, found))
+
+    def glances() -> Iterator[Glance]:
+        yield from simulated() if engine == "sim" else emulated()
         watch.run = Run(folder, holds)
 
     def wish(words: str) -> None:
-        turns.wishes.append(Wish.read(words, experiment.fabric))
+        asked = Wish.read(words, experiment.fabric)
+        if engine == "sim":
+            turns.wishes.append(asked)
+        else:
+            outside.do(words)
 
     watch = Watch(glances(), wish)
     return watch

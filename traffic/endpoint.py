@@ -9,7 +9,8 @@ out under the real clock, and reads what it says. Whoever uses it brings the bui
     with EndpointProcess(program, HostSettings(interface="h1-eth0"), plan) as host:
         host.wait_ready()
         host.start(time.monotonic_ns() + 100_000_000)
-        host.wait_done()
+        while not host.poll():
+            time.sleep(0.02)
         report = host.stop()
 """
 
@@ -20,6 +21,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
@@ -80,7 +82,6 @@ PROGRAM_SOURCES = (*SOURCES, CORE / "host_main.c")
 SCAPY_PROGRAM = (sys.executable, "-m", "traffic.scapy_host")
 """The same to read: slow, and with less of what adapters can do."""
 
-_FOREVER_S = 1e9
 _ANSWER_S = 30.0
 _LOOK_S = 0.2  # between two looks at whether to wait on
 _LATENESS_REAL_NS = 5_000_000  # more than that late, a host does not catch up with its own rate
@@ -334,13 +335,16 @@ class HostSettings(_Record):
     dilation: _Positive = 1  # real ns that a fabric ns lasts
     timeout_ns: _Natural = 0  # fabric time after which to give up; 0: never
     delay_ns: _Natural = 0  # of the cable; 0: there is none, frames go as fast as they may
+    notes: Path | None = None  # where it writes down what begins and ends
 
-    def line(self) -> str:
+    def lines(self) -> Iterator[str]:
         """These settings in the words of the program."""
-        return (
+        yield (
             f"host interface={self.interface} dilation={self.dilation} "
             f"timeout={self.timeout_ns} delay={self.delay_ns}"
         )
+        if self.notes is not None:
+            yield f"notes {self.notes}"
 
 
 class TransferReport(_Record):
@@ -377,11 +381,6 @@ class EndpointReport(_Record):
     paused_ns: dict[int, int]  # by priority
     qp_errors: tuple[QpError, ...]
     lateness: Lateness
-
-    @property
-    def unfinished(self) -> tuple[TransferReport, ...]:
-        """The transfers that did not end well."""
-        return tuple(t for t in self.transfers.values() if t.state is not TransferState.DONE)
 
 
 def read_report(lines: Iterable[str]) -> EndpointReport:
@@ -459,7 +458,7 @@ class EndpointProcess:
         self._patience = patience
         self._lines: list[str] = []
         self._partial = b""
-        self._plan = "\n".join((settings.line(), *_patient(plan, settings).lines(), "ready\n"))
+        self._plan = "\n".join((*settings.lines(), *_patient(plan, settings).lines(), "ready\n"))
         try:
             self._process = subprocess.Popen(
                 [*prefix, *([str(program)] if isinstance(program, Path) else program)],
@@ -496,10 +495,6 @@ class EndpointProcess:
         elif self._process.poll() is None:
             self._process.send_signal(signal.SIGSTOP if is_halted else signal.SIGCONT)
 
-    def wait_done(self, timeout_s: float = _FOREVER_S) -> int:
-        """Return when every transfer has ended, well or not: the fabric time of that."""
-        return int(self._wait_for("done", after(timeout_s)).split()[1])
-
     def stop(self) -> EndpointReport:
         """Stop the endpoint and read its report, or what it said before it died."""
         if self.has_died:
@@ -515,8 +510,9 @@ class EndpointProcess:
         self._process.kill()
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout):
-            if stream is not None and not stream.closed:
-                stream.close()
+            if stream is not None:
+                with suppress(BrokenPipeError):  # of what it was told, and did not live to read
+                    stream.close()
 
     @property
     def qp_errors(self) -> tuple[QpError, ...]:
@@ -529,7 +525,7 @@ class EndpointProcess:
         return self._process.poll() is not None and "end" not in self._lines
 
     def poll(self) -> bool:
-        """Read what the program has said meanwhile; True once every transfer has ended."""
+        """Read what the program has said meanwhile; True once all have ended or time was up."""
         self._read(0)
         return any(line.startswith(("done", "end")) for line in self._lines)
 
@@ -550,8 +546,6 @@ class EndpointProcess:
                     return line
                 if line.startswith("refused"):
                     raise EndpointError(f"{self._name}: {line.split(' ', 2)[2]}")
-                if line == "end":
-                    raise EndpointError(f"{self._name}: time was up before all transfers ended")
             at = len(self._lines)
             if is_over():
                 waited_s = time.monotonic() - began

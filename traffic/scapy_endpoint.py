@@ -154,6 +154,7 @@ class ScapyEndpoint:
         self._paused_ns = Counter[int]()
         self._counters = Counter(dict.fromkeys(("tx_packets", "rx_packets"), 0))
         self.errors: list[str] = []  # lines about queue pairs, for whoever hosts it to say
+        self.news: list[str] = []  # what begins and ends, for whoever hosts it to write down
 
     # --- what it is told ------------------------------------------------------------------------
 
@@ -238,6 +239,8 @@ class ScapyEndpoint:
 
     def _ended(self, transfer: _Transfer, now: int) -> None:
         self._close(transfer, "done", now)
+        if transfer.kind == "receive":
+            self.news.append(f"ended {transfer.id} {now}")
         for later in transfer.waiting:
             later.waits_for -= 1
             if not later.waits_for:
@@ -310,6 +313,7 @@ class ScapyEndpoint:
         pair = message.queue_pair
         assert pair is not None
         message.state, message.start = "started", now
+        self.news.append(f"began {message.id} {now}")
         if pair.error:
             self._close(message, "failed", now)
             return

@@ -15,6 +15,8 @@ import socket
 import sys
 import time
 from collections import deque
+from pathlib import Path
+from typing import TextIO
 
 from traffic.endpoint import EndpointError
 from traffic.frames import INT_PORT, ROCE_PORT
@@ -41,6 +43,7 @@ class Host:
         self._wire: deque[tuple[int, bytes]] = deque()  # frames, and when they will have arrived
         self._late: list[int] = []
         self._refused = 0
+        self._notes: TextIO | None = None
         self._lines: deque[str] = deque()  # heard and not yet taken
         self._partial = b""
 
@@ -77,6 +80,10 @@ class Host:
                 self._interface = told["interface"]
                 self._dilation, self._timeout = int(told["dilation"]), int(told["timeout"])
                 self._delay = int(told["delay"])
+            case ["notes", *_]:
+                path = Path(line.removeprefix("notes "))
+                path.unlink(missing_ok=True)
+                self._notes = path.open("w")
             case ["ready"]:
                 self._open()
                 print("ready", flush=True)
@@ -84,6 +91,7 @@ class Host:
                 self._endpoint.set_link(int(bps))
             case ["start", epoch]:
                 self._epoch = int(epoch)
+                self._endpoint.news.append(f"epoch {epoch}")
             case []:
                 pass
             case _:
@@ -124,6 +132,7 @@ class Host:
                 wake = self._deliver(wake)
                 while self._endpoint.errors:
                     print(self._endpoint.errors.pop(0), flush=True)
+                self._write_down()
                 if not has_said and not self._endpoint.open:
                     has_said = True
                     print(f"done {now}", flush=True)
@@ -183,6 +192,13 @@ class Host:
         except OSError as error:
             if error.errno != errno.ENETDOWN:  # its cable was cut
                 raise
+
+    def _write_down(self) -> None:
+        """What is new, for who watches."""
+        if self._notes is not None and self._endpoint.news:
+            self._notes.writelines(f"{line}\n" for line in self._endpoint.news)
+            self._notes.flush()
+        self._endpoint.news.clear()
 
     # --- afterwards -----------------------------------------------------------------------------
 

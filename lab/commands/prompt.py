@@ -75,6 +75,14 @@ class LabPrompt(CLI):  # type: ignore[misc]
         self._console = Console(file=sys.stdout, highlight=False, soft_wrap=False)
         super().__init__(emulation.network, stdin=sys.stdin)  # returns when the user leaves
 
+    def cmdloop(self, intro: str | None = None) -> None:
+        """Take words; Ctrl-C ends what the hosts send that somebody else let send."""
+        try:
+            super().cmdloop(intro)
+        except KeyboardInterrupt:
+            self._hands.end_sending()
+            raise
+
     # --- what was told, and what is -------------------------------------------------------------
 
     def do_tables(self, line: str) -> None:
@@ -216,7 +224,7 @@ class LabPrompt(CLI):  # type: ignore[misc]
 
     def do_traffic(self, _line: str) -> None:
         """traffic: let the hosts send what the scenario says, and show what came of it."""
-        with self._answering():
+        with self._answering(), self._hands.sending():
             for host, counted in self._traffic().endpoints.items():
                 self._stood_still[host] += sum(counted.get(n, 0) for n in HOST_PAUSED_NS.values())
 
@@ -448,7 +456,7 @@ def prompt(
     """Hand the fabric to the user until they leave; it is known by a name to other terminals."""
 
     def traffic() -> Outcome:
-        outcome = proved(up.experiment, up.measure())
+        outcome = proved(up.experiment, up.measure(up.hands.enough))
         conclude(outcome)
         return outcome
 
@@ -474,6 +482,7 @@ def prompt(
     setLogLevel("info")
     up.hands.traffic = traffic
     LabPrompt(up.emulation, up.hands, traffic)
+    up.hands.end_sending()
     setLogLevel("critical")
 
 

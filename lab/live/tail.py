@@ -15,10 +15,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lab.engines.mininet import hands
+from lab.engines.mininet.notes import HostNotes
 from lab.engines.mininet.running import JOURNAL, RunningLab, running
 from lab.errors import LabError
 from lab.live.hub import Hub, Scene
-from lab.results.glance import Glance, Happening, Looker, Way, rates_of
+from lab.results.course import Course
+from lab.results.glance import Glance, Happening, Looker, Messages, Way, rates_of
 from lab.results.watch import Watch
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario
@@ -33,6 +35,7 @@ class Tail:
     """A lab that is watched, and what may be asked of it."""
 
     lab: RunningLab
+    every_ns: int = 0  # of the fabric's time between two glances, at least
     words: tuple[str, ...] = ("lb", "fail", "mend", "traffic")
     hub: Hub = field(init=False)
 
@@ -45,6 +48,9 @@ class Tail:
         self._watch = Watch(fabric, Path(told["record"]), remembers=False)
         self._since_ns, self._dilation = int(told["since_ns"]), float(told["dilation"])
         self._looker = Looker(rates)
+        self._course = Course(experiment.schedule, fabric.hosts)
+        hosts = [host.name for host in fabric.hosts] if self._course.is_known else []
+        self._notes = HostNotes(self.lab.folder, hosts, len(experiment.schedule))
         self._at_ns = 0
         self._journal: tuple[int, dict[str, list[list[object]]]] = 0, {}
         self.hub = Hub(Scene(experiment.scenario, fabric, rates, "mininet"), self)
@@ -55,18 +61,26 @@ class Tail:
 
     def follow(self, enough: threading.Event) -> None:
         """Publish what is new until the lab is gone, or somebody has enough."""
+        for glance in self.glances(enough):
+            self.hub.publish(glance)
+
+    def glances(self, enough: threading.Event) -> Iterator[Glance]:
+        """What is new, until the lab is gone or somebody has enough."""
+        links = dict.fromkeys(self.hub.scene.rates, _IDLE)
         checked = time.monotonic()
         while not enough.wait(_LOOK_S):
             glance = self._look()
             if glance is not None:
-                self.hub.publish(glance)
+                links = dict(glance.links)
+                yield glance
             if time.monotonic() - checked > _LIVES_S:
                 checked = time.monotonic()
                 if not self._is_there():
                     break
-        latest = self.hub.latest
-        links = latest.glance.links if latest else dict.fromkeys(self.hub.scene.rates, _IDLE)
-        self.hub.publish(Glance(self._time(time.monotonic_ns()), links, is_last=True))
+        at_ns = self._time(time.monotonic_ns())
+        messages = self._messages()
+        self._notes.close()
+        yield Glance(at_ns, links, messages, is_last=True)
 
     def _is_there(self) -> bool:
         return any(lab.name == self.lab.name for lab in running())
@@ -77,13 +91,20 @@ class Tail:
     def _look(self) -> Glance | None:
         notes = self._watch.latest()
         at_ns = self._watch.at_ns
-        if not notes or at_ns <= self._at_ns:
+        if not notes or at_ns <= self._at_ns + self.every_ns * self._dilation:
             return None
         told = self._told()
         events = [*self._events(told, at_ns)]
         self._at_ns = at_ns
         cut = frozenset(str(name) for name in told.get("cut", ()))
-        return self._looker.look(self._time(at_ns), notes, events=events, dead=cut)
+        return self._looker.look(self._time(at_ns), notes, self._messages(), events, cut)
+
+    def _messages(self) -> Messages:
+        if not self._course.is_known:
+            return Messages()
+        self._notes.read()
+        since_ns = self._time(self._notes.epoch_ns)
+        return self._course.messages(self._notes.starts, self._notes.ends, since_ns)
 
     def _told(self) -> dict[str, list[list[object]]]:
         """The lab's journal, read again when it is another."""

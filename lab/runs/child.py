@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -41,8 +41,16 @@ _GRACE_S = 60.0  # that an interrupted run has to take everything down
 _LAST_LINES = 20
 
 
-def run_in_child(scenario: Scenario, options: RunOptions, hear: Hear) -> int:
-    """Run a scenario on Mininet; the exit code. ``hear`` breaks it off by a KeyboardInterrupt."""
+def run_in_child(
+    scenario: Scenario,
+    options: RunOptions,
+    hear: Hear,
+    found: Callable[[str], object] = lambda _: None,
+) -> int:
+    """Run a scenario on Mininet; the exit code. ``hear`` breaks it off by a KeyboardInterrupt.
+
+    ``found`` is given the name by which the lab is among the running ones, once it has one.
+    """
     request = {
         "parent": os.getpid(),
         "scenario": scenario.model_dump(mode="json"),
@@ -59,7 +67,7 @@ def run_in_child(scenario: Scenario, options: RunOptions, hear: Hear) -> int:
         )
         try:
             _ask(child, request)
-            failure = _follow(child, hear)
+            failure = _follow(child, hear, found)
         finally:
             _signal(child, signal.SIGKILL)  # whatever is left of it
             code = child.wait()
@@ -83,7 +91,9 @@ def _ask(child: subprocess.Popen[bytes], request: dict[str, Any]) -> None:
         child.stdin.write(json.dumps(request, default=str).encode() + b"\n")
 
 
-def _follow(child: subprocess.Popen[bytes], hear: Hear) -> LabError | None:
+def _follow(
+    child: subprocess.Popen[bytes], hear: Hear, found: Callable[[str], object]
+) -> LabError | None:
     """Pass on what it tells, until it and all of its own have ended; what it failed by."""
     assert child.stdout is not None
     failure: LabError | None = None
@@ -98,6 +108,8 @@ def _follow(child: subprocess.Popen[bytes], hear: Hear) -> LabError | None:
                 told = json.loads(line) if line else {}
                 if "error" in told:
                     failure = _read_error(told["error"])
+                if "lab" in told:
+                    found(told["lab"])
                 if until is None:
                     hear(Progress(*told["progress"]) if "progress" in told else None)
                 elif time.monotonic() > until:
@@ -161,6 +173,7 @@ def main() -> int:
             stages,
             keeping(options, stages),
             lambda error: tell("error", _told(error)),
+            beside=lambda name: nullcontext(tell("lab", name)),
         )
     except LabError as error:
         tell("error", _told(error))

@@ -6,7 +6,7 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -59,6 +59,24 @@ class Page:
     def do(self, words: str) -> tuple[int, str]:
         """Ask for something to be done, with the token."""
         return self.ask("/do", words, X_Closlab_Token=self.token)
+
+    def longest_queue(self) -> float:
+        """In bytes, by the figures for Prometheus."""
+        found = re.findall(
+            r"^closlab_queue_bytes\{.*\} (\S+)$", self.ask("/metrics")[1], re.MULTILINE
+        )
+        return max(map(float, found))
+
+    def until(self, condition: Callable[[], bool], most_s: float = 60) -> None:
+        deadline = time.monotonic() + most_s
+        while not condition():
+            assert time.monotonic() < deadline and self.process.poll() is None
+            time.sleep(0.05)
+
+    def tell(self, line: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
 
 
 @contextmanager
@@ -248,7 +266,10 @@ def test_a_lab_on_mininet_is_watched_from_outside(
         watch = json.loads(told.read_text())["watch"]
         with page("watch") as second:
             other = opened(chromium, second, "live", width=400, dark=True)
+            done = "now().messages.slice(0, 2).join()"
+            tab.until(f"{done} === '7,0'")
             tab.click("#traffic")
+            tab.until("now().messages[2].length > 0")  # those under way
             for each in (tab, other):
                 each.until("scene.directions.some((_, d) => cell(now(), d, QUEUE) > 50000)")
             ages_s = []
@@ -266,6 +287,7 @@ def test_a_lab_on_mininet_is_watched_from_outside(
         events = "document.querySelector('#events').textContent"
         tab.until(f"{events}.includes('routes know of leaf4-spine1')")
         tab.until(f"{events}.includes('the hosts have sent')", 120)
+        tab.until(f"{done} === '7,7' && !now().messages[2].length")
         assert shown.process.poll() is None
         assert shown.process.stdin is not None
         shown.process.stdin.write("exit\n")
@@ -279,6 +301,29 @@ def test_a_lab_on_mininet_is_watched_from_outside(
         other.close()
     result = closlab.read(tmp_path / "out").result
     assert [hand.what for hand in result.by_hand or ()] == ["fail leaf4-spine1"]
+
+
+@pytest.mark.mininet
+def test_traffic_that_the_page_started_is_ended_at_the_prompt(tmp_path: Path) -> None:
+    """By Ctrl-C, after which hosts may send again, and by leaving; either way it is concluded."""
+    words = ("run", "incast", "--live", "--cli", "--out", str(tmp_path))
+    result = tmp_path / "result.json"
+
+    with page(*words, "--set", "traffic.bytes=50MB") as shown:
+        for end in (lambda: shown.process.send_signal(signal.SIGINT), lambda: shown.tell("exit")):
+            shown.until(lambda: shown.longest_queue() == 0)
+            assert shown.do("traffic")[0] == 200
+            shown.until(lambda: shown.longest_queue() > 50_000)
+            status, told = shown.do("traffic")
+            assert status == 400 and "sending already" in told
+            end()
+            shown.until(result.exists)
+            kept = json.loads(result.read_text())
+            assert "interrupted" in kept["ended"] and kept["flows"]["completed"] == 0
+            result.unlink()
+        assert shown.process.wait(timeout=60) == 0
+        assert shown.process.stderr is not None
+        assert "Traceback" not in shown.process.stderr.read()
 
 
 @pytest.mark.clock

@@ -13,6 +13,7 @@ from lab.engines.sim.control import SimulatedSwitches
 from lab.engines.sim.simulation import Account, Simulation
 from lab.machine import program
 from lab.results.conservation import Books, differences, in_a_switch
+from tests.traffic.endpoint.star import unfinished
 from topologies import Fabric, Node, leaf_spine
 from traffic.endpoint import (
     EndpointConfig,
@@ -178,7 +179,7 @@ def test_loss_is_repaired_and_counted(lab: MakeLab) -> None:
     leaf = net.fabric.node("leaf2")
     lost = net.switches.counts(leaf, (), 0).dropped["injected_loss"]
     assert lost > 0
-    assert not reports[h2].unfinished
+    assert not unfinished(reports[h2])
     assert reports[h1].counters["retransmitted_packets"] >= lost
     assert reports[h2].transfers[number].end_ns is not None
 

@@ -175,3 +175,46 @@ def test_a_time_is_a_time() -> None:
         closlab.watch("incast", every="often")
     with pytest.raises(closlab.LabError, match="'0' is no time"):
         closlab.watch("incast", every=0)
+
+
+@pytest.mark.mininet
+def test_a_run_on_mininet_is_watched_and_interfered_with(own_cache: Path, tmp_path: Path) -> None:
+    changes = {"traffic.bytes": "1MB", "transport.rto_ns": "500us"}
+    seen: list[closlab.Glance] = []
+    with closlab.watch("incast", engine="mininet", set=changes, out=tmp_path) as watch:
+        with pytest.raises(closlab.RunError, match="not up yet"):
+            watch.do("fail leaf4-spine1")
+        for glance in watch:
+            seen.append(glance)
+            if glance.messages.under_way and not glance.dead:
+                watch.do("fail leaf4-spine1")
+        with pytest.raises(closlab.LabError, match="leaf9"):
+            watch.do("fail leaf9-spine1")
+    assert [glance.is_last for glance in seen] == [False] * (len(seen) - 1) + [True]
+    assert all(after.time_ns > before.time_ns for before, after in pairwise(seen))
+    done = [glance.messages.done or 0 for glance in seen]
+    assert done == sorted(done) and (done[0], done[-1]) == (0, 7)
+    assert {glance.messages.count for glance in seen} == {7}
+    assert max(way.queue_bytes for glance in seen for way in glance.links.values()) > 50_000
+    assert any("leaf4-spine1" in glance.dead for glance in seen)
+    assert watch.run is not None and watch.run.result.engine == "mininet"
+    assert {hand.what for hand in watch.run.result.by_hand or ()} == {"fail leaf4-spine1"}
+    assert watch.run.result.flows.completed == 7
+    begun = {m.src: m.since_ns for glance in seen for m in glance.messages.under_way}
+    assert set(begun) == {f"h{n}" for n in range(2, 9)}
+    assert all(at_ns >= seen[0].time_ns for at_ns in begun.values())
+    assert not list(own_cache.glob("*"))
+
+
+@pytest.mark.mininet
+def test_who_has_seen_enough_of_a_lab_ends_it(own_cache: Path, tmp_path: Path) -> None:
+    changes = {"traffic.bytes": "50MB"}
+    with closlab.watch("incast", engine="mininet", set=changes, every="1us") as watch:
+        first, second = next(watch), next(watch)
+    assert second.time_ns >= first.time_ns + 1000 and not second.is_last
+    assert not list(own_cache.glob("*"))
+    assert not [t for t in threading.enumerate() if t.name == "closlab-watched"]
+    assert next(watch, None) is None
+    (tmp_path / "fabric.p4").write_text("nothing")
+    with pytest.raises(closlab.LabError, match=r"fabric\.p4"):
+        next(closlab.watch("incast", engine="mininet", p4=tmp_path))

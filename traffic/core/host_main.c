@@ -5,6 +5,7 @@
  *
  *   host interface=h1-eth0 dilation=250 timeout=2000000000 delay=1000
  *   endpoint ... / qp ... / send ... / receive ... / compute ... / after ...     see script.h
+ *   notes PATH            write down there what begins and ends, for who watches meanwhile
  *   ready                 open the socket
  *   link BPS              once it is ready: the link has another rate from now on
  *   start NS              begin when CLOCK_MONOTONIC shows NS; that instant is fabric time 0
@@ -19,6 +20,13 @@
  *   transfer ... / counter ... / paused ...                the report, see script.h
  *   late P50 P99 MAX      how much later than asked the program woke
  *   end
+ *
+ * What is written down, after a line that says when it began by CLOCK_MONOTONIC; a file that was there
+ * before is another from then on, which is how one notices:
+ *
+ *   epoch NS
+ *   began ID NS           a message was posted here
+ *   ended ID NS           a message has arrived here whole
  *
  * Times are fabric nanoseconds: one of them lasts `dilation` real ones. A timeout (0: none) ends
  * the run with what there is. With a delay the cable is part of the host: a frame is kept until its
@@ -86,6 +94,7 @@ struct host {
     uint64_t late[LATE_BUCKETS], late_count;
     ns_t late_most;
     uint64_t lost_on_send;
+    FILE *notes; /* or NULL */
     bool said_done;
     unsigned turns;
 };
@@ -229,6 +238,22 @@ static void say_qp_error(void *ctx, const struct qp *qp, enum ep_error error, ns
     fflush(stdout);
 }
 
+static void note_began(void *ctx, const struct transfer *transfer)
+{
+    struct host *host = ctx;
+    if (host->notes && transfer->kind == TRANSFER_SEND)
+        fprintf(host->notes, "began %u %llu\n", transfer->message.id,
+                (unsigned long long)transfer->start);
+}
+
+static void note_ended(void *ctx, const struct transfer *transfer)
+{
+    struct host *host = ctx;
+    if (host->notes && transfer->kind == TRANSFER_RECEIVE && transfer->state == TRANSFER_DONE)
+        fprintf(host->notes, "ended %u %llu\n", transfer->message.id,
+                (unsigned long long)transfer->end);
+}
+
 static bool refuse(struct host *host, const char *text, const char *detail)
 {
     snprintf(host->script.problem, sizeof host->script.problem, text, detail);
@@ -303,6 +328,14 @@ static bool read_host(struct host *host, char *rest)
     return true;
 }
 
+static bool take_notes(struct host *host, char *path)
+{
+    path[strcspn(path, "\n")] = 0;
+    unlink(path);
+    host->notes = fopen(path, "we");
+    return host->notes || refuse(host, "no notes can be written: %s", strerror(errno));
+}
+
 static bool get_ready(struct host *host)
 {
     if (!host->script.plan)
@@ -324,6 +357,8 @@ static bool take_start(struct host *host, const char *rest)
     if (sscanf(rest, "%llu", &epoch) != 1)
         return refuse(host, "%s", "'start' needs a time of the monotonic clock");
     host->epoch = epoch;
+    if (host->notes)
+        fprintf(host->notes, "epoch %llu\n", epoch);
     return true;
 }
 
@@ -342,6 +377,8 @@ static bool take_line(struct host *host, char *line)
         return read_host(host, line + 5);
     if (!host->dilation)
         return refuse(host, "the first line is: %s", HOST_LINE);
+    if (!strncmp(line, "notes ", 6) && !host->notes)
+        return take_notes(host, line + 6);
     if (!strcmp(line, "ready\n"))
         return get_ready(host);
     if (!strncmp(line, "start ", 6))
@@ -408,6 +445,8 @@ static bool nap(struct host *host, ns_t wake)
         uint64_t due = host->epoch + until * host->dilation, now = real_now();
         left = due <= now ? 0 : due - now < LONGEST_NAP ? due - now : LONGEST_NAP;
     }
+    if (host->notes)
+        fflush(host->notes); /* nothing, most of the time */
     struct timespec limit = {(time_t)(left / NS_PER_S), (long)(left % NS_PER_S)};
     return ppoll(files, 2, &limit, NULL) > 0 && files[1].revents && !goes_on(host);
 }
@@ -461,6 +500,8 @@ int main(void)
     host.script.port = (struct plan_port){
         .ctx = &host,
         .transmit = transmit,
+        .began = note_began,
+        .ended = note_ended,
         .qp_error = say_qp_error,
     };
     setvbuf(stdin, NULL, _IOLBF, 0);

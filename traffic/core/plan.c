@@ -46,6 +46,8 @@ static void start(struct plan *plan, uint32_t index, ns_t now)
     }
     transfer->state = TRANSFER_STARTED;
     transfer->start = now;
+    if (plan->port.began)
+        plan->port.began(plan->port.ctx, transfer);
     ep_post(plan->ep, &transfer->message, now);
 }
 

@@ -39,6 +39,8 @@ struct plan_port {
     void *ctx;
     bool (*transmit)(void *ctx, const uint8_t *frame, uint32_t stored, uint32_t wire,
                      uint8_t priority, ns_t at);
+    /* A message was posted. May be NULL. */
+    void (*began)(void *ctx, const struct transfer *transfer);
     /* A transfer ended, well or not. May be NULL. */
     void (*ended)(void *ctx, const struct transfer *transfer);
     /* A queue pair went to error. May be NULL. */

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -47,8 +48,9 @@ def run(
     program: Path | Sequence[str],
     stages: Stages,
     collector: Collector | None = None,
+    enough: threading.Event | None = None,
 ) -> Outcome:
-    """Let every host carry out its plan."""
+    """Let every host carry out its plan, or begin to, until somebody has enough of it."""
     dilation = emulation.switches.setting.dilation
     try:
         with ExitStack() as stack:
@@ -56,7 +58,7 @@ def run(
             before = emulation.switches.counts()
             books_before, _ = emulation.switches.settled_books()
             with stages("Sending") as stage:
-                course = _Course(experiment, emulation, hosts, dilation, stage, collector)
+                course = _Course(experiment, emulation, hosts, dilation, stage, collector, enough)
                 ended = course.run()
             after = emulation.switches.last_counts()
             reports = {host: process.stop() for host, process in hosts.items()}
@@ -125,6 +127,7 @@ def _start(
                         interface=host.interface(0),
                         dilation=dilation,
                         delay_ns=max(1, experiment.settings.host_link.delay_ns),
+                        notes=emulation.journal.notes_of(host.name),
                     ),
                     experiment.plan(rank, carries_payload=True),
                     prefix=("mnexec", "-a", str(pids[host.name])),
@@ -155,8 +158,10 @@ class _Course:
         dilation: int,
         stage: Stage,
         collector: Collector | None,
+        enough: threading.Event | None,
     ) -> None:
         self._experiment = experiment
+        self._enough = enough or threading.Event()
         self._collector = collector
         self._emulation = emulation
         self._hosts = hosts
@@ -178,7 +183,8 @@ class _Course:
         gave_up_at: float | None = None
         try:
             while not all(process.poll() for process in self._hosts.values()):
-                time.sleep(self._nap_s())
+                if self._enough.wait(self._nap_s()):
+                    return INTERRUPTION
                 now_ns = self.now_ns
                 self._show(now_ns)
                 self._let_happen(now_ns)

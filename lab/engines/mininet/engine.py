@@ -7,6 +7,7 @@ capsule.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -107,14 +108,14 @@ class EmulatedFabric:
     hands: Hands
     keeps_reports: bool = False
 
-    def measure(self) -> Outcome:
-        """Let the hosts carry out their plans, in real time."""
+    def measure(self, enough: threading.Event | None = None) -> Outcome:
+        """Let the hosts carry out their plans, in real time, or until somebody has enough of it."""
         experiment, emulation = self.experiment, self.emulation
         emulation.journal.note("traffic", f"{experiment.scenario.name}: the hosts are let send")
         keeps = self.keeps_reports
         with _telemetry(emulation.fabric, emulation.settings, keeps=keeps) as (tally, collector):
             outcome = endpoints.run(
-                experiment, emulation, self.hosts_program, self.stages, collector
+                experiment, emulation, self.hosts_program, self.stages, collector, enough
             )
         emulation.journal.note("traffic", f"{experiment.scenario.name}: the hosts have sent")
         return replace(outcome, telemetry=tally)

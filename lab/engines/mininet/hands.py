@@ -14,12 +14,15 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from controller import ControllerError, Policy
-from lab.engines.mininet.emulation import Emulation
 from lab.errors import LabError
 from lab.scenario.wishes import Wish, cables
 from topologies import Link
+
+if TYPE_CHECKING:
+    from lab.engines.mininet.emulation import Emulation  # Mininet is in the capsule only
 
 SOCKET = "hands"
 _MOST_BYTES = 1000
@@ -33,6 +36,8 @@ class Hands:
         self._emulation = emulation
         self._lock = threading.Lock()
         self._sending = threading.Lock()
+        self._beside: threading.Thread | None = None  # in which they send whom nobody waits for
+        self.enough = threading.Event()  # set: who sends is to end
         self._dead: set[str] = set()
         self.traffic: Callable[[], object] | None = None  # where one may have it sent again
 
@@ -59,18 +64,39 @@ class Hands:
             raise LabError(
                 "this run sends once", "Start the lab with --cli to have traffic sent again."
             )
+        self._begin()
+        self._beside = threading.Thread(target=self._send, name="traffic", daemon=True)
+        self._beside.start()
+        return "The hosts are let send."
+
+    @contextmanager
+    def sending(self) -> Iterator[None]:
+        """While the hosts send nobody else has them send."""
+        self._begin()
+        try:
+            yield
+        finally:
+            self._sending.release()
+
+    def _begin(self) -> None:
         if not self._sending.acquire(blocking=False):
             raise LabError("the hosts are sending already")
-        threading.Thread(target=self._send, name="traffic", daemon=True).start()
-        return "The hosts are let send."
 
     def _send(self) -> None:
         try:
             assert self.traffic is not None
-            with suppress(LabError):  # which the console was told of
-                self.traffic()
+            self.traffic()
+        except LabError as error:
+            error.show()
         finally:
             self._sending.release()
+
+    def end_sending(self) -> None:
+        """Have whoever sends beside end, and be over with it."""
+        if self._beside is not None:
+            self.enough.set()
+            self._beside.join()
+            self.enough.clear()
 
     def do(self, words: str) -> str:
         """What somebody asks for who watches."""

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from lab.scenario.wishes import ByHand
 
+NOTES = ".notes"
 _MOST = 200  # events
 
 
@@ -31,6 +32,10 @@ class Journal:
         """From now on in a file."""
         self._path = path
         self._write()
+
+    def notes_of(self, host: str) -> Path | None:
+        """Where a host's program writes down what it sends and has received, if anybody can see."""
+        return self._path and self._path.with_name(f"{host}{NOTES}")
 
     def note(self, kind: str, what: str, link: str = "") -> None:
         """Something happened."""

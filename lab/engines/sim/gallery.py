@@ -6,15 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from lab.engines import Audience
 from lab.engines.sim.simulation import Simulation
-from lab.results.glance import Happening, Looker, Message, Messages, rates_of
+from lab.results.course import Course
+from lab.results.glance import Happening, Looker, Messages, rates_of
 from lab.scenario.experiment import Experiment
 from lab.scenario.faults import dead_at, reroutes, told
 from lab.scenario.model import Scenario
 from lab.scenario.wishes import Wish
-from traffic.collectives import NEVER
-
-_MOST_TRANSFERS = 20_000  # that are looked through at every glance
-_MOST_MESSAGES = 64  # that are told of one by one
 
 
 class Gallery:
@@ -31,12 +28,7 @@ class Gallery:
         self._pauses = 0
         self._idle_until_ns = 0
         self._by_hand: list[Happening] = []
-        schedule = experiment.schedule
-        self._sent = [
-            number
-            for number in range(len(schedule) if len(schedule) <= _MOST_TRANSFERS else 0)
-            if schedule.src[number] != schedule.dst[number]
-        ]
+        self._course = Course(experiment.schedule, fabric.hosts)
 
     @property
     def next_ns(self) -> int:
@@ -71,25 +63,8 @@ class Gallery:
                 yield Happening(note.time_ns, "watchdog", f"watchdog: {note.link}", note.link)
 
     def _messages(self) -> Messages:
-        schedule = self._experiment.schedule
-        if not self._sent:
+        if not self._course.is_known:
             return Messages()
-        hosts = self._experiment.fabric.hosts
-        timeline = self._simulation.timeline(hosts, len(schedule))
-        starts, ends = timeline.start_ns, timeline.end_ns
-        open_ = [n for n in self._sent if ends[n] == NEVER]
-        begun = [n for n in open_ if starts[n] != NEVER][:_MOST_MESSAGES]
-        return Messages(
-            len(self._sent),
-            len(self._sent) - len(open_),
-            tuple(
-                Message(
-                    hosts[schedule.src[n]].name,
-                    hosts[schedule.dst[n]].name,
-                    schedule.size[n],
-                    starts[n],
-                    schedule.activities[schedule.activity[n]].name,
-                )
-                for n in begun
-            ),
-        )
+        hosts, count = self._experiment.fabric.hosts, len(self._experiment.schedule)
+        timeline = self._simulation.timeline(hosts, count)
+        return self._course.messages(timeline.start_ns, timeline.end_ns)

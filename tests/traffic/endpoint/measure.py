@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 
-from tests.traffic.endpoint.star import GBPS, A, B, compile_c, ends, receives, sends
+from tests.traffic.endpoint.star import GBPS, A, B, compile_c, ends, receives, sends, unfinished
 from tests.traffic.endpoint.test_core_native import (
     PATIENT,
     Wire,
@@ -73,7 +73,7 @@ def throughput_gbps(program: Path, wire: Wire) -> tuple[float, float]:
     before = getrusage(RUSAGE_CHILDREN)
     _, receiver = exchange(program, wire, one_way(config, sizes))
     after = getrusage(RUSAGE_CHILDREN)
-    assert not receiver.unfinished
+    assert not unfinished(receiver)
     busy_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return sum(sizes) * 8 / last_end(receiver), sum(sizes) * 8 / (busy_s / 2) / 1e9
 

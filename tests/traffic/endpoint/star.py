@@ -19,6 +19,8 @@ from traffic.endpoint import (
     QueuePair,
     Transfer,
     TransferKind,
+    TransferReport,
+    TransferState,
     read_report,
 )
 from traffic.frames import FlowAddress
@@ -144,6 +146,11 @@ def _read(text: str) -> Outcome:
     errors = [line for line in early if line.startswith("qp-error")]
     outcome.hosts = {address: read_report([*errors, *lines]) for address, lines in report.items()}
     return outcome
+
+
+def unfinished(report: EndpointReport) -> list[TransferReport]:
+    """The transfers that did not end well."""
+    return [each for each in report.transfers.values() if each.state is not TransferState.DONE]
 
 
 def mac(address: str) -> str:

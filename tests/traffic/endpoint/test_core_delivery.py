@@ -19,6 +19,7 @@ from tests.traffic.endpoint.star import (
     receives,
     run,
     sends,
+    unfinished,
 )
 from traffic.endpoint import (
     EndpointConfig,
@@ -47,7 +48,7 @@ def assert_delivered(
 ) -> None:
     sent, received = outcome.hosts[sender], outcome.hosts[receiver]
     assert not sent.qp_errors
-    assert not sent.unfinished and not received.unfinished
+    assert not unfinished(sent) and not unfinished(received)
     assert received.counters["rx_data_bytes"] == sum(sizes)
     assert received.counters["messages_received"] == len(sizes)
 
@@ -132,7 +133,7 @@ def test_many_queue_pairs_both_ways_at_once(strict_star: Path) -> None:
         **FAULTS,
     )
     for host in (A, B):
-        assert not outcome.hosts[host].unfinished
+        assert not unfinished(outcome.hosts[host])
         assert outcome.counters(host)["rx_data_bytes"] == total[host]
 
 
@@ -340,7 +341,7 @@ def test_a_peer_that_dies_fails_its_own_transfers_and_no_others(strict_star: Pat
     assert [(error.number, error.reason) for error in sender.qp_errors] == [(17, "retry-exceeded")]
     assert sender.transfers[1].state is TransferState.FAILED
     assert sender.transfers[90].state is TransferState.WAITING  # for one that failed
-    assert not outcome.hosts[C].unfinished
+    assert not unfinished(outcome.hosts[C])
 
 
 def test_a_message_that_nobody_expects_is_refused_by_name(strict_star: Path) -> None:

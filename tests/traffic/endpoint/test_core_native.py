@@ -15,7 +15,7 @@ import pytest
 from scapy.contrib.mac_control import MACControlClassBasedFlowControl
 from scapy.layers.l2 import Ether
 
-from tests.traffic.endpoint.star import A, B, ends, receives, sends
+from tests.traffic.endpoint.star import A, B, ends, receives, sends, unfinished
 from traffic.endpoint import (
     SCAPY_PROGRAM,
     EndpointConfig,
@@ -77,6 +77,14 @@ def wire() -> Iterator[Wire]:
         yield made
 
 
+def until_over(host: EndpointProcess, most_s: float) -> None:
+    """Wait until all transfers have ended, well or not, or time was up."""
+    deadline = time.monotonic() + most_s
+    while not host.poll():
+        assert not host.has_died and time.monotonic() < deadline
+        time.sleep(0.005)
+
+
 def exchange(
     program: Path | tuple[Path | Sequence[str], ...],
     wire: Wire,
@@ -102,7 +110,7 @@ def exchange(
         for host in hosts:
             host.start(start)
         for host in hosts:
-            host.wait_done(60)
+            until_over(host, 60)
         first, second = (host.stop() for host in hosts)
     return first, second
 
@@ -148,7 +156,7 @@ def test_scapy_and_c_understand_each_other(program: Path, wire: Wire, ends_by: s
         for side, own in enumerate((here, there))
     )
     for report in exchange(programs, wire, (plans[0], plans[1]), dilation=2000):
-        assert not report.unfinished
+        assert not unfinished(report)
         assert not report.qp_errors
         assert report.counters["rx_data_bytes"] == sum(sizes)
         assert report.counters["messages_received"] == len(sizes)
@@ -164,7 +172,7 @@ def test_a_gigabit_of_payload_and_every_byte_right(program: Path, wire: Wire) ->
 
     def measure() -> None:
         sender, receiver = exchange(program, wire, one_way(config, sizes))
-        assert not sender.unfinished and not receiver.unfinished and not sender.qp_errors
+        assert not unfinished(sender) and not unfinished(receiver) and not sender.qp_errors
         assert receiver.counters["rx_data_bytes"] == sum(sizes)
         assert receiver.counters["socket_drops"] == 0
         assert sum(sizes) * 8 / last_end(receiver) >= 1.0
@@ -180,7 +188,7 @@ def test_a_rate_is_held_in_real_time(program: Path, wire: Wire, mbps: int) -> No
     def measure() -> None:
         plans = one_way(config, sizes, rate_bps=mbps * 1_000_000)
         sender, receiver = exchange(program, wire, plans)
-        assert not receiver.unfinished
+        assert not unfinished(receiver)
         assert sender.counters["retransmitted_packets"] == 0
         # The last frame leaves when all before it have had their time.
         wire_bytes = sender.counters["tx_bytes"] - (sizes[0] % 4096 or 4096) - 62
@@ -196,7 +204,7 @@ def test_dilation_slows_everything_alike(program: Path, wire: Wire) -> None:
     began = time.monotonic_ns()
     sender, receiver = exchange(program, wire, one_way(config, [size]), dilation=200)
     fabric_ns = last_end(receiver)
-    assert not sender.unfinished
+    assert not unfinished(sender)
     assert fabric_ns > 0.99 * size * 8 / 100 * (4096 + 82) / 4096
     assert time.monotonic_ns() - began > 200 * fabric_ns
 
@@ -215,7 +223,7 @@ def test_a_pause_frame_from_the_wire_is_obeyed(program: Path, wire: Wire) -> Non
     with subprocess.Popen(command) as speaker:
         sender, receiver = exchange(program, wire, one_way(config, [40_000_000]))
         assert speaker.wait(10) == 0
-    assert not receiver.unfinished
+    assert not unfinished(receiver)
     assert sender.counters["rx_pfc_frames"] == 1
     paused_ns = 0xFFFF * 512  # quanta of 512 bit times at 1 Gb/s
     assert sender.paused_ns == {3: paused_ns}
@@ -254,7 +262,7 @@ def test_both_ways_with_waiting_and_computing(program: Path, wire: Wire) -> None
         for side in range(2)
     )
     first, second = exchange(program, wire, (plans[0], plans[1]))
-    assert not first.unfinished and not second.unfinished
+    assert not unfinished(first) and not unfinished(second)
     assert last_end(second) >= 20 * 2_000_000
 
 
@@ -265,10 +273,10 @@ def test_a_peer_that_is_gone_is_reported_and_the_program_ends(program: Path, wir
     with EndpointProcess(program, settings, plan, prefix=wire.prefix(0)) as host:
         host.wait_ready()
         host.start(time.monotonic_ns())
-        host.wait_done(10)
+        until_over(host, 10)
         report = host.stop()
     assert [(error.number, error.reason) for error in report.qp_errors] == [(17, "retry-exceeded")]
-    assert len(report.unfinished) == 1
+    assert len(unfinished(report)) == 1
 
 
 def test_a_link_that_is_slow_from_the_start(program: Path, wire: Wire) -> None:
@@ -286,9 +294,9 @@ def test_a_link_that_is_slow_from_the_start(program: Path, wire: Wire) -> None:
         epoch = time.monotonic_ns() + 50_000_000
         for host in hosts:
             host.start(epoch)
-        sender.wait_done(20)
+        until_over(sender, 20)
         reports = [host.stop() for host in (sender, receiver)]
-    assert not any(report.unfinished for report in reports)
+    assert not any(unfinished(report) for report in reports)
     assert last_end(reports[1]) > 1_000_000 * 8 * 10  # ns: a bit every ten
 
 
@@ -299,9 +307,17 @@ def test_a_timeout_ends_a_wait_that_would_not_end(program: Path, wire: Wire) -> 
     with EndpointProcess(program, settings, plan, prefix=wire.prefix(1)) as host:
         host.wait_ready()
         host.start(time.monotonic_ns())
-        with pytest.raises(EndpointError, match="vb: time was up"):
-            host.wait_done(10)
-        assert len(host.stop().unfinished) == 1
+        until_over(host, 10)
+        assert len(unfinished(host.stop())) == 1
+
+
+def test_one_that_died_before_it_was_told_is_said_and_cleared_away() -> None:
+    plan = one_way(EndpointConfig(link_bps=10_000_000_000), [1])[0]
+    with EndpointProcess(("false",), HostSettings(interface="va"), plan) as host:
+        while not host.has_died:
+            time.sleep(0.005)
+        with pytest.raises(EndpointError, match="va: the endpoint program ended with status 1"):
+            host.wait_ready()
 
 
 def test_what_cannot_be_set_up_is_said_in_words(program: Path, wire: Wire) -> None:

@@ -7,7 +7,18 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from tests.traffic.endpoint.star import GBPS, A, B, C, ends, one_way, receives, run, sends
+from tests.traffic.endpoint.star import (
+    GBPS,
+    A,
+    B,
+    C,
+    ends,
+    one_way,
+    receives,
+    run,
+    sends,
+    unfinished,
+)
 from traffic.endpoint import (
     EndpointConfig,
     EndpointPlan,
@@ -44,7 +55,7 @@ def test_a_chain_over_three_hosts_runs_without_a_controller(strict_star: Path) -
         },
     )
     a, b, c = (outcome.hosts[host].transfers for host in (A, B, C))
-    assert not any(outcome.hosts[host].unfinished for host in (A, B, C))
+    assert not any(unfinished(outcome.hosts[host]) for host in (A, B, C))
     assert b[2].start_ns == b[1].end_ns + 5_000
     assert c[8].end_ns == c[2].end_ns + 7_000
     assert c[3].start_ns == c[9].end_ns == c[8].end_ns
@@ -70,7 +81,7 @@ def test_a_thousand_computations_in_a_row_are_no_recursion(strict_star: Path) ->
     )
     plan = EndpointPlan(config=CONFIG, queue_pairs=(), transfers=chain)
     outcome = run(strict_star, {A: plan})
-    assert not outcome.hosts[A].unfinished
+    assert not unfinished(outcome.hosts[A])
 
 
 def refusal(star: Path, *lines: str) -> str:

@@ -15,6 +15,7 @@ from tests.traffic.endpoint.star import (
     receives,
     run,
     sends,
+    unfinished,
 )
 from traffic.endpoint import CongestionControl, EndpointConfig, EndpointPlan, QueuePair
 
@@ -151,7 +152,7 @@ def test_a_pause_holds_acknowledgements_unless_they_have_a_class_of_their_own(
         f"pause {B} at=1 priority=3 quanta=65535",
         config=EndpointConfig(link_bps=100 * GBPS, acks=acks),
     )
-    assert not outcome.hosts[A].unfinished
+    assert not unfinished(outcome.hosts[A])
     assert (outcome.end_ns > 65535 * 512 // 100) is waits
 
 
@@ -178,7 +179,7 @@ def test_a_long_pause_is_no_silence_of_the_peer(star: Path) -> None:
     pauses = [f"pause {A} at={at} priority=3 quanta=65535" for at in range(5_000, 900_000, 100_000)]
     outcome = side_by_side(star, [ends(A, B, 17)], [[4096 * 400]], *pauses, config=config)
     assert not outcome.hosts[A].qp_errors
-    assert not outcome.hosts[B].unfinished
+    assert not unfinished(outcome.hosts[B])
 
 
 def test_incast_overflows_and_recovers_without_pause(star: Path) -> None:
@@ -190,4 +191,4 @@ def test_incast_overflows_and_recovers_without_pause(star: Path) -> None:
         limit=200_000,
     )
     assert outcome.dropped > 0
-    assert not outcome.hosts[B].unfinished
+    assert not unfinished(outcome.hosts[B])

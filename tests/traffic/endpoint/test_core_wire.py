@@ -13,7 +13,7 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 from scapy.utils import wrpcap
 
-from tests.traffic.endpoint.star import GBPS, A, B, Outcome, ends, one_way, run, sends
+from tests.traffic.endpoint.star import GBPS, A, B, Outcome, ends, one_way, run, sends, unfinished
 from tests.traffic.reader import read_frame
 from traffic.endpoint import CORE, EndpointConfig, EndpointPlan, Recovery
 from traffic.frames import icrc
@@ -175,7 +175,7 @@ def with_int(star: Path) -> Outcome:
 
 
 def test_int_travels_to_the_receiver_and_back(with_int: Outcome) -> None:
-    assert not with_int.hosts[B].unfinished
+    assert not unfinished(with_int.hosts[B])
     assert with_int.counters(B)["rx_icrc_errors"] == 0
     data = [frame for frame in with_int.captured if IntShim in Ether(frame) and len(frame) > 1000]
     acks = [frame for frame in with_int.captured if AETH in Ether(frame)]
@@ -282,7 +282,7 @@ def test_garbage_is_counted_and_changes_nothing(strict_star: Path, recovery: Rec
     """Every second frame is damaged: nothing crashes, nothing wrong gets through."""
     config = EndpointConfig(link_bps=100 * GBPS, recovery=recovery, rto=20_000, retry_limit=250)
     outcome = run(strict_star, one_way(config, [5000] * 30), corrupt=0.5, timeout=1e9, seed=11)
-    assert not outcome.hosts[B].unfinished
+    assert not unfinished(outcome.hosts[B])
     counters = outcome.counters(B)
     assert counters["rx_icrc_errors"] + counters["rx_malformed"] + counters["rx_other"] > 20
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.traffic.endpoint.star import GBPS, A, B, Outcome, ends, receives, run, sends
+from tests.traffic.endpoint.star import GBPS, A, B, Outcome, ends, receives, run, sends, unfinished
 from traffic.endpoint import (
     UET_ONLY,
     CongestionControl,
@@ -105,7 +105,7 @@ def assert_right(star: Path, seed: int) -> None:
     for host in (A, B):
         report = outcome.hosts[host]
         assert not report.qp_errors, f"seed {seed}: {report.qp_errors}"
-        assert not report.unfinished, f"seed {seed}: {host} has {len(report.unfinished)} open"
+        assert not unfinished(report), f"seed {seed}: {host} has {len(unfinished(report))} open"
         assert report.counters["rx_data_bytes"] == total[host], f"seed {seed}"
 
 

@@ -22,7 +22,7 @@ from scapy.layers.l2 import Ether
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from lab.scenario.traffic import KINDS
-from tests.traffic.endpoint.star import GBPS, A, B, ends, one_way, receives, run, sends
+from tests.traffic.endpoint.star import GBPS, A, B, ends, one_way, receives, run, sends, unfinished
 from traffic.collectives import ALGORITHMS
 from traffic.endpoint import (
     EndpointConfig,
@@ -140,7 +140,7 @@ def star_of(
 
 
 def all_done(report: EndpointReport) -> bool:
-    return not report.unfinished and not report.qp_errors
+    return not unfinished(report) and not report.qp_errors
 
 
 def data_frames(frames: list[bytes]) -> list[bytes]:

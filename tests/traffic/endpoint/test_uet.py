@@ -8,7 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.traffic.endpoint.star import GBPS, A, B, Outcome, ends, one_way, receives, run, sends
+from tests.traffic.endpoint.star import (
+    GBPS,
+    A,
+    B,
+    Outcome,
+    ends,
+    one_way,
+    receives,
+    run,
+    sends,
+    unfinished,
+)
 from traffic.endpoint import (
     CongestionControl,
     EndpointConfig,
@@ -105,7 +116,7 @@ def assert_right(star: Path, seed: int) -> None:
     for host, peer in ((A, B), (B, A)):
         report = outcome.hosts[host]
         assert not report.qp_errors, f"seed {seed}: {report.qp_errors}"
-        assert not report.unfinished, f"seed {seed}: {host} has {len(report.unfinished)} open"
+        assert not unfinished(report), f"seed {seed}: {host} has {len(unfinished(report))} open"
         counters = report.counters
         assert counters["rx_data_bytes"] == total[host], f"seed {seed}"
         told = counters["tx_naks"] + counters["cut_packets_known"] + counters["answers_withheld"]
@@ -161,7 +172,7 @@ def test_a_lost_tail_is_probed_for(strict_star: Path, lost: str) -> None:
     for seed in range(8):
         plans = one_way(config(has_trimming=0, rto=4_000_000_000), [size], **uet_pair())
         outcome = run(strict_star, plans, seed=seed, loss=0.02, delay=1000)
-        assert not outcome.hosts[B].unfinished
+        assert not unfinished(outcome.hosts[B])
         ends_ns.append(outcome.end_ns)
     assert max(ends_ns) < size * 8 / 100 * 1.5 + 500_000
 
