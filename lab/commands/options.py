@@ -41,6 +41,10 @@ Seed = Annotated[int | None, typer.Option("--seed", help="Instead of the scenari
 Out = Annotated[Path | None, typer.Option("--out", help="Folder for the results.")]
 Json = Annotated[bool, typer.Option("--json", help="Tell the result to a machine.")]
 Processes = Annotated[int | None, typer.Option("--processes", min=1)]
+Threads = Annotated[
+    int | None,
+    typer.Option("--threads", min=1, help="Of a parallel run (sim); as a rule one a processor."),
+]
 Dilation = Annotated[
     int | None,
     typer.Option("--dilation", min=1, help="Slow time down so many times (mininet)."),

@@ -25,6 +25,7 @@ from lab.commands.options import (
     Out,
     PagePort,
     Seed,
+    Threads,
     make_out,
 )
 from lab.engines import RunOptions
@@ -92,6 +93,7 @@ def command(
         str | None,
         typer.Option("--reports", metavar="KIND", help="Keep telemetry reports: csv or parquet."),
     ] = None,
+    threads: Threads = None,
     is_json: Json = False,
 ) -> None:
     """Run a scenario. Ends with 0; 1: not everything arrived; 3: do not trust this run."""
@@ -109,6 +111,7 @@ def command(
         p4=p4,
         reports=reports,
         tls=tls,
+        threads=threads,
         page=_page(engine, live, pace, port, gnmi),
     )
 
@@ -146,6 +149,7 @@ def execute(
     p4: Path | None = None,
     reports: str | None = None,
     tls: bool = False,
+    threads: int | None = None,
     page: Page | None = None,
 ) -> None:
     """Check everything that can be checked, then run."""
@@ -159,8 +163,14 @@ def execute(
         reports=reports,
         p4=p4,
         tls=tls,
+        threads=threads,
     )
     check(options)
+    if threads is not None and not chosen.parallel:
+        raise LabError(
+            "--threads: this scenario is not parallel",
+            "Say --engine sim --set parallel=true as well (closlab explain parallel).",
+        )
     if reports is not None:
         _check_reports(reports, chosen)
     folder = make_out(out, chosen.name)

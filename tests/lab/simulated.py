@@ -37,6 +37,7 @@ def simulate(
     out: Path,
     schedule: Schedule | None = None,
     p4: Path | None = None,
+    threads: int | None = None,
 ) -> Run:
     """Run a scenario, its traffic replaced by a schedule if one is given."""
     out.mkdir(parents=True, exist_ok=True)
@@ -48,6 +49,6 @@ def simulate(
             experiment.settings,
             Workload(schedule, {}, {}),
         )
-    options = RunOptions(out=out, engine="sim", p4=p4)
+    options = RunOptions(out=out, engine="sim", p4=p4, threads=threads)
     outcome = outcome_of(experiment, options, Stages(Console(file=io.StringIO())))
     return Run(experiment, outcome, keep(experiment, outcome, options), out)

@@ -251,8 +251,8 @@ MUTANTS = {
     ),
     "a cable loses a frame": Mutant(
         "lab/engines/sim/net.c",
-        "    net->account.delivered++;\n",
-        "    if (++net->account.delivered % 101 == 0) {\n        frame_release(net, frame);\n"
+        "    part->delivered++;\n",
+        "    if (++part->delivered % 101 == 0) {\n        frame_release(part, frame);\n"
         "        return;\n    }\n",
         "left",
     ),

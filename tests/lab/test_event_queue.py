@@ -14,13 +14,19 @@ HAPPEN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64)
 
 
 class Event(ctypes.Structure):
-    _fields_ = [("happen", HAPPEN), ("slot", ctypes.c_uint32), ("order", ctypes.c_uint64)]
+    _fields_ = [
+        ("happen", HAPPEN),
+        ("slot", ctypes.c_uint32),
+        ("name", ctypes.c_uint32),
+        ("order", ctypes.c_uint64),
+        ("time", ctypes.c_uint64),
+    ]
 
 
 class Queue:
     """A queue, and what happened in it."""
 
-    def __init__(self, seed: int = 1) -> None:
+    def __init__(self, seed: int = 1, *, by_name: bool = False) -> None:
         self._c = library()
         self._c.evq_init.argtypes = [ctypes.c_void_p, ctypes.c_uint64]
         self._c.evq_init.restype = ctypes.c_bool
@@ -32,6 +38,9 @@ class Queue:
         self._c.evq_free.argtypes = [ctypes.c_void_p]
         self._queue = ctypes.create_string_buffer(256)
         assert self._c.evq_init(self._queue, seed)
+        if by_name:
+            self._c.evq_by_name.argtypes = [ctypes.c_void_p, ctypes.c_uint64]
+            self._c.evq_by_name(self._queue, seed)
         self._happen = HAPPEN(self._happened)
         self._events: dict[int, Event] = {}
         self._names: dict[int | None, int] = {}
@@ -49,7 +58,7 @@ class Queue:
 
     def schedule(self, name: int, time: int, priority: int = 0) -> bool:
         if name not in self._events:
-            event = self._events[name] = Event(self._happen, 0, 0)
+            event = self._events[name] = Event(self._happen, 0, name + 1, 0, 0)
             self._names[ctypes.addressof(event)] = name
         return bool(
             self._c.evq_schedule(self._queue, ctypes.addressof(self._events[name]), time, priority)
@@ -74,11 +83,14 @@ steps = st.lists(
 )
 
 
-@given(steps)
+orders = st.booleans()  # by name, or by lots that are drawn
+
+
+@given(steps, orders)
 def test_events_happen_in_order_once_and_where_they_were_moved_to(
-    steps: list[tuple[Any, ...]],
+    steps: list[tuple[Any, ...]], by_name: bool
 ) -> None:
-    queue, expected = Queue(), {}
+    queue, expected = Queue(by_name=by_name), {}
     for step in steps:
         match step:
             case ("schedule", name, time, priority):
@@ -104,11 +116,11 @@ reactions = st.dictionaries(
 )
 
 
-@given(st.lists(st.integers(0, 30), max_size=12), reactions)
+@given(st.lists(st.integers(0, 30), max_size=12), reactions, orders)
 def test_events_may_schedule_and_cancel_others_and_themselves(
-    times: list[int], reactions: dict[int, list[tuple[str, int, int]]]
+    times: list[int], reactions: dict[int, list[tuple[str, int, int]]], by_name: bool
 ) -> None:
-    queue = Queue()
+    queue = Queue(by_name=by_name)
     due = dict(enumerate(times))
     for name, time in due.items():
         queue.schedule(name, time)
@@ -144,11 +156,14 @@ def test_events_may_schedule_and_cancel_others_and_themselves(
             ),
         ),
         max_size=60,
-    )
+    ),
+    orders,
 )
-def test_runs_in_pieces_find_what_is_near_and_far(steps: list[tuple[Any, ...]]) -> None:
+def test_runs_in_pieces_find_what_is_near_and_far(
+    steps: list[tuple[Any, ...]], by_name: bool
+) -> None:
     """However far ahead events are, moved and cancelled between runs that end in mid-air."""
-    queue, now = Queue(), 0
+    queue, now = Queue(by_name=by_name), 0
     due: dict[int, tuple[int, int]] = {}
     for step in steps:
         match step:
@@ -203,8 +218,25 @@ def test_ties_are_broken_by_the_seed_and_not_by_the_order_of_ports() -> None:
     assert orders[0] != sorted(orders[0])
 
 
-def test_each_of_two_wins_half_of_the_ties() -> None:
-    queue, first = Queue(), 0
+@given(st.permutations(range(30)), st.lists(st.integers(0, 29), max_size=10))
+def test_by_name_it_matters_not_when_an_event_was_scheduled(
+    order: list[int], again: list[int]
+) -> None:
+    logs = []
+    for names in (range(30), (*order, *again)):
+        queue = Queue(3, by_name=True)
+        for name in names:
+            queue.schedule(name, 7 + name % 3, priority=name % 2)
+        queue.run()
+        logs.append(queue.log)
+        queue.close()
+    assert logs[0] == logs[1]
+    assert logs[0] != sorted(logs[0])
+
+
+@pytest.mark.parametrize("by_name", [False, True])
+def test_each_of_two_wins_half_of_the_ties(*, by_name: bool) -> None:
+    queue, first = Queue(by_name=by_name), 0
     for time in range(2000):
         queue.schedule(0, time)
         queue.schedule(1, time)

@@ -18,6 +18,7 @@ from lab.engines import Audience, RunOptions
 from lab.engines.convergence import strays
 from lab.engines.sim.control import SimulatedSwitches, lines_of
 from lab.engines.sim.gallery import Gallery
+from lab.engines.sim.parts import parts, threads_here
 from lab.engines.sim.simulation import Simulation, SimulationError
 from lab.errors import RunError
 from lab.machine import program
@@ -53,7 +54,9 @@ def bring_up(
     with ExitStack() as stack:
         try:
             source = program.source_in(options.p4)
-            switches, simulation = build(experiment, options.out, stages, stack, source)
+            switches, simulation = build(
+                experiment, options.out, stages, stack, source, options.threads
+            )
             _record(simulation, experiment, options)
             keeps = options.reports is not None
             yield SimulatedFabric(experiment, switches, simulation, stages, keeps)
@@ -114,10 +117,11 @@ def build(
     stages: Stages,
     stack: ExitStack,
     source: Path = FABRIC_PROGRAM,
+    threads: int | None = None,
 ) -> tuple[SimulatedSwitches, Simulation]:
     """Everything in place, and nothing begun; what is built is released with the stack."""
     with _without_collections():
-        return _build(experiment, out, stages, stack, source)
+        return _build(experiment, out, stages, stack, source, threads)
 
 
 @contextmanager
@@ -131,7 +135,12 @@ def _without_collections() -> Iterator[None]:
 
 
 def _build(
-    experiment: Experiment, out: Path, stages: Stages, stack: ExitStack, source: Path
+    experiment: Experiment,
+    out: Path,
+    stages: Stages,
+    stack: ExitStack,
+    source: Path,
+    threads: int | None,
 ) -> tuple[SimulatedSwitches, Simulation]:
     fabric = experiment.fabric
     with stages("Compiling the fabric program"):
@@ -145,8 +154,10 @@ def _build(
             switches.install(switch, plans[switch.name])
             stage.advance()
         stage.note = f"{len(fabric.switches)} switches, {len(fabric.hosts)} hosts"
+    scenario = experiment.scenario
+    shares = parts(fabric, threads or threads_here()) if scenario.parallel else None
     simulation = stack.enter_context(
-        Simulation(fabric, switches.planes, experiment.cable, seed=experiment.scenario.seed)
+        Simulation(fabric, switches.planes, experiment.cable, seed=scenario.seed, parts=shares)
     )
     with stages("Giving hosts their plans", len(fabric.hosts)) as stage:
         for rank, host in enumerate(fabric.hosts):

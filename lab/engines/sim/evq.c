@@ -34,7 +34,10 @@ static bool before(const struct evq_key *a, const struct evq_key *b)
 }
 
 /* Whether it was neither moved nor cancelled meanwhile. */
-static bool is_due(const struct evq_key *key) { return key->event->order == key->order; }
+static bool is_due(const struct evq_key *key)
+{
+    return key->event->order == key->order && key->event->time == key->time;
+}
 
 /* The heap: in four, for their keys share a cache line or two. */
 
@@ -245,12 +248,22 @@ static void open_bucket(struct evq *queue, uint64_t bucket)
 }
 
 /* splitmix64: a step and a scramble, enough for tie-breaks. */
-static uint64_t draw(struct evq *queue)
+#define STEP 0x9E3779B97F4A7C15u
+static uint64_t scrambled(uint64_t z)
 {
-    uint64_t z = queue->random += 0x9E3779B97F4A7C15u;
     z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
     z = (z ^ z >> 27) * 0x94D049BB133111EBu;
     return z ^ z >> 31;
+}
+
+/* What decides between events of one instant and priority. */
+static uint64_t lot(const struct evq *queue, const struct evq_event *event, ns_t time)
+{
+    bool by_name = !queue->sequence;
+    uint64_t drawn = scrambled(by_name ? queue->random + time * STEP + event->name
+                                       : queue->random + STEP);
+    uint64_t rest = by_name ? event->name : queue->sequence & ((1ull << SEQUENCE_BITS) - 1);
+    return (drawn & ((1u << TIE_BITS) - 1)) << SEQUENCE_BITS | rest;
 }
 
 bool evq_init(struct evq *queue, uint64_t seed)
@@ -261,6 +274,12 @@ bool evq_init(struct evq *queue, uint64_t seed)
         return true;
     evq_free(queue);
     return false;
+}
+
+void evq_by_name(struct evq *queue, uint64_t seed)
+{
+    queue->sequence = 0;
+    queue->random = scrambled(seed + STEP);
 }
 
 void evq_free(struct evq *queue)
@@ -297,25 +316,24 @@ bool evq_schedule(struct evq *queue, struct evq_event *event, ns_t time, uint8_t
 {
     if (time < queue->now)
         return false;
-    uint64_t random = queue->random;
-    uint64_t tie = priority == EVQ_OBSERVER ? 0 : draw(queue) & ((1u << TIE_BITS) - 1);
-    uint64_t order = (uint64_t)priority << (TIE_BITS + SEQUENCE_BITS) | tie << SEQUENCE_BITS |
-                     (queue->sequence & ((1ull << SEQUENCE_BITS) - 1));
+    uint64_t order = (uint64_t)priority << (TIE_BITS + SEQUENCE_BITS) | lot(queue, event, time);
     struct evq_key key = {.time = time, .order = order, .event = event};
     if (event->slot && time >> BUCKET_BITS >= (queue->now >> BUCKET_BITS) + BUCKETS) {
         settle(queue, event->slot - 1, key); /* from the heap to the heap: one walk */
     } else {
         uint32_t slot = event->slot;
-        if (!place(queue, key)) {
-            queue->random = random;
+        if (!place(queue, key))
             return false;
-        }
         if (slot)
             heap_remove(queue, event);
     }
-    queue->sequence++;
+    if (queue->sequence) {
+        queue->random += STEP;
+        queue->sequence++;
+    }
     queue->used += !event->order;
     event->order = order;
+    event->time = time;
     return true;
 }
 

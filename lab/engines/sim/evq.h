@@ -5,6 +5,10 @@
  * no port always wins, and yet a run can be repeated to the byte. Scheduling into the past is
  * refused.
  *
+ * A queue that is one of several has a lot that needs no generator: the tie-break follows from the
+ * seed, the time and the event's name, and the name decides what is left. So it matters neither when
+ * an event was scheduled nor in which queue it is (evq_by_name).
+ *
  *   now ──►  [ open: in order ] [ ][ ][ ][ ] ... a wheel of buckets, 16 us        heap: later
  *
  * Nearly everything is scheduled for the next few microseconds. It waits in the bucket of its
@@ -26,7 +30,6 @@
 typedef uint64_t ns_t;
 #define EVQ_NEVER UINT64_MAX
 #define EVQ_STEPS 3
-#define EVQ_OBSERVER UINT8_MAX /* last of an instant, and no lot is drawn: looking changes nothing */
 
 struct evq_event;
 typedef void (*evq_fn)(struct evq_event *event, ns_t now);
@@ -34,7 +37,9 @@ typedef void (*evq_fn)(struct evq_event *event, ns_t now);
 struct evq_event {
     evq_fn happen;
     uint32_t slot;  /* its place in the heap, plus one; 0: not there */
-    uint64_t order; /* priority 8, tie-break 16, sequence 40: one comparison; 0: not scheduled */
+    uint32_t name;  /* where queues go by names: not 0, and no other event's of its priority */
+    uint64_t order; /* priority 8, tie-break 16, sequence or name 40: one comparison; 0: not scheduled */
+    ns_t time;      /* it is scheduled for */
 };
 
 struct evq_key {
@@ -52,7 +57,7 @@ struct evq {
     uint32_t heap_used, heap_room;
     uint32_t used; /* events scheduled */
     ns_t now;
-    uint64_t sequence, random;
+    uint64_t sequence, random; /* sequence 0: by name, and random is the seed */
     uint64_t happened;
     bool stop; /* set by an event that wants to be the last; evq_run clears it */
     /* Called when an event is some steps away, EVQ_STEPS to 1, to bring to the cache what it will
@@ -61,6 +66,7 @@ struct evq {
 };
 
 bool evq_init(struct evq *queue, uint64_t seed); /* false when memory is out */
+void evq_by_name(struct evq *queue, uint64_t seed); /* from now on; nothing is scheduled yet */
 void evq_free(struct evq *queue);
 
 /* Have an event happen at a time, or move it there. False, and nothing changed, when the time is

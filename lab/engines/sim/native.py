@@ -15,13 +15,14 @@ FOLDER = Path(__file__).parent
 NEVER = 2**64 - 1
 NOWHERE = 2**32 - 1
 LOST = ("link_cut", "host_halted")  # enum net_lost
+MOST_PARTS = 64  # NET_PARTS
 PAUSE_KINDS = "xon", "xoff", "stuck"  # enum net_pause_kind
 
 
 class Account(c.Structure):
     """struct net_account."""
 
-    _fields_ = [(name, c.c_uint64) for name in ("delivered", "events")]
+    _fields_ = [(name, c.c_uint64) for name in ("delivered", "events", "early")]
 
 
 class ChannelReport(c.Structure):
@@ -98,6 +99,8 @@ P, S, I64, U32, U64, B = c.c_void_p, c.c_char_p, c.c_int64, c.c_uint32, c.c_uint
 SIGNATURES: dict[str, tuple[object, list[object]]] = {
     "net_new": (P, [U64]),
     "net_free": (None, [P]),
+    "net_divide": (B, [P, U32, U64, U64]),
+    "net_place": (None, [P, U32, U32]),
     "net_add_switch": (I64, [P, P]),
     "net_add_host": (I64, [P]),
     "net_host_line": (S, [P, U32, S]),
@@ -150,7 +153,7 @@ def _built(sources: list[Path], headers: list[Path]) -> Path:
     includes = [f"-I{folder}" for folder in dict.fromkeys(path.parent for path in headers)]
     return build.compiled(
         f"sim-{build.digest(runtime.name, *texts)}.so",
-        [*includes, f"-I{build.RUNTIME}", *map(str, sources), str(runtime), "-lm"],
+        [*includes, f"-I{build.RUNTIME}", *map(str, sources), str(runtime), "-lm", "-pthread"],
     )
 
 

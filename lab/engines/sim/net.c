@@ -6,6 +6,7 @@
 
 #include "pcap.h"
 #include "state.h"
+#include "team.h"
 
 #define ARRIVALS 0      /* priorities of events at one instant: what arrives is seen first, */
 #define WAKES 1         /* then whoever waited for the time goes on */
@@ -15,18 +16,49 @@
 #define PAUSE_TIMES 18        /* and behind it a time for each class */
 #define MOST_PAUSES 20000u
 
+/* Threads that get no processor delay each other by a time slice a turn: better do it alone. A turn in
+ * which one waits longer than all of it would have taken is a bad one. */
+#define LOOKS 4000u
+#define LOOKS_AN_EVENT 16u
+#define BAD_TURN 8u     /* good ones make up for it */
+#define BAD_TURNS 64u   /* from here on alone, */
+#define ALONE 2000u     /* for so many turns at first */
+#define MOST_ALONE (64u * ALONE)
+
 struct frame {
     struct frame *next;
     ns_t arrives;
     uint32_t stored, wire;
     uint8_t class; /* of its block */
     uint8_t kind;  /* of frame: books.h */
+    uint8_t part;  /* whose block it is */
     uint8_t bytes[];
+};
+
+/* What one thread simulates: some of the nodes, and the channels that lead to them. What it sends
+ * to others lies in their channels until the next turn, and so do blocks that it gives back. */
+struct part {
+    _Alignas(128) struct evq queue;
+    struct net *net;
+    struct blocks frames;
+    struct pkt_pool pool; /* all its switches: one set of warm blocks */
+    uint64_t delivered, early;
+    uint64_t ended, count; /* transfers, events: in this turn */
+    ns_t acted;
+    ns_t letter;               /* when the first frame arrives that it sent others */
+    struct net_pause *pauses; /* of this turn */
+    uint32_t n_pauses, pauses_room;
+    uint8_t number;
+    struct mail {
+        struct channel *letters; /* channels with frames for that part */
+        struct frame *back;      /* blocks of that part's */
+    } mail[2][NET_PARTS];        /* by turn; */
 };
 
 struct node {
     struct evq_event wake; /* first: an event is its node */
     struct net *net;
+    struct part *part;
     struct sw *sw;        /* or */
     struct pkt_pool *own_pool; /* the switch's, while it shares ours */
     struct script script; /* a host */
@@ -35,36 +67,59 @@ struct node {
     uint32_t number, ports; /* ports: one more than the highest */
 };
 
-struct channel {
-    struct evq_event arrival; /* first */
-    struct net *net;
-    struct node *from, *to;
-    uint32_t from_port, to_port;
-    struct sw_port *port; /* that sends into it, if that is a switch's */
+struct frames { /* in order */
     struct frame *head, *tail;
-    bps_t rate;
-    uint32_t overhead;
-    ns_t delay;
+};
+
+struct channel {
+    /* Of the part that receives: */
+    struct evq_event arrival; /* first */
+    struct frames frames;
+    struct part *receives;
+    struct node *to;
+    uint32_t to_port, number;
     bool is_down;
+    uint64_t lost;
     struct pcap *pcap;
-    struct net_channel_report counts;
-    struct port_count in[CLASSES], left[CLASSES], dropped[NET_WAYS_TO_LOSE][CLASSES];
+    struct port_count left[CLASSES], dropped[NET_WAYS_TO_LOSE][CLASSES];
     struct net_sample noted; /* the last note of it */
     uint64_t storms;         /* the same: how often its queues were let go */
-    uint32_t number;
+
+    /* Of the part that sends: */
+    _Alignas(64) struct part *sends;
+    struct net *net;
+    struct node *from;
+    struct sw_port *port; /* that sends into it, if that is a switch's */
+    ns_t last;            /* when the last frame arrives */
+    bps_t rate;
+    ns_t delay;
+    uint32_t from_port, overhead;
+    struct net_channel_report counts;
+    struct port_count in[CLASSES];
+    struct letter { /* sent in this turn or the last, if another part receives */
+        struct frames frames;
+        struct channel *next;
+    } letters[2];
 };
 
 struct net {
-    struct evq queue;
+    struct part **parts;
+    uint32_t n_parts;
+    bool is_divided;
+    unsigned turn; /* 0, 1, 0, ... */
+    ns_t reach;    /* the shortest delay: nobody hears of another sooner */
+    ns_t until;    /* the end of this turn */
+    uint64_t last_count; /* events of the last one: */
+    uint64_t worth;      /* from so many on the next is handed to others */
+    uint32_t bad, alone, next_alone;
+    struct team *team;
+    uint64_t looks;
     struct node **nodes;
     struct channel **channels;
     uint32_t n_nodes, n_channels;
     uint64_t open;
-    struct net_account account;
-    struct blocks frames;
-    struct pkt_pool pool; /* all switches': one set of warm blocks */
-    struct evq_event sampler;
-    ns_t sample_interval, acted; /* acted: when the last event was that is no mere look */
+    ns_t next_look; /* EVQ_NEVER: none */
+    ns_t sample_interval;
     bool gave_up;
     struct net_watch watch;
     struct net_sample *samples;
@@ -77,50 +132,88 @@ struct net {
 
 /* Frames */
 
-static struct frame *frame_new(struct net *net, uint32_t stored)
+static struct frame *frame_new(struct part *part, uint32_t stored)
 {
     uint8_t class;
-    struct frame *frame = blocks_take(&net->frames, sizeof *frame + stored, &class);
+    struct frame *frame = blocks_take(&part->frames, sizeof *frame + stored, &class);
     if (SW_UNLIKELY(!frame))
         return NULL;
     frame->class = class;
+    frame->part = part->number;
     frame->next = NULL;
     return frame;
 }
 
-static void frame_release(struct net *net, struct frame *frame)
+static void frame_release(struct part *part, struct frame *frame)
 {
-    blocks_give(&net->frames, frame, frame->class);
+    if (SW_LIKELY(frame->part == part->number)) {
+        blocks_give(&part->frames, frame, frame->class);
+        return;
+    }
+    struct mail *mail = &part->mail[part->net->turn][frame->part];
+    frame->next = mail->back;
+    mail->back = frame;
+}
+
+static bool append(struct frames *frames, struct frame *first, struct frame *last)
+{
+    bool was_empty = !frames->head;
+    if (was_empty)
+        frames->head = first;
+    else
+        frames->tail->next = first;
+    frames->tail = last;
+    return was_empty;
 }
 
 /* Channels */
 
+static void expect_first(struct channel *channel)
+{
+    evq_schedule(&channel->receives->queue, &channel->arrival, channel->frames.head->arrives,
+                 ARRIVALS);
+}
+
+/* To another part, which takes it in when its next turn begins. */
+static void post(struct channel *channel, struct frame *frame)
+{
+    struct part *part = channel->sends;
+    struct net *net = part->net;
+    struct letter *letter = &channel->letters[net->turn];
+    struct mail *mail = &part->mail[net->turn][channel->receives->number];
+    if (append(&letter->frames, frame, frame)) {
+        letter->next = mail->letters;
+        mail->letters = channel;
+    }
+    if (frame->arrives < part->letter)
+        part->letter = frame->arrives;
+    part->early += frame->arrives <= net->until; /* it was promised that there are none */
+}
+
 static bool channel_put(struct channel *channel, const uint8_t *bytes, uint32_t stored,
                         uint32_t wire, ns_t arrives)
 {
-    struct net *net = channel->net;
-    if (SW_UNLIKELY(arrives < net->queue.now))
+    struct part *part = channel->sends;
+    if (SW_UNLIKELY(arrives < part->queue.now))
         return false; /* its arrival could never happen, nor that of anything behind it */
-    if (channel->head && arrives < channel->tail->arrives)
-        arrives = channel->tail->arrives; /* a cable keeps order */
-    struct frame *frame = frame_new(net, stored);
+    if (arrives < channel->last)
+        arrives = channel->last; /* a cable keeps order */
+    struct frame *frame = frame_new(part, stored);
     if (!frame)
         return false;
     channel->counts.packets++;
     channel->counts.bytes += wire;
+    channel->last = arrives;
     frame->arrives = arrives;
     frame->stored = stored;
     frame->wire = wire;
     memcpy(frame->bytes, bytes, stored);
-    if (channel->head) {
-        channel->tail->next = frame;
-    } else {
-        channel->head = frame;
-        evq_schedule(&net->queue, &channel->arrival, arrives, ARRIVALS);
-    }
-    channel->tail = frame;
     frame->kind = (uint8_t)frame_class(bytes, stored);
     count_bytes(&channel->in[frame->kind], wire);
+    if (channel->receives != part)
+        post(channel, frame);
+    else if (append(&channel->frames, frame, frame))
+        expect_first(channel);
     return true;
 }
 
@@ -177,9 +270,9 @@ static void node_service(struct node *node, ns_t now)
         return;
     ns_t wake = node->sw ? sw_service(node->sw, now) : plan_service(node->script.plan, now);
     if (wake == SW_NEVER)
-        evq_cancel(&node->net->queue, &node->wake);
+        evq_cancel(&node->part->queue, &node->wake);
     else
-        evq_schedule(&node->net->queue, &node->wake, wake, WAKES);
+        evq_schedule(&node->part->queue, &node->wake, wake, WAKES);
 }
 
 static void node_woken(struct evq_event *event, ns_t now)
@@ -190,19 +283,28 @@ static void node_woken(struct evq_event *event, ns_t now)
     node_service(node, now);
     /* A switch that only read a clock of its program's has found all as it was. */
     if (!sw || sw->sent != sent || sw->held != held)
-        node->net->acted = now;
+        node->part->acted = now;
 }
 
-static void note_pause(struct net *net, const struct channel *channel, uint16_t priority,
+static void note_pause(struct part *part, const struct channel *channel, uint16_t priority,
                        enum net_pause_kind kind, ns_t now)
 {
-    if (net->pauses && net->n_pauses < MOST_PAUSES)
-        net->pauses[net->n_pauses++] =
-            (struct net_pause){.at = now, .channel = channel->number, .priority = priority, .kind = kind};
+    if (!part->net->pauses || part->n_pauses == MOST_PAUSES)
+        return;
+    if (part->n_pauses == part->pauses_room) {
+        uint32_t room = part->pauses_room ? 2 * part->pauses_room : 64;
+        struct net_pause *grown = realloc(part->pauses, room * sizeof *grown);
+        if (!grown)
+            return;
+        part->pauses = grown;
+        part->pauses_room = room;
+    }
+    part->pauses[part->n_pauses++] = (struct net_pause){
+        .at = now, .channel = channel->number, .priority = priority, .kind = kind};
 }
 
 /* What a frame says of pauses, if it is one that does. */
-static void note_frame(struct net *net, const struct channel *channel, const struct frame *frame,
+static void note_frame(struct part *part, const struct channel *channel, const struct frame *frame,
                        ns_t now)
 {
     const uint8_t *bytes = frame->bytes;
@@ -211,39 +313,39 @@ static void note_frame(struct net *net, const struct channel *channel, const str
     for (unsigned left = bytes[PAUSE_CLASS_ENABLE + 1]; left; left &= left - 1) {
         unsigned priority = (unsigned)__builtin_ctz(left);
         const uint8_t *quanta = bytes + PAUSE_TIMES + 2 * priority;
-        note_pause(net, channel, (uint16_t)priority, quanta[0] | quanta[1] ? NET_XOFF : NET_XON, now);
+        note_pause(part, channel, (uint16_t)priority, quanta[0] | quanta[1] ? NET_XOFF : NET_XON, now);
     }
 }
 
 static void channel_arrival(struct evq_event *event, ns_t now)
 {
     struct channel *channel = (struct channel *)event;
-    struct net *net = channel->net;
+    struct part *part = channel->receives;
     struct node *to = channel->to;
-    struct frame *frame = channel->head;
-    net->acted = now;
-    channel->head = frame->next;
-    if (channel->head)
-        evq_schedule(&net->queue, event, channel->head->arrives, ARRIVALS);
+    struct frame *frame = channel->frames.head;
+    part->acted = now;
+    channel->frames.head = frame->next;
+    if (channel->frames.head)
+        expect_first(channel);
     if (SW_UNLIKELY(channel->is_down || to->is_halted)) {
-        channel->counts.lost++;
+        channel->lost++;
         count_bytes(&channel->dropped[channel->is_down ? NET_CUT : NET_HALTED][frame->kind],
                     frame->wire);
-        frame_release(net, frame);
+        frame_release(part, frame);
         return;
     }
-    net->account.delivered++;
+    part->delivered++;
     count_bytes(&channel->left[frame->kind], frame->wire);
     if (SW_UNLIKELY(channel->pcap != NULL))
         pcap_write(channel->pcap, frame->bytes, frame->stored, frame->wire, now);
     if (SW_UNLIKELY(frame->bytes[12] == 0x88 && frame->bytes[13] == 0x08))
-        note_frame(net, channel, frame, now);
+        note_frame(part, channel, frame, now);
     if (to->sw)
         sw_receive_cut(to->sw, channel->to_port, frame->bytes, frame->stored,
                        frame->wire - frame->stored, now);
     else if (to->script.plan)
         plan_receive(to->script.plan, frame->bytes, frame->stored, frame->wire, now);
-    frame_release(net, frame);
+    frame_release(part, frame);
     if (to->sw || to->script.plan)
         node_service(to, now);
 }
@@ -256,8 +358,8 @@ static void fetch(const struct evq_event *event, unsigned steps)
     const struct channel *channel = (const struct channel *)event;
     const struct node *to = channel->to;
     if (steps == 3) {
-        __builtin_prefetch(channel->head);
-        __builtin_prefetch((const uint8_t *)channel->head + 64);
+        __builtin_prefetch(channel->frames.head);
+        __builtin_prefetch((const uint8_t *)channel->frames.head + 64);
         __builtin_prefetch(to);
     } else if (steps == 2 && to->sw) {
         __builtin_prefetch(&to->sw->ports[channel->to_port]);
@@ -270,8 +372,9 @@ static void fetch(const struct evq_event *event, unsigned steps)
 static void transfer_ended(void *ctx, const struct transfer *transfer)
 {
     (void)transfer;
-    struct net *net = ((struct node *)ctx)->net;
-    net->queue.stop = --net->open == 0;
+    struct part *part = ((struct node *)ctx)->part;
+    part->ended++;
+    part->queue.stop = !part->net->is_divided && part->ended == part->net->open;
 }
 
 /* Notes */
@@ -364,7 +467,7 @@ static void note_storms(struct net *net, struct channel *channel, ns_t now)
     for (unsigned left = net->watch.classes; left; left &= left - 1)
         sum += sw->state.counters[net->watch.storms][first + (unsigned)__builtin_ctz(left)].packets;
     if (sum != channel->storms)
-        note_pause(net, channel, 0, NET_STUCK, now);
+        note_pause(net->parts[0], channel, 0, NET_STUCK, now);
     channel->storms = sum;
 }
 
@@ -414,19 +517,75 @@ static struct net_sample look_at(const struct channel *channel, uint32_t number,
     return note;
 }
 
+/* The first thing that happens. */
+static ns_t first_event(const struct net *net)
+{
+    ns_t first = EVQ_NEVER;
+    for (uint32_t i = 0; i < net->n_parts; i++) {
+        const struct part *part = net->parts[i];
+        ns_t next = evq_next(&part->queue);
+        next = part->letter < next ? part->letter : next;
+        first = next < first ? next : first;
+    }
+    return first;
+}
+
 /* When to look again. Where there was nothing to note nothing changes before the next event, however
  * long that takes: looks that would find nothing are left out. */
 static ns_t next_look(const struct net *net, ns_t now, bool was_noted)
 {
-    ns_t next = evq_next(&net->queue), interval = net->sample_interval;
+    ns_t next = first_event(net), interval = net->sample_interval;
+    if (next == EVQ_NEVER)
+        return EVQ_NEVER; /* nothing is to come */
     if (was_noted || next <= now + interval)
         return now + interval;
     return now + (next - now + interval - 1) / interval * interval;
 }
 
-static void sample(struct evq_event *event, ns_t now)
+/* By time, and at one instant by channel: they are nearly so. */
+static void sort_pauses(struct net_pause *notes, uint32_t n)
 {
-    struct net *net = (struct net *)((char *)event - offsetof(struct net, sampler));
+    for (uint32_t i = 1; i < n; i++) {
+        struct net_pause note = notes[i];
+        uint32_t at = i;
+        for (; at > 0 && (notes[at - 1].at > note.at ||
+                          (notes[at - 1].at == note.at && notes[at - 1].channel > note.channel));
+             at--)
+            notes[at] = notes[at - 1];
+        notes[at] = note;
+    }
+}
+
+/* Take over what the parts noted; where there are turns, in an order that tells nothing of parts. */
+static void keep_pauses(struct net *net)
+{
+    uint32_t from[NET_PARTS] = {0}, first;
+    for (uint32_t i = 0; net->is_divided && i < net->n_parts; i++)
+        sort_pauses(net->parts[i]->pauses, net->parts[i]->n_pauses);
+    do {
+        const struct net_pause *least = NULL;
+        for (uint32_t i = 0; i < net->n_parts; i++) {
+            const struct net_pause *note = net->parts[i]->pauses + from[i];
+            if (from[i] == net->parts[i]->n_pauses)
+                continue;
+            if (!least || note->at < least->at ||
+                (note->at == least->at && note->channel < least->channel)) {
+                least = note;
+                first = i;
+            }
+        }
+        if (!least)
+            break;
+        from[first]++;
+        if (net->n_pauses < MOST_PAUSES)
+            net->pauses[net->n_pauses++] = *least;
+    } while (true);
+    for (uint32_t i = 0; i < net->n_parts; i++)
+        net->parts[i]->n_pauses = 0;
+}
+
+static void sample(struct net *net, ns_t now)
+{
     if (net->n_samples + net->n_channels > net->most_samples)
         thin_samples(net);
     uint64_t before = net->n_samples;
@@ -440,10 +599,13 @@ static void sample(struct evq_event *event, ns_t now)
         net->samples[net->n_samples++] = *noted = note;
     }
     note_stocks(net, now);
-    if (evq_next(&net->queue) != EVQ_NEVER) /* else nothing is to come */
-        evq_schedule(&net->queue, event, next_look(net, now, net->n_samples != before),
-                     EVQ_OBSERVER);
+    keep_pauses(net);
+    net->looks++;
+    net->next_look = next_look(net, now, net->n_samples != before);
 }
+
+/* What the clock says. Between two turns it says the same everywhere. */
+static ns_t clock_of(const struct net *net) { return net->parts[0]->queue.now; }
 
 void net_sample(struct net *net, const struct net_watch *watch, ns_t interval, uint32_t most)
 {
@@ -453,21 +615,24 @@ void net_sample(struct net *net, const struct net_watch *watch, ns_t interval, u
     net->samples = malloc(most * sizeof *net->samples);
     net->most_samples = net->samples ? most : 0;
     net->sample_interval = interval;
-    net->sampler.happen = sample;
     net->pauses = malloc(MOST_PAUSES * sizeof *net->pauses);
     net->stock_stride = 1;
     if (watch->in_used != NET_NOWHERE)
         net->stocks = malloc(most * sizeof *net->stocks);
     if (net->samples)
-        evq_schedule(&net->queue, &net->sampler, net->queue.now + interval, EVQ_OBSERVER);
+        net->next_look = clock_of(net) + interval;
 }
 
-ns_t net_next(const struct net *net) { return evq_next(&net->queue); }
+ns_t net_next(const struct net *net)
+{
+    ns_t next = first_event(net);
+    return next < net->next_look ? next : net->next_look;
+}
 
 void net_look(const struct net *net, struct net_sample *notes)
 {
     for (uint32_t i = 0; i < net->n_channels; i++)
-        notes[i] = look_at(net->channels[i], i, net->queue.now);
+        notes[i] = look_at(net->channels[i], i, clock_of(net));
 }
 
 void net_glance(const struct net *net, struct net_glance *glance)
@@ -488,7 +653,7 @@ void net_glance(const struct net *net, struct net_glance *glance)
         bool held = false;
         for (unsigned left = net->watch.classes; left; left &= left - 1) {
             unsigned cell = channel->from_port * SW_QUEUES + (unsigned)__builtin_ctz(left);
-            held = held || tm_gate_time(&sw->shared[SW_QUEUE_GATE], cell) > net->queue.now;
+            held = held || tm_gate_time(&sw->shared[SW_QUEUE_GATE], cell) > clock_of(net);
         }
         glance->paused += held;
         glance->marked += sw->state.counters[net->watch.marked][channel->from_port].packets;
@@ -524,25 +689,61 @@ bool net_record(struct net *net, uint32_t channel, const char *path)
 
 /* Building */
 
+static struct part *add_part(struct net *net, uint64_t seed)
+{
+    struct part *part = NULL, **parts = realloc(net->parts, (net->n_parts + 1) * sizeof *parts);
+    if (parts)
+        net->parts = parts;
+    if (!parts || posix_memalign((void **)&part, _Alignof(struct part), sizeof *part))
+        return NULL;
+    *part = (struct part){.net = net, .number = (uint8_t)net->n_parts, .letter = EVQ_NEVER};
+    if (!evq_init(&part->queue, seed)) {
+        free(part);
+        return NULL;
+    }
+    part->queue.soon = fetch;
+    pkt_pool_init(&part->pool);
+    blocks_init(&part->frames, BLOCKS_LINE);
+    return net->parts[net->n_parts++] = part;
+}
+
 struct net *net_new(uint64_t seed)
 {
     struct net *net = calloc(1, sizeof *net);
-    if (net && !evq_init(&net->queue, seed)) {
-        free(net);
+    if (!net)
         return NULL;
-    }
-    if (net) {
-        net->queue.soon = fetch;
-        pkt_pool_init(&net->pool);
-        blocks_init(&net->frames, BLOCKS_LINE);
-    }
-    return net;
+    net->next_look = net->reach = EVQ_NEVER;
+    if (add_part(net, seed))
+        return net;
+    net_free(net);
+    return NULL;
+}
+
+bool net_divide(struct net *net, uint32_t parts, uint64_t seed, uint64_t worth)
+{
+    net->worth = worth;
+    while (net->n_parts < parts && parts <= NET_PARTS)
+        if (!add_part(net, seed))
+            return false;
+    for (uint32_t i = 0; i < net->n_parts; i++)
+        evq_by_name(&net->parts[i]->queue, seed);
+    net->is_divided = true;
+    return net->n_parts == parts;
+}
+
+void net_place(struct net *net, uint32_t number, uint32_t part)
+{
+    struct node *node = net->nodes[number];
+    node->part = net->parts[part];
+    if (node->sw)
+        sw_move(node->sw, &node->part->pool);
 }
 
 void net_free(struct net *net)
 {
     if (!net)
         return;
+    team_free(net->team);
     for (uint32_t i = 0; i < net->n_channels; i++) {
         pcap_close(net->channels[i]->pcap);
         free(net->channels[i]);
@@ -554,14 +755,20 @@ void net_free(struct net *net)
             plan_free(net->nodes[i]->script.plan);
         free(net->nodes[i]);
     }
-    blocks_free(&net->frames);
-    pkt_pool_free(&net->pool);
+    for (uint32_t i = 0; i < net->n_parts; i++) {
+        struct part *part = net->parts[i];
+        blocks_free(&part->frames);
+        pkt_pool_free(&part->pool);
+        evq_free(&part->queue);
+        free(part->pauses);
+        free(part);
+    }
+    free(net->parts);
     free(net->samples);
     free(net->stocks);
     free(net->pauses);
     free(net->channels);
     free(net->nodes);
-    evq_free(&net->queue);
     free(net);
 }
 
@@ -584,7 +791,9 @@ static struct node *add_node(struct net *net)
         return NULL;
     }
     node->net = net;
+    node->part = net->parts[0];
     node->wake.happen = node_woken;
+    node->wake.name = net->n_nodes + 1;
     node->number = net->n_nodes;
     net->nodes[net->n_nodes++] = node;
     return node;
@@ -597,7 +806,7 @@ int64_t net_add_switch(struct net *net, struct sw *sw)
         return -1;
     node->sw = sw;
     node->own_pool = sw->pool;
-    sw_move(sw, &net->pool);
+    sw_move(sw, &node->part->pool);
     sw->keep_on_wire = false; /* a channel does that */
     return net->n_nodes - 1;
 }
@@ -625,12 +834,15 @@ const char *net_host_line(struct net *net, uint32_t number, const char *line)
 int64_t net_add_channel(struct net *net, uint32_t from, uint32_t from_port, uint32_t to,
                         uint32_t to_port, bps_t rate, uint32_t overhead, ns_t delay)
 {
-    struct channel *channel = calloc(1, sizeof *channel);
-    if (!channel || !make_room(&net->channels, net->n_channels)) {
+    struct channel *channel = NULL;
+    if (posix_memalign((void **)&channel, _Alignof(struct channel), sizeof *channel) ||
+        !make_room(&net->channels, net->n_channels)) {
         free(channel);
         return -1;
     }
-    *channel = (struct channel){.arrival.happen = channel_arrival,
+    *channel = (struct channel){.arrival = {.happen = channel_arrival, .name = net->n_channels + 1},
+                                .sends = net->nodes[from]->part,
+                                .receives = net->nodes[to]->part,
                                 .net = net,
                                 .from = net->nodes[from],
                                 .from_port = from_port,
@@ -640,6 +852,7 @@ int64_t net_add_channel(struct net *net, uint32_t from, uint32_t from_port, uint
                                 .overhead = overhead,
                                 .delay = delay,
                                 .number = net->n_channels};
+    net->reach = delay < net->reach ? delay : net->reach;
     struct node *node = net->nodes[from];
     if (node->ports <= from_port)
         node->ports = from_port + 1;
@@ -658,7 +871,7 @@ int64_t net_add_channel(struct net *net, uint32_t from, uint32_t from_port, uint
 void net_set_up(struct net *net, uint32_t number, bool is_up)
 {
     struct channel *channel = net->channels[number];
-    ns_t now = net->queue.now;
+    ns_t now = clock_of(net);
     channel->is_down = !is_up;
     if (channel->from->sw) {
         sw_set_up(channel->from->sw, channel->from_port, is_up, now);
@@ -671,9 +884,9 @@ void net_set_halted(struct net *net, uint32_t number, bool is_halted)
     struct node *node = net->nodes[number];
     node->is_halted = is_halted;
     if (is_halted)
-        evq_cancel(&net->queue, &node->wake);
+        evq_cancel(&node->part->queue, &node->wake);
     else if (node->script.plan)
-        node_service(node, net->queue.now);
+        node_service(node, clock_of(net));
 }
 
 void net_set_rate(struct net *net, uint32_t number, bps_t rate)
@@ -684,12 +897,31 @@ void net_set_rate(struct net *net, uint32_t number, bps_t rate)
         ep_set_link(plan_endpoint(channel->from->script.plan), rate);
 }
 
-/* Running */
+/* Running
+ *
+ * A net that is not divided is one queue, whose events happen one after the other to the very last.
+ * One that is divided goes in turns: each begins with the first thing that is to happen and is as
+ * long as the shortest delay, so that what a part does in it no other part can hear of before the
+ * next. Whether one thread then does all parts or each its own makes no difference, and neither does
+ * how nodes were spread over parts, for events are ordered by their names. */
+
+static bool anything_left(const struct net *net)
+{
+    for (uint32_t i = 0; i < net->n_parts; i++)
+        if (net->parts[i]->queue.used || net->parts[i]->letter != EVQ_NEVER)
+            return true;
+    return false;
+}
 
 /* To somebody who gave up, what is quiet ended when something happened last. */
 static ns_t net_now(const struct net *net)
 {
-    return net->gave_up && net_is_quiet(net) ? net->acted : net->queue.now;
+    ns_t acted = 0;
+    if (!net->gave_up || anything_left(net))
+        return clock_of(net);
+    for (uint32_t i = 0; i < net->n_parts; i++)
+        acted = net->parts[i]->acted > acted ? net->parts[i]->acted : acted;
+    return acted;
 }
 
 void net_start(struct net *net)
@@ -702,19 +934,144 @@ void net_start(struct net *net)
     for (uint32_t i = 0; i < net->n_nodes; i++) {
         struct node *node = net->nodes[i];
         if (node->script.plan)
-            plan_start(node->script.plan, net->queue.now);
+            plan_start(node->script.plan, clock_of(net));
         if (node->script.plan || node->sw)
-            node_service(node, net->queue.now);
+            node_service(node, clock_of(net));
     }
+}
+
+static void take_mail(struct part *part, unsigned turn)
+{
+    const struct net *net = part->net;
+    for (uint32_t i = 0; i < net->n_parts; i++) {
+        struct mail *mail = &net->parts[i]->mail[turn][part->number];
+        for (struct frame *frame = mail->back, *next; frame; frame = next) {
+            next = frame->next;
+            blocks_give(&part->frames, frame, frame->class);
+        }
+        for (struct channel *channel = mail->letters; channel;) {
+            struct letter *letter = &channel->letters[turn];
+            if (append(&channel->frames, letter->frames.head, letter->frames.tail))
+                expect_first(channel);
+            channel = letter->next;
+            *letter = (struct letter){{NULL, NULL}, NULL};
+        }
+        *mail = (struct mail){NULL, NULL};
+    }
+}
+
+static void part_turn(void *context, unsigned number)
+{
+    const struct net *net = context;
+    struct part *part = net->parts[number];
+    part->letter = EVQ_NEVER;
+    take_mail(part, !net->turn);
+    part->count = evq_run(&part->queue, net->until, UINT64_MAX);
+}
+
+/* Whether the next turn is to be handed to others. */
+static bool is_shared(struct net *net)
+{
+    if (net->n_parts == 1 || net->last_count < net->worth)
+        return false;
+    if (net->alone) {
+        net->alone--;
+        return false;
+    }
+    if (!net->team && !(net->team = team_new(net->n_parts, part_turn, net)))
+        net->alone = MOST_ALONE; /* there can be no more threads now */
+    return net->team != NULL;
+}
+
+/* Learn from a turn that was. */
+static void judge(struct net *net, bool was_good)
+{
+    if (was_good)
+        net->bad -= net->bad > 0;
+    else
+        net->bad += BAD_TURN;
+    if (net->bad < BAD_TURNS || !net->worth)
+        return;
+    net->bad = 0;
+    net->alone = net->next_alone ? net->next_alone : ALONE;
+    net->next_alone = net->alone < MOST_ALONE ? 2 * net->alone : MOST_ALONE;
+}
+
+/* All parts, up to and including a time; how many events. */
+static uint64_t turn(struct net *net, ns_t until)
+{
+    net->until = until;
+    net->turn = !net->turn;
+    if (is_shared(net))
+        judge(net, team_round(net->team, LOOKS + (unsigned)net->last_count * LOOKS_AN_EVENT));
+    else
+        for (uint32_t i = 0; i < net->n_parts; i++)
+            part_turn(net, i);
+    net->last_count = 0;
+    for (uint32_t i = 0; i < net->n_parts; i++)
+        net->last_count += net->parts[i]->count;
+    return net->last_count;
+}
+
+static void settle_ended(struct net *net)
+{
+    for (uint32_t i = 0; i < net->n_parts; i++) {
+        net->open -= net->parts[i]->ended;
+        net->parts[i]->ended = 0;
+    }
+}
+
+static uint64_t run_in_turns(struct net *net, ns_t until, uint64_t most)
+{
+    uint64_t count = 0;
+    while (net->open && count < most) {
+        ns_t first = first_event(net), end = net->next_look < until ? net->next_look : until;
+        if (first > end || first == EVQ_NEVER) {
+            for (uint32_t i = 0; end != EVQ_NEVER && i < net->n_parts; i++)
+                net->parts[i]->queue.now = end;
+            if (end != net->next_look || end == EVQ_NEVER)
+                break;
+            sample(net, end);
+            count++;
+            continue;
+        }
+        if (end - first >= net->reach && net->reach)
+            end = first + net->reach - 1;
+        else if (!net->reach)
+            end = first;
+        count += turn(net, end);
+        settle_ended(net);
+        keep_pauses(net);
+    }
+    return count;
+}
+
+static uint64_t run_whole(struct net *net, ns_t until, uint64_t most)
+{
+    struct evq *queue = &net->parts[0]->queue;
+    uint64_t count = 0;
+    while (net->open && count < most) {
+        bool looks = net->next_look <= until && net->next_look != EVQ_NEVER;
+        count += evq_run(queue, looks ? net->next_look : until, most - count);
+        settle_ended(net);
+        if (!looks || queue->stop || count >= most)
+            break;
+        sample(net, net->next_look);
+        count++;
+    }
+    keep_pauses(net);
+    return count;
 }
 
 ns_t net_run(struct net *net, ns_t until, uint64_t most_events)
 {
-    if (net->samples && !evq_is_scheduled(&net->sampler) && net->queue.used) /* something was done from outside */
-        evq_schedule(&net->queue, &net->sampler, net->queue.now + net->sample_interval,
-                     EVQ_OBSERVER);
-    if (net->open)
-        evq_run(&net->queue, until, most_events);
+    settle_ended(net);
+    if (net->samples && net->next_look == EVQ_NEVER && anything_left(net)) /* done from outside */
+        net->next_look = clock_of(net) + net->sample_interval;
+    if (net->is_divided)
+        run_in_turns(net, until, most_events);
+    else
+        run_whole(net, until, most_events);
     return net_now(net);
 }
 
@@ -724,19 +1081,32 @@ ns_t net_give_up(struct net *net)
     return net_now(net);
 }
 
-void net_wake(struct net *net, uint32_t node) { node_service(net->nodes[node], net->queue.now); }
+void net_wake(struct net *net, uint32_t node) { node_service(net->nodes[node], clock_of(net)); }
 
-uint64_t net_open_transfers(const struct net *net) { return net->open; }
-
-bool net_is_quiet(const struct net *net)
+uint64_t net_open_transfers(const struct net *net)
 {
-    return net->queue.used == evq_is_scheduled(&net->sampler);
+    uint64_t open = net->open;
+    for (uint32_t i = 0; i < net->n_parts; i++)
+        open -= net->parts[i]->ended;
+    return open;
 }
+
+bool net_is_quiet(const struct net *net) { return !anything_left(net); }
 
 void net_account(const struct net *net, struct net_account *account)
 {
-    *account = net->account;
-    account->events = net->queue.happened;
+    *account = (struct net_account){.events = net->looks};
+    for (uint32_t i = 0; i < net->n_parts; i++) {
+        account->delivered += net->parts[i]->delivered;
+        account->events += net->parts[i]->queue.happened;
+        account->early += net->parts[i]->early;
+    }
+}
+
+static void count_frames(struct port_count held[CLASSES], const struct frames *frames)
+{
+    for (const struct frame *frame = frames->head; frame; frame = frame->next)
+        count_bytes(&held[frame->kind], frame->wire);
 }
 
 uint32_t net_books(const struct net *net, uint32_t number, struct book_line *lines, uint32_t room)
@@ -744,8 +1114,9 @@ uint32_t net_books(const struct net *net, uint32_t number, struct book_line *lin
     const struct channel *channel = net->channels[number];
     struct book_telling told = {lines, room, 0};
     struct port_count held[CLASSES] = {{0, 0}};
-    for (const struct frame *frame = channel->head; frame; frame = frame->next)
-        count_bytes(&held[frame_class(frame->bytes, frame->stored)], frame->wire);
+    count_frames(held, &channel->frames);
+    for (unsigned turn = 0; turn < 2; turn++)
+        count_frames(held, &channel->letters[turn].frames);
     book_tell(&told, BOOK_IN, 0, channel->in, CLASSES);
     book_tell(&told, BOOK_LEFT, 0, channel->left, CLASSES);
     for (unsigned why = 0; why < NET_WAYS_TO_LOSE; why++)
@@ -757,6 +1128,7 @@ uint32_t net_books(const struct net *net, uint32_t number, struct book_line *lin
 void net_channel_report(const struct net *net, uint32_t channel, struct net_channel_report *report)
 {
     *report = net->channels[channel]->counts;
+    report->lost = net->channels[channel]->lost;
 }
 
 bool net_host_report(struct net *net, uint32_t node, int file)

@@ -25,6 +25,7 @@ from traffic.collectives import NEVER, Timeline
 from traffic.endpoint import EndpointPlan, EndpointReport, read_report
 
 OVERHEAD_BYTES = 24  # preamble and start 8, FCS 4, gap 12
+WORTH_EVENTS = 100  # in a turn: fewer are sooner done by one thread than handed to others
 _UNLIMITED_PACKETS, _UNLIMITED_BYTES = 1 << 20, 1 << 30  # the program's own limits are the limits
 
 
@@ -51,7 +52,10 @@ class ChannelReport:
 
 
 class Simulation:
-    """Switches and hosts under one virtual clock; channels are the directions of links."""
+    """Switches and hosts under one virtual clock; channels are the directions of links.
+
+    With `parts`, those of one number are simulated by one thread (net_divide in net.h).
+    """
 
     def __init__(
         self,
@@ -60,9 +64,13 @@ class Simulation:
         cable: Callable[[Link], LinkSpec],
         *,
         seed: int = 1,
+        parts: Mapping[Node, int] | None = None,
     ) -> None:
         self._native = native.library()
         self._net = self._native.net_new(seed)
+        self._parts = parts or {}
+        if parts is not None:
+            self._divide(1 + max(parts.values()), seed)
         self._planes = planes
         self._fabric = fabric
         self._lossless = 0  # bit p: priority p
@@ -75,12 +83,18 @@ class Simulation:
             self._add_channel(link.up, *ends, cable(link))
             self._add_channel(link.down, *ends[2:], *ends[:2], cable(link))
 
+    def _divide(self, parts: int, seed: int) -> None:
+        if not self._native.net_divide(self._net, parts, seed, WORTH_EVENTS):
+            raise SimulationError(f"memory is out for {parts} parts")
+
     def _add_node(self, node: Node) -> None:
         if node.kind is NodeKind.HOST:
             number = self._native.net_add_host(self._net)
         else:
             number = self._native.net_add_switch(self._net, self._planes[node].handle)
         self._numbers[node] = number
+        if node in self._parts:
+            self._native.net_place(self._net, number, self._parts[node])
 
     def _add_channel(
         self, name: str, a: Node, a_port: int, b: Node, b_port: int, cable: LinkSpec
@@ -214,6 +228,8 @@ class Simulation:
         """How much happened so far."""
         account = native.Account()
         self._native.net_account(self._net, ctypes.byref(account))
+        if account.early:
+            raise SimulationError("frames came sooner than cables are long: a defect of closlab")
         return Account(account.delivered, account.events)
 
     def books(self, channel: str) -> list[BookLine]:

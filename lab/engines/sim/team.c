@@ -1,0 +1,123 @@
+#include "team.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define PATIENCE 4000u /* looks before it sleeps: tens of microseconds */
+
+struct word { /* that others wait for, alone in its cache lines */
+    _Alignas(128) atomic_uint value;
+    atomic_uint asleep; /* who waits for it so */
+};
+
+struct team {
+    struct word round, left; /* left: who still works in this round */
+    team_fn work;
+    void *context;
+    unsigned size, patience;
+    atomic_bool is_over;
+    struct member {
+        struct team *team;
+        unsigned number;
+        pthread_t thread;
+    } members[];
+};
+
+static void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* Wait until the word is not `value` any more; what it is then. */
+static unsigned wait_while(struct word *word, unsigned value, unsigned *patience)
+{
+    unsigned now;
+    for (; *patience > 0; --*patience, relax())
+        if ((now = atomic_load_explicit(&word->value, memory_order_acquire)) != value)
+            return now;
+    atomic_fetch_add(&word->asleep, 1);
+    while ((now = atomic_load(&word->value)) == value)
+        syscall(SYS_futex, &word->value, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+    atomic_fetch_sub(&word->asleep, 1);
+    return now;
+}
+
+/* After the word was changed: whoever fell asleep before saw the old value. */
+static void wake(struct word *word)
+{
+    if (atomic_load(&word->asleep))
+        syscall(SYS_futex, &word->value, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+static void *live(void *argument)
+{
+    const struct member *member = argument;
+    struct team *team = member->team;
+    for (unsigned round = 0;;) {
+        unsigned patience = team->patience;
+        round = wait_while(&team->round, round, &patience);
+        if (atomic_load(&team->is_over))
+            return NULL;
+        team->work(team->context, member->number);
+        if (atomic_fetch_sub(&team->left.value, 1) == 1)
+            wake(&team->left);
+    }
+}
+
+struct team *team_new(unsigned size, team_fn work, void *context)
+{
+    struct team *team = NULL;
+    if (posix_memalign((void **)&team, _Alignof(struct word),
+                       sizeof *team + size * sizeof *team->members))
+        return NULL;
+    *team = (struct team){.work = work, .context = context, .size = 1};
+    team->patience = size <= (unsigned)sysconf(_SC_NPROCESSORS_ONLN) ? PATIENCE : 0;
+    for (; team->size < size; team->size++) {
+        struct member *member = &team->members[team->size];
+        *member = (struct member){.team = team, .number = team->size};
+        if (pthread_create(&member->thread, NULL, live, member) != 0) {
+            team_free(team);
+            return NULL;
+        }
+    }
+    return team;
+}
+
+static void begin(struct team *team)
+{
+    atomic_store(&team->left.value, team->size - 1);
+    atomic_fetch_add(&team->round.value, 1);
+    wake(&team->round);
+}
+
+bool team_round(struct team *team, unsigned patience)
+{
+    begin(team);
+    team->work(team->context, 0);
+    unsigned left;
+    patience = team->patience ? patience : 0;
+    while ((left = atomic_load_explicit(&team->left.value, memory_order_acquire)) != 0)
+        wait_while(&team->left, left, &patience);
+    return patience > 0 || !team->patience;
+}
+
+void team_free(struct team *team)
+{
+    if (!team)
+        return;
+    atomic_store(&team->is_over, true);
+    begin(team);
+    for (unsigned i = 1; i < team->size; i++)
+        pthread_join(team->members[i].thread, NULL);
+    free(team);
+}

@@ -1,0 +1,122 @@
+"""Simulated by any number of threads, whoever simulates what: the same bytes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.engines.sim import engine, native, simulation
+from lab.engines.sim.parts import parts
+from lab.errors import LabError
+from lab.scenario import catalogue
+from tests.lab.simulated import simulate
+from tests.lab.test_any_settings import drawn
+from topologies import Fabric, Node, fat_tree, leaf_spine
+
+KEPT = "flows.csv", "timeseries.csv"
+SMALL = {  # what the order of packets, bad cables, faults and reports could spoil
+    "incast": ("traffic.bytes=200KB", "ecn.enabled=true", "transport.cc=dcqcn"),
+    "hash-collision": ("lb.policy=conga", "int.share=0.05"),
+    "lossy-link": ("transport.recovery=selective", "lb.policy=spray"),
+    "link-failure": (),
+}
+Share = Callable[[Fabric, int], dict[Node, int]]
+
+
+@pytest.fixture(autouse=True)
+def _always_handed_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small fabrics have few events a turn, and would never leave the first thread."""
+    monkeypatch.setattr(simulation, "WORTH_EVENTS", 0)
+
+
+def kept(out: Path, threads: int, name: str, *changes: str) -> dict[str, Any]:
+    """All that is kept of a run, its origin aside."""
+    run = simulate(name, *changes, "parallel=true", out=out / str(threads), threads=threads)
+    content = run.result.content()
+    del content["provenance"]
+    files = (run.out / table for table in KEPT)
+    tables = {path.name: path.read_text() for path in files if path.exists()}
+    return content | tables | {"events": repr(run.outcome)}
+
+
+def by_lot(rng: random.Random) -> Share:
+    """Switches anywhere, hosts with their leaf."""
+
+    def share(fabric: Fabric, threads: int) -> dict[Node, int]:
+        found = {switch: rng.randrange(threads) for switch in fabric.switches}
+        found[rng.choice(fabric.switches)] = threads - 1
+        return found | {host: found[fabric.leaf_of(host)] for host in fabric.hosts}
+
+    return share
+
+
+def same(out: Path, name: str, *changes: str) -> None:
+    """Assert that a run is the same by 1, 2 and 4 threads."""
+    alone = kept(out, 1, name, *changes)
+    for threads in (2, 4):
+        found = kept(out, threads, name, *changes)
+        assert [key for key in alone if alone[key] != found[key]] == [], threads
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_results_do_not_depend_on_the_number_of_threads(name: str, tmp_path: Path) -> None:
+    same(tmp_path, name, *SMALL[name])
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_nor_on_who_simulates_what(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changes = drawn(3000 + seed).changes
+    monkeypatch.setattr(engine, "parts", by_lot(random.Random(seed)))
+    same(tmp_path, "hello", *changes)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", catalogue.names())
+def test_every_scenario_is_the_same_by_any_number_of_threads(name: str, tmp_path: Path) -> None:
+    same(tmp_path, name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(40))
+def test_any_settings_are(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "parts", by_lot(random.Random(seed)))
+    same(tmp_path, "hello", *drawn(4000 + seed).changes)
+
+
+def test_of_packets_that_meet_others_go_first_and_that_is_all(tmp_path: Path) -> None:
+    """Beside a run on one queue: the same messages, the same bytes, nearly the same times."""
+    changes = "traffic={kind: permutation, bytes: 400KB}", "measures.series=false"
+    one = simulate("hello", *changes, out=tmp_path / "one").result
+    many = simulate("hello", *changes, "parallel=true", out=tmp_path / "many", threads=2).result
+    assert one.flows.completed == many.flows.completed == one.flows.count
+    assert one.flows.fct_ns and many.flows.fct_ns
+    assert many.flows.fct_ns.max == pytest.approx(one.flows.fct_ns.max, rel=0.1)
+    assert one.roce.data_bytes == many.roce.data_bytes
+
+
+@pytest.mark.parametrize("fabric", [leaf_spine(4, 2, 3), leaf_spine(3, 1, 1), fat_tree(4)])
+@pytest.mark.parametrize("threads", [1, 2, 3, 100])
+def test_parts_are_of_a_size_and_hosts_are_with_their_leaf(fabric: Fabric, threads: int) -> None:
+    found = parts(fabric, threads)
+    assert set(found) == {*fabric.switches, *fabric.hosts}
+    assert all(found[host] == found[fabric.leaf_of(host)] for host in fabric.hosts)
+    count = 1 + max(found.values())
+    assert count <= min(threads, len(fabric.switches), native.MOST_PARTS)
+    for kind in {switch.kind for switch in fabric.switches}:
+        sizes = [0] * count
+        for switch in fabric.switches:
+            sizes[found[switch]] += switch.kind is kind
+        assert max(sizes) - min(sizes) <= 1
+
+
+def test_threads_are_for_parallel_scenarios(tmp_path: Path) -> None:
+    from lab.commands.run import execute
+
+    with pytest.raises(LabError, match="not parallel"):
+        execute("hello", (), None, tmp_path, engine="sim", prompt=False, threads=2)
