@@ -1,7 +1,8 @@
-"""Checksum offload of virtual cables.
+"""Offloads of virtual cables.
 
 A veth claims that hardware will fill in checksums, and so hands over frames without them. A
-software switch has no such hardware: it must be told not to claim it.
+software switch has no such hardware: it must be told not to claim it. Likewise with segments that
+hardware would cut into frames, or has made of several: who receives must expect 64 KB at once.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from pathlib import Path
 _SIOCETHTOOL = 0x8946
 _ETHTOOL_SET_TX_CHECKSUM = 0x17
 _ETHTOOL_SET_SEGMENTATION = 0x1F
+_ETHTOOL_SET_GENERIC_SEGMENTATION = 0x24
+_ETHTOOL_SET_GENERIC_RECEPTION = 0x2C
 _CLONE_NEWNET = 0x40000000
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -30,6 +33,16 @@ def switch_off_checksum_offload(interface: str, pid: int | None = None) -> None:
         return
     with _network_namespace_of(pid):
         _set(interface, (_ETHTOOL_SET_SEGMENTATION, _ETHTOOL_SET_TX_CHECKSUM))
+
+
+def switch_off_segmentation(interface: str) -> None:
+    """Have an interface receive frames, and nothing larger."""
+    commands = (
+        _ETHTOOL_SET_SEGMENTATION,
+        _ETHTOOL_SET_GENERIC_SEGMENTATION,
+        _ETHTOOL_SET_GENERIC_RECEPTION,
+    )
+    _set(interface, commands)
 
 
 def _set(interface: str, commands: tuple[int, ...]) -> None:

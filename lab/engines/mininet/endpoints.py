@@ -18,7 +18,14 @@ from lab.machine.speed import slowness
 from lab.progress import Stage, Stages
 from lab.quantity import duration
 from lab.results.losses import lost_frames, overrun
-from lab.results.outcome import HOST_PAUSED_NS, INTERRUPTION, Fidelity, Gist, Outcome
+from lab.results.outcome import (
+    HOST_PAUSED_NS,
+    INTERRUPTION,
+    Fidelity,
+    Gist,
+    Outcome,
+    SwitchCounts,
+)
 from lab.results.watch import longest_queues
 from lab.scenario.experiment import Experiment
 from lab.scenario.faults import Agenda, Halt, Pace, Replan, Restart, Spoil, Turn
@@ -77,7 +84,11 @@ def run(
         for host, report in reports.items()
     }
     faults = experiment.scenario.faults
-    missing = lost_frames(experiment.fabric, switches, endpoints) if ended is None else {}
+    missing = (
+        lost_frames(experiment.fabric, switches, endpoints)
+        if ended is None
+        else lost_before_the_end(experiment, emulation, before, endpoints, ended)
+    )
     cut = {fault.link for fault in faults if fault.action == "down"}
     return Outcome(
         timeline=timeline,
@@ -99,7 +110,7 @@ def run(
         pauses=watch.pauses(*since) if is_noted else (),
         fidelity=_Doubts(
             max(report.lateness.p99_ns for report in reports.values()),
-            watch.late_ns(course.epoch_ns, _SELDOM),
+            emulation.switches.late_ns(course.epoch_ns, _SELDOM),
             {} if faults else missing,
             overrun(experiment, switches, endpoints),
         ).fidelity(_most_late_ns(experiment), dilation),
@@ -262,6 +273,29 @@ class _Course:
                     self._hosts[host].halt(is_halted=is_halted, for_good=for_good)
                 case Replan() as news:
                     self._emulation.change(news.applied, dead=news.dead)
+
+
+def lost_before_the_end(
+    experiment: Experiment,
+    emulation: Emulation,
+    before: Mapping[Node, SwitchCounts],
+    endpoints: Mapping[Node, Mapping[str, int]],
+    ended: str,
+) -> dict[str, int]:
+    """The same of a run that did not come to its end, once what was on its way has arrived.
+
+    Hosts have stopped and take in nothing more: what went to them is not asked for. One that died
+    does not say what it sent.
+    """
+    are_alive = all("tx_packets" in counted for counted in endpoints.values())
+    waits = are_alive and ended != INTERRUPTION
+    settled = emulation.switches.settled_counts() if waits else None
+    if settled is None:
+        return {}
+    switches = {switch: counts.since(before[switch]) for switch, counts in settled.items()}
+    into_hosts = {link.down for link in experiment.fabric.links if not link.joins_switches}
+    lost = lost_frames(experiment.fabric, switches, endpoints)
+    return {name: frames for name, frames in lost.items() if name not in into_hosts}
 
 
 def _timeline(experiment: Experiment, reports: dict[Node, EndpointReport]) -> Timeline:

@@ -68,6 +68,7 @@ def bring_up(
                 captured=_captured_ports(experiment),
                 cable=experiment.port_cable,
                 data_frame=experiment.scenario.link.mtu + DATA_HEADERS_BYTES,
+                max_frame=experiment.settings.max_frame,
                 dilation=dilation,
                 notes_every_s=(measures.series_ns or 0) * dilation / 1e9
                 if measures.series

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from controller import LinkSpec, Settings, SwitchPlan, Target, Tls, read_plans
 from lab.errors import RunError
@@ -23,6 +24,7 @@ from topologies import Fabric, Link, Node, NodeKind
 
 _FIRST_GRPC_PORT = 50051
 _LOOKS = 10
+_Seen = TypeVar("_Seen")
 _BETWEEN_LOOKS_S = 0.02
 
 
@@ -42,6 +44,7 @@ class Setting:
     captured: frozenset[tuple[Node, int]] = frozenset()
     notes_every_s: float = 0  # at least
     data_frame: int = 0  # bytes of a full data packet without FCS
+    max_frame: int = 9600  # and of the largest that there can be
     dilation: int = 1
     reports: bool = False  # whether each has a cable for telemetry reports
     seed_of: Callable[[Node], int] = lambda _: 1
@@ -153,6 +156,10 @@ class Switches(ABC):
         """Every switch's counters, or, of switches that are gone, what they last wrote down."""
         return self.watch.counts() if self.failure else self.counts()
 
+    def late_ns(self, epoch_ns: int, share: float) -> int:
+        """How late they did what was due since the hosts began, but for a share of the times."""
+        return self.watch.late_ns(epoch_ns, share)
+
     def read_plan(self, switch: Node, wanted: SwitchPlan) -> SwitchPlan:
         """What a switch has of a plan's kinds."""
         target = next(each for each in self.targets if each.name == switch.name)
@@ -164,15 +171,12 @@ class Switches(ABC):
 
     def settled_books(self) -> tuple[dict[Node, SwitchBooks], bool]:
         """The same once nothing moves any more, and whether it came to that."""
-        if self.failure:
-            return {}, False
-        seen = self.books()
-        for _ in range(_LOOKS):
-            time.sleep(_BETWEEN_LOOKS_S * slowness())
-            before, seen = seen, self.books()
-            if seen == before:
-                return seen, True
-        return seen, False
+        return ({}, False) if self.failure else _settled(self.books)
+
+    def settled_counts(self) -> dict[Node, SwitchCounts] | None:
+        """Every switch's counters once nothing moves any more; none if it does not come to that."""
+        counts, is_settled = ({}, False) if self.failure else _settled(self.counts)
+        return counts if is_settled else None
 
     def _ports(self) -> dict[str, tuple[int, ...]]:
         fabric = self.setting.fabric
@@ -181,3 +185,14 @@ class Switches(ABC):
     @abstractmethod
     def stop(self) -> None:
         """End them."""
+
+
+def _settled(look: Callable[[], _Seen]) -> tuple[_Seen, bool]:
+    """What is seen once it does not change from one look to the next, and whether it came to it."""
+    seen = look()
+    for _ in range(_LOOKS):
+        time.sleep(_BETWEEN_LOOKS_S * slowness())
+        before, seen = seen, look()
+        if seen == before:
+            return seen, True
+    return seen, False

@@ -10,6 +10,11 @@ BMv2 has no links either, what it sends is there at once. So it does not hold th
 interfaces; a process of ours (cable.p4) does, and passes frames on as late as links make them.
 
     BMv2 as leaf1 ── leaf1-eth3i ─ veth ─ leaf1-eth3o ── cables ── leaf1-eth3 ─ veth ─ spine1-eth1
+
+What comes while BMv2 gets no turn waits in libpcap's ring at its end of the veth, and what finds it
+full is lost. The ring has 2 MB, in slots for the largest frame that the interface can receive:
+64 KB as long as it may hand over segments that are still to be cut, 32 slots in all. So the
+interface is told not to, and no more than the fabric's largest frame: room for hundreds.
 """
 
 from __future__ import annotations
@@ -42,9 +47,11 @@ from lab.machine.speed import slowness
 from lab.machine.tools import BMV2, BMV2_CLI, notifications_at
 from lab.results.counts import PAUSE_TOTAL, read_counts
 from lab.results.outcome import SwitchCounts
+from lab.results.watch import Watch
 from lab.scenario.faults import Spoil
 from topologies import Link, Node
 from topologies.ip import add_veths
+from topologies.offload import switch_off_segmentation
 
 _FIRST_THRIFT_PORT = 9090
 _FIRST_NOTIFICATION_PORT = 10090
@@ -55,13 +62,13 @@ _DATA_PRIORITIES = range(CONTROL_PRIORITY)
 _HOLD_PORT = 256  # added to a port's number: see p4src/parking.p4
 _CABLE = Path(__file__).parent / "cable.p4"
 _OTHER_END = 256  # added to a port's number: see cable.p4
-_MTU = 9600  # of interfaces that are no link
+_LOOK_S = 0.25  # between two looks at how late the cables are
 
 
 class Bmv2Switches(Switches):
     """One process for each switch."""
 
-    PACKETS_PER_S = 1_200
+    PACKETS_PER_S = 600
     CONTROL_QUEUE = 0
     REAL_TICK_NS = 1000
 
@@ -85,6 +92,7 @@ class Bmv2Switches(Switches):
         super().__init__(setting)
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._cables = Hosted("cables", setting.logs.parent, setting.still)
+        self._cables_watch = Watch(setting.fabric, setting.logs / "cables.jsonl")
 
     def start(self) -> str:
         """Start the processes."""
@@ -137,7 +145,9 @@ class Bmv2Switches(Switches):
         ends = [(switch, port) for switch in self._switches for port in self._ports()[switch.name]]
         if any(port >= _OTHER_END for _, port in ends):
             raise RunError(f"BMv2 switches can have no more than {_OTHER_END - 1} ports here")
-        add_veths(((_inner(*end), _outer(*end)) for end in ends), _MTU)
+        add_veths(((_inner(*end), _outer(*end)) for end in ends), setting.max_frame)
+        for end in ends:
+            switch_off_segmentation(_inner(*end))
         made = program.build(setting.logs.parent, _CABLE)
         self._cables.start(
             [
@@ -156,6 +166,7 @@ class Bmv2Switches(Switches):
                 if (ports := self._ports()[switch.name])
             ],
             setting.dilation,
+            ("--record", str(self._cables_watch.path), "--record-every", str(_LOOK_S)),
         )
 
     def furnish(self) -> None:
@@ -204,6 +215,13 @@ class Bmv2Switches(Switches):
                     + last_line(self._log(name)),
                     f"All it said is in {self._log(name)}",
                 )
+
+    def late_ns(self, epoch_ns: int, share: float) -> int:
+        """How late the cables were, which want their turns beside BMv2's many threads.
+
+        BMv2 itself does not say.
+        """
+        return self._cables_watch.late_ns(epoch_ns, share)
 
     def where_they_speak(self) -> str:
         """Their logs."""
