@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
-from ipaddress import IPv4Address
+from dataclasses import dataclass, replace
+from ipaddress import IPv4Address, IPv6Address
 
-ETHERNET, IPV4, UDP = 14, 20, 8
+ETHERNET, IPV4, IPV6, UDP = 14, 20, 40, 8
 GROUP, REPORT, MAIN = 8, 4, 8
 SHIM, MD_HEADER = 4, 12
 TWO_WORDS = frozenset({4, 5, 6})  # of the instruction bits
@@ -43,8 +43,8 @@ class Hop:
 class Flow:
     """Whose packet it was."""
 
-    src: IPv4Address
-    dst: IPv4Address
+    src: IPv4Address | IPv6Address
+    dst: IPv4Address | IPv6Address
     protocol: int
     src_port: int = 0
     dst_port: int = 0
@@ -149,21 +149,27 @@ def _dissect(packet: bytes) -> tuple[Flow | None, tuple[Hop, ...], bool]:
     at = ETHERNET
     if packet[12:14] == b"\x88\xb5":  # between two leaves: eight bytes more
         at += 8
-    if packet[at - 2 : at] != b"\x08\x00" or len(packet) < at + IPV4:
+    ether_type = packet[at - 2 : at]
+    if ether_type == b"\x08\x00" and len(packet) >= at + IPV4:
+        udp = at + (packet[at] & 15) * 4
+        ends = IPv4Address(packet[at + 12 : at + 16]), IPv4Address(packet[at + 16 : at + 20])
+        flow = Flow(*ends, protocol=packet[at + 9])
+    elif ether_type == b"\x86\xdd" and len(packet) >= at + IPV6:
+        udp = at + IPV6
+        here, there = (packet[at + first : at + first + 16] for first in (8, 24))
+        flow = Flow(IPv6Address(here), IPv6Address(there), protocol=packet[at + 6])
+    else:
         return None, (), False
-    protocol = packet[at + 9]
-    src, dst = IPv4Address(packet[at + 12 : at + 16]), IPv4Address(packet[at + 16 : at + 20])
-    udp = at + (packet[at] & 15) * 4
-    if protocol != 17 or len(packet) < udp + UDP:
-        return Flow(src, dst, protocol), (), False
+    if flow.protocol != 17 or len(packet) < udp + UDP:
+        return flow, (), False
     src_port, dst_port = struct.unpack_from("!HH", packet, udp)
     shim = udp + UDP
     if dst_port != _INT_PORT or len(packet) < shim + SHIM + MD_HEADER or packet[shim] >> 2 != 5:
-        return Flow(src, dst, protocol, src_port, dst_port), (), False
+        return replace(flow, src_port=src_port, dst_port=dst_port), (), False
     original = int.from_bytes(packet[shim + 2 : shim + 4], "big")
     hops = tuple(_stacked(packet[shim:]))
     is_exceeded = bool(packet[shim + SHIM] & _M_BIT)
-    return Flow(src, dst, protocol, src_port, original), hops[::-1], is_exceeded
+    return replace(flow, src_port=src_port, dst_port=original), hops[::-1], is_exceeded
 
 
 _INT_PORT = 20052  # as p4src/types.p4 has it

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from ipaddress import IPv4Network
+from ipaddress import ip_network
 
 import networkx as nx
 
-from topologies import Fabric, Node, NodeKind
+from topologies import Fabric, Network, Node, NodeKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class NextHop:
 class Route:
     """A prefix and the equally good ways towards it."""
 
-    prefix: IPv4Network
+    prefix: Network
     next_hops: tuple[NextHop, ...]
     leaf: int = 0  # whose hosts these are, if not this switch's own
 
@@ -75,7 +75,7 @@ def routes_of(fabric: Fabric, dead: Collection[str] = frozenset()) -> dict[Node,
 def _to_own_hosts(fabric: Fabric, switch: Node) -> tuple[Route, ...]:
     return tuple(
         Route(
-            IPv4Network((int(fabric.address(host)), 32)),
+            ip_network(fabric.address(host)),
             (NextHop(fabric.port_towards(switch, host), fabric.mac(host)),),
         )
         for host in fabric.hosts_of(switch)

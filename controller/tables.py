@@ -9,7 +9,7 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address, ip_network
 
 from controller import thresholds
 from controller.entities import (
@@ -44,7 +44,7 @@ DROPPED = "dropped"
 DROP_REASONS = (
     "none",
     "malformed",
-    "not_ipv4",
+    "not_ip",
     "bad_checksum",
     "ttl_expired",
     "no_route",
@@ -62,6 +62,7 @@ DROP_REASONS = (
     "foreign_pause",
     "trimmed",
     "cut_lost",
+    "link_local",
 )
 
 PRIORITIES = range(8)
@@ -161,7 +162,7 @@ def switch_plan(
 
 def _classes(settings: Settings) -> Iterator[Entity]:
     for table, key, priorities in (
-        ("dscp_priorities", "hdr.ipv4.dscp", settings.classes.dscp),
+        ("dscp_priorities", "meta.dscp", settings.classes.dscp),
         ("pcp_priorities", "hdr.vlan.pcp", settings.classes.pcp),
     ):
         for value, priority in priorities.items():
@@ -184,14 +185,16 @@ def _routes(site: SwitchSite, routes: tuple[Route, ...]) -> Iterator[Entity]:
 
 
 def _route(route: Route, groups: dict[tuple[NextHop, ...], int]) -> TableEntry:
+    ip = route.prefix.version
+    table = f"ipv{ip}_routes"
     match: dict[str, Match] = {
-        "hdr.ipv4.dst_addr": (int(route.prefix.network_address), route.prefix.prefixlen)
+        f"hdr.ipv{ip}.dst_addr": (int(route.prefix.network_address), route.prefix.prefixlen)
     }
     if len(route.next_hops) == 1:
         (hop,) = route.next_hops
-        return entry("ipv4_routes", match, "to_port", port=hop.port, next_mac=_mac(hop.mac))
+        return entry(table, match, "to_port", port=hop.port, next_mac=_mac(hop.mac))
     group = groups[route.next_hops]
-    return entry("ipv4_routes", match, "to_group", group=group, leaf=route.leaf)
+    return entry(table, match, "to_group", group=group, leaf=route.leaf)
 
 
 def _group(site: SwitchSite, group: int, next_hops: tuple[NextHop, ...]) -> Iterator[Entity]:
@@ -372,7 +375,7 @@ def _trim(site: SwitchSite) -> Iterator[Entity]:
     told = (trim.dscp, trim.last_hop_dscp)
     for port in site.ports if trim.classes else ():
         for dscp in range(64):
-            match: dict[str, Match] = {"meta.out_port": port, "hdr.ipv4.dscp": dscp}
+            match: dict[str, Match] = {"meta.out_port": port, "meta.dscp": dscp}
             if dscp in told:
                 yield entry("trims", match, "is_cut")
             elif classes_of[dscp] in trim.classes:
@@ -575,13 +578,18 @@ def _telemetry(site: SwitchSite) -> Iterator[Entity]:
 
 def _permissions(site: SwitchSite) -> Iterator[Entity]:
     tenants = site.settings.tenants
+    ip = site.fabric.ip
+    family = "ipv6_" if ip == 6 else ""  # tables and actions without a family are of IPv4
     for port, host in site.host_ports.items():
+        match: dict[str, Match] = {"standard_metadata.ingress_port": port}
+        if ip == 6:
+            yield entry("host_ports", match, "NoAction")  # no IPv4 source is right there
         yield entry(
-            "host_ports",
-            {"standard_metadata.ingress_port": port},
-            "host",
+            f"{family}host_ports",
+            match,
+            f"{family}host",
             address=int(site.fabric.address(host)),
-            mask=_ALL,
+            mask=(1 << site.fabric.address(host).max_prefixlen) - 1,
             int_port=UDP_PORT_ROCE if site.settings.telemetry.by_hosts else 0,
             tenants=bool(tenants),
             number=tenants.get(host.name, NOBODY),
@@ -589,24 +597,32 @@ def _permissions(site: SwitchSite) -> Iterator[Entity]:
     if site.host_ports:
         for name, tenant in tenants.items():
             address = int(site.fabric.address(site.fabric.node(name)))
-            yield entry("tenant_hosts", {"hdr.ipv4.dst_addr": address}, "is_of", number=tenant)
+            yield entry(
+                f"{family}tenant_hosts", {f"hdr.ipv{ip}.dst_addr": address}, "is_of", number=tenant
+            )
     for place, rule in enumerate(site.settings.rules):
         yield entry(
-            "access_list",
-            _rule_match(rule),
+            f"{family}access_list",
+            _rule_match(rule, ip),
             "allow" if rule.allow else "deny",
             len(site.settings.rules) - place,
         )
 
 
-def _rule_match(rule: Rule) -> dict[str, Match]:
+def _rule_match(rule: Rule, ip: int) -> dict[str, Match]:
     match: dict[str, Match] = {}
     for key, prefix in (("src_addr", rule.src), ("dst_addr", rule.dst)):
         if prefix is not None:
-            network = IPv4Network(prefix)
-            match[f"hdr.ipv4.{key}"] = (int(network.network_address), int(network.netmask))
+            network = ip_network(prefix)
+            if network.version != ip:
+                raise SettingsError(
+                    f"access: {prefix} is of IPv{network.version}, and hosts speak IPv{ip} "
+                    "(link.ip): name the host, or write a prefix of theirs"
+                )
+            match[f"hdr.ipv{ip}.{key}"] = (int(network.network_address), int(network.netmask))
     if rule.protocol is not None:
-        match["hdr.ipv4.protocol"] = (rule.protocol, 0xFF)
+        protocol = "protocol" if ip == 4 else "next_header"
+        match[f"hdr.ipv{ip}.{protocol}"] = (rule.protocol, 0xFF)
     for key, port in (("src_port", rule.src_port), ("dst_port", rule.dst_port)):
         if port is not None:
             match[f"meta.{key}"] = (port, 0xFFFF)

@@ -2,8 +2,8 @@
 //
 // A tag's PCP counts where `pcp_priorities` knows it, which is how tags are trusted; else the DSCP.
 //
-// Reads:  hdr.vlan.pcp, hdr.ipv4.dscp.
-// Writes: meta.priority, standard_metadata.priority (the traffic manager's queue).
+// Reads:  hdr.vlan.pcp, the IP header.
+// Writes: meta.dscp, meta.priority, standard_metadata.priority (the traffic manager's queue).
 
 #ifndef CLASSIFY_P4
 #define CLASSIFY_P4
@@ -18,7 +18,7 @@ control classify(in headers_t hdr, inout metadata_t meta,
     }
 
     table dscp_priorities {
-        key = { hdr.ipv4.dscp : exact; }
+        key = { meta.dscp : exact; }
         actions = { set_priority; }
         default_action = set_priority(0);
         size = 64;
@@ -32,6 +32,10 @@ control classify(in headers_t hdr, inout metadata_t meta,
     }
 
     apply {
+        meta.dscp = hdr.ipv4.dscp;
+        if (hdr.ipv6.isValid()) {
+            meta.dscp = hdr.ipv6.dscp;
+        }
         bool told = false;
         if (hdr.vlan.isValid()) {
             told = pcp_priorities.apply().hit;

@@ -70,8 +70,8 @@ control fabric_ingress(inout headers_t hdr, inout metadata_t meta,
         } else {
             if (standard_metadata.parser_error != error.NoError) {
                 meta.drop_reason = drop_reason_t.MALFORMED;
-            } else if (!hdr.ipv4.isValid()) {
-                meta.drop_reason = drop_reason_t.NOT_IPV4;
+            } else if (!hdr.ipv4.isValid() && !hdr.ipv6.isValid()) {
+                meta.drop_reason = drop_reason_t.NOT_IP;
             } else if (standard_metadata.checksum_error == 1) {
                 meta.drop_reason = drop_reason_t.BAD_CHECKSUM;
             } else {

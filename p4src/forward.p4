@@ -1,7 +1,7 @@
 // Forward: a router's duties on a packet whose next hop is known.
 //
 // Reads:  meta.out_port, meta.next_mac, port_down.
-// Writes: the MAC addresses, the TTL, standard_metadata.egress_spec; meta.drop_reason when the
+// Writes: the MAC addresses, the TTL or hop limit, standard_metadata.egress_spec; meta.drop_reason when the
 //         TTL runs out here or the port is dead.
 
 #ifndef FORWARD_P4
@@ -36,10 +36,14 @@ control forward(inout headers_t hdr, inout metadata_t meta,
         port_down.read(down, (bit<32>)meta.out_port);
         if (down == 1) {
             meta.drop_reason = drop_reason_t.PORT_DOWN;
-        } else if (hdr.ipv4.ttl <= 1) {
+        } else if ((hdr.ipv4.isValid() ? hdr.ipv4.ttl : hdr.ipv6.hop_limit) <= 1) {
             meta.drop_reason = drop_reason_t.TTL_EXPIRED;
         } else {
-            hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
+            if (hdr.ipv4.isValid()) {
+                hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
+            } else {
+                hdr.ipv6.hop_limit = hdr.ipv6.hop_limit - 1;
+            }
             // The frame was sent to this switch's own address, so that is where it now comes from.
             hdr.ethernet.src_addr = hdr.ethernet.dst_addr;
             hdr.ethernet.dst_addr = meta.next_mac;

@@ -27,7 +27,7 @@ header pfc_t {
     bit<208> padding;
 }
 
-// Between Ethernet and IPv4, from a packet's first leaf to its last (conga.p4).
+// Between Ethernet and IP, from a packet's first leaf to its last (conga.p4).
 header conga_t {
     leaf_t   leaf;               // where it comes from
     bit<8>   path;               // which of that leaf's ways it took
@@ -61,12 +61,30 @@ header ipv4_t {
     ipv4_addr_t dst_addr;
 }
 
+header ipv6_t {
+    bit<4>      version;
+    bit<6>      dscp;
+    bit<2>      ecn;
+    bit<20>     flow_label;
+    bit<16>     payload_len;
+    bit<8>      next_header;
+    bit<8>      hop_limit;
+    ipv6_addr_t src_addr;
+    ipv6_addr_t dst_addr;
+}
+
 header udp_t {
     bit<16> src_port;
     bit<16> dst_port;
     bit<16> length;
     bit<16> checksum;
 }
+
+// In an action, which cannot ask: of the header that a packet does not have nothing is sent.
+#define LENGTHEN(bytes)                                        \
+    hdr.udp.length = hdr.udp.length + (bytes);                 \
+    hdr.ipv4.total_len = hdr.ipv4.total_len + (bytes);         \
+    hdr.ipv6.payload_len = hdr.ipv6.payload_len + (bytes);
 
 // INT-MD v2.1: the shim after UDP, and the metadata header.
 header int_head_t {
@@ -165,7 +183,8 @@ struct headers_t {
     pfc_t         pfc;
     conga_t       conga;
     vlan_t        vlan;
-    ipv4_t        ipv4;
+    ipv4_t        ipv4;                // or
+    ipv6_t        ipv6;
     udp_t         udp;
     int_head_t    int_head;
     int_node_t    int_node;
@@ -217,6 +236,7 @@ struct int_order_t {
 
 struct metadata_t {
     drop_reason_t drop_reason;   // anything but NONE ends the packet
+    bit<6>        dscp;          // of the packet as it came
     bit<16>       src_port;      // of the flow, whatever telemetry made of it; 0 if there are none
     bit<16>       dst_port;
     @field_list(PARKED_FIELDS) priority_t priority;    // classify.p4

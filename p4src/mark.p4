@@ -6,8 +6,8 @@
 // congestion means to its sender (WRED): here, as the others are marked, at departure; it took room
 // in the buffer until now, but takes no time of the link.
 //
-// Reads:  meta.out_used (the queue, this packet included), hdr.ipv4.ecn.
-// Writes: hdr.ipv4.ecn, the counter of marked packets; meta.drop_reason.
+// Reads:  meta.out_used (the queue, this packet included), ECN in the IP header.
+// Writes: that, the counter of marked packets; meta.drop_reason.
 
 #ifndef MARK_P4
 #define MARK_P4
@@ -49,15 +49,23 @@ control mark(inout headers_t hdr, inout metadata_t meta,
     }
 
     apply {
-        if (hdr.ipv4.ecn != ECN_CONGESTED && ecn_profiles.apply().hit && meta.out_used > kmin &&
-                (hdr.ipv4.ecn != ECN_NOT_CAPABLE || drops)) {
+        bit<2> ecn = hdr.ipv4.ecn;
+        if (hdr.ipv6.isValid()) {
+            ecn = hdr.ipv6.ecn;
+        }
+        if (ecn != ECN_CONGESTED && ecn_profiles.apply().hit && meta.out_used > kmin &&
+                (ecn != ECN_NOT_CAPABLE || drops)) {
             chance_t chance = meta.out_used >= kmax ? 0xFFFFFFFF
                                                     : (meta.out_used - kmin) * slope;
             chance_t draw;
             random(draw, 0, 0xFFFFFFFE);
             if (draw < chance) {
-                if (hdr.ipv4.ecn != ECN_NOT_CAPABLE) {
-                    hdr.ipv4.ecn = ECN_CONGESTED;
+                if (ecn != ECN_NOT_CAPABLE) {
+                    if (hdr.ipv6.isValid()) {
+                        hdr.ipv6.ecn = ECN_CONGESTED;
+                    } else {
+                        hdr.ipv4.ecn = ECN_CONGESTED;
+                    }
                     marked.count((bit<32>)standard_metadata.egress_port);
                 } else if (meta.drop_reason == drop_reason_t.NONE) {
                     meta.drop_reason = drop_reason_t.EARLY_DROP;

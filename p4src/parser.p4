@@ -1,9 +1,10 @@
-// Parse: Ethernet, one 802.1Q tag, IPv4 without options, UDP, telemetry. What else follows travels as payload.
+// Parse: Ethernet, one 802.1Q tag, IPv4 without options or IPv6 without extension headers, UDP,
+// telemetry. What else follows travels as payload.
 //
 // Reads:  the frame, and whether the switch made it itself.
-// Writes: hdr, meta.src_port, meta.dst_port; a frame too short for its headers, or an IPv4 header
-//         with options or of another version, leaves a parser error, which fabric.p4 turns into a
-//         counted drop.
+// Writes: hdr, meta.src_port, meta.dst_port; a frame too short for its headers, or an IP header with
+//         options, extension headers or of another version, leaves a parser error, which fabric.p4
+//         turns into a counted drop.
 
 #ifndef PARSER_P4
 #define PARSER_P4
@@ -11,7 +12,7 @@
 #include "headers.p4"
 #include "timers.p4"
 
-error { NotVersion4, Ipv4WithOptions }
+error { NotVersion4, Ipv4WithOptions, NotVersion6, Ipv6WithExtensions }
 
 parser fabric_parser(packet_in packet, out headers_t hdr, inout metadata_t meta,
                      inout standard_metadata_t standard_metadata) {
@@ -31,6 +32,7 @@ parser fabric_parser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         packet.extract(hdr.ethernet);
         transition select(hdr.ethernet.ether_type) {
             ETHERTYPE_IPV4: parse_ipv4;
+            ETHERTYPE_IPV6: parse_ipv6;
             ETHERTYPE_CONGA: parse_conga;
             ETHERTYPE_VLAN: parse_vlan;
             ETHERTYPE_MAC_CONTROL: parse_mac_control;
@@ -54,6 +56,7 @@ parser fabric_parser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         packet.extract(hdr.conga);
         transition select(hdr.conga.ether_type) {
             ETHERTYPE_IPV4: parse_ipv4;
+            ETHERTYPE_IPV6: parse_ipv6;
             ETHERTYPE_VLAN: parse_vlan;
             default: accept;
         }
@@ -63,6 +66,7 @@ parser fabric_parser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         packet.extract(hdr.vlan);
         transition select(hdr.vlan.ether_type) {
             ETHERTYPE_IPV4: parse_ipv4;
+            ETHERTYPE_IPV6: parse_ipv6;
             default: accept;
         }
     }
@@ -83,6 +87,27 @@ parser fabric_parser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         bit<32> ports = packet.lookahead<bit<32>>();
         meta.src_port = ports[31:16];
         meta.dst_port = ports[15:0];
+        transition accept;
+    }
+
+    state parse_ipv6 {
+        packet.extract(hdr.ipv6);
+        verify(hdr.ipv6.version == 6, error.NotVersion6);
+        transition select(hdr.ipv6.next_header) {
+            PROTOCOL_UDP: parse_udp;
+            // A rule on ports could be passed behind any of these.
+            EXTENSION_HOP_BY_HOP: refuse_extension;
+            EXTENSION_ROUTING: refuse_extension;
+            EXTENSION_FRAGMENT: refuse_extension;
+            EXTENSION_AUTHENTICATION: refuse_extension;
+            EXTENSION_DESTINATION: refuse_extension;
+            EXTENSION_MOBILITY: refuse_extension;
+            default: accept;
+        }
+    }
+
+    state refuse_extension {
+        verify(false, error.Ipv6WithExtensions);
         transition accept;
     }
 
@@ -133,6 +158,7 @@ control fabric_deparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.conga);
         packet.emit(hdr.vlan);
         packet.emit(hdr.ipv4);
+        packet.emit(hdr.ipv6);
         packet.emit(hdr.udp);
         packet.emit(hdr.int_head);
         packet.emit(hdr.int_node);

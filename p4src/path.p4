@@ -1,6 +1,7 @@
 // Path choice: which of a group's equally good ways this packet takes.
 //
-//     ecmp     by a hash of the 5-tuple: a flow keeps one path, and is never reordered
+//     ecmp     by a hash of the 5-tuple, in IPv6 of the flow label too: a flow keeps one path, and is
+//              never reordered
 //     flowlet  a flow that rested for longer than the gap may move, to a path drawn at random
 //     dlb      a flow that rested for longer than the gap moves to the port with the shortest queue,
 //              and of those that have none to the link that was least busy lately (load.p4)
@@ -186,11 +187,21 @@ control path(inout headers_t hdr, inout metadata_t meta,
     bit<32> flow;          // its place among the remembered ones
     bit<16> draw;          // decides, as a fraction of 65536
 
-    action hash_flow() {
+    action hash_ipv4() {
         hash(flow_hash, HashAlgorithm.crc32, 32w0,
              { hdr.ipv4.src_addr, hdr.ipv4.dst_addr, hdr.ipv4.protocol, meta.src_port,
                meta.dst_port },
              33w0x100000000);
+    }
+
+    action hash_ipv6() {
+        hash(flow_hash, HashAlgorithm.crc32, 32w0,
+             { hdr.ipv6.src_addr, hdr.ipv6.dst_addr, 4w0 ++ hdr.ipv6.flow_label,
+               hdr.ipv6.next_header, meta.src_port, meta.dst_port },
+             33w0x100000000);
+    }
+
+    action place_flow() {
         flow = flow_hash & (FLOWLETS - 1);
         draw = (bit<16>)((flow_hash * factor) >> 16);
     }
@@ -256,7 +267,12 @@ control path(inout headers_t hdr, inout metadata_t meta,
         if (groups.apply().hit) {
             bit<64> all = 64w0xFFFFFFFFFFFFFFFF >> (bit<8>)(64 - ways);
             bool has_slot = policy != policy_t.ADAPTIVE && policy != policy_t.DRILL;
-            hash_flow();
+            if (hdr.ipv4.isValid()) {
+                hash_ipv4();
+            } else {
+                hash_ipv6();
+            }
+            place_flow();
 
             // A slot, and perhaps ways to weigh.
             if (policy == policy_t.ECMP) {

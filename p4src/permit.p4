@@ -9,7 +9,10 @@
 // Access list: the first matching rule, by priority, lets a packet through or ends it. Of a packet
 // in fragments the first is told by its ports; the others have none and are nothing without it.
 //
-// Reads:  the ingress port, hdr.ipv4, hdr.conga, hdr.int_head, meta.src_port, meta.dst_port.
+// Each asks a table of IPv4 or one of IPv6. What a fabric says of a host's IPv4 alone, its IPv6 is
+// not: at that port it has no source that is right.
+//
+// Reads:  the ingress port, the IP header, hdr.conga, hdr.int_head, meta.src_port, meta.dst_port.
 // Writes: meta.drop_reason; the ports of fragments, which from here on have none.
 
 #ifndef PERMIT_P4
@@ -20,8 +23,7 @@
 
 control permit(in headers_t hdr, inout metadata_t meta,
                in standard_metadata_t standard_metadata) {
-    ipv4_addr_t own_address = 0;
-    ipv4_addr_t own_mask = 0;
+    bool    is_own = false;
     bit<16> own_int_port = 0;
     bit<1>  has_tenants = 0;
     bit<16> tenant = 0;
@@ -30,8 +32,15 @@ control permit(in headers_t hdr, inout metadata_t meta,
     // int_port: 0 if no packet of its may carry telemetry. tenants: 0 if there are none at all.
     action host(ipv4_addr_t address, ipv4_addr_t mask, bit<16> int_port, bit<1> tenants,
                 bit<16> number) {
-        own_address = address;
-        own_mask = mask;
+        is_own = hdr.ipv4.src_addr & mask == address;
+        own_int_port = int_port;
+        has_tenants = tenants;
+        tenant = number;
+    }
+
+    action ipv6_host(ipv6_addr_t address, ipv6_addr_t mask, bit<16> int_port, bit<1> tenants,
+                     bit<16> number) {
+        is_own = hdr.ipv6.src_addr & mask == address;
         own_int_port = int_port;
         has_tenants = tenants;
         tenant = number;
@@ -44,12 +53,27 @@ control permit(in headers_t hdr, inout metadata_t meta,
         size = PORTS;
     }
 
+    // Asked of ports that `host_ports` knows.
+    table ipv6_host_ports {
+        key = { standard_metadata.ingress_port : exact; }
+        actions = { ipv6_host; NoAction; }
+        default_action = NoAction();
+        size = PORTS;
+    }
+
     action is_of(bit<16> number) {
         far_tenant = number;
     }
 
     table tenant_hosts {
         key = { hdr.ipv4.dst_addr : exact; }
+        actions = { is_of; NoAction; }
+        default_action = NoAction();
+        size = HOSTS;
+    }
+
+    table ipv6_tenant_hosts {
+        key = { hdr.ipv6.dst_addr : exact; }
         actions = { is_of; NoAction; }
         default_action = NoAction();
         size = HOSTS;
@@ -75,26 +99,52 @@ control permit(in headers_t hdr, inout metadata_t meta,
         size = RULES;
     }
 
+    table ipv6_access_list {
+        key = {
+            standard_metadata.ingress_port : ternary;
+            hdr.ipv6.src_addr              : ternary;
+            hdr.ipv6.dst_addr              : ternary;
+            hdr.ipv6.next_header           : ternary;
+            meta.src_port                  : ternary;
+            meta.dst_port                  : ternary;
+        }
+        actions = { allow; deny; }
+        default_action = allow();
+        size = RULES;
+    }
+
     apply {
         if (host_ports.apply().hit) {
-            if (hdr.ipv4.src_addr & own_mask != own_address) {
+            if (hdr.ipv6.isValid()) {
+                is_own = false;
+                ipv6_host_ports.apply();
+            }
+            if (!is_own) {
                 meta.drop_reason = drop_reason_t.FORGED_SOURCE;
             } else if (hdr.conga.isValid() ||
                        (hdr.int_head.isValid() &&
                         (own_int_port == 0 || meta.dst_port != own_int_port))) {
                 meta.drop_reason = drop_reason_t.FORGED_HEADER;
             } else if (has_tenants == 1) {
-                tenant_hosts.apply();
+                if (hdr.ipv6.isValid()) {
+                    ipv6_tenant_hosts.apply();
+                } else {
+                    tenant_hosts.apply();
+                }
                 if (far_tenant != tenant) {
                     meta.drop_reason = drop_reason_t.OTHER_TENANT;
                 }
             }
         }
         if (meta.drop_reason == drop_reason_t.NONE) {
-            access_list.apply();
+            if (hdr.ipv6.isValid()) {
+                ipv6_access_list.apply();
+            } else {
+                access_list.apply();
+            }
         }
         // More fragments follow: so that all take one path, none has ports.
-        if (hdr.ipv4.flags[0:0] == 1) {
+        if (hdr.ipv4.isValid() && hdr.ipv4.flags[0:0] == 1) {
             meta.src_port = 0;
             meta.dst_port = 0;
         }

@@ -114,8 +114,7 @@ control report(inout headers_t hdr, inout metadata_t meta,
         hdr.int_head = hdr.kept_int_head;
         hdr.int_stack = hdr.kept_int_stack;
         hdr.udp.dst_port = UDP_PORT_INT;
-        hdr.udp.length = hdr.udp.length + removed;
-        hdr.ipv4.total_len = hdr.ipv4.total_len + removed;
+        LENGTHEN(removed)
     }
 
     action hop_metadata() {

@@ -1,6 +1,9 @@
 // Route: the longest prefix decides whether the packet leaves by one port or by any of a group.
 //
-// Reads:  hdr.ipv4.dst_addr.
+// What IPv6 means for one link only, by its source or its destination, is not routed: neighbours are
+// told (forward.p4), so that nobody here answers who asks for them.
+//
+// Reads:  hdr.ipv4.dst_addr, or hdr.ipv6.dst_addr.
 // Writes: meta.out_port and meta.next_mac (one port), or meta.group and meta.far_leaf (a group),
 //         or meta.drop_reason.
 
@@ -34,8 +37,27 @@ control route(in headers_t hdr, inout metadata_t meta) {
         size = ROUTES;
     }
 
+    action link_local() {
+        meta.drop_reason = drop_reason_t.LINK_LOCAL;
+    }
+
+    table ipv6_routes {
+        key = { hdr.ipv6.dst_addr : lpm; }
+        actions = { to_port; to_group; no_route; }
+        default_action = no_route();
+        size = ROUTES;
+    }
+
     apply {
-        ipv4_routes.apply();
+        if (hdr.ipv4.isValid()) {
+            ipv4_routes.apply();
+        } else if (hdr.ipv6.src_addr[127:118] == IPV6_LINK_LOCAL ||
+                   hdr.ipv6.dst_addr[127:118] == IPV6_LINK_LOCAL ||
+                   hdr.ipv6.dst_addr[127:120] == IPV6_MULTICAST) {
+            link_local();
+        } else {
+            ipv6_routes.apply();
+        }
     }
 }
 

@@ -13,7 +13,7 @@
 // UDP's checksum is left alone on the way, and so is right again at the end.
 //
 // Reads:  hdr.udp, hdr.int_*, the timestamps and ports, meta.out_used, meta.utilisation.
-// Writes: hdr.int_*, hdr.udp, hdr.ipv4.total_len; at the sink hdr.kept_*, meta.copy_*.
+// Writes: hdr.int_*, hdr.udp, the IP header's length; at the sink hdr.kept_*, meta.copy_*.
 // Stops:  a stack of more than 60 words can be added to, not taken off: it ends at the sink.
 
 #ifndef TELEMETRY_P4
@@ -193,8 +193,7 @@ control telemetry_push(inout headers_t hdr, in metadata_t meta, in bit<32> node,
                 bit<16> added = (bit<16>)words << 2;
                 hdr.int_head.length = hdr.int_head.length + words;
                 hdr.int_head.hops_left = hdr.int_head.hops_left - 1;
-                hdr.udp.length = hdr.udp.length + added;
-                hdr.ipv4.total_len = hdr.ipv4.total_len + added;
+                LENGTHEN(added)
             } else {
                 take_back();
             }
@@ -230,8 +229,7 @@ control telemetry(inout headers_t hdr, inout metadata_t meta,
         hdr.int_head.domain_instructions = 0;
         hdr.int_head.domain_flags = 0;
         hdr.udp.dst_port = UDP_PORT_INT;
-        hdr.udp.length = hdr.udp.length + INT_HEAD_BYTES;
-        hdr.ipv4.total_len = hdr.ipv4.total_len + INT_HEAD_BYTES;
+        LENGTHEN(INT_HEAD_BYTES)
     }
 
     // Two lengths: the shim's, in words without itself, and the bytes that go.
@@ -240,8 +238,7 @@ control telemetry(inout headers_t hdr, inout metadata_t meta,
         hdr.kept_int_head = hdr.int_head;
         hdr.kept_int_stack = hdr.int_stack;
         hdr.udp.dst_port = hdr.int_head.original_port;
-        hdr.udp.length = hdr.udp.length - removed;
-        hdr.ipv4.total_len = hdr.ipv4.total_len - removed;
+        LENGTHEN(0 - removed)
         hdr.int_head.setInvalid();
         hdr.int_stack.setInvalid();
 
@@ -289,7 +286,9 @@ control telemetry(inout headers_t hdr, inout metadata_t meta,
         switch (int_hops.apply().action_run) {
             be_hop: { is_hop = true; }
         }
-        bit<16> size = hdr.ipv4.total_len + (hdr.conga.isValid() ? CONGA_BYTES : 0);
+        bit<16> size = (hdr.ipv4.isValid() ? hdr.ipv4.total_len
+                                           : hdr.ipv6.payload_len + IPV6_BYTES) +
+            (hdr.conga.isValid() ? CONGA_BYTES : 0);
         bit<16> room = mtu |-| size;
         if (meta.int_order.wanted && room >= INT_HEAD_BYTES) {
             begin();

@@ -14,9 +14,9 @@
 // Telemetry on board is kept whole, and gets no further words at the switch that cuts. Whatever
 // checksum or CRC closed the packet is gone with its end: nothing behind IP is checked any more.
 //
-// Reads:  meta.drop_reason, meta.out_port, hdr.ipv4.dscp, lengths.
+// Reads:  meta.drop_reason, meta.out_port, meta.dscp, lengths.
 // Writes: meta.drop_reason (TRIMMED: it goes on; CUT_LOST), meta.claim, meta.priority,
-//         standard_metadata.priority, hdr.ipv4, the counter.
+//         standard_metadata.priority, the IP header, the counter.
 // Stops:  classes that are paused instead. On BMv2 loads and counters of the switch that cuts
 //         still count what the packet was.
 
@@ -39,7 +39,8 @@ control trim(inout headers_t hdr, inout metadata_t meta,
     bytes_t    cell;
     bit<40>    per_cell;
 
-    // size: of the IP packet that is left, telemetry aside. queue_reserved: what the class of cut
+    // size: of the IP packet that is left, telemetry aside; of IPv6, whose header is longer, as much
+    // more. queue_reserved: what the class of cut
     // packets has to itself at a port, as in buffer_profiles.
     action cut(bit<16> size, bit<6> cut_dscp, priority_t cut_priority, bytes_t queue_reserved,
                bytes_t cell_size, bit<40> cell_reciprocal) {
@@ -58,7 +59,7 @@ control trim(inout headers_t hdr, inout metadata_t meta,
     table trims {
         key = {
             meta.out_port : exact;
-            hdr.ipv4.dscp : exact;
+            meta.dscp     : exact;
         }
         actions = { cut; is_cut; NoAction; }
         default_action = NoAction();
@@ -87,13 +88,18 @@ control trim(inout headers_t hdr, inout metadata_t meta,
         if (hdr.udp.isValid()) {
             trims.apply();
         }
-        if (hdr.ipv4.total_len > kept) {
+        bit<16> total = hdr.ipv4.total_len;
+        if (hdr.ipv6.isValid()) {
+            total = hdr.ipv6.payload_len + IPV6_BYTES;
+            kept = kept |+| (IPV6_BYTES - IPV4_BYTES);
+        }
+        if (total > kept) {
             bit<16> telemetry = hdr.int_head.isValid()
                 ? ((bit<16>)hdr.int_head.length + 1) << 2 : 0;
             bytes_t before = 14 + (hdr.conga.isValid() ? (bytes_t)8 : 0) +
                 (hdr.vlan.isValid() ? (bytes_t)4 : 0);
             bit<16> left = kept + telemetry;
-            if (hdr.ipv4.total_len > left) {
+            if (total > left) {
                 charge(before + (bytes_t)left);
                 if (meta.claim.size != 0) {
                     trimmed.count(QUEUE_INDEX(meta.out_port, meta.priority));
@@ -101,8 +107,13 @@ control trim(inout headers_t hdr, inout metadata_t meta,
                     meta.priority = priority;
                     meta.int_order.wanted = false;
                     standard_metadata.priority = priority;
-                    hdr.ipv4.dscp = dscp;
-                    hdr.ipv4.total_len = left;
+                    if (hdr.ipv6.isValid()) {
+                        hdr.ipv6.dscp = dscp;
+                        hdr.ipv6.payload_len = left - IPV6_BYTES;
+                    } else {
+                        hdr.ipv4.dscp = dscp;
+                        hdr.ipv4.total_len = left;
+                    }
                     truncate(before + (bytes_t)left);
                 }
             }

@@ -5,6 +5,7 @@
 
 typedef bit<48> mac_t;
 typedef bit<32> ipv4_addr_t;
+typedef bit<128> ipv6_addr_t;
 typedef bit<9>  port_t;
 typedef bit<3>  priority_t;     // also the queue: 0 lowest, 7 highest
 typedef bit<16> group_t;        // a set of equally good next hops; 0 is none
@@ -17,13 +18,25 @@ typedef bit<32> chance_t;       // a probability: 0 never, all ones always
 
 const bit<16> ETHERTYPE_IPV4        = 0x0800;
 const bit<16> ETHERTYPE_VLAN        = 0x8100;
+const bit<16> ETHERTYPE_IPV6        = 0x86DD;
 const bit<16> ETHERTYPE_MAC_CONTROL = 0x8808;
 const bit<16> ETHERTYPE_CONGA       = 0x88B5;    // for local experiments
 const bit<16> OPCODE_PFC            = 0x0101;
 const mac_t   MAC_CONTROL_ADDR      = 0x0180C2000001;
+const bit<10> IPV6_LINK_LOCAL       = 0x3FA;     // fe80::/10
+const bit<8>  IPV6_MULTICAST        = 0xFF;      // ff00::/8
 const bit<8>  PROTOCOL_UDP          = 17;
+const bit<8>  EXTENSION_HOP_BY_HOP     = 0;      // of IPv6, these
+const bit<8>  EXTENSION_ROUTING        = 43;
+const bit<8>  EXTENSION_FRAGMENT       = 44;
+const bit<8>  EXTENSION_AUTHENTICATION = 51;
+const bit<8>  EXTENSION_DESTINATION    = 60;
+const bit<8>  EXTENSION_MOBILITY       = 135;
 const bit<16> INT_DOMAIN            = 0xC105;    // whose domain-specific instructions are ours
 const bit<16> UDP_PORT_INT          = 20052;     // telemetry follows; the shim has the port meant
+
+const bit<16> IPV4_BYTES = 20;
+const bit<16> IPV6_BYTES = 40;
 
 const bit<2>  ECN_NOT_CAPABLE = 0;
 const bit<2>  ECN_CONGESTED   = 3;
@@ -51,8 +64,9 @@ enum bit<8> stuck_t {
 // Why a packet ended here. Each drop is counted under its reason (account.p4).
 enum bit<8> drop_reason_t {
     NONE          = 0,
-    MALFORMED     = 1,    // too short for its headers, or IPv4 with options or not of version 4
-    NOT_IPV4      = 2,
+    MALFORMED     = 1,    // too short for its headers, of another IP version than it says, or with
+                          // options or extension headers
+    NOT_IP        = 2,    // neither IPv4 nor IPv6
     BAD_CHECKSUM  = 3,    // of the IPv4 header
     TTL_EXPIRED   = 4,
     NO_ROUTE      = 5,
@@ -69,7 +83,8 @@ enum bit<8> drop_reason_t {
     FORGED_HEADER = 16,   // a host sent what only switches say: conga's header, telemetry
     FOREIGN_PAUSE = 17,   // a pause frame that names no class held here
     TRIMMED       = 18,   // no drop: its headers go on (trim.p4); told in reports
-    CUT_LOST      = 19    // those headers found no room further on
+    CUT_LOST      = 19,   // those headers found no room further on
+    LINK_LOCAL    = 20    // IPv6 that stays on its link: neighbour discovery, multicast
 }
 
 // What a copy of a packet is for.

@@ -10,6 +10,8 @@ Everything a user may want to type is computable from a node's name and place:
   and ``spine2>leaf1.2``;
 - the host in slot *s* of leaf *l* has the address 10.<l as 16 bits>.<s> and a MAC of 02:00 and the
   same four bytes, and all hosts of the leaf share the /24;
+- in a fabric that speaks IPv6 it has the address fd00:0:0:<l>::<s>, all hosts of the leaf share the
+  /64, and the MAC is the same;
 - a switch has one MAC, 02:01, its kind and its number.
 """
 
@@ -19,10 +21,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
+from typing import Literal
 
 import networkx as nx
 
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+IpVersion = Literal[4, 6]
+
+_IPV6_BLOCK = 0xFD00 << 112
+_GATEWAY = 254  # among the addresses behind a leaf
 MAX_LEAVES = 0xFFFF
 MAX_HOSTS_PER_LEAF = 253  # .0 is the prefix itself, .254 the leaf, .255 the broadcast address
 
@@ -119,7 +128,8 @@ class Link:
 class Fabric:
     """A connected graph of nodes, built link by link and read by everyone else."""
 
-    def __init__(self) -> None:
+    def __init__(self, ip: IpVersion = 4) -> None:
+        self.ip: IpVersion = ip  # that hosts speak
         self.graph: nx.Graph[Node] = nx.Graph()  # who is cabled to whom, by however many cables
         self._links: list[Link] = []
         self._by_port: dict[Node, dict[int, Link]] = {}
@@ -177,7 +187,14 @@ class Fabric:
 
     def at_speeds(self, speeds: Mapping[str, Speed]) -> Fabric:
         """The same fabric with other cables where their names are given."""
-        other = Fabric()
+        return self._copied(self.ip, speeds)
+
+    def speaking(self, ip: IpVersion) -> Fabric:
+        """The same fabric with addresses of another version of IP."""
+        return self if ip == self.ip else self._copied(ip, {})
+
+    def _copied(self, ip: IpVersion, speeds: Mapping[str, Speed]) -> Fabric:
+        other = Fabric(ip)
         other._slots, other._addresses, other._macs = self._slots, self._addresses, self._macs
         for link in self._links:
             speed = speeds.get(link.name, link.speed)
@@ -262,34 +279,44 @@ class Fabric:
             by_leaf.setdefault(self.leaf_of(host), []).append(host)
         return {leaf: tuple(hosts) for leaf, hosts in by_leaf.items()}
 
-    def prefixes(self, leaf: Node) -> tuple[IPv4Network, ...]:
+    def prefixes(self, leaf: Node) -> tuple[Network, ...]:
         """What leads to a leaf: one prefix, and every host whose address is not in it."""
         prefix = self.prefix(leaf)
+        if self.ip == 6:  # none has another than follows from its place
+            return (prefix,)
         strangers = (self.address(host) for host in self.hosts_of(leaf) if host in self._addresses)
-        others = tuple(IPv4Network(address) for address in strangers if address not in prefix)
+        others = tuple(ip_network(address) for address in strangers if address not in prefix)
         return (prefix, *others) if len(others) < len(self.hosts_of(leaf)) else others
 
-    def prefix(self, leaf: Node) -> IPv4Network:
+    def prefix(self, leaf: Node) -> Network:
         """The addresses behind a leaf, where they follow from its number."""
+        if self.ip == 6:
+            return IPv6Network((_IPV6_BLOCK | leaf.number << 64, 64))
         return IPv4Network((10 << 24 | leaf.number << 8, 24))
 
-    def gateway(self, leaf: Node) -> IPv4Address:
+    def gateway(self, leaf: Node) -> Address:
         """The address hosts of a leaf send through."""
-        return self.prefix(leaf).broadcast_address - 1
+        return self.prefix(leaf).network_address + _GATEWAY
 
-    def address(self, host: Node) -> IPv4Address:
+    def address(self, host: Node) -> Address:
         """A host's address."""
+        if self.ip == 6:
+            leaf, slot = self._slots[host]
+            return self.prefix(leaf).network_address + slot
+        return self._ipv4_address(host)
+
+    def _ipv4_address(self, host: Node) -> IPv4Address:
         if host in self._addresses:
             return self._addresses[host]
         leaf, slot = self._slots[host]
-        return self.prefix(leaf).network_address + slot
+        return IPv4Address(10 << 24 | leaf.number << 8 | slot)
 
     def mac(self, node: Node) -> str:
         """A node's MAC address."""
         if node in self._macs:
             return self._macs[node]
         if node.kind is NodeKind.HOST:
-            octets = b"\x02\x00" + self.address(node).packed
+            octets = b"\x02\x00" + self._ipv4_address(node).packed
         else:
             octets = bytes((2, 1, node.kind, 0)) + node.number.to_bytes(2, "big")
         return octets.hex(":")

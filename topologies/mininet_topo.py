@@ -22,6 +22,13 @@ from topologies.fabric import Fabric, Node, TopologyError
 from topologies.ip import run_ip
 from topologies.offload import switch_off_checksum_offload
 
+# No link-local address, no router asked for, no group joined, no neighbour looked for: quiet.
+_IPV6_ADDRESS = (
+    "ip link set {device} addrgenmode none arp off && "
+    "echo 0 > /proc/sys/net/ipv6/conf/{device}/accept_ra && "
+    "echo 0 > /proc/sys/net/ipv6/conf/{device}/disable_ipv6 && "
+    "ip -6 addr add {address}/128 dev {device} nodad"
+)
 _NO_IPV6 = "echo 1 > /proc/sys/net/ipv6/conf/{scope}/disable_ipv6"
 
 
@@ -58,7 +65,8 @@ class FabricTopo(Topo):  # type: ignore[misc]
     def build(self, fabric: Fabric) -> None:
         """Add the fabric's nodes and links, with its ports."""
         for host in fabric.hosts:
-            self.addHost(host.name, ip=f"{fabric.address(host)}/24", mac=fabric.mac(host))
+            ipv4 = {"ip": f"{fabric.address(host)}/24"} if fabric.ip == 4 else {"ip": None}
+            self.addHost(host.name, mac=fabric.mac(host), **ipv4)
         for switch in fabric.switches:
             self.addSwitch(switch.name)
         for link in fabric.links:
@@ -94,11 +102,13 @@ def _host_setup(fabric: Fabric, host: Node, mtu: int) -> str:
     """The commands that leave a host with one route, through its leaf, even to its neighbours."""
     leaf = fabric.leaf_of(host)
     device, gateway = host.interface(0), fabric.gateway(leaf)
+    ip = f"ip -{fabric.ip}"
+    address = _IPV6_ADDRESS.format(device=device, address=fabric.address(host))
     return " && ".join(
         (
             f"ip link set {device} mtu {mtu}",
-            f"ip route flush dev {device}",
-            f"ip neigh replace {gateway} lladdr {fabric.mac(leaf)} dev {device} nud permanent",
-            f"ip route replace default via {gateway} dev {device} onlink",
+            *((address,) if fabric.ip == 6 else (f"ip route flush dev {device}",)),
+            f"{ip} neigh replace {gateway} lladdr {fabric.mac(leaf)} dev {device} nud permanent",
+            f"{ip} route replace default via {gateway} dev {device} onlink",
         )
     )

@@ -178,6 +178,7 @@ class EndpointConfig(_Record):
     link_bps: _Positive
     overhead_bytes: _Natural | None = None
     mtu: _Positive | None = None
+    ip: Annotated[int, Field(ge=4, le=6)] | None = None
     payload: Annotated[str, Field(pattern="^(pattern|none)$")] | None = None
     recovery: Recovery | None = None
     window: _Positive | None = None

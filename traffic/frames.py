@@ -2,7 +2,7 @@
 
 A message of an RDMA WRITE travels as one or more frames of at most the path MTU:
 
-    Ethernet | IPv4 | UDP 4791 | BTH | RETH (first or only) | payload, padded to words | ICRC
+    Ethernet | IP | UDP 4791 | BTH | RETH (first or only) | payload, padded to words | ICRC
 
 Nothing here uses scapy: whoever needs none does not wait for its half second of a start.
 """
@@ -14,7 +14,7 @@ import zlib
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv6Address
 
 ROCE_PORT = 4791
 UET_PORT = 4793
@@ -31,6 +31,9 @@ _INT_MD, _INT_VERSION = 0x14, 2 << 12  # the type of a shim that keeps a UDP por
 
 _ETHERNET = struct.Struct("!6s6sH")
 _IPV4 = struct.Struct("!BBHHHBBH4s4s")
+_IPV6 = struct.Struct("!IHBB16s16s")
+_UDP_PROTOCOL, _TTL = 17, 64
+IP_BYTES = {4: _IPV4.size, 6: _IPV6.size}
 _UDP = struct.Struct("!HHHH")
 _BTH = struct.Struct("!BBHB3sB3s")
 _ICRC = struct.Struct("<I")
@@ -74,9 +77,9 @@ class FlowAddress:
 
     src_mac: str
     dst_mac: str
-    src: IPv4Address
-    dst: IPv4Address
-    src_port: int
+    src: IPv4Address | IPv6Address
+    dst: IPv4Address | IPv6Address
+    src_port: int  # in IPv6 the flow label too
     queue_pair: int
 
 
@@ -95,12 +98,12 @@ def data_template(
     an INT shim and header on board; `own_telemetry` is of those that only our domain knows.
     """
     tos = dscp << 2 | (ECN_CAPABLE if ecn_capable else 0)
-    return _addressed(_headers(tos, telemetry, own_telemetry, port), flow)
+    return _addressed(_headers(flow.src.version, tos, telemetry, own_telemetry, port), flow)
 
 
 def control_template(flow: FlowAddress, *, dscp: int = DSCP_CONTROL) -> bytes:
     """The headers of a flow's ACKs, NAKs and CNPs."""
-    return _addressed(_headers(dscp << 2 | ECN_CAPABLE, 0, 0), flow)
+    return _addressed(_headers(flow.src.version, dscp << 2 | ECN_CAPABLE), flow)
 
 
 _INT_HOPS = 8
@@ -108,7 +111,9 @@ _INT_WORDS = (1, 1, 1, 1, 2, 2, 2, 1, 1, 0, 0, 0, 0, 0, 0, 1)  # per instruction
 
 
 @cache  # thousands of flows have the same, but for their addresses
-def _headers(tos: int, telemetry: int, own_telemetry: int, port: int = ROCE_PORT) -> bytes:
+def _headers(
+    version: int, tos: int, telemetry: int = 0, own_telemetry: int = 0, port: int = ROCE_PORT
+) -> bytes:
     """A template whose addresses are still to be filled in."""
     words = sum(words for bit, words in enumerate(_INT_WORDS) if telemetry & 0x8000 >> bit)
     words += own_telemetry.bit_count()
@@ -118,16 +123,26 @@ def _headers(tos: int, telemetry: int, own_telemetry: int, port: int = ROCE_PORT
         on_board = (telemetry, domain, own_telemetry, 0)
         header = _INT_HEADER.pack(_INT_VERSION, words, _INT_HOPS, *on_board)
         transport = _INT_SHIM.pack(_INT_MD, len(header) // 4, ROCE_PORT) + header + transport
-    total = _IPV4.size + _UDP.size + len(transport) + _ICRC.size
-    nobody = bytes(4)
-    network = _IPV4.pack(0x45, tos, total, 0, _DO_NOT_FRAGMENT, 64, 17, 0, nobody, nobody)
+    length = _UDP.size + len(transport) + _ICRC.size
+    network = _ipv6_header(tos, length) if version == 6 else _ipv4_header(tos, length)
+    port = INT_PORT if telemetry else port
+    udp = _UDP.pack(0, port, length, 0)
+    ethernet = _ETHERNET.pack(bytes(6), bytes(6), 0x86DD if version == 6 else 0x0800)
+    return ethernet + network + udp + transport
+
+
+def _ipv6_header(tos: int, length: int) -> bytes:
+    nobody = bytes(16)
+    return _IPV6.pack(6 << 28 | tos << 20, length, _UDP_PROTOCOL, _TTL, nobody, nobody)
+
+
+def _ipv4_header(tos: int, length: int) -> bytes:
+    nobody, total = bytes(4), _IPV4.size + length
+    marks = (0, _DO_NOT_FRAGMENT, _TTL, _UDP_PROTOCOL)
+    network = _IPV4.pack(0x45, tos, total, *marks, 0, nobody, nobody)
     total16 = sum(word for (word,) in struct.iter_unpack("!H", network))
     checksum: int = ~(total16 + (total16 >> 16)) & 0xFFFF
-    network = network[:10] + checksum.to_bytes(2, "big") + network[12:]
-    port = INT_PORT if telemetry else port
-    udp = _UDP.pack(0, port, total - _IPV4.size, 0)
-    ethernet = _ETHERNET.pack(bytes(6), bytes(6), 0x0800)
-    return ethernet + network + udp + transport
+    return network[:10] + checksum.to_bytes(2, "big") + network[12:]
 
 
 def _addressed(headers: bytes, flow: FlowAddress) -> bytes:
@@ -135,9 +150,13 @@ def _addressed(headers: bytes, flow: FlowAddress) -> bytes:
     frame = bytearray(headers)
     frame[0:6] = _mac(flow.dst_mac)
     frame[6:12] = _mac(flow.src_mac)
-    frame[26:30] = flow.src.packed
-    frame[30:34] = flow.dst.packed
-    frame[34:36] = flow.src_port.to_bytes(2, "big")
+    addresses = flow.src.packed + flow.dst.packed
+    udp = _ETHERNET.size + IP_BYTES[flow.src.version]
+    port = flow.src_port.to_bytes(2, "big")
+    if flow.src.version == 6:
+        frame[16:18] = port  # the flow label's lower bits
+    frame[udp - len(addresses) : udp] = addresses
+    frame[udp : udp + 2] = port
     frame[-7:-4] = flow.queue_pair.to_bytes(3, "big")
     return bytes(frame)
 
@@ -148,13 +167,22 @@ def _mac(text: str) -> bytes:
 
 
 def icrc(packet: bytes) -> int:
-    """The invariant CRC of an IPv4 packet of RoCEv2 or UET from its IP header on, ICRC left off.
+    """The invariant CRC of an IP packet of RoCEv2 or UET from its IP header on, ICRC left off.
 
-    What routers may change (TOS, TTL, checksums, the BTH's congestion bits) counts as ones.
+    What routers may change counts as ones: TOS, TTL, checksums, the BTH's congestion bits; of IPv6
+    the traffic class, the flow label and the hop limit.
     """
     masked = bytearray(packet)
-    masked[1] = masked[8] = 0xFF
-    masked[10:12] = masked[26:28] = b"\xff\xff"
-    if int.from_bytes(masked[22:24], "big") == ROCE_PORT:
-        masked[32] = 0xFF
+    version = masked[0] >> 4
+    if version == 6:
+        masked[0] |= 0x0F
+        masked[1:4] = b"\xff\xff\xff"
+        masked[7] = 0xFF
+    else:
+        masked[1] = masked[8] = 0xFF
+        masked[10:12] = b"\xff\xff"
+    udp = IP_BYTES[version]
+    masked[udp + 6 : udp + 8] = b"\xff\xff"
+    if int.from_bytes(masked[udp + 2 : udp + 4], "big") == ROCE_PORT:
+        masked[udp + 12] = 0xFF
     return zlib.crc32(b"\xff" * 8 + masked)

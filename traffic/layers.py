@@ -25,6 +25,7 @@ from scapy.fields import (
     XShortField,
 )
 from scapy.layers.inet import IP, UDP
+from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw, bind_layers
 
@@ -49,7 +50,8 @@ __all__ = [
     "telemetry",
 ]
 
-ETHERTYPE_IP, ETHERTYPE_CONGA = 0x0800, 0x88B5  # the latter is for local experiments
+ETHERTYPE_IP, ETHERTYPE_IPV6 = 0x0800, 0x86DD
+ETHERTYPE_CONGA = 0x88B5  # for local experiments
 REPORT_PORT = 32766  # ours to choose: the UDP destination of telemetry reports
 
 _WRITE_FIRST, _WRITE_LAST_IMM, _WRITE_ONLY, _WRITE_ONLY_IMM = 0x06, 0x09, 0x0A, 0x0B
@@ -219,7 +221,7 @@ class Report(Packet):  # type: ignore[misc]
 
     def guess_payload_class(self, _: bytes) -> type[Packet]:
         """The packet reported on."""
-        return {3: Ether, 4: IP}.get(self.inner, Raw)  # type: ignore[no-any-return]
+        return {3: Ether, 4: IP, 5: IPv6}.get(self.inner, Raw)  # type: ignore[no-any-return]
 
 
 def telemetry(
@@ -250,6 +252,7 @@ def _fields(instructions: int, *, report: bool) -> Iterator[tuple[str, int]]:
 
 bind_layers(Ether, Conga, type=ETHERTYPE_CONGA)
 bind_layers(Conga, IP, type=ETHERTYPE_IP)
+bind_layers(Conga, IPv6, type=ETHERTYPE_IPV6)
 bind_layers(BTH, RETH, opcode=_WRITE_FIRST)
 bind_layers(BTH, RETH, opcode=_WRITE_ONLY)
 bind_layers(BTH, RETH, opcode=_WRITE_ONLY_IMM)

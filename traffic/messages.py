@@ -11,6 +11,7 @@ from __future__ import annotations
 import struct
 
 from scapy.layers.inet import IP, UDP
+from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
@@ -38,8 +39,32 @@ def headers(template: bytes) -> Packet:
     """A template's Ether / IP / UDP, with what depends on the packet left for scapy to fill in."""
     packet = Ether(template)
     packet[UDP].remove_payload()
-    del packet[IP].len, packet[IP].chksum, packet[UDP].len
+    del packet[UDP].len
+    if IPv6 in packet:
+        del packet[IPv6].plen
+    else:
+        del packet[IP].len, packet[IP].chksum
     return packet
+
+
+def network_of(packet: Packet) -> Packet:
+    """A packet's IP header, of either version."""
+    return packet[IPv6] if IPv6 in packet else packet[IP]
+
+
+def traffic_class(packet: Packet) -> int:
+    """DSCP and ECN of a packet's IP header."""
+    network = network_of(packet)
+    return int(network.tc if isinstance(network, IPv6) else network.tos)
+
+
+def set_traffic_class(packet: Packet, value: int) -> None:
+    """Give a packet's IP header another DSCP and ECN."""
+    network = network_of(packet)
+    if isinstance(network, IPv6):
+        network.tc = value
+    else:
+        network.tos = value
 
 
 def packets_of(size: int, mtu: int) -> int:

@@ -25,12 +25,11 @@ from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 
 from scapy.contrib.mac_control import MACControlClassBasedFlowControl
-from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
 from traffic.endpoint import EndpointError
-from traffic.frames import Opcode, icrc
+from traffic.frames import IP_BYTES, Opcode, icrc
 from traffic.layers import AETH, BTH, RETH
 from traffic.messages import (
     ACK,
@@ -41,13 +40,16 @@ from traffic.messages import (
     answer_frame,
     data_frame,
     headers,
+    network_of,
     packets_of,
     pattern,
+    set_traffic_class,
+    traffic_class,
 )
 
 _PAUSE_QUANTUM_BITS = 512
 _ETHERNET_BYTES, _ICRC_BYTES = 14, 4
-_LEAST_BYTES = 20 + 8 + 12 + _ICRC_BYTES
+_LEAST_BYTES = 8 + 12 + _ICRC_BYTES  # behind IP
 _PSNS = 1 << 24
 _FIRST = _PSNS  # one wrap above zero, so that an old PSN is a small number and no negative one
 _WRITES = frozenset(map(int, Opcode))
@@ -77,7 +79,7 @@ class _Settings:
 # What must be so, and what matters only to an adapter that can do more.
 _ONLY = {"transport": "roce", "payload": "pattern", "recovery": "go-back-n"}
 _WITHOUT_EFFECT = (
-    *("qps", "transfers", "edges", "reorder", "many-ways", "int-port", "dcqcn", "hpcc"),
+    *("ip", "qps", "transfers", "edges", "reorder", "many-ways", "int-port", "dcqcn", "hpcc"),
     *("entropy", "entropies", "last-hop-dscp", "has-trimming", "hops", "seed"),
 )
 
@@ -204,7 +206,7 @@ class ScapyEndpoint:
         pair.requested = pair.una
         pair.expected = _FIRST + int(told.get("remote-psn", 0))
         if self.settings.acks == "data":
-            pair.control[IP].tos = pair.data[IP].tos
+            set_traffic_class(pair.control, traffic_class(pair.data))
         self._queue_pairs[pair.number] = pair
         self._turns.append(pair)
 
@@ -424,12 +426,12 @@ class ScapyEndpoint:
     def _transport(self, packet: Packet, now: int) -> None:
         bth = packet[BTH]
         pair = self._queue_pairs.get(bth.dqpn)
-        if pair is None or pair.error or packet[IP].src != pair.data[IP].dst:
+        if pair is None or pair.error or network_of(packet).src != network_of(pair.data).dst:
             self._counters["rx_no_queue_pair"] += 1
         elif bth.haslayer(AETH):
             self._answered(pair, bth, now)
         elif bth.opcode in _WRITES:
-            self._counters["np_ecn_marked_packets"] += packet[IP].tos & 3 == 3
+            self._counters["np_ecn_marked_packets"] += traffic_class(packet) & 3 == 3
             self._written(pair, bth, now)
         else:
             self._counters["rx_other"] += 1
@@ -572,6 +574,9 @@ def _unwrapped(psn: int, near: int) -> int:
 
 def _is_sound(packet: Packet) -> bool:
     """Whether the packet is whole, and its ICRC the right one."""
-    covered = packet.original[_ETHERNET_BYTES:][: packet[IP].len]
+    network = network_of(packet)
+    length = network.len if network.version == 4 else IP_BYTES[6] + network.plen
+    covered = packet.original[_ETHERNET_BYTES:][:length]
     sent = int.from_bytes(covered[-_ICRC_BYTES:], "little")
-    return len(covered) >= _LEAST_BYTES and icrc(covered[:-_ICRC_BYTES]) == sent
+    is_whole = len(covered) >= IP_BYTES[network.version] + _LEAST_BYTES
+    return is_whole and icrc(covered[:-_ICRC_BYTES]) == sent

@@ -22,7 +22,7 @@ def command(
 ) -> None:
     """Draw a scenario's fabric, with the ports at the ends of each cable."""
     try:
-        topologies.draw(load(scenario, tuple(changes or ())).topology.build(), picture)
+        topologies.draw(load(scenario, tuple(changes or ())).fabric(), picture)
     except topologies.TopologyError as error:
         raise RunError(str(error)) from None
     except OSError as error:

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv6Address
 
 from mininet.cli import CLI
 from mininet.log import setLogLevel
@@ -45,7 +45,7 @@ from lab.results.telemetry import switch_named
 from lab.runs.run import proved
 from lab.scenario.keys import nearest
 from lab.scenario.translate import REPORT_PORT
-from topologies import Link, Node, NodeKind
+from topologies import Address, Link, Node, NodeKind
 
 _REPORT_S = 8.0  # that a telemetry report may take
 _POLL_S = 0.05
@@ -416,10 +416,10 @@ def _plain(name: str, value: Match) -> str:
     """A value as one would write it: addresses with dots and colons, the rest as numbers."""
     if isinstance(value, tuple):
         first, second = value
-        is_length = "addr" in name and second <= 32
+        is_length = "addr" in name and second <= (128 if "ipv6" in name else 32)
         return f"{_plain(name, first)}/{second}" if is_length else f"{first:#x}/{second:#x}"
     if name.endswith("addr"):
-        return str(IPv4Address(value))
+        return str((IPv6Address if "ipv6" in name else IPv4Address)(value))
     if name.endswith("mac"):
         return ":".join(f"{byte:02x}" for byte in value.to_bytes(6, "big"))
     return str(value)
@@ -429,7 +429,7 @@ def _plain(name: str, value: Match) -> str:
 class _Probes:
     """Reports of packets that we sent to an address."""
 
-    address: IPv4Address
+    address: Address
     reports: list[Report] = field(default_factory=list)
 
     def take(self, frame: bytes) -> None:

@@ -60,7 +60,7 @@ class KeptRun:
     @cached_property
     def fabric(self) -> Fabric:
         """The fabric it ran on."""
-        return self.result.scenario.topology.build()
+        return self.result.scenario.fabric()
 
     @cached_property
     def notes_of(self) -> dict[str, list[Note]]:
@@ -142,7 +142,7 @@ def _refuse_strangers(path: Path, named: Iterable[str], known: Iterable[str]) ->
 def _check_names(path: Path, result: Result) -> None:
     """Everything the result tells of is in the fabric it was seen on, and every link is there."""
     try:
-        fabric = result.scenario.topology.build()
+        fabric = result.scenario.fabric()
     except TopologyError as error:
         raise unreadable(path, f"scenario.topology: {error}") from None
     links, switches = _directions(fabric), _switches(fabric)

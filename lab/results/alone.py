@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from controller import LinkSpec
 from lab.scenario.experiment import Experiment
-from lab.scenario.translate import DATA_HEADERS_BYTES, IMMEDIATE_BYTES, RETH_BYTES
+from lab.scenario.translate import IMMEDIATE_BYTES, RETH_BYTES, data_headers_bytes
 from topologies import Node
 from traffic.collectives import Schedule
 from traffic.endpoint import Recovery
@@ -34,10 +34,9 @@ class Message(NamedTuple):
     last: int | None  # None: the first is the only one
 
     @classmethod
-    def of(cls, size: int, mtu: int, *, each_has_reth: bool) -> Message:
-        """A message of so many bytes."""
+    def of(cls, size: int, mtu: int, around: int, *, each_has_reth: bool) -> Message:
+        """A message of so many bytes; ``around`` is what a packet has besides its payload."""
         packets = max(1, -(-size // mtu))
-        around = DATA_HEADERS_BYTES + _WIRE
         tail = size - (packets - 1) * mtu
         tail += -tail % 4 + around + IMMEDIATE_BYTES
         if packets == 1:
@@ -73,6 +72,7 @@ class Alone:
         self._schedule: Schedule = experiment.schedule
         self._hosts = experiment.fabric.hosts
         self._mtu = experiment.scenario.link.mtu
+        self._around = data_headers_bytes(experiment.scenario) + _WIRE
         self._each_has_reth = experiment.scenario.transport.recovery is Recovery.SELECTIVE
         self._cable_of = {
             host: experiment.cable(link) for host, link in experiment.host_links.items()
@@ -91,13 +91,13 @@ class Alone:
     def alpha_ns(self) -> float:
         """The first byte's time within a rack."""
         host = self._experiment.settings.host_link
-        return 2 * host.delay_ns + (self._mtu + DATA_HEADERS_BYTES + _WIRE) * 8e9 / host.rate_bps
+        return 2 * host.delay_ns + (self._mtu + self._around) * 8e9 / host.rate_bps
 
     @property
     def payload_rate_gbps(self) -> float:
         """What of a host's rate is left for payload."""
         rate_bps = self._experiment.settings.host_link.rate_bps
-        return rate_bps / 1e9 * self._mtu / (self._mtu + DATA_HEADERS_BYTES + _WIRE)
+        return rate_bps / 1e9 * self._mtu / (self._mtu + self._around)
 
     def takes_ns(self, number: int) -> float:
         """How long a transfer takes."""
@@ -110,7 +110,7 @@ class Alone:
     def _quickest(
         self, size: int, first: LinkSpec, between: frozenset[Way], last: LinkSpec
     ) -> float:
-        message = Message.of(size, self._mtu, each_has_reth=self._each_has_reth)
+        message = Message.of(size, self._mtu, self._around, each_has_reth=self._each_has_reth)
         return min(crossing_ns(message, (first, *way, last)) for way in between)
 
     def _find_ways(self, leaf: Node) -> dict[Node, frozenset[Way]]:

@@ -139,6 +139,7 @@ _TWO_CLASSES = (
 _WEIGHTS = (*_TWO_CLASSES, "schedule={kind: ets, weights: {3: 3, 4: 1}}")
 CASES = (
     Trial("incast, PFC", "incast"),
+    Trial("incast over IPv6", "incast", ("link.ip=6",)),
     Trial("PFC, faster fabric", "incast", _FASTER_FABRIC),
     Trial("PFC, slow receiver", "incast", _SLOW_RECEIVER),
     Trial("PFC, storm", "incast", _STORM),

@@ -104,7 +104,7 @@ def _read(content: dict[str, Any], changes: tuple[str, ...], place: str) -> Scen
 
 def check(scenario: Scenario) -> None:
     """Find out what no single key tells: that links exist, and that buffers suffice."""
-    fabric = scenario.topology.build()
+    fabric = scenario.fabric()
     _check_switches(scenario, fabric)
     links = {link.name for link in fabric.links}
     faults = scenario.faults

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from ipaddress import IPv4Address
 from typing import NamedTuple
 
 import networkx as nx
@@ -15,8 +14,13 @@ from controller.tables import PRIORITIES, SwitchSite
 from lab.errors import ScenarioError
 from lab.scenario.model import Scenario
 from lab.scenario.traffic import make_workload
-from lab.scenario.translate import DATA_HEADERS_BYTES, controller_settings, endpoint_config, slowed
-from topologies import Fabric, Link, Node, NodeKind
+from lab.scenario.translate import (
+    controller_settings,
+    data_headers_bytes,
+    endpoint_config,
+    slowed,
+)
+from topologies import Address, Fabric, Link, Node, NodeKind
 from traffic.collectives import LocalTransfer, Schedule, TrafficError, local_part
 from traffic.endpoint import (
     CongestionControl,
@@ -42,7 +46,7 @@ class _Place(NamedTuple):
 
     mac: str
     gateway_mac: str
-    address: IPv4Address
+    address: Address
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,7 @@ class Experiment:
     @classmethod
     def of(cls, scenario: Scenario) -> Experiment:
         """Work out a scenario."""
-        fabric = scenario.topology.build()
+        fabric = scenario.fabric()
         try:
             workload = make_workload(scenario.traffic, scenario.site(fabric))
         except TrafficError as error:
@@ -200,7 +204,7 @@ class Experiment:
 
     def _round_trip_ns(self, between: int) -> int:
         """With so many links between the hosts' own."""
-        frame = self.scenario.link.mtu + DATA_HEADERS_BYTES
+        frame = self.scenario.link.mtu + data_headers_bytes(self.scenario)
         way = ((2, self.settings.host_link), (between, self.settings.fabric_link))
         return round(
             sum(n * (2 * cable.delay_ns + frame * 8e9 / cable.rate_bps) for n, cable in way)

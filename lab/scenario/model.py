@@ -6,7 +6,7 @@ An unknown key is refused with the nearest known one; sizes may be written ``16K
 
 from __future__ import annotations
 
-from ipaddress import IPv4Network
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -26,7 +26,7 @@ from controller.settings import CONTROL_PRIORITY
 from lab.errors import ScenarioError
 from lab.scenario.keys import Key, Kinds, keys_of, nearest, nearest_key
 from lab.scenario.traffic import KINDS, AllPairs, read_traffic
-from topologies import Fabric, Link, fat_tree, leaf_spine, rail, read_tutorial
+from topologies import Fabric, IpVersion, Link, fat_tree, leaf_spine, rail, read_tutorial
 from traffic.collectives import Site, Spec, complaint
 from traffic.collectives.units import DurationNs, Size
 from traffic.endpoint import DcqcnProfile, DcqcnReaction, Entropy, Recovery, TransportKind
@@ -126,6 +126,8 @@ class LinkSettings(_Section):
     """The rate of links between switches, if it differs."""
     fabric_delay_ns: DurationNs | None = Field(default=None, ge=0, le=10**9)
     """The delay of links between switches, if it differs."""
+    ip: IpVersion = 4
+    """Which version of IP hosts speak and switches route, 4 or 6."""
     mtu: int = Field(default=4096, ge=256, le=9000, multiple_of=8)
     """The path MTU: payload bytes in a packet."""
     slow: dict[str, Annotated[float, Field(gt=0, le=1)]] = {}
@@ -433,11 +435,11 @@ class AccessRule(_Section):
     allow: bool
     """Whether packets it matches may pass; those that may not are dropped."""
     src: str | None = None
-    """From whom: a host, such as h1, or a prefix, such as 10.0.1.0/24."""
+    """From whom: a host, such as h1, or a prefix, such as 10.0.1.0/24 or fd00:0:0:1::/64."""
     dst: str | None = None
     """To whom, likewise."""
     protocol: int | None = Field(default=None, ge=0, le=255)
-    """What IPv4 calls the protocol: 17 is UDP, and so RoCEv2."""
+    """What IPv4 calls the protocol and IPv6 the next header: 17 is UDP, and so RoCEv2."""
     src_port: int | None = Field(default=None, ge=0, lt=1 << 16)
     """The UDP or TCP port it comes from."""
     dst_port: int | None = Field(default=None, ge=0, lt=1 << 16)
@@ -448,7 +450,7 @@ class AccessRule(_Section):
     def _is_host_or_prefix(cls, told: str | None) -> str | None:
         if told is not None and not told.startswith("h"):
             try:
-                IPv4Network(told)
+                ip_network(told)
             except ValueError as error:
                 raise ValueError(f"{error}; write a host, h1, or a prefix, 10.0.1.0/24") from None
         return told
@@ -666,6 +668,10 @@ class Scenario(_Section):
     @classmethod
     def _traffic(cls, data: object) -> Spec:
         return data if isinstance(data, Spec) else read_traffic(data)
+
+    def fabric(self) -> Fabric:
+        """The fabric that its topology describes, with addresses of its version of IP."""
+        return self.topology.build().speaking(self.link.ip)
 
     def site(self, fabric: Fabric) -> Site:
         """What traffic has to know of the fabric."""

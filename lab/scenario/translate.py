@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from ipaddress import ip_network
 from types import MappingProxyType
 from typing import Any
 
@@ -29,14 +30,15 @@ from controller.settings import (
     SettingsError,
 )
 from controller.thresholds import headroom
-from lab.scenario.model import DcqcnSettings, PfcSettings, Scenario, TransportSettings
+from lab.scenario.model import DcqcnSettings, PfcSettings, Scenario
 from topologies import Fabric, Link
 from topologies.fabric import Speed
 from traffic.endpoint import EndpointConfig, TransportKind
+from traffic.frames import IP_BYTES
 
 REPORT_PORT = 192  # by which telemetry reports leave: above every port of a fabric's
-DATA_HEADERS_BYTES = 14 + 20 + 8 + 12 + 4  # of a data packet: Ethernet to BTH, and the ICRC
-UET_HEADERS_BYTES = 14 + 20 + 8 + 16 + 44 + 4  # Ethernet to SES, credits asked for, and the CRC
+_ROCE_BYTES = 14 + 8 + 12 + 4  # of a data packet, IP aside: Ethernet to BTH, and the ICRC
+_UET_BYTES = 14 + 8 + 16 + 44 + 4  # Ethernet to SES, credits asked for, and the CRC
 RETH_BYTES, IMMEDIATE_BYTES = 16, 4  # of a message's first packet, and of its last
 _CONGA_BYTES = 8
 _TAG_BYTES = 4
@@ -58,7 +60,7 @@ def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0
         mtu=0xFFFF if scenario.telemetry.mtu is None else scenario.telemetry.mtu,
         by_hosts=scenario.transport.cc == "hpcc",
     )
-    max_frame = link.mtu + _most_headers_bytes(scenario.transport, telemetry)
+    max_frame = link.mtu + _most_headers_bytes(scenario, telemetry)
     if scenario.classes.trust == "pcp":
         max_frame += _TAG_BYTES
     return Settings(
@@ -100,7 +102,7 @@ def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0
 
 def _rules(scenario: Scenario, fabric: Fabric) -> tuple[Rule, ...]:
     """The access list, its hosts by their addresses."""
-    addresses = {host.name: f"{fabric.address(host)}/32" for host in fabric.hosts}
+    addresses = {host.name: str(ip_network(fabric.address(host))) for host in fabric.hosts}
     return tuple(
         Rule(**told | {end: addresses.get(told[end], told[end]) for end in ("src", "dst")})
         for told in (rule.model_dump() for rule in scenario.access)
@@ -199,11 +201,16 @@ def _schedule(scenario: Scenario, max_frame: int) -> Schedule:
     )
 
 
-def _most_headers_bytes(transport: TransportSettings, telemetry: Telemetry) -> int:
+def data_headers_bytes(scenario: Scenario) -> int:
+    """What every data packet of RoCEv2 has besides its payload."""
+    return IP_BYTES[scenario.link.ip] + _ROCE_BYTES
+
+
+def _most_headers_bytes(scenario: Scenario, telemetry: Telemetry) -> int:
     """What a frame can have besides its payload, whatever is switched on."""
-    roce = DATA_HEADERS_BYTES + RETH_BYTES + IMMEDIATE_BYTES
-    packet = UET_HEADERS_BYTES if transport.kind is TransportKind.UET else roce
-    return packet + _CONGA_BYTES + telemetry.most_bytes
+    is_uet = scenario.transport.kind is TransportKind.UET
+    packet = _UET_BYTES if is_uet else _ROCE_BYTES + RETH_BYTES + IMMEDIATE_BYTES
+    return IP_BYTES[scenario.link.ip] + packet + _CONGA_BYTES + telemetry.most_bytes
 
 
 def _or(given: float | None, usual: int, unit: int = 1) -> int:
@@ -304,6 +311,7 @@ def endpoint_config(
     return EndpointConfig(
         link_bps=cable.rate_bps,
         mtu=scenario.link.mtu,
+        ip=scenario.link.ip,
         payload="pattern" if carries_payload else "none",
         recovery=transport.recovery,
         window=transport.window,

@@ -94,8 +94,8 @@ static inline bool key_equal(const uint64_t *a, const uint64_t *b, unsigned word
 /* The lookups. `words` and `stride` are constants in generated code and shape the code around
  * them. Each returns an entry, or NULL for a miss. */
 
-static inline struct sw_entry *table_find_exact(const struct sw_table *t, const uint64_t *key,
-                                                unsigned words, uint32_t stride)
+SW_INLINE struct sw_entry *table_find_exact(const struct sw_table *t, const uint64_t *key,
+                                             unsigned words, uint32_t stride)
 {
     if (SW_UNLIKELY(!t->index.slots))
         return NULL;
@@ -111,8 +111,8 @@ static inline struct sw_entry *table_find_exact(const struct sw_table *t, const 
 }
 
 /* The same where the whole key has no more than SW_DIRECT_BITS. */
-static inline struct sw_entry *table_find_direct(const struct sw_table *t, uint64_t key,
-                                                 uint32_t stride)
+SW_INLINE struct sw_entry *table_find_direct(const struct sw_table *t, uint64_t key,
+                                             uint32_t stride)
 {
     uint32_t found = SW_LIKELY(key < t->n_direct) ? t->direct[key] : 0;
     return found ? table_entry(t, found - 1, stride) : NULL;

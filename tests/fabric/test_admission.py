@@ -38,8 +38,8 @@ BAD = {
         ipv4_frame("10.0.1.1", "10.0.1.2", size=50, dst_port=20052)[:42]
         + bytes.fromhex("14 02 12b7 2000 0901 fd00 0000 0000 0000"),
     ],
-    "not_ipv4": [
-        bytes.fromhex("020000000001 020000000002 86dd") + bytes(50),
+    "not_ip": [
+        bytes.fromhex("020000000001 020000000002 88cc") + bytes(50),
         bytes.fromhex("0180c2000001 020000000002 8808 0001 ffff") + bytes(42),
     ],
     "bad_checksum": [bytes(BAD_CHECKSUM)],

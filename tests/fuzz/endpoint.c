@@ -5,7 +5,7 @@
 #include "script.h"
 #include "uet_wire.h"
 
-enum { PLANS_MOST = 8, TURNS_MOST = 20000 };
+enum { PLANS_MOST = 16, TURNS_MOST = 20000 };
 
 static char *plans[PLANS_MOST];
 static unsigned count;
@@ -49,11 +49,14 @@ static struct plan *made(const char *lines, struct link *link)
 static void put_right(uint8_t *frame, size_t length)
 {
     enum { ICRC = 4 };
-    if (length < WIRE_HEADERS + ICRC)
+    if (length < WIRE_HEADERS_MOST - WIRE_IPV6 + WIRE_IPV4)
         return;
-    uint16_t ip_length = be16_load(frame + 16), port = be16_load(frame + WIRE_UDP_AT + 2);
-    size_t body = length - WIRE_BTH_AT - ICRC;
-    uint32_t crc = icrc_of(frame + WIRE_ETHERNET, frame + WIRE_BTH_AT, body, ip_length, port);
+    const uint8_t *ip = frame + WIRE_ETHERNET, *udp = ip + ip_bytes(ip), *bth = udp + WIRE_UDP;
+    size_t before = (size_t)(bth - frame);
+    if (length < before + WIRE_BTH + ICRC)
+        return;
+    size_t body = length - before - ICRC;
+    uint32_t crc = icrc_of(ip, bth, body, ip_length(ip), be16_load(udp + 2));
     for (int i = 0; i < ICRC; i++)
         frame[length - ICRC + (size_t)i] = (uint8_t)(crc >> 8 * i);
 }

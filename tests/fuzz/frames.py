@@ -36,7 +36,7 @@ from tests.fabric.network import Switch
 from tests.fabric.test_conga import with_header
 from tests.fabric.test_forged import with_shim
 from tests.fabric.test_pause import pause_frame
-from tests.fabric.testbed import ipv4_frame
+from tests.fabric.testbed import ipv4_frame, ipv6_frame
 from tests.fuzz.bytes import changed
 from tests.traffic.endpoint.star import A, B, ends, receives, run, sends
 from topologies import leaf_spine
@@ -88,9 +88,13 @@ CUTTING = Settings(
     lossless=frozenset(), pfc=Pfc(enabled=False), trim=Trim(classes=frozenset({3}), threshold=5000),
     lb=LoadBalancing(Policy.SPRAY),
 )  # fmt: skip
+OVER_IPV6 = replace(LOSSLESS, rules=(Rule(allow=False, dst_port=80),))
 WORLDS = tuple(
-    (settings, node)
-    for settings in (LOSSLESS, replace(LOSSLESS, lb=LoadBalancing(Policy.FLOWLET)), CUTTING)
+    (settings, node, FABRIC.speaking(6 if settings is OVER_IPV6 else 4))
+    for settings in (
+        *(LOSSLESS, replace(LOSSLESS, lb=LoadBalancing(Policy.FLOWLET)), CUTTING),
+        OVER_IPV6,
+    )
     for node in ("leaf1", "spine1")
 )
 
@@ -99,12 +103,12 @@ def switches(library: ctypes.CDLL) -> list[Dataplane]:
     """Leaves and spines under several settings; whoever holds them keeps them alive."""
     library.fuzz_add.argtypes = [ctypes.c_void_p, ctypes.c_uint32]
     planes = []
-    for number, (settings, name) in enumerate(WORLDS):
+    for number, (settings, name, fabric) in enumerate(WORLDS):
         switch = Switch.make(name, seed=number + 1)
-        node = FABRIC.node(name)
-        for port in FABRIC.ports(node):
+        node = fabric.node(name)
+        for port in fabric.ports(node):
             switch.plane.configure_port(port, rate_bps=100 * GBPS, delay_ns=100)
-        switch.tell(switch_plan(FABRIC, node, routes_of(FABRIC)[node], settings))
+        switch.tell(switch_plan(fabric, node, routes_of(fabric)[node], settings))
         library.fuzz_add(switch.plane.handle, PORTS)
         planes.append(switch.plane)
     return planes
@@ -125,6 +129,8 @@ def switch_seeds() -> Iterator[bytes]:
         pause_frame(0xFFFF), pause_frame(0), pause_frame(9, classes=0xFF),
         plain[:12] + b"\x81\x00\x60\x01" + plain[12:],
         bytes(60), plain[:40], b"",
+        ipv6_frame("fd00:0:0:1::1", "fd00:0:0:2::1", size=200, ecn=1, label=7),
+        ipv6_frame("fe80::1", "ff02::1", size=90, next_header=58),
     ]  # fmt: skip
     for world in range(len(WORLDS)):
         for frame in known:
@@ -148,12 +154,13 @@ def plans() -> Iterator[tuple[EndpointPlan, EndpointPlan]]:
         (uet, CongestionControl.SWIFT),
     ]
     kinds += [({**settings, "payload": "none"}, cc) for settings, cc in kinds[1:4]]
+    kinds += [({**settings, "ip": 6}, cc) for settings, cc in kinds[1:3]]
     for settings, cc in kinds:
         config = EndpointConfig(link_bps=100 * GBPS, mtu=256, window=64, **settings)
         chosen: dict[str, object] = {"cc": cc, "priority": 3}
         if config.transport is TransportKind.UET:
             chosen["transport"] = TransportKind.UET
-        here, there = ends(A, B, **chosen)
+        here, there = ends(A, B, ip=config.ip or 4, **chosen)
         sizes, answers = [3000, 0, 700], [2000, 1]
         yield tuple(
             EndpointPlan(

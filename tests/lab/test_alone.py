@@ -115,7 +115,7 @@ def test_the_longest_chain_is_found_whatever_the_cables(seed: int) -> None:
     cable = experiment.settings.host_link
     way = tuple(cable.slowed(rng.choice((1, 0.5, 0.3, 0.01))) for _ in range(rng.randrange(1, 8)))
     for size, each in product(SIZES, (False, True)):
-        message = Message.of(size, 1024, each_has_reth=each)
+        message = Message.of(size, 1024, 82, each_has_reth=each)
         packets = [message.first, *[message.between] * message.n_between]
         packets += [] if message.last is None else [message.last]
         come = [0.0] * len(packets)

@@ -157,7 +157,7 @@ def drawn(seed: int) -> Drawn:
     changes = [
         f"topology={topology}",
         f"link={{rate_gbps: {host}, fabric_rate_gbps: {fabric}, mtu: {mtu}, "
-        f"delay_ns: {delays[0]}, fabric_delay_ns: {delays[1]}}}",
+        f"ip: {6 if seed % 2 else 4}, delay_ns: {delays[0]}, fabric_delay_ns: {delays[1]}}}",
         f"traffic={{kind: mix, parts: [{parts}]}}",
         f"lb.policy={policy}",
         f"seed={seed}",

@@ -22,12 +22,15 @@ from tests.fabric.runs import CAPTURED, Place, Runner
         "{kind: fat-tree, k: 4}",
     ],
 )
+@pytest.mark.parametrize("ip", [4, 6])
 @pytest.mark.parametrize(
     "change", ["int.share=1", "transport.cc=hpcc", "pfc.enabled=true"], ids=str
 )
-def test_the_longest_frame_is_known_to_the_byte(topology: str, change: str, tmp_path: Path) -> None:
+def test_the_longest_frame_is_known_to_the_byte(
+    topology: str, change: str, ip: int, tmp_path: Path
+) -> None:
     """A packet that is a whole message, under conga, from one end of the fabric to the other."""
-    changes = (f"topology={topology}", "lb.policy=conga", change, CAPTURED)
+    changes = (f"topology={topology}", "lb.policy=conga", f"link.ip={ip}", change, CAPTURED)
     last = Experiment.of(catalogue.load("hello", changes)).fabric.hosts[-1]
     flow = f"traffic={{kind: flows, flows: [{{src: h1, dst: {last}, bytes: 4096}}]}}"
     run = Runner(Place.SIM, tmp_path)("hello", *changes, flow)

@@ -13,6 +13,7 @@ void ep_config_default(struct ep_config *config, bps_t link_bps)
         .link_bps = link_bps,
         .overhead_bytes = 24,
         .mtu = 4096,
+        .ip = 4,
         .payload = EP_PAYLOAD_PATTERN,
         .recovery = EP_GO_BACK_N,
         .window = 512,
@@ -43,6 +44,8 @@ const char *ep_config_problem(const struct ep_config *config)
         return "a link's rate is between 1 Mb/s and 10 Tb/s";
     if (config->mtu < 64 || config->mtu > 9216 || config->mtu % 8)
         return "the path MTU is a multiple of 8 between 64 and 9216 bytes";
+    if (config->ip != 4 && config->ip != 6)
+        return "IP is of version 4 or 6";
     if (config->overhead_bytes > 1000)
         return "a frame's overhead is at most 1000 bytes";
     if (config->window < 1 || config->window > 1 << 20)
@@ -153,9 +156,18 @@ void ep_free(struct ep *ep)
     free(ep);
 }
 
+/* Of the version that this endpoint speaks, and no longer than it has to be. */
+static bool is_plain_ip(const struct ep *ep, const uint8_t *ip)
+{
+    return ep->config.ip == 6 ? ip_is_v6(ip) : ip[0] == 0x45;
+}
+
 static const char *qp_problem(const struct ep *ep, const struct ep_qp_config *config)
 {
-    bool with_int = config->data_bytes == EP_DATA_HEADER;
+    bool is_v6 = ep->config.ip == 6;
+    uint16_t type = is_v6 ? ETHERTYPE_IPV6 : ETHERTYPE_IPV4;
+    uint32_t headers = bth_at(ep) + WIRE_BTH;
+    bool with_int = config->data_bytes == headers + WIRE_INT_SHIM + WIRE_INT_MD;
     if (ep->qp_count == ep->qp_room)
         return "there are more queue pairs than room was made for";
     bool is_uet = ep->config.transport == EP_UET;
@@ -169,13 +181,13 @@ static const char *qp_problem(const struct ep *ep, const struct ep_qp_config *co
         return "packet sequence numbers have 24 bits";
     if (config->priority > 7)
         return "priorities are 0 to 7";
-    if (config->data_bytes != WIRE_HEADERS && !with_int)
-        return "a data template is Ethernet, IPv4, UDP and BTH, "
-               "and between the last two an INT shim and header or nothing";
-    if (be16_load(config->data + 12) != ETHERTYPE_IPV4 || config->data[WIRE_IP_AT] != 0x45 ||
-        be16_load(config->control + 12) != ETHERTYPE_IPV4 || config->control[WIRE_IP_AT] != 0x45)
-        return "templates are of IPv4 without options";
-    if (be16_load(config->data + WIRE_UDP_AT + 2) != (with_int ? ep->config.int_port : is_uet ? UET_PORT : ROCE_PORT))
+    if (config->control_bytes != headers || (config->data_bytes != headers && !with_int))
+        return "templates are Ethernet, IP of the endpoint's version, UDP and BTH, "
+               "and between the last two of data an INT shim and header or nothing";
+    if (be16_load(config->data + 12) != type || !is_plain_ip(ep, config->data + WIRE_IP_AT) ||
+        be16_load(config->control + 12) != type || !is_plain_ip(ep, config->control + WIRE_IP_AT))
+        return "templates are of the endpoint's version of IP, without options";
+    if (be16_load(config->data + udp_at(ep) + 2) != (with_int ? ep->config.int_port : is_uet ? UET_PORT : ROCE_PORT))
         return "a data template goes to its transport's UDP port, with INT on board to INT's";
     if (config->cc == EP_CC_HPCC && !with_int)
         return "HPCC needs a data template with INT on board";
@@ -212,7 +224,7 @@ struct qp *ep_add_qp(struct ep *ep, const struct ep_qp_config *config, const cha
     qp->rto_at = NS_NEVER;
     qp->data_bytes = config->data_bytes;
     memcpy(qp->data, config->data, config->data_bytes);
-    memcpy(qp->control_header, config->control, WIRE_HEADERS);
+    memcpy(qp->control_header, config->control, config->control_bytes);
     if (ep->config.recovery == EP_SELECTIVE) {
         qp->selective = &ep->selective[index];
         *qp->selective = (struct selective){
@@ -322,35 +334,42 @@ static bool take_int(struct packet *packet, const uint8_t *at, const uint8_t *en
 /* Queue pair numbers are each endpoint's own: a packet that strayed here may bear one of ours. */
 bool qp_is_from_peer(const struct qp *qp, const uint8_t *ip)
 {
-    enum { SOURCE = 12, DESTINATION = 16 };
     const uint8_t *ours = qp->data + WIRE_IP_AT;
-    return !memcmp(ip + SOURCE, ours + DESTINATION, 4) &&
-           !memcmp(ip + DESTINATION, ours + SOURCE, 4);
+    uint32_t source = ip_source_at(ours), bytes = ip_address_bytes(ours);
+    uint32_t destination = source + bytes;
+    return !memcmp(ip + source, ours + destination, bytes) &&
+           !memcmp(ip + destination, ours + source, bytes);
 }
 
 static bool icrc_matches(const uint8_t *ip, const uint8_t *bth, const struct packet *packet)
 {
-    uint16_t length = (uint16_t)(be16_load(ip + 2) - packet->int_bytes);
+    uint32_t length = ip_length(ip) - packet->int_bytes;
     uint32_t icrc;
     memcpy(&icrc, packet->body + packet->body_bytes, sizeof icrc);
     return icrc == icrc_of(ip, bth, WIRE_BTH + packet->body_bytes, length, ROCE_PORT);
+}
+
+static bool is_whole_udp(const struct ep *ep, const uint8_t *ip)
+{
+    return is_plain_ip(ep, ip) && ip_protocol(ip) == IP_UDP &&
+           (ip_is_v6(ip) || !(be16_load(ip + 6) & IP_FRAGMENT));
 }
 
 /* Take a frame apart. Returns the counter of what is wrong with it, NULL if nothing is. */
 static uint64_t *take_apart(struct ep *ep, const uint8_t *frame, uint32_t stored,
                             struct packet *packet)
 {
-    const uint8_t *ip = frame + WIRE_IP_AT, *bth = frame + WIRE_BTH_AT, *end = frame + stored;
-    uint32_t length = be16_load(ip + 2);
-    uint16_t port = be16_load(frame + WIRE_UDP_AT + 2);
+    const uint8_t *ip = frame + WIRE_IP_AT, *udp = frame + udp_at(ep), *end = frame + stored;
+    const uint8_t *bth = udp + WIRE_UDP;
+    uint32_t length = ip_length(ip);
+    uint16_t port = be16_load(udp + 2);
     bool whole = ep->config.payload == EP_PAYLOAD_PATTERN;
 
-    if (ip[0] != 0x45 || ip[9] != IP_UDP || be16_load(ip + 6) & IP_FRAGMENT ||
-        (port != ROCE_PORT && port != ep->config.int_port))
+    if (!is_whole_udp(ep, ip) || (port != ROCE_PORT && port != ep->config.int_port))
         return &ep->counters.rx_other;
     /* A switch that cuts a packet leaves UDP its length. What closed the packet is gone with its end:
      * it cannot be checked, and an ordered adapter makes nothing of it but a count. */
-    if (length < WIRE_IPV4 + (uint32_t)be16_load(frame + WIRE_UDP_AT + 4))
+    if (length < (uint32_t)(udp - ip) + be16_load(udp + 4))
         return &ep->counters.rx_cut_packets;
     if (whole) {
         if ((ptrdiff_t)length > end - ip)
@@ -374,14 +393,14 @@ static uint64_t *take_apart(struct ep *ep, const uint8_t *frame, uint32_t stored
         return &ep->counters.rx_icrc_errors;
     packet->opcode = bth[0];
     packet->pad = bth[1] >> 4 & 3;
-    packet->congested = (ip[1] & 3) == 3;
+    packet->congested = (ip_tos(ip) & 3) == 3;
     packet->remote = be24_load(bth + 5);
     packet->ack_request = bth[8] & BTH_ACK_REQUEST;
     packet->psn = be24_load(bth + 9);
     return NULL;
 }
 
-static void receive_ipv4(struct ep *ep, const uint8_t *frame, uint32_t stored, ns_t now)
+static void receive_roce(struct ep *ep, const uint8_t *frame, uint32_t stored, ns_t now)
 {
     struct packet packet = {0};
     uint64_t *wrong = take_apart(ep, frame, stored, &packet);
@@ -403,21 +422,20 @@ static void receive_ipv4(struct ep *ep, const uint8_t *frame, uint32_t stored, n
         ep->counters.rx_malformed++;
 }
 
-static bool is_uet(const uint8_t *frame, uint32_t stored)
+static bool is_uet(const struct ep *ep, const uint8_t *frame)
 {
-    const uint8_t *ip = frame + WIRE_IP_AT;
-    return stored >= WIRE_BTH_AT && be16_load(frame + 12) == ETHERTYPE_IPV4 && ip[0] == 0x45 &&
-           ip[9] == IP_UDP && !(be16_load(ip + 6) & IP_FRAGMENT) &&
-           be16_load(frame + WIRE_UDP_AT + 2) == UET_PORT;
+    return is_whole_udp(ep, frame + WIRE_IP_AT) && be16_load(frame + udp_at(ep) + 2) == UET_PORT;
 }
 
 static void take(struct ep *ep, const uint8_t *frame, uint32_t stored, ns_t now)
 {
-    uint16_t type = stored >= WIRE_ETHERNET ? be16_load(frame + 12) : 0;
-    if (ep->uet && is_uet(frame, stored))
+    uint16_t ours = ep->config.ip == 6 ? ETHERTYPE_IPV6 : ETHERTYPE_IPV4;
+    if (stored < bth_at(ep) || be16_load(frame + 12) != ours)
+        ep->counters.rx_other++;
+    else if (!ep->uet)
+        receive_roce(ep, frame, stored, now);
+    else if (is_uet(ep, frame))
         uet_take(ep, frame, stored, now);
-    else if (!ep->uet && type == ETHERTYPE_IPV4 && stored >= WIRE_BTH_AT)
-        receive_ipv4(ep, frame, stored, now);
     else
         ep->counters.rx_other++;
 }
@@ -431,9 +449,10 @@ static bool is_pause(const uint8_t *frame, uint32_t stored)
 /* Whether who sent a frame stands still when the receive buffer asks for it. */
 static bool is_pausable(const struct ep *ep, const uint8_t *frame, uint32_t stored)
 {
-    if (stored < WIRE_IP_AT + 20 || be16_load(frame + 12) != ETHERTYPE_IPV4)
+    uint16_t type = stored >= WIRE_IP_AT + 20 ? be16_load(frame + 12) : 0;
+    if (type != ETHERTYPE_IPV4 && type != ETHERTYPE_IPV6)
         return false;
-    return ep->config.pause_dscps >> (frame[WIRE_IP_AT + 1] >> 2) & 1;
+    return ep->config.pause_dscps >> (ip_tos(frame + WIRE_IP_AT) >> 2) & 1;
 }
 
 void ep_receive(struct ep *ep, const uint8_t *frame, uint32_t stored, uint32_t wire, ns_t now)

@@ -25,7 +25,7 @@
  * priority in turn, within a priority by deficit round robin, so that queue pairs share by bytes
  * in O(1). A queue pair that its rate holds back waits in a heap by time, O(log n).
  *
- * Not done here: IPv6, SEND and READ, receivers that are not ready (RNR), shared receive queues.
+ * Not done here: SEND and READ, receivers that are not ready (RNR), shared receive queues.
  */
 #ifndef EP_ENDPOINT_H
 #define EP_ENDPOINT_H
@@ -67,6 +67,7 @@ struct ep_config {
     bps_t link_bps;
     uint32_t overhead_bytes; /* preamble, gap and FCS: what the wire spends on a frame beside it */
     uint32_t mtu;            /* payload bytes a packet, a multiple of 8 */
+    uint8_t ip;              /* 4 or 6 */
     enum ep_payload payload;
     enum ep_recovery recovery;
     uint32_t window;       /* packets in flight a queue pair */
@@ -101,7 +102,7 @@ void ep_config_default(struct ep_config *config, bps_t link_bps);
 /* NULL, or what is wrong with it, in words. */
 const char *ep_config_problem(const struct ep_config *config);
 
-enum { EP_DATA_HEADER = WIRE_HEADERS + WIRE_INT_SHIM + WIRE_INT_MD };
+enum { EP_DATA_HEADER = WIRE_HEADERS_MOST + WIRE_INT_SHIM + WIRE_INT_MD };
 
 struct ep_qp_config {
     uint32_t number, remote; /* 24 bits each; the local one unique in its endpoint */
@@ -111,8 +112,8 @@ struct ep_qp_config {
     bps_t rate; /* a ceiling; 0: the link's rate */
     ns_t base_rtt; /* UET: what a full packet and its answer take in an empty fabric; 0: HPCC's */
     /* Whole headers, Ethernet to BTH, as a template; `data` may hold an INT shim and MD header. */
-    uint8_t data[EP_DATA_HEADER], control[WIRE_HEADERS];
-    uint32_t data_bytes;
+    uint8_t data[EP_DATA_HEADER], control[WIRE_HEADERS_MOST];
+    uint32_t data_bytes, control_bytes;
 };
 
 /* One RDMA WRITE, at either end. The caller fills in the first group and leaves the rest alone. */

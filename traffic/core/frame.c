@@ -14,24 +14,33 @@ static void stamp_bth(uint8_t *bth, const struct qp *qp, uint8_t opcode, uint32_
     be24_store(bth + 9, (uint32_t)seq & PSN_MASK);
 }
 
-uint32_t frame_close(struct ep *ep, uint8_t *bth, uint8_t *end, uint32_t behind, uint32_t *stored)
+static void close_ipv4(uint8_t *ip, uint32_t length)
 {
-    uint8_t *ip = ep->frame + WIRE_IP_AT, *udp = ep->frame + WIRE_UDP_AT;
-    uint32_t length = (uint32_t)(end - ip) + behind + WIRE_ICRC;
-    uint32_t telemetry = (uint32_t)(bth - udp) - WIRE_UDP, sum = 0;
-
+    uint32_t sum = 0;
     be16_store(ip + 2, (uint16_t)length);
     be16_store(ip + 10, 0);
     for (int i = 0; i < WIRE_IPV4; i += 2)
         sum += be16_load(ip + i);
     sum = (sum & 0xFFFF) + (sum >> 16);
     be16_store(ip + 10, (uint16_t)~((sum & 0xFFFF) + (sum >> 16)));
-    be16_store(udp + 4, (uint16_t)(length - WIRE_IPV4));
+}
+
+uint32_t frame_close(struct ep *ep, uint8_t *bth, uint8_t *end, uint32_t behind, uint32_t *stored)
+{
+    uint8_t *ip = ep->frame + WIRE_IP_AT, *udp = ep->frame + udp_at(ep);
+    uint32_t length = (uint32_t)(end - ip) + behind + WIRE_ICRC;
+    uint32_t telemetry = (uint32_t)(bth - udp) - WIRE_UDP;
+
+    if (ip_is_v6(ip))
+        be16_store(ip + 4, (uint16_t)(length - WIRE_IPV6));
+    else
+        close_ipv4(ip, length);
+    be16_store(udp + 4, (uint16_t)(length - (uint32_t)(udp - ip)));
 
     *stored = (uint32_t)(end - ep->frame);
     if (ep->config.payload == EP_PAYLOAD_PATTERN) {
         uint16_t port = telemetry ? be16_load(udp + WIRE_UDP + 2) : be16_load(udp + 2);
-        uint32_t icrc = icrc_of(ip, bth, (size_t)(end - bth), (uint16_t)(length - telemetry), port);
+        uint32_t icrc = icrc_of(ip, bth, (size_t)(end - bth), length - telemetry, port);
         memcpy(end, &icrc, sizeof icrc); /* little-endian, as the hosts we run on */
         *stored += WIRE_ICRC;
     }
@@ -66,17 +75,17 @@ uint32_t frame_data(struct ep *ep, const struct qp *qp, const struct segment *se
 /* Start a control frame, with the INT header on board that is to be echoed; returns its BTH. */
 static uint8_t *control_frame(struct ep *ep, const struct qp *qp, struct echo *echo)
 {
-    uint8_t *bth = ep->frame + WIRE_BTH_AT;
-    memcpy(ep->frame, qp->control_header, WIRE_BTH_AT);
+    uint8_t *bth = ep->frame + bth_at(ep);
+    memcpy(ep->frame, qp->control_header, bth_at(ep));
     if (echo && echo->bytes) {
-        uint8_t *udp = ep->frame + WIRE_UDP_AT;
+        uint8_t *udp = ep->frame + udp_at(ep);
         memcpy(bth, echo->header, echo->bytes);
         memcpy(bth + 2, udp + 2, 2); /* the shim keeps the port that INT replaces */
         be16_store(udp + 2, ep->config.int_port);
         bth += echo->bytes;
         echo->bytes = 0;
     }
-    memcpy(bth, qp->control_header + WIRE_BTH_AT, WIRE_BTH);
+    memcpy(bth, qp->control_header + bth_at(ep), WIRE_BTH);
     return bth;
 }
 
@@ -115,10 +124,9 @@ static uint32_t stamp_map(uint8_t *at, const struct qp *qp)
 uint32_t frame_ack(struct ep *ep, const struct qp *qp, uint64_t seq, uint8_t syndrome,
                    uint32_t *stored)
 {
-    enum { TOS_AT = WIRE_IP_AT + 1 };
     uint8_t *bth = control_frame(ep, qp, qp->echo), *end = bth + WIRE_BTH + WIRE_AETH;
     if (ep->config.acks == EP_ACKS_DATA)
-        ep->frame[TOS_AT] = qp->data[TOS_AT];
+        ip_set_tos(ep->frame + WIRE_IP_AT, ip_tos(qp->data + WIRE_IP_AT));
     stamp_bth(bth, qp, BTH_ACK, 0, false, seq);
     be32_store(bth + WIRE_BTH, (uint32_t)syndrome << 24 | (qp->msn & PSN_MASK));
     end += stamp_map(end, qp);

@@ -260,10 +260,12 @@ static bool refuse(struct host *host, const char *text, const char *detail)
     return false;
 }
 
-static bool own_port(uint16_t port)
+static bool own_port(uint8_t ip, uint16_t port)
 {
-    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), one = 1;
-    struct sockaddr_in any = {.sin_family = AF_INET, .sin_port = htons(port)};
+    int family = ip == 6 ? AF_INET6 : AF_INET;
+    int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0), one = 1;
+    /* Both families begin with the port, and an address of zeroes is any. */
+    struct sockaddr_in6 any = {.sin6_family = (sa_family_t)family, .sin6_port = htons(port)};
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
     setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &one, sizeof one);
     return fd >= 0 && !bind(fd, (struct sockaddr *)&any, sizeof any);
@@ -272,10 +274,10 @@ static bool own_port(uint16_t port)
 static bool fits_interface(struct host *host, const struct ep_config *config)
 {
     struct ifreq request = {0};
-    uint32_t roce = EP_DATA_HEADER - WIRE_ETHERNET + WIRE_RETH + WIRE_IMMDT;
-    uint32_t uet = WIRE_IPV4 + WIRE_UDP + UET_PDS + UET_PDS_CREDIT + UET_SES;
-    uint32_t headers = roce > uet ? roce : uet;
-    uint32_t needed = headers + config->mtu + WIRE_ICRC;
+    uint32_t roce = WIRE_INT_SHIM + WIRE_INT_MD + WIRE_BTH + WIRE_RETH + WIRE_IMMDT;
+    uint32_t uet = UET_PDS + UET_PDS_CREDIT + UET_SES;
+    uint32_t headers = (config->ip == 6 ? WIRE_IPV6 : WIRE_IPV4) + WIRE_UDP;
+    uint32_t needed = headers + (roce > uet ? roce : uet) + config->mtu + WIRE_ICRC;
     memcpy(request.ifr_name, host->interface, sizeof request.ifr_name);
     if (ioctl(host->socket, SIOCGIFMTU, &request))
         return refuse(host, "interface %s does not tell its MTU", host->interface);
@@ -307,7 +309,11 @@ static bool open_socket(struct host *host)
     if (bind(host->socket, (struct sockaddr *)&address, sizeof address))
         return refuse(host, "cannot listen on the interface: %s", strerror(errno));
     const struct ep_config *config = ep_get_config(plan_endpoint(host->script.plan));
-    if (!own_port(ROCE_PORT) || !own_port(UET_PORT) || !own_port(config->int_port))
+    uint16_t ports[] = {ROCE_PORT, UET_PORT, config->int_port};
+    bool own = true;
+    for (size_t i = 0; i < sizeof ports / sizeof *ports; i++)
+        own = own && own_port(config->ip, ports[i]);
+    if (!own)
         return refuse(host, "the UDP ports of RoCE or UET are taken: %s", strerror(errno));
     if (!frames_init(&host->in, BATCH) || !frames_init(&host->wire.frames, WIRE_MOST))
         return refuse(host, "%s", "memory is short");

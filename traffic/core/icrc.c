@@ -104,23 +104,37 @@ uint32_t crc32_more(uint32_t crc, const uint8_t *p, size_t n)
     return n >= 64 && can_fold() ? ~by_folding(~crc, p, n) : crc32_more_portable(crc, p, n);
 }
 
-uint32_t icrc_of(const uint8_t *ip, const uint8_t *bth, size_t n, uint16_t ip_length,
+/* What a router may change, taken as ones. */
+static void mask_ip(uint8_t *ip, uint32_t length)
+{
+    if (ip_is_v6(ip)) {
+        ip[0] = 0x6F;
+        memset(ip + 1, 0xFF, 3);
+        be16_store(ip + 4, (uint16_t)(length - WIRE_IPV6));
+        ip[7] = 0xFF;
+    } else {
+        ip[1] = ip[8] = 0xFF;
+        memset(ip + 10, 0xFF, 2);
+        be16_store(ip + 2, (uint16_t)length);
+    }
+}
+
+uint32_t icrc_of(const uint8_t *ip, const uint8_t *bth, size_t n, uint32_t length,
                  uint16_t udp_port)
 {
-    uint8_t head[8 + WIRE_IPV4 + WIRE_UDP + WIRE_BTH];
-    uint8_t *masked_ip = head + 8, *udp = masked_ip + WIRE_IPV4, *masked_bth = udp + WIRE_UDP;
+    uint8_t head[8 + WIRE_IPV6 + WIRE_UDP + WIRE_BTH];
+    uint32_t of_ip = ip_bytes(ip);
+    uint8_t *masked_ip = head + 8, *udp = masked_ip + of_ip, *masked_bth = udp + WIRE_UDP;
 
     memset(head, 0xFF, 8);
-    memcpy(masked_ip, ip, WIRE_IPV4 + WIRE_UDP);
+    memcpy(masked_ip, ip, of_ip + WIRE_UDP);
     memcpy(masked_bth, bth, WIRE_BTH);
-    masked_ip[1] = masked_ip[8] = 0xFF;
-    memset(masked_ip + 10, 0xFF, 2);
-    be16_store(masked_ip + 2, ip_length);
+    mask_ip(masked_ip, length);
     be16_store(udp + 2, udp_port);
-    be16_store(udp + 4, (uint16_t)(ip_length - WIRE_IPV4));
+    be16_store(udp + 4, (uint16_t)(length - of_ip));
     memset(udp + 6, 0xFF, 2);
     if (udp_port == ROCE_PORT)
         masked_bth[4] = 0xFF;
-    uint32_t crc = crc32_more_portable(0, head, sizeof head);
+    uint32_t crc = crc32_more_portable(0, head, (size_t)(masked_bth + WIRE_BTH - head));
     return crc32_more(crc, bth + WIRE_BTH, n - WIRE_BTH);
 }

@@ -131,7 +131,7 @@ struct qp {
     /* Identity and templates. */
     uint32_t number, remote;
     uint32_t data_bytes;
-    uint8_t data[EP_DATA_HEADER], control_header[WIRE_HEADERS];
+    uint8_t data[EP_DATA_HEADER], control_header[WIRE_HEADERS_MOST];
 };
 
 _Static_assert(sizeof(struct qp) <= 512, "a thousand hosts may have two million of these");
@@ -171,6 +171,13 @@ struct ep {
     uint64_t *bitmaps; /* two per queue pair when selective, three for UET */
     uint8_t *frame;
 };
+
+/* Where headers stand in this endpoint's frames, INT aside. */
+static inline uint32_t udp_at(const struct ep *ep)
+{
+    return WIRE_IP_AT + (ep->config.ip == 6 ? (uint32_t)WIRE_IPV6 : (uint32_t)WIRE_IPV4);
+}
+static inline uint32_t bth_at(const struct ep *ep) { return udp_at(ep) + WIRE_UDP; }
 
 /* A RoCEv2 packet taken apart. */
 struct packet {

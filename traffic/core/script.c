@@ -40,6 +40,7 @@ static const struct key HEAD_KEYS[] = {
     HEAD("link-bps", U64, config.link_bps),
     HEAD("overhead-bytes", U32, config.overhead_bytes),
     HEAD("mtu", U32, config.mtu),
+    HEAD("ip", U8, config.ip),
     HEAD("payload", PAYLOAD, config.payload),
     HEAD("recovery", RECOVERY, config.recovery),
     HEAD("window", U32, config.window),
@@ -234,7 +235,8 @@ static bool assign(const struct key *key, const char *text, void *record)
         return (((struct ep_qp_config *)record)->data_bytes = hex(text, place,
                                                                   EP_DATA_HEADER)) != 0;
     case HEX_CONTROL:
-        return hex(text, place, WIRE_HEADERS) == WIRE_HEADERS;
+        return (((struct ep_qp_config *)record)->control_bytes = hex(text, place,
+                                                                     WIRE_HEADERS_MOST)) != 0;
     }
     return false;
 }

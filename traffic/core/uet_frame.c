@@ -5,10 +5,13 @@
 /* Begin a frame from a template, of which only Ethernet, IP and UDP count; returns its PDS. */
 static uint8_t *begin(struct ep *ep, const uint8_t *template, uint16_t port)
 {
-    memcpy(ep->frame, template, WIRE_BTH_AT);
-    be16_store(ep->frame + WIRE_UDP_AT, port);
-    be16_store(ep->frame + WIRE_UDP_AT + 2, UET_PORT);
-    return ep->frame + WIRE_BTH_AT;
+    uint8_t *ip = ep->frame + WIRE_IP_AT, *udp = ep->frame + udp_at(ep);
+    memcpy(ep->frame, template, bth_at(ep));
+    if (ip_is_v6(ip))
+        be16_store(ip + 2, port); /* the flow label */
+    be16_store(udp, port);
+    be16_store(udp + 2, UET_PORT);
+    return udp + WIRE_UDP;
 }
 
 static void store_ids(uint8_t *at, const struct qp *qp)

@@ -15,8 +15,6 @@
 
 #include "icrc.h"
 
-enum { SOURCE_PORT_AT = WIRE_UDP_AT };
-
 void uet_owe(struct ep *ep, struct qp *qp, const struct uet_answer *answer, ns_t now)
 {
     struct uet *uet = qp->uet;
@@ -247,7 +245,7 @@ static bool crc_matches(const uint8_t *ip, const struct uet_packet *packet, uint
 {
     uint32_t crc;
     memcpy(&crc, packet->pds + packet->bytes, sizeof crc);
-    return crc == icrc_of(ip, packet->pds, packet->bytes, (uint16_t)length, UET_PORT);
+    return crc == icrc_of(ip, packet->pds, packet->bytes, length, UET_PORT);
 }
 
 /* The counter of what is wrong with it, NULL if nothing is. */
@@ -255,19 +253,21 @@ static uint64_t *take_apart(struct ep *ep, const uint8_t *frame, uint32_t stored
                             struct uet_packet *packet)
 {
     const uint8_t *ip = frame + WIRE_IP_AT, *end = frame + stored;
-    uint32_t length = be16_load(ip + 2), was = WIRE_IPV4 + be16_load(frame + WIRE_UDP_AT + 4);
+    const uint8_t *udp = frame + udp_at(ep);
+    uint32_t of_ip = (uint32_t)(udp - ip);
+    uint32_t length = ip_length(ip), was = of_ip + be16_load(udp + 4);
     bool whole = ep->config.payload == EP_PAYLOAD_PATTERN;
-    packet->pds = frame + WIRE_BTH_AT;
+    packet->pds = udp + WIRE_UDP;
     packet->cut = length < was;
     packet->was = WIRE_ETHERNET + was;
     if (end - ip > (ptrdiff_t)length)
         end = ip + length;
     else if ((whole || packet->cut) && end - ip < (ptrdiff_t)length)
         return &ep->counters.rx_malformed;
-    uint32_t least = WIRE_IPV4 + WIRE_UDP + UET_PDS + WIRE_ICRC;
+    uint32_t least = of_ip + WIRE_UDP + UET_PDS + WIRE_ICRC;
     if (was < least || length > was || end - packet->pds < UET_PDS)
         return &ep->counters.rx_malformed;
-    packet->bytes = was - WIRE_IPV4 - WIRE_UDP - WIRE_ICRC;
+    packet->bytes = was - of_ip - WIRE_UDP - WIRE_ICRC;
     packet->there = (uint32_t)(end - packet->pds);
     if (whole && !packet->cut && !crc_matches(ip, packet, length))
         return &ep->counters.rx_icrc_errors;
@@ -275,9 +275,9 @@ static uint64_t *take_apart(struct ep *ep, const uint8_t *frame, uint32_t stored
     packet->type = prologue >> 11;
     packet->next = prologue >> 7 & 0xF;
     packet->flags = prologue & 0x7F;
-    packet->marked = (ip[1] & 3) == 3;
-    packet->cut_at_last_hop = packet->cut && ip[1] >> 2 == ep->config.last_hop_dscp;
-    packet->entropy = (uint16_t)(be16_load(frame + SOURCE_PORT_AT) - UET_FIRST_PORT);
+    packet->marked = (ip_tos(ip) & 3) == 3;
+    packet->cut_at_last_hop = packet->cut && ip_tos(ip) >> 2 == ep->config.last_hop_dscp;
+    packet->entropy = (uint16_t)(be16_load(udp) - UET_FIRST_PORT);
     return NULL;
 }
 

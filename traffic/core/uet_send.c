@@ -31,8 +31,7 @@ static uint64_t end_of(const struct ep_message *message)
 
 uint32_t uet_frame_size(const struct ep *ep, uint32_t bytes)
 {
-    (void)ep;
-    return WIRE_BTH_AT + UET_PDS + UET_SES + bytes + WIRE_ICRC;
+    return bth_at(ep) + UET_PDS + UET_SES + bytes + WIRE_ICRC;
 }
 
 static struct uet_sent *record_of(const struct uet *uet, uint64_t seq)

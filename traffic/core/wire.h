@@ -3,6 +3,7 @@
  *   0         14     34    42               54            70
  *   | Ethernet | IPv4 | UDP | BTH            | RETH (ImmDt) | payload, pad | ICRC |
  *   | Ethernet | IPv4 | UDP | shim+MD+stack  | BTH | ...                         with INT on board
+ *   | Ethernet | IPv6 ... what follows stands 20 bytes further on
  *
  * What a selective receiver has beyond a gap stands behind the AETH of its answers, and is not there
  * if that is nothing: a map, whose bit i is packet `first` + i.
@@ -17,6 +18,7 @@
 enum {
     WIRE_ETHERNET = 14,
     WIRE_IPV4 = 20,
+    WIRE_IPV6 = 40,
     WIRE_UDP = 8,
     WIRE_BTH = 12,
     WIRE_RETH = 16,
@@ -28,9 +30,7 @@ enum {
     WIRE_CNP_PAD = 16,
     WIRE_ICRC = 4,
     WIRE_IP_AT = WIRE_ETHERNET,
-    WIRE_UDP_AT = WIRE_IP_AT + WIRE_IPV4,
-    WIRE_BTH_AT = WIRE_UDP_AT + WIRE_UDP, /* without INT */
-    WIRE_HEADERS = WIRE_BTH_AT + WIRE_BTH,
+    WIRE_HEADERS_MOST = WIRE_ETHERNET + WIRE_IPV6 + WIRE_UDP + WIRE_BTH, /* without INT */
     WIRE_INT_SHIM = 4,
     WIRE_INT_MD = 12,
     WIRE_INT_DOMAIN = 0xC105, /* whose domain-specific instructions are ours: p4src/types.p4 */
@@ -39,7 +39,12 @@ enum {
     PFC_QUANTUM_BYTES = 64, /* 512 bit times */
 };
 
-enum { ETHERTYPE_IPV4 = 0x0800, ETHERTYPE_MAC_CONTROL = 0x8808, PFC_OPCODE = 0x0101 };
+enum {
+    ETHERTYPE_IPV4 = 0x0800,
+    ETHERTYPE_IPV6 = 0x86DD,
+    ETHERTYPE_MAC_CONTROL = 0x8808,
+    PFC_OPCODE = 0x0101,
+};
 
 enum { ROCE_PORT = 4791, IP_UDP = 17, IP_FRAGMENT = 0x3FFF /* more to come, or an offset */ };
 
@@ -64,6 +69,35 @@ enum aeth_syndrome {
 };
 
 enum { BTH_BECN = 0x40, BTH_ACK_REQUEST = 0x80 };
+
+/* Of an IP header of either version: its length on the wire without options or extensions, where its
+ * source address stands and how long that is (the destination follows), and what it says. */
+static inline bool ip_is_v6(const uint8_t *ip) { return ip[0] >> 4 == 6; }
+static inline uint32_t ip_bytes(const uint8_t *ip) { return ip_is_v6(ip) ? WIRE_IPV6 : WIRE_IPV4; }
+static inline uint32_t ip_source_at(const uint8_t *ip) { return ip_is_v6(ip) ? 8 : 12; }
+static inline uint32_t ip_address_bytes(const uint8_t *ip) { return ip_is_v6(ip) ? 16 : 4; }
+
+static inline uint8_t ip_protocol(const uint8_t *ip) { return ip_is_v6(ip) ? ip[6] : ip[9]; }
+
+static inline uint32_t ip_length(const uint8_t *ip)
+{
+    return ip_is_v6(ip) ? (uint32_t)be16_load(ip + 4) + WIRE_IPV6 : be16_load(ip + 2);
+}
+
+static inline uint8_t ip_tos(const uint8_t *ip)
+{
+    return ip_is_v6(ip) ? (uint8_t)(ip[0] << 4 | ip[1] >> 4) : ip[1];
+}
+
+static inline void ip_set_tos(uint8_t *ip, uint8_t tos)
+{
+    if (ip_is_v6(ip)) {
+        ip[0] = (uint8_t)(0x60 | tos >> 4);
+        ip[1] = (uint8_t)(tos << 4 | (ip[1] & 0xF));
+    } else {
+        ip[1] = tos;
+    }
+}
 
 #define PSN_MASK 0xFFFFFFu
 #define PSN_HALF 0x800000u

@@ -35,7 +35,7 @@ from lab.results.telemetry import Tally
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import ALL_LINKS, captured
 from lab.scenario.traffic import AllPairs
-from lab.scenario.translate import DATA_HEADERS_BYTES, REPORT_PORT
+from lab.scenario.translate import REPORT_PORT, data_headers_bytes
 from topologies import Fabric, Node
 from traffic.endpoint import SCAPY_PROGRAM
 
@@ -67,7 +67,7 @@ def bring_up(
                 pcaps=options.out / "pcaps" if measures.pcap else None,
                 captured=_captured_ports(experiment),
                 cable=experiment.port_cable,
-                data_frame=experiment.scenario.link.mtu + DATA_HEADERS_BYTES,
+                data_frame=experiment.scenario.link.mtu + data_headers_bytes(experiment.scenario),
                 max_frame=experiment.settings.max_frame,
                 dilation=dilation,
                 notes_every_s=(measures.series_ns or 0) * dilation / 1e9

@@ -2,7 +2,7 @@
  *
  *   endpoint ──delay──► faults ──► egress queue of the destination ──delay──► endpoint
  *
- * The switch forwards by IPv4 destination, one queue a host, drained at the link's rate; it marks
+ * The switch forwards by the last four bytes of an IP destination, one queue a host, drained at the link's rate; it marks
  * congestion by Kmin, Kmax and Pmax at dequeue, appends INT metadata to packets that carry INT, and
  * drops what is more than `limit`. Input, a line each, the hosts' own plans as in script.h:
  *
@@ -161,15 +161,28 @@ static ns_t duration(const struct star *star, uint32_t wire)
     return ns_after_ps(ps_for_bytes(wire + 24, star->rate));
 }
 
+/* Where headers stand, whichever the version of IP. */
+static uint8_t *udp_of(const struct frame *frame)
+{
+    uint8_t *ip = (uint8_t *)frame->bytes + WIRE_IP_AT;
+    return ip + ip_bytes(ip);
+}
+
+static void lengthen(struct frame *frame, int more)
+{
+    uint8_t *ip = frame->bytes + WIRE_IP_AT, *length = ip + (ip_is_v6(ip) ? 4 : 2);
+    be16_store(length, (uint16_t)(be16_load(length) + more));
+}
+
 static void print_frame(const struct host *host, const uint8_t *bytes, uint32_t stored,
                         uint32_t wire, ns_t at)
 {
-    bool plain = be16_load(bytes + WIRE_UDP_AT + 2) == ROCE_PORT;
-    uint32_t bth = plain ? WIRE_BTH_AT : WIRE_BTH_AT + WIRE_INT_SHIM + 4u * bytes[WIRE_BTH_AT + 1];
+    uint32_t udp = WIRE_IP_AT + ip_bytes(bytes + WIRE_IP_AT), bth = udp + WIRE_UDP;
+    if (be16_load(bytes + udp + 2) != ROCE_PORT)
+        bth += WIRE_INT_SHIM + 4u * bytes[bth + 1];
     if (host->watched)
         printf("frame %s %llu %u opcode=%u psn=%u wire=%u\n", host->name, (unsigned long long)at,
-               bytes[15] >> 5,
-               bytes[bth], be24_load(bytes + bth + 9), wire);
+               ip_tos(bytes + WIRE_IP_AT) >> 5, bytes[bth], be24_load(bytes + bth + 9), wire);
     if (!host->captured)
         return;
     printf("bytes ");
@@ -256,15 +269,18 @@ static void account(struct star *star, struct host *to, uint32_t wire)
     to->window_bytes += wire + 24;
 }
 
-static bool is_data(const struct frame *frame) { return (frame->bytes[15] >> 2) == 26; }
+static bool is_data(const struct frame *frame) 
+{
+    return ip_tos(frame->bytes + WIRE_IP_AT) >> 2 == 26;
+}
 
 /* Append what this queue's INT metadata is: queue id and occupancy, utilisation in 1/65536, and, if
  * our domain's word is asked for, the link's rate in Mb/s. */
 static void push_int(const struct star *star, struct host *to, struct frame *frame)
 {
-    uint8_t *shim = frame->bytes + WIRE_BTH_AT, word[12];
+    uint8_t *udp = udp_of(frame), *shim = udp + WIRE_UDP, word[12];
     uint8_t *stack = shim + WIRE_INT_SHIM + WIRE_INT_MD;
-    if (be16_load(frame->bytes + WIRE_UDP_AT + 2) != INT_PORT ||
+    if (be16_load(udp + 2) != INT_PORT ||
         frame->bytes + frame->stored < stack || !shim[7])
         return;
     uint32_t more = be16_load(shim + 12) ? 12 : 8;
@@ -279,8 +295,8 @@ static void push_int(const struct star *star, struct host *to, struct frame *fra
     shim[7]--;
     frame->stored += more;
     frame->wire += more;
-    be16_store(frame->bytes + 16, (uint16_t)(be16_load(frame->bytes + 16) + more));
-    be16_store(frame->bytes + 38, (uint16_t)(be16_load(frame->bytes + 38) + more));
+    lengthen(frame, (int)more);
+    be16_store(udp + 4, (uint16_t)(be16_load(udp + 4) + more));
 }
 
 static void mark(struct star *star, struct host *to, struct frame *frame)
@@ -293,7 +309,7 @@ static void mark(struct star *star, struct host *to, struct frame *frame)
     if (!is_data(frame) || !(to->mark_next || (star->kmax && draw(star) < p)))
         return;
     to->mark_next = false;
-    frame->bytes[15] |= 3;
+    ip_set_tos(frame->bytes + WIRE_IP_AT, ip_tos(frame->bytes + WIRE_IP_AT) | 3);
     star->marked++;
 }
 
@@ -321,21 +337,23 @@ static void dequeue(struct star *star, struct host *to)
 /* As p4src/trim.p4 does: IP tells what is left, UDP what there was. Room for it there is always. */
 static bool is_cut(const struct star *star, struct frame *frame)
 {
-    enum { LEFT = 64 };
-    if (!star->trims || frame->stored <= LEFT || !is_data(frame) ||
-        be16_load(frame->bytes + WIRE_UDP_AT + 2) != UET_PORT)
+    uint8_t *ip = frame->bytes + WIRE_IP_AT;
+    uint32_t left = 64 - WIRE_IPV4 + ip_bytes(ip);
+    if (!star->trims || frame->stored <= left || !is_data(frame) ||
+        be16_load(udp_of(frame) + 2) != UET_PORT)
         return false;
-    frame->stored = frame->wire = LEFT;
-    frame->bytes[15] = (uint8_t)(42 << 2 | (frame->bytes[15] & 3));
-    be16_store(frame->bytes + 16, LEFT - WIRE_ETHERNET);
+    lengthen(frame, (int)left - WIRE_ETHERNET - (int)ip_length(ip));
+    frame->stored = frame->wire = left;
+    ip_set_tos(ip, (uint8_t)(42 << 2 | (ip_tos(ip) & 3)));
     return true;
 }
 
 static void forward(struct star *star, struct frame *frame)
 {
     struct host *to = NULL;
+    uint32_t address = frame->stored >= 34 ? be32_load(udp_of(frame) - 4) : 0;
     for (uint32_t i = 0; i < star->host_count; i++)
-        if (frame->stored >= 34 && be32_load(frame->bytes + 30) == star->hosts[i].address)
+        if (frame->stored >= 34 && address == star->hosts[i].address)
             to = &star->hosts[i];
     if (!to || (to->queued + frame->wire > star->limit && !is_cut(star, frame))) {
         star->dropped += to != NULL;

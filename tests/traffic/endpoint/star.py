@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 from typing import NamedTuple
 
@@ -158,7 +158,15 @@ def mac(address: str) -> str:
     return "02:00:" + ":".join(f"{byte:02x}" for byte in IPv4Address(address).packed)
 
 
-def ends(first: str, second: str, number: int = 17, **settings: object) -> tuple[QueuePair, ...]:
+def spoken(address: str, ip: int) -> IPv4Address | IPv6Address:
+    """An address in a version of IP: the switch of star.c goes by its last four bytes."""
+    ipv4 = IPv4Address(address)
+    return ipv4 if ip == 4 else IPv6Address(0xFD << 120 | int(ipv4))
+
+
+def ends(
+    first: str, second: str, number: int = 17, ip: int = 4, **settings: object
+) -> tuple[QueuePair, ...]:
     """The two ends of a connection; the second end's number is the first's plus one."""
     pairs = ((first, second, number, number + 1), (second, first, number + 1, number))
     return tuple(
@@ -167,8 +175,8 @@ def ends(first: str, second: str, number: int = 17, **settings: object) -> tuple
             flow=FlowAddress(
                 src_mac=mac(src),
                 dst_mac=mac(dst),
-                src=IPv4Address(src),
-                dst=IPv4Address(dst),
+                src=spoken(src, ip),
+                dst=spoken(dst, ip),
                 src_port=0xC000 + number,
                 queue_pair=peer,
             ),
@@ -201,7 +209,7 @@ def one_way(
     config: EndpointConfig, sizes: Sequence[int], **settings: object
 ) -> dict[str, EndpointPlan]:
     """A sends messages to B over one queue pair."""
-    here, there = ends(A, B, **settings)
+    here, there = ends(A, B, ip=config.ip or 4, **settings)
     return {
         A: EndpointPlan(config=config, queue_pairs=(here,), transfers=sends(here, sizes)),
         B: EndpointPlan(config=config, queue_pairs=(there,), transfers=receives(there, sizes)),

@@ -24,7 +24,7 @@ def one_of(rng: random.Random, *values: float) -> float:
     return rng.choice(values)
 
 
-def draw_config(rng: random.Random) -> EndpointConfig:
+def draw_config(rng: random.Random, ip: int) -> EndpointConfig:
     window = rng.choice((1, 2, 7, 33, 64, 512))
     gbps = rng.choice((1, 10, 100, 400))
     return EndpointConfig(
@@ -38,13 +38,15 @@ def draw_config(rng: random.Random) -> EndpointConfig:
         reorder=rng.choice((0, 3_000, None)),
         dcqcn=rng.choice(("paper", "conweave", "hpcc-ns3", "mlx5")),
         dcqcn_cnp_interval=rng.choice((1_000, 50_000)),
+        ip=ip,
     )
 
 
 def draw_world(star: Path, seed: int) -> tuple[Outcome, dict[str, int]]:
     """A run, and the bytes that each host is to receive."""
     rng = random.Random(seed)
-    config = draw_config(rng)
+    ip = 6 if seed % 2 else 4
+    config = draw_config(rng, ip)
     restarts = config.recovery is Recovery.GO_BACK_0
     most = 8 * (config.mtu or 0) if restarts else 60_000
     cc = rng.choice([cc for cc in CongestionControl if cc not in UET_ONLY])
@@ -54,6 +56,7 @@ def draw_world(star: Path, seed: int) -> tuple[Outcome, dict[str, int]]:
     for index in range(rng.choice((1, 3, 20))):
         pair = ends(
             *(A, B, 100 + 2 * index),
+            ip=ip,
             cc=cc,
             priority=rng.choice((0, 3)),
             rate_bps=rng.choice((0, 0, GBPS)),

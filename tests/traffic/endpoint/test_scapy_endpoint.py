@@ -104,7 +104,8 @@ def star_of(
     def transmit_of(host: str) -> Callable[[bytes, int], None]:
         def transmit(frame: bytes, when: int) -> None:
             made.frames.append(frame)
-            to = ".".join(map(str, frame[30:34]))
+            udp = udp_at(frame)
+            to = ".".join(map(str, frame[udp - 4 : udp]))
             if not loses(frame):
                 at(when + hosts[host].wire_ns(len(frame)) + 2 * DELAY_NS, to, frame)
 
@@ -148,7 +149,11 @@ def data_frames(frames: list[bytes]) -> list[bytes]:
 
 
 def is_data(frame: bytes) -> bool:
-    return frame[42] < 0x11
+    return frame[udp_at(frame) + 8] < 0x11
+
+
+def udp_at(frame: bytes) -> int:
+    return 14 + (40 if frame[14] >> 4 == 6 else 20)
 
 
 def plans_of(traffic: dict[str, Any]) -> dict[str, EndpointPlan]:
@@ -178,7 +183,26 @@ def title(traffic: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("traffic", TRAFFIC, ids=title)
 def test_both_send_the_same_packets(star: Path, traffic: dict[str, Any]) -> None:
-    plans = plans_of(traffic)
+    send_alike(star, plans_of(traffic))
+
+
+@pytest.mark.parametrize("acks", ["data", "control"])
+def test_both_send_the_same_packets_over_ipv6(star: Path, acks: str) -> None:
+    config = CONFIG.model_copy(update={"ip": 6, "acks": acks})
+    both = ends(A, B, ip=6, psn=0xFFFFF0, remote_psn=0xFFFFF0)
+    sizes = [0, 1, 1024, 1025, 30_001]
+    plans = {
+        host: EndpointPlan(
+            config=config,
+            queue_pairs=(own,),
+            transfers=(*sends(own, sizes, 100 * side), *receives(own, sizes, 100 * (1 - side))),
+        )
+        for side, (host, own) in enumerate(zip((A, B), both, strict=True))
+    }
+    send_alike(star, plans)
+
+
+def send_alike(star: Path, plans: dict[str, EndpointPlan]) -> None:
     fabric = {"seed": 1, "delay": DELAY_NS, "rate": 100 * GBPS}
     core = run(star, plans, extra=[f"capture {host}" for host in plans], **fabric)
     scapy = star_of(plans)

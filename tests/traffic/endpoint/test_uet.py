@@ -62,6 +62,7 @@ def draw_world(star: Path, seed: int) -> tuple[Outcome, dict[str, int], bool]:
         entropy=rng.choice(list(Entropy)),
         entropies=rng.choice((1, 2, 64, 256)),
         hpcc_base_rtt=rng.choice((4_000, 12_000, 100_000)),
+        ip=6 if seed % 2 else 4,
         seed=seed,
     )
     cc = rng.choice(CCS)
@@ -71,7 +72,7 @@ def draw_world(star: Path, seed: int) -> tuple[Outcome, dict[str, int], bool]:
     for index in range(rng.choice((1, 3, 20))):
         psn = dict.fromkeys(("psn", "remote_psn"), rng.choice((0, 0xFFFFF0)))
         priority = rng.choice((0, 3))
-        pair = ends(A, B, 100 + 2 * index, **uet_pair(cc=cc, priority=priority, **psn))
+        pair = ends(A, B, 100 + 2 * index, ip=own.ip, **uet_pair(cc=cc, priority=priority, **psn))
         pairs.append(pair)
         for way in range(2):
             sizes = [rng.randrange(60_000) for _ in range(rng.choice((1, 10, 60)))]
