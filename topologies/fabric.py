@@ -17,6 +17,7 @@ Everything a user may want to type is computable from a node's name and place:
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
@@ -34,6 +35,7 @@ _IPV6_BLOCK = 0xFD00 << 112
 _GATEWAY = 254  # among the addresses behind a leaf
 MAX_LEAVES = 0xFFFF
 MAX_HOSTS_PER_LEAF = 253  # .0 is the prefix itself, .254 the leaf, .255 the broadcast address
+MAX_PORT = 508  # of a switch; v1model's 9 bits also name those of reports, of a CPU, and of drops
 
 
 class TopologyError(ValueError):
@@ -135,6 +137,7 @@ class Fabric:
         self._by_port: dict[Node, dict[int, Link]] = {}
         self._between: dict[frozenset[Node], list[Link]] = {}
         self._slots: dict[Node, tuple[Node, int]] = {}
+        self._below: Counter[Node] = Counter()  # leaves' hosts
         self._addresses: dict[Node, IPv4Address] = {}
         self._macs: dict[Node, str] = {}
 
@@ -151,7 +154,7 @@ class Fabric:
         mac: str | None = None,
     ) -> None:
         """Cable a host to a leaf, at its next slot and lowest free port unless told otherwise."""
-        slot = sum(1 for attached, _ in self._slots.values() if attached == leaf) + 1
+        slot = self._below[leaf] = self._below[leaf] + 1
         if slot > MAX_HOSTS_PER_LEAF:
             raise TopologyError(f"{leaf} has more than {MAX_HOSTS_PER_LEAF} hosts")
         self._slots[host] = (leaf, slot)
@@ -203,13 +206,15 @@ class Fabric:
 
     def _port(self, node: Node, wanted: int | None) -> int:
         taken = self._by_port.get(node, {})
-        if wanted is not None:
-            if wanted in taken:
-                raise TopologyError(f"port {wanted} of {node} has two links")
-            return wanted
-        port = 0 if node.kind is NodeKind.HOST else 1
-        while port in taken:
-            port += 1
+        if wanted in taken:
+            raise TopologyError(f"port {wanted} of {node} has two links")
+        port = wanted
+        if port is None:
+            port = 0 if node.kind is NodeKind.HOST else 1
+            while port in taken:
+                port += 1
+        if port > MAX_PORT:
+            raise TopologyError(f"{node} has a port {port}, and its last one is {MAX_PORT}")
         return port
 
     # --- nodes and links ------------------------------------------------------------------

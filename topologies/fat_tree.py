@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from topologies.fabric import MAX_HOSTS_PER_LEAF, Fabric, Node, NodeKind, TopologyError
 
-MAX_ARITY = 32  # half of it are a switch's equal ways up, of which a group holds sixteen
+MAX_ARITY = 32  # 8,192 hosts
 
 
 def fat_tree(k: int, hosts_per_leaf: int | None = None) -> Fabric:

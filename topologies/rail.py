@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from topologies.fabric import MAX_HOSTS_PER_LEAF, MAX_LEAVES, Fabric, Node, NodeKind, TopologyError
 
-MAX_SPINES = 16  # a group of equal ways holds as many
+MAX_SPINES = 64  # a group of equal ways holds as many
 
 
 def rail(servers: int, rails: int, spines: int, pods: int = 1) -> Fabric:

@@ -19,14 +19,13 @@ from ipaddress import IPv4Address, IPv4Interface
 from pathlib import Path
 from typing import Any
 
-from topologies.fabric import Fabric, Node, NodeKind, Speed, TopologyError
+from topologies.fabric import MAX_PORT, Fabric, Node, NodeKind, Speed, TopologyError
 
 _UNITS_NS = {"": 1_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1, "s": 1_000_000_000}
 _LATENCY = re.compile(r"(\d{1,30}(?:\.\d+)?)\s*(s|ms|us|ns|)", re.ASCII)
 _END = re.compile(r"(?P<switch>.+)-p(?P<port>\d{1,9})", re.ASCII)
 _MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}", re.ASCII | re.IGNORECASE)
 _MOST_BYTES = 16_000_000
-_MOST_PORT = 510  # the last number is the one of packets to drop
 _LONGEST_NS = 1_000_000_000
 _RATES = 0.001, 10_000_000  # Mb/s: what a scenario may say too
 
@@ -130,8 +129,8 @@ def _end(text: Any, content: dict[str, Any]) -> tuple[str, int]:
     if found is None or found["switch"] not in content["switches"]:
         raise TopologyError(f"{text!r} is no end of a link: write a host's name, or s1-p1")
     port = int(found["port"])
-    if not 1 <= port <= _MOST_PORT:
-        raise TopologyError(f"{text!r}: ports have the numbers from 1 to {_MOST_PORT}")
+    if not 1 <= port <= MAX_PORT:
+        raise TopologyError(f"{text!r}: ports have the numbers from 1 to {MAX_PORT}")
     return found["switch"], port
 
 

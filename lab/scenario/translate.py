@@ -32,11 +32,11 @@ from controller.settings import (
 from controller.thresholds import headroom
 from lab.scenario.model import DcqcnSettings, PfcSettings, Scenario
 from topologies import Fabric, Link
-from topologies.fabric import Speed
+from topologies.fabric import MAX_PORT, Speed
 from traffic.endpoint import EndpointConfig, TransportKind
 from traffic.frames import IP_BYTES
 
-REPORT_PORT = 192  # by which telemetry reports leave: above every port of a fabric's
+REPORT_PORT = MAX_PORT + 1  # by which telemetry reports leave
 _ROCE_BYTES = 14 + 8 + 12 + 4  # of a data packet, IP aside: Ethernet to BTH, and the ICRC
 _UET_BYTES = 14 + 8 + 16 + 44 + 4  # Ethernet to SES, credits asked for, and the CRC
 RETH_BYTES, IMMEDIATE_BYTES = 16, 4  # of a message's first packet, and of its last
