@@ -41,6 +41,8 @@ COMMANDS = (
     "grade",
     "docs",
     "enter",
+    "exec",
+    "mpirun",
     "pcap",
     "frames",
     "shell",
@@ -97,8 +99,11 @@ def app_for(words: Sequence[str]) -> typer.Typer:
     for name in COMMANDS:
         if name == called:
             module = import_module(f"lab.commands.{name}")
-            others = getattr(module, "HAS_WORDS_OF_OTHERS", False)
-            app.command(name, context_settings={"ignore_unknown_options": others})(module.command)
+            settings = {
+                "ignore_unknown_options": getattr(module, "HAS_WORDS_OF_OTHERS", False),
+                "allow_interspersed_args": not getattr(module, "ENDS_WITH_A_PROGRAM", False),
+            }
+            app.command(name, context_settings=settings)(module.command)
         else:
             app.command(name, help=None if called in COMMANDS else _title(name))(lambda: None)
     return app

@@ -87,7 +87,10 @@ def build_network(fabric: Fabric, mtu: int) -> Mininet:
         build=True,
     )
     for host in fabric.hosts:
-        complaint = network.get(host.name).cmd(_host_setup(fabric, host, mtu))
+        device = host.interface(0)
+        complaint = network.get(host.name).cmd(
+            f"ip link set {device} mtu {mtu} && {route_setup(fabric, host, device)}"
+        )
         if complaint:
             raise TopologyError(f"{host} could not be set up: {complaint.strip()}")
     run_ip(
@@ -98,15 +101,14 @@ def build_network(fabric: Fabric, mtu: int) -> Mininet:
     return network
 
 
-def _host_setup(fabric: Fabric, host: Node, mtu: int) -> str:
+def route_setup(fabric: Fabric, host: Node, device: str) -> str:
     """The commands that leave a host with one route, through its leaf, even to its neighbours."""
     leaf = fabric.leaf_of(host)
-    device, gateway = host.interface(0), fabric.gateway(leaf)
+    gateway = fabric.gateway(leaf)
     ip = f"ip -{fabric.ip}"
     address = _IPV6_ADDRESS.format(device=device, address=fabric.address(host))
     return " && ".join(
         (
-            f"ip link set {device} mtu {mtu}",
             *((address,) if fabric.ip == 6 else (f"ip route flush dev {device}",)),
             f"{ip} neigh replace {gateway} lladdr {fabric.mac(leaf)} dev {device} nud permanent",
             f"{ip} route replace default via {gateway} dev {device} onlink",

@@ -41,9 +41,11 @@ from traffic.frames import (
 )
 
 __all__ = [
+    "NIC_SOURCE",
     "PROGRAM_SOURCES",
     "SCAPY_PROGRAM",
     "SOURCES",
+    "STRETCH_SOURCE",
     "UET_ONLY",
     "CongestionControl",
     "DcqcnProfile",
@@ -78,6 +80,10 @@ SOURCES = tuple(CORE / f"{name}.c" for name in _MODULES)
 
 PROGRAM_SOURCES = (*SOURCES, CORE / "host_main.c")
 """The program that runs one endpoint on a packet socket. Flags: -std=gnu11 -O2."""
+NIC_SOURCE = CORE / "nic_main.c"
+"""The program that is an adapter to a kernel's stack."""
+STRETCH_SOURCE = CORE / "stretch.c"
+"""What is loaded into programs that are to compute more slowly."""
 
 SCAPY_PROGRAM = (sys.executable, "-m", "traffic.scapy_host")
 """The same to read: slow, and with less of what adapters can do."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import math
 import os
 import time
 from contextlib import suppress
@@ -11,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from lab.errors import RunError
+from lab.errors import LabError, RunError
 from lab.machine.paths import cannot_write, writable
 
 
@@ -58,7 +59,36 @@ GnmiPort = Annotated[
     int | None,
     typer.Option("--gnmi", min=0, max=65535, help="Answer gNMI at this port too; 0: any free one."),
 ]
+On = Annotated[
+    str | None,
+    typer.Option("--on", metavar="SCENARIO", help="Bring its fabric up for this alone."),
+]
+Class = Annotated[
+    int,
+    typer.Option("--class", min=0, max=6, help="The class that what programs send goes in."),
+]
+Stretch = Annotated[
+    str,
+    typer.Option(
+        "--stretch",
+        metavar="TIMES",
+        help="Let programs compute so many times more slowly; 'dilation': as time passes.",
+    ),
+]
 Running = Annotated[str | None, typer.Option("--lab", help="Which, if several run.")]
+
+
+def times(stretch: str) -> float | None:
+    """What --stretch says: so many times; None: as many as time is dilated."""
+    if stretch == "dilation":
+        return None
+    try:
+        wanted = float(stretch)
+    except ValueError:
+        wanted = 0.0
+    if not 1 <= wanted < math.inf:
+        raise LabError(f"--stretch: '{stretch}' is no number from 1 on", "Or write dilation.")
+    return wanted
 
 
 def make_out(out: Path | None, name: str) -> Path:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address, IPv6Address
+from pathlib import Path
 
 from mininet.cli import CLI
 from mininet.log import setLogLevel
@@ -257,7 +258,8 @@ class LabPrompt(CLI):  # type: ignore[misc]
             raise LabError("iperf is not installed: apt-get install iperf")
         nodes = self._emulation.network
         address = str(self._fabric.address(self._fabric.node(there)))
-        server = nodes.get(there).popen([tool, "-s", *(f for f in flags if f == "-u")])
+        is_told = Path(tool).name == "iperf"  # iperf3's server hears of UDP from its client
+        server = nodes.get(there).popen([tool, "-s", *(f for f in flags if f == "-u" and is_told)])
         try:
             time.sleep(_SERVER_S)
             client = nodes.get(here).popen([tool, "-c", address, "-t", str(_IPERF_S), *flags])

@@ -1,4 +1,4 @@
-"""The program that is a host's RoCEv2 adapter under the real clock, built once and kept."""
+"""The programs that are a host's adapters under the real clock, built once and kept."""
 
 from __future__ import annotations
 
@@ -6,15 +6,29 @@ from pathlib import Path
 
 from lab.machine.building import building
 from switch import build
-from traffic.endpoint import PROGRAM_SOURCES
+from traffic.endpoint import NIC_SOURCE, PROGRAM_SOURCES, STRETCH_SOURCE
 
 _FLAGS = ["-std=gnu11", "-O2", "-g1", "-Wall", "-Wextra"]
 
 
 def endpoint_program() -> Path:
-    """The built program."""
-    headers = sorted(PROGRAM_SOURCES[0].parent.glob("*.h"))
-    texts = (path.read_bytes() for path in (*PROGRAM_SOURCES, *headers))
-    name = f"host-{build.digest(build.compiler_id(), *_FLAGS, *texts)}"
+    """A host's RoCEv2 adapter."""
+    return _built("host", PROGRAM_SOURCES, "-lm")
+
+
+def nic_program() -> Path:
+    """The adapter that programs of others send through."""
+    return _built("nic", (NIC_SOURCE,))
+
+
+def stretch_library() -> Path:
+    """What makes programs of others compute more slowly."""
+    return _built("stretch", (STRETCH_SOURCE,), "-shared", "-fPIC", "-ldl")
+
+
+def _built(what: str, sources: tuple[Path, ...], *words: str) -> Path:
+    headers = sorted(sources[0].parent.glob("*.h"))
+    texts = (path.read_bytes() for path in (*sources, *headers))
+    name = f"{what}-{build.digest(build.compiler_id(), *_FLAGS, *words, *texts)}"
     with building():
-        return build.compiled(name, [*map(str, PROGRAM_SOURCES), "-lm"], _FLAGS)
+        return build.compiled(name, [*map(str, sources), *words], _FLAGS)

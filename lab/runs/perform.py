@@ -113,14 +113,15 @@ def emulate(
     stages: Stages,
     conclude: Conclude,
     fail: Callable[[LabError], object],
-    attend: Callable[[EmulatedFabric, Experiment, str], None] | None = None,
+    attend: Callable[[EmulatedFabric, Experiment, str], int | None] | None = None,
     beside: Callable[[str], AbstractContextManager[object]] = nullcontext,
 ) -> int:
     """Run a scenario on Mininet, or let somebody attend to the fabric instead; the exit code.
 
     All of it happens in another process, the first of a capsule, so what goes wrong there is told,
-    not raised. The process that calls this stays without the network and mounts it had. What is to
-    happen ``beside`` it, outside of the capsule, is given the lab's name.
+    not raised; to attend may end with a code of its own. The process that calls this stays without
+    the network and mounts it had. What is to happen ``beside`` it, outside of the capsule, is given
+    the lab's name.
     """
     registration = Registration(scenario.name)
     try:
@@ -142,7 +143,7 @@ def _inside(
     stages: Stages,
     conclude: Conclude,
     fail: Callable[[LabError], object],
-    attend: Callable[[EmulatedFabric, Experiment, str], None] | None,
+    attend: Callable[[EmulatedFabric, Experiment, str], int | None] | None,
     registration: Registration,
 ) -> int:
     """What a capsule's first process does, where Mininet is known to be."""
@@ -161,8 +162,7 @@ def _inside(
                 up.emulation.journal.keep_in(registration.journal)
                 around.enter_context(reachable(up.hands, registration.folder))
                 if attend is not None:
-                    attend(up, experiment, registration.name)
-                    return 0
+                    return attend(up, experiment, registration.name) or 0
                 outcome = proved(experiment, up.measure())
             return conclude(experiment, outcome)
     except LabError as error:

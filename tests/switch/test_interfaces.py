@@ -28,10 +28,10 @@ def unshare() -> list[str]:
     return words
 
 
-@pytest.mark.parametrize("case", cases)
-def test_interfaces(case: str, tmp_path: Path) -> None:
+def run_in_namespaces(module: str, *words: str) -> None:
+    """A test's module as a program in private namespaces, which must do well."""
     done = subprocess.run(
-        [*unshare(), sys.executable, "-m", "tests.switch.interfaces", case, str(tmp_path)],
+        [*unshare(), sys.executable, "-m", module, *words],
         capture_output=True,
         text=True,
         timeout=100,
@@ -39,3 +39,8 @@ def test_interfaces(case: str, tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("case", cases)
+def test_interfaces(case: str, tmp_path: Path) -> None:
+    run_in_namespaces("tests.switch.interfaces", case, str(tmp_path))

@@ -28,7 +28,7 @@ from lab.results.outcome import (
 )
 from lab.results.watch import longest_queues
 from lab.scenario.experiment import Experiment
-from lab.scenario.faults import Agenda, Halt, Pace, Replan, Restart, Spoil, Turn
+from lab.scenario.faults import Agenda, Event, Halt, Pace, Replan, Restart, Spoil, Turn
 from topologies import Node
 from traffic.collectives import Timeline
 from traffic.endpoint import (
@@ -254,25 +254,36 @@ class _Course:
 
     def _let_happen(self, now_ns: int) -> None:
         for event in self._agenda.due(now_ns):
-            match event:
-                case Turn(link=link, is_up=is_up):
-                    self._emulation.set_up(link, is_up=is_up)
-                case Pace(link=link, share=share):
-                    cable = self._experiment.cable(link).slowed(share)
-                    self._emulation.switches.set_cable(link, cable)
-                    if link.a in self._hosts:
-                        self._hosts[link.a].set_link(cable.rate_bps)
-                case Spoil() as news:
-                    self._emulation.switches.spoil(news)
-                case Restart(switch=switch):
-                    self._emulation.switches.restart(switch)
-                case Halt(host=None, is_halted=is_halted):
-                    if self._collector is not None:
-                        self._collector.halt(is_halted=is_halted)
-                case Halt(host=Node() as host, is_halted=is_halted, for_good=for_good):
-                    self._hosts[host].halt(is_halted=is_halted, for_good=for_good)
-                case Replan() as news:
-                    self._emulation.change(news.applied, dead=news.dead)
+            let_happen(event, self._experiment, self._emulation, self._hosts, self._collector)
+
+
+def let_happen(
+    event: Event,
+    experiment: Experiment,
+    emulation: Emulation,
+    hosts: Mapping[Node, EndpointProcess],
+    collector: Collector | None = None,
+) -> None:
+    """Do to the fabric, and to the endpoints on it, what a scenario has happen."""
+    match event:
+        case Turn(link=link, is_up=is_up):
+            emulation.set_up(link, is_up=is_up)
+        case Pace(link=link, share=share):
+            cable = experiment.cable(link).slowed(share)
+            emulation.switches.set_cable(link, cable)
+            if link.a in hosts:
+                hosts[link.a].set_link(cable.rate_bps)
+        case Spoil() as news:
+            emulation.switches.spoil(news)
+        case Restart(switch=switch):
+            emulation.switches.restart(switch)
+        case Halt(host=None, is_halted=is_halted):
+            if collector is not None:
+                collector.halt(is_halted=is_halted)
+        case Halt(host=Node() as host, is_halted=is_halted, for_good=for_good):
+            hosts[host].halt(is_halted=is_halted, for_good=for_good)
+        case Replan() as news:
+            emulation.change(news.applied, dead=news.dead)
 
 
 def lost_before_the_end(

@@ -21,6 +21,7 @@ from lab.engines.convergence import strays
 from lab.engines.mininet import endpoints
 from lab.engines.mininet.emulation import Emulation, PingResult
 from lab.engines.mininet.hands import Hands
+from lab.engines.mininet.nics import Nics
 from lab.engines.mininet.report_cables import Collector, lay_report_cables
 from lab.engines.mininet.switches import KINDS, Setting, Switches
 from lab.errors import RunError
@@ -94,7 +95,9 @@ def bring_up(
         is_all_pairs = isinstance(experiment.scenario.traffic, AllPairs)
         if is_all_pairs and not options.prompt:  # there one pings by hand
             _ping(emulation, stages)
-        hands, keeps = Hands(emulation), options.reports is not None
+        nics = Nics(experiment, emulation, dilation)
+        stack.callback(nics.unplug)
+        hands, keeps = Hands(emulation, nics), options.reports is not None
         yield EmulatedFabric(experiment, emulation, hosts_program, stages, hands, keeps)
 
 

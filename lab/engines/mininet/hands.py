@@ -23,8 +23,10 @@ from topologies import Link
 
 if TYPE_CHECKING:
     from lab.engines.mininet.emulation import Emulation  # Mininet is in the capsule only
+    from lab.engines.mininet.nics import Nics
 
 SOCKET = "hands"
+PLUG = "plug"  # what goes before hosts and a class: programs of others are to send from there
 _MOST_BYTES = 1000
 _ANSWER_S = 120.0  # that routes may take to be told, on a slow machine
 
@@ -32,8 +34,9 @@ _ANSWER_S = 120.0  # that routes may take to be told, on a slow machine
 class Hands:
     """One thing at a time."""
 
-    def __init__(self, emulation: Emulation) -> None:
+    def __init__(self, emulation: Emulation, nics: Nics) -> None:
         self._emulation = emulation
+        self.nics = nics
         self._lock = threading.Lock()
         self._sending = threading.Lock()
         self._beside: threading.Thread | None = None  # in which they send whom nobody waits for
@@ -102,6 +105,10 @@ class Hands:
         """What somebody asks for who watches."""
         if words == "traffic":
             return self.send()
+        word, _, what = words.partition(" ")
+        if word == PLUG:
+            with self._lock:
+                return self.nics.plug_in(what)
         fabric = self._emulation.fabric
         wish = Wish.read(words, fabric)
         try:

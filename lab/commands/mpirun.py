@@ -1,0 +1,45 @@
+"""``closlab mpirun``: a program of MPI on the hosts, a rank each."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from lab.commands.exec import run
+from lab.commands.options import Changes, Class, Dilation, On, Out, Running, Stretch, times
+from lab.errors import LabError
+from lab.runs.programs import Wanted, find_mpirun
+
+HAS_WORDS_OF_OTHERS = True
+ENDS_WITH_A_PROGRAM = True
+
+
+def command(
+    words: Annotated[list[str], typer.Argument(metavar="PROGRAM...", help="What to run.")],
+    ranks: Annotated[
+        int | None, typer.Option("-n", min=1, help="How many; without it a rank on each host.")
+    ] = None,
+    hosts: Annotated[
+        str | None, typer.Option("--hosts", help="Which, such as h1,h5; otherwise the first.")
+    ] = None,
+    mpirun: Annotated[
+        str | None, typer.Option("--with", metavar="MPIRUN", help="Open MPI's, if not on the PATH.")
+    ] = None,
+    lab: Running = None,
+    on: On = None,
+    changes: Changes = None,
+    dilation: Dilation = None,
+    priority: Class = 0,
+    stretch: Stretch = "1",
+    out: Out = None,
+) -> None:
+    """Run a program of MPI, a rank a host, by Open MPI's own mpirun.
+
+    On the running lab, or on a fabric of its own (--on). Options come before the program.
+    """
+    if ranks is not None and hosts is not None and len(hosts.split(",")) != ranks:
+        raise LabError(f"-n {ranks}, and --hosts names {len(hosts.split(','))}", "Say one of them.")
+    where = hosts or ranks or "all"
+    wanted = Wanted(where, tuple(words), priority, times(stretch), find_mpirun(mpirun))
+    raise typer.Exit(run(wanted, lab, on, changes, dilation, out))

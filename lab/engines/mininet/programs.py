@@ -1,0 +1,186 @@
+"""Programs of others on the hosts: one on each, together, as a launcher of jobs starts them.
+
+A host is a network namespace, in which a program is given a name for its machine too (a UTS
+namespace), for launchers and communicators tell hosts apart by that. All else is the machine's:
+files, users, processors. What several say is seen line by line, each behind its host's name.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from typing import IO
+
+from lab.errors import LabError
+from lab.machine.native_host import stretch_library
+
+INTERFACE = "eth0"  # by which they send, on every host
+_GRACE_S = 3.0  # that programs have to end when they are told to
+_CHUNK = 1 << 16
+_RENDEZVOUS_PORT = 29500  # where torch.distributed meets by default
+_NAMED = ("sh", "-c", 'hostname "$0" && exec "$@"')
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A program and where it runs."""
+
+    host: str
+    words: tuple[str, ...]  # that start it, from where they are started
+    environment: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How programs ended."""
+
+    code: int  # 0: all did well; else that of the first that did not
+    failed: str | None  # where that was
+    took_s: float  # until the last ended by itself
+
+
+def on_host(pid: int, host: str, words: Sequence[str]) -> list[str]:
+    """A command on a host, from inside the capsule."""
+    return ["mnexec", "-a", str(pid), "unshare", "--uts", *_NAMED, host, *words]
+
+
+def environment(hosts: Sequence[str], rank: int, dilation: float, stretch: float) -> dict[str, str]:
+    """What the program of a rank is told, in words that those of others know."""
+    return {
+        **os.environ,
+        "RANK": str(rank),
+        "WORLD_SIZE": str(len(hosts)),
+        "LOCAL_RANK": "0",
+        "LOCAL_WORLD_SIZE": "1",
+        "MASTER_ADDR": hosts[0],
+        "MASTER_PORT": str(_RENDEZVOUS_PORT),
+        "GLOO_SOCKET_IFNAME": INTERFACE,
+        "CLOSLAB_HOST": hosts[rank],
+        "CLOSLAB_HOSTS": ",".join(hosts),
+        "CLOSLAB_DILATION": f"{dilation:g}",
+        **stretched(stretch),
+    }
+
+
+def stretched(times: float) -> dict[str, str]:
+    """What makes a program compute as on a processor so many times slower."""
+    if times == 1:
+        return {}
+    loaded = [str(stretch_library()), os.environ.get("LD_PRELOAD", "")]
+    return {"CLOSLAB_STRETCH": f"{times:g}", "LD_PRELOAD": ":".join(filter(None, loaded))}
+
+
+def run(tasks: Sequence[Task], happen: Callable[[float], float | None] = lambda _s: None) -> Ended:
+    """Run programs to their end; if one fails, the others are ended.
+
+    ``happen`` is called with the seconds since they began, and says at which it wants to be called
+    again.
+    """
+    running: dict[str, subprocess.Popen[bytes]] = {}
+    code, failed = 0, None
+    with selectors.DefaultSelector() as selector, ExitStack() as stack:
+        stack.callback(_finish, selector, running)
+        began = time.monotonic()
+        for task in tasks:
+            process = running[task.host] = _start(task, is_alone=len(tasks) == 1)
+            pid = os.pidfd_open(process.pid)
+            stack.callback(os.close, pid)
+            selector.register(pid, selectors.EVENT_READ)
+            for pipe, to in ((process.stdout, sys.stdout), (process.stderr, sys.stderr)):
+                if pipe is not None:
+                    os.set_blocking(pipe.fileno(), False)
+                    selector.register(pipe, selectors.EVENT_READ, _Teller(task.host, to.buffer))
+        left = set(running)
+        while left and not code:
+            next_s = happen(time.monotonic() - began)
+            _listen(selector, None if next_s is None else began + next_s - time.monotonic())
+            for host in [host for host in left if running[host].poll() is not None]:
+                left.remove(host)
+                if code == 0 and (code := _code(running[host])):
+                    failed = host
+        return Ended(code, failed, time.monotonic() - began)
+
+
+def _finish(
+    selector: selectors.BaseSelector, running: Mapping[str, subprocess.Popen[bytes]]
+) -> None:
+    _end([*running.values()])
+    _listen(selector, 0)
+    for key in selector.get_map().values():
+        if key.data is not None:
+            key.data.finish()
+
+
+def _start(task: Task, *, is_alone: bool) -> subprocess.Popen[bytes]:
+    pipe = None if is_alone else subprocess.PIPE
+    try:
+        return subprocess.Popen(
+            task.words,
+            env=task.environment,
+            # A terminal's words are for whoever is in its foreground.
+            stdin=None if is_alone and not sys.stdin.isatty() else subprocess.DEVNULL,
+            stdout=pipe,
+            stderr=pipe,
+            process_group=0,  # so that all that it starts can be ended with it
+        )
+    except OSError as error:
+        raise LabError(f"{task.words[0]} cannot be started: {error.strerror}") from None
+
+
+def _end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
+    """End them with all that they started, gently at first; of those that are over what is left."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        for process in processes:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, number)
+        until = time.monotonic() + _GRACE_S
+        for process in processes:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(max(0.0, until - time.monotonic()))
+
+
+def _code(process: subprocess.Popen[bytes]) -> int:
+    code = process.wait()
+    return code if code >= 0 else 128 - code
+
+
+class _Teller:
+    """Lines of one program, each behind its host's name."""
+
+    def __init__(self, host: str, to: IO[bytes]) -> None:
+        self._prefix, self._to, self._rest = f"{host}: ".encode(), to, b""
+
+    def tell(self, text: bytes) -> None:
+        *lines, self._rest = (self._rest + text).split(b"\n")
+        for line in lines:
+            self._to.write(self._prefix + line + b"\n")
+        self._to.flush()
+
+    def finish(self) -> None:
+        if self._rest:
+            self.tell(b"\n")
+
+
+def _listen(selector: selectors.BaseSelector, wait_s: float | None) -> None:
+    """Pass on what programs say, for so long or until something is new."""
+    for key, _ in selector.select(wait_s):
+        if key.data is None:
+            selector.unregister(key.fileobj)  # a process has ended
+            continue
+        while True:
+            try:
+                text = os.read(key.fd, _CHUNK)
+            except BlockingIOError:
+                break
+            if not text:
+                selector.unregister(key.fileobj)
+                key.data.finish()
+                break
+            key.data.tell(text)

