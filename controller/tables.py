@@ -338,7 +338,7 @@ def _buffer(site: SwitchSite) -> Iterator[Entity]:
                     queue_reserved=buffer.reserved,
                     queue_headroom=headroom_of(site, port),
                     headroom_pool=_ALL if buffer.headroom_pool is None else buffer.headroom_pool,
-                    **_xon(site),
+                    **xon_of(site),
                 )
             else:
                 yield entry(
@@ -353,7 +353,7 @@ def _buffer(site: SwitchSite) -> Iterator[Entity]:
                 )
 
 
-def _xon(site: SwitchSite) -> dict[str, int]:
+def xon_of(site: SwitchSite) -> dict[str, int]:
     """When a pause ends: at a size, or so far below the threshold, whichever is more."""
     pfc = site.settings.pfc
     usual = 2 * site.settings.max_frame if pfc.xon is None else _ALL

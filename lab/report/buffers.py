@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lab.quantity import NANOSECONDS, duration, size
 from lab.report.kept import KeptRun
 from lab.report.palette import DROP, FAINT, PAUSE, QUEUE, QUEUE_FILL
-from lab.report.svg import WIDTH, Drawing, Scale, linear, x_axis
+from lab.report.svg import WIDTH, Drawing, Line, Scale, linear, x_axis
 from lab.results.outcome import Stock
 from lab.scenario.memory import Memory
 
@@ -17,8 +17,6 @@ _LEFT, _RIGHT, _AXIS = 126.0, WIDTH - SCALE_ROOM, 32.0
 _HEIGHT = 74.0
 _POINTS = 260
 _LITTLE = 0.02  # of what there is to share: below it there is nothing to see
-
-Line = list[tuple[float, float]]
 
 
 @dataclass(frozen=True, slots=True)

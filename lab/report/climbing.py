@@ -1,10 +1,11 @@
 """Pauses as they climb: a row a direction, causes above effects, and who told whom when.
 
-    leaf1>h1      queue ▁▂▅▇            the queue that began it, with its threshold
+    leaf1         holds ▁▂▅▇            what came by the fullest port, against XOFF and XON
     spine1>leaf1        ▼███▽  ▼██      XOFF, standing still, XON
     leaf2>spine1          ↘▼████        an arrow from row to row: the first pause climbs on
 
-Above the first 50 us from the first pause on, below the whole run.
+Above the first 50 us from the first pause on, below the whole run; of runs that are compared both
+have axes in common.
 """
 
 from __future__ import annotations
@@ -17,17 +18,84 @@ from lab.report.kept import KeptRun
 from lab.report.moments import draw_events, room_for_events
 from lab.report.palette import FAINT, INK, PAPER, PAUSE, QUEUE, QUEUE_FILL, TRACK
 from lab.report.suspects import circle, waiting
-from lab.report.svg import FONT, WIDTH, Drawing, Scale, linear, x_axis
+from lab.report.svg import FONT, WIDTH, Drawing, Line, Scale, apart, linear, x_axis
 from lab.results.outcome import PauseNote
+from lab.scenario.memory import Memory
 
-_LEFT, _RIGHT, _AXIS = 112.0, WIDTH - 8, 32.0
+_LEFT, _RIGHT, _AXIS = 112.0, WIDTH - 36, 32.0
 _ZOOM_NS = 50_000
 _BEFORE_NS = 2_000  # of the zoom: before the first pause
 _MOST_ROWS = 14
-_ROW, _QUEUE = 18.0, 46.0
+_ROW, _QUEUE = 18.0, 54.0
 _MOST_ARROWS = 400
 
 Span = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Zoom:
+    """The first pauses, to the nanosecond: of several runs the same stretch of time and scale."""
+
+    begin_ns: int
+    most_bytes: float  # that a port of the first switch that paused anyone held, or might
+
+    @classmethod
+    def of(cls, runs: Sequence[KeptRun]) -> Zoom | None:
+        """For all of them; nothing if none noted pauses one by one, or all are as short as it."""
+        began = [(run, first) for run in runs if (first := _first(run))]
+        if not began or max(run.end_ns for run in runs) <= 2 * _ZOOM_NS:
+            return None
+        begin = max(0, min(first.time_ns for _, first in began) - _BEFORE_NS)
+        held = [_Held.of(run, first, begin) for run, first in began]
+        return cls(begin, max((each.most for each in held if each), default=1.0))
+
+    @property
+    def end_ns(self) -> int:
+        """When it ends."""
+        return self.begin_ns + _ZOOM_NS
+
+
+def _first(run: KeptRun) -> PauseNote | None:
+    """The first frame that told anyone to stand still."""
+    told = (note for note in run.pauses if note.what == "xoff")
+    return min(told, key=lambda note: (note.time_ns, note.link), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What the fullest port of a switch held of a class, and its thresholds."""
+
+    switch: str
+    filled: Line
+    xoff: Line
+    xon: Line
+
+    @classmethod
+    def of(cls, run: KeptRun, first: PauseNote, begin_ns: int) -> _Held | None:
+        """Of the switch that paused somebody first; of a host nobody knows."""
+        switch = _to(first.link)
+        mine = [
+            stock
+            for stock in run.stocks
+            if (stock.switch, stock.priority) == (switch, first.priority)
+            and begin_ns <= stock.time_ns <= begin_ns + _ZOOM_NS
+        ]
+        if not mine:
+            return None
+        memory = Memory.of(run.result.scenario, run.fabric, switch)
+        limits = [memory.threshold(first.priority, stock.pool_bytes) for stock in mine]
+        times = [stock.time_ns for stock in mine]
+        return cls(
+            switch,
+            [(stock.time_ns, stock.queue_bytes) for stock in mine],
+            list(zip(times, limits, strict=True)),
+            list(zip(times, map(memory.resumes_at, limits), strict=True)),
+        )
+
+    @property
+    def most(self) -> float:
+        """What its scale must reach."""
+        return max(value for _, value in (*self.filled, *self.xoff))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,29 +156,21 @@ def _cause(row: Row, candidates: Iterable[Row]) -> str:
     return max(earlier)[1] if earlier else ""
 
 
-def longest_from(run: KeptRun, switch: str) -> str | None:
-    """The direction before which a switch's longest queue stood; none where there was none."""
-    peaks = {
-        name: max(note.queue_bytes for note in notes)
-        for name, notes in run.notes_of.items()
-        if name.partition(">")[0] == switch
-    }
-    found = max(peaks, key=lambda name: peaks[name], default=None)
-    return found if found and peaks[found] else None
-
-
 def _to(direction: str) -> str:
     return direction.partition(">")[2].partition(".")[0]
 
 
 def _spans(run: KeptRun, name: str) -> list[Span]:
-    """When a direction stood still, by what was noted of it."""
+    """When a direction stood still, by what was noted of it: of several classes that stood still at
+    once the times add up, so it cannot have begun before the note before."""
     found: list[Span] = []
-    before = 0
+    before = at_ns = 0
     for note in run.notes_of.get(name, ()):
         if note.paused_ns > before:
-            found.append((note.time_ns - (note.paused_ns - before), float(note.time_ns)))
+            began = max(at_ns, note.time_ns - (note.paused_ns - before))
+            found.append((began, float(note.time_ns)))
             before = note.paused_ns
+        at_ns = note.time_ns
     return found
 
 
@@ -125,7 +185,7 @@ def merge(spans: Iterable[Span], gap: float = 0.0) -> list[Span]:
     return merged
 
 
-def climbing(run: KeptRun, end_ns: float) -> Drawing | None:
+def climbing(run: KeptRun, end_ns: float, zoom: Zoom | None) -> Drawing | None:
     """The drawing."""
     rows = paused(run)
     if not rows:
@@ -133,9 +193,9 @@ def climbing(run: KeptRun, end_ns: float) -> Drawing | None:
     shown = _chosen(rows, waiting(run))
     drawing = Drawing(0, _told(run, rows))
     y = 4.0
-    first = min((note.time_ns for row in shown for note in row.told), default=None)
-    if first is not None and run.end_ns > 2 * _ZOOM_NS:
-        y = _zoomed(drawing, run, shown, first, y) + 12
+    first = _first(run)
+    if first and zoom:
+        y = _zoomed(drawing, run, shown, first, zoom, y) + 12
     time = linear(end_ns, _LEFT, _RIGHT)
     drawing.text(0, y + 10, f"the whole run, {duration(run.end_ns)}", class_="strong")
     y += 16 + room_for_events(run)
@@ -197,19 +257,23 @@ def _told(run: KeptRun, rows: Sequence[Row]) -> str:
     return said + (f"; a deadlock: {' waits for '.join(ring)}." if ring else ".")
 
 
-def _zoomed(drawing: Drawing, run: KeptRun, shown: Sequence[Row], first: int, y: float) -> float:
+def _zoomed(
+    drawing: Drawing, run: KeptRun, shown: Sequence[Row], first: PauseNote, zoom: Zoom, y: float
+) -> float:
     """The first pauses, to the nanosecond; where the axis ends."""
-    begin = max(0, first - _BEFORE_NS)
-    end = begin + _ZOOM_NS
+    begin, end = zoom.begin_ns, zoom.end_ns
     time = Scale(begin, end, _LEFT, _RIGHT)
-    drawing.text(0, y + 10, f"the first {duration(_ZOOM_NS)} of pauses", class_="strong")
+    said = f"the first {duration(_ZOOM_NS)} of pauses"
+    if first.time_ns > end:
+        said += f"; here the first was at {duration(first.time_ns)}"
+    drawing.text(0, y + 10, said, class_="strong")
     y += 16
     top = y
-    root = longest_from(run, _to(shown[0].name))
-    height = (_QUEUE if root else 0) + _ROW * len(shown)
+    held = _Held.of(run, first, begin)
+    height = (_QUEUE if held else 0) + _ROW * len(shown)
     x_axis(drawing, time, top + height, "time", NANOSECONDS, top=top)
-    if root:
-        _queue(drawing, run, root, time, y)
+    if held:
+        _stock(drawing, held, time, zoom.most_bytes, y)
         y += _QUEUE
     tops = {row.name: y + at * _ROW for at, row in enumerate(shown)}
     of_name = {row.name: row for row in shown}
@@ -242,21 +306,27 @@ def _zoomed(drawing: Drawing, run: KeptRun, shown: Sequence[Row], first: int, y:
     return top + height + _AXIS
 
 
-def _queue(drawing: Drawing, run: KeptRun, name: str, time: Scale, y: float) -> None:
-    """The queue that began it."""
-    base = y + _QUEUE - 8
-    inside = [n for n in run.notes_of[name] if time.low <= n.time_ns <= time.high]
-    if not inside:
-        return
-    most = max(note.queue_bytes for note in inside)
+def _stock(drawing: Drawing, held: _Held, time: Scale, most: float, y: float) -> None:
+    """What led to the first pause: a port that holds more than XOFF stops who sends to it, until
+    it is down to XON."""
+    base = y + _QUEUE - 6
     depth = linear(most, base, y + 6)
-    points = [(time(note.time_ns), depth(note.queue_bytes)) for note in inside]
+    points = [(time(at), depth(value)) for at, value in held.filled]
     outline = [(points[0][0], base), *points, (points[-1][0], base)]
-    drawing.polyline(outline, fill=QUEUE_FILL, tip=name)
+    drawing.polyline(outline, fill=QUEUE_FILL, tip=held.switch)
     drawing.polyline(points, stroke=QUEUE, stroke_width=1.3)
     drawing.line(time.start, base, time.end, base, stroke=FAINT)
-    drawing.text(0, y + 14, name, class_="strong")
-    drawing.text(0, y + 28, f"peak {size(most)}", class_="tick")
+    names = []
+    for name, line, dash in (("XOFF", held.xoff, "4 3"), ("XON", held.xon, "1 2")):
+        places = [(time(at), depth(value)) for at, value in line]
+        drawing.polyline(places, stroke=PAUSE, stroke_width=1.4, stroke_dasharray=dash)
+        names.append((places[-1][1], name, PAUSE))
+    for place, name, colour in apart(names, y + 6, base):
+        drawing.text(time.end + 4, place + 4, name, fill=colour, class_="tick")
+    drawing.text(0, y + 12, f"{held.switch} holds", class_="strong")
+    drawing.text(0, y + 26, "at its fullest port", class_="tick")
+    peak = max(value for _, value in held.filled)
+    drawing.text(0, y + 40, f"peak {size(peak)}", class_="tick")
 
 
 def _told_spans(row: Row, end: float) -> list[Span]:

@@ -21,7 +21,10 @@ from lab.report.topology import topology
 PICTURES: Mapping[str, tuple[str, Callable[[KeptRun, Limits], Drawing | None]]] = {
     "fabric": ("how busy every link was", lambda run, _: topology(run)),
     "queues": ("the longest queues, marks and drops over time", plots.queues),
-    "pauses": ("who stood still and when", lambda run, limits: climbing(run, limits.end_ns)),
+    "pauses": (
+        "who stood still and when",
+        lambda run, limits: climbing(run, limits.end_ns, limits.zoom),
+    ),
     "buffer": (
         "the fullest buffer over time",
         lambda run, limits: buffer(run, limits.end_ns, limits.buffer, limits.buffer_scales),

@@ -87,13 +87,9 @@ class KeptRun:
         }
 
     def stood(self, direction: str) -> float:
-        """What share of the run a direction stood still, by the class that did so longest; where
-        a host alone told it to, as in a storm, by what was noted over time."""
+        """What share of the run a direction stood still, by the class that did so longest."""
         pause = self.result.pfc.by_link.get(direction)
-        if pause:
-            return pause.longest_ns / self.end_ns
-        notes = self.notes_of.get(direction)
-        return min(1.0, notes[-1].paused_ns / self.end_ns) if notes else 0.0
+        return pause.longest_ns / self.end_ns if pause else 0.0
 
     @property
     def end_ns(self) -> int:

@@ -51,3 +51,8 @@ for (const box of document.querySelectorAll(".moments")) {
   stop();
   show(0);
 }
+// A click on a switch of a large fabric unfolds its part: parts.py.
+for (const parts of document.querySelectorAll(".parts"))
+  parts.closest("figure").querySelector("svg").onclick = ({ target }) => {
+    if (target.dataset.part) parts.children[target.dataset.part].open = true;
+  };

@@ -193,6 +193,6 @@ def _said(
     return f"{duration(edges[at])} to {duration(edges[at + 1])}: {', '.join(parts) or 'no queue'}"
 
 
-# Moves through the moments of the figure it stands in.
+# Moves through the moments of the figure it stands in, and unfolds what one clicks on.
 LOOKS = Path(__file__).with_name("looks.js").read_text()
 SCRIPT = LOOKS + Path(__file__).with_suffix(".js").read_text()

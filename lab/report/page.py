@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from lab.report.moments import SCRIPT
 from lab.report.palette import DAY, NIGHT, variables
-from lab.report.paper import PORTRAIT
+from lab.report.paper import PORTRAIT, Paper
 from lab.report.paper import order as best_order
+from lab.report.parts import Unfolded
 from lab.report.svg import Drawing
 
 _NIGHT = variables(NIGHT)
@@ -82,6 +83,12 @@ overflow-wrap:anywhere}
 pre{padding:.7rem 1rem;font-size:.85rem;line-height:1.4}
 summary{cursor:pointer;margin:1.2rem 0 .6rem;font-weight:700;font-size:1.1rem}
 details+details summary{margin-top:.6rem}
+.parts{display:flex;flex-wrap:wrap;gap:4px;margin-top:8px}
+.parts summary{margin:0;padding:.1rem .5rem;font-size:.85rem;font-weight:400;background:var(--wash);
+border:1px solid var(--faint);border-radius:4px;list-style:none}
+.parts details[open]{order:1;flex-basis:100%}
+.parts details[open] summary{font-weight:700;width:max-content}
+svg [data-part]{cursor:pointer}
 .about+.grid{margin-top:.8rem}
 footer{font-size:.85rem;margin-top:2.2rem}
 .again{color:var(--faint);font-size:.85rem}
@@ -115,6 +122,20 @@ class Panel:
     colour: str = ""  # of the run it belongs to
     instead: str = "Nothing to show."  # where there is no drawing, beside runs that have one
     moments: str = ""  # what it was like over time, for the script
+    parts: Sequence[Unfolded] = ()  # of the drawing: one is unfolded at a time,
+    first: int = 0  # this one before anybody asks
+
+    @property
+    def scripted(self) -> bool:
+        """Whether there is more to it where scripts run."""
+        return bool(self.moments or self.parts)
+
+    def high(self, paper: Paper) -> float:
+        """How high it is on paper."""
+        if self.drawing is None:
+            return 0.0
+        open_ = paper.drawn(" ", "", self.parts[self.first].drawing) if self.parts else 0.0
+        return paper.drawn(self.title, self.caption, self.drawing) + open_
 
 
 def document(title: str, body: Iterable[str], *, is_wide: bool = False) -> str:
@@ -150,11 +171,8 @@ def tiles(figures: Iterable[tuple[str, str]]) -> str:
 def columns(panels: Sequence[Panel], above: float) -> str:
     """Drawings of different heights, in two columns where there is room; on paper what stands
     above them takes so much of the first page."""
-    script = f"<script>{SCRIPT}</script>" if any(panel.moments for panel in panels) else ""
-    heights = [
-        PORTRAIT.drawn(panel.title, panel.caption, panel.drawing) if panel.drawing else 0.0
-        for panel in panels
-    ]
+    script = f"<script>{SCRIPT}</script>" if any(panel.scripted for panel in panels) else ""
+    heights = [panel.high(PORTRAIT) for panel in panels]
     order = best_order(heights, PORTRAIT, above, PORTRAIT.columns)
     figures = "".join(figure(panels[at], 2) for at in order)
     return f'<div class="columns">{figures}</div>{script}'
@@ -182,8 +200,21 @@ def figure(panel: Panel, level: int) -> str:
     return (
         f"<figure{colour}>{heading(level, panel.title)}"
         + (paragraph(panel.caption, "caption") if panel.caption else "")
-        + f"{drawing}{moments}</figure>"
+        + f"{drawing}{moments}{_parts(panel)}</figure>"
     )
+
+
+def _parts(panel: Panel) -> str:
+    """Parts of a drawing, folded but for one; whoever clicks on its name, or goes there by keys and
+    presses Enter, unfolds another. It takes no script."""
+    if not panel.parts:
+        return ""
+    each = "".join(
+        f'<details name="parts"{" open" if at == panel.first else ""}>'
+        f"<summary>{escape(part.name)}</summary>{part.drawing.render()}</details>"
+        for at, part in enumerate(panel.parts)
+    )
+    return f'<div class="parts">{each}</div>'
 
 
 class Link(NamedTuple):

@@ -19,6 +19,7 @@ from lab.quantity import (
     size,
 )
 from lab.report.buffers import SCALE_ROOM, drop_threshold, fullest, scales
+from lab.report.climbing import Zoom
 from lab.report.kept import KeptRun
 from lab.report.moments import draw_events, events, room_for_events
 from lab.report.palette import (
@@ -41,6 +42,7 @@ from lab.report.svg import (
     WIDTH,
     Drawing,
     Scale,
+    apart,
     linear,
     spread,
     width_of,
@@ -83,6 +85,7 @@ class Limits:
     dropped: int  # for one reason
     hop_ns: float
     hop_bytes: float
+    zoom: Zoom | None  # of pauses
 
     @classmethod
     def of(cls, runs: Sequence[KeptRun]) -> Limits:
@@ -107,6 +110,7 @@ class Limits:
             ),
             max((hop.latency_ns.max for hop in hops if hop.latency_ns), default=1),
             max((hop.queue_bytes.max for hop in hops if hop.queue_bytes), default=1),
+            Zoom.of(runs),
         )
 
 
@@ -191,7 +195,7 @@ class _QueueStrip:
         drawing.text(0, y + 18, self.name, class_="strong")
         drawing.text(0, y + 33, f"peak {size(most)}", class_="tick")
         names = [(depth(tick), size(tick), INK), *self._thresholds(drawing, time, depth)]
-        for place, name, colour in _apart(names, y + 4, base):
+        for place, name, colour in apart(names, y + 4, base):
             drawing.text(time.end + 4, place + 4, name, fill=colour, class_="tick")
 
     def _thresholds(
@@ -211,22 +215,6 @@ class _QueueStrip:
             points = [(x, max(y, depth(depth.high))) for x, y in points]
             drawing.polyline(points, stroke=DROP, stroke_width=1.2, stroke_dasharray="4 3")
             yield points[-1][1], "drops", DROP
-
-
-def _apart(
-    names: Iterable[tuple[float, str, str]], top: float, bottom: float
-) -> list[tuple[float, str, str]]:
-    """Names beside a plot, none on another: each as near to its height as that allows."""
-    placed: list[tuple[float, str, str]] = []
-    for y, name, colour in sorted(names):
-        above = placed[-1][0] + FONT if placed else top
-        placed.append((max(y, above), name, colour))
-    low = bottom
-    for at in range(len(placed) - 1, -1, -1):
-        y, name, colour = placed[at]
-        placed[at] = min(y, low), name, colour
-        low = placed[at][0] - FONT
-    return placed
 
 
 @dataclass(frozen=True, slots=True)

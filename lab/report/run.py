@@ -18,7 +18,7 @@ from lab.report.numbers import BY_KEY, FIGURES, Figure, times
 from lab.report.page import Panel
 from lab.report.paper import PORTRAIT
 from lab.report.plots import Limits
-from lab.report.topology import is_large
+from lab.report.topology import is_large, parts
 from lab.results.cautions import cautions
 from lab.results.result import Flows, Result
 from lab.scenario import glossary
@@ -97,14 +97,18 @@ def panels(run: KeptRun, limits: Limits) -> list[Panel]:
     """What there is to see of a run, in the order of looking."""
     drawn = {name: draw(run, limits) for name, (_, draw) in PICTURES.items()}
     fabric = drawn["fabric"]
+    unfolded, first = parts(run)
     return [
         Panel(
             "The fabric",
             fabric,
             "Each link as two lines, one for each direction; the left one leads upwards."
             if not is_large(run.fabric)
-            else "Bolder is busier; rest on a cell to read which switch and how much.",
+            else "Bolder is busier; rest on a cell to read which switch and how much, click on it, "
+            "or below on a name, to unfold its part.",
             moments=moments(run, fabric) if fabric else "",
+            parts=unfolded,
+            first=first,
         ),
         Panel(
             "The cluster",

@@ -105,10 +105,14 @@ def below(
 
 def key(drawing: Drawing, y: float, found: Iterable[Sign]) -> float:
     """What the shapes mean, a row each; where they end."""
-    there = {sign.what for sign in found}
+    found = list(found)
     for what, meaning in MEANINGS.items():
-        if what in there:
+        where = [sign.where for sign in found if sign.what == what]
+        if where:
             y += FONT + 5
             shape(drawing, 7, y - 4, what)
             drawing.text(18, y, f"{what}: {meaning}")
+        if len(where) > 1:
+            y += FONT + 2
+            drawing.text(18, y, ", ".join(where), class_="tick")
     return y

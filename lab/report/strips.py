@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import NamedTuple
 
-import networkx as nx
-
 from lab.quantity import packets, percent
 from lab.report.kept import KeptRun
 from lab.report.palette import DROP, FAINT, PAUSE, TRACK
+from lab.report.parts import part_of, parts
+from lab.report.parts import pods as pods_of
 from lab.report.signs import Sign, shape, signs, wide
 from lab.report.svg import WIDTH, Drawing, width_of
 from topologies import Fabric, Link, Node, NodeKind
@@ -52,19 +52,21 @@ class Shares:
     paused: Mapping[str, float] | None = None  # the same; None: nobody knows yet
     dropped: Mapping[str, int] = field(default_factory=dict)  # by switch
     signs: Sequence[Sign] = ()
+    parts: Mapping[Node, int] = field(default_factory=dict)  # by switch: which one a click unfolds
 
     @classmethod
     def of(cls, run: KeptRun, busy: Mapping[str, float]) -> Shares:
         """What came of a run."""
         by_link = run.result.pfc.by_link
         paused = {name: min(1.0, each.paused_ns / run.end_ns) for name, each in by_link.items()}
-        return cls(run.fabric, busy, paused, run.result.drops.by_switch, signs(run))
+        by_switch = part_of(parts(run.fabric))
+        return cls(run.fabric, busy, paused, run.result.drops.by_switch, signs(run), by_switch)
 
 
 def strips(drawing: Drawing, shares: Shares, shade: Shade, y: float) -> float:
     """Draw them from this height on downwards; where they end."""
     fabric, busy = shares.fabric, shares.busy
-    pods = _pods(fabric)
+    pods = pods_of(fabric)
     links: dict[Node, list[Link]] = {}
     for link in fabric.links:
         for end in (link.a, link.b):
@@ -93,15 +95,17 @@ def strips(drawing: Drawing, shares: Shares, shade: Shade, y: float) -> float:
         switches = sorted(tiers.get(kind, ()), key=lambda switch: (pods[switch], switch))
         if switches and (kind is NodeKind.CORE or NodeKind.CORE in tiers):
             y = _said(drawing, y, switches, "by their busiest link")
-            y = _row(drawing, y, switches, pods, "", told(links.__getitem__))
+            columns = _Columns(switches, pods, shares.parts)
+            y = _row(drawing, y, columns, "", told(links.__getitem__))
+    columns = _Columns(leaves, pods, shares.parts)
     y = _said(drawing, y, leaves, "each a column, by the busier direction of their links")
     spines = tiers.get(NodeKind.SPINE, [])
     is_matrix = NodeKind.CORE not in tiers and len(spines) * len(leaves) <= _MOST_CELLS
     for spine in spines if is_matrix else ():
-        y = _row(drawing, y, leaves, pods, f"to {spine}", _towards(spine, up, busiest, shade)) - 2
+        y = _row(drawing, y, columns, f"to {spine}", _towards(spine, up, busiest, shade)) - 2
     if not is_matrix:
-        y = _row(drawing, y, leaves, pods, "links up", told(up)) - 2
-    y = _row(drawing, y + 4, leaves, pods, "to hosts", told(down))
+        y = _row(drawing, y, columns, "links up", told(up)) - 2
+    y = _row(drawing, y + 4, columns, "to hosts", told(down))
     paused = {leaf: _paused(shares.paused or {}, links[leaf]) for leaf in leaves}
     if shares.paused is None or any(paused.values()):
 
@@ -111,7 +115,7 @@ def strips(drawing: Drawing, shares: Shares, shade: Shade, y: float) -> float:
             return Cell(PAUSE if share else TRACK, tip, "p", _directions(links[leaf]))
 
         strength = {leaf: pause_opacity(share) for leaf, share in paused.items() if share}
-        y = _row(drawing, y, leaves, pods, "paused", stood, strength)
+        y = _row(drawing, y, columns, "paused", stood, strength)
     dropped = shares.dropped
     if any(leaf.name in dropped for leaf in leaves):
 
@@ -119,9 +123,9 @@ def strips(drawing: Drawing, shares: Shares, shade: Shade, y: float) -> float:
             count = dropped.get(leaf.name, 0)
             return Cell(DROP if count else TRACK, f"{leaf}: dropped {packets(count)}")
 
-        y = _row(drawing, y, leaves, pods, "dropped", lost)
-    y = _numbers(drawing, y, leaves, pods)
-    y = _signs(drawing, y, shares, leaves, pods)
+        y = _row(drawing, y, columns, "dropped", lost)
+    y = _numbers(drawing, y, columns)
+    y = _signs(drawing, y, shares, columns)
     if len(set(pods.values())) > 1:
         drawing.text(0, y + 8, "A gap stands between pods.", class_="tick")
         y += 16
@@ -134,23 +138,20 @@ def pause_opacity(share: float) -> float:
     return 0.25 + 0.75 * share
 
 
-def _numbers(drawing: Drawing, y: float, leaves: Sequence[Node], pods: Mapping[Node, int]) -> float:
+def _numbers(drawing: Drawing, y: float, columns: _Columns) -> float:
     """The number of every so manieth column below it; where that ends."""
-    columns = _Columns(leaves, pods)
     step = next(1 << power for power in range(32) if (1 << power) * columns.step >= 24)
     drawing.text(0, y + 9, "leaf", class_="tick")
-    for at in range(0, len(leaves), step):
+    for at in range(0, len(columns.switches), step):
         x = columns.left(at) + columns.wide / 2
         drawing.line(x, y - 4, x, y - 1, stroke=FAINT)
-        drawing.text(x, y + 9, str(leaves[at].number), text_anchor="middle", class_="tick")
+        number = str(columns.switches[at].number)
+        drawing.text(x, y + 9, number, text_anchor="middle", class_="tick")
     return y + 16
 
 
-def _signs(
-    drawing: Drawing, y: float, shares: Shares, leaves: Sequence[Node], pods: Mapping[Node, int]
-) -> float:
+def _signs(drawing: Drawing, y: float, shares: Shares, columns: _Columns) -> float:
     """Who is to blame and who suffers, below its column; where that ends."""
-    columns = _Columns(leaves, pods)
     fabric = shares.fabric
     for sign in shares.signs:
         begin, _, end = sign.where.partition(">")
@@ -173,7 +174,10 @@ def _signs(
 class _Columns:
     """Where the cells of a row are, with gaps between pods."""
 
-    def __init__(self, switches: Sequence[Node], pods: Mapping[Node, int]) -> None:
+    def __init__(
+        self, switches: Sequence[Node], pods: Mapping[Node, int], parts: Mapping[Node, int]
+    ) -> None:
+        self.switches, self.parts = switches, parts
         gaps = pods[switches[-1]] - pods[switches[0]]
         self._gap = min(_GAP, 0.3 * (WIDTH - _LEFT) / max(1, gaps))
         self._before = [pods[switch] - pods[switches[0]] for switch in switches]
@@ -211,16 +215,6 @@ def _directions(links: Sequence[Link]) -> tuple[str, ...]:
     return tuple(name for link in links for name in (link.up, link.down))
 
 
-def _pods(fabric: Fabric) -> dict[Node, int]:
-    """By switch: its pod's number; cores are in none."""
-    below = [switch for switch in fabric.switches if switch.kind is not NodeKind.CORE]
-    graph = fabric.graph.subgraph(below)
-    pods = dict.fromkeys(fabric.switches, 0)
-    for number, pod in enumerate(sorted(nx.connected_components(graph), key=min)):
-        pods.update(dict.fromkeys(pod, number))
-    return pods
-
-
 def _paused(shares: Mapping[str, float], links: Sequence[Link]) -> float:
     """The longest that a direction at a switch stood still, as a share of the time."""
     share = max(shares.get(name, 0.0) for link in links for name in (link.up, link.down))
@@ -235,8 +229,7 @@ def _said(drawing: Drawing, y: float, switches: Sequence[Node], how: str) -> flo
 def _row(
     drawing: Drawing,
     y: float,
-    switches: Sequence[Node],
-    pods: Mapping[Node, int],
+    columns: _Columns,
     name: str,
     cell: Callable[[Node], Cell],
     strength: Mapping[Node, float] | None = None,
@@ -244,8 +237,7 @@ def _row(
     """A cell a switch; where the next row begins."""
     assert width_of(name) <= _LEFT
     drawing.text(0, y + 10, name, class_="tick")
-    columns = _Columns(switches, pods)
-    for at, switch in enumerate(switches):
+    for at, switch in enumerate(columns.switches):
         told = cell(switch)
         moves = {f"data_{told.kind}": drawing.moves(told.directions)} if told.kind else {}
         drawing.rect(
@@ -253,6 +245,7 @@ def _row(
             fill=told.fill,
             fill_opacity=f"{strength[switch]:.2f}" if strength and switch in strength else None,
             tip=told.tip,
+            data_part=columns.parts.get(switch),
             **moves,
         )
     return y + _ROW

@@ -28,6 +28,8 @@ _PLACE = re.compile(r"([ML])(-?[\d.]+) (-?[\d.]+)")
 _TICK = 40.0  # between ticks that have a number each
 _LETTER = 0.56 * FONT  # the width of one, on the average
 
+Line = list[tuple[float, float]]  # values by what they follow from, such as time
+
 DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 2", "1 2", "12 4", "6 2 2 2")
 
 
@@ -149,8 +151,8 @@ class Drawing:
             {name: f"var(--{name})" for name in DAY},
         )
 
-    def to_svg(self, colours: Mapping[str, str] = DAY) -> str:
-        """The picture as a file of its own."""
+    def to_svg(self, colours: Mapping[str, str] = DAY, *, has_ground: bool = False) -> str:
+        """The picture as a file of its own; with a ground it bears any colour of a page."""
         wide, high = (coordinate(side + 2 * MARGIN) for side in (self.width, self.height))
         box = f'viewBox="-{MARGIN} -{MARGIN} {wide} {high}" width="{wide}pt" height="{high}pt"'
         head = (
@@ -160,6 +162,9 @@ class Drawing:
             f".tick{{font-size:{coordinate(SMALL)}px}}.strong{{font-weight:600}}"
             f".halo{{paint-order:stroke;stroke:{colours[PAPER]};stroke-width:3px}}</style>"
         )
+        if has_ground:
+            place = f'x="-{MARGIN}" y="-{MARGIN}" width="{wide}" height="{high}"'
+            head += f'<rect {place} fill="{colours[PAPER]}"/>'
         return self._written(head, colours) + "\n"
 
     def _written(self, head: str, colours: Mapping[str, str]) -> str:
@@ -254,6 +259,22 @@ def _log_ticks(low: float, high: float) -> list[float]:
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     factors = (1, 2, 5) if high / low < 1000 else (1,)
     return [f * 10.0**p for p in powers for f in factors if low <= f * 10.0**p <= high]
+
+
+def apart(
+    names: Iterable[tuple[float, str, str]], top: float, bottom: float
+) -> list[tuple[float, str, str]]:
+    """Names beside a plot, none on another: each as near to its height as that allows."""
+    placed: list[tuple[float, str, str]] = []
+    for y, name, colour in sorted(names):
+        above = placed[-1][0] + FONT if placed else top
+        placed.append((max(y, above), name, colour))
+    low = bottom
+    for at in range(len(placed) - 1, -1, -1):
+        y, name, colour = placed[at]
+        placed[at] = min(y, low), name, colour
+        low = placed[at][0] - FONT
+    return placed
 
 
 def x_axis(

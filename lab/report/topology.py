@@ -25,6 +25,7 @@ from lab.report.palette import (
     VICTIM,
     WASH,
 )
+from lab.report.parts import Unfolded, unfolded
 from lab.report.signs import LATE, RECEIVES, STORMS, SUFFERS, Sign, shape, signs, wide
 from lab.report.signs import below as signs_below
 from lab.report.signs import key as key_of_signs
@@ -91,9 +92,10 @@ def topology(run: KeptRun) -> Drawing:
     for node, place in places.items():
         dropped = run.result.drops.by_switch.get(node.name, 0)
         _node(drawing, node, place, places, _edge(found, node), dropped)
-    for sign in found:
-        if sign.where in lines:
-            _congested(drawing, lines[sign.where], sign, taken)
+    between = [sign for sign in found if sign.where in lines]
+    for sign in between:  # several words would cover one another: then the key names the ports
+        word = sign.what if len(between) == 1 else ""
+        _congested(drawing, lines[sign.where], sign.what, word, taken)
     if not is_ring:
         _name_tiers(drawing, places)
     height += signs_below(drawing, found, places)
@@ -191,6 +193,13 @@ def _as_strips(run: KeptRun) -> Drawing:
         drawing.text(0, y, f"\N{MULTIPLICATION X} {name}: {said}", fill=DROP)
     drawing.height = _key_of_cells(drawing, y + 18, run)
     return drawing
+
+
+def parts(run: KeptRun) -> tuple[list[Unfolded], int]:
+    """What a page unfolds of a large fabric, and which part at first; nothing of others."""
+    if not is_large(run.fabric):
+        return [], 0
+    return unfolded(run, _busy(run), [(most, colour) for most, colour, _, _ in CLASSES])
 
 
 def _ring(fabric: Fabric) -> list[Node]:
@@ -363,18 +372,19 @@ def _dead(
         drawing.text(x + 11, y + 4, said, fill=DROP, class_="tick strong halo")
 
 
-def _congested(drawing: Drawing, line: _Line, sign: Sign, taken: list[_Box]) -> None:
+def _congested(drawing: Drawing, line: _Line, what: str, word: str, taken: list[_Box]) -> None:
     """A port between switches, marked on its way out."""
-    needs = wide(sign.what)
+    needs = wide(word) if word else 0.0
     places = [line.at(share / 100) for share in (32, 38, 44, 26, 50, 56)]
     boxes = [(place, _around(*place, needs)) for place in places]
     boxes += [((x, y), _around(x, y, needs, to_the_left=True)) for x, y in places]
     inside = [each for each in boxes if each[1][0] >= 0 and each[1][2] <= WIDTH]
     (x, y), box = next((each for each in inside if _is_free(each[1], taken)), inside[0])
     taken.append(box)
-    shape(drawing, x, y, sign.what)
+    shape(drawing, x, y, what)
     style = {"text_anchor": "end"} if box[0] < x - 8 else {}
-    drawing.text(x - 8 if style else x + 8, y + 4, sign.what, class_="strong halo", **style)
+    if word:
+        drawing.text(x - 8 if style else x + 8, y + 4, word, class_="strong halo", **style)
 
 
 def _around(x: float, y: float, needs: float, *, to_the_left: bool = False) -> _Box:

@@ -119,7 +119,7 @@ def _why_dropped(drops: Drops) -> str:
 
 def _pauses(run: KeptRun) -> Iterator[str]:
     pfc = run.result.pfc
-    if not pfc.xoff_frames or not pfc.by_link:
+    if not pfc.by_link:
         if run.result.scenario.pfc.enabled:
             yield "No switch had to pause anyone."
         return
@@ -127,8 +127,9 @@ def _pauses(run: KeptRun) -> Iterator[str]:
     share = pfc.by_link[longest].longest_ns / run.end_ns
     notable = sum(pause.longest_ns / run.end_ns >= _NOTABLE for pause in pfc.by_link.values())
     sender, _, to = longest.partition(">")
+    sent = plural(pfc.xoff_frames, "pause frame") if pfc.xoff_frames else "none, but hosts did"
     yield (
-        f"Switches sent {plural(pfc.xoff_frames, 'pause frame')}; {sender} stood still longest, "
+        f"Switches sent {sent}; {sender} stood still longest, "
         f"{percent(share)} of the time towards {to}, and {plural(notable, 'direction')} for more "
         f"than {percent(_NOTABLE)} of it."
     )

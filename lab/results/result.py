@@ -101,7 +101,7 @@ class Pause(Part):
 
 
 class Pfc(Part):
-    """Pause frames that switches sent, and what they did."""
+    """Pause frames that switches sent, and what these and those of hosts did."""
 
     xoff_frames: int
     xon_frames: int
@@ -541,23 +541,30 @@ def _pfc(experiment: Experiment, outcome: Outcome) -> Pfc:
     by_link: dict[str, Pause] = {}
     storms: dict[str, int] = {}
     lossless = experiment.settings.lossless
+
+    def note(
+        direction: str, frames: int, xoff: Mapping[int, int], paused: Mapping[int, int]
+    ) -> None:
+        if frames or any(paused.values()):
+            classes = {
+                each: PauseOfClass(xoff_frames=xoff.get(each, 0), paused_ns=paused.get(each, 0))
+                for each in sorted(lossless)
+            }
+            by_link[direction] = Pause(
+                xoff_frames=frames,
+                paused_ns=sum(paused.values()),
+                by_class=classes if len(classes) > 1 else None,
+            )
+
     for switch, number, port in _ports(outcome):
         link = experiment.fabric.link_at(switch, number)
         peer = link.b if link.a == switch else link.a
-        paused = _paused(outcome, link, peer)
-        paused_ns = sum(paused.values())
-        if port.xoff_sent or paused_ns:
-            classes = {
-                each: PauseOfClass(
-                    xoff_frames=port.xoff.get(each, 0), paused_ns=paused.get(each, 0)
-                )
-                for each in sorted(lossless)
-            }
-            by_link[link.direction(peer)] = Pause(
-                xoff_frames=port.xoff_sent,
-                paused_ns=paused_ns,
-                by_class=classes if len(classes) > 1 else None,
-            )
+        note(link.direction(peer), port.xoff_sent, port.xoff, _paused(outcome, link, peer))
+        if peer.kind is NodeKind.HOST:
+            # One frame of an adapter names all classes that it pauses; nothing of others waits.
+            sent = outcome.endpoints[peer].get("tx_xoff_frames", 0)
+            paused = {each: port.paused.get(each, 0) for each in lossless}
+            note(link.direction(switch), sent, dict.fromkeys(lossless, sent), paused)
         if port.storms:
             storms[link.direction(switch)] = port.storms
     return Pfc(

@@ -104,10 +104,10 @@ def _summary(result: Result) -> str:
         lines.append(f"[red]{drops.total:,} packets dropped[/]: {reasons}")
     else:
         lines.append("No switch dropped a packet.")
-    if result.pfc.xoff_frames:
+    if result.pfc.by_link:
         lines.append(
-            f"{result.pfc.xoff_frames:,} pause frames on {len(result.pfc.by_link)} links, "
-            f"{duration(result.pfc.paused_ns)} of standing still in all"
+            f"{result.pfc.xoff_frames:,} pause frames of switches, {len(result.pfc.by_link)} "
+            f"directions paused, {duration(result.pfc.paused_ns)} of standing still in all"
         )
     if result.pfc.storms:
         queues = ", ".join(f"{link} ({times:,} times)" for link, times in result.pfc.storms.items())

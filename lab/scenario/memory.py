@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from controller.settings import Buffer
-from controller.tables import SwitchSite, headroom_of, pool_of
+from controller.tables import SwitchSite, headroom_of, pool_of, xon_of
 from lab.scenario.model import Scenario
 from lab.scenario.translate import controller_settings
 from topologies import Fabric
@@ -19,6 +19,8 @@ class Memory:
     lossless: frozenset[int]
     pool: int  # bytes that all queues share
     headroom: int  # of all ports together
+    xon: int  # a pause ends at this size of a queue,
+    xon_below: int  # or so far below what it held when it began, whichever is more
 
     @classmethod
     def of(cls, scenario: Scenario, fabric: Fabric, switch: str) -> Memory:
@@ -27,7 +29,11 @@ class Memory:
         site = SwitchSite(fabric, fabric.node(switch), settings)
         each = sum(headroom_of(site, port) for port in site.ports for _ in site.lossless)
         lossless = frozenset(site.lossless)
-        return cls(settings.buffer, lossless, pool_of(site), settings.buffer.headroom_pool or each)
+        headroom, xon = settings.buffer.headroom_pool or each, xon_of(site)
+        return cls(
+            *(settings.buffer, lossless, pool_of(site), headroom),
+            *(xon["xon"], xon["xon_below_xoff"]),
+        )
 
     def threshold(self, priority: int, held: float) -> float:
         """What a queue of a class may hold while so much of the pool is taken: p4src/buffer.p4."""
@@ -38,3 +44,7 @@ class Memory:
             most = told.most if told.lossy_most is None else told.lossy_most
             reserved = told.lossy_reserved
         return reserved + min(free, alpha * free if most is None else most)
+
+    def resumes_at(self, held: float) -> float:
+        """What a queue is down to when its pause ends that began when it held so much."""
+        return max(self.xon, held - self.xon_below)

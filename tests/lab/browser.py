@@ -106,7 +106,9 @@ class Tab:
 
     def key(self, name: str) -> None:
         """Press a key."""
-        text = {"text": name} if len(name) == 1 else {}
+        text: dict[str, Any] = {"text": name} if len(name) == 1 else {}
+        if name == "Enter":
+            text = {"text": "\r", "windowsVirtualKeyCode": 13}
         for kind in ("keyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", type=kind, key=name, code=name, **text)
 

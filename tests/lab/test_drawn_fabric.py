@@ -8,12 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from lab.report import page
 from lab.report.kept import KeptRun
+from lab.report.page import Panel
 from lab.report.svg import WIDTH, width_of
-from lab.report.topology import is_large, topology
+from lab.report.topology import is_large, parts, topology
 from lab.results.result import Drops, Ecn, Fidelity, Flows, LinkUse, Pause, Pfc, Result, Roce
 from lab.scenario import catalogue
 from lab.scenario.model import Scenario
+from tests.lab.browser import browser, needs_chromium
 
 
 def _run(changes: tuple[str, ...], seed: int) -> KeptRun:
@@ -66,6 +69,7 @@ SIZES = {
     "1,024 hosts in pods": ("topology={kind: fat-tree, k: 16}",),
     "4,096 hosts": _leaf_spine(256, 16, 16),
     "rails": ("topology={kind: rail, servers: 16, rails: 8, spines: 4}",),
+    "many rails": ("topology={kind: rail, servers: 40, rails: 8, spines: 4}",),
 }
 
 
@@ -136,3 +140,107 @@ def test_a_ring_of_switches_is_drawn_as_one(tmp_path: Path) -> None:
             for x, y in places.values()
         ]
         assert max(far) - min(far) < 1 and min(far) > 50
+
+
+# --- parts, of which one is unfolded --------------------------------------------------------------
+
+_BOX = re.compile(r"M(-?[\d.]+) (-?[\d.]+)h([\d.]+)v([\d.]+)")
+Cells = list[tuple[float, float, float, str]]  # top, left, width, colour
+
+
+def _cells(drawing: ET.Element) -> tuple[Cells, Cells]:
+    """What is drawn of links, and the bars below that; from the top, each row from the left."""
+    cells: Cells = []
+    bars: Cells = []
+    for path in drawing.iter("path"):
+        colour = str(path.get("fill")).removeprefix("var(--").rstrip(")")
+        for x, y, wide, _ in _BOX.findall(path.attrib["d"]):
+            found = bars if colour == "pause" else cells
+            found.append((float(y), float(x), float(wide), colour))
+    return sorted(cells), sorted(bars)
+
+
+def _up_first(end: str) -> tuple[bool, int]:
+    return end[0] == "h", int(re.sub(r"\D", "", end))
+
+
+def _busy_class(share: float) -> str:
+    return f"busy{sum(share >= least for least in (0.01, 0.25, 0.5, 0.75))}"
+
+
+@pytest.mark.parametrize("size", ["16 leaves", "1,024 hosts in pods", "many rails"])
+def test_every_link_has_its_cells_in_one_part(size: str) -> None:
+    """A row a switch, up before hosts, by number: told from the fabric's graph alone."""
+    run = _run(SIZES[size], 9)
+    used = {use.name: use.utilisation or 0 for use in run.result.links}
+    drawn, first = parts(run)
+    assert 0 <= first < len(drawn) <= 64
+    assert len({part.name for part in drawn}) == len(drawn)
+    assert sum(len(part.drawing.render()) for part in drawn) < 700_000
+    by_leaf: dict[str, list[str]] = {}
+    for link in run.fabric.links:
+        near = link.a if link.joins_switches else link.b
+        by_leaf.setdefault(str(near), []).append(str(link.b if link.joins_switches else link.a))
+    seen = []
+    for part in drawn:
+        root = ET.fromstring(part.drawing.render())
+        cells, bars = _cells(root)
+        rows: dict[float, Cells] = {}
+        for cell in cells:
+            rows.setdefault(cell[0], []).append(cell)
+        texts = [text.text or "" for text in root.iter("text")]
+        names = [text for text in texts if re.fullmatch(r"(leaf|spine)\d+", text)]
+        tops = sorted(rows)
+        assert len(tops) == 2 * len(names)
+        for name, upper, lower in zip(names, tops[::2], tops[1::2], strict=True):
+            ends = sorted(by_leaf[name], key=_up_first)
+            ways = [(f"{name}>{end}", f"{end}>{name}") if end[0] != "h"
+                    else (f"{end}>{name}", f"{name}>{end}") for end in ends]  # fmt: skip
+            for top, directions in zip((upper, lower), zip(*ways, strict=True), strict=True):
+                assert [c for *_, c in rows[top]] == [_busy_class(used[n]) for n in directions]
+                stood = [run.result.pfc.by_link[n].paused_ns / 1000 if n in run.result.pfc.by_link
+                         else 0 for n in directions]  # fmt: skip
+                told = [
+                    sum(wide for y, x, wide, _ in bars if 6 < y - top < 8 and abs(x - left) < 0.2)
+                    / cell_wide
+                    for _, left, cell_wide, _ in rows[top]
+                ]
+                assert told == pytest.approx(stood, abs=0.15)
+                seen += directions
+    assert sorted(seen) == sorted(used)
+
+
+def test_the_part_where_most_is_the_matter_is_unfolded_first() -> None:
+    run = _run(SIZES["4,096 hosts"], 3)
+    still = {f"h{host}>leaf141": Pause(xoff_frames=1, paused_ns=1000) for host in (2241, 2256)}
+    quiet = run.result.model_copy(
+        update={"pfc": Pfc(xoff_frames=2, xon_frames=0, paused_ns=2000, by_link=still)}
+    )
+    drawn, first = parts(KeptRun(Path(), quiet, (), (), ()))
+    assert drawn[first].name == "leaf137 to 144"
+    assert "2 directions stood still, longest h2256>leaf141 (100 % of the time)" in (
+        drawn[first].drawing.title
+    )
+    assert parts(_run(SIZES["64 hosts"], 3)) == ([], 0)
+
+
+@needs_chromium
+def test_a_click_and_a_key_unfold_a_part_and_fold_the_last(tmp_path: Path) -> None:
+    run = _run(SIZES["1,024 hosts in pods"], 5)
+    drawn, first = parts(run)
+    panel = Panel("The fabric", topology(run), parts=drawn, first=first)
+    path = tmp_path / "page.html"
+    path.write_text(page.document("A page", [page.columns([panel], 100)]))
+    opened = "[...document.querySelectorAll('.parts details')].flatMap((d, n) => d.open ? n : [])"
+    other = (first + 3) % len(drawn)
+    with browser() as chromium:
+        tab = chromium.open(path.as_uri())
+        tab.until("document.readyState === 'complete'")
+        assert tab.js(opened) == [first]
+        tab.click(f"svg [data-part='{other}']")
+        assert tab.until(f"{opened}.includes({other}) && {opened}") == [other]
+        tab.js(f"document.querySelectorAll('.parts summary')[{first}].focus()")
+        tab.key("Enter")
+        tab.until(f"{opened}[0] === {first}")
+        assert tab.js(opened) == [first]
+        assert tab.complaints() == []

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from controller.tables import SwitchSite, pool_of
 from lab.errors import LabError
 from lab.report import KeptRun, read_run, write_report
 from lab.report.climbing import paused
@@ -34,6 +35,7 @@ from lab.report.suspects import waiting
 from lab.report.svg import WIDTH, Drawing, Shape, width_of
 from lab.report.truetype import Font
 from lab.results.outcome import Note
+from lab.scenario.experiment import Experiment
 from tests.lab.conftest import closlab
 from tests.lab.simulated import simulate
 
@@ -175,6 +177,39 @@ def test_no_pause_is_lost(runs: dict[str, KeptRun]) -> None:
     told = Counter(note.what for note in run.pauses if note.time_ns <= begin + 50_000)
     signs = Counter(shape.tip[:4] for shape in drawing.shapes if " for class 3 at " in shape.tip)
     assert signs == {"XOFF": told["xoff"], "XON ": told["xon"]} and told["xoff"] > 20
+
+
+@pytest.mark.parametrize("name", ["victim", "many", "parts"])
+def test_what_the_first_switch_holds_stands_against_xoff_and_xon(
+    runs: dict[str, KeptRun], name: str
+) -> None:
+    """XOFF at an eighth of what is free, XON two of the largest frames below, or at nothing."""
+    run = runs[name]
+    drawing = _drawn(run)["pauses"]
+    first = min((note for note in run.pauses if note.what == "xoff"), key=lambda n: n.time_ns)
+    switch = first.link.partition(">")[2]
+    begin = max(0, first.time_ns - 2000)
+    seen = [s for s in run.stocks if s.switch == switch and begin <= s.time_ns <= begin + 50_000]
+    lines = {
+        dash: [tuple(map(float, at.split())) for at in str(s.style["d"])[1:].split("L")]
+        for s in drawing.shapes
+        if s.name == "path" and (dash := str(s.style.get("stroke_dasharray", ""))) in ("4 3", "1 2")
+    }
+    (held,) = (s for s in drawing.shapes if s.tip == switch and s.style.get("fill") == "queue-fill")
+    base, *filled = [float(at.split()[1]) for at in str(held.style["d"])[1:].split("L")][:-1]
+    scale = max(stock.queue_bytes for stock in seen) / (base - min(filled))  # bytes a pixel
+    settings = Experiment.of(run.result.scenario).settings
+    pool = pool_of(SwitchSite(run.fabric, run.fabric.node(switch), settings))
+    assert settings.buffer.alpha == 1 / 8
+    assert len(seen) == len(filled) == len(lines["4 3"]) > 10
+    for stock, y, (_, xoff), (_, xon) in zip(seen, filled, lines["4 3"], lines["1 2"], strict=True):
+        assert (base - y) * scale == pytest.approx(stock.queue_bytes, abs=scale)
+        threshold = (pool - stock.pool_bytes) / 8
+        assert (base - xoff) * scale == pytest.approx(threshold, abs=scale)
+        below = max(0.0, threshold - 2 * settings.max_frame)
+        assert (base - xon) * scale == pytest.approx(below, abs=scale)
+    texts = {shape.text: shape.number("x") for shape in drawing.shapes}
+    assert texts["XOFF"] and f"{switch} holds" in texts
 
 
 def test_directions_that_have_no_room_are_counted(runs: dict[str, KeptRun]) -> None:

@@ -4,6 +4,7 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import combinations, pairwise
 from pathlib import Path
 from shutil import copytree
@@ -14,6 +15,7 @@ from lab.errors import LabError
 from lab.machine.paths import ROOT
 from lab.report import Comparison, compare, read_run, write_comparison, write_report
 from lab.report.buffers import buffer
+from lab.report.climbing import climbing, paused
 from lab.report.cluster import cluster
 from lab.report.figures import PICTURES, write_figure
 from lab.report.palette import DAY, NIGHT, SERIES
@@ -314,6 +316,48 @@ def test_buffers_that_are_compared_have_one_scale(runs: dict[str, Path], tmp_pat
     assert alone is not None
     drawn = [s.style["d"] for s in alone.shapes if s.style.get("stroke") == "queue"]
     assert drawn[0] != filled[0][0]
+
+
+def test_pauses_that_are_compared_are_looked_at_in_the_same_time_and_scale(
+    runs: dict[str, Path],
+) -> None:
+    """However early each began: the same microseconds, and what is held as high."""
+    pair = [read_run(runs[name]) for name in ("paused", "marked")]
+    late = replace(
+        pair[1],
+        pauses=tuple(n._replace(time_ns=n.time_ns + 7_000) for n in pair[1].pauses),
+        stocks=tuple(
+            stock._replace(queue_bytes=stock.queue_bytes // 2) for stock in pair[1].stocks
+        ),
+    )
+    limits = Limits.of([pair[0], late])
+    assert limits.zoom is not None
+    begun = [min(n.time_ns for n in run.pauses if n.what == "xoff") for run in (pair[0], late)]
+    assert limits.zoom.begin_ns == max(0, min(begun) - 2_000) and begun[0] != begun[1]
+    switch = min(n for n in pair[0].pauses if n.what == "xoff").link.partition(">")[2]
+    heights = []
+    for run in (pair[0], late):
+        drawing = climbing(run, limits.end_ns, limits.zoom)
+        assert drawing is not None
+        signs = [s for s in drawing.shapes if " for class 3 at " in s.tip]
+        places = [float(re.findall(r"M(\S+) ", s.style["d"])[0]) for s in signs]
+        since = [n.time_ns - limits.zoom.begin_ns for row in paused(run) for n in row.told]
+        wanted = [112 + (WIDTH - 36 - 112) * at / 50_000 for at in since if at <= 50_000]
+        assert sorted(places) == pytest.approx(sorted(wanted), abs=0.1) and wanted
+        (fill,) = (s for s in drawing.shapes if s.style.get("fill") == "queue-fill")
+        heights.append([float(y) for _, y in re.findall(r"([\d.]+) ([\d.]+)", fill.style["d"])])
+    base = max(heights[0])
+    assert max(heights[1]) == base
+    tall = [base - min(each) for each in heights]
+    held = [
+        max(
+            stock.queue_bytes
+            for stock in run.stocks
+            if stock.switch == switch and 0 <= stock.time_ns - limits.zoom.begin_ns <= 50_000
+        )
+        for run in (pair[0], late)
+    ]
+    assert tall[1] / tall[0] == pytest.approx(held[1] / held[0], rel=0.02)
 
 
 def test_figures_of_a_comparison_stand_side_by_side(runs: dict[str, Path], tmp_path: Path) -> None:

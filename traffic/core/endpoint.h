@@ -209,6 +209,7 @@ struct ep_port {
     X(rx_discards, "frames that found the receive buffer full")                           \
     X(rx_discards_lossless, "those of them whose class the adapter pauses")               \
     X(tx_pfc_frames, "pause frames sent, those that end a pause included")                 \
+    X(tx_xoff_frames, "those that begin or renew one")                                    \
     X(rx_pfc_frames, "pause frames received")                                             \
     X(rx_pause_transitions, "priorities that went from sending to paused")                \
     X(messages_sent, "messages acknowledged whole")                                       \

@@ -277,6 +277,7 @@ static bool send_pause(struct ep *ep, uint8_t classes, uint16_t quanta, ns_t now
     if (schedule_send(ep, wire, wire, ep->config.control_priority, 0, now) == PS_NEVER)
         return false;
     ep->counters.tx_pfc_frames++;
+    ep->counters.tx_xoff_frames += quanta > 0;
     return true;
 }
 

@@ -1,0 +1,251 @@
+"""A large fabric's parts, of which a page unfolds one at a time: each link, which strips leave out.
+
+A part is a pod or, of a fabric without pods, some leaves in a row. A row is a switch, a column what
+its links lead to, and every link has two cells:
+
+    leaf9    ▀▀▀▀▀▀▀▀  ▀▀▀▀▀▀▀▀    above what goes up, below what goes down, as dark as it was busy;
+             ▄▄▄▄▄▄▄▄  ▄▄▄▄▄▄▄▄    below each a bar as long as the share of the run it stood still
+             to spines  to hosts
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import networkx as nx
+
+from lab.quantity import packets, percent, plural
+from lab.report.kept import KeptRun
+from lab.report.palette import DROP, INK, PAUSE
+from lab.report.signs import Sign, shape, signs
+from lab.report.suspects import dead_cables
+from lab.report.svg import FONT, WIDTH, Drawing
+from topologies import Fabric, Link, Node, NodeKind
+
+_LEAVES = 8  # of a part, where there are no pods
+_LEFT, _BETWEEN = 124.0, 10.0
+_WIDEST = 22.0  # of a cell
+_HALF, _BAR, _ROW = 7.0, 3.0, 27.0
+_HEAD = 18.0
+
+
+def pods(fabric: Fabric) -> dict[Node, int]:
+    """By switch: its pod's number; cores are in none, and have the first one's."""
+    below = [switch for switch in fabric.switches if switch.kind is not NodeKind.CORE]
+    graph = fabric.graph.subgraph(below)
+    found = dict.fromkeys(fabric.switches, 0)
+    for number, pod in enumerate(sorted(nx.connected_components(graph), key=min)):
+        found.update(dict.fromkeys(pod, number))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Switches that are drawn together."""
+
+    name: str
+    rows: tuple[Node, ...]
+
+
+def parts(fabric: Fabric) -> list[Part]:
+    """All of them, none without hosts."""
+    numbers = pods(fabric)
+    leaves = [switch for switch in fabric.switches if switch.kind is NodeKind.LEAF]
+    if len({numbers[leaf] for leaf in leaves}) == 1:
+        rows = [tuple(leaves[at : at + _LEAVES]) for at in range(0, len(leaves), _LEAVES)]
+        return [Part(_from_to(each), each) for each in rows]
+    by_pod: dict[int, list[Node]] = {}
+    for switch in sorted(fabric.switches):
+        if switch.kind is not NodeKind.CORE:
+            by_pod.setdefault(numbers[switch], []).append(switch)
+    return [Part(f"pod {number + 1}", tuple(each)) for number, each in sorted(by_pod.items())]
+
+
+def part_of(all_parts: Iterable[Part]) -> dict[Node, int]:
+    """By switch: which part it is in."""
+    return {switch: number for number, part in enumerate(all_parts) for switch in part.rows}
+
+
+class Unfolded(NamedTuple):
+    """A part as it is drawn."""
+
+    name: str
+    drawing: Drawing
+
+
+def unfolded(
+    run: KeptRun, busy: Mapping[str, float], shades: Sequence[tuple[float, str]]
+) -> tuple[list[Unfolded], int]:
+    """Every part drawn, and the one that says most of what was the matter: with the most signs of
+    trouble, else the longest pauses, else the busiest.
+
+    ``shades`` are colours, each up to so busy.
+    """
+    found = parts(run.fabric)
+    all_signs = signs(run)
+    used = _Use(run, busy, tuple(shades))
+    drawn = [Unfolded(part.name, _drawn(used, part, _of(part, run.fabric, all_signs)))
+             for part in found]  # fmt: skip
+
+    def matters(at: int) -> tuple[int, float, float, int]:
+        ways = [n for switch in found[at].rows for link in _links(run.fabric, switch)
+                for n in (link.up, link.down)]  # fmt: skip
+        return (
+            len(_of(found[at], run.fabric, all_signs)),
+            sum(used.stood(name) for name in ways),
+            sum(busy[name] for name in ways),
+            -at,
+        )
+
+    return drawn, max(range(len(found)), key=matters)
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """How links were used."""
+
+    run: KeptRun
+    busy: Mapping[str, float]
+    shades: tuple[tuple[float, str], ...]
+
+    def stood(self, direction: str) -> float:
+        """What share of the run it stood still."""
+        return min(1.0, self.run.stood(direction))
+
+    def shade(self, direction: str) -> str:
+        """As dark as it was busy."""
+        share = self.busy[direction]
+        return next((c for most, c in self.shades if share < most), self.shades[-1][1])
+
+
+def _links(fabric: Fabric, switch: Node) -> list[Link]:
+    return [fabric.link_at(switch, port) for port in sorted(fabric.ports(switch))]
+
+
+def _of(part: Part, fabric: Fabric, found: Sequence[Sign]) -> list[Sign]:
+    """Those of a part's own switches, and of hosts and links there."""
+    here = {switch.name for switch in part.rows}
+    here |= {host.name for leaf in part.rows for host in _hosts(fabric, leaf)}
+    return [sign for sign in found if here & set(_ends(sign.where))]
+
+
+def _ends(where: str) -> list[str]:
+    return [end.partition(".")[0] for end in where.split(">")]
+
+
+def _hosts(fabric: Fabric, leaf: Node) -> list[Node]:
+    return [link.a for link in _links(fabric, leaf) if link.a.kind is NodeKind.HOST]
+
+
+def _drawn(used: _Use, part: Part, found: Sequence[Sign]) -> Drawing:
+    """The rows of a part, leaves first."""
+    run = used.run
+    drawing = Drawing(0, _told(used, part, found))
+    dead = {name for name, (_, until) in dead_cables(run).items() if until is None}
+    cells: dict[str, list[tuple[float, float, float, float]]] = {}
+    paused: list[tuple[float, float, float, float]] = []
+    places: dict[str, tuple[float, float]] = {}
+    y = 0.0
+    for kind in (NodeKind.LEAF, NodeKind.SPINE):
+        rows = [switch for switch in part.rows if switch.kind is kind]
+        if not rows:
+            continue
+        ways = {switch: [link for link in _links(run.fabric, switch) if link.a == switch]
+                for switch in rows}  # fmt: skip
+        hosts = {switch: [link for link in _links(run.fabric, switch)
+                          if link.a.kind is NodeKind.HOST] for switch in rows}  # fmt: skip
+        most_up, most_hosts = (max(map(len, each.values())) for each in (ways, hosts))
+        room = WIDTH - _LEFT - (_BETWEEN if most_hosts else 0)
+        wide = min(_WIDEST, room / max(1, most_up + most_hosts))
+        beside = _LEFT + most_up * wide + _BETWEEN
+        if any(ways.values()):
+            ends = {link.b for each in ways.values() for link in each}
+            drawing.text(_LEFT, y + 11, f"up: {_from_to(sorted(ends))}", class_="tick")
+        if most_hosts:
+            end = beside + most_hosts * wide
+            drawing.text(end, y + 11, "down: hosts", text_anchor="end", class_="tick")
+        y += _HEAD
+        for switch in rows:
+            for left, links in ((_LEFT, ways[switch]), (beside, hosts[switch])):
+                for at, link in enumerate(links):
+                    x, gap = left + at * wide, min(1.0, 0.15 * wide)
+                    for name, top in ((link.up, y), (link.down, y + _HALF + _BAR + 1)):
+                        cells.setdefault(used.shade(name), []).append((x, top, wide - gap, _HALF))
+                        if share := used.stood(name):
+                            long = max(0.6, share * (wide - gap))
+                            paused.append((x, top + _HALF, long, _BAR))
+                        places[name] = x + (wide - gap) / 2, top + _HALF / 2
+                    places[link.name] = x + (wide - gap) / 2, y + _HALF + 2
+                    places.setdefault(link.a.name, places[link.down])
+            _name(drawing, run, switch, y, hosts[switch])
+            y += _ROW
+    for colour, boxes in cells.items():
+        drawing.boxes(boxes, fill=colour)
+    drawing.boxes(paused, fill=PAUSE)
+    for name in dead & places.keys():
+        x, middle = places[name]
+        for turn in (1, -1):
+            drawing.line(x - 4, middle - 4 * turn, x + 4, middle + 4 * turn, stroke=DROP,
+                         stroke_width=2, tip=f"{name} was cut")  # fmt: skip
+    drawing.height = _key(drawing, y, found, places)
+    return drawing
+
+
+def _name(drawing: Drawing, run: KeptRun, switch: Node, y: float, hosts: Sequence[Link]) -> None:
+    """A row's: the switch, its hosts, and what it dropped."""
+    drawing.text(0, y + 8, switch.name, class_="strong")
+    dropped = run.result.drops.by_switch.get(switch.name)
+    if dropped:
+        drawing.text(0, y + 20, f"\N{MINUS SIGN}{packets(dropped)}", fill=DROP, class_="tick")
+    if hosts:
+        ends = [link.a for link in hosts]
+        drawing.text(_LEFT - 6, y + 8, _short(ends), text_anchor="end", class_="tick")
+
+
+def _short(nodes: Sequence[Node]) -> str:
+    first, last = min(nodes), max(nodes)
+    return str(first) if first == last else f"{first}\N{EN DASH}{last.number}"
+
+
+def _from_to(nodes: Sequence[Node]) -> str:
+    first, last = min(nodes), max(nodes)
+    return str(first) if first == last else f"{first} to {last.number}"
+
+
+def _key(
+    drawing: Drawing,
+    y: float,
+    found: Sequence[Sign],
+    places: Mapping[str, tuple[float, float]],
+) -> float:
+    """Who is to blame and who suffers, on their cells; and what cells mean."""
+    for sign in found:
+        if sign.where in places:
+            shape(drawing, *places[sign.where], sign.what)
+    y += 10
+    drawing.text(0, y, "Of each link above what goes up, below what goes down;", class_="tick")
+    y += FONT + 2
+    drawing.boxes([(0, y - 6, 14, _BAR)], fill=PAUSE)
+    drawing.text(18, y, "as long as the share of the run it stood still.", class_="tick")
+    for sign in found:
+        y += FONT + 5
+        shape(drawing, 7, y - 4, sign.what)
+        drawing.text(18, y, f"{sign.what}: {sign.where}", fill=INK)
+    return y + 8
+
+
+def _told(used: _Use, part: Part, found: Sequence[Sign]) -> str:
+    """What the picture shows, in words."""
+    ways = [n for switch in part.rows for link in _links(used.run.fabric, switch)
+            for n in (link.up, link.down)]  # fmt: skip
+    busiest = max(ways, key=lambda name: (used.busy[name], name))
+    still = [name for name in ways if used.stood(name) >= 0.01]
+    said = [f"{part.name}: the busiest link is {busiest}, {percent(used.busy[busiest])}"]
+    if still:
+        longest = max(still, key=lambda name: (used.stood(name), name))
+        said.append(f"{plural(len(still), 'direction')} stood still, longest {longest} "
+                    f"({percent(used.stood(longest))} of the time)")  # fmt: skip
+    said += [f"{sign.what}: {sign.where}" for sign in found]
+    return "; ".join(said) + "."
