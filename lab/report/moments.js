@@ -53,6 +53,8 @@ for (const box of document.querySelectorAll(".moments")) {
 }
 // A click on a switch of a large fabric unfolds its part: parts.py.
 for (const parts of document.querySelectorAll(".parts"))
-  parts.closest("figure").querySelector("svg").onclick = ({ target }) => {
-    if (target.dataset.part) parts.children[target.dataset.part].open = true;
+  document.querySelector("svg:has([data-part])").onclick = ({ target }) => {
+    if (!target.dataset.part) return;
+    parts.children[target.dataset.part].open = true;
+    parts.scrollIntoView({ block: "nearest" });
   };

@@ -122,7 +122,7 @@ class Panel:
     colour: str = ""  # of the run it belongs to
     instead: str = "Nothing to show."  # where there is no drawing, beside runs that have one
     moments: str = ""  # what it was like over time, for the script
-    parts: Sequence[Unfolded] = ()  # of the drawing: one is unfolded at a time,
+    parts: Sequence[Unfolded] = ()  # instead of a drawing: one is unfolded at a time,
     first: int = 0  # this one before anybody asks
 
     @property
@@ -132,10 +132,8 @@ class Panel:
 
     def high(self, paper: Paper) -> float:
         """How high it is on paper."""
-        if self.drawing is None:
-            return 0.0
-        open_ = paper.drawn(" ", "", self.parts[self.first].drawing) if self.parts else 0.0
-        return paper.drawn(self.title, self.caption, self.drawing) + open_
+        shown = self.parts[self.first].drawing if self.parts else self.drawing
+        return paper.drawn(self.title, self.caption, shown) if shown else 0.0
 
 
 def document(title: str, body: Iterable[str], *, is_wide: bool = False) -> str:

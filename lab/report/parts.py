@@ -224,11 +224,6 @@ def _key(
     for sign in found:
         if sign.where in places:
             shape(drawing, *places[sign.where], sign.what)
-    y += 10
-    drawing.text(0, y, "Of each link above what goes up, below what goes down;", class_="tick")
-    y += FONT + 2
-    drawing.boxes([(0, y - 6, 14, _BAR)], fill=PAUSE)
-    drawing.text(18, y, "as long as the share of the run it stood still.", class_="tick")
     for sign in found:
         y += FONT + 5
         shape(drawing, 7, y - 4, sign.what)

@@ -66,7 +66,7 @@ def _body(run: KeptRun) -> Iterator[str]:
     shown = panels(run, Limits.of([run]))
     above = _HEAD + PORTRAIT.text(told, 1.06, inset=24)
     above += sum(PORTRAIT.text(said) for said in (about, here) if said)
-    yield page.columns([panel for panel in shown if panel.drawing], above)
+    yield page.columns([panel for panel in shown if panel.drawing or panel.parts], above)
     yield from (
         page.paragraph(f"{panel.title}: {panel.instead}", "about")
         for panel in shown
@@ -104,11 +104,9 @@ def panels(run: KeptRun, limits: Limits) -> list[Panel]:
             fabric,
             "Each link as two lines, one for each direction; the left one leads upwards."
             if not is_large(run.fabric)
-            else "Bolder is busier; rest on a cell to read which switch and how much, click on it, "
-            "or below on a name, to unfold its part.",
+            else "Bolder is busier; rest on a cell to read which switch and how much, and click on "
+            "it to unfold its part.",
             moments=moments(run, fabric) if fabric else "",
-            parts=unfolded,
-            first=first,
         ),
         Panel(
             "The cluster",
@@ -123,6 +121,14 @@ def panels(run: KeptRun, limits: Limits) -> list[Panel]:
             instead=_instead(run, "flows"),
         ),
         Panel(
+            "The fabric, part by part",
+            None,
+            "A row a switch, a cell a link: above what goes up, below what goes down, and a bar as "
+            "long as the share of the run it stood still. A name unfolds its part.",
+            parts=unfolded,
+            first=first,
+        ),
+        Panel(
             "Queues, marks and drops",
             drawn["queues"],
             "The longest queues of data, named after the link they wait for; below, packets marked "
@@ -133,7 +139,8 @@ def panels(run: KeptRun, limits: Limits) -> list[Panel]:
             "Pauses as they climb",
             drawn["pauses"],
             "Who stood still and when (a pause storm, if it spreads), a row for each direction, "
-            "below the one whose pause led to it; XOFF and XON are 802.1Qbb's.",
+            "below the one whose pause led to it; XOFF and XON are 802.1Qbb's. A packet that would "
+            "lift what a port holds beyond XOFF has its sender stopped.",
             instead="No direction stood still.",
         ),
         Panel(

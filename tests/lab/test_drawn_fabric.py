@@ -228,9 +228,9 @@ def test_the_part_where_most_is_the_matter_is_unfolded_first() -> None:
 def test_a_click_and_a_key_unfold_a_part_and_fold_the_last(tmp_path: Path) -> None:
     run = _run(SIZES["1,024 hosts in pods"], 5)
     drawn, first = parts(run)
-    panel = Panel("The fabric", topology(run), parts=drawn, first=first)
+    panels = [Panel("The fabric", topology(run)), Panel("Parts", None, parts=drawn, first=first)]
     path = tmp_path / "page.html"
-    path.write_text(page.document("A page", [page.columns([panel], 100)]))
+    path.write_text(page.document("A page", [page.columns(panels, 100)]))
     opened = "[...document.querySelectorAll('.parts details')].flatMap((d, n) => d.open ? n : [])"
     other = (first + 3) % len(drawn)
     with browser() as chromium:
