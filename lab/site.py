@@ -83,6 +83,13 @@ def _model_in(kind: Any) -> type[BaseModel] | None:
     return next((found for arg in get_args(kind) if (found := _model_in(arg))), None)
 
 
+def all_pages() -> list[Path]:
+    """All that people wrote."""
+    docs = sorted((ROOT / "docs").rglob("*.md"))
+    return [*(ROOT / name for name in _PAGES if name.endswith(".md")), *docs,
+            *(lesson.folder / README for lesson in lessons())]  # fmt: skip
+
+
 def assemble(folder: Path, written: Mapping[str, str]) -> Path:
     """All pages in one tree, laid out as they are here; the configuration that builds a site of it.
 
@@ -97,7 +104,8 @@ def assemble(folder: Path, written: Mapping[str, str]) -> Path:
     for lesson in lessons():
         place = pages / "exercises" / lesson.name
         place.mkdir(parents=True)
-        shutil.copy(lesson.folder / README, place)
+        for path in (lesson.folder / README, *lesson.pictures):
+            shutil.copy(path, place)
     reference = pages / "reference"
     reference.mkdir()
     for name, text in {"keys": keys_page(), "results": results_page(), **written}.items():

@@ -1,8 +1,8 @@
 """A lecture from one Markdown file: one page of HTML that asks nobody for anything.
 
 Slides are parted by `---`. Of Markdown they have headings, paragraphs, lists, code, `code`,
-**bold** and *emphasis*; a block of the kind `figure` names a run and one of its figures, which is
-drawn anew:
+**bold** and *emphasis*; a block of the kind `figure` names a run (or several, to be put beside each
+other) and a figure, which is drawn anew:
 
     ```figure
     closlab run incast --engine sim --set ecn.enabled=true
@@ -13,14 +13,8 @@ drawn anew:
 from __future__ import annotations
 
 import re
-import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from html import escape
-
-from lab.api import read, run
-from lab.errors import LabError
-from lab.report.figures import figure, figures_of
-from lab.report.kept import read_run
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$\n?", re.MULTILINE | re.DOTALL)
 _STYLE = """
@@ -46,8 +40,11 @@ addEventListener("keydown", event => {
 """
 
 
-def lecture(text: str, draw: Callable[[str, str], str]) -> str:
-    """The page; ``draw`` makes SVG of a command and a figure's name."""
+Draw = Callable[[Sequence[str], str], str]  # SVG of the commands of runs and a figure's name
+
+
+def lecture(text: str, draw: Draw) -> str:
+    """The page."""
     slides = re.split(r"^---$\n?", text, flags=re.MULTILINE)
     title = escape(slides[0].strip().partition("\n")[0].lstrip("# "))
     sections = "\n".join(
@@ -60,25 +57,16 @@ def lecture(text: str, draw: Callable[[str, str], str]) -> str:
     )
 
 
-def drawn(command: str, name: str) -> str:
-    """A figure of a run that is made for it."""
-    words = shlex.split(command)
-    changes = [words[at + 1] for at, word in enumerate(words) if word == "--set"]
-    if words[:2] != ["closlab", "run"] or words[3:5] != ["--engine", "sim"]:
-        raise LabError(f"a figure's run is not one of the simulator: {command}")
-    made = run(words[2], set=dict(change.split("=", 1) for change in changes))
-    return figure(figures_of(read_run(read(made.folder).folder)), name).to_svg()
-
-
-def _blocks(slide: str, draw: Callable[[str, str], str]) -> Iterator[str]:
+def _blocks(slide: str, draw: Draw) -> Iterator[str]:
     at = 0
     for fence in _FENCE.finditer(slide):
         yield from _paragraphs(slide[at : fence.start()])
         at = fence.end()
         if fence[1] == "figure":
-            command, name = fence[2].strip().splitlines()
-            caption = escape(f"{command}; closlab figure DIR {name}")
-            yield f"<figure>{draw(command, name)}<figcaption>{caption}</figcaption></figure>\n"
+            *commands, name = fence[2].strip().splitlines()
+            beside = ["closlab compare DIR DIR"] if len(commands) > 1 else []
+            caption = escape("; ".join([*commands, *beside, f"closlab figure DIR {name}"]))
+            yield f"<figure>{draw(commands, name)}<figcaption>{caption}</figcaption></figure>\n"
         else:
             yield f"<pre>{escape(fence[2])}</pre>\n"
     yield from _paragraphs(slide[at:])

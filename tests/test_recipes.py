@@ -1,5 +1,6 @@
-"""CONTRIBUTING.md's recipes, each carried out as it stands there, in a copy of the tree."""
+"""CONTRIBUTING.md's recipes, and the how-to's: carried out as they stand, in a copy of the tree."""
 
+import json
 import os
 import re
 import shutil
@@ -11,10 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from compiler import compile_program
 from tests.changes import change
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "CONTRIBUTING.md").read_text()
+HOWTO = (ROOT / "docs" / "howto.md").read_text()
 COPIED = (
     *("compiler", "switch", "topologies", "traffic", "controller", "lab"),
     *("p4src", "scenarios", "tests"),
@@ -33,7 +36,10 @@ class Recipe:
 
 def recipes() -> list[Recipe]:
     _, _, text = TEXT.partition("\n## Recipes\n")
-    sections = re.split(r"^### ", text, flags=re.MULTILINE)[1:]
+    return _sections(re.split(r"^### ", text, flags=re.MULTILINE)[1:])
+
+
+def _sections(sections: list[str]) -> list[Recipe]:
     return [
         Recipe(section.partition("\n")[0], tuple(_BLOCK.findall(section))) for section in sections
     ]
@@ -115,3 +121,42 @@ def test_there_is_a_recipe_for_each_thing_people_add() -> None:
         "A congestion control",
         "A mechanism in P4",
     ]
+
+
+def load_balancer() -> Recipe:
+    found = _sections(re.split(r"^## ", HOWTO, flags=re.MULTILINE)[1:])
+    (recipe,) = (each for each in found if each.title == "Your own load balancer")
+    return recipe
+
+
+def test_a_load_balancer_of_ones_own_takes_less_than_fifty_lines(tree: Path) -> None:
+    recipe = load_balancer()
+    told = {language: content for language, content in recipe.blocks if language != "sh"}
+    added = [line for line in told["diff"].splitlines() if line.startswith("+")]
+    assert 0 < len(told["p4"].splitlines()) + len(added) < 50
+
+    def copy_only(tree: Path, commands: str) -> None:
+        if commands.startswith("cp "):
+            run(tree, commands)
+
+    carry_out(recipe, tree, copy_only)
+    assert compile_program(tree / "mine" / "fabric.p4").json_text
+
+
+@pytest.mark.slow
+def test_a_load_balancer_of_ones_own_does_what_is_said(tree: Path) -> None:
+    carry_out(load_balancer(), tree, run)
+    hashed, taken = (
+        json.loads((tree / "runs" / name / "result.json").read_text()) for name in ("hash", "turns")
+    )
+    said = " ".join(HOWTO.split())
+    less = re.search(r"are done in (\d+) % less time, and every spine carries a quarter", said)
+    assert less is not None
+    saved = 1 - taken["duration_ns"] / hashed["duration_ns"]
+    assert round(100 * saved) == int(less[1])
+    for leaf in range(1, 5):
+        sent = [u["bytes"] for u in taken["links"] if u["name"].startswith(f"leaf{leaf}>spine")]
+        assert len(sent) == 4 and max(sent) < 1.05 * min(sent)
+    late = [result["roce"]["out_of_order_packets"] for result in (hashed, taken)]
+    assert late[0] == 0 < late[1]
+    assert (tree / "runs" / "both" / "report.html").is_file()

@@ -1,13 +1,15 @@
 """The lecture: one page from one source, with figures of runs made for it."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from lab.drawings import drawn
 from lab.errors import LabError
 from lab.site import check_is_whole
-from lab.slides import drawn, lecture
+from lab.slides import lecture
 
 TEXT = (Path(__file__).resolve().parent.parent / "docs" / "lecture.md").read_text()
 
@@ -15,31 +17,33 @@ TEXT = (Path(__file__).resolve().parent.parent / "docs" / "lecture.md").read_tex
 def test_slides_figures_and_words() -> None:
     text = (
         "# A & b\n\n- `x` is **y**\n- z\n\n---\n\n```figure\nrun me\nqueues\n```\n\n```\n<b>\n```\n"
+        "\n```figure\nrun a\nrun b\nbalance\n```\n"
     )
-    asked: list[tuple[str, str]] = []
+    asked: list[tuple[Sequence[str], str]] = []
 
-    def draw(command: str, name: str) -> str:
-        asked.append((command, name))
+    def draw(commands: Sequence[str], name: str) -> str:
+        asked.append((commands, name))
         return "<svg/>"
 
     page = lecture(text, draw)
-    assert asked == [("run me", "queues")]
+    assert asked == [(["run me"], "queues"), (["run a", "run b"], "balance")]
     assert page.count("<section>") == 2
     assert "<title>A &amp; b</title>" in page
     assert "<li><code>x</code> is <b>y</b></li><li>z</li>" in page
     assert "<svg/><figcaption>run me; closlab figure DIR queues</figcaption>" in page
+    assert "run a; run b; closlab compare DIR DIR; closlab figure DIR balance<" in page
     assert "<pre>&lt;b&gt;\n</pre>" in page
 
 
 def test_a_figure_is_drawn_of_a_run() -> None:
-    assert drawn("closlab run hello --engine sim", "queues").startswith("<svg")
+    assert drawn(["closlab run hello --engine sim"], "queues").shapes
     with pytest.raises(LabError, match="not one of the simulator"):
-        drawn("closlab run hello", "queues")
+        drawn(["closlab run hello"], "queues")
 
 
 def test_the_lecture_fits_its_time_and_tells_of_each_figure(tmp_path: Path) -> None:
     """Slides of three minutes or so."""
-    page = lecture(TEXT, lambda _command, _name: "<svg/>")
+    page = lecture(TEXT, lambda _commands, _name: "<svg/>")
     (tmp_path / "lecture.html").write_text(page)
     check_is_whole(tmp_path)
     assert 12 <= page.count("<section>") <= 18
@@ -48,5 +52,5 @@ def test_the_lecture_fits_its_time_and_tells_of_each_figure(tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_the_lecture_is_made() -> None:
-    page = lecture(TEXT, drawn)
+    page = lecture(TEXT, lambda commands, name: drawn(commands, name).to_svg())
     assert len(re.findall("<svg", page)) == TEXT.count("```figure")

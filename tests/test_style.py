@@ -30,6 +30,7 @@ ROOMS = {
     "lab.live": {"controller", "topologies", "traffic"},
     "lab.site": set(),
     "lab.api": set(),
+    "lab.drawings": set(),
     "lab.slides": set(),
     "lab.commands": set(FOLDERS),
     "lab.cli": set(),

@@ -14,10 +14,11 @@ from typing import Annotated, Any
 
 import typer
 
+from lab.drawings import drawn, pictures
 from lab.errors import LabError, MissingTool
 from lab.machine.paths import DOCS_ENVIRONMENT, ROOT
-from lab.site import LECTURE, assemble, check_is_whole, table
-from lab.slides import drawn, lecture
+from lab.site import LECTURE, all_pages, assemble, check_is_whole, table
+from lab.slides import lecture
 
 _HERE = Path(__file__).parent
 _NO_COMMANDS = ("__init__", "options", "prompt")
@@ -25,8 +26,14 @@ _NO_COMMANDS = ("__init__", "options", "prompt")
 
 def command(
     out: Annotated[Path, typer.Option("--out", help="Folder for the pages.")] = Path("site"),
+    is_for_pictures: Annotated[
+        bool, typer.Option("--pictures", help="Draw the pages' pictures anew instead.")
+    ] = False,
 ) -> None:
     """Make a site of the documentation, and slides: all links checked, nothing fetched later."""
+    if is_for_pictures:
+        draw_pictures()
+        return
     python = DOCS_ENVIRONMENT / "bin" / "python"
     if not python.exists():
         raise MissingTool(
@@ -54,9 +61,18 @@ def command(
         )
     if done.returncode != 0:
         raise LabError(f"the site cannot be made:\n{(done.stdout + done.stderr).strip()}")
-    (out / "lecture.html").write_text(lecture((ROOT / "docs" / LECTURE).read_text(), drawn))
+    draw = lambda commands, name: drawn(commands, name).to_svg()  # noqa: E731
+    (out / "lecture.html").write_text(lecture((ROOT / "docs" / LECTURE).read_text(), draw))
     check_is_whole(out)
     print(f"{out}/index.html, and the slides of a lecture: {out}/lecture.html")
+
+
+def draw_pictures() -> None:
+    """Draw what pages show anew, by the commands that stand below it."""
+    for path in all_pages():
+        for picture in pictures(path):
+            picture.path.write_text(picture.drawn())
+            print(f"{picture.path.relative_to(ROOT)}  {picture.path.stat().st_size:,} bytes")
 
 
 def commands_page() -> str:

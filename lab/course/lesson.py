@@ -1,6 +1,7 @@
 """Lessons: what lies in `exercises/`, and a student's copy of one.
 
 exercises/05-headroom/README.md     the question, a picture, the steps, what to hand in
+                      picture.svg   what of it the fabric shows
                       skeleton/     what a student begins with
                       solution/     what it may become
 exercises/net.p4                    what the P4 of all lessons includes
@@ -50,9 +51,15 @@ class Lesson:
         """What is handed in."""
         return tuple(sorted(path.name for path in (self.folder / "skeleton").iterdir()))
 
+    @property
+    def pictures(self) -> list[Path]:
+        """What its README shows."""
+        return sorted(self.folder.glob("*.svg"))
+
     def copied_to(self, folder: Path) -> list[str]:
         """Copy what a student begins with; what is there already stays. The new files' names."""
-        wanted = [self.folder / README, *sorted((self.folder / "skeleton").iterdir())]
+        given = sorted((self.folder / "skeleton").iterdir())
+        wanted = [self.folder / README, *self.pictures, *given]
         if any(name.endswith(".p4") for name in self.files):
             wanted += [EXERCISES / name for name in SHARED]
         try:

@@ -177,7 +177,10 @@ def test_a_lesson_is_opened_worked_at_and_graded(tmp_path: Path, closlab: Closla
     opened = closlab("lesson", "1").stdout
     assert "01-forwarding/forward.p4:" in opened and "closlab grade 1" in opened
     mine = tmp_path / "01-forwarding"
-    assert {p.name for p in mine.iterdir()} == {"README.md", "forward.p4", "net.p4"}
+    assert {p.name for p in mine.iterdir()} == {
+        *("README.md", "picture.svg"),
+        *("forward.p4", "net.p4"),
+    }
     asked = closlab("grade", "1")
     assert asked.returncode == 1 and "TODO 1" in asked.stdout
     shutil.copy(find("1").folder / "solution" / "forward.p4", mine)
