@@ -40,11 +40,20 @@ def shell_command(lab: RunningLab, switch: str, arguments: list[str]) -> list[st
             "./closlab shell installs it; the console script inside the environment does not.",
         )
     address, device = lab.switches[switch]
+    proof: list[str] = []
+    if of := lab.certificates:
+        files = (of.authority, of.certificate("operator"), of.key("operator"))
+        names = ("--cacert", "--cert", "--private-key")
+        proof = [
+            "--ssl",
+            *(word for pair in zip(names, map(str, files), strict=True) for word in pair),
+        ]
     return lab.enter_command(
         [
             *(str(python), "-m", "p4runtime_sh"),
             *("--grpc-addr", address, "--device-id", str(device)),
             *("--election-id", "0,1"),
+            *proof,
             *arguments,
         ]
     )

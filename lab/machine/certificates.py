@@ -1,7 +1,7 @@
-"""Certificates for one run: of its switches, and of its controller, by an authority of its own.
+"""Certificates for one run: of its switches and of who speaks to them, by an authority of its own.
 
 They are made by openssl, lie in a folder that only their owner enters, and go with the run; the
-authority's key is forgotten as soon as both are signed, so nobody joins them later.
+authority's key is forgotten as soon as all are signed, so nobody joins them later.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Certificates:
         return self.folder / "authority.pem"
 
     def certificate(self, whose: str) -> Path:
-        """That of the ``switches``, or of the ``controller``."""
+        """That of the ``switches``, the ``controller``, or the ``operator``: the run's owner."""
         return self.folder / f"{whose}.pem"
 
     def key(self, whose: str) -> Path:
@@ -63,7 +63,7 @@ def made() -> Iterator[Certificates]:
         )
         place = made_.folder / "place"
         place.write_text(_PLACE)
-        for whose in ("switches", "controller"):
+        for whose in ("switches", "controller", "operator"):
             request = made_.folder / f"{whose}.csr"
             _openssl(
                 *("req", *_KEY, "-subj", f"/CN={whose}", "-keyout", str(made_.key(whose))),

@@ -158,7 +158,11 @@ def _inside(
             addresses = {host.name: str(fabric.address(host)) for host in fabric.hosts}
             name_addresses(addresses, registration.names)
             with bring_up(experiment, options, stages) as up, ExitStack() as around:
-                registration.furnish(*up.emulation.whereabouts(), _to_be_watched(up, scenario))
+                registration.furnish(
+                    *up.emulation.whereabouts(),
+                    _to_be_watched(up, scenario),
+                    up.emulation.switches.setting.certificates,
+                )
                 up.emulation.journal.keep_in(registration.journal)
                 around.enter_context(reachable(up.hands, registration.folder))
                 if attend is not None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import grpc
 import pytest
 from finsy.proto import p4r, p4r_grpc
 
+from lab.commands.shell import shell_command
 from lab.engines import RunOptions
+from lab.engines.mininet.running import RunningLab
 from lab.errors import MissingTool, RunError
 from lab.machine.certificates import Certificates, made
 from lab.machine.program import build
@@ -48,6 +52,7 @@ def test_only_the_controller_of_this_run_is_heard() -> None:
                 place = f"127.0.0.1:{hosted.grpc_port('s')}"
                 channels = {
                     "ours": grpc.aio.secure_channel(place, shown(ours, ours, "controller")),
+                    "operator": grpc.aio.secure_channel(place, shown(ours, ours, "operator")),
                     "nothing": grpc.aio.secure_channel(place, shown(ours, ours, None)),
                     "another's": grpc.aio.secure_channel(place, shown(others, ours, "controller")),
                     "who trusts another": grpc.aio.secure_channel(
@@ -64,7 +69,7 @@ def test_only_the_controller_of_this_run_is_heard() -> None:
                             heard[name] = "heard"
                         except grpc.aio.AioRpcError as error:
                             heard[name] = error.code().name
-                assert heard.pop("ours") == "heard"
+                assert {heard.pop("ours"), heard.pop("operator")} == {"heard"}
                 assert set(heard.values()) == {"UNAVAILABLE"}, heard
             finally:
                 await hosted.stop()
@@ -137,6 +142,22 @@ def test_who_may_only_read_cannot_write(tmp_path: Path) -> None:
                 await hosted.stop()
 
     scenario()
+
+
+@needs_openssl
+def test_a_shell_shows_the_operators(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").touch()
+    monkeypatch.setattr("lab.commands.shell.SHELL_ENVIRONMENT", tmp_path)
+    lab = RunningLab("x", 1, {}, {"leaf1": ("127.0.0.1:9", 1)}, {}, {})
+    with made() as ours:
+        command = shell_command(replace(lab, certificates=ours), "leaf1", [])
+        told = dict(itertools.pairwise(command))
+        assert told["--cert"] == str(ours.certificate("operator"))
+        assert told["--private-key"] == str(ours.key("operator"))
+        assert told["--cacert"] == str(ours.authority)
+        assert "--ssl" in command
+    assert "--ssl" not in shell_command(lab, "leaf1", [])
 
 
 @needs_openssl

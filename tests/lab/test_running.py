@@ -40,8 +40,10 @@ def test_looking_never_disturbs_a_lab_that_starts(folder: Path) -> None:
         for number in range(150):
             registration = Registration(f"lab{number}")
             registration.announce(os.getpid())
-            registration.furnish(HOSTS, SWITCHES, LINKS, {})
-            assert find(registration.name).hosts == HOSTS
+            certificates = Certificates(folder / "shown") if number % 2 else None
+            registration.furnish(HOSTS, SWITCHES, LINKS, {}, certificates)
+            found = find(registration.name)
+            assert (found.hosts, found.certificates) == (HOSTS, certificates)
             registration.withdraw()
     finally:
         over.set()

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.errors import LabError
+from lab.machine.certificates import Certificates
 from lab.machine.paths import running_labs
 from lab.scenario.keys import nearest
 
@@ -35,6 +36,7 @@ class RunningLab:
     switches: dict[str, tuple[str, int]]  # P4Runtime address and device id
     links: dict[str, str]  # the interface at a switch's end
     watch: dict[str, Any]  # what who watches needs: scenario, record, dilation, since_ns
+    certificates: Certificates | None = None  # inside the capsule; None: all is in the clear
 
     @property
     def folder(self) -> Path:
@@ -91,9 +93,11 @@ class Registration:
         switches: dict[str, tuple[str, int]],
         links: dict[str, str],
         watch: dict[str, object],
+        certificates: Certificates | None = None,
     ) -> None:
         """From inside: the lab is up."""
         content = {"hosts": hosts, "switches": switches, "links": links, "watch": watch}
+        content["certificates"] = str(certificates.folder) if certificates else None
         _write(self.folder / "lab.json", content)
 
     @property
@@ -144,8 +148,14 @@ def running() -> list[RunningLab]:
             content = json.loads((folder / "lab.json").read_text())
             switches = {name: (where[0], where[1]) for name, where in content["switches"].items()}
             hosts, links, watch = content["hosts"], content["links"], content["watch"]
+            shown = content.get("certificates")
+            certificates = Certificates(Path(shown)) if shown else None
             if is_judged_here:
-                labs.append(RunningLab(folder.name, capsule["pid"], hosts, switches, links, watch))
+                labs.append(
+                    RunningLab(
+                        folder.name, capsule["pid"], hosts, switches, links, watch, certificates
+                    )
+                )
     return labs
 
 
