@@ -20,6 +20,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from enum import StrEnum
@@ -57,7 +58,6 @@ __all__ = [
     "EndpointReport",
     "Entropy",
     "HostSettings",
-    "Lateness",
     "QpError",
     "QueuePair",
     "Recovery",
@@ -372,14 +372,6 @@ class QpError(_Record):
     at_ns: int
 
 
-class Lateness(_Record):
-    """How much later than asked the program woke, in fabric ns."""
-
-    p50_ns: int = 0
-    p99_ns: int = 0
-    max_ns: int = 0
-
-
 class EndpointReport(_Record):
     """What an endpoint did."""
 
@@ -387,7 +379,7 @@ class EndpointReport(_Record):
     counters: dict[str, int]
     paused_ns: dict[int, int]  # by priority
     qp_errors: tuple[QpError, ...]
-    lateness: Lateness
+    late: Counter[int]  # how much later than asked the program woke, in fabric ns, and how often
 
 
 def read_report(lines: Iterable[str]) -> EndpointReport:
@@ -396,7 +388,7 @@ def read_report(lines: Iterable[str]) -> EndpointReport:
     counters: dict[str, int] = {}
     paused: dict[int, int] = {}
     errors: list[QpError] = []
-    lateness = Lateness()
+    late: Counter[int] = Counter()
     for line in lines:
         match line.split():
             case ["transfer", number, kind, state, start, end]:
@@ -413,14 +405,14 @@ def read_report(lines: Iterable[str]) -> EndpointReport:
                 paused[int(priority)] = int(duration)
             case ["qp-error", number, reason, at]:
                 errors.append(QpError(number=int(number), reason=reason, at_ns=int(at)))
-            case ["late", p50, p99, most]:
-                lateness = Lateness(p50_ns=int(p50), p99_ns=int(p99), max_ns=int(most))
+            case ["late", late_ns, times]:
+                late[int(late_ns)] += int(times)
     return EndpointReport(
         transfers=transfers,
         counters=counters,
         paused_ns=paused,
         qp_errors=tuple(errors),
-        lateness=lateness,
+        late=late,
     )
 
 

@@ -14,7 +14,7 @@ import selectors
 import socket
 import sys
 import time
-from collections import deque
+from collections import Counter, deque
 from pathlib import Path
 from typing import TextIO
 
@@ -41,7 +41,7 @@ class Host:
         self._dilation = self._timeout = self._delay = 0
         self._epoch = 0  # of the monotonic clock, when the fabric's time is 0
         self._wire: deque[tuple[int, bytes]] = deque()  # frames, and when they will have arrived
-        self._late: list[int] = []
+        self._late: Counter[int] = Counter()
         self._refused = 0
         self._notes: TextIO | None = None
         self._lines: deque[str] = deque()  # heard and not yet taken
@@ -127,7 +127,7 @@ class Host:
             while True:
                 now = self._now
                 if wake is not None and wake <= now:
-                    self._late.append(now - wake)
+                    self._late[now - wake] += 1
                 wake = self._endpoint.service(now)
                 wake = self._deliver(wake)
                 while self._endpoint.errors:
@@ -209,9 +209,8 @@ class Host:
         dropped = self._socket.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, 8)
         print(f"counter socket_drops {int.from_bytes(dropped[4:8], sys.byteorder)}")
         print(f"counter interface_refused {self._refused}")
-        late = sorted(self._late) or [0]
-        quantiles = (late[len(late) // 2], late[len(late) * 99 // 100], late[-1])
-        print(f"late {' '.join(map(str, quantiles))}")
+        for late_ns, times in self._late.items():
+            print(f"late {late_ns} {times}")
         print("end", flush=True)
 
 

@@ -212,8 +212,8 @@ class Watch:
             ]
         return tuple(found)
 
-    def late_ns(self, epoch_ns: int, share: float) -> int:
-        """How late switches did what was due since the hosts began, but for a share of the times.
+    def late(self, epoch_ns: int) -> Counter[int]:
+        """How late switches did what was due since the hosts began, and how often that late.
 
         The record's first line after the hosts began may still tell of the time before.
         """
@@ -222,12 +222,7 @@ class Watch:
         for line in self._lines:
             if line.at_ns > epoch_ns:
                 seen.update(line.late)
-        left = share * seen.total()
-        for late_ns, often in sorted(seen.items(), reverse=True):
-            left -= often
-            if left < 0:
-                return late_ns
-        return 0
+        return seen
 
     def counts(self) -> dict[Node, SwitchCounts]:
         """What switches had counted when they last wrote it down."""
@@ -296,3 +291,13 @@ def _since(note: Note, began: Note | None) -> Note:
         return note
     counted = (now - before for now, before in zip(note[3:], began[3:], strict=True))
     return Note(note.time_ns, note.link, note.queue_bytes, *counted)
+
+
+def but_for(share: float, late: Counter[int]) -> int:
+    """How late things were done, but for a share of the times."""
+    left = share * late.total()
+    for late_ns, often in sorted(late.items(), reverse=True):
+        left -= often
+        if left < 0:
+            return late_ns
+    return 0

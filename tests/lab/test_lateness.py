@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.results.watch import Watch
+from lab.results.watch import Watch, but_for
 from tests.lab.conftest import CLOSLAB
 from topologies import leaf_spine
 
@@ -35,7 +35,7 @@ def test_it_is_the_time_that_few_were_later_than(tmp_path: Path, seed: int) -> N
         line = {"at_ns": at_ns, "now_ns": 0, "switch": "leaf1", "ports": {}, "counters": {}}
         lines.append(json.dumps({**line, "registers": {}, "lost": {}, "late": late}))
     watch.path.write_text("\n".join(lines) + "\n")
-    found = watch.late_ns(epoch_ns, share)
+    found = but_for(share, watch.late(epoch_ns))
     assert sum(late_ns > found for late_ns in counted) <= share * len(counted)
     assert sum(late_ns >= found for late_ns in counted) > share * len(counted)
 

@@ -72,3 +72,15 @@ def test_what_would_take_too_long_is_said_at_once() -> None:
 def test_the_least_time_is_that_of_the_busiest_link() -> None:
     experiment = Experiment.of(catalogue.load("incast", ("traffic.bytes=1MB",)))
     assert experiment.least_ns == 7 * 10**6 * 8 * 10**9 // (100 * 10**9)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
+def test_reports_are_packets_that_take_time_too(share: float) -> None:
+    def usual(*changes: str) -> int:
+        experiment = Experiment.of(catalogue.load("incast", changes))
+        return usual_dilation(experiment, SoftSwitches)
+
+    assert usual(f"int.share={share}") == pytest.approx((1 + share) * usual(), rel=0.01)
+    assert (
+        usual("transport.cc=hpcc") == usual()
+    )  # whose telemetry is for hosts: nothing is reported

@@ -18,7 +18,7 @@
  *   qp-error NUMBER REASON NS
  *   done NS               every transfer has ended, well or not; it still answers its peers
  *   transfer ... / counter ... / paused ...                the report, see script.h
- *   late P50 P99 MAX      how much later than asked the program woke
+ *   late NS TIMES         how often it woke so much later than asked; a line for each NS
  *   end
  *
  * What is written down, after a line that says when it began by CLOCK_MONOTONIC; a file that was there
@@ -91,8 +91,7 @@ struct host {
     int socket;
     struct frames in;
     struct wire wire;
-    uint64_t late[LATE_BUCKETS], late_count;
-    ns_t late_most;
+    uint64_t late[LATE_BUCKETS];
     uint64_t lost_on_send;
     FILE *notes; /* or NULL */
     bool said_done;
@@ -128,23 +127,14 @@ static ns_t late_floor(unsigned bucket)
     return (ns_t)(8 + bucket % LATE_STEPS) << (power - 3);
 }
 
-static void note_late(struct host *host, ns_t late)
-{
-    host->late[late_bucket(late)]++;
-    host->late_count++;
-    if (late > host->late_most)
-        host->late_most = late;
-}
+static void note_late(struct host *host, ns_t late) { host->late[late_bucket(late)]++; }
 
-static ns_t late_quantile(const struct host *host, double share)
+static void say_late(const struct host *host)
 {
-    uint64_t left = (uint64_t)((double)host->late_count * share);
-    for (unsigned i = 0; i < LATE_BUCKETS; i++) {
-        if (host->late[i] > left)
-            return late_floor(i);
-        left -= host->late[i];
-    }
-    return host->late_most;
+    for (unsigned i = 0; i < LATE_BUCKETS; i++)
+        if (host->late[i])
+            printf("late %llu %llu\n", (unsigned long long)late_floor(i),
+                   (unsigned long long)host->late[i]);
 }
 
 static bool frames_init(struct frames *frames, unsigned count)
@@ -495,8 +485,7 @@ static void report(struct host *host)
     getsockopt(host->socket, SOL_PACKET, PACKET_STATISTICS, &kernel, &size);
     printf("counter socket_drops %u\n", kernel.tp_drops);
     printf("counter interface_refused %llu\n", (unsigned long long)host->lost_on_send);
-    printf("late %llu %llu %llu\n", (unsigned long long)late_quantile(host, 0.5),
-           (unsigned long long)late_quantile(host, 0.99), (unsigned long long)host->late_most);
+    say_late(host);
     printf("end\n");
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ from lab.results.outcome import (
     Outcome,
     SwitchCounts,
 )
-from lab.results.watch import longest_queues
+from lab.results.watch import but_for, longest_queues
 from lab.scenario.experiment import Experiment
 from lab.scenario.faults import Agenda, Event, Halt, Pace, Replan, Restart, Spoil, Turn
 from topologies import Node
@@ -109,8 +110,8 @@ def run(
         stocks=watch.stocks(*since, experiment.settings.lossless) if is_noted else (),
         pauses=watch.pauses(*since) if is_noted else (),
         fidelity=_Doubts(
-            max(report.lateness.p99_ns for report in reports.values()),
-            emulation.switches.late_ns(course.epoch_ns, _SELDOM),
+            but_for(_SELDOM, sum((report.late for report in reports.values()), Counter())),
+            but_for(_SELDOM, emulation.switches.late(course.epoch_ns)),
             {} if faults else missing,
             overrun(experiment, switches, endpoints),
         ).fidelity(_most_late_ns(experiment), dilation),
@@ -169,7 +170,7 @@ class _Course:
         dilation: int,
         stage: Stage,
         collector: Collector | None,
-        enough: threading.Event | None,
+        enough: threading.Event | None = None,
     ) -> None:
         self._experiment = experiment
         self._enough = enough or threading.Event()

@@ -163,11 +163,13 @@ def usual_dilation(experiment: Experiment, kind: type[Switches]) -> int:
     """How much slower than the fabric's the emulator's time has to pass.
 
     So much that all hosts sending at once are no more than the switches and their neighbours can
-    carry on two processors.
+    carry on two processors; a packet's report is one more.
     """
+    telemetry = experiment.settings.telemetry
+    reports = telemetry.share if telemetry.report_port is not None else 0
     is_scapy = experiment.scenario.transport.endpoint == "scapy"
     packets_per_s = _SCAPY_PACKETS_PER_S if is_scapy else kind.PACKETS_PER_S
-    return max(1, math.ceil(experiment.packets_per_s / packets_per_s))
+    return max(1, math.ceil(experiment.packets_per_s * (1 + reports) / packets_per_s))
 
 
 def fitting_dilation(experiment: Experiment, kind: type[Switches], stages: Stages) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -156,9 +157,9 @@ class Switches(ABC):
         """Every switch's counters, or, of switches that are gone, what they last wrote down."""
         return self.watch.counts() if self.failure else self.counts()
 
-    def late_ns(self, epoch_ns: int, share: float) -> int:
-        """How late they did what was due since the hosts began, but for a share of the times."""
-        return self.watch.late_ns(epoch_ns, share)
+    def late(self, epoch_ns: int) -> Counter[int]:
+        """How late they did what was due since the hosts began, and how often that late."""
+        return self.watch.late(epoch_ns)
 
     def read_plan(self, switch: Node, wanted: SwitchPlan) -> SwitchPlan:
         """What a switch has of a plan's kinds."""

@@ -26,6 +26,7 @@ import shutil
 import socket
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -216,12 +217,12 @@ class Bmv2Switches(Switches):
                     f"All it said is in {self._log(name)}",
                 )
 
-    def late_ns(self, epoch_ns: int, share: float) -> int:
+    def late(self, epoch_ns: int) -> Counter[int]:
         """How late the cables were, which want their turns beside BMv2's many threads.
 
         BMv2 itself does not say.
         """
-        return self._cables_watch.late_ns(epoch_ns, share)
+        return self._cables_watch.late(epoch_ns)
 
     def where_they_speak(self) -> str:
         """Their logs."""
