@@ -11,6 +11,7 @@ import pytest
 from lab.engines.mininet.emulation import Emulation
 from lab.engines.mininet.running import Registration, find, running
 from lab.errors import LabError, RunError
+from lab.machine.certificates import Certificates
 from topologies import leaf_spine
 
 HOSTS, SWITCHES, LINKS = {"h1": 7}, {"leaf1": ("127.0.0.1:1", 1)}, {"h1-leaf1": "leaf1-eth1"}
