@@ -140,6 +140,23 @@ class Pfc:
     watchdog: Watchdog | None = Watchdog()
 
 
+class Replay(Enum):
+    """What a link sends again of what it lost; see switch/rt/llr.h."""
+
+    NONE = "none"
+    GO_BACK_N = "go-back-n"
+    SELECTIVE = "selective"
+
+
+@dataclass(frozen=True, slots=True)
+class Credits:
+    """Credits instead of pauses; see p4src/credit.p4."""
+
+    enabled: bool = False
+    size: int | None = None  # bytes a class has at each port; computed if not given
+    response_ns: int = 0  # that either end takes
+
+
 @dataclass(frozen=True, slots=True)
 class Ecn:
     """Marking."""
@@ -226,6 +243,8 @@ class Settings:
     buffer: Buffer = Buffer()
     trim: Trim = Trim()
     pfc: Pfc = Pfc()
+    credits: Credits = Credits()  # then nobody is paused
+    replay: Replay = Replay.NONE  # on links between switches
     ecn: Ecn = Ecn()  # of the lossless priorities,
     ecn_by_class: Mapping[int, Ecn] = field(
         default_factory=dict

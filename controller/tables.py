@@ -30,6 +30,7 @@ from controller.settings import (
     Loss,
     Policy,
     Remedy,
+    Replay,
     Rule,
     Settings,
     SettingsError,
@@ -63,6 +64,9 @@ DROP_REASONS = (
     "trimmed",
     "cut_lost",
     "link_local",
+    "credit_used",
+    "foreign_credit",
+    "no_credit",
 )
 
 PRIORITIES = range(8)
@@ -132,8 +136,14 @@ class SwitchSite:
 
     @property
     def lossless(self) -> frozenset[int]:
-        """The priorities that may not lose anything."""
-        return self.settings.lossless if self.settings.pfc.enabled else frozenset()
+        """The priorities whose senders are paused, so that nothing is lost."""
+        is_paused = self.settings.pfc.enabled and not self.settings.credits.enabled
+        return self.settings.lossless if is_paused else frozenset()
+
+    @property
+    def credited(self) -> frozenset[int]:
+        """The priorities whose senders go by credits instead."""
+        return self.settings.lossless if self.settings.credits.enabled else frozenset()
 
 
 def switch_plan(
@@ -148,6 +158,8 @@ def switch_plan(
         *_buffer(site),
         *_trim(site),
         *_pause(site),
+        *_credits(site),
+        *_replay(site),
         *_marking(site),
         *_schedule(site),
         *_load(site),
@@ -282,15 +294,26 @@ def headroom_of(site: SwitchSite, port: int) -> int:
         return pfc.headroom
     settings = site.settings
     return thresholds.headroom(
-        site.link(port), settings.max_frame, pfc.response_ns, settings.buffer.cell
+        site.link(port),
+        settings.max_frame,
+        pfc.response_ns + _retry_ns(site, port),
+        settings.buffer.cell,
     )
+
+
+def _retry_ns(site: SwitchSite, port: int) -> int:
+    """How much later something may come by a link that had to send it again."""
+    if site.settings.replay is Replay.NONE or port in site.host_ports:
+        return 0
+    return thresholds.replay_timeout_ns(site.link(port), site.settings.max_frame)
 
 
 def pool_of(site: SwitchSite) -> int:
     """What all queues of a switch share."""
     headrooms = [headroom_of(site, port) for port in site.ports for _ in site.lossless]
-    lossy = sum(_lossy_reserved(site, priority) for priority in PRIORITIES) * len(site.ports)
-    return thresholds.pool(site.settings, headrooms, len(headrooms), lossy)
+    own = sum(_lossy_reserved(site, priority) for priority in PRIORITIES) * len(site.ports)
+    own += sum(credit_of(site, port) for port in site.ports for _ in site.credited)
+    return thresholds.pool(site.settings, headrooms, len(headrooms), own)
 
 
 def _cells(buffer: Buffer) -> dict[str, int]:
@@ -300,7 +323,7 @@ def _cells(buffer: Buffer) -> dict[str, int]:
 
 def _lossy_reserved(site: SwitchSite, priority: int) -> int:
     """What a class that may lose has to itself at every port."""
-    if priority in site.lossless:
+    if priority in site.lossless | site.credited:
         return 0
     trim = site.settings.trim
     is_for_cut = bool(trim.classes) and priority == trim.priority
@@ -339,6 +362,16 @@ def _buffer(site: SwitchSite) -> Iterator[Entity]:
                     queue_headroom=headroom_of(site, port),
                     headroom_pool=_ALL if buffer.headroom_pool is None else buffer.headroom_pool,
                     **xon_of(site),
+                )
+            elif priority in site.credited:
+                yield entry(
+                    "buffer_profiles",
+                    match,
+                    "credited",
+                    pool_size=pool,
+                    queue_credit=credit_of(site, port),
+                    **cells,
+                    grant_least=_grant_least(site, port),
                 )
             else:
                 yield entry(
@@ -434,6 +467,99 @@ def _pause(site: SwitchSite) -> Iterator[Entity]:
         )
     else:
         yield default("watchdogs", "NoAction")
+
+
+# --- credit.p4, link.p4 --------------------------------------------------------------------------
+
+
+def credit_of(site: SwitchSite, port: int) -> int:
+    """What a class that goes by credits has of the buffer at a port."""
+    settings, credits = site.settings, site.settings.credits
+    response_ns = credits.response_ns + _retry_ns(site, port)
+    needed = thresholds.credit(
+        site.link(port), settings.max_frame, response_ns, settings.buffer.cell
+    )
+    if credits.size is None:
+        return needed
+    least = 2 * settings.max_frame + _grant_least(site, port)
+    least = thresholds.in_cells(least, settings.buffer.cell)
+    if credits.size < least:
+        raise SettingsError(
+            f"link.credit: with {credits.size:,} bytes a sender may wait for ever for a word; "
+            f"{site.switch}'s links take {least:,} at least, and {needed:,} to be busy"
+        )
+    return thresholds.in_cells(credits.size, settings.buffer.cell)
+
+
+def _grant_least(site: SwitchSite, port: int) -> int:
+    """What is worth a word to who sends to a port."""
+    settings = site.settings
+    if settings.credits.size is not None:
+        return 2 * settings.max_frame
+    response_ns = settings.credits.response_ns
+    return thresholds.grant_least(site.link(port), settings.max_frame, response_ns)
+
+
+def _credits(site: SwitchSite) -> Iterator[Entity]:
+    """What a port grants, and, if a switch is at its other end, what it is granted: as much.
+
+    Hosts take in all that their links bring, and grant nothing.
+    """
+    settings = site.settings
+    for port, peer in site.ports.items():
+        for priority in sorted(site.credited):
+            own = credit_of(site, port)
+            is_granted = peer.kind is not NodeKind.HOST
+            yield entry(
+                "credit_links",
+                {"standard_metadata.ingress_port": port, "hdr.credit.priority": priority},
+                "far_end",
+                far_credit=own if is_granted else 0,
+            )
+            yield entry(
+                "credit_senders",
+                {"standard_metadata.egress_port": port, "meta.copy_priority": priority},
+                "near_end",
+                mac=_mac(site.fabric.mac(site.switch)),
+                own_credit=own,
+            )
+            if is_granted:
+                yield entry(
+                    "queue_credits",
+                    {"standard_metadata.egress_port": port, "meta.priority": priority},
+                    "by_credit",
+                    credit=own,
+                    least=thresholds.in_cells(settings.max_frame, settings.buffer.cell),
+                    cell=settings.buffer.cell,
+                    ask_after=site.ticks(
+                        thresholds.ask_after_ns(
+                            site.link(port),
+                            settings.max_frame,
+                            own,
+                            settings.credits.response_ns + _retry_ns(site, port),
+                        )
+                    ),
+                )
+
+
+def _replay(site: SwitchSite) -> Iterator[Entity]:
+    settings = site.settings
+    if settings.replay is Replay.NONE:
+        return
+    for port in site.ports:
+        if port in site.host_ports:
+            continue
+        room = thresholds.replay_room(site.link(port), settings.max_frame)
+        timeout_ns = thresholds.replay_timeout_ns(site.link(port), settings.max_frame)
+        yield entry(
+            "link_replays",
+            {"standard_metadata.egress_port": port},
+            "replay",
+            room=room,
+            timeout=site.ticks(timeout_ns),
+            ack_every=room // 8,
+            selective=settings.replay is Replay.SELECTIVE,
+        )
 
 
 # --- mark.p4, load.p4 ----------------------------------------------------------------------------

@@ -42,6 +42,48 @@ def headroom(link: LinkSpec, max_frame: int, response_ns: int = 0, cell: int = 1
     return 3 * in_cells(max_frame, cell) + in_cells(math.ceil(reaction * worst), cell)
 
 
+def grant_least(link: LinkSpec, max_frame: int, response_ns: int = 0) -> int:
+    """What is worth a word of credits: two frames, or an eighth of what a round trip holds."""
+    return max(2 * max_frame, math.ceil(bytes_in(link, _loop_ns(link, response_ns)) / 8))
+
+
+def credit(link: LinkSpec, max_frame: int, response_ns: int = 0, cell: int = 1) -> int:
+    """Bytes of buffer with which a link never waits for credits of a receiver that is not in need.
+
+    From a frame's first bit to the word that it has left again: it has to be there as a whole, and
+    the word waits for a frame the other way, is sent and travels. Meanwhile the sender goes on; and
+    up to `grant_least` and a frame that it has to see room for are not at its disposal.
+    """
+    frames = 3 * (max_frame + WIRE_OVERHEAD) + PAUSE_WIRE_BYTES
+    loop = math.ceil(bytes_in(link, _loop_ns(link, response_ns))) + frames
+    return in_cells(loop + grant_least(link, max_frame, response_ns) + max_frame, cell)
+
+
+def _loop_ns(link: LinkSpec, response_ns: int) -> int:
+    return 2 * link.delay_ns + response_ns
+
+
+def ask_after_ns(link: LinkSpec, max_frame: int, credit_bytes: int, response_ns: int = 0) -> int:
+    """How long to wait for credits before saying so: all of them could have come back by then."""
+    frame_ns = (max_frame + credit_bytes) * 8 * _NS / link.rate_bps
+    return math.ceil(4 * (_loop_ns(link, response_ns) + frame_ns))
+
+
+def replay_timeout_ns(link: LinkSpec, max_frame: int) -> int:
+    """How long a frame goes unanswered: four times what its answer takes at most.
+
+    Three frames' time: until it is there, until the answer may begin, and until a replay may.
+    """
+    frames_ns = 3 * (max_frame + WIRE_OVERHEAD) * 8 * _NS / link.rate_bps
+    return math.ceil(4 * (2 * link.delay_ns + frames_ns))
+
+
+def replay_room(link: LinkSpec, max_frame: int) -> int:
+    """Bytes a link keeps: what it carries until the last of them must have been answered."""
+    timeout_ns = replay_timeout_ns(link, max_frame)
+    return math.ceil(2 * bytes_in(link, timeout_ns)) + 4 * max_frame
+
+
 def in_cells(size: int, cell: int) -> int:
     """What a number of bytes takes of memory that comes in cells."""
     return -(-size // cell) * cell

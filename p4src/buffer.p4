@@ -7,6 +7,8 @@
 //     lossless  admitted while its ingress queue holds less than reserved + share;
 //               beyond that into the ingress queue's headroom, and the sender is to be paused;
 //               beyond that dropped: the headroom was too small for the link.
+//     credited  admitted while its ingress queue holds less than reserved, which is what its sender
+//               was granted (credit.p4); beyond that dropped: it sent without credit.
 //
 // share     of the pool: alpha * free, alpha being a power of two and free what is left of the
 //           pool; or a fixed number of bytes (`queue_most`). Never more than what is free.
@@ -86,12 +88,26 @@ control buffer_admit(inout metadata_t meta, inout standard_metadata_t standard_m
         meta.claim.xon = { xon_follows, pool_size, queue_reserved, queue_alpha, xon_below_xoff, xon };
     }
 
+    // Lossless too. `grant_least`: bytes that are worth a word to the sender.
+    action credited(bytes_t pool_size, bytes_t queue_credit, bytes_t cell_size,
+                    bit<40> cell_reciprocal, bytes_t grant_least) {
+        pool = pool_size;
+        reserved = queue_credit;
+        alpha = 0;
+        most = 1;               // of the pool, as 0 would mean alpha's share: no packet is so small
+        cell = cell_size;
+        per_cell = cell_reciprocal;
+        meta.lossless = true;
+        meta.claim.credited = true;
+        meta.claim.xon.least = grant_least;
+    }
+
     table buffer_profiles {
         key = {
             standard_metadata.ingress_port : exact;
             meta.priority                  : exact;
         }
-        actions = { lossy; lossless; }
+        actions = { lossy; lossless; credited; }
         default_action = lossy(0xFFFFFFFF, 0, 8, 0, 1, 0x100000000);
         size = QUEUES;
     }
@@ -150,6 +166,9 @@ control buffer_admit(inout metadata_t meta, inout standard_metadata_t standard_m
         if (meta.claim.size == 0) {
             meta.drop_reason = meta.lossless ? drop_reason_t.HEADROOM_FULL
                                              : drop_reason_t.BUFFER_FULL;
+            if (meta.claim.credited) {
+                meta.drop_reason = drop_reason_t.NO_CREDIT;
+            }
         }
     }
 }

@@ -19,6 +19,8 @@
 #include "buffer.p4"
 #include "trim.p4"
 #include "pause.p4"
+#include "credit.p4"
+#include "link.p4"
 #include "load.p4"
 #include "schedule.p4"
 #include "mark.p4"
@@ -44,6 +46,8 @@ control fabric_ingress(inout headers_t hdr, inout metadata_t meta,
     trim() trimming;
     pause_request() pause_requests;
     pause_ring() pause_timers;
+    credit_take() credits;
+    credit_ask() credit_questions;
     report_drop() drop_reports;
     account_dropped() drops;
 #ifdef PARKING
@@ -59,7 +63,11 @@ control fabric_ingress(inout headers_t hdr, inout metadata_t meta,
         }
 #else
         if (hdr.timer.isValid()) {
-            pause_timers.apply(hdr, meta, standard_metadata);
+            if (hdr.timer.cell > TIMER_EARLIEST) {
+                credit_questions.apply(hdr, meta, standard_metadata);
+            } else {
+                pause_timers.apply(hdr, meta, standard_metadata);
+            }
             exit;
         }
 #endif
@@ -72,6 +80,9 @@ control fabric_ingress(inout headers_t hdr, inout metadata_t meta,
                 meta.drop_reason = drop_reason_t.MALFORMED;
             } else if (!hdr.ipv4.isValid() && !hdr.ipv6.isValid()) {
                 meta.drop_reason = drop_reason_t.NOT_IP;
+                if (hdr.credit.isValid()) {
+                    credits.apply(hdr, meta, standard_metadata);
+                }
             } else if (standard_metadata.checksum_error == 1) {
                 meta.drop_reason = drop_reason_t.BAD_CHECKSUM;
             } else {
@@ -95,13 +106,15 @@ control fabric_ingress(inout headers_t hdr, inout metadata_t meta,
             if (meta.drop_reason == drop_reason_t.NONE) {
                 telemetry_orders.apply(hdr, meta, standard_metadata);
                 admission.apply(meta, standard_metadata);
-                if (meta.claim.congested) {
+                if (meta.claim.congested && !meta.claim.credited) {
                     pause_requests.apply(meta, standard_metadata);
                 }
             }
         }
 
-        if (meta.drop_reason != drop_reason_t.NONE) {
+        if (meta.drop_reason == drop_reason_t.CREDIT_USED) {
+            mark_to_drop(standard_metadata);
+        } else if (meta.drop_reason != drop_reason_t.NONE) {
             if (meta.drop_reason == drop_reason_t.BUFFER_FULL) {
                 trimming.apply(hdr, meta, standard_metadata);
             }
@@ -126,13 +139,16 @@ control fabric_egress(inout headers_t hdr, inout metadata_t meta,
                       inout standard_metadata_t standard_metadata) {
     buffer_release() release;
     pause_review() pause_reviews;
+    credit_review() credit_reviews;
     schedule() schedules;
+    link_options() link_orders;
     load() loads;
     mark() marks;
     conga_note() conga_notes;
     telemetry() telemetries;
     lose_sent() departure_losses;
     pause_frame() pause_frames;
+    credit_frame() credit_frames;
     report() reports;
     report_drop() late_drop_reports;
     account_dropped() drops;
@@ -156,9 +172,14 @@ control fabric_egress(inout headers_t hdr, inout metadata_t meta,
             meta.copy_purpose = copy_t.NONE;    // what ingress wanted was done there
             release.apply(meta, standard_metadata);
             if (meta.lossless) {
-                pause_reviews.apply(meta, standard_metadata);
+                if (meta.claim.credited) {
+                    credit_reviews.apply(meta);
+                } else {
+                    pause_reviews.apply(meta, standard_metadata);
+                }
             }
             schedules.apply(meta, standard_metadata);
+            link_orders.apply(meta, standard_metadata);
             loads.apply(meta, standard_metadata);
             marks.apply(hdr, meta, standard_metadata);
             if (hdr.conga.isValid()) {
@@ -185,6 +206,8 @@ control fabric_egress(inout headers_t hdr, inout metadata_t meta,
             reports.apply(hdr, meta, standard_metadata);
         } else if (meta.copy_purpose == copy_t.PAUSE) {
             pause_frames.apply(hdr, meta, standard_metadata);
+        } else if (meta.copy_purpose == copy_t.CREDIT) {
+            credit_frames.apply(hdr, meta, standard_metadata);
         } else {
             mark_to_drop(standard_metadata);
         }

@@ -27,6 +27,19 @@ header pfc_t {
     bit<208> padding;
 }
 
+// Word of credits (credit.p4), a frame of MAC control. The padding makes it 60 bytes on the wire.
+header credit_t {
+    bit<16>  opcode;
+    bit<24>  oui;
+    bit<8>   kind;
+    bit<8>   priority;           // whose credits
+    bit<32>  bytes;              // a count that goes round at 2^32
+    bit<32>  waits;              // of who asks: how often it waited for credits,
+    tick_t   waited;             // for how long,
+    bit<64>  replayed;           // and what its link had to send again meanwhile
+    bit<136> padding;
+}
+
 // Between Ethernet and IP, from a packet's first leaf to its last (conga.p4).
 header conga_t {
     leaf_t   leaf;               // where it comes from
@@ -181,6 +194,7 @@ struct headers_t {
     report_drop_t report_drop;
     ethernet_t    ethernet;
     pfc_t         pfc;
+    credit_t      credit;
     conga_t       conga;
     vlan_t        vlan;
     ipv4_t        ipv4;                // or
@@ -221,6 +235,7 @@ struct claim_t {
     bytes_t size;                // 0: nothing was claimed, as for copies
     port_t  in_port;
     bool    congested;           // it went into headroom, or would have
+    bool    credited;            // its sender goes by credits, not by pauses
     bytes_t resume_at;           // if a pause begins now, it ends when the queue holds no more
     xon_t   xon;
 }

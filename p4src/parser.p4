@@ -43,8 +43,21 @@ parser fabric_parser(packet_in packet, out headers_t hdr, inout metadata_t meta,
     state parse_mac_control {
         transition select(packet.lookahead<bit<16>>()) {
             OPCODE_PFC: parse_pfc;
+            OPCODE_EXTENSION: parse_extension;
             default: accept;
         }
+    }
+
+    state parse_extension {
+        transition select(packet.lookahead<bit<40>>()[23:0]) {
+            CREDIT_OUI: parse_credit;
+            default: accept;
+        }
+    }
+
+    state parse_credit {
+        packet.extract(hdr.credit);
+        transition accept;
     }
 
     state parse_pfc {
@@ -155,6 +168,7 @@ control fabric_deparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.report_drop);
         packet.emit(hdr.ethernet);
         packet.emit(hdr.pfc);
+        packet.emit(hdr.credit);
         packet.emit(hdr.conga);
         packet.emit(hdr.vlan);
         packet.emit(hdr.ipv4);

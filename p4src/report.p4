@@ -50,7 +50,7 @@ control report_drop(inout metadata_t meta) {
     }
 
     apply {
-        if (meta.copy_purpose != copy_t.PAUSE) {
+        if (meta.copy_purpose != copy_t.PAUSE && meta.copy_purpose != copy_t.CREDIT) {
             drop_reports.apply();
         }
     }

@@ -301,7 +301,7 @@ control telemetry(inout headers_t hdr, inout metadata_t meta,
                 }
             } else if (hdr.kept_int_head.length >= 0x40) {
                 meta.drop_reason = drop_reason_t.MALFORMED;
-            } else if (meta.copy_purpose != copy_t.PAUSE) {
+            } else if (meta.copy_purpose == copy_t.NONE) {
                 tell();
             }
         }

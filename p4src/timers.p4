@@ -7,6 +7,10 @@
 //     TIMER_RENEW(queue)    an ingress queue's pause is to be sent again
 //     TIMER_WATCH(queue)    the watchdog is to look at an egress queue
 //
+// And one that is no cell, which the switch rings by itself (tm.h):
+//
+//     TIMER_ASK(queue)      an egress queue has waited for credits for long (credit.p4)
+//
 // The last cell is the earliest of all deadlines, or earlier: SET_TIMER keeps it so.
 //
 // Stops:  ringing is the switch's doing (switch/rt/timer.c). BMv2 cannot; there the packets that go
@@ -23,6 +27,7 @@ const bit<32> PACKET_TIMER = 7;         // instance type
 #define TIMER_RENEW(queue) (queue)
 #define TIMER_WATCH(queue) ((queue) + QUEUES)
 #define TIMER_EARLIEST     (2 * QUEUES)
+#define TIMER_ASK(queue)   ((queue) + 2 * QUEUES + 1)
 
 @timer
 register<tick_t>(2 * QUEUES + 1) timers;

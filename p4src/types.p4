@@ -22,6 +22,8 @@ const bit<16> ETHERTYPE_IPV6        = 0x86DD;
 const bit<16> ETHERTYPE_MAC_CONTROL = 0x8808;
 const bit<16> ETHERTYPE_CONGA       = 0x88B5;    // for local experiments
 const bit<16> OPCODE_PFC            = 0x0101;
+const bit<16> OPCODE_EXTENSION      = 0xFFFE;    // of MAC control: what an OUI's owner defines
+const bit<24> CREDIT_OUI            = 0x02C105;  // ours, locally administered
 const mac_t   MAC_CONTROL_ADDR      = 0x0180C2000001;
 const bit<10> IPV6_LINK_LOCAL       = 0x3FA;     // fe80::/10
 const bit<8>  IPV6_MULTICAST        = 0xFF;      // ff00::/8
@@ -84,7 +86,10 @@ enum bit<8> drop_reason_t {
     FOREIGN_PAUSE = 17,   // a pause frame that names no class held here
     TRIMMED       = 18,   // no drop: its headers go on (trim.p4); told in reports
     CUT_LOST      = 19,   // those headers found no room further on
-    LINK_LOCAL    = 20    // IPv6 that stays on its link: neighbour discovery, multicast
+    LINK_LOCAL    = 20,   // IPv6 that stays on its link: neighbour discovery, multicast
+    CREDIT_USED   = 21,   // no drop: word of credits, taken in (credit.p4)
+    FOREIGN_CREDIT = 22,  // word of credits that nobody here can have given
+    NO_CREDIT     = 23    // its sender had no credit left for it
 }
 
 // What a copy of a packet is for.
@@ -92,7 +97,8 @@ enum bit<8> copy_t {
     NONE        = 0,
     PAUSE       = 1,      // becomes a pause frame
     INT_REPORT  = 2,      // becomes a report of the telemetry the packet carried
-    DROP_REPORT = 3       // becomes a report of the packet's end
+    DROP_REPORT = 3,      // becomes a report of the packet's end
+    CREDIT      = 4       // becomes word of credits
 }
 
 #endif

@@ -104,6 +104,7 @@ __all__ = [
     "MulticastWrite",
     "Op",
     "OpError",
+    "Order",
     "PacketIn",
     "ParamInfo",
     "PortState",
@@ -133,6 +134,11 @@ class Role(Enum):
     PORT_DOWN = 1
     TIMER = 2
     CLOCK = 3
+    QUEUE_LIMIT = 4
+    QUEUE_SPENT = 5
+    QUEUE_WAITED = 6
+    QUEUE_WAITS = 7
+    LINK_COUNTS = 8
 
     @property
     def mark(self) -> str:
@@ -140,9 +146,41 @@ class Role(Enum):
         return f"@{self.name.lower()}"
 
     @property
-    def least_bits(self) -> int:
-        """How wide its cells have to be: all but one hold times."""
-        return 1 if self is Role.PORT_DOWN else 17
+    def bits(self) -> tuple[int, int]:
+        """How wide its cells may be: from four or eight bytes, of which the run-time knows."""
+        if self in (Role.QUEUE_LIMIT, Role.QUEUE_SPENT, Role.QUEUE_WAITS):
+            return 32, 32
+        if self in (Role.QUEUE_WAITED, Role.LINK_COUNTS):
+            return 33, 64
+        return (1 if self is Role.PORT_DOWN else 17), 64
+
+
+_PORT_BITS, _PRIORITY_BITS = 9, 3
+
+
+class Order(Enum):
+    """A table of the program whose entries are orders to the switch: how it serves its ports.
+
+    In P4 the table bears the order's name as an annotation, ``@queue_schedule``; its key is a port,
+    and a priority if it is of queues. Of an entry's action the parameters count that `Dataplane`'s
+    methods name, without an entry all of them are 0.
+    """
+
+    QUEUE_SCHEDULE = 0
+    PORT_SHAPER = 1
+    QUEUE_CREDITS = 2
+    LINK_REPLAY = 3
+
+    @property
+    def mark(self) -> str:
+        """The annotation."""
+        return f"@{self.name.lower()}"
+
+    @property
+    def key_bits(self) -> tuple[int, ...]:
+        """The widths of its key's fields."""
+        is_of_queues = self in (Order.QUEUE_SCHEDULE, Order.QUEUE_CREDITS)
+        return (_PORT_BITS, _PRIORITY_BITS) if is_of_queues else (_PORT_BITS,)
 
 
 class DataplaneError(Exception):
@@ -340,7 +378,7 @@ class Dataplane:
         self._records: Records | None = None
         self._box = self._native.memory_box_new()
         self._sinks: Sequence[object] = ()
-        self._schedules: dict[int, Callable[[tuple[int, ...], dict[str, int]], None]] = {}
+        self._orders: dict[int, Callable[[tuple[int, ...], dict[str, int]], None]] = {}
         cpu = -1 if cpu_port is None else cpu_port
         self._sw = self._native.hosted_new(self._l, name.encode(), cpu, drop_port, queues, seed)
         if not self._sw:
@@ -379,7 +417,7 @@ class Dataplane:
         self._loads += 1
         self._program = program
         self._records = records
-        self._schedules = {}
+        self._orders = {}
         consts = records.const_entries()
         for number, reason in enumerate(self._carry_out(consts, whole=False)):
             if reason:
@@ -540,18 +578,59 @@ class Dataplane:
         done = self._native.hosted_set_service(self._l, self._sw, port, ctypes.byref(service))
         self._check_port(done, port)
 
-    def set_schedule_tables(self, queues: int | None, ports: int | None) -> None:
-        """Let queues and ports be served as the entries of two tables of the program say.
+    def hold_queue(
+        self,
+        port: int,
+        priority: int,
+        *,
+        credit: int = 0,
+        least: int = 0,
+        cell: int = 1,
+        ask_after: int = 0,
+    ) -> None:
+        """Let a queue send what it has credits for, ``least`` at least; 0: whatever it has."""
+        told = native.Credit(priority, least, cell, credit, ask_after)
+        done = self._native.hosted_set_credit(self._l, self._sw, port, ctypes.byref(told))
+        self._check_link(done, port)
 
-        The key of the first is a port and a priority, that of the second a port. Of an entry's
-        action the parameters of these names count: ``quantum`` (bytes), ``rate`` (bits a second),
-        ``burst`` (bytes) and, for ports, ``classes``. Without an entry all of them are 0.
-        """
-        told = ((queues, self._schedule_entry), (ports, self._shape_entry))
-        self._schedules = {table: serve for table, serve in told if table is not None}
-        for table, serve in self._schedules.items():
+    def replay_link(
+        self, port: int, *, room: int = 0, timeout: int = 0, ack_every: int = 0, selective: int = 0
+    ) -> None:
+        """Let the link at a port try again what it lost, keeping so many bytes; 0: no more."""
+        told = native.Replay(room, timeout, ack_every, selective)
+        done = self._native.hosted_set_replay(self._l, self._sw, port, ctypes.byref(told))
+        self._check_link(done, port)
+
+    def _check_link(self, done: bool, port: int) -> None:
+        if not done:
+            raise DataplaneError(
+                f"{self.name}: port {port} is not 0 to {native.PORTS - 1}, memory is short, or the "
+                "program shares no registers for credits (@queue_limit, @queue_spent, "
+                "@queue_waited, @queue_waits)"
+            )
+
+    def set_order_tables(self, tables: Mapping[Order, int | None]) -> None:
+        """Let queues, ports and links be served as the entries of these tables say."""
+        orders = {
+            Order.QUEUE_SCHEDULE: self._schedule_entry,
+            Order.PORT_SHAPER: self._shape_entry,
+            Order.QUEUE_CREDITS: self._hold_entry,
+            Order.LINK_REPLAY: self._replay_entry,
+        }
+        self._orders = {
+            table: orders[order] for order, table in tables.items() if table is not None
+        }
+        for table, obey in self._orders.items():
             for state in self.entries(table):
-                serve(state.entry.values, self._params(state.entry))
+                obey(state.entry.values, self._params(state.entry))
+
+    def _hold_entry(self, key: tuple[int, ...], params: dict[str, int]) -> None:
+        told = {name: params.get(name, 0) for name in ("credit", "least", "cell", "ask_after")}
+        self.hold_queue(*key, **told)
+
+    def _replay_entry(self, key: tuple[int, ...], params: dict[str, int]) -> None:
+        told = {name: params.get(name, 0) for name in ("room", "timeout", "ack_every", "selective")}
+        self.replay_link(*key, **told)
 
     def _schedule_entry(self, key: tuple[int, ...], params: dict[str, int]) -> None:
         self.schedule_queue(
@@ -576,11 +655,11 @@ class Dataplane:
         return {info.name: value for info, value in zip(names, entry.params, strict=True)}
 
     def _obey(self, op: Op) -> None:
-        """After a table was written that says how queues are served: serve them so."""
-        if isinstance(op, TableWrite) and op.entry.table in self._schedules:
+        """After a table was written whose entries are orders: carry them out."""
+        if isinstance(op, TableWrite) and op.entry.table in self._orders:
             is_gone = op.verb is Verb.DELETE
             params = {} if is_gone else self._params(op.entry)
-            self._schedules[op.entry.table](op.entry.values, params)
+            self._orders[op.entry.table](op.entry.values, params)
 
     def set_pcap(self, port: int, direction: str, path: Path | None) -> None:
         """Record what a port receives ("in") or sends ("out"); None stops it."""
@@ -640,7 +719,7 @@ class Dataplane:
                 results.append(item)
                 continue
             reason = next(reasons)
-            if not reason and self._schedules:
+            if not reason and self._orders:
                 self._obey(op)
             results.append(self._explain(op, reason) if reason else None)
         return results

@@ -52,6 +52,29 @@ class Service(c.Structure):
     ]
 
 
+class Replay(c.Structure):
+    """struct llr_config."""
+
+    _fields_ = [
+        ("room", c.c_uint64),
+        ("timeout", c.c_uint64),
+        ("ack_every", c.c_uint64),
+        ("selective", c.c_uint64),
+    ]
+
+
+class Credit(c.Structure):
+    """struct sw_credit."""
+
+    _fields_ = [
+        ("priority", c.c_uint32),
+        ("least", c.c_uint32),
+        ("cell", c.c_uint32),
+        ("credit", c.c_uint32),
+        ("ask_after", c.c_uint64),
+    ]
+
+
 class PortInfo(c.Structure):
     """struct hosted_port."""
 
@@ -84,6 +107,8 @@ BOOKS = (  # enum book
     *("port_in", "port_out", "port_lost", "port_waiting"),
     *("cable_in_lost", "cable_in_added", "cable_in_held"),
     *("cable_out_lost", "cable_out_added", "cable_out_held"),
+    *("llr_in_lost", "llr_in_added", "llr_in_held"),
+    *("llr_out_lost", "llr_out_added", "llr_out_held"),
 )
 BOOK_MADE = 10  # books.h
 
@@ -133,6 +158,8 @@ SIGNATURES: dict[str, tuple[object, list[object]]] = {
     "hosted_set_link": (B, [P, P, U32, Link]),
     "hosted_set_queue": (B, [P, P, U32, P]),
     "hosted_set_service": (B, [P, P, U32, P]),
+    "hosted_set_replay": (B, [P, P, U32, P]),
+    "hosted_set_credit": (B, [P, P, U32, P]),
     "hosted_share": (B, [P, P, U32, U32]),
     "pcap_on": (P, [c.c_int, B]),
     "pcap_write": (B, [P, S, U32, U32, U64]),

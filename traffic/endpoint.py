@@ -71,7 +71,7 @@ __all__ = [
 
 CORE = Path(__file__).parent / "core"
 _MODULES = (
-    *("dcqcn", "endpoint", "entropy", "frame", "hpcc", "icrc", "intake", "nscc"),
+    *("dcqcn", "credit", "endpoint", "entropy", "frame", "hpcc", "icrc", "intake", "nscc"),
     *("plan", "rccc", "requester", "responder", "script", "swift", "turns"),
     *("uet_frame", "uet_receive", "uet_send"),
 )
@@ -204,6 +204,11 @@ class EndpointConfig(_Record):
     receive_xon: _Natural | None = None
     pause_classes: Annotated[int, Field(ge=0, le=0xFF)] | None = None
     pause_dscps: Annotated[int, Field(ge=0, lt=1 << 64)] | None = None
+    credit_classes: Annotated[int, Field(ge=0, le=0xFF)] | None = None
+    credit_size: _U32 | None = None
+    credit_least: _U32 | None = None
+    credit_cell: _U32 | None = None
+    credit_ask_after: _Natural | None = None
     storm_from: _Natural | None = None
     storm_until: _Natural | None = None
     dcqcn: DcqcnProfile | None = None  # what is given below replaces its values

@@ -138,7 +138,7 @@ class LabPrompt(CLI):  # type: ignore[misc]
                     continue
                 for port, peer in self._fabric.ports(switch).items():
                     seen = counts.port(port)
-                    pauses = seen.xoff_sent + seen.xon_sent  # which the program counts apart
+                    pauses = seen.control_sent  # which the program counts apart
                     figures = (
                         seen.received.packets,
                         seen.sent.packets + pauses,

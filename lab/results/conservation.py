@@ -160,10 +160,15 @@ def _gone(books: Books, port: int) -> _Told:
 
 
 def _through_cable(books: Books, way: str, port: int, sign: int) -> _Told:
-    """What a port saw, as it was beyond a bad cable: with what that lost, without what it added."""
+    """What a port saw, as it was beyond a bad cable: with what that lost, without what it added.
+
+    So with a link that tries again: numbers, answers, and frames that came or went again.
+    """
     found = _by_class(books.at(f"port_{way}", port))
-    for book, factor in (("lost", -sign), ("held", -sign), ("added", sign)):
-        for class_, amount in _by_class(books.at(f"cable_{way}_{book}", port)).items():
+    ways = [f"{kind}_{way}" for kind in ("cable", "llr")]
+    kinds = [(each, *book) for each in ways for book in (("lost", -1), ("held", -1), ("added", 1))]
+    for kind, book, factor in ((kind, book, sign * factor) for kind, book, factor in kinds):
+        for class_, amount in _by_class(books.at(f"{kind}_{book}", port)).items():
             found[class_] = found.get(class_, NOTHING) + amount.times(factor)
     return found
 
@@ -238,12 +243,12 @@ def by_programs(fabric: Fabric, outcome: Outcome, all_books: Mapping[Node, Books
                 f"{node} port {port}", "came, but its program counted {}", came, seen.received
             )
             went = total(books.at("port_out", port).values()).packets
-            counted = seen.sent.packets + seen.xoff_sent + seen.xon_sent
+            counted = seen.sent.packets + seen.control_sent
             unsent += counted - went
             if went > counted:
                 yield (
                     f"{node} port {port}: {went:,} frames left, but its program counted "
-                    f"{counted:,} that it sent, pause frames included"
+                    f"{counted:,} that it sent, pause frames and words of credits included"
                 )
         refused = sum(books.of("dropped").get(why, NOTHING).packets for why in _AT_THE_PORT)
         if unsent != refused:

@@ -18,11 +18,15 @@ from controller import Target
 from controller.client import connected
 from controller.tables import DROP_REASONS, PRIORITIES, queue_index
 from lab.errors import RunError
-from lab.results.outcome import PortCounts, SwitchCounts, Traffic
+from lab.results.outcome import TRIES, PortCounts, SwitchCounts, Traffic
 
 PAUSE_TOTAL, QUEUE_GATE, CLOCK = "pause_total", "queue_gate", "clock"
 _BY_PORT = ("received", "sent", "marked")
-_BY_QUEUE = ("xoff_sent", "xon_sent", "pause_storms", "trimmed")
+_BY_QUEUE = (
+    *("xoff_sent", "xon_sent", "pause_storms", "trimmed"),
+    *("credit_grants", "credit_questions"),
+)
+WAITS, WAITED, TRIED = "credit_waits", "credit_waited", "link_counts"
 _BY_THE_PROGRAM = ("ingress", "egress")  # drops that it counts itself, with better reasons
 _ANSWER_TIMEOUT_S = 60.0
 
@@ -46,7 +50,7 @@ class Wanted:
                 **dict.fromkeys(_BY_QUEUE, by_queue),
                 "dropped": range(len(DROP_REASONS)),
             },
-            dict.fromkeys((PAUSE_TOTAL, QUEUE_GATE), by_queue),
+            dict.fromkeys((PAUSE_TOTAL, QUEUE_GATE, WAITS, WAITED, TRIED), by_queue),
         )
 
 
@@ -76,7 +80,7 @@ class Reading:
         )
 
     def paused(self, port: int) -> dict[int, int]:
-        """By priority: for how long queues stood still.
+        """By priority: for how long queues were paused.
 
         A pause counts when it comes; what of it is to come yet has not been waited for.
         """
@@ -86,6 +90,10 @@ class Reading:
             for priority, cell in _queues(port).items()
             if totals.get(cell)
         }
+
+    def waited_ns(self, port: int) -> int:
+        """For how long its queues had no credits, all of them together."""
+        return sum(self._cells(WAITED, port).values())
 
     def is_held(self, port: int) -> bool:
         """Whether a queue of the port stands still now."""
@@ -111,7 +119,16 @@ class Reading:
             paused=self.paused(port),
             storms=sum(storms.values()),
             cut={priority: traffic for priority, traffic in cut.items() if traffic.packets},
+            grants=sum(self._packets("credit_grants", port).values()),
+            questions=sum(self._packets("credit_questions", port).values()),
+            waits=sum(self._cells(WAITS, port).values()),
+            waited_ns=self.waited_ns(port),
+            tries={TRIES[at]: count for at, count in self._cells(TRIED, port).items() if count},
         )
+
+    def _cells(self, name: str, port: int) -> dict[int, int]:
+        cells = self.registers.get(name, {})
+        return {at: cells.get(cell, 0) for at, cell in _queues(port).items()}
 
     def traffic(self, name: str, cell: int) -> Traffic:
         """A cell of a counter."""

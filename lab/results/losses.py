@@ -28,7 +28,7 @@ def lost_frames(
         if node.kind is NodeKind.HOST:
             return endpoints[node]["tx_packets"]
         counts = switches[node].port(port)
-        return counts.sent.packets + counts.xoff_sent + counts.xon_sent
+        return counts.sent.packets + counts.control_sent
 
     def received(node: Node, port: int) -> int:
         if node.kind is NodeKind.HOST:
@@ -52,6 +52,7 @@ def overrun(
     if scenario.pfc.headroom is None and scenario.buffer.headroom_pool is None:
         # Else whoever set the headroom may want to see it overrun.
         lost += sum(counts.dropped.get("headroom_full", 0) for counts in switches.values())
+    lost += sum(counts.dropped.get("no_credit", 0) for counts in switches.values())
     if scenario.pfc.enabled:
         lost += sum(counters.get(LOSSLESS_DISCARDS, 0) for counters in endpoints.values())
     return lost

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from controller.tables import PRIORITIES
 from lab.quantity import number, size
@@ -37,6 +37,11 @@ class Traffic:
 INTERRUPTION = "interrupted"  # by the user: why a run is not whole
 HOST_DISCARDS = "rx_discards"  # frames that found an adapter's receive buffer full
 LOSSLESS_DISCARDS = "rx_discards_lossless"  # those of them whose sender it pauses
+# What a link that tries again counts at a port, in the order of enum llr_count (switch/rt/llr.h).
+TRIES = (
+    *("replayed", "answers", "missed", "timeouts"),
+    *("unfit", "spoilt", "strange", "full"),
+)
 HOST_PAUSED_NS = {priority: f"paused_{priority}_ns" for priority in PRIORITIES}  # of an adapter
 NOTHING = Traffic()
 
@@ -54,6 +59,16 @@ class PortCounts:
     storms: int = 0  # how often the watchdog let a queue go
     # By the class they had: packets cut on their way into it, and the bytes these had.
     cut: Mapping[int, Traffic] = field(default_factory=dict)
+    grants: int = 0  # words of credits sent,
+    questions: int = 0  # and words of how much was spent
+    waits: int = 0  # times at which a queue waited for credits,
+    waited_ns: int = 0  # and for how long, all of them together
+    tries: Mapping[str, int] = field(default_factory=dict)  # of a link that tries again: TRIES
+
+    @property
+    def control_sent(self) -> int:
+        """Frames its switch made: pauses and words of credits."""
+        return self.xoff_sent + self.xon_sent + self.grants + self.questions
 
     @property
     def xoff_sent(self) -> int:
@@ -75,6 +90,12 @@ class PortCounts:
             self.xon_sent + other.xon_sent,
             _plus(self.paused, other.paused),
             self.storms + other.storms,
+            _sums(self.cut, other.cut),
+            self.grants + other.grants,
+            self.questions + other.questions,
+            self.waits + other.waits,
+            self.waited_ns + other.waited_ns,
+            _plus(self.tries, other.tries),
         )
 
     def since(self, earlier: PortCounts) -> PortCounts:
@@ -91,6 +112,11 @@ class PortCounts:
                 priority: traffic.since(earlier.cut.get(priority, NOTHING))
                 for priority, traffic in self.cut.items()
             },
+            self.grants - earlier.grants,
+            self.questions - earlier.questions,
+            self.waits - earlier.waits,
+            self.waited_ns - earlier.waited_ns,
+            _since(self.tries, earlier.tries),
         )
 
 
@@ -98,7 +124,14 @@ def _plus(one: Mapping[Any, int], other: Mapping[Any, int]) -> dict[Any, int]:
     return {key: one.get(key, 0) + other.get(key, 0) for key in {**one, **other}}
 
 
-def _since(now: Mapping[int, int], earlier: Mapping[int, int]) -> dict[int, int]:
+def _sums(one: Mapping[int, Traffic], other: Mapping[int, Traffic]) -> dict[int, Traffic]:
+    return {key: one.get(key, NOTHING) + other.get(key, NOTHING) for key in {**one, **other}}
+
+
+_Key = TypeVar("_Key")
+
+
+def _since(now: Mapping[_Key, int], earlier: Mapping[_Key, int]) -> dict[_Key, int]:
     return {priority: count - earlier.get(priority, 0) for priority, count in now.items()}
 
 

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from controller import Replay
 from lab.results import conservation
 from lab.results import outcome as seen
 from lab.results.alone import Alone
@@ -109,6 +110,39 @@ class Pfc(Part):
     paused_ns: int
     by_link: dict[str, Pause]
     storms: dict[str, int] = {}  # how often the watchdog let go a queue, by where it leads
+
+
+class Credits(Part):
+    """What went by credits."""
+
+    grants: int  # words of credits sent by switches
+    questions: int  # words of how much was spent, by switches and hosts: none where nothing is lost
+    waits: int  # times at which a class had something to send and no credits
+    waited_ns: int  # and for how long, all together
+    by_link: dict[str, int]  # of that, by the direction of a link
+    strange: int  # words that nobody can have said, at switches and hosts
+    uncovered: int  # packets that came without credit
+
+
+class Replayed(Part):
+    """What one end of a link that tries again did."""
+
+    replayed_frames: int
+    timeouts: int
+
+
+class Llr(Part):
+    """What links between switches sent again."""
+
+    spoilt_frames: int  # that came with a wrong FCS
+    replayed_frames: int
+    answers: int  # sent, those included
+    gaps: int  # that named something missing
+    timeouts: int
+    unfit_frames: int  # that came again, or out of turn
+    strange_frames: int  # that make no sense on such a link
+    full: int  # times at which a port stood still, because no more could be kept
+    by_link: dict[str, Replayed]
 
 
 class Trim(Part):
@@ -227,6 +261,8 @@ class Result(Part):
     drops: Drops
     ecn: Ecn
     pfc: Pfc
+    credits: Credits | None = None  # where classes go by them
+    llr: Llr | None = None  # where links try again
     trim: Trim | None = None  # where switches were to trim
     roce: Roce
     telemetry: Telemetry | None = None
@@ -367,6 +403,8 @@ def assemble(
         drops=_drops(outcome),
         ecn=Ecn(marked_packets=sum(port.marked for _, _, port in _ports(outcome))),
         pfc=_pfc(experiment, outcome),
+        credits=_credits(experiment, outcome) if experiment.settings.credits.enabled else None,
+        llr=_llr(experiment, outcome) if experiment.settings.replay is not Replay.NONE else None,
         trim=_trim(experiment, outcome) if experiment.scenario.trim.enabled else None,
         roce=_roce(outcome),
         telemetry=_telemetry(outcome),
@@ -588,6 +626,52 @@ def _paused(outcome: Outcome, link: Link, sender: Node) -> Mapping[int, int]:
         counted = outcome.endpoints[sender]
         return {each: counted.get(name, 0) for each, name in seen.HOST_PAUSED_NS.items()}
     return outcome.switches[sender].port(link.port_of(sender)).paused
+
+
+def _credits(experiment: Experiment, outcome: Outcome) -> Credits:
+    """Who granted what, and who waited for it."""
+    by_link = {}
+    for switch, number, port in _ports(outcome):
+        link = experiment.fabric.link_at(switch, number)
+        by_link[link.direction(switch)] = port.waited_ns
+        if link.a.kind is NodeKind.HOST:
+            by_link[link.direction(link.a)] = outcome.endpoints[link.a].get("credit_waited_ns", 0)
+    ports = [port for _, _, port in _ports(outcome)]
+    dropped = [counts.dropped for counts in outcome.switches.values()]
+    return Credits(
+        grants=sum(port.grants for port in ports),
+        questions=sum(port.questions for port in ports) + _total(outcome, "tx_credit_questions"),
+        waits=sum(port.waits for port in ports) + _total(outcome, "credit_waits"),
+        waited_ns=sum(by_link.values()),
+        by_link={name: waited_ns for name, waited_ns in by_link.items() if waited_ns},
+        strange=sum(each.get("foreign_credit", 0) for each in dropped)
+        + _total(outcome, "rx_foreign_credits"),
+        uncovered=sum(each.get("no_credit", 0) for each in dropped),
+    )
+
+
+def _llr(experiment: Experiment, outcome: Outcome) -> Llr:
+    """What links sent again, and why."""
+    total = dict.fromkeys(seen.TRIES, 0)
+    by_link = {}
+    for switch, number, port in _ports(outcome):
+        for name, count in port.tries.items():
+            total[name] += count
+        again, late = (port.tries.get(name, 0) for name in ("replayed", "timeouts"))
+        if again or late:
+            name = experiment.fabric.link_at(switch, number).direction(switch)
+            by_link[name] = Replayed(replayed_frames=again, timeouts=late)
+    return Llr(
+        spoilt_frames=total["spoilt"],
+        replayed_frames=total["replayed"],
+        answers=total["answers"],
+        gaps=total["missed"],
+        timeouts=total["timeouts"],
+        unfit_frames=total["unfit"],
+        strange_frames=total["strange"],
+        full=total["full"],
+        by_link=by_link,
+    )
 
 
 def _trim(experiment: Experiment, outcome: Outcome) -> Trim:

@@ -109,6 +109,7 @@ def _summary(result: Result) -> str:
             f"{result.pfc.xoff_frames:,} pause frames of switches, {len(result.pfc.by_link)} "
             f"directions paused, {duration(result.pfc.paused_ns)} of standing still in all"
         )
+    lines += _link_level(result)
     if result.pfc.storms:
         queues = ", ".join(f"{link} ({times:,} times)" for link, times in result.pfc.storms.items())
         lines.append(f"[red]The watchdog let go queues[/] that were paused too long: {queues}")
@@ -141,6 +142,22 @@ def _cluster(day: ClusterResult) -> Iterator[str]:
         f"Hosts were given to jobs {day.allocated:.0%} of the time and computed "
         f"{day.utilisation:.0%}; of free ones {day.fragmentation:.0%} were in racks taken in part"
     )
+
+
+def _link_level(result: Result) -> Iterator[str]:
+    """What credits came to, and what links sent again."""
+    if credits := result.credits:
+        odd = f", [red]{credits.strange:,} strange[/]" if credits.strange else ""
+        yield (
+            f"{credits.grants:,} words of credits{odd}; {credits.waits:,} waits for them on "
+            f"{len(credits.by_link)} links, {duration(credits.waited_ns)} in all"
+        )
+    if llr := result.llr:
+        late = f", {llr.timeouts:,} time-outs" if llr.timeouts else ""
+        yield (
+            f"Links between switches made good {llr.spoilt_frames:,} spoilt frames: "
+            f"{llr.replayed_frames:,} sent again, {llr.answers:,} answers{late}"
+        )
 
 
 def _left_out(scenario: Scenario) -> Iterator[str]:

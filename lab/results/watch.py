@@ -253,7 +253,7 @@ class Watch:
             if link is None:
                 continue  # where reports leave
             marked = line.cells.traffic("marked", port).packets
-            paused_ns = sum(line.cells.paused(port).values())
+            paused_ns = sum(line.cells.paused(port).values()) + line.cells.waited_ns(port)
             yield Note(at_ns, link.direction(sender), queued, sent, paused_ns, marked, line.dropped)
             if not link.joins_switches:
                 yield Note(at_ns, link.up, 0, received, 0, 0, 0)

@@ -127,6 +127,12 @@ _TRIM = (
     "ecn={enabled: true, kmin: 20KB, kmax: 60KB, pmax: 1}",
     "schedule={kind: ets, weights: {3: 3, 5: 1}}",
 )
+_LOSSY_LINK = (
+    "traffic={kind: flows, flows: ["
+    "{src: h3, dst: h1, bytes: 8MB}, {src: h5, dst: h2, bytes: 8MB}]}",
+    "loss={rate: 0.01, links: [leaf1-spine1, leaf1-spine2]}",
+    *("link.cbfc=true", "buffer.bytes=4MB", "ecn.enabled=false"),
+)
 _THREE_TIERS = (
     "topology={kind: fat-tree, k: 4}",
     *("traffic={kind: incast, senders: 15, bytes: 300KB}", "buffer.bytes=2MB"),
@@ -176,6 +182,11 @@ CASES = (
     ),
     Trial("incast, trimming, NSCC", "incast", (*_TRIM, "transport={kind: uet, cc: nscc}")),
     Trial("incast, trimming, RCCC", "incast", (*_TRIM, "transport={kind: uet, cc: rccc}")),
+    Trial("incast, credits", "incast", ("link.cbfc=true",)),
+    *(
+        Trial(f"retry, {llr}", "incast", (*_LOSSY_LINK, f"link.llr={llr}"))
+        for llr in ("go-back-n", "selective")
+    ),
     Trial("link failure", "two-elephants", _FAILURE),
 )
 

@@ -6,7 +6,8 @@ leads all routes round it. What is dead at 0 was dead before: that is known to e
 A cable that falls back to a share of its rate does so at once as well, and the controller, once it
 hears of it, sends less that way and has load measured by what the cable still carries.
 A cable that loses packets does so by a table of the switches at its ends (p4src/lose.p4); one that
-corrupts, doubles or reorders them, pause frames too, between their ports (switch/rt/cable.h).
+corrupts, doubles or reorders them, pause frames too, between their ports (switch/rt/cable.h). Where
+the link makes good what it loses (LLR), losing is the same as corrupting.
 
 A switch that starts again has empty tables until the controller, ``reroute_ns`` later, has noticed.
 A controller that stops does nothing of what it should meanwhile, and afterwards all of it.
@@ -24,7 +25,7 @@ from typing import NamedTuple
 
 from controller import Loss, Settings
 from lab.scenario.model import Scenario
-from lab.scenario.translate import losses_of
+from lab.scenario.translate import is_tried_again, losses_of
 from topologies import Fabric, Link, Node
 
 
@@ -214,14 +215,25 @@ def _paces(scenario: Scenario, fabric: Fabric) -> Iterator[Pace]:
 def _spoils(scenario: Scenario, fabric: Fabric) -> Iterator[Spoil]:
     """When cables begin and end to spoil frames: each as all faults of its own then say."""
     links = {link.name: link for link in fabric.links}
-    changes: list[tuple[int, str, str, float, int]] = []
+    lost = {
+        name: scenario.loss.rate
+        for name in scenario.loss.links
+        if is_tried_again(scenario, links[name])
+    }
+    changes = [(0, name, "corrupt", rate, _LATE_NS) for name, rate in lost.items()]
     for fault in scenario.faults:
-        if fault.link is None or fault.rate is None or fault.action == "lose":
+        if fault.link is None or fault.rate is None:
             continue
+        action: str = fault.action
+        after = 0.0
+        if action == "lose":
+            if not is_tried_again(scenario, links[fault.link]):
+                continue
+            action, after = "corrupt", lost.get(fault.link, 0.0)
         late_ns = fault.late_ns or _LATE_NS
-        changes.append((fault.at_ns, fault.link, fault.action, fault.rate, late_ns))
+        changes.append((fault.at_ns, fault.link, action, fault.rate, late_ns))
         if fault.for_ns is not None:
-            changes.append((fault.at_ns + fault.for_ns, fault.link, fault.action, 0.0, late_ns))
+            changes.append((fault.at_ns + fault.for_ns, fault.link, action, after, late_ns))
     chances: dict[str, dict[str, float]] = {}
     for at_ns, name, action, rate, late_ns in sorted(changes, key=itemgetter(0)):
         now = chances[name] = chances.get(name, {}) | {action: rate}

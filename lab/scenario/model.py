@@ -20,7 +20,7 @@ from pydantic import (
     model_validator,
 )
 
-from controller import Policy, Remedy
+from controller import Policy, Remedy, Replay
 from controller.asics import ASICS
 from controller.settings import CONTROL_PRIORITY
 from lab.errors import ScenarioError
@@ -132,6 +132,14 @@ class LinkSettings(_Section):
     """The path MTU: payload bytes in a packet."""
     slow: dict[str, Annotated[float, Field(gt=0, le=1)]] = {}
     """Links that have only a share of their rate, such as {leaf1-spine1: 0.25}."""
+    llr: Replay = Replay.NONE
+    """LLR: links between switches send again what they lost, with all that followed it (go-back-n)
+    or alone (selective)."""
+    cbfc: bool = False
+    """Whether pfc.priorities go by credits, on all links, and nobody is paused: CBFC."""
+    credit: Size | None = Field(default=None, ge=1, le=2**31 - 1)
+    """What each of these classes has of a switch's buffer at every port; without it what the port's
+    link needs."""
 
 
 class BufferSettings(_Section):
@@ -661,6 +669,22 @@ class Scenario(_Section):
             raise ValueError(
                 f"faults: the scapy endpoint cannot be made to send a storm ({storms[0]}): leave "
                 "the storm out, or take transport.endpoint core"
+            )
+        if self.link.credit is not None and not self.link.cbfc:
+            raise ValueError("link.credit is what link.cbfc grants: set that, or leave it out")
+        if self.link.cbfc and self.transport.endpoint == "scapy":
+            raise ValueError(
+                "link.cbfc: the scapy endpoint knows no credits; take transport.endpoint core"
+            )
+        if self.link.cbfc and self.transport.receive_gbps is not None:
+            raise ValueError(
+                "link.cbfc: adapters grant no credits, so with transport.receive_gbps they would "
+                "lose packets; leave one of them out"
+            )
+        if self.link.llr is not Replay.NONE and any(f.switch is not None for f in self.faults):
+            raise ValueError(
+                "link.llr: a switch that starts again would number its frames anew, which the "
+                "other end of a link cannot know; leave out the restart, or set link.llr to none"
             )
         return self
 

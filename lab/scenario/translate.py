@@ -21,11 +21,14 @@ from controller import (
     Telemetry,
     Trim,
     Watchdog,
+    thresholds,
 )
 from controller.settings import (
     DSCP_PRIORITIES,
     PCP_PRIORITIES,
     Classes,
+    Credits,
+    Replay,
     Schedule,
     SettingsError,
 )
@@ -72,8 +75,10 @@ def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0
         max_frame=max_frame,
         buffer=_buffer(scenario),
         trim=_trim(scenario),
+        credits=Credits(link.cbfc, link.credit, pfc.response_ns),
+        replay=link.llr,
         pfc=Pfc(
-            enabled=pfc.enabled,
+            enabled=pfc.enabled and not link.cbfc,
             xon=pfc.xon,
             xon_gap=pfc.xon_gap,
             xon_follows=pfc.xon_follows,
@@ -144,16 +149,22 @@ def _classes(scenario: Scenario) -> Classes:
     return Classes({**DSCP_PRIORITIES, **told.dscp, **cut}, believed)
 
 
+def lossless_classes(scenario: Scenario) -> tuple[int, ...]:
+    """The priorities that lose nothing, because their senders are paused or go by credits."""
+    return scenario.pfc.priorities if scenario.pfc.enabled or scenario.link.cbfc else ()
+
+
 def _trim(scenario: Scenario) -> Trim:
     told = scenario.trim
     if not told.enabled:
         return Trim()
-    paused = scenario.pfc.priorities if scenario.pfc.enabled else ()
+    paused = lossless_classes(scenario)
     for priority in (*told.classes, told.priority):
         if priority in paused:
             raise SettingsError(
-                f"trim: class {priority} is paused before it loses anything, and never cut; set "
-                "pfc.enabled=false, or take it out of pfc.priorities"
+                f"trim: class {priority} is paused, or has credits, before it loses anything, and "
+                "is never cut; set pfc.enabled=false and link.cbfc=false, or take it out of "
+                "pfc.priorities"
             )
     if told.priority in told.classes:
         raise SettingsError(
@@ -183,7 +194,7 @@ def _ecn_by_class(scenario: Scenario) -> dict[int, Ecn]:
         for priority, profile in sorted(scenario.ecn.classes.items())
     }
     for priority, profile in profiles.items():
-        if profile.drop and scenario.pfc.enabled and priority in scenario.pfc.priorities:
+        if profile.drop and priority in lossless_classes(scenario):
             raise SettingsError(
                 f"ecn.classes.{priority}.drop: class {priority} must not lose anything; leave it "
                 "out there, or take the class out of pfc.priorities"
@@ -231,7 +242,7 @@ def losses_of(
         is_last = not link.joins_switches
         usual = loss.rate if is_last and not loss.links else 0.0
         rate = named.get(link.name, 0.0) or usual
-        if not rate:
+        if not rate or is_tried_again(scenario, link):
             continue
         for priority in sorted(scenario.pfc.priorities):
             at_last = Loss(link.b.name, link.b_port, rate, received=False, priority=priority)
@@ -241,6 +252,29 @@ def losses_of(
             if named.get(link.name):
                 made.append(Loss(link.b.name, link.b_port, rate, priority=priority))
     return tuple(made)
+
+
+def is_tried_again(scenario: Scenario, link: Link) -> bool:
+    """Whether a link makes good what it loses: then it has to be below that that it loses it."""
+    return link.joins_switches and scenario.link.llr is not Replay.NONE
+
+
+def _credits(scenario: Scenario, cable: LinkSpec, max_frame: int) -> dict[str, Any]:
+    """What an adapter may send into its leaf's buffer."""
+    link, cell = scenario.link, scenario.buffer.cell
+    if not link.cbfc:
+        return {}
+    response_ns = scenario.pfc.response_ns
+    size = thresholds.credit(cable, max_frame, response_ns, cell)
+    if link.credit is not None:
+        size = thresholds.in_cells(link.credit, cell)
+    return {
+        "credit_classes": sum(1 << each for each in scenario.pfc.priorities),
+        "credit_size": size,
+        "credit_least": thresholds.in_cells(max_frame, cell),
+        "credit_cell": cell,
+        "credit_ask_after": thresholds.ask_after_ns(cable, max_frame, size, response_ns),
+    }
 
 
 def _dcqcn(given: DcqcnSettings) -> dict[str, Any]:
@@ -325,6 +359,7 @@ def endpoint_config(
         **_dcqcn(transport.dcqcn),
         hpcc_base_rtt=round_trip_ns,
         **_intake(scenario, host, cable, max_frame),
+        **_credits(scenario, cable, max_frame),
         storm_from=min((begin for begin, _ in storms), default=None),
         storm_until=max((end for _, end in storms), default=None),
     )

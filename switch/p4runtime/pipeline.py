@@ -21,8 +21,6 @@ from switch.p4runtime.infer import action_names
 from switch.p4runtime.keys import KeyCodec
 from switch.p4runtime.roles import Owners
 from switch.p4runtime.symbols import (
-    PORT_SHAPER,
-    QUEUE_SCHEDULE,
     Action,
     Field,
     KeyField,
@@ -47,7 +45,6 @@ _KIND = {
     Match.RANGE: dp.MatchKind.RANGE,
 }
 
-_PORT_BITS, _PRIORITY_BITS = 9, 3
 
 Named = TypeVar(
     "Named",
@@ -125,8 +122,9 @@ class Pipeline:
             for value_set in symbols.value_sets
         }
         self.shared_registers = {role: self._register_marked(role) for role in dp.Role}
-        self.schedule_table = self._table_marked(QUEUE_SCHEDULE, [_PORT_BITS, _PRIORITY_BITS])
-        self.shaper_table = self._table_marked(PORT_SHAPER, [_PORT_BITS])
+        self.order_tables = {
+            order: self._table_marked(order.mark, list(order.key_bits)) for order in dp.Order
+        }
 
     @property
     def cookie(self) -> int | None:
@@ -144,9 +142,10 @@ class Pipeline:
             return None
         if len(found) > 1:
             raise invalid(f"registers {found[0].name} and {found[1].name} are both {role.mark}")
-        if not role.least_bits <= found[0].width <= 64:
+        least, most = role.bits
+        if not least <= found[0].width <= most:
             raise invalid(
-                f"register {found[0].name}: {role.mark} needs cells of {role.least_bits} to 64 bits"
+                f"register {found[0].name}: {role.mark} needs cells of {least} to {most} bits"
             )
         return found[0].index
 

@@ -33,10 +33,6 @@ KIND_OF_PREFIX = {
 }
 
 
-QUEUE_SCHEDULE = "@queue_schedule"
-PORT_SHAPER = "@port_shaper"
-
-
 class Match(Enum):
     """How a field of a key is matched; the value is the protobuf field that carries it."""
 
@@ -91,8 +87,8 @@ class Action:
 class Table:
     """A table: its key, its actions with their scope, what it is attached to.
 
-    `marks` are its annotations' names: queues are served as the entries of the tables
-    `@queue_schedule` and `@port_shaper` say.
+    `marks` are its annotations' names: the entries of some are orders to the switch
+    (`dataplane.Order`).
     """
 
     id: int

@@ -33,10 +33,19 @@ static inline void count_bytes(struct port_count *count, bytes_t bytes)
     count->bytes += bytes;
 }
 
+/* A frame with a number between its addresses and its type (llr.h) is of its own class. */
+#define LLR_TYPE_HIGH 0x88
+#define LLR_TYPE_LOW 0xb6
+#define LLR_TAG 6u     /* bytes: that type, the kind, the number */
+#define LLR_NUMBERED 1 /* the kind */
+
 static inline unsigned frame_class(const uint8_t *frame, uint32_t len)
 {
     if (SW_UNLIKELY(len < 20))
         return CLASS_OTHER;
+    if (SW_UNLIKELY(frame[12] == LLR_TYPE_HIGH && frame[13] == LLR_TYPE_LOW &&
+                    frame[14] == LLR_NUMBERED && len >= 20 + LLR_TAG))
+        frame += LLR_TAG;
     const uint8_t *type = frame[12] == 0x81 && frame[13] == 0x00 ? frame + 16 : frame + 12;
     if (SW_LIKELY(type[0] == 0x08 && type[1] == 0x00))
         return type[3] >> 5;
@@ -63,6 +72,12 @@ enum book {
     BOOK_CABLE_OUT_LOST, /* after it was handed to the port */
     BOOK_CABLE_OUT_ADDED,
     BOOK_CABLE_OUT_HELD,
+    BOOK_LLR_IN_LOST,  /* the same of a link that tries again (llr.h): what did not reach the port, */
+    BOOK_LLR_IN_ADDED, /* nothing, */
+    BOOK_LLR_IN_HELD,
+    BOOK_LLR_OUT_LOST, /* and what a bad cable took that it makes good */
+    BOOK_LLR_OUT_ADDED,
+    BOOK_LLR_OUT_HELD,
 };
 struct book_line {
     uint32_t book, kind, of, unused;

@@ -240,6 +240,24 @@ bool hosted_set_service(struct loop *loop, struct sw *sw, uint32_t number,
     return ok;
 }
 
+bool hosted_set_replay(struct loop *loop, struct sw *sw, uint32_t number,
+                       const struct llr_config *config)
+{
+    enter(loop, 0);
+    bool done = sw_set_replay(sw, number, config);
+    leave(loop, true);
+    return done;
+}
+
+bool hosted_set_credit(struct loop *loop, struct sw *sw, uint32_t number,
+                       const struct sw_credit *credit)
+{
+    enter(loop, 0);
+    bool done = sw_set_credit(sw, number, credit);
+    leave(loop, true);
+    return done;
+}
+
 bool hosted_set_cable(struct loop *loop, struct sw *sw, uint32_t number, uint32_t way,
                       const struct cable_faults *faults)
 {

@@ -65,6 +65,12 @@ struct hosted_service {
 bool hosted_set_service(struct loop *loop, struct sw *sw, uint32_t number,
                         const struct hosted_service *service);
 
+/* See sw_set_replay and sw_set_credit. */
+bool hosted_set_replay(struct loop *loop, struct sw *sw, uint32_t number,
+                       const struct llr_config *config);
+bool hosted_set_credit(struct loop *loop, struct sw *sw, uint32_t number,
+                       const struct sw_credit *credit);
+
 /* See sw_set_cable. */
 bool hosted_set_cable(struct loop *loop, struct sw *sw, uint32_t number, uint32_t way,
                       const struct cable_faults *faults);

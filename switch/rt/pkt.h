@@ -58,6 +58,7 @@ struct pkt {
     ns_t enq_ns;
     uint32_t enq_depth;
     uint32_t queued_len; /* what the queue counted for it */
+    uint32_t link_number; /* that its link gave it (llr.h) */
 
     /* What the program asked for; zero is nothing. */
     uint32_t egress_spec;

@@ -181,6 +181,18 @@ void sw_resume(struct sw *sw, uint32_t number)
     sw->to_flush[number / 64] |= (uint64_t)1 << number % 64; /* to learn what became of the rest */
 }
 
+/* Forget what a link does beside carrying frames. */
+static void link_end(struct sw_port *port)
+{
+    while (port->extra) {
+        struct cable_frame *frame = port->extra;
+        port->extra = frame->next;
+        free(frame);
+    }
+    llr_free(port->llr);
+    port->llr = NULL;
+}
+
 /* Programs */
 
 static void drop_all(struct sw *sw)
@@ -229,6 +241,7 @@ void sw_free(struct sw *sw)
         sw_detach(sw, n);
         for (unsigned way = 0; way < CABLE_WAYS; way++)
             cable_free(sw->ports[n]->cables[way]);
+        link_end(sw->ports[n]);
         pcap_close(sw->ports[n]->pcap_in);
         pcap_close(sw->ports[n]->pcap_out);
         tm_unschedule(&sw->ports[n]->tm);
@@ -262,8 +275,10 @@ bool sw_load(struct sw *sw, const struct sw_program *program, ns_t now)
     pre_free(&sw->groups);
     pre_free(&sw->sessions);
     for (uint32_t n = 0; n < SW_PORTS; n++)
-        if (sw->ports[n])
+        if (sw->ports[n]) {
             tm_unschedule(&sw->ports[n]->tm);
+            link_end(sw->ports[n]);
+        }
     memset(sw->shared, 0, sizeof sw->shared);
     sw->idle_check = SW_NEVER;
     sw->state = state;
@@ -689,18 +704,70 @@ static void take_in(struct sw *sw, struct sw_port *port, uint32_t number, const 
         run_again(sw, now, SW_TURNS_MOST);
 }
 
+/* Links that try again */
+
+/* Whether there is something for the link to do, beside the port's own frames. */
+static bool link_waits(const struct sw_port *port)
+{
+    return port->extra || (port->llr && llr_due(port->llr) != SW_NEVER);
+}
+
+static void through_link(struct sw *sw, struct sw_port *port, const uint8_t *frame, uint32_t len,
+                         uint32_t absent, ns_t now)
+{
+    uint8_t copy[SW_FRAME_MOST + LLR_TAG];
+    struct llr_frame kept;
+    if (len > sizeof copy) {
+        take_in(sw, port, port->number, frame, len, absent, now); /* which refuses it */
+        return;
+    }
+    memcpy(copy, frame, len);
+    if (llr_take(port->llr, copy, &len, absent, now) == LLR_PASSES) {
+        take_in(sw, port, port->number, copy, len, absent, now);
+        while (port->llr && llr_give(port->llr, &kept)) {
+            take_in(sw, port, port->number, kept.bytes, kept.len, kept.absent, now);
+            free(kept.bytes);
+        }
+    }
+    if (link_waits(port))
+        mark(sw->backlog, port->number);
+}
+
+/* A frame came out of a cable. */
+static void come_in(struct sw *sw, struct sw_port *port, const uint8_t *frame, uint32_t len,
+                    uint32_t absent, ns_t now)
+{
+    if (SW_UNLIKELY(port->llr != NULL))
+        through_link(sw, port, frame, len, absent, now);
+    else
+        take_in(sw, port, port->number, frame, len, absent, now);
+}
+
+/* The same at the end of a cable that may be bad, or is looked after. */
+static void through_cable(struct sw *sw, struct sw_port *port, const uint8_t *frame, uint32_t len,
+                          uint32_t absent, ns_t now)
+{
+    struct cable *cable = port->cables[CABLE_IN];
+    enum cable_fate fate = cable ? cable_take(cable, frame, len, absent, now) : CABLE_PASSES;
+    if (fate == CABLE_LOSES && port->llr) {
+        llr_spoilt(port->llr, now);
+        mark(sw->backlog, port->number);
+    }
+    if (fate == CABLE_LOSES || fate == CABLE_DELAYS)
+        return;
+    if (fate == CABLE_DOUBLES)
+        come_in(sw, port, frame, len, absent, now);
+    come_in(sw, port, frame, len, absent, now);
+}
+
 void sw_receive_cut(struct sw *sw, uint32_t number, const void *frame, uint32_t len,
                     uint32_t absent, ns_t now)
 {
     struct sw_port *port = sw_port(sw, number);
-    if (SW_UNLIKELY(port && port->cables[CABLE_IN])) {
-        enum cable_fate fate = cable_take(port->cables[CABLE_IN], frame, len, absent, now);
-        if (fate == CABLE_LOSES || fate == CABLE_DELAYS)
-            return;
-        if (fate == CABLE_DOUBLES)
-            take_in(sw, port, number, frame, len, absent, now);
-    }
-    take_in(sw, port, number, frame, len, absent, now);
+    if (SW_UNLIKELY(port && (port->cables[CABLE_IN] || port->llr)))
+        through_cable(sw, port, frame, len, absent, now);
+    else
+        take_in(sw, port, number, frame, len, absent, now);
 }
 
 void sw_inject(struct sw *sw, const void *frame, uint32_t len, enum pkt_type type, ns_t now)
@@ -742,17 +809,27 @@ static bool send(const struct sw_port *port, const uint8_t *frame, uint32_t len,
 }
 
 /* Put a frame into a cable; whether it went there, whatever then becomes of it. */
-static bool put_out(const struct sw_port *port, const struct pkt *p, ns_t when)
+static bool put_out(const struct sw_port *port, const uint8_t *bytes, uint32_t len, uint32_t absent,
+                    ns_t when)
 {
     struct cable *cable = port->cables[CABLE_OUT];
     if (SW_UNLIKELY(cable != NULL)) {
-        enum cable_fate fate = cable_take(cable, p->data, p->len, p->absent, when);
+        enum cable_fate fate = cable_take(cable, bytes, len, absent, when);
         if (fate == CABLE_LOSES || fate == CABLE_DELAYS)
             return true;
-        if (fate == CABLE_DOUBLES && !send(port, p->data, p->len, p->absent, when))
-            count_bytes(&cable->lost[frame_class(p->data, p->len)], p->len + p->absent);
+        if (fate == CABLE_DOUBLES && !send(port, bytes, len, absent, when))
+            count_bytes(&cable->lost[frame_class(bytes, len)], len + absent);
     }
-    return send(port, p->data, p->len, p->absent, when);
+    return send(port, bytes, len, absent, when);
+}
+
+/* The same of a port's frame, of which a link that tries again has a copy with a number. */
+static bool give_to_link(const struct sw_port *port, const struct pkt *p, ns_t when)
+{
+    if (SW_LIKELY(port->llr == NULL))
+        return put_out(port, p->data, p->len, p->absent, when);
+    const struct llr_frame *kept = llr_find(port->llr, p->link_number);
+    return kept && put_out(port, kept->bytes, kept->len, kept->absent, when);
 }
 
 /* Hand a frame to its port; the packet is used up. */
@@ -766,7 +843,7 @@ static void transmit(struct sw *sw, struct sw_port *port, struct pkt *p, ns_t wh
         why = DROP_NO_PORT;
     else if (!port->is_up)
         why = DROP_PORT_DOWN;
-    else if (!put_out(port, p, when))
+    else if (!give_to_link(port, p, when))
         why = DROP_SEND_FAILED;
     if (SW_UNLIKELY(why != DROP_REASONS)) {
         sw_drop(sw, p, why);
@@ -814,6 +891,8 @@ static bytes_t depart(struct sw *sw, struct sw_port *port, struct pkt *p, ns_t s
     TRACE(sw, &run, "  sent to port %u, %u bytes", port->number, p->len);
     bytes_t size = p->len + p->absent;
     ns_t arrival = tm_sent(&port->tm, size, start);
+    if (SW_UNLIKELY(port->llr != NULL)) /* as it begins: what it then takes for replays is behind it */
+        p->link_number = llr_number(port->llr, p->data, p->len, p->absent, start);
     if (sw->keep_on_wire && arrival > start) {
         p->enq_ns = arrival; /* from here on, when it is due */
         p->next = NULL;
@@ -835,12 +914,76 @@ static ns_t earlier(ns_t a, ns_t b) { return a < b ? a : b; }
  * is down does not wait, what is for it is dropped. */
 static bool must_wait(const struct sw_port *port) { return port->is_stalled && port->is_up; }
 
+/* What the link itself has to send leaves before any frame of the port. */
+static void service_link(struct sw *sw, struct sw_port *port, ns_t now)
+{
+    const struct llr_frame *frame;
+    ns_t idle_at, since;
+    if (!port->is_up || port->is_stalled)
+        return;
+    while ((idle_at = tm_idle_at(&port->tm)) <= now &&
+           (frame = llr_next(port->llr, now, &since)) != NULL) {
+        /* Service may be late; the link was free from then on. */
+        ns_t start = !sw->keep_on_wire ? now : since > idle_at ? since : idle_at;
+        bool is_answer = frame->len == LLR_ANSWER_BYTES && !frame->absent;
+        ns_t arrival = tm_occupied(&port->tm, frame->len + frame->absent - (is_answer ? 0 : LLR_TAG),
+                                   start);
+        struct cable_frame *extra =
+            sw->keep_on_wire && arrival > now ? malloc(sizeof *extra + frame->len) : NULL;
+        if (!extra) {
+            if (!port->ops || !put_out(port, frame->bytes, frame->len, frame->absent, arrival))
+                break; /* it is sent again when nobody answers */
+            continue;
+        }
+        *extra = (struct cable_frame){.due = arrival, .len = frame->len, .absent = frame->absent};
+        memcpy(extra->bytes, frame->bytes, frame->len);
+        if (port->extra)
+            port->extra_tail->next = extra;
+        else
+            port->extra = extra;
+        port->extra_tail = extra;
+    }
+    while (port->extra && port->extra->due <= now) {
+        struct cable_frame *extra = port->extra;
+        port->extra = extra->next;
+        if (port->ops)
+            put_out(port, extra->bytes, extra->len, extra->absent, extra->due);
+        free(extra);
+    }
+    if (port->ops && port->ops->flush)
+        mark(sw->to_flush, port->number);
+}
+
+/* When it has more to send. */
+static ns_t link_wake(const struct sw_port *port)
+{
+    ns_t due = llr_due(port->llr), idle_at = tm_idle_at(&port->tm);
+    if (!port->is_up || port->is_stalled)
+        return SW_NEVER;
+    return earlier(due > idle_at ? due : idle_at, port->extra ? port->extra->due : SW_NEVER);
+}
+
+/* A queue has waited for credits for long: the program is told, as by a timer. */
+static void ask_for_credits(struct sw *sw, struct sw_port *port, ns_t now)
+{
+    unsigned asks = port->tm.schedule->asks;
+    for (port->tm.schedule->asks = 0; asks; asks &= asks - 1)
+        timer_ask(sw, port->number * SW_QUEUES + (unsigned)__builtin_ctz(asks), now);
+}
+
+static bool link_is_full(const struct sw_port *port)
+{
+    return port->llr && port->is_up && llr_is_full(port->llr);
+}
+
 static ns_t service_port(struct sw *sw, struct sw_port *port, ns_t now)
 {
     ns_t start, wake = SW_NEVER;
     struct pkt *p;
     unsigned turns = 0; /* clones may keep a queue from ever becoming empty */
-    while (!SW_UNLIKELY(must_wait(port)) &&
+    if (SW_UNLIKELY(port->llr != NULL))
+        service_link(sw, port, now);
+    while (!SW_UNLIKELY(must_wait(port)) && !SW_UNLIKELY(link_is_full(port)) &&
            (p = tm_take(&port->tm, port->number, &sw->shared[SW_QUEUE_GATE], now, &start, &wake)) != NULL) {
         sw->held--;
         depart(sw, port, p, start);
@@ -849,6 +992,8 @@ static ns_t service_port(struct sw *sw, struct sw_port *port, ns_t now)
             break;
         }
     }
+    if (SW_UNLIKELY(port->tm.schedule != NULL))
+        ask_for_credits(sw, port, now);
     while (port->wire && port->wire->enq_ns <= now && !must_wait(port)) {
         p = port->wire;
         port->wire = p->next;
@@ -857,6 +1002,8 @@ static ns_t service_port(struct sw *sw, struct sw_port *port, ns_t now)
     }
     if (port->wire && !must_wait(port))
         wake = earlier(wake, port->wire->enq_ns);
+    if (SW_UNLIKELY(port->llr != NULL && link_waits(port)))
+        return earlier(wake, link_wake(port));
     if (!port->tm.backlog && !port->wire)
         sw->backlog[port->number / 64] &= ~((uint64_t)1 << port->number % 64);
     else if (!port->wire)
@@ -935,7 +1082,7 @@ static void arrive_late(struct sw *sw, struct sw_port *port, enum cable_way way,
                         const struct cable_frame *frame, ns_t now)
 {
     if (way == CABLE_IN)
-        take_in(sw, port, port->number, frame->bytes, frame->len, frame->absent, now);
+        come_in(sw, port, frame->bytes, frame->len, frame->absent, now);
     else if (!port->ops || !port->is_up ||
              !send(port, frame->bytes, frame->len, frame->absent, now))
         cable_lose(port->cables[way], frame);
@@ -961,6 +1108,48 @@ static ns_t service_cables(struct sw *sw, ns_t now)
         }
     }
     return wake;
+}
+
+/* Links and credits */
+
+bool sw_set_replay(struct sw *sw, uint32_t number, const struct llr_config *config)
+{
+    struct sw_port *port = sw_port(sw, number);
+    if (!port)
+        return false;
+    link_end(port);
+    if (!config->room)
+        return true;
+    port->llr = llr_new(config);
+    const struct sw_cells *cells = &sw->shared[SW_LINK_COUNTS];
+    for (uint32_t i = 0; port->llr && cells->at && i < LLR_COUNTS; i++)
+        port->llr->counts[i] = sw_cell(cells, number * LLR_COUNTS + i);
+    return port->llr != NULL;
+}
+
+bool sw_set_credit(struct sw *sw, uint32_t number, const struct sw_credit *credit)
+{
+    struct sw_port *port = sw_port(sw, number);
+    uint32_t cell = number * SW_QUEUES + credit->priority;
+    for (enum sw_role role = SW_QUEUE_LIMIT; credit->least && role <= SW_QUEUE_WAITS; role++)
+        if (!sw->shared[role].at || cell >= sw->shared[role].count)
+            return false;
+    if (!port || credit->priority >= SW_QUEUES)
+        return false;
+    struct tm_credit told = {0};
+    if (credit->least) {
+        told = (struct tm_credit){
+            .least = credit->least,
+            .cell = credit->cell ? credit->cell : 1,
+            .ask_after = credit->ask_after ? credit->ask_after : 1,
+            .limit = sw_cell(&sw->shared[SW_QUEUE_LIMIT], cell),
+            .spent = sw_cell(&sw->shared[SW_QUEUE_SPENT], cell),
+            .waited = sw_cell(&sw->shared[SW_QUEUE_WAITED], cell),
+            .waits = sw_cell(&sw->shared[SW_QUEUE_WAITS], cell),
+        };
+        *told.limit = *told.spent + credit->credit;
+    }
+    return tm_hold(&port->tm, credit->priority, told);
 }
 
 ns_t sw_service(struct sw *sw, ns_t now)
@@ -1011,11 +1200,14 @@ static void count_held(const struct sw *sw, struct port_count held[BOOKS])
         count_bytes(&held[sw->gathered[i]->book], sw->gathered[i]->ingress_len);
 }
 
+/* `tries_again`: whether the link makes good what its cable does. */
 static void tell_cable(struct book_telling *told, const struct cable *cable, uint32_t number,
-                       enum cable_way way)
+                       enum cable_way way, bool tries_again)
 {
     struct port_count held[CLASSES] = {{0, 0}};
     enum book first = way == CABLE_IN ? BOOK_CABLE_IN_LOST : BOOK_CABLE_OUT_LOST;
+    if (tries_again)
+        first += BOOK_LLR_IN_LOST - BOOK_CABLE_IN_LOST;
     for (const struct cable_frame *frame = cable->head; frame; frame = frame->next)
         count_bytes(&held[frame_class(frame->bytes, frame->len)], frame->len + frame->absent);
     book_tell(told, first, number, cable->lost, CLASSES);
@@ -1048,7 +1240,12 @@ uint32_t sw_books(const struct sw *sw, struct book_line *lines, uint32_t room)
         book_tell(&told, BOOK_PORT_WAITING, number, &port->waiting, 1);
         for (unsigned way = 0; way < CABLE_WAYS; way++)
             if (port->cables[way])
-                tell_cable(&told, port->cables[way], number, way);
+                tell_cable(&told, port->cables[way], number, way, port->llr != NULL);
+        if (port->llr) {
+            book_tell(&told, BOOK_LLR_IN_LOST, number, port->llr->taken, CLASSES);
+            book_tell(&told, BOOK_LLR_IN_HELD, number, port->llr->held, CLASSES);
+            book_tell(&told, BOOK_LLR_OUT_ADDED, number, port->llr->added, CLASSES);
+        }
     }
     return told.n;
 }

@@ -13,6 +13,7 @@
 
 #include "cable.h"
 #include "event.h"
+#include "llr.h"
 #include "pre.h"
 #include "profile.h"
 #include "tm.h"
@@ -80,6 +81,8 @@ struct sw_port {
     struct port_count in[CLASSES], out[CLASSES]; /* out: handed to it, whatever it then lost */
     struct port_count lost;
     struct cable *cables[CABLE_WAYS]; /* bad ones; NULL where there never was one */
+    struct llr *llr;                  /* NULL: its link loses what it loses */
+    struct cable_frame *extra, *extra_tail; /* of llr: on the wire, if the switch keeps them */
 };
 
 struct sw_digest { /* see digest.c */
@@ -114,6 +117,11 @@ enum sw_role {
     SW_PORT_DOWN,  /* [port]: 1 while the port has no carrier; the switch writes it */
     SW_TIMER,      /* deadlines, the last cell the earliest of them (timer.c) */
     SW_CLOCK,      /* [0]: what time it is, for whoever reads it from outside */
+    SW_QUEUE_LIMIT,  /* [port * 8 + priority]: up to which byte a queue may send (tm.h), */
+    SW_QUEUE_SPENT,  /* what it has sent, */
+    SW_QUEUE_WAITED, /* how long it could not for want of credits, */
+    SW_QUEUE_WAITS,  /* and how often; the switch writes these three */
+    SW_LINK_COUNTS,  /* [port * 8 + enum llr_count]; the switch writes them */
     SW_ROLES,
 };
 
@@ -183,6 +191,15 @@ void sw_set_up(struct sw *sw, uint32_t number, bool is_up, ns_t now);
 /* Let the cable at a port be as good or bad as that from now on; false when memory is out. */
 bool sw_set_cable(struct sw *sw, uint32_t number, enum cable_way way,
                   const struct cable_faults *faults);
+/* Let the link at a port try again what it lost (llr.h), or no more if there is no room for it; let
+ * a queue go by credits, or no more if `least` is 0. False when memory is out, or the program shares
+ * no registers for it. */
+bool sw_set_replay(struct sw *sw, uint32_t number, const struct llr_config *config);
+struct sw_credit {
+    uint32_t priority, least, cell, credit;
+    ns_t ask_after;
+};
+bool sw_set_credit(struct sw *sw, uint32_t number, const struct sw_credit *credit);
 void sw_resume(struct sw *sw, uint32_t number); /* its driver can take more again */
 /* Share a register with the program from now on; none if `cells.at` is NULL. */
 void sw_share(struct sw *sw, enum sw_role role, struct sw_cells cells);
@@ -229,6 +246,8 @@ void digest_ack(struct sw *sw, uint32_t digest, uint32_t list_id);
 /* timer.c: packets that the program ordered for a time. */
 void timer_ring(struct sw *sw, ns_t now); /* those that are due go through ingress */
 ns_t timer_due(const struct sw *sw);      /* when the next is; SW_NEVER */
+/* A queue, port * SW_QUEUES + priority, has waited for credits for long: rings behind all cells. */
+void timer_ask(struct sw *sw, uint32_t queue, ns_t now);
 /* What the books say: the lines that are not zero, up to `room`; returns how many there are. */
 uint32_t sw_books(const struct sw *sw, struct book_line *lines, uint32_t room);
 

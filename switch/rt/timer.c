@@ -9,6 +9,9 @@
  *     [0] [1] ... [n - 2]   [n - 1]
  *      deadlines            at most the least of them
  *
+ * Behind the cells are numbers that ring without one: a queue, port * 8 + priority, that has waited
+ * for credits for long (tm.h).
+ *
  * A deadline may be taken back by clearing its cell; the earliest of all is then too early, which
  * costs one look.
  */
@@ -38,6 +41,12 @@ static void ring(struct sw *sw, uint32_t number, ns_t now)
     uint8_t frame[TIMER_FRAME_BYTES] = {(uint8_t)(number >> 24), (uint8_t)(number >> 16),
                                         (uint8_t)(number >> 8), (uint8_t)number};
     sw_inject(sw, frame, sizeof frame, PKT_TIMER, now);
+}
+
+void timer_ask(struct sw *sw, uint32_t queue, ns_t now)
+{
+    if (sw->shared[SW_TIMER].at)
+        ring(sw, sw->shared[SW_TIMER].count + queue, now);
 }
 
 void timer_ring(struct sw *sw, ns_t now)

@@ -32,7 +32,7 @@ static ns_t queue_ready(const struct tm_port *port, unsigned number, unsigned pr
 
 static bool is_plain(const struct tm_schedule *schedule)
 {
-    bool plain = !schedule->weighted && !schedule->whole.rate;
+    bool plain = !schedule->weighted && !schedule->credited && !schedule->whole.rate;
     for (unsigned i = 0; i < SW_QUEUES; i++)
         plain = plain && !schedule->shares[i].shaper.rate;
     return plain;
@@ -64,7 +64,8 @@ bool tm_serve(struct tm_port *port, unsigned priority, struct tm_service service
     struct tm_share *share = &port->schedule->shares[priority];
     uint8_t bit = (uint8_t)(1u << priority);
     *share = (struct tm_share){.quantum = service.quantum,
-                               .shaper = {.rate = service.rate, .burst = service.burst}};
+                               .shaper = {.rate = service.rate, .burst = service.burst},
+                               .credit = share->credit};
     port->schedule->weighted &= (uint8_t)~bit;
     if (service.quantum)
         port->schedule->weighted |= bit;
@@ -80,6 +81,47 @@ bool tm_shape(struct tm_port *port, bps_t rate, bytes_t burst, uint8_t classes)
     port->schedule->classes = classes;
     drop_if_plain(port);
     return true;
+}
+
+bool tm_hold(struct tm_port *port, unsigned priority, struct tm_credit credit)
+{
+    if (!need_schedule(port))
+        return false;
+    struct tm_schedule *schedule = port->schedule;
+    uint8_t bit = (uint8_t)(1u << priority);
+    credit.since = credit.ask_at = SW_NEVER;
+    schedule->shares[priority].credit = credit;
+    schedule->credited &= (uint8_t)~bit;
+    schedule->asks &= (uint8_t)~bit;
+    if (credit.least)
+        schedule->credited |= bit;
+    drop_if_plain(port);
+    return true;
+}
+
+/* Whether a queue has credits for its head; what it waits for them is noted. */
+static bool has_credit(struct tm_schedule *schedule, unsigned priority, ns_t now, ns_t *wake)
+{
+    struct tm_credit *credit = &schedule->shares[priority].credit;
+    if ((int32_t)(*credit->limit - *credit->spent) >= (int32_t)credit->least) {
+        if (credit->since != SW_NEVER) {
+            *credit->waited += now - credit->since;
+            credit->came = now;
+        }
+        credit->since = credit->ask_at = SW_NEVER;
+        schedule->asks &= (uint8_t)~(1u << priority);
+        return true;
+    }
+    if (credit->since == SW_NEVER) {
+        credit->since = now;
+        credit->ask_at = now + credit->ask_after;
+        ++*credit->waits;
+    } else if (credit->ask_at <= now) {
+        schedule->asks |= (uint8_t)(1u << priority);
+        credit->ask_at = now + credit->ask_after;
+    }
+    *wake = credit->ask_at < *wake ? credit->ask_at : *wake;
+    return false;
 }
 
 static ps_t lasts(bytes_t size, bps_t rate) { return (ps_t)((u128)size * 8 * PS * 1000000000u / rate); }
@@ -175,8 +217,11 @@ static struct pkt *take_scheduled(struct tm_port *port, unsigned number, const s
     unsigned open = 0;
     for (unsigned left = port->backlog; left; left &= left - 1) {
         unsigned priority = (unsigned)__builtin_ctz(left);
+        if (schedule->credited >> priority & 1 && !has_credit(schedule, priority, now, wake))
+            continue;
         ready[priority] = later(queue_ready(port, number, priority, gate),
                                 schedule_ready(schedule, priority));
+        ready[priority] = later(ready[priority], schedule->shares[priority].credit.came);
         if (ready[priority] <= now)
             open |= 1u << priority;
         else
@@ -190,9 +235,13 @@ static struct pkt *take_scheduled(struct tm_port *port, unsigned number, const s
     return take_from(port, priority, ready[priority], now, start);
 }
 
-static void schedule_charge(struct tm_schedule *schedule, bytes_t size, ns_t start)
+static void schedule_charge(struct tm_schedule *schedule, bytes_t frame, bytes_t overhead, ns_t start)
 {
     struct tm_share *share = &schedule->shares[schedule->taken];
+    struct tm_credit *credit = &share->credit;
+    bytes_t size = frame + overhead;
+    if (credit->least)
+        *credit->spent += (uint32_t)((frame + credit->cell - 1) / credit->cell * credit->cell);
     if (share->quantum)
         share->deficit -= (int64_t)size;
     shaper_charge(&share->shaper, size, start);
@@ -222,10 +271,8 @@ struct pkt *tm_take(struct tm_port *port, unsigned number, const struct sw_cells
     return NULL;
 }
 
-ns_t tm_sent(struct tm_port *port, bytes_t size, ns_t start)
+ns_t tm_occupied(struct tm_port *port, bytes_t size, ns_t start)
 {
-    if (SW_UNLIKELY(port->schedule != NULL))
-        schedule_charge(port->schedule, size + port->overhead, start);
     if (!port->rate)
         return start + port->delay;
     ps_t begin = start * PS > port->busy_until ? start * PS : port->busy_until;
@@ -234,4 +281,11 @@ ns_t tm_sent(struct tm_port *port, bytes_t size, ns_t start)
         begin = port->busy_until;
     port->busy_until = begin + lasts(size + port->overhead, port->rate);
     return whole_ns(port->busy_until) + port->delay;
+}
+
+ns_t tm_sent(struct tm_port *port, bytes_t size, ns_t start)
+{
+    if (SW_UNLIKELY(port->schedule != NULL))
+        schedule_charge(port->schedule, size, port->overhead, start);
+    return tm_occupied(port, size, start);
 }

@@ -17,6 +17,11 @@
  * evenly spaced. Turns and shapers count what packets take of the link as they are sent, overhead
  * included; what egress drops costs nothing.
  *
+ * A queue may go by credits: it stands still while what the other end of the link granted it, less
+ * what it has sent, has no room for the largest frame. Both are cells of registers, of which the
+ * program writes the first. How often and for how long queues waited is written into two more; one
+ * that has waited for long is named in `asks`, for whoever serves the port to say so.
+ *
  * The link is kept in picoseconds: a 64-byte frame lasts 1.28 ns at 400 Gb/s. When service comes
  * late, a packet still starts where the last one ended, so a slow caller loses no rate.
  */
@@ -45,17 +50,31 @@ struct tm_shaper {
     ps_t until; /* when the bucket will be full, less its depth */
 };
 
+struct tm_credit {
+    uint32_t least;             /* 0: the queue needs none */
+    uint32_t cell;              /* the other end's memory comes in so many bytes */
+    ns_t ask_after;
+    uint32_t *limit, *spent;    /* cells: up to which byte it may send, and which it has */
+    uint64_t *waited;           /* cells: for how long, */
+    uint32_t *waits;            /* and how often */
+    ns_t since, ask_at;         /* while it waits; else SW_NEVER */
+    ns_t came;                  /* when it last had waited: nothing leaves as if before */
+};
+
 struct tm_schedule {
     struct tm_share {
         bytes_t quantum; /* 0: strict */
         int64_t deficit; /* bytes left of its turn; below 0: owed */
         struct tm_shaper shaper;
+        struct tm_credit credit;
     } shares[SW_QUEUES];
     struct tm_shaper whole; /* of all queues in `classes` together */
     uint8_t classes;
     uint8_t weighted; /* bit q: queue q has a quantum */
     uint8_t turn;     /* whose it is */
     uint8_t taken;    /* where the last packet came from */
+    uint8_t credited; /* bit q: queue q goes by credits */
+    uint8_t asks;     /* bit q: it has waited for them for long, and nobody has said so */
 };
 
 struct tm_port {
@@ -85,6 +104,8 @@ struct tm_service {
 bool tm_serve(struct tm_port *port, unsigned priority, struct tm_service service);
 /* Shape queues together, bit q: queue q. The others are neither held nor counted. */
 bool tm_shape(struct tm_port *port, bps_t rate, bytes_t burst, uint8_t classes);
+/* Let a queue go by credits; least 0: no more. False when memory is out. */
+bool tm_hold(struct tm_port *port, unsigned priority, struct tm_credit credit);
 /* Forget all of that. */
 void tm_unschedule(struct tm_port *port);
 
@@ -120,5 +141,7 @@ struct pkt *tm_take(struct tm_port *port, unsigned number, const struct sw_cells
 
 /* The packet took `size` bytes of the link from `start` on; returns when its last bit arrives. */
 ns_t tm_sent(struct tm_port *port, bytes_t size, ns_t start);
+/* The same of what comes from none of the queues. */
+ns_t tm_occupied(struct tm_port *port, bytes_t size, ns_t start);
 
 #endif

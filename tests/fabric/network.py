@@ -23,6 +23,7 @@ from switch.dataplane import (
     MatchKind,
     MulticastWrite,
     Op,
+    Order,
     Replica,
     Role,
     TableWrite,
@@ -52,6 +53,17 @@ SHARED = {
     Role.PORT_DOWN: "port_down",
     Role.TIMER: "timers",
     Role.CLOCK: "clock",
+    Role.QUEUE_LIMIT: "credit_limit",
+    Role.QUEUE_SPENT: "credit_spent",
+    Role.QUEUE_WAITED: "credit_waited",
+    Role.QUEUE_WAITS: "credit_waits",
+    Role.LINK_COUNTS: "link_counts",
+}
+ORDERS = {
+    Order.QUEUE_SCHEDULE: "queue_schedules",
+    Order.PORT_SHAPER: "port_shapers",
+    Order.QUEUE_CREDITS: "queue_credits",
+    Order.LINK_REPLAY: "link_replays",
 }
 
 
@@ -69,8 +81,7 @@ class Switch:
         plane = Dataplane(name, program, seed=seed, cpu_port=500)
         for role, register in SHARED.items():
             plane.share_register(role, index_of(program.registers, register))
-        schedules = (index_of(program.tables, t) for t in ("queue_schedules", "port_shapers"))
-        plane.set_schedule_tables(*schedules)
+        plane.set_order_tables({order: index_of(program.tables, t) for order, t in ORDERS.items()})
         return cls(name, plane)
 
     @property

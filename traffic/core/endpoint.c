@@ -60,6 +60,11 @@ const char *ep_config_problem(const struct ep_config *config)
         return "the lateness to make up for is between 1 ns and 10 s";
     if (config->control_priority > 7)
         return "priorities are 0 to 7";
+    const struct credit_config *credit = &config->credit;
+    if (credit->classes && (!credit->cell || !credit->ask_after || !credit->least ||
+                            credit->least > credit->size || credit->size > INT32_MAX))
+        return "credits need a cell, a time to ask after, and room for the largest frame, "
+               "below 2 GiB";
     if (intake_problem(&config->intake))
         return intake_problem(&config->intake);
     if (dcqcn_problem(&config->dcqcn))
@@ -103,6 +108,7 @@ struct ep *ep_new(const struct ep_config *config, const struct ep_port *port, ui
     ep->storm_next = config->storm_from < config->storm_until ? config->storm_from : NS_NEVER;
     for (int i = 0; i < 8; i++)
         ep->paused_since[i] = NS_NEVER;
+    credit_init(&ep->credit, &config->credit);
     ep->qps = calloc(qps + 1, sizeof *ep->qps);
     ep->pace.items = malloc((qps + 1) * sizeof *ep->pace.items);
     ep->rto.items = malloc((qps + 1) * sizeof *ep->rto.items);
@@ -462,6 +468,11 @@ void ep_receive(struct ep *ep, const uint8_t *frame, uint32_t stored, uint32_t w
     if (is_pause(frame, stored)) {
         ep->counters.rx_pfc_frames++;
         schedule_pause(ep, frame, now);
+    } else if (credit_is_word(frame, stored)) {
+        if (credit_hear(&ep->credit, frame))
+            ep->counters.rx_credit_grants++;
+        else
+            ep->counters.rx_foreign_credits++;
     } else if (!ep->config.intake.rate) {
         take(ep, frame, stored, now);
     } else {

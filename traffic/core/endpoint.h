@@ -30,6 +30,7 @@
 #ifndef EP_ENDPOINT_H
 #define EP_ENDPOINT_H
 
+#include "credit.h"
 #include "dcqcn.h"
 #include "entropy.h"
 #include "hpcc.h"
@@ -84,6 +85,7 @@ struct ep_config {
     struct intake_config intake; /* a host slower than its link */
     uint8_t pause_classes;       /* bit i: priority i is paused while too much waits there */
     uint64_t pause_dscps;        /* bit i: frames of DSCP i are of these classes */
+    struct credit_config credit; /* of classes that nobody pauses */
     ns_t storm_from, storm_until; /* a fault: pause whoever sends to us, all this time */
     struct dcqcn_profile dcqcn;
     struct hpcc_profile hpcc;
@@ -211,6 +213,11 @@ struct ep_port {
     X(tx_pfc_frames, "pause frames sent, those that end a pause included")                 \
     X(tx_xoff_frames, "those that begin or renew one")                                    \
     X(rx_pfc_frames, "pause frames received")                                             \
+    X(rx_credit_grants, "grants of a switch's buffer received (credit.h)")                 \
+    X(rx_foreign_credits, "words of credits that nobody here can have sent")               \
+    X(tx_credit_questions, "words of how much was spent, sent")                            \
+    X(credit_waits, "times at which a class waited for credits")                           \
+    X(credit_waited_ns, "how long classes waited for credits, added up")                   \
     X(rx_pause_transitions, "priorities that went from sending to paused")                \
     X(messages_sent, "messages acknowledged whole")                                       \
     X(messages_received, "messages received whole")

@@ -153,6 +153,7 @@ struct ep {
     struct ring rings[8], answers[8], notices;
     struct heap pace, rto, alarms;
     ns_t paused_until[8], paused_since[8]; /* since: NS_NEVER when not paused */
+    struct credit credit;
     ns_t storm_next;                       /* when the next frame of a pause storm is due */
     struct intake intake;
     bool asked;      /* the sender was told to pause, because too much waits to be taken, */

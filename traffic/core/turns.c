@@ -119,6 +119,12 @@ static bool paused(const struct ep *ep, uint8_t priority, ns_t now)
     return ep->paused_until[priority] > now;
 }
 
+/* Whether a class may not send now: it is told to wait, or has no credits. */
+static bool held(const struct ep *ep, uint8_t priority, ns_t now)
+{
+    return paused(ep, priority, now) || credit_lacks(&ep->credit, priority);
+}
+
 void schedule_pause(struct ep *ep, const uint8_t *pfc, ns_t now)
 {
     uint32_t enabled = be16_load(pfc + 16);
@@ -159,6 +165,7 @@ ps_t schedule_send(struct ep *ep, uint32_t stored, uint32_t wire, uint8_t priori
         return PS_NEVER;
     }
     ep->port_free = at + ps_for_bytes(wire + ep->config.overhead_bytes, ep->config.link_bps);
+    credit_spend(&ep->credit, priority, wire);
     ep->counters.tx_packets++;
     ep->counters.tx_bytes += wire;
     return at;
@@ -222,7 +229,7 @@ static bool send_answer(struct ep *ep, struct ring *ring, ns_t now)
 static struct ring *next_answers(struct ep *ep, ns_t now)
 {
     for (uint8_t priority = 8; priority-- > 0;)
-        if (ep->answers[priority].head && !paused(ep, priority, now))
+        if (ep->answers[priority].head && !held(ep, priority, now))
             return &ep->answers[priority];
     return NULL;
 }
@@ -235,7 +242,7 @@ static struct ring *next_ring(struct ep *ep, ns_t now)
         struct ring *ring = &ep->rings[priority];
         while (ring->head && !ep->transport->can_send(ep, ring->head))
             ring_leave(ring);
-        if (ring->head && !paused(ep, priority, now)) {
+        if (ring->head && !held(ep, priority, now)) {
             ep->turn = (priority + 1) & 7;
             return ring;
         }
@@ -316,10 +323,36 @@ static bool send_asking(struct ep *ep, ns_t now)
     return true;
 }
 
+/* Note which classes wait for credits, and since when. */
+static void note_credits(struct ep *ep, ns_t now)
+{
+    for (uint8_t priority = 0; ep->config.credit.classes >> priority; priority++) {
+        bool waits = (ep->rings[priority].head || ep->answers[priority].head) &&
+                     credit_lacks(&ep->credit, priority);
+        ep->counters.credit_waits += waits && ep->credit.of[priority].since == NS_NEVER;
+        ep->counters.credit_waited_ns += credit_wait(&ep->credit, priority, waits, now);
+    }
+}
+
+static bool send_question(struct ep *ep, uint8_t priority, ns_t now)
+{
+    credit_ask(&ep->credit, priority, ep->frame, now);
+    if (schedule_send(ep, CREDIT_WIRE, CREDIT_WIRE, ep->config.control_priority, 0, now) == PS_NEVER)
+        return false;
+    ep->counters.tx_credit_questions++;
+    return true;
+}
+
 static bool send_one(struct ep *ep, ns_t now)
 {
+    ns_t ask_at;
     if (ep->storm_next <= now)
         return send_storm(ep, now);
+    if (ep->config.credit.classes) {
+        uint8_t asker = credit_asker(&ep->credit, &ask_at);
+        if (ask_at <= now)
+            return send_question(ep, asker, now);
+    }
     if (asking_due(ep) <= now)
         return send_asking(ep, now);
     if (ep->notices.head && !paused(ep, ep->config.control_priority, now))
@@ -344,8 +377,14 @@ static ns_t wake(const struct ep *ep, ns_t now)
     at = ns_least(at, uet_grant_due(ep));
     if (ep->notices.head)
         at = ns_least(at, paused(ep, control, now) ? ep->paused_until[control] : free);
+    if (ep->config.credit.classes) {
+        ns_t ask_at;
+        credit_asker(&ep->credit, &ask_at);
+        at = ns_least(at, ask_at > free ? ask_at : free);
+    }
     for (uint8_t priority = 0; priority < 8; priority++)
-        if (ep->rings[priority].head || ep->answers[priority].head)
+        if ((ep->rings[priority].head || ep->answers[priority].head) &&
+            !credit_lacks(&ep->credit, priority))
             at = ns_least(at, paused(ep, priority, now) ? ep->paused_until[priority] : free);
     if (ep->stalled)
         at = ns_least(at, now + 10000);
@@ -362,5 +401,7 @@ ns_t ep_service(struct ep *ep, ns_t now)
         ring_alarms(ep, now);
         uet_grant(ep, now);
     } while (ep->port_free <= ps_of_ns(now) && send_one(ep, now));
+    if (ep->config.credit.classes)
+        note_credits(ep, now);
     return wake(ep, now);
 }

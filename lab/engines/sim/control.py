@@ -27,7 +27,7 @@ from controller.wire import canonical, from_finsy
 from lab.engines.sim import native
 from lab.errors import RunError
 from lab.machine.program import BuiltProgram
-from lab.results.counts import PAUSE_TOTAL, Reading, Wanted
+from lab.results.counts import PAUSE_TOTAL, WAITED, Reading, Wanted
 from lab.results.outcome import Line, SwitchBooks, SwitchCounts, Traffic
 from lab.results.telemetry import Tally
 from switch.dataplane import BookLine, Dataplane, PacketIn
@@ -138,15 +138,20 @@ class SimulatedSwitches:
                 if isinstance(event, PacketIn):
                     tally.add(event.data)
 
-    def watch(self, pausable: Iterable[int], lossless: Iterable[int] = ()) -> native.Watch:
-        """Where the program keeps what is noted while it runs, and whose pauses."""
+    def watch(
+        self, pausable: Iterable[int], lossless: Iterable[int] = (), *, has_credits: bool = False
+    ) -> native.Watch:
+        """Where the program keeps what is noted while it runs, and whose pauses.
+
+        Where classes go by credits, what stands still waits for them.
+        """
         program = next(iter(self.planes.values())).program
         assert program is not None
         stock = {name: _index_or_none(program.registers, f"buffer_{name}") for name in STOCK}
         has_stock = None not in stock.values()
         storms = _index_or_none(program.counters, "pause_storms")
         return native.Watch(
-            pause_total=_index(program.registers, PAUSE_TOTAL),
+            pause_total=_index(program.registers, WAITED if has_credits else PAUSE_TOTAL),
             marked=_index(program.counters, "marked"),
             dropped=_index(program.counters, "dropped"),
             classes=sum(1 << priority for priority in pausable),

@@ -98,7 +98,10 @@ def _run(
 ) -> Outcome:
     measures = experiment.scenario.measures
     interval_ns = (measures.series_ns or _NOTES_INTERVAL_NS) if measures.series else None
-    watch = switches.watch(experiment.pausable, experiment.settings.lossless)
+    settings = experiment.settings
+    watch = switches.watch(
+        experiment.pausable, settings.lossless, has_credits=settings.credits.enabled
+    )
     simulation.sample(watch, interval_ns, _MOST_NOTES)
     with stages("Simulating") as stage:
         course = _Course(experiment, switches, simulation, stage, tally, audience)

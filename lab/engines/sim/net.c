@@ -488,9 +488,12 @@ static ns_t paused(const struct channel *channel, ns_t now)
     ns_t sum = 0;
     if (!sw) {
         struct plan *plan = channel->from->script.plan;
-        for (unsigned left = plan ? watch->classes : 0; left; left &= left - 1)
-            sum += ep_counters(plan_endpoint(plan), now)->paused_ns[__builtin_ctz(left)];
-        return sum;
+        if (!plan)
+            return 0;
+        const struct ep_counters *counters = ep_counters(plan_endpoint(plan), now);
+        for (unsigned left = watch->classes; left; left &= left - 1)
+            sum += counters->paused_ns[__builtin_ctz(left)];
+        return sum + counters->credit_waited_ns;
     }
     struct sw_cells cells = state_register(&sw->state, watch->pause_total);
     for (unsigned left = watch->classes; left; left &= left - 1) {

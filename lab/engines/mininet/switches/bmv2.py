@@ -32,7 +32,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from controller import LinkSpec, Settings
+from controller import LinkSpec, Replay, Settings
 from controller.settings import CONTROL_PRIORITY
 from controller.tables import PRIORITIES, queue_index
 from controller.thresholds import WIRE_OVERHEAD
@@ -86,6 +86,11 @@ class Bmv2Switches(Switches):
             raise RunError(
                 "schedule: BMv2 serves queues strictly and knows no weights or shapers",
                 "Use --switch soft, the simulator, or schedule.kind=strict without shape.",
+            )
+        if settings.credits.enabled or settings.replay is not Replay.NONE:
+            raise RunError(
+                "link: BMv2 cannot hold a queue until it has credits, nor send a frame again",
+                "Use --switch soft, the simulator, or link.cbfc=false and link.llr=none.",
             )
         return super().told(settings, dilation)
 

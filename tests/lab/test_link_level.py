@@ -1,0 +1,277 @@
+"""Links that try again (LLR) and credits instead of pauses (CBFC), beside models of their own.
+
+The models know rates, lengths, delays and chances, and nothing of the code: how many frames a link
+sends again for one that is lost, and how fast a sender is whose credits take so long to come back.
+`closlab test` takes a few links drawn by lot, `closlab test --slow` many.
+"""
+
+import math
+import random
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from controller import LinkSpec, thresholds
+from lab.errors import LabError
+from lab.results.result import Result
+from lab.scenario import catalogue
+from lab.scenario.experiment import Experiment
+from tests.lab.simulated import simulate
+
+HEADERS = 58  # of a RoCEv2 packet, its ICRC included
+GAP = 24  # bytes of the wire that a frame takes besides
+ANSWER = 24 + GAP
+WORD = 60 + GAP
+ONE_HOP = "topology={kind: leaf-spine, leaves: 2, spines: 1, hosts_per_leaf: 1}"
+LOSSY = "leaf2-spine1"
+
+
+def run(*changes: str) -> Result:
+    """An incast with some changes."""
+    with tempfile.TemporaryDirectory() as folder:
+        return simulate("incast", "measures.series=false", *changes, out=Path(folder)).result
+
+
+@dataclass(frozen=True)
+class Hop:
+    """A link between switches that is always busy, and loses frames."""
+
+    gbps: float
+    delay_ns: int
+    mtu: int
+    loss: float
+    packets: int = 4000
+
+    @property
+    def frame_ns(self) -> float:
+        """How long a packet takes."""
+        return (self.mtu + HEADERS + GAP) * 8 / self.gbps
+
+    def changes(self, llr: str) -> tuple[str, ...]:
+        return (
+            ONE_HOP,
+            f"link={{rate_gbps: {2 * self.gbps}, delay_ns: 100, fabric_rate_gbps: {self.gbps}, "
+            f"fabric_delay_ns: {self.delay_ns}, mtu: {self.mtu}, llr: {llr}}}",
+            f"traffic={{kind: incast, senders: 1, bytes: {self.packets * self.mtu}}}",
+            "buffer.bytes=64MB",
+            f"loss={{rate: {self.loss}, links: [{LOSSY}]}}",
+            "ecn.enabled=false",
+        )
+
+    def sent_again(self, llr: str) -> tuple[float, float]:
+        """The least and the most frames to be sent again, but for one run in many thousands."""
+        losses = self.packets * self.loss / (1 - self.loss)
+        loop_ns = 2 * self.delay_ns + ANSWER * 8 / self.gbps
+        behind = math.ceil(loop_ns / self.frame_ns)  # that left before the sender could know
+        # A frame the other way may be in the answer's way, and an answer be lost: then a time-out.
+        more = math.ceil((loop_ns + self.frame_ns) / self.frame_ns)
+        cable = LinkSpec(round(self.gbps * 1e9), self.delay_ns)
+        timeout_ns = thresholds.replay_timeout_ns(cable, self.mtu + 400)
+        unanswered = 4 * losses * self.loss * (1 + timeout_ns / self.frame_ns) + 2
+        least, most = (1 + behind, 1 + more) if llr == "go-back-n" else (1, 1)
+        spread = 4 * math.sqrt(losses)
+        return (losses - spread) * least, (losses + spread) * most + unanswered
+
+
+def hops(seed: int, count: int) -> list[Hop]:
+    """Links drawn by lot."""
+    rng = random.Random(seed)
+    return [
+        Hop(
+            gbps=rng.choice((10, 25, 100, 400)),
+            delay_ns=rng.choice((20, 100, 500, 2000)),
+            mtu=rng.choice((256, 1024, 4096, 9000)),
+            loss=rng.choice((0.001, 0.005, 0.01, 0.03)),
+        )
+        for _ in range(count)
+    ]
+
+
+def check(hop: Hop, llr: str) -> None:
+    """All of it arrives in order, and costs what the model says is sent again."""
+    result = run(*hop.changes(llr))
+    assert result.flows.completed == 1
+    assert result.drops.total == 0
+    assert result.llr is not None
+    assert result.llr.spoilt_frames > 0
+    assert result.roce.out_of_order_packets == 0
+    assert result.roce.retransmitted_packets == 0
+    again = result.llr.by_link["leaf2>spine1"].replayed_frames
+    least, most = hop.sent_again(llr)
+    assert least <= again <= most
+    undisturbed = run(*hop.changes("none"), "loss.rate=0")
+    more_ns = result.duration_ns - undisturbed.duration_ns
+    ends_ns = 20 * (2 * hop.delay_ns + hop.frame_ns)  # of time-outs with nothing else to send
+    assert 0.9 * again * hop.frame_ns - ends_ns < more_ns
+    answers_ns = result.llr.answers * ANSWER * 8 / hop.gbps
+    assert more_ns < 1.1 * again * hop.frame_ns + ends_ns * (1 + result.llr.timeouts) + answers_ns
+
+
+@pytest.mark.parametrize("llr", ["go-back-n", "selective"])
+@pytest.mark.parametrize("hop", hops(1, 2), ids=str)
+def test_a_link_delivers_all_it_loses_for_what_the_model_says(hop: Hop, llr: str) -> None:
+    check(hop, llr)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("llr", ["go-back-n", "selective"])
+@pytest.mark.parametrize("hop", hops(2, 40), ids=str)
+def test_so_do_many_links(hop: Hop, llr: str) -> None:
+    check(hop, llr)
+
+
+@pytest.mark.parametrize(("llr", "delay_ns"), [("go-back-n", 100), ("selective", 1000)])
+def test_one_frame_in_a_hundred_costs_three_percent_at_most(llr: str, delay_ns: int) -> None:
+    hop = Hop(100, delay_ns, 4096, 0.01)
+    with_loss = run(*hop.changes(llr))
+    without = run(*hop.changes("none"), "loss.rate=0")
+    assert with_loss.drops.total == with_loss.roce.retransmitted_packets == 0
+    assert with_loss.duration_ns < 1.03 * without.duration_ns
+
+
+def test_a_link_that_loses_nothing_costs_next_to_nothing() -> None:
+    changes = Hop(100, 1000, 4096, 0).changes
+    plain, told = run(*changes("none")), run(*changes("go-back-n"))
+    assert told.llr is not None
+    assert told.llr.replayed_frames == told.llr.spoilt_frames == 0
+    assert told.duration_ns < 1.005 * plain.duration_ns
+
+
+# --- credits --------------------------------------------------------------------------------------
+
+
+def rate_by_credits(gbps: float, delay_ns: float, frame: int, credit: int, room: int) -> float:
+    """Gb/s of frames through a link whose receiver passes on each as soon as it is there.
+
+    The sender needs room for the largest frame; the receiver tells of two of these at once.
+    """
+    bit_ns = 1 / gbps
+    now = free_at = 0.0
+    spent = freed = told = 0
+    limit, words, sent = credit, [], 2000
+    for _ in range(sent):
+        now = max(now, free_at)
+        while True:
+            while words and words[0][0] <= now:
+                limit = words.pop(0)[1]
+            if limit - spent >= room:
+                break
+            now = words[0][0]
+        free_at = now + (frame + GAP) * 8 * bit_ns
+        spent += frame
+        freed += frame
+        if freed - told >= 2 * room:
+            told = freed
+            words.append((free_at + 2 * delay_ns + WORD * 8 * bit_ns, freed + credit))
+    return sent * frame * 8 / free_at
+
+
+def credit_cases(seed: int, count: int) -> list[tuple[int, int, int, float]]:
+    rng = random.Random(seed)
+    return [
+        (
+            rng.choice((10, 100, 400)),
+            rng.choice((100, 1000, 5000)),
+            rng.choice((1024, 4096)),
+            rng.uniform(4.2, 40),
+        )
+        for _ in range(count)
+    ]
+
+
+def check_rate(gbps: int, delay_ns: int, mtu: int, frames: float) -> None:
+    """A flow is as fast as the model says its credits allow."""
+    room = mtu + HEADERS + 20 + 8 + 16 + 12 * 6  # see `Settings.max_frame`
+    credit = round(frames * (mtu + 500))
+    result = run(
+        ONE_HOP,
+        f"link={{rate_gbps: {gbps}, delay_ns: {delay_ns}, mtu: {mtu}}}",
+        "link.cbfc=true",
+        f"link.credit={credit}",
+        f"traffic={{kind: incast, senders: 1, bytes: {1500 * mtu}}}",
+        "buffer.bytes=64MB",
+        "transport.window=100000",
+    )
+    assert result.drops.total == result.pfc.xoff_frames == 0
+    assert result.credits is not None
+    assert result.credits.questions == result.credits.strange == result.credits.uncovered == 0
+    measured = 1500 * (mtu + HEADERS) * 8 / (result.duration_ns - 6 * delay_ns)
+    model = rate_by_credits(gbps, delay_ns, mtu + HEADERS, credit, room)
+    assert measured == pytest.approx(model, rel=0.04)
+
+
+@pytest.mark.parametrize("case", credit_cases(3, 4), ids=str)
+def test_a_sender_is_as_fast_as_its_credits_allow(case: tuple[int, int, int, float]) -> None:
+    check_rate(*case)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", credit_cases(4, 60), ids=str)
+def test_so_is_it_with_many_credits_and_links(case: tuple[int, int, int, float]) -> None:
+    check_rate(*case)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        (),
+        ("pfc.priorities=[3, 4]",),
+        ("buffer.cell=256",),
+        (
+            "link.llr=go-back-n",
+            "buffer.bytes=4MB",
+            "loss={rate: 0.01, links: [leaf1-spine1, leaf2-spine1]}",
+        ),
+        (
+            "link.llr=selective",
+            "buffer.bytes=4MB",
+            "loss={rate: 0.01, links: [leaf1-spine1, leaf2-spine1]}",
+        ),
+        ("lb.policy=conga", "int.share=0.3"),
+    ],
+    ids=str,
+)
+def test_an_incast_by_credits_drops_and_pauses_nothing(changes: tuple[str, ...]) -> None:
+    result = run("link.cbfc=true", *changes)
+    assert result.flows.completed == result.flows.count == 7
+    assert result.drops.total == 0
+    assert result.pfc.xoff_frames == result.pfc.xon_frames == result.pfc.paused_ns == 0
+    assert result.credits is not None
+    assert result.credits.waits > 0
+    assert result.credits.strange == result.credits.uncovered == 0
+    assert result.fidelity.ok
+
+
+def test_what_a_cable_loses_is_granted_again_once_somebody_asks() -> None:
+    result = run("link.cbfc=true", "loss={rate: 0.02}", "transport.recovery=selective")
+    assert result.flows.completed == 7
+    assert result.credits is not None
+    corrupted = run(
+        "link.cbfc=true",
+        "faults=[{at_ns: 0, action: corrupt, link: leaf1-spine1, rate: 0.05}]",
+        "transport={recovery: selective, timeout: 8}",
+    )
+    assert corrupted.flows.completed == 7
+    assert corrupted.credits is not None
+    assert corrupted.credits.questions > 0
+
+
+@pytest.mark.parametrize(
+    ("change", "cure"),
+    [
+        (("link.credit=100KB",), "link.cbfc"),
+        (("link.cbfc=true", "link.credit=8KB"), "take"),
+        (("link.cbfc=true", "transport.endpoint=scapy"), "transport.endpoint core"),
+        (("link.cbfc=true", "transport.receive_gbps=10"), "leave one of them out"),
+        (
+            ("link.llr=selective", "faults=[{at_ns: 1us, action: restart, switch: leaf1}]"),
+            "link.llr to none",
+        ),
+        (("link.llr=twice",), "go-back-n"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_the_cure(change: tuple[str, ...], cure: str) -> None:
+    with pytest.raises(LabError, match=cure):
+        Experiment.of(catalogue.load("incast", change))
