@@ -9,6 +9,8 @@ import typer
 from rich.console import Console
 
 from lab.commands.options import Changes, Name, Out, Processes, complete_keys, make_out
+from lab.errors import LabError
+from lab.machine.dask_cluster import require_dask
 from lab.runs.perform import check_engine
 from lab.runs.sweep import sweep
 
@@ -29,10 +31,23 @@ def command(
     engine: Annotated[
         str, typer.Option("--engine", help="sim, or mininet: one run after the other.")
     ] = "sim",
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            "--on",
+            metavar="dask|ADDRESS",
+            help="Spread runs over a Dask cluster: one of this machine's own, or a scheduler's.",
+        ),
+    ] = None,
     out: Out = None,
 ) -> None:
     """Run a scenario under several seeds or values."""
     check_engine(engine)
+    if cluster is not None:
+        if engine != "sim":
+            raise LabError("--on is for the simulator", "Mininet's runs want this machine.")
+        require_dask()
     folder = make_out(out, f"sweep-{Path(scenario).stem}")
     console = Console(stderr=True)
-    raise typer.Exit(sweep(scenario, changes or (), vary or (), folder, processes, console, engine))
+    code = sweep(scenario, changes or (), vary or (), folder, processes, console, engine, cluster)
+    raise typer.Exit(code)

@@ -34,7 +34,7 @@ def in_parallel(
     ):
         try:
             # For workers already before they can say how to take them.
-            with _interrupts_held(), _without_main():
+            with _interrupts_held(), without_main():
                 futures = {pool.submit(work, job): job for job in jobs}
             pending = set(futures)
             while pending:
@@ -52,7 +52,7 @@ def in_parallel(
 
 
 @contextmanager
-def _without_main() -> Iterator[None]:
+def without_main() -> Iterator[None]:
     """Processes that are started meanwhile do not run the caller's script again, to no purpose."""
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")

@@ -14,8 +14,9 @@ import csv
 import io
 import re
 import shlex
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from rich.table import Table
 
 from lab.engines import RunOptions
 from lab.errors import LabError, RunError
+from lab.machine.dask_cluster import on_dask
 from lab.machine.parallel import in_parallel
 from lab.progress import Hear, Stages
 from lab.report import REPORT, Sweep, SweptRun, read_run, write_sweep
@@ -78,6 +80,14 @@ class Made:
     is_whole: bool  # or interrupted
 
 
+@dataclass(frozen=True, slots=True)
+class Away:
+    """What came of a run on another machine."""
+
+    outcome: dict[str, float] | str
+    files: Mapping[str, bytes]  # by their names in its folder
+
+
 def values_of(vary: str) -> list[str]:
     """The changes one ``--vary KEY=...`` stands for."""
     key, separator, text = vary.partition("=")
@@ -114,16 +124,17 @@ def lay_out(
     return Grid(variants, fixed, out, engine, command)
 
 
-def make(grid: Grid, processes: int | None, stages: Stages) -> Made:
-    """Run all of them, and write the table and the report."""
+def make(grid: Grid, processes: int | None, stages: Stages, cluster: str | None = None) -> Made:
+    """Run all of them, here or on a Dask cluster, and write the table and the report."""
     rows: dict[int, dict[str, float]] = {}
     failures: list[str] = []
     try:
-        outcomes = (
-            in_parallel(run_one, grid.variants, processes, stages)
-            if grid.engine == "sim"
-            else _one_by_one(grid.variants, stages)
-        )
+        if grid.engine != "sim":
+            outcomes = _one_by_one(grid.variants, stages)
+        elif cluster is not None:
+            outcomes = brought_home(on_dask(run_away, grid.variants, cluster, processes, stages))
+        else:
+            outcomes = in_parallel(run_one, grid.variants, processes, stages)
         for variant, outcome in outcomes:
             if isinstance(outcome, str):
                 failures.append(f"{' '.join(variant.changes)}: {outcome}")
@@ -164,6 +175,7 @@ def sweep(
     processes: int | None,
     console: Console,
     engine: str = "sim",
+    cluster: str | None = None,
 ) -> int:
     """Make a sweep and show it; the exit code says whether each of its runs could be made."""
     grid = lay_out(
@@ -174,7 +186,7 @@ def sweep(
         engine,
         _command(name, changes, varied, engine),
     )
-    made = make(grid, processes, Stages(console))
+    made = make(grid, processes, Stages(console), cluster)
     if made.found is not None:
         console.print(_shown(made.found, console.width))
         console.print(
@@ -211,6 +223,34 @@ def run_one(variant: Variant) -> dict[str, float] | str:
     except OSError as error:
         return str(error)
     return _figures(result)
+
+
+def run_away(variant: Variant) -> Away:
+    """Run a variant where its folder may not be: what came of it, with the files it keeps."""
+    with tempfile.TemporaryDirectory(prefix="closlab-") as folder:
+        there = Path(folder)
+        outcome = run_one(replace(variant, out=there))
+        files = {
+            str(path.relative_to(there)): path.read_bytes()
+            for path in sorted(there.rglob("*"))
+            if path.is_file()
+        }
+    return Away(outcome, files)
+
+
+def brought_home(
+    found: Iterable[tuple[Variant, Away | str]],
+) -> Iterator[tuple[Variant, dict[str, float] | str]]:
+    """The same as if variants had been run here, their files where they belong."""
+    for variant, away in found:
+        if isinstance(away, str):
+            yield variant, away
+            continue
+        for name, content in away.files.items():
+            path = variant.out / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        yield variant, away.outcome
 
 
 def _one_by_one(

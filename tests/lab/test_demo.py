@@ -231,7 +231,8 @@ def test_a_folder_that_cannot_be_written() -> None:
 
 
 def test_the_launcher_refuses_a_python_that_does_not_suit(tmp_path: Path) -> None:
-    for name in ("closlab", "requirements.lock", "requirements-dev.lock", "requirements-live.lock"):
+    locks = (f"requirements{kind}.lock" for kind in ("", "-dev", "-live", "-dask"))
+    for name in ("closlab", *locks):
         shutil.copy(ROOT / name, tmp_path / name)
     done = subprocess.run(
         ["bash", str(tmp_path / "closlab"), "list"],

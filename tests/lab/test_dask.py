@@ -1,0 +1,111 @@
+"""Sweeps on a Dask cluster: the same as here, also when a worker is lost."""
+
+import io
+import json
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from lab.errors import MissingTool, RunError
+from lab.machine import dask_cluster
+from lab.progress import Stages
+from lab.runs.sweep import Grid, Made, brought_home, lay_out, make, run_away, values_of
+from lab.scenario import catalogue
+from tests.lab.conftest import closlab
+
+SMALL = ("traffic.bytes=100KB", "measures.series=false")
+
+
+def grid(out: Path, seeds: str) -> Grid:
+    out.mkdir()
+    varied = [values_of(f"seed={seeds}")]
+    return lay_out(lambda changes: catalogue.load("incast", changes), SMALL, varied, out)
+
+
+def made(grid: Grid, cluster: str | None = None) -> Made:
+    return make(grid, 2, Stages(Console(file=io.StringIO())), cluster)
+
+
+def contents(folder: Path) -> dict[str, object]:
+    """All a sweep keeps, without dates."""
+    found: dict[str, object] = {}
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        if path.name == "result.json":
+            told = json.loads(path.read_text())
+            del told["provenance"]["date"]
+            found[name] = told
+        elif path.is_file() and name not in ("report.html", "sweep.json"):  # which have dates too
+            found[name] = path.read_bytes()
+    return found
+
+
+def test_what_was_run_away_is_brought_home_as_if_it_had_been_run_here(tmp_path: Path) -> None:
+    here = grid(tmp_path / "here", "3,4")
+    made(here)
+    there = grid(tmp_path / "there", "3,4")
+    outcomes = list(brought_home((variant, run_away(variant)) for variant in there.variants))
+    assert [isinstance(outcome, dict) for _, outcome in outcomes] == [True, True]
+    kept = contents(tmp_path / "here")
+    del kept["sweep.csv"]
+    assert contents(tmp_path / "there") == kept
+
+
+def test_what_failed_has_nothing_to_bring(tmp_path: Path) -> None:
+    (variant, _) = grid(tmp_path / "a", "1,2").variants
+    assert list(brought_home([(variant, "a worker was lost")])) == [(variant, "a worker was lost")]
+    assert not variant.out.exists()
+
+
+def test_without_dask_it_is_told_what_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dask_cluster.importlib.util, "find_spec", lambda _name: None)
+    with pytest.raises(MissingTool, match="not installed"):
+        dask_cluster.require_dask()
+
+
+def test_mininets_runs_stay_here(tmp_path: Path) -> None:
+    words = ("--vary", "seed=1,2", "--on", "dask", "--engine", "mininet", "--out", str(tmp_path))
+    done = closlab("sweep", "incast", *words)
+    assert done.returncode == 1 and "--on is for the simulator" in done.stderr, done.stderr
+
+
+@pytest.mark.slow
+def test_a_lost_worker_costs_only_what_it_was_at(tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    made(grid(tmp_path / "here", "1..8"))
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        pids = client.run(os.getpid)
+        assert len(pids) == 2
+        away = grid(tmp_path / "away", "1..8")
+        killed = threading.Event()
+
+        def kill_one() -> None:
+            while not any(variant.out.exists() for variant in away.variants):
+                time.sleep(0.01)
+            os.kill(next(iter(pids.values())), signal.SIGKILL)
+            killed.set()
+
+        threading.Thread(target=kill_one, daemon=True).start()
+        found = made(away, cluster.scheduler_address)
+    assert killed.is_set() and found.failures == () and found.is_whole
+    assert contents(tmp_path / "away") == contents(tmp_path / "here")
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_is_not_there_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("distributed")
+    monkeypatch.setattr(dask_cluster, "_MEETS_S", 1.0)
+    with pytest.raises(RunError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:1"):
+        made(grid(tmp_path / "a", "1,2"), "tcp://127.0.0.1:1")
