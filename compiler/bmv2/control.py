@@ -235,7 +235,7 @@ class Controls:
             made["default_entry"] = {
                 "action_id": self.ids[id(table.actions[index])],
                 "action_const": table.default_const,
-                "action_data": [hex_text(d) for d in data],
+                "action_data": _action_data(table.actions[index], data),
                 "action_entry_const": table.default_const,
             }
         elif (
@@ -332,7 +332,7 @@ class Controls:
             "match_key": keys,
             "action_entry": {
                 "action_id": self.ids[id(table.actions[entry.action])],
-                "action_data": [hex_text(d) for d in entry.data],
+                "action_data": _action_data(table.actions[entry.action], entry.data),
             },
             "priority": priority,
         }
@@ -350,6 +350,12 @@ def match_type(table: ir.Table) -> str:
     if kinds & {"ternary", "optional"}:
         return "ternary"
     return "lpm" if "lpm" in kinds else "exact"
+
+
+def _action_data(action: ir.Action, values: tuple[int, ...]) -> list[str]:
+    """An action's arguments as bits, for BMv2 ends on negative ones."""
+    widths = [t.width_of(type_) or 1 for _, type_ in action.params]
+    return [hex_text(v & (1 << w) - 1) for v, w in zip(values, widths, strict=True)]
 
 
 def _layout(entry: ir.Block | None) -> list[ir.Block]:
