@@ -9,8 +9,8 @@ From Python:
     await host.stop()
 
 From a shell: `python -m switch.host CONFIG.json` with a JSON list of the same settings. It prints
-`ready` when every switch listens and every port is open, before it `NAME PORT` for every switch
-that was to listen at port 0, which is any that is free, and ends on SIGTERM or SIGINT. With
+`ready` when every switch listens and every port is open, and ends on SIGTERM or SIGINT; which port
+a switch found free that was to listen at port 0, it tells on standard error before. With
 `--links-change` it reads what ports' links are from now on from its standard input, a line each,
 how bad the cables there are, and which switch starts again with empty tables; and it tells in a
 line what became of every packet when it is asked to:
@@ -183,10 +183,10 @@ class Host:
         return self._servers[names.index(name)].port
 
     def say_ready(self) -> None:
-        """Print so, and the ports that nobody can know yet."""
+        """Print so, and tell the ports that nobody can know yet."""
         for settings in self._settings:
             if settings.grpc_address.endswith(":0"):
-                print(settings.name, self.grpc_port(settings.name))
+                log.info("%s listens at port %d", settings.name, self.grpc_port(settings.name))
         print("ready", flush=True)
 
     def obey(self, line: str | bytes) -> str | None:

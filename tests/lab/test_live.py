@@ -67,7 +67,7 @@ class Page:
         )
         return max(map(float, found))
 
-    def until(self, condition: Callable[[], bool], most_s: float = 60) -> None:
+    def until(self, condition: Callable[[], bool], most_s: float = 120) -> None:
         deadline = time.monotonic() + most_s
         while not condition():
             assert time.monotonic() < deadline and self.process.poll() is None

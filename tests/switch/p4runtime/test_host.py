@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -103,14 +104,14 @@ def test_links_change_as_its_input_says_and_what_it_cannot_mean_is_told(tmp_path
     words = [*host(tmp_path / "c.json", switches), "--links-change"]
     with process(*words, stdin=subprocess.PIPE) as child:
         assert child.stdout is not None and child.stdin is not None
-        name, port = child.stdout.readline().split()
         assert child.stdout.readline() == "ready\n"
-        assert name == "s2" and capabilities(f"127.0.0.1:{port}")
+        assert child.stderr is not None
+        found = re.fullmatch(r"s2 listens at port (\d+)\n", child.stderr.readline())
+        assert found and capabilities(f"127.0.0.1:{found[1]}")
         for line in ("{", '{"switch": "s9", "port": 1, "link": {}}'):
             child.stdin.write(line + "\n")
         child.stdin.write('{"switch": "s1", "port": 700, "link": {"rate_bps": 1}}\n')
         child.stdin.flush()
-        assert child.stderr is not None
         said = [child.stderr.readline() for _ in range(3)]
         assert all(line.startswith("a line of standard input: ") for line in said)
         assert "there is no 's9'" in said[1] and "port 700 is not 0 to" in said[2]
