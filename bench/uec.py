@@ -9,6 +9,11 @@ keeps as what its tests must give (validate_outputs). Whom the permutation pairs
 chooses ways, are our own: what flows that keep one way come to, is by lot. A packet takes 4,222
 bytes of a wire (headers of 98, a CRC, and what Ethernet adds) where htsim counts 4,150: 1.7 %.
 With --all those of 1,024 hosts as well, a minute or so each.
+
+Slow links: by name they have a tenth of their rate in htsim, by its source (fat_tree_topology.cpp)
+a quarter, of the queue and of the thresholds of marks too, and only on the way from eight cores down
+to one switch of the first pod. The job run anew gives what was published (`-failed 8`, reps:
+206.684 us). Here a slow link is slow both ways, which is a harder test: reps takes 260.9 us.
 """
 
 from __future__ import annotations
@@ -35,7 +40,7 @@ _FABRIC = (
 )
 _ONE = "traffic={kind: flows, flows: [{src: h1, dst: h128, bytes: 2MB}]}"
 _SLOW_LINKS = ", ".join(  # all that lead up from one of a pod's switches
-    f"{{at_ns: 0, action: slow, link: spine1-core{core}, share: 0.1}}" for core in range(1, 9)
+    f"{{at_ns: 0, action: slow, link: spine1-core{core}, share: 0.25}}" for core in range(1, 9)
 )
 _SLOW = f"faults=[{_SLOW_LINKS}]"
 
@@ -72,9 +77,9 @@ ROWS = (
     _permutation("1,024 hosts, bitmap", 200.5, 16, "bitmap"),
     _permutation("1,024 hosts, reps", 198.2, 16, "reps"),
     _permutation("1,024 hosts, one path", 889.9, 16, "single"),
-    _permutation("8 core links at a tenth, oblivious", 280.8, 16, "oblivious", _SLOW),
-    _permutation("8 core links at a tenth, bitmap", 220.3, 16, "bitmap", _SLOW),
-    _permutation("8 core links at a tenth, reps", 206.7, 16, "reps", _SLOW),
+    _permutation("8 core links at a quarter, oblivious", 280.8, 16, "oblivious", _SLOW),
+    _permutation("8 core links at a quarter, bitmap", 220.3, 16, "bitmap", _SLOW),
+    _permutation("8 core links at a quarter, reps", 206.7, 16, "reps", _SLOW),
 )
 _LARGE = 16
 

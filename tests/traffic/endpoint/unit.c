@@ -9,6 +9,9 @@
  *                              an ACK with what hops wrote, their rates if OWN is 1; prints window,
  *                              rate and U
  *   cnp NS / sent NS BYTES / look NS     feed it; prints rate, target and alpha
+ *   window NAME BPS RTT PACKET TRIMS HOPS    start nscc, swift or rccc afresh; prints its window, as do
+ *   acked NS BYTES DELAY MARKED FLYING / cut NS BYTES FLYING / lost NS BYTES FLYING
+ *   may BYTES                  whether it may send so much; granted UNITS, spent BYTES feed RCCC
  *   intake BPS ROOM XOFF XON   start a receive buffer afresh
  *   put NS STORED WIRE BYTE    a frame of such bytes comes; prints whether there was room
  *   take NS                    prints what has been taken by then, and how the buffer is
@@ -16,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "congestion.h"
 #include "dcqcn.h"
 #include "hpcc.h"
 #include "icrc.h"
@@ -130,8 +134,54 @@ static bool read_intake(const char *line, struct intake *intake)
     return true;
 }
 
+static bool start_window(const char *line, struct congestion *cc)
+{
+    char name[16];
+    int trims;
+    struct congestion_link link = {0};
+    if (sscanf(line, "window %15s %lu %lu %lu %d %u", name, &link.rate, &link.base_rtt,
+               &link.packet, &trims, &link.hops) != 6)
+        return false;
+    link.has_trimming = trims;
+    *cc = (struct congestion){.link = link};
+    cc->ops = !strcmp(name, "nscc") ? &NSCC : !strcmp(name, "swift") ? &SWIFT : &RCCC;
+    cc->ops->init(cc);
+    printf("%.17g\n", cc->window);
+    return true;
+}
+
+static bool move_window(const char *line, struct congestion *cc)
+{
+    unsigned long long at, bytes, delay, flying;
+    unsigned units;
+    int marked;
+    if (sscanf(line, "may %llu", &bytes) == 1) {
+        printf("%d\n", cc->ops->may_send(cc, bytes, 0));
+        return true;
+    }
+    if (sscanf(line, "granted %u", &units) == 1) {
+        rccc_granted(cc, units);
+        return true;
+    }
+    if (sscanf(line, "spent %llu", &bytes) == 1) {
+        cc->ops->sent(cc, bytes, 0);
+        return true;
+    }
+    if (sscanf(line, "acked %llu %llu %llu %d %llu", &at, &bytes, &delay, &marked, &flying) == 5)
+        cc->ops->acked(cc, bytes, delay, marked, flying, at);
+    else if (sscanf(line, "cut %llu %llu %llu", &at, &bytes, &flying) == 3)
+        cc->ops->cut(cc, bytes, false, flying, at);
+    else if (sscanf(line, "lost %llu %llu %llu", &at, &bytes, &flying) == 3)
+        cc->ops->lost(cc, bytes, flying, at);
+    else
+        return false;
+    printf("%.17g\n", cc->window);
+    return true;
+}
+
 int main(void)
 {
+    struct congestion window = {0};
     struct intake intake = {0};
     struct dcqcn_profile profile = {0};
     struct dcqcn cc = {0};
@@ -142,7 +192,9 @@ int main(void)
     unsigned long long at, bytes, bps;
 
     while (getline(&line, &room, stdin) > 0) {
-        if (read_intake(line, &intake))
+        if (read_intake(line, &intake) || start_window(line, &window))
+            continue;
+        if (window.ops && move_window(line, &window))
             continue;
         if (!strncmp(line, "crc ", 4)) {
             print_crc(line + 4);

@@ -1,0 +1,77 @@
+"""Swift and RCCC: after every acknowledgement they are where models of them are."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.traffic.endpoint.star import GBPS
+from tests.traffic.endpoint.test_core_hpcc import ask
+from tests.traffic.window_models import Link, Rccc, Swift
+
+STEPS = 400
+
+
+def link_of(rng: random.Random) -> Link:
+    return Link(
+        bps=rng.choice((10, 25, 100, 400, 800)) * GBPS,
+        rtt=rng.choice((3_000, 8_000, 12_000, 13_994, 60_000)),
+        mtu=rng.choice((1_100, 4_198, 9_102)),
+        trims=rng.random() < 0.7,
+        hops=rng.randrange(1, 7),
+    )
+
+
+def start(name: str, link: Link) -> str:
+    return f"window {name} {link.bps} {link.rtt} {link.mtu} {int(link.trims)} {link.hops}"
+
+
+def delay_of(rng: random.Random, link: Link, mood: float) -> int:
+    """What a packet found: next to nothing, about the target, or far beyond it."""
+    usual = (rng.randrange(1_000), rng.randrange(link.rtt), rng.randrange(2 * link.rtt))
+    return 5 * link.rtt if rng.random() < mood / 10 else usual[int(mood * 2.99)]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_swift_s_window_is_the_model_s(unit: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    link = link_of(rng)
+    model = Swift(link)
+    lines, expected, now, mood = [start("swift", link)], [model.cwnd * link.mtu], link.rtt, 0.5
+    for step in range(STEPS):
+        if step % 50 == 0:
+            mood = rng.random()
+        now += rng.choice((1, 300, 1_000, link.rtt // 3, 2 * link.rtt))
+        if rng.random() < mood / 10:
+            model.lose(now)
+            lines.append(f"{rng.choice(('cut', 'lost'))} {now} {link.mtu} 0")
+        else:
+            acked, delay = link.mtu * rng.choice((1, 1, 3)), delay_of(rng, link, mood)
+            model.ack(now, acked, delay)
+            lines.append(f"acked {now} {acked} {delay} 0 0")
+        expected.append(model.cwnd * link.mtu)
+    assert [found[0] for found in ask(unit, *lines)] == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_rccc_s_credit_is_the_model_s(unit: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    link = link_of(rng)
+    model = Rccc(link)
+    lines, expected, count = [start("rccc", link)], [], 0
+    for _ in range(STEPS):
+        size = rng.choice((link.mtu, 64, link.mtu * 100))
+        lines.append(f"may {size}")
+        expected.append(float(model.may_send(size)))
+        if model.may_send(size) and rng.random() < 0.8:
+            model.spent += size
+            lines.append(f"spent {size}")
+        if rng.random() < 0.5:
+            count += rng.choice((1, 16, 1 << 12, (1 << 23) - 1))
+            told = max(0, count - rng.choice((0, 0, 0, 1, 40)))  # an older one, now and then
+            model.told(told & 0xFFFFFF)
+            count = max(count, model.granted)
+            lines.append(f"granted {told & 0xFFFFFF}")
+    assert [found[0] for found in ask(unit, *lines)[1:]] == expected
