@@ -11,8 +11,8 @@ bytes of a wire (headers of 98, a CRC, and what Ethernet adds) where htsim count
 With --all those of 1,024 hosts as well, a minute or so each.
 
 Slow links: by name they have a tenth of their rate in htsim, by its source (fat_tree_topology.cpp)
-a quarter, of the queue and of the thresholds of marks too, and only on the way from eight cores down
-to one switch of the first pod. The job run anew gives what was published (`-failed 8`, reps:
+a quarter, of the queue and of the thresholds of marks too, and only on the way from eight cores
+down to one switch of the first pod. The job run anew gives what was published (`-failed 8`, reps:
 206.684 us). Here a slow link is slow both ways, which is a harder test: reps takes 260.9 us.
 """
 
