@@ -63,11 +63,10 @@ def test_hpcc_and_reports_exclude_each_other() -> None:
 
 
 @pytest.mark.mininet
-@pytest.mark.clock
 def test_an_emulated_run_collects_reports_too(tmp_path: Path) -> None:
     words = ("run", "incast", "--set", "traffic.bytes=200KB", "--set", "int.share=0.5")
     done = closlab(*words, "--out", str(tmp_path))
-    assert done.returncode == 0, done.stderr
+    assert done.returncode in (0, 3), done.stderr  # whether it was on time is no matter here
     told = json.loads((tmp_path / "result.json").read_text())["telemetry"]
     packets = 7 * -(-200_000 // 4096)
     assert 0.3 * packets < told["reports"] < packets  # acknowledgements carry it as well
