@@ -221,7 +221,9 @@ class Program(Grower):
     # Parser
 
     def _parser(self) -> dict[str, State]:
-        scope = Scope(places=[self.meta_place, self.tag_place], is_straight=True)
+        # Of a clone BMv2 lets the parser read what another packet has left in metadata.
+        known = [self.tag_place] if self.has_clone else [self.meta_place, self.tag_place]
+        scope = Scope(places=known, is_straight=True)
         order = ["a", "b", "s", "u", "k"]
         self.rng.shuffle(order)
         self.order = order
