@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+import os
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import finsy as fy
 from finsy import p4client
+from finsy.proto.stratum1.p4_role_config_pb2 import P4RoleConfig
 
 from controller.entities import Changes, DefaultAction, Entity, SwitchPlan, changes
 from controller.errors import ControllerError
@@ -198,8 +201,17 @@ async def _port_counter(switch: fy.Switch, name: str) -> dict[int, tuple[int, in
     return cells
 
 
-def connected(target: Target) -> fy.Switch:
-    """A connection to a switch; entered, it has the program pushed if the switch has it not."""
+def connected(target: Target, role: str = "", tables: Sequence[str] = ()) -> fy.Switch:
+    """A connection to a switch; entered, it has the program pushed if the switch has it not.
+
+    Every role has a primary of its own, so two of them may write side by side: one that has a name
+    to tables that it shares with all.
+    """
+    config = None
+    if role:
+        found = fy.P4Schema(target.p4info).tables
+        config = P4RoleConfig(shared_p4_ids=[found[name].id for name in tables])
+
     tls = target.tls
     credentials = None
     if tls is not None:
@@ -214,6 +226,8 @@ def connected(target: Target) -> fy.Switch:
             p4blob=target.program,
             device_id=target.device_id,
             channel_credentials=credentials,
+            role_name=role,
+            role_config=config,
         ),
     )
 
@@ -247,4 +261,28 @@ def _on_all(
     async def all_of_them() -> list[_T]:
         return list(await asyncio.gather(*(one(target) for target in targets)))
 
-    return asyncio.run(all_of_them())
+    return done(all_of_them())
+
+
+# By process: where gRPC hears of something it may hand it to any loop it has met, closed or not, so
+# there is but one, and it lasts as long as the process.
+_loops: dict[int, asyncio.AbstractEventLoop] = {}
+
+
+def speaking() -> asyncio.AbstractEventLoop:
+    """The event loop that speaks P4Runtime, in a thread of its own."""
+    if os.getpid() not in _loops:
+        _loops.clear()
+        loop = _loops[os.getpid()] = asyncio.new_event_loop()
+        threading.Thread(target=loop.run_forever, name="p4runtime", daemon=True).start()
+    return _loops[os.getpid()]
+
+
+def done(work: Coroutine[Any, Any, _T]) -> _T:
+    """Have it done there, and wait for it; what breaks the waiting off ends it too."""
+    future = asyncio.run_coroutine_threadsafe(work, speaking())
+    try:
+        return future.result()
+    except BaseException:
+        future.cancel()
+        raise

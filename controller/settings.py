@@ -233,6 +233,14 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
+class Punt:
+    """How often a front port may bother the switch's own control plane; see p4src/punt.p4."""
+
+    every_ns: float  # a frame, over time
+    burst: int = 256  # frames at once
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Everything a controller needs to know besides the graph."""
 
@@ -257,6 +265,7 @@ class Settings:
     losses: tuple[Loss, ...] = ()
     tenants: Mapping[str, int] = field(default_factory=dict)  # by host's name
     rules: tuple[Rule, ...] = ()
+    punt: Punt | None = None  # none: switches have no control plane of their own
     tick_ns: float = 1.0  # how long the target's tick lasts, in fabric time
     control_queue: int = 7  # that pause frames leave by; 0 for BMv2, whose clones have no other
 

@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import IPv4Address, ip_network
+from itertools import count
 
 from controller import thresholds
 from controller.entities import (
@@ -67,6 +68,8 @@ DROP_REASONS = (
     "credit_used",
     "foreign_credit",
     "no_credit",
+    "control_limit",
+    "for_control",
 )
 
 PRIORITIES = range(8)
@@ -76,16 +79,29 @@ SESSION_REPORTS = 1000
 UDP_PORT_ROCE = 4791  # what hosts that ask for telemetry ask it for
 NOBODY = 0  # the tenant of hosts that have none
 _PORT_MASK = 0x1FF
+MOST_CONTROLLED = 252  # ports of a switch that has a control plane of its own
+CONTROL_PORTS = 256  # behind them: a front port's number and this is its control port's
+ROUTING = (  # the tables that routes are in, with all they lead to
+    *("ipv4_routes", "neighbours", "groups", "group_slots"),
+    *(f"ways_from_{first}" for first in range(0, MOST_WAYS, _WAYS_PER_TABLE)),
+)
+_PUNTED = 0x0800, 0x0806, 0x86DD  # IPv4 to the switch's own addresses, ARP, IPv6
 _ALL = 0xFFFFFFFF  # bytes: no limit
 _REMEDIES = {Remedy.DROP: 1, Remedy.FORWARD: 2, Remedy.ALERT: 3}  # stuck_t in p4src/types.p4
 
 
 _LOAD_AWARE = frozenset({Policy.DLB, Policy.CONGA})
+Groups = dict[tuple[NextHop, ...], int]  # the number of each set of next hops
 
 
 def queue_index(port: int, priority: int) -> int:
     """A queue's place in the program's arrays."""
     return port * len(PRIORITIES) + priority
+
+
+def control_port(port: int) -> int:
+    """The control port beside a front port (p4src/punt.p4)."""
+    return CONTROL_PORTS + port
 
 
 def session_of(port: int) -> int:
@@ -147,13 +163,18 @@ class SwitchSite:
 
 
 def switch_plan(
-    fabric: Fabric, switch: Node, routes: tuple[Route, ...], settings: Settings = USUAL
+    fabric: Fabric,
+    switch: Node,
+    routes: tuple[Route, ...],
+    settings: Settings = USUAL,
+    groups: Groups | None = None,
 ) -> SwitchPlan:
-    """Everything a switch is to be told."""
+    """Everything a switch is to be told; ``groups`` that are known keep their numbers."""
     site = SwitchSite(fabric, switch, settings)
     return (
         *_classes(settings),
-        *_routes(site, routes),
+        *routing(site, routes, groups),
+        *_punts(site),
         *_policies(site),
         *_buffer(site),
         *_trim(site),
@@ -181,12 +202,23 @@ def _classes(settings: Settings) -> Iterator[Entity]:
             yield entry(table, {key: value}, "set_priority", priority=priority)
 
 
-def _routes(site: SwitchSite, routes: tuple[Route, ...]) -> Iterator[Entity]:
-    """Routes; equal sets of next hops share a group."""
-    groups: dict[tuple[NextHop, ...], int] = {}
-    for route in routes:
-        if len(route.next_hops) > 1 and route.next_hops not in groups:
-            groups[route.next_hops] = len(groups) + 1
+def routing(
+    site: SwitchSite, routes: Iterable[Route], known: Groups | None = None
+) -> Iterator[Entity]:
+    """Routes; equal sets of next hops share a group.
+
+    Groups that are ``known`` keep their numbers, and no new one has that of one known before: while
+    one plan gives way to another, a route never leads to what its group is not yet, or no more.
+    """
+    routes = tuple(routes)
+    before = {} if known is None else known
+    wanted = dict.fromkeys(route.next_hops for route in routes if len(route.next_hops) > 1)
+    taken = set(before.values())
+    free = (number for number in count(1) if number not in taken)
+    groups: Groups = {hops: before.get(hops) or next(free) for hops in wanted}
+    if known is not None:
+        known.clear()
+        known.update(groups)
     for next_hops, group in groups.items():
         yield from _group(site, group, next_hops)
     neighbours = {hop.port: hop.mac for next_hops in groups for hop in next_hops}
@@ -196,7 +228,7 @@ def _routes(site: SwitchSite, routes: tuple[Route, ...]) -> Iterator[Entity]:
         yield _route(route, groups)
 
 
-def _route(route: Route, groups: dict[tuple[NextHop, ...], int]) -> TableEntry:
+def _route(route: Route, groups: Groups) -> TableEntry:
     ip = route.prefix.version
     table = f"ipv{ip}_routes"
     match: dict[str, Match] = {
@@ -207,6 +239,30 @@ def _route(route: Route, groups: dict[tuple[NextHop, ...], int]) -> TableEntry:
         return entry(table, match, "to_port", port=hop.port, next_mac=_mac(hop.mac))
     group = groups[route.next_hops]
     return entry(table, match, "to_group", group=group, leaf=route.leaf)
+
+
+def _punts(site: SwitchSite) -> Iterator[Entity]:
+    """What the switch's own control plane is told, and may say."""
+    punt = site.settings.punt
+    if punt is None:
+        return
+    every = site.ticks(punt.every_ns)
+    for port in site.ports:
+        own = control_port(port)
+        for kind in _PUNTED:
+            yield entry(
+                "punts",
+                {"standard_metadata.ingress_port": port, "hdr.ethernet.ether_type": kind},
+                "to_control_port",
+                port=own,
+                every=every,
+                burst=(punt.burst - 1) * every,
+            )
+        match: dict[str, Match] = {"standard_metadata.ingress_port": own}
+        yield entry("control_ports", match, "by_front_port", port=port)
+    if site.host_ports:
+        address = int(site.fabric.gateway(site.switch))
+        yield entry("ipv4_routes", {"hdr.ipv4.dst_addr": (address, 32)}, "to_control")
 
 
 def _group(site: SwitchSite, group: int, next_hops: tuple[NextHop, ...]) -> Iterator[Entity]:
@@ -343,13 +399,14 @@ def _buffer(site: SwitchSite) -> Iterator[Entity]:
     pool = pool_of(site)
     cells = _cells(buffer)
     usual = buffer.alpha if buffer.lossy_alpha is None else buffer.lossy_alpha
-    for port in site.ports:
+    own = map(control_port, site.ports) if site.settings.punt else ()
+    for port in (*site.ports, *own):
         for priority in PRIORITIES:
             match: dict[str, Match] = {
                 "standard_metadata.ingress_port": port,
                 "meta.priority": priority,
             }
-            if priority in site.lossless:
+            if priority in site.lossless and port in site.ports:
                 yield entry(
                     "buffer_profiles",
                     match,

@@ -13,6 +13,7 @@
 #include "permit.p4"
 #include "lose.p4"
 #include "route.p4"
+#include "punt.p4"
 #include "path.p4"
 #include "conga.p4"
 #include "forward.p4"
@@ -39,6 +40,7 @@ control fabric_ingress(inout headers_t hdr, inout metadata_t meta,
     lose_received() arrival_losses;
     permit() permissions;
     route() routing;
+    punt() control_path;
     path() paths;
     forward() forwarding;
     telemetry_order() telemetry_orders;
@@ -102,9 +104,15 @@ control fabric_ingress(inout headers_t hdr, inout metadata_t meta,
             }
             if (meta.drop_reason == drop_reason_t.NONE) {
                 forwarding.apply(hdr, meta, standard_metadata);
+                if (meta.drop_reason == drop_reason_t.NONE) {
+                    telemetry_orders.apply(hdr, meta, standard_metadata);
+                }
+            } else if (meta.drop_reason == drop_reason_t.NOT_IP ||
+                       meta.drop_reason == drop_reason_t.LINK_LOCAL ||
+                       meta.drop_reason == drop_reason_t.FOR_CONTROL) {
+                control_path.apply(hdr, meta, standard_metadata);
             }
             if (meta.drop_reason == drop_reason_t.NONE) {
-                telemetry_orders.apply(hdr, meta, standard_metadata);
                 admission.apply(meta, standard_metadata);
                 if (meta.claim.congested && !meta.claim.credited) {
                     pause_requests.apply(meta, standard_metadata);

@@ -1,4 +1,5 @@
-// Route: the longest prefix decides whether the packet leaves by one port or by any of a group.
+// Route: the longest prefix decides whether the packet leaves by one port, by any of a group, or is for
+// the switch itself.
 //
 // What IPv6 means for one link only, by its source or its destination, is not routed: neighbours are
 // told (forward.p4), so that nobody here answers who asks for them.
@@ -26,13 +27,18 @@ control route(in headers_t hdr, inout metadata_t meta) {
         meta.far_leaf = leaf;
     }
 
+    // The destination is an address of this switch's own; punt.p4 takes it from here.
+    action to_control() {
+        meta.drop_reason = drop_reason_t.FOR_CONTROL;
+    }
+
     action no_route() {
         meta.drop_reason = drop_reason_t.NO_ROUTE;
     }
 
     table ipv4_routes {
         key = { hdr.ipv4.dst_addr : lpm; }
-        actions = { to_port; to_group; no_route; }
+        actions = { to_port; to_group; to_control; no_route; }
         default_action = no_route();
         size = ROUTES;
     }

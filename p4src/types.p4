@@ -44,6 +44,7 @@ const bit<2>  ECN_NOT_CAPABLE = 0;
 const bit<2>  ECN_CONGESTED   = 3;
 
 const priority_t PRIORITY_CONTROL = 7;           // pause frames overtake everything
+const priority_t PRIORITY_ROUTING = 6;           // what control planes say to each other
 
 // A number of bytes in 24 bits, as telemetry has it.
 #define BYTES24(bytes) ((bit<24>)((bytes) > 0xFFFFFF ? 0xFFFFFF : (bytes)))
@@ -89,7 +90,9 @@ enum bit<8> drop_reason_t {
     LINK_LOCAL    = 20,   // IPv6 that stays on its link: neighbour discovery, multicast
     CREDIT_USED   = 21,   // no drop: word of credits, taken in (credit.p4)
     FOREIGN_CREDIT = 22,  // word of credits that nobody here can have given
-    NO_CREDIT     = 23    // its sender had no credit left for it
+    NO_CREDIT     = 23,   // its sender had no credit left for it
+    CONTROL_LIMIT = 24,   // more for the control plane than it is to be bothered with
+    FOR_CONTROL   = 25    // no drop: to an address of the switch's own, until punt.p4 takes it
 }
 
 // What a copy of a packet is for.

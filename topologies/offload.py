@@ -31,7 +31,7 @@ def switch_off_checksum_offload(interface: str, pid: int | None = None) -> None:
     if pid is None:
         _set(interface, (_ETHTOOL_SET_SEGMENTATION, _ETHTOOL_SET_TX_CHECKSUM))
         return
-    with _network_namespace_of(pid):
+    with network_of(pid):
         _set(interface, (_ETHTOOL_SET_SEGMENTATION, _ETHTOOL_SET_TX_CHECKSUM))
 
 
@@ -54,7 +54,7 @@ def _set(interface: str, commands: tuple[int, ...]) -> None:
 
 
 @contextmanager
-def _network_namespace_of(pid: int) -> Iterator[None]:
+def network_of(pid: int) -> Iterator[None]:
     """Let the calling thread work in another process's network namespace for a while."""
     with (
         Path("/proc/thread-self/ns/net").open("rb") as home,

@@ -19,9 +19,15 @@ def command(
         list[str] | None, typer.Argument(metavar="command", help="Instead of a shell.")
     ] = None,
     lab: Running = None,
+    control: Annotated[
+        bool, typer.Option("--control", help="Where the switch's routing daemons run (vtysh).")
+    ] = False,
 ) -> None:
     """Step inside the running lab, or run a command there."""
     inside = words or [os.environ.get("SHELL", "/bin/sh")]
     found = running.find(lab)
-    argv = found.node_command(node, inside) if node else found.enter_command(inside)
+    if control:
+        argv = found.room_command(node, inside)
+    else:
+        argv = found.node_command(node, inside) if node else found.enter_command(inside)
     os.execvp(argv[0], argv)

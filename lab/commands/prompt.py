@@ -105,7 +105,20 @@ class LabPrompt(CLI):  # type: ignore[misc]
             if table[0] not in counts:
                 raise _Misspelt(self._no_such("table", table[0], counts))
             shown = [entry for entry in entries if entry.table == table[0]]
-            self._print_rows(("match", "action"), sorted(map(_entry_row, shown)))
+            by_bgp = self._from_bgp(switch)
+            if table[0] == "ipv4_routes" and by_bgp:
+                rows = [(*_entry_row(e), "bgp" if e.match[0][1] in by_bgp else "") for e in shown]
+                self._print_rows(("match", "action", "found by"), sorted(rows))
+            else:
+                self._print_rows(("match", "action"), sorted(map(_entry_row, shown)))
+
+    def _from_bgp(self, switch: str) -> set[Match]:
+        """The prefixes that a switch was told by a control plane of its own."""
+        control = self._emulation.control
+        if control is None:
+            return set()
+        learned = (route.prefix for route in control.learned(switch))
+        return {(int(prefix.network_address), prefix.prefixlen) for prefix in learned}
 
     def do_queues(self, _line: str) -> None:
         """queues: how long queues are, and have been since the fabric came up."""
@@ -180,6 +193,27 @@ class LabPrompt(CLI):  # type: ignore[misc]
         if sender.kind is NodeKind.HOST:
             return self._stood_still[sender]
         return counts[sender].port(link.port_of(sender)).paused_ns
+
+    def do_vtysh(self, line: str) -> None:
+        """vtysh SWITCH [COMMAND]: ask a switch's FRR, such as: vtysh leaf1 show bgp summary.
+
+        Without a command it is vtysh itself, which 'exit' leaves.
+        """
+        with self._answering():
+            control = self._emulation.control
+            if control is None:
+                raise LabError(
+                    "these switches have no control plane of their own",
+                    "Start the lab with --control bgp.",
+                )
+            name, *words = line.split() or [""]
+            if name not in self._switches:
+                raise _Misspelt(self._no_such("switch", name, self._switches))
+            switch = self._fabric.node(name)
+            if words:
+                self._say(control.asked(switch, " ".join(words)).rstrip())
+            else:
+                subprocess.run(control.inside(switch, ["vtysh"]), check=False)
 
     # --- what one may change --------------------------------------------------------------------
 

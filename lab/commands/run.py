@@ -68,6 +68,10 @@ def command(
         Path | None,
         typer.Option("--p4", metavar="DIR", help="Your own copy of p4src, instead of it."),
     ] = None,
+    control: Annotated[
+        str | None,
+        typer.Option("--control", metavar="KIND", help="p4runtime, or bgp between the switches."),
+    ] = None,
     tls: Annotated[
         bool,
         typer.Option("--tls", help="Let controller and switches prove who they are (mininet)."),
@@ -100,7 +104,11 @@ def command(
     links = ["all"] if pcap else pcap_link or []
     execute(
         scenario,
-        (*(changes or ()), *([f"measures.pcap=[{','.join(links)}]"] if links else [])),
+        (
+            *(changes or ()),
+            *([f"measures.pcap=[{','.join(links)}]"] if links else []),
+            *([f"control.kind={control}"] if control else []),
+        ),
         seed,
         out,
         engine=engine,

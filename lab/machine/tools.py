@@ -15,6 +15,8 @@ from lab.errors import MissingTool
 
 BMV2 = "simple_switch_grpc"
 BMV2_CLI = "simple_switch_CLI"
+FRR = Path("/usr/lib/frr")
+FRR_PROGRAMS = ("zebra", "bfdd", "bgpd")  # each needs those before it
 _REFERENCE = ("p4c-bm2-ss", "simple_switch", BMV2, BMV2_CLI)
 _PROGRAMS = {
     # program -> the Debian package that brings it
@@ -81,6 +83,17 @@ def require_compiler() -> None:
             "the switch turns P4 into native code and needs one",
             "Install one:  sudo apt-get install gcc libc6-dev"
             + ("   (or unset CC)" if wanted else ""),
+        )
+
+
+def require_frr() -> None:
+    """Fail with what to install, if switches cannot have a control plane of their own."""
+    missing = [name for name in FRR_PROGRAMS if not (FRR / name).exists()]
+    missing += [name for name in ("vtysh", "nsenter", "unshare") if not shutil.which(name)]
+    if missing:
+        raise MissingTool(
+            f"FRR is not installed here, which speaks BGP: there is no {', '.join(missing)}",
+            "Install it:  sudo apt-get install --no-install-recommends frr",
         )
 
 

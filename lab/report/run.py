@@ -21,6 +21,7 @@ from lab.report.plots import Limits
 from lab.report.topology import is_large, parts
 from lab.results.cautions import cautions
 from lab.results.result import Flows, Result
+from lab.results.tables import routing
 from lab.scenario import glossary
 
 REPORT = "report.html"
@@ -75,6 +76,9 @@ def _body(run: KeptRun) -> Iterator[str]:
     yield page.heading(2, "All figures")
     apply = [figure for figure in FIGURES if figure.of(result) is not None]
     yield page.halves(("figure", "value"), [(figure.name, figure.told(result)) for figure in apply])
+    if result.control:
+        yield page.heading(2, "Routing")
+        yield from (page.paragraph(said, "about") for said in routing(result))
     if result.parts:
         yield page.heading(2, "The parts of the traffic")
         yield _parts_table(result.parts)

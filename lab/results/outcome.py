@@ -243,6 +243,23 @@ class PauseNote(NamedTuple):
     what: str
 
 
+class RouteChange(NamedTuple):
+    """That a switch was told other routes, by its own control plane."""
+
+    time_ns: int
+    switch: str
+    entries: int  # of its tables
+
+
+@dataclass(frozen=True, slots=True)
+class Routed:
+    """How switches found their ways by themselves."""
+
+    took_s: float  # of the machine's time, until all of them knew all ways
+    routes: int
+    changes: tuple[RouteChange, ...]  # since the hosts began
+
+
 @dataclass(frozen=True, slots=True)
 class Gist:
     """How things are at a moment of a run, as a line tells it."""
@@ -298,5 +315,6 @@ class Outcome:
     telemetry: Tally | None = None
     fidelity: Fidelity = Fidelity()
     by_hand: tuple[ByHand, ...] = ()
+    routed: Routed | None = None  # none: a controller told them
     scenario: Scenario | None = None  # what it was in the end, if hands changed it
     ended: str | None = None  # why a run is not whole

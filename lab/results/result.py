@@ -23,6 +23,7 @@ from lab.results.cluster import ClusterResult, cluster_result
 from lab.results.outcome import Note, Outcome, PauseNote, PortCounts, Stock
 from lab.results.part import Part, Percentiles, percentiles
 from lab.scenario.experiment import Experiment
+from lab.scenario.faults import Told, told
 from lab.scenario.model import Scenario
 from topologies import Link, Node, NodeKind
 from traffic.collectives import NEVER
@@ -223,6 +224,26 @@ class Conservation(Part):
     links: dict[str, ClassBooks] | None = None  # of an engine that sees into them
 
 
+class Rerouting(Part):
+    """What became of routes after a fault, in the machine's time: that is what daemons go by."""
+
+    at_ns: int
+    what: str
+    first_s: float | None = None  # until the first switch was told other routes
+    last_s: float | None = None  # and until the last of them was, before the next fault
+    switches: int = 0
+    entries: int = 0  # of their tables
+
+
+class Control(Part):
+    """How switches found their ways by themselves."""
+
+    kind: str
+    routed_s: float  # of the machine's time, until all of them knew all ways
+    routes: int
+    faults: tuple[Rerouting, ...] = ()
+
+
 class Fidelity(Part):
     """Whether the run can be believed."""
 
@@ -268,6 +289,7 @@ class Result(Part):
     telemetry: Telemetry | None = None
     links: tuple[LinkUse, ...]
     by_hand: tuple[Hand, ...] | None = None  # what somebody did to it who watched
+    control: Control | None = None  # none: a controller tells switches their routes
     conservation: Conservation | None = None  # none: of switches that keep no books
     fidelity: Fidelity
 
@@ -412,12 +434,41 @@ def assemble(
             use for link in experiment.fabric.links for use in _link_use(link, experiment, outcome)
         ),
         by_hand=tuple(Hand(**hand._asdict()) for hand in outcome.by_hand) or None,
+        control=_control(outcome, experiment.scenario),
         conservation=_conservation(outcome),
         fidelity=Fidelity(
             late_p99_ns=outcome.fidelity.late_p99_ns,
             ok=outcome.fidelity.ok,
             note=outcome.fidelity.note,
         ),
+    )
+
+
+def _control(outcome: Outcome, scenario: Scenario) -> Control | None:
+    """What became of routes, by fault."""
+    routed = outcome.routed
+    if routed is None:
+        return None
+    faults = [event for event in told(scenario) if event.at_ns <= outcome.end_ns]
+    ends = [event.at_ns for event in faults[1:]] + [outcome.end_ns + 1]
+
+    def rerouting(fault: Told, end_ns: int) -> Rerouting:
+        after = [change for change in routed.changes if fault.at_ns <= change.time_ns < end_ns]
+        seconds = [(change.time_ns - fault.at_ns) * outcome.dilation / 1e9 for change in after]
+        return Rerouting(
+            at_ns=fault.at_ns,
+            what=fault.what,
+            first_s=round(min(seconds), 4) if after else None,
+            last_s=round(max(seconds), 4) if after else None,
+            switches=len({change.switch for change in after}),
+            entries=sum(change.entries for change in after),
+        )
+
+    return Control(
+        kind=scenario.control.kind,
+        routed_s=round(routed.took_s, 3),
+        routes=routed.routes,
+        faults=tuple(map(rerouting, faults, ends)),
     )
 
 

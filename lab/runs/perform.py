@@ -123,6 +123,13 @@ def emulate(
     the network and mounts it had. What is to happen ``beside`` it, outside of the capsule, is given
     the lab's name.
     """
+    if scenario.control.kind == "bgp":
+        tools.require_frr()
+        if options.switch != "soft":
+            raise RunError(
+                "BMv2 has no ports for a control plane of its own here",
+                "Use --switch soft, or --set control.kind=p4runtime.",
+            )
     registration = Registration(scenario.name)
     try:
         with beside(registration.name):
@@ -158,10 +165,12 @@ def _inside(
             addresses = {host.name: str(fabric.address(host)) for host in fabric.hosts}
             name_addresses(addresses, registration.names)
             with bring_up(experiment, options, stages) as up, ExitStack() as around:
+                control = up.emulation.control
                 registration.furnish(
                     *up.emulation.whereabouts(),
                     _to_be_watched(up, scenario),
                     up.emulation.switches.setting.certificates,
+                    control.pids if control else {},
                 )
                 up.emulation.journal.keep_in(registration.journal)
                 around.enter_context(reachable(up.hands, registration.folder))

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from controller import SettingsError, routes_of, switch_plan
 from controller.routes import MOST_WAYS
-from controller.tables import SwitchSite
+from controller.tables import MOST_CONTROLLED, SwitchSite
 from lab.errors import ScenarioError
 from lab.machine.paths import SCENARIOS
 from lab.scenario.keys import nearest
@@ -106,6 +106,13 @@ def check(scenario: Scenario) -> None:
     """Find out what no single key tells: that links exist, and that buffers suffice."""
     fabric = scenario.fabric()
     _check_switches(scenario, fabric)
+    most = max(max(fabric.ports(switch)) for switch in fabric.switches)
+    if scenario.control.kind == "bgp" and most > MOST_CONTROLLED:
+        raise ScenarioError(
+            f"control.kind: a switch of this fabric has a port {most}, and of {MOST_CONTROLLED} at "
+            "most each can have a control port beside it",
+            "Build it smaller, or --set control.kind=p4runtime.",
+        )
     links = {link.name for link in fabric.links}
     faults = scenario.faults
     named = (fault.link for fault in faults if fault.link)

@@ -73,6 +73,14 @@ class Restart:
 
 
 @dataclass(frozen=True, slots=True)
+class Forget:
+    """What speaks BGP for a switch dies, and starts again with none of what it knew."""
+
+    at_ns: int
+    switch: Node
+
+
+@dataclass(frozen=True, slots=True)
 class Halt:
     """A host, or the collector, stops, or goes on; ``for_good``: it is gone."""
 
@@ -96,7 +104,7 @@ class Replan:
         return replace(settings, slowed=self.slowed, losses=self.losses)
 
 
-Event = Turn | Pace | Spoil | Restart | Halt | Replan
+Event = Turn | Pace | Spoil | Restart | Forget | Halt | Replan
 
 
 class Agenda:
@@ -142,7 +150,7 @@ class Told(NamedTuple):
 def told(scenario: Scenario) -> Iterator[Told]:
     """The faults of a scenario, as whoever watches them is told."""
     for fault in scenario.faults:
-        where = fault.link or fault.host or ""
+        where = fault.link or fault.host or fault.switch or ""
         kind = "storm" if fault.action == "storm" else "fault"
         yield Told(fault.at_ns, kind, f"{where} {fault.action}", fault.link or "")
         if fault.for_ns:
@@ -240,10 +248,11 @@ def _spoils(scenario: Scenario, fabric: Fabric) -> Iterator[Spoil]:
         yield Spoil(at_ns, links[name], now, late_ns)
 
 
-def _restarts(scenario: Scenario, fabric: Fabric) -> Iterator[Restart]:
+def _restarts(scenario: Scenario, fabric: Fabric) -> Iterator[Restart | Forget]:
     for fault in scenario.faults:
         if fault.switch is not None:
-            yield Restart(fault.at_ns, fabric.node(fault.switch))
+            kind = Restart if fault.action == "restart" else Forget
+            yield kind(fault.at_ns, fabric.node(fault.switch))
 
 
 def _halts(scenario: Scenario, fabric: Fabric) -> Iterator[Halt]:
@@ -322,7 +331,7 @@ def _weighings(scenario: Scenario, paces: list[Pace]) -> Iterator[_News]:
 def _emptied(scenario: Scenario) -> Iterator[_News]:
     """When the controller notices that a switch has empty tables."""
     for fault in scenario.faults:
-        if fault.switch is not None and scenario.reroute_ns is not None:
+        if fault.action == "restart" and scenario.reroute_ns is not None:
             yield _News(_heard_ns(scenario.reroute_ns, fault.at_ns), is_emptied=True)
 
 

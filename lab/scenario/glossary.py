@@ -28,6 +28,20 @@ WORDS = (
         "closlab run alltoall --engine sim --set lb.policy=adaptive",
     ),
     Word(
+        "BFD",
+        "bidirectional forwarding detection, RFC 5880",
+        "Neighbours tell each other several times a second that they live; three times in vain, "
+        "and the way between them counts as dead, whatever its carrier says.",
+        "closlab run silent-failure",
+    ),
+    Word(
+        "BGP",
+        "border gateway protocol, RFC 4271; in data centres RFC 7938",
+        "Switches tell their neighbours which addresses they lead to; of several equally short "
+        "ways all are used. Nobody has to know the whole fabric.",
+        "closlab run bgp-clos",
+    ),
+    Word(
         "bus bandwidth",
         "busbw",
         "What a collective moves, counted so that the figure is a link's rate when all goes well, "
@@ -101,6 +115,13 @@ WORDS = (
         "After a loss everything from the lost packet on is sent again; a selective sender "
         "repeats only what is missing.",
         "closlab explain transport.recovery",
+    ),
+    Word(
+        "graceful restart",
+        "RFC 4724",
+        "What speaks BGP for a switch may die and come back; the switch forwards by what it knew, "
+        "and so do its neighbours, until it knows again.",
+        "closlab run leaf-restart",
     ),
     Word(
         "head-of-line blocking",

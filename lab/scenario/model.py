@@ -502,6 +502,16 @@ class MeasureSettings(_Section):
     """Links whose frames are kept, such as [leaf1-spine2]; [all] is every one."""
 
 
+class ControlSettings(_Section):
+    """Who tells switches where to send what."""
+
+    kind: Literal["p4runtime", "bgp"] = "p4runtime"
+    """One controller that knows the fabric, or BGP between the switches (FRR; on Mininet only)."""
+    bfd_ms: int = Field(default=300, ge=0, le=60_000)
+    """How often neighbours that speak BGP say that they live, in the machine's time: three times in
+    vain and they count as dead (BFD). 0: only silence for nine seconds tells."""
+
+
 _LINK, _HOST, _SWITCH, _PART = "link", "host", "switch", "part"
 _CHANCES = "lose", "corrupt", "duplicate", "reorder"
 # What faults happen to: one of these.
@@ -509,6 +519,7 @@ _SUFFERERS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("down", "up", "slow", *_CHANCES), (_LINK,)),
     "storm": (_HOST,),
     "restart": (_SWITCH,),
+    "restart-bgp": (_SWITCH,),
     "halt": (_HOST, _PART),
 }
 
@@ -519,10 +530,12 @@ class Fault(_Section):
     at_ns: DurationNs = Field(ge=0)
     """When; a cable that dies at 0 was dead before, and routes lead round it from the start."""
     action: Literal[
-        "down", "up", "slow", "lose", "corrupt", "duplicate", "reorder", "storm", "restart", "halt"
-    ]
+        "down", "up", "slow", "lose", "corrupt", "duplicate", "reorder", "storm", "restart", "halt",
+        "restart-bgp",
+    ]  # fmt: skip
     """A link goes down, or up, is slow, loses, corrupts, doubles or reorders; an adapter pauses who
-    sends (storm); a switch starts again with empty tables; a host or another part stops (halt)."""
+    sends (storm); a switch starts again with empty tables, or its BGP (restart-bgp) with none of
+    what it knew; a host or another part stops (halt)."""
     link: str | None = None
     """Which link it happens to, such as leaf1-spine2."""
     share: float | None = Field(default=None, gt=0, le=1)
@@ -563,7 +576,7 @@ class Fault(_Section):
             )
         if self.action == "storm" and self.for_ns is None:
             raise ValueError("say how long the storm lasts: for_ns")
-        if self.action in ("up", "restart") and self.for_ns is not None:
+        if self.action in ("up", "restart", "restart-bgp") and self.for_ns is not None:
             raise ValueError(f"{self.action} happens at once: leave out for_ns")
         return self
 
@@ -614,6 +627,8 @@ class Scenario(_Section):
     parallel: bool = False
     """Let the simulator use all processors; their number changes nothing, but the key itself does:
     of packets that meet in a nanosecond others go first, and the end is that of a cable's delay."""
+    control: ControlSettings = ControlSettings()
+    """Routing: a controller's, or the switches' own."""
     limit_ns: DurationNs = Field(default=10**10, ge=1)
     """When a run that goes nowhere is ended."""
     seed: int = Field(default=1, ge=0, lt=2**32)
@@ -685,6 +700,14 @@ class Scenario(_Section):
             raise ValueError(
                 "link.llr: a switch that starts again would number its frames anew, which the "
                 "other end of a link cannot know; leave out the restart, or set link.llr to none"
+            )
+        if self.control.kind == "bgp" and self.link.ip != 4:
+            raise ValueError("control.kind: what BGP finds here is IPv4; leave link.ip 4")
+        if self.control.kind == "bgp" and self.link.cbfc:
+            raise ValueError("control.kind: what BGP says has no credits; leave out link.cbfc")
+        if self.control.kind != "bgp" and any(f.action == "restart-bgp" for f in self.faults):
+            raise ValueError(
+                "faults: restart-bgp is for control.kind=bgp: set that, or leave it out"
             )
         return self
 

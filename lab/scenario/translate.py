@@ -233,7 +233,8 @@ def losses_of(
 ) -> tuple[Loss, ...]:
     """Where data packets are lost: where they arrive, or, if that is a host, where they leave.
 
-    ``rates`` are those of links that lose more, or less, than they usually do.
+    ``rates`` are those of links that lose more, or less, than they usually do. Where switches speak
+    to each other over their links, these lose of every class: a cable knows none.
     """
     loss = scenario.loss
     named = dict.fromkeys(loss.links, loss.rate) | dict(rates)
@@ -244,7 +245,9 @@ def losses_of(
         rate = named.get(link.name, 0.0) or usual
         if not rate or is_tried_again(scenario, link):
             continue
-        for priority in sorted(scenario.pfc.priorities):
+        is_bgp = scenario.control.kind == "bgp"
+        classes = (None,) if is_bgp else sorted(scenario.pfc.priorities)
+        for priority in classes:
             at_last = Loss(link.b.name, link.b_port, rate, received=False, priority=priority)
             made.append(
                 at_last if is_last else Loss(link.a.name, link.a_port, rate, priority=priority)

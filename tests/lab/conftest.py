@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from lab.errors import MissingTool
+from lab.machine.tools import require_frr
 from tests.lab.ready import ready
 
 CLOSLAB = [sys.executable, "-c", "from lab.cli import main; main()"]
@@ -18,6 +20,14 @@ def closlab(
 ) -> subprocess.CompletedProcess[str]:
     """Run a command to its end, in a process that does not have to read the code first."""
     return ready().run(words, {**os.environ, **environment}, cwd or Path.cwd(), timeout_s)
+
+
+def needs_frr() -> None:
+    """Skip what cannot be without FRR."""
+    try:
+        require_frr()
+    except MissingTool as missing:
+        pytest.skip(f"{missing.message}. {missing.cure}")
 
 
 def session_of(leader: int) -> list[int]:

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -42,9 +43,9 @@ class Prompt:
 
     PROMPT = b"mininet> "
 
-    def __init__(self, out: Path) -> None:
+    def __init__(self, out: Path, *words: str) -> None:
         self.process = subprocess.Popen(
-            [*CLOSLAB, "run", "hello", "--cli", "--out", str(out)],
+            [*CLOSLAB, "run", "hello", "--cli", "--out", str(out), *words],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -53,13 +54,22 @@ class Prompt:
 
     def ask(self, *lines: str) -> list[str]:
         """What it answered to each line."""
-        assert self.process.stdin is not None
         answers = []
         for line in lines:
-            self.process.stdin.write(line.encode() + b"\n")
-            self.process.stdin.flush()
-            answers.append(self._answer())
+            with self.meanwhile(line) as answer:
+                pass
+            answers.append(answer[0])
         return answers
+
+    @contextmanager
+    def meanwhile(self, line: str) -> Iterator[list[str]]:
+        """Do something while it is at a line; then there is its answer."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(line.encode() + b"\n")
+        self.process.stdin.flush()
+        answer: list[str] = []
+        yield answer
+        answer.append(self._answer())
 
     def _answer(self) -> str:
         assert self.process.stdout is not None

@@ -13,9 +13,9 @@ import pytest
 
 from lab.machine.speed import slowness
 from lab.report import read_run
-from lab.results.result import Result
+from lab.results.result import Control, Result
 from lab.scenario import catalogue
-from tests.lab.conftest import closlab
+from tests.lab.conftest import closlab, needs_frr
 
 pytestmark = [pytest.mark.mininet, pytest.mark.clock]
 
@@ -182,7 +182,42 @@ def check_pfc_or_trim(result: Result) -> None:
     assert slowdown(result, "victim") < 2
 
 
+def routed(result: Result) -> Control:
+    """What BGP did, for all switches and hosts of these scenarios."""
+    assert result.control is not None
+    assert result.control.routes == 4 * (2 + 3) + 2 * 4
+    return result.control
+
+
+def check_bgp_clos(result: Result) -> None:
+    down, up = routed(result).faults
+    for fault in (down, up):
+        assert fault.switches == 5  # all but spine2
+    assert set(result.drops.by_reason) <= {"link_cut", "port_down", "no_route", "headroom_full"}
+    assert carried(result, "leaf1>spine1") > 0
+
+
+def check_silent_failure(result: Result) -> None:
+    (silence,) = routed(result).faults
+    assert silence.switches == 5
+    assert silence.first_s is not None
+    assert silence.first_s > 0.5  # three words that did not come
+    if result.fidelity.ok:
+        assert silence.first_s < 1.5
+    assert result.drops.by_reason["injected_loss"] > 0
+
+
+def check_leaf_restart(result: Result) -> None:
+    """Nothing is dropped for want of a route, and no switch is told another."""
+    lossless(result)
+    (restart,) = routed(result).faults
+    assert restart.entries == 0
+
+
 CHECKS: dict[str, Callable[[Result], None]] = {
+    "bgp-clos": check_bgp_clos,
+    "silent-failure": check_silent_failure,
+    "leaf-restart": check_leaf_restart,
     "trim-incast": check_trim_incast,
     "pfc-or-trim": check_pfc_or_trim,
     "spray-permutation": check_trimming,
@@ -223,6 +258,8 @@ def test_none_is_forgotten() -> None:
     ],
 )
 def test_runs_in_time_and_as_it_says(name: str, tmp_path: Path, own_cache: Path) -> None:
+    if catalogue.load(name).control.kind == "bgp":
+        needs_frr()
     began = time.monotonic()
     done = closlab("run", name, "--engine", "mininet", "--out", str(tmp_path))
     took_s = time.monotonic() - began

@@ -7,6 +7,7 @@ from statistics import median
 
 import pytest
 
+from lab.errors import RunError
 from lab.results.part import Percentiles
 from lab.results.result import Result
 from lab.scenario import catalogue
@@ -402,3 +403,34 @@ def test_cluster_day(run: RunScenario) -> None:
     assert aware.slowdown.p50 < spread.slowdown.p50
     assert aware.racks < spread.racks
     assert aware.fragmentation < spread.fragmentation
+
+
+def refused(name: str, out: Path) -> None:
+    """BGP goes by another clock than the simulator's, which says so; a controller does not."""
+    with pytest.raises(RunError, match=r"control\.kind: BGP goes by the machine's clock"):
+        simulate(name, out=out)
+
+
+def test_bgp_clos(run: RunScenario, tmp_path: Path) -> None:
+    """Told by a controller, routes lead round the cable as in link-failure."""
+    refused("bgp-clos", tmp_path)
+    told = run("bgp-clos", "control.kind=p4runtime", "reroute_ns=500us").result
+    assert told.flows.failed == 0
+    assert set(told.drops.by_reason) == {"link_cut", "port_down"}
+
+
+def test_silent_failure(run: RunScenario, tmp_path: Path) -> None:
+    """A controller does not notice at all: what goes that way is lost, again and again."""
+    refused("silent-failure", tmp_path)
+    told = run("silent-failure", "control.kind=p4runtime", "limit_ns=5ms").result
+    assert told.flows.failed > 0
+    assert set(told.drops.by_reason) == {"injected_loss"}
+
+
+def test_leaf_restart(run: RunScenario, tmp_path: Path) -> None:
+    """A switch that starts again with empty tables drops until its controller has noticed."""
+    refused("leaf-restart", tmp_path)
+    emptied = ("control.kind=p4runtime", "faults.0.action=restart")
+    told = run("leaf-restart", *emptied).result
+    assert told.flows.failed == 0
+    assert told.drops.by_reason["no_route"] > 0

@@ -7,14 +7,15 @@ an orderly stop is still made, because a user may be watching.
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from mininet.log import setLogLevel
 from mininet.net import Mininet
 
-from controller import ControllerError, Settings, install, switch_plans
+from controller import ControllerError, Settings, SwitchPlan, install, switch_plans
 from controller.client import ANSWER_S
+from lab.engines.mininet.control import LEAST_MTU, ControlPlane
 from lab.engines.mininet.journal import Journal
 from lab.engines.mininet.switches import Switches
 from lab.errors import RunError
@@ -36,21 +37,31 @@ class PingResult:
 class Emulation:
     """A fabric that is up."""
 
-    def __init__(self, fabric: Fabric, switches: Switches, settings: Settings) -> None:
+    def __init__(
+        self,
+        fabric: Fabric,
+        switches: Switches,
+        settings: Settings,
+        control: ControlPlane | None = None,
+    ) -> None:
         self.fabric = fabric
+        self.control = control  # of the switches' own; none: routes are the controller's
         self.switches = switches
         self._settings = settings
         self._network: Mininet | None = None
         self._dead: frozenset[str] = frozenset()  # cables that the controller has heard of
         self._dead_by_hand: frozenset[str] = frozenset()
-        self.journal = Journal()
+        self.journal = Journal() if control is None else control.journal
 
     # --- bringing up ----------------------------------------------------------------------
 
     def lay_cables(self) -> None:
         """Make the hosts' namespaces and all links."""
         setLogLevel("critical")  # Mininet complains about limits no capsule may set; errors raise
-        self._network = build_network(self.fabric, self._settings.max_frame)
+        mtu = self._settings.max_frame
+        self._network = build_network(self.fabric, max(mtu, LEAST_MTU) if self.control else mtu)
+        if self.control is not None:
+            self.control.lay_cables()
 
     def install_routes(
         self,
@@ -62,22 +73,24 @@ class Emulation:
         """Give every switch its program and its plan, or what is new of it.
 
         Routes lead round cables that are known to be dead: by the scenario's faults, and those that
-        somebody cut; what is not given is as it was.
+        somebody cut; what is not given is as it was. Switches that find their own routes keep them.
         """
         before = self._dead | self._dead_by_hand
         self._dead = self._dead if dead is None else frozenset(dead)
         self._dead_by_hand = self._dead_by_hand if by_hand is None else by_hand
         known = self._dead | self._dead_by_hand
-        if known != before:
+        if known != before and self.control is None:
             names = ", ".join(sorted(known)) or "no fault any more"
             self.journal.note("reroute", f"routes know of {names}")
+
+        def tell(plans: Mapping[str, SwitchPlan]) -> None:
+            install(self.switches.targets, plans, done, answer_s=ANSWER_S * slowness())
+
         try:
-            install(
-                self.switches.targets,
-                switch_plans(self.fabric, self._settings, known),
-                done,
-                answer_s=ANSWER_S * slowness(),
-            )
+            if self.control is None:
+                tell(switch_plans(self.fabric, self._settings, known))
+            else:
+                self.control.install(self._settings, tell)
         except ControllerError as error:
             self.switches.check()
             raise RunError(str(error), self.switches.where_they_speak()) from None
@@ -155,6 +168,8 @@ class Emulation:
 
     def take_down(self) -> None:
         """Stop the switches and remove the network."""
+        if self.control is not None:
+            self.control.stop()
         self.switches.stop()
         if self._network is not None:
             self._network.stop()

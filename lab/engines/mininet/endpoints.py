@@ -29,7 +29,7 @@ from lab.results.outcome import (
 )
 from lab.results.watch import but_for, longest_queues
 from lab.scenario.experiment import Experiment
-from lab.scenario.faults import Agenda, Event, Halt, Pace, Replan, Restart, Spoil, Turn
+from lab.scenario.faults import Agenda, Event, Forget, Halt, Pace, Replan, Restart, Spoil, Turn
 from topologies import Node
 from traffic.collectives import Timeline
 from traffic.endpoint import (
@@ -47,6 +47,7 @@ _MOST_REAL_S = 600.0  # that a run may last, on a machine that is not slow
 _AFTER_ERROR_S = 2.0  # until what else is to come has come, once a queue pair gave up
 _SELDOM = 0.01  # of the times when something was due
 _POLL_S = 0.02
+_UNDER_WAY = 3  # frames in a link that neighbours say to each other at once, at most
 _SHOW_S = 0.25
 
 
@@ -90,6 +91,9 @@ def run(
         if ended is None
         else lost_before_the_end(experiment, emulation, before, endpoints, ended)
     )
+    if emulation.control is not None:  # whose frames were under way while both ends were counted
+        is_settled = False
+        missing = {way: lost for way, lost in missing.items() if lost > _UNDER_WAY}
     cut = {fault.link for fault in faults if fault.action == "down"}
     return Outcome(
         timeline=timeline,
@@ -115,6 +119,7 @@ def run(
             {} if faults else missing,
             overrun(experiment, switches, endpoints),
         ).fidelity(_most_late_ns(experiment), dilation),
+        routed=emulation.control.outcome(course.epoch_ns, dilation) if emulation.control else None,
         by_hand=tuple(emulation.journal.by_hand(course.epoch_ns, dilation)),
         ended=ended,
     )
@@ -240,7 +245,10 @@ class _Course:
     def _failure(self) -> str | None:
         """What has died, if anything has."""
         died = [str(host) for host, process in self._hosts.items() if process.has_died]
-        return f"the endpoint of {died[0]} died" if died else self._emulation.switches.failure
+        if died:
+            return f"the endpoint of {died[0]} died"
+        control = self._emulation.control
+        return self._emulation.switches.failure or (control.failure if control else None)
 
     def _show(self, now_ns: int) -> None:
         """Tell how things are, now and then, where somebody watches."""
@@ -278,6 +286,9 @@ def let_happen(
             emulation.switches.spoil(news)
         case Restart(switch=switch):
             emulation.switches.restart(switch)
+        case Forget(switch=switch):
+            assert emulation.control is not None
+            emulation.control.restart(switch, "bgpd")
         case Halt(host=None, is_halted=is_halted):
             if collector is not None:
                 collector.halt(is_halted=is_halted)

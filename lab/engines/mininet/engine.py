@@ -11,14 +11,16 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import finsy as fy
 
-from controller import Settings
+from controller import Punt, Settings
 from lab.engines import RunOptions
 from lab.engines.convergence import strays
 from lab.engines.mininet import endpoints
+from lab.engines.mininet.control import PUNTS_PER_S, ControlPlane, control_interfaces
 from lab.engines.mininet.emulation import Emulation, PingResult
 from lab.engines.mininet.hands import Hands
 from lab.engines.mininet.nics import Nics
@@ -52,6 +54,7 @@ def bring_up(
     """Emulate it, for as long as the context lasts."""
     take_precedence()
     fabric, measures = experiment.fabric, experiment.scenario.measures
+    is_bgp = experiment.scenario.control.kind == "bgp"
     kind = KINDS[options.switch]
     dilation = options.dilation or fitting_dilation(experiment, kind, stages)
     with stages("Compiling the fabric program"):
@@ -60,6 +63,13 @@ def bring_up(
         hosts_program = SCAPY_PROGRAM if is_scapy else endpoint_program()
     with ExitStack() as stack:
         certificates = stack.enter_context(made()) if options.tls else None
+        control = None
+        if is_bgp:
+            still = stages.still_waiting
+            control = ControlPlane(
+                fabric, experiment.scenario.control, options.out / "logs" / "frr", still
+            )
+            stack.callback(control.stop)
         switches = kind(
             Setting(
                 fabric,
@@ -77,11 +87,14 @@ def bring_up(
                 reports=options.prompt or experiment.settings.telemetry.report_port is not None,
                 seed_of=experiment.switch_seed,
                 certificates=certificates,
+                controls=partial(control_interfaces, fabric) if is_bgp else lambda _: {},
                 still=stages.still_waiting,
             )
         )
         settings = kind.told(experiment.settings, dilation)
-        emulation = Emulation(fabric, switches, settings)
+        if is_bgp:
+            settings = replace(settings, punt=Punt(1e9 / PUNTS_PER_S / dilation))
+        emulation = Emulation(fabric, switches, settings, control)
         stack.callback(emulation.take_down)
         with stages("Laying cables") as stage:
             emulation.lay_cables()
@@ -90,8 +103,15 @@ def bring_up(
             stage.note = f"{len(fabric.hosts)} hosts, {len(fabric.links)} links"
         with stages("Starting switches") as stage:
             stage.note = switches.start()
+        if control is not None:
+            control.follow(switches.targets, settings)
         with stages("Installing routes", len(fabric.switches)) as stage:
             emulation.install_routes(stage.advance)
+        if control is not None:
+            with stages("Finding ways by BGP", len(fabric.switches)) as stage:
+                control.start()
+                found = control.await_routes(stage.advance)
+                stage.note = f"{found.routes} of them in {found.took_s:.1f} s"
         is_all_pairs = isinstance(experiment.scenario.traffic, AllPairs)
         if is_all_pairs and not options.prompt:  # there one pings by hand
             _ping(emulation, stages)

@@ -37,6 +37,9 @@ class RunningLab:
     links: dict[str, str]  # the interface at a switch's end
     watch: dict[str, Any]  # what who watches needs: scenario, record, dilation, since_ns
     certificates: Certificates | None = None  # inside the capsule; None: all is in the clear
+    rooms: dict[str, int] | None = (
+        None  # PIDs inside the capsule that hold switches' control planes
+    )
 
     @property
     def folder(self) -> Path:
@@ -59,6 +62,19 @@ class RunningLab:
             return self.enter_command(command)
         known = ", ".join((*self.switches, *self.hosts))
         raise LabError(f"there is no node '{node}' in the running lab", f"It has {known}.")
+
+    def room_command(self, switch: str | None, command: list[str]) -> list[str]:
+        """A command, to be run where a switch's own control plane runs."""
+        if not self.rooms:
+            raise LabError(
+                "the switches of the running lab have no control plane of their own",
+                "Start one whose have:  closlab run hello --cli --control bgp",
+            )
+        if switch not in self.rooms:
+            asked = f"there is no switch '{switch}' in the running lab" if switch else "which one"
+            raise LabError(asked, f"It has {', '.join(self.rooms)}.")
+        room = [f"--target={self.rooms[switch]}", "--net", "--mount"]
+        return self.enter_command(["nsenter", *room, "--", *command])
 
     def link_interface(self, link: str) -> str:
         """Where frames on a link can be seen; its ends may be named in either order."""
@@ -94,10 +110,12 @@ class Registration:
         links: dict[str, str],
         watch: dict[str, object],
         certificates: Certificates | None = None,
+        rooms: dict[str, int] | None = None,
     ) -> None:
         """From inside: the lab is up."""
         content = {"hosts": hosts, "switches": switches, "links": links, "watch": watch}
         content["certificates"] = str(certificates.folder) if certificates else None
+        content["rooms"] = rooms or {}
         _write(self.folder / "lab.json", content)
 
     @property
@@ -150,10 +168,18 @@ def running() -> list[RunningLab]:
             hosts, links, watch = content["hosts"], content["links"], content["watch"]
             shown = content.get("certificates")
             certificates = Certificates(Path(shown)) if shown else None
+            rooms = content.get("rooms", {})  # which earlier versions did not have
             if is_judged_here:
                 labs.append(
                     RunningLab(
-                        folder.name, capsule["pid"], hosts, switches, links, watch, certificates
+                        folder.name,
+                        capsule["pid"],
+                        hosts,
+                        switches,
+                        links,
+                        watch,
+                        certificates,
+                        rooms,
                     )
                 )
     return labs

@@ -51,6 +51,11 @@ def bring_up(
             "endpoint, for that one runs in real time",
             "Leave it out or make it core; --engine mininet runs either.",
         )
+    if experiment.scenario.control.kind != "p4runtime":
+        raise RunError(
+            "control.kind: BGP goes by the machine's clock, and the simulator has its own",
+            "Say --engine mininet, or --set control.kind=p4runtime.",
+        )
     with ExitStack() as stack:
         try:
             source = program.source_in(options.p4)

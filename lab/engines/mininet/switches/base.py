@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -48,6 +48,7 @@ class Setting:
     max_frame: int = 9600  # and of the largest that there can be
     dilation: int = 1
     reports: bool = False  # whether each has a cable for telemetry reports
+    controls: Callable[[Node], Mapping[int, str]] = lambda _: {}  # ports for its own control plane
     seed_of: Callable[[Node], int] = lambda _: 1
     certificates: Certificates | None = None  # none: P4Runtime is spoken in the clear
     still: Callable[[str, float], None] = lambda _what, _waited_s: None  # hears what takes long
@@ -55,7 +56,7 @@ class Setting:
     def interfaces(self, switch: Node) -> dict[int, str]:
         """A switch's ports."""
         ports = [*self.fabric.ports(switch), *([REPORT_PORT] if self.reports else [])]
-        return {port: switch.interface(port) for port in ports}
+        return {port: switch.interface(port) for port in ports} | dict(self.controls(switch))
 
     def capture(self, switch: Node, ports: Iterable[int]) -> dict[str, object]:
         """What a switch's configuration says of captures, if it has these ports."""

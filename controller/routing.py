@@ -1,0 +1,236 @@
+"""Follows routing daemons: what they tell of routes becomes entries of the switches' tables.
+
+A switch's daemon connects to a socket of its own and speaks the FPM protocol (`fpm.py`); what it
+told is kept in a `Rib`, and whenever that changed the switch is told the difference, in one write.
+All switches are followed over connections that stay: they bid as a P4Runtime role of their own, so
+that whoever installs plans, or a shell, is not kept from it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import finsy as fy
+
+from controller.client import Target, connected, done, read_plan, speaking, write_changes
+from controller.entities import SwitchPlan, TableEntry, changes
+from controller.fpm import FpmError, Reader
+from controller.rib import Rib
+from controller.routes import Route
+from controller.settings import Settings
+from controller.tables import ROUTING, Groups, SwitchSite, routing, switch_plan
+from controller.wire import canonical
+
+ROLE = "routing"
+STALE_S = 30.0  # that routes are kept while nobody vouches for them
+_TOGETHER_S = 0.005  # what is told within goes into one write
+_AGAIN_S = 0.2  # until a write that was refused is tried again
+_PIECE = 1 << 16
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a switch was told at a moment, by the machine's monotonic clock."""
+
+    at_ns: int
+    switch: str
+    entities: int
+
+
+@dataclass
+class Followed:
+    """One switch, its daemon, and what it has of what that told."""
+
+    site: SwitchSite
+    target: Target
+    listener: socket.socket  # where the daemon connects
+    rib: Rib
+    own: tuple[Route, ...]  # what needs no daemon: the hosts at its ports
+    groups: Groups = field(default_factory=dict)
+    present: SwitchPlan = ()
+    told: tuple[Route, ...] = ()  # the routes that this is
+    writing: asyncio.Lock = field(default_factory=asyncio.Lock)  # one at a time
+
+    def routes(self) -> tuple[Route, ...]:
+        """All that is known."""
+        return (*self.own, *self.rib.routes())
+
+
+class Routing:
+    """Follows the daemons of all switches of a fabric, until it is stopped.
+
+    All that it knows belongs to the loop that speaks P4Runtime; others ask for it.
+    """
+
+    def __init__(self, followed: Mapping[str, Followed], changed: Callable[[Change], None]) -> None:
+        self._followed = followed
+        self._changed = changed
+        self._daemons: dict[str, _Daemon] = {}
+        self._stopping = asyncio.Event()
+        self._following: Future[None] | None = None
+
+    # --- from other threads -----------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Follow from now on."""
+        self._following = asyncio.run_coroutine_threadsafe(self._follow_all(), speaking())
+
+    def stop(self) -> None:
+        """Follow no more; what switches have stays."""
+        if self._following is not None:
+            speaking().call_soon_threadsafe(self._stopping.set)
+            with suppress(Exception):  # which `failure` tells
+                self._following.result()
+
+    @property
+    def failure(self) -> str | None:
+        """Why nobody is followed any more, if that was not meant."""
+        following = self._following
+        error = following.exception() if following is not None and following.done() else None
+        return None if error is None else str(error) or type(error).__name__
+
+    def routes(self) -> dict[str, tuple[Route, ...]]:
+        """What switches were told, by their names."""
+
+        async def told() -> dict[str, tuple[Route, ...]]:
+            return {name: each.told for name, each in self._followed.items()}
+
+        return done(told())
+
+    def spare(self, name: str) -> None:
+        """A switch's BGP starts again: what it knew counts until it knows more."""
+        if name in self._daemons:
+            speaking().call_soon_threadsafe(self._daemons[name].starts_again)
+
+    def install(
+        self, settings: Settings, install: Callable[[dict[str, SwitchPlan]], object]
+    ) -> None:
+        """Let whole plans be installed, with the routes that are known by now.
+
+        Meanwhile no switch is told anything else.
+        """
+        plans = done(self._hold(settings))
+        try:
+            install(plans)
+        finally:
+            done(self._release())
+
+    # --- in the loop ------------------------------------------------------------------------------
+
+    async def _hold(self, settings: Settings) -> dict[str, SwitchPlan]:
+        plans = {}
+        for name, each in self._followed.items():
+            await each.writing.acquire()
+            each.site = SwitchSite(each.site.fabric, each.site.switch, settings)
+            routes, groups = each.routes(), each.groups
+            plans[name] = switch_plan(each.site.fabric, each.site.switch, routes, settings, groups)
+            each.present, each.told = tuple(routing(each.site, routes, groups)), routes
+        return plans
+
+    async def _release(self) -> None:
+        for each in self._followed.values():
+            each.writing.release()
+
+    async def _follow_all(self) -> None:
+        tasks = [asyncio.ensure_future(self._follow(each)) for each in self._followed.values()]
+        stopping = asyncio.ensure_future(self._stopping.wait())
+        ended, _ = await asyncio.wait({*tasks, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        for task in (*tasks, stopping):
+            task.cancel()
+        await asyncio.gather(*tasks, stopping, return_exceptions=True)
+        for task in ended - {stopping}:
+            task.result()
+
+    async def _follow(self, each: Followed) -> None:
+        news = asyncio.Event()
+        daemon = self._daemons[each.site.switch.name] = _Daemon(each.rib, news)
+        async with connected(each.target, ROLE, ROUTING) as switch:
+            server = await asyncio.start_server(daemon.serve, sock=each.listener)
+            try:
+                while True:
+                    await news.wait()
+                    await asyncio.sleep(_TOGETHER_S)
+                    news.clear()
+                    async with each.writing:
+                        await self._tell(each, switch, news)
+            finally:
+                server.close()
+                daemon.close()
+
+    async def _tell(self, each: Followed, switch: fy.Switch, news: asyncio.Event) -> None:
+        """Tell a switch what is new; if it refuses, find out what it has, and try again soon."""
+        try:
+            routes = each.routes()
+            wanted = canonical(routing(each.site, routes, each.groups), switch.p4info)
+            present = canonical(each.present, switch.p4info)
+            difference = changes(present, wanted)
+            if len(difference):
+                await write_changes(switch, difference)
+                self._changed(Change(time.monotonic_ns(), each.site.switch.name, len(difference)))
+            each.present, each.told = wanted, routes
+        except fy.P4ClientError as error:
+            log.warning("%s refused: %s", each.target.name, error)
+            with suppress(fy.P4ClientError):
+                each.present = _of_routing(await read_plan(switch))
+            asyncio.get_running_loop().call_later(_AGAIN_S, news.set)
+
+
+def _of_routing(found: SwitchPlan) -> SwitchPlan:
+    """What of a switch's entries is ours: that an address is its own, it knows from its plan."""
+    return tuple(
+        entity
+        for entity in found
+        if isinstance(entity, TableEntry) and entity.action != "to_control"
+    )
+
+
+class _Daemon:
+    """A switch's daemon, as it comes and goes."""
+
+    def __init__(self, rib: Rib, news: asyncio.Event) -> None:
+        self._rib, self._news = rib, news
+        self._sweep: asyncio.TimerHandle | None = None
+        self._writers: set[asyncio.StreamWriter] = set()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Take in what it tells, until it is gone."""
+        self._writers.add(writer)
+        messages = Reader()
+        try:
+            while data := await reader.read(_PIECE):
+                for message in messages.feed(data):
+                    self._rib.hear(message)
+                self._news.set()
+        except (FpmError, OSError) as error:
+            log.warning("a routing daemon is not understood: %s", error)
+        finally:
+            self._writers.discard(writer)
+            writer.close()
+            self.starts_again(forgets_sets=True)
+
+    def starts_again(self, *, forgets_sets: bool = False) -> None:
+        """Keep what it told for a while."""
+        self._rib.grow_stale(forgets_sets=forgets_sets)
+        if self._sweep is not None:
+            self._sweep.cancel()
+        self._sweep = asyncio.get_running_loop().call_later(STALE_S, self._forget)
+
+    def _forget(self) -> None:
+        if self._rib.sweep():
+            self._news.set()
+
+    def close(self) -> None:
+        """Hang up."""
+        for writer in self._writers:
+            writer.close()
+        if self._sweep is not None:
+            self._sweep.cancel()

@@ -1,0 +1,368 @@
+"""A fabric whose switches run themselves: a routing suite beside each, and who follows it.
+
+Beside each of a switch's ports is a control port (p4src/punt.p4), a cable into the switch's room
+(frr.py). There it ends in an interface that bears the front port's name, has the switch's MAC and
+the carrier of the front port; what is for the switch itself arrives there, as if nothing lay
+between. What the daemons make of it comes back as routes, which `controller.routing` writes into
+the switch's tables. Our own controller tells the rest, as ever.
+
+All of it goes by the machine's clock, however slowly the fabric's time passes.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from controller import NextHop, Route, Settings, SwitchPlan, Target, routes_of
+from controller.fpm import PORT as FPM_PORT
+from controller.rib import Rib
+from controller.routing import Change, Followed, Routing
+from controller.tables import SwitchSite, control_port
+from lab.engines.mininet.frr import DAEMONS, Room, configurations
+from lab.engines.mininet.journal import Journal
+from lab.errors import RunError
+from lab.machine.speed import slowness
+from lab.results.outcome import RouteChange, Routed
+from lab.scenario.model import ControlSettings
+from topologies import Fabric, Node, NodeKind
+from topologies.ip import run_ip
+from topologies.offload import network_of, switch_off_checksum_offload
+
+LEAST_MTU = 1500  # of cables: IPv6, which neighbours speak, needs 1280
+PUNTS_PER_S = 2000  # of the machine's time, by front port
+_CONVERGE_S = 60.0
+_POLL_S = 0.02
+
+
+def interface(switch: Node, port: int) -> str:
+    """The switch's end of the cable into its room."""
+    return f"{switch}-cpu{port}"
+
+
+def control_interfaces(fabric: Fabric, switch: Node) -> dict[int, str]:
+    """A switch's control ports."""
+    return {control_port(port): interface(switch, port) for port in fabric.ports(switch)}
+
+
+@dataclass(frozen=True, slots=True)
+class Converged:
+    """That all switches knew the way to everywhere."""
+
+    took_s: float
+    routes: int
+
+
+class ControlPlane:
+    """Of all switches of a fabric."""
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        told: ControlSettings,
+        folder: Path,
+        still: Callable[[str, float], None],
+    ) -> None:
+        self.fabric = fabric
+        self.changes: list[Change] = []
+        self.converged: Converged | None = None
+        self.journal = Journal()
+        self._told = told
+        self._rooms = {
+            switch: Room(switch, folder, lambda s: still("a room for FRR", s))
+            for switch in fabric.switches
+        }
+        self._routing: Routing | None = None
+        self._followed: dict[str, Followed] = {}
+        self._carriers = _Carriers(fabric)
+        self._failure: str | None = None
+        self._stopping = threading.Event()
+        self._watch = threading.Thread(target=self._look_after, name="daemons", daemon=True)
+        self._began = 0.0
+
+    # --- bringing up ------------------------------------------------------------------------------
+
+    def lay_cables(self) -> None:
+        """Connect every control port with its room."""
+        for room in self._rooms.values():
+            room.await_ready()
+        run_ip(
+            line
+            for switch, room in self._rooms.items()
+            for port in self.fabric.ports(switch)
+            for line in (
+                f"link add {interface(switch, port)} mtu {LEAST_MTU} type veth "
+                f"peer name {switch.interface(port)} mtu {LEAST_MTU} "
+                f"address {self.fabric.mac(switch)} netns {room.pid}",
+                f"link set {interface(switch, port)} up",
+            )
+        )
+        for switch, room in self._rooms.items():
+            for port in self.fabric.ports(switch):
+                switch_off_checksum_offload(interface(switch, port))
+                switch_off_checksum_offload(switch.interface(port), room.pid)
+            room.carry_out(self._furniture(switch))
+        self._carriers.start()
+
+    def _furniture(self, switch: Node) -> list[str]:
+        """Interfaces up; towards hosts with the gateway's address and nothing unasked."""
+        lines = []
+        for port, peer in self.fabric.ports(switch).items():
+            name = switch.interface(port)
+            if peer.kind is NodeKind.HOST:
+                address = self.fabric.address(peer)
+                lines += [
+                    f"echo 1 > /proc/sys/net/ipv6/conf/{name}/disable_ipv6",
+                    f"ip link set {name} up",
+                    f"ip address add {self.fabric.gateway(switch)}/32 dev {name}",
+                    f"ip neighbour add {address} lladdr {self.fabric.mac(peer)} dev {name}",
+                    f"ip route add {address} dev {name}",
+                ]
+            else:
+                lines.append(f"ip link set {name} up")
+        return lines
+
+    def follow(self, targets: tuple[Target, ...], settings: Settings) -> None:
+        """Let daemons tell us their routes from now on; nothing is written before a first plan."""
+        leaves = {
+            prefix: leaf.number
+            for leaf in self.fabric.switches
+            if self.fabric.hosts_of(leaf)
+            for prefix in self.fabric.prefixes(leaf)
+        }
+        by_name = {target.name: target for target in targets}
+        for switch, room in self._rooms.items():
+            ports = self.fabric.ports(switch)
+            with network_of(room.pid):
+                listener = socket.create_server(("127.0.0.1", FPM_PORT))
+                numbers = {socket.if_nametoindex(switch.interface(port)): port for port in ports}
+            order = sorted(ports, key=lambda port: (ports[port], self._cable(switch, port)))
+            self._followed[switch.name] = Followed(
+                SwitchSite(self.fabric, switch, settings),
+                by_name[switch.name],
+                listener,
+                Rib(numbers, order, leaves),
+                routes_of(self.fabric, {link.name for link in self.fabric.links})[switch],
+            )
+        self._routing = Routing(self._followed, self._heard)
+
+    def _cable(self, switch: Node, port: int) -> int:
+        return self.fabric.link_at(switch, port).number
+
+    def start(self) -> None:
+        """Start the daemons, once switches have their plans."""
+        assert self._routing is not None
+        self._routing.start()
+        self._began = time.monotonic()
+        for room in self._rooms.values():
+            room.configure(configurations(self.fabric, room.switch, self._told.bfd_ms))
+        for daemon in DAEMONS:
+            for room in self._rooms.values():
+                room.start(daemon)
+        self._watch.start()
+
+    def await_routes(self, done: Callable[[], object]) -> Converged:
+        """Until every switch knows all the ways that there are; each that does is told of."""
+        wanted = {switch.name: _as_sets(r) for switch, r in routes_of(self.fabric).items()}
+        deadline = self._began + _CONVERGE_S * slowness()
+        waiting = set(wanted)
+        while waiting:
+            missing = self._missing(wanted)
+            for _ in waiting - missing.keys():
+                done()
+            waiting = set(missing)
+            self.check()
+            if missing and time.monotonic() > deadline:
+                name, prefix = next(iter(missing.items()))
+                raise RunError(
+                    f"BGP did not find all ways within {_CONVERGE_S * slowness():.0f} s: {name} "
+                    f"does not know all that lead to {prefix}",
+                    f"What its daemons said is in {self._rooms[self.fabric.node(name)].folder}/",
+                )
+            time.sleep(_POLL_S)
+        took_s = time.monotonic() - self._began
+        self.converged = Converged(took_s, sum(map(len, wanted.values())))
+        return self.converged
+
+    def _missing(self, wanted: Mapping[str, _Ways]) -> dict[str, object]:
+        """Switches that were not told all ways yet, and to where not."""
+        told = {name: _as_sets(routes) for name, routes in self.routes().items()}
+        return {
+            name: prefix
+            for name, ways in wanted.items()
+            for prefix, hops in ways.items()
+            if told[name].get(prefix) != hops
+        }
+
+    # --- while it is up ---------------------------------------------------------------------------
+
+    def install(
+        self, settings: Settings, install: Callable[[dict[str, SwitchPlan]], object]
+    ) -> None:
+        """Have whole plans installed, whose routes are the daemons'."""
+        assert self._routing is not None
+        self._routing.install(settings, install)
+
+    def outcome(self, epoch_ns: int, dilation: float) -> Routed:
+        """How it went, by the fabric's time since an epoch."""
+        assert self.converged is not None
+        changes = tuple(
+            RouteChange(round((each.at_ns - epoch_ns) / dilation), each.switch, each.entities)
+            for each in self.changes
+            if each.at_ns >= epoch_ns
+        )
+        return Routed(self.converged.took_s, self.converged.routes, changes)
+
+    def routes(self) -> dict[str, tuple[Route, ...]]:
+        """What switches were told, by their names."""
+        assert self._routing is not None
+        return self._routing.routes()
+
+    def learned(self, switch: str) -> tuple[Route, ...]:
+        """Of these, what a switch knows from others."""
+        own = set(self._followed[switch].own)
+        return tuple(route for route in self.routes()[switch] if route not in own)
+
+    @property
+    def pids(self) -> dict[str, int]:
+        """The process that holds each switch's room, as seen inside the capsule."""
+        return {switch.name: room.pid for switch, room in self._rooms.items()}
+
+    def restart(self, switch: Node, daemon: str) -> None:
+        """Let a daemon die; it is started again at once."""
+        self._rooms[switch].kill(daemon)
+
+    def asked(self, switch: Node, *commands: str) -> str:
+        """What vtysh answers in a switch's room."""
+        return self._rooms[switch].asked(*commands)
+
+    def inside(self, switch: Node, words: Sequence[str]) -> list[str]:
+        """A command, to be run in a switch's room."""
+        return self._rooms[switch].inside(words)
+
+    def check(self) -> None:
+        """Fail if it does not go on."""
+        if self.failure is not None:
+            raise RunError(f"the switches' control plane failed: {self.failure}")
+
+    @property
+    def failure(self) -> str | None:
+        """What befell it, if anything did."""
+        return self._failure or (self._routing.failure if self._routing else None)
+
+    def stop(self) -> None:
+        """End all of it."""
+        self._stopping.set()
+        self._carriers.stop()
+        if self._watch.is_alive():
+            self._watch.join()
+        if self._routing is not None:
+            self._routing.stop()
+        for each in self._followed.values():
+            each.listener.close()
+        for room in self._rooms.values():
+            room.close()
+
+    def _heard(self, change: Change) -> None:
+        self.changes.append(change)
+
+    def _look_after(self) -> None:
+        """Start again what dies."""
+        while not self._stopping.wait(_POLL_S):
+            try:
+                for switch, room in self._rooms.items():
+                    for daemon in room.revive():
+                        if daemon == "bgpd" and self._routing is not None:
+                            self._routing.spare(switch.name)
+                        self.journal.note("fault", f"{daemon} of {switch} died, and is started")
+            except RunError as error:
+                self._failure = error.message
+                return
+
+
+_Ways = Mapping[object, frozenset[NextHop]]
+
+
+def _as_sets(routes: tuple[Route, ...]) -> _Ways:
+    return {route.prefix: frozenset(route.next_hops) for route in routes}
+
+
+_IFINFO = struct.Struct("=BxHiII")
+_MESSAGE = struct.Struct("=IHHII")
+_ATTRIBUTE = struct.Struct("=HH")
+_NEW_LINK, _INTERFACE_NAME, _LINK_GROUP = 16, 3, 1
+_LOWER_UP, _UP = 1 << 16, 1
+
+
+class _Carriers:
+    """Lets the interfaces in rooms have the carriers of the front ports, as the kernel tells them.
+
+    A veth has one as long as its other end is up, so that is what is switched.
+    """
+
+    def __init__(self, fabric: Fabric) -> None:
+        self._ends = {
+            switch.interface(port): interface(switch, port)
+            for switch in fabric.switches
+            for port in fabric.ports(switch)
+        }
+        self._is_up = dict.fromkeys(self._ends, True)
+        self._news: socket.socket | None = None
+        self._thread = threading.Thread(target=self._listen, name="carriers", daemon=True)
+
+    def start(self) -> None:
+        """Listen from now on."""
+        self._news = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+        self._news.bind((0, _LINK_GROUP))
+        self._news.settimeout(1)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Listen no more."""
+        if self._news is not None:
+            news, self._news = self._news, None
+            if self._thread.is_alive():
+                self._thread.join()
+            news.close()
+
+    def _listen(self) -> None:
+        while (news := self._news) is not None:
+            with suppress(TimeoutError):
+                turned = {
+                    name: is_up
+                    for name, is_up in _links(news.recv(1 << 16))
+                    if name in self._ends and self._is_up[name] != is_up
+                }
+                self._is_up |= turned
+                if turned:
+                    run_ip(
+                        f"link set {self._ends[name]} {'up' if is_up else 'down'}"
+                        for name, is_up in turned.items()
+                    )
+
+
+def _links(data: bytes) -> list[tuple[str, bool]]:
+    """The interfaces that a message of rtnetlink is about, and whether they have a carrier."""
+    found = []
+    while len(data) >= _MESSAGE.size:
+        length, kind, *_ = _MESSAGE.unpack_from(data)
+        body, data = data[_MESSAGE.size : length], data[(length + 3) & ~3 :]
+        if kind != _NEW_LINK or len(body) < _IFINFO.size:
+            continue
+        flags = _IFINFO.unpack_from(body)[3]
+        rest = body[_IFINFO.size :]
+        while len(rest) >= _ATTRIBUTE.size:
+            size, what = _ATTRIBUTE.unpack_from(rest)
+            if size < _ATTRIBUTE.size:
+                break
+            if what == _INTERFACE_NAME:
+                name = rest[_ATTRIBUTE.size : size].rstrip(b"\0").decode()
+                found.append((name, bool(flags & _LOWER_UP and flags & _UP)))
+            rest = rest[(size + 3) & ~3 :]
+    return found

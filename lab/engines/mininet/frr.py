@@ -1,0 +1,243 @@
+"""FRR in a room of its own: a switch's routing daemons, and the namespaces in which they run.
+
+A room is a network and a mount namespace. In it lie /etc/frr and /run/frr of this switch alone, so
+FRR's own programs find each other where they always do, `vtysh` among them. FRR wants users and
+groups of its own; in a room all of them are who the capsule's root is, which may be anybody.
+
+    unshare ── sh          holds the room, and carries out what is said to it
+    zebra ── bgpd, bfdd    in it, each a process of ours: who dies is started again
+
+Every switch is an autonomous system of its own, so the shortest path in BGP is the shortest in
+cables, as for our own controller. Sessions are unnumbered: an interface is all that is named.
+"""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from ipaddress import IPv4Address
+from pathlib import Path
+
+from lab.errors import RunError
+from lab.machine.patience import Patience
+from lab.machine.processes import last_line, line_of, say, stop
+from lab.machine.tools import FRR, FRR_PROGRAMS
+from topologies import Fabric, Node, NodeKind
+
+DAEMONS = FRR_PROGRAMS
+_FIRST_AS = 4_200_000_000  # of those for private use (RFC 6996)
+_ROUTER_IDS = 10 << 24 | 255 << 16
+_MOST_ENDS = 8  # of a daemon, before it is given up
+_READY = "ready"
+
+# All who want to be somebody here are root, who may be nobody outside.
+_USERS = "root:x:0:0:root:/root:/bin/sh\nfrr:x:0:0:frr:/:/bin/false\n"
+_GROUPS = "root:x:0:\nfrr:x:0:\nfrrvty:x:0:\n"
+_VTYSH = "username root nopassword\nno service integrated-vtysh-config\n"
+
+_FURNISH = f"""\
+set -e
+mount -t tmpfs none /run
+mkdir /run/frr
+mount --bind {{folder}}/passwd /etc/passwd
+mount --bind {{folder}}/group /etc/group
+mount --bind {{folder}}/etc /etc/frr
+ip link set lo up
+for each in all default; do
+    cd /proc/sys/net/ipv6/conf/$each
+    echo 0 > accept_dad; echo 0 > accept_ra; echo 0 > router_solicitations; echo 0 > disable_ipv6
+done
+cd /
+echo {_READY}
+"""
+
+# A daemon tries in vain for ten seconds what it finds missing when it begins.
+_AFTER = 'until [ -S "$0" ]; do sleep 0.01; done; exec "$@"'
+_WAITS_FOR = {"bfdd": "/run/frr/zserv.api", "bgpd": "/run/frr/bfdd.vty"}
+_WORDS = {"zebra": ("-M", "dplane_fpm_nl")}
+
+
+def as_number(switch: Node) -> int:
+    """A switch's autonomous system."""
+    return _FIRST_AS + int(switch.kind) * 10_000 + switch.number
+
+
+def router_id(switch: Node) -> IPv4Address:
+    """What a switch is called in BGP."""
+    return IPv4Address(_ROUTER_IDS + (int(switch.kind) << 12) + switch.number)
+
+
+def configurations(fabric: Fabric, switch: Node, bfd_ms: int) -> dict[str, str]:
+    """What a switch's daemons are told, by the name of the file they read."""
+    neighbours = [
+        switch.interface(port)
+        for port, peer in fabric.ports(switch).items()
+        if peer.kind is not NodeKind.HOST
+    ]
+    own = fabric.prefixes(switch) if fabric.hosts_of(switch) else ()
+    lines = {
+        "zebra": ["fpm address 127.0.0.1"],
+        "bgpd": _bgp(switch, neighbours, own, has_bfd=bool(bfd_ms)),
+        "bfdd": _bfd(bfd_ms),
+    }
+    return {
+        f"{daemon}.conf": "\n".join(
+            [
+                "frr defaults datacenter",
+                f"hostname {switch}",
+                f"log file /etc/frr/{daemon}.log",
+                *lines[daemon],
+                "",
+            ]
+        )
+        for daemon in DAEMONS
+    }
+
+
+def _bgp(
+    switch: Node, neighbours: Sequence[str], own: Iterable[object], *, has_bfd: bool
+) -> list[str]:
+    """Sessions with everyone next to it, and what it has to tell them.
+
+    Routes of a neighbour that restarts are kept, as it keeps its own.
+    """
+    return [
+        f"router bgp {as_number(switch)}",
+        f" bgp router-id {router_id(switch)}",
+        " no bgp ebgp-requires-policy",
+        " no bgp network import-check",
+        " bgp bestpath as-path multipath-relax",
+        " bgp graceful-restart",
+        " bgp graceful-restart preserve-fw-state",
+        " neighbor fabric peer-group",
+        " neighbor fabric remote-as external",
+        " neighbor fabric advertisement-interval 0",
+        " neighbor fabric timers 3 9",
+        " neighbor fabric timers connect 1",
+        *([" neighbor fabric bfd profile fabric"] if has_bfd else ()),
+        " address-family ipv4 unicast",
+        *(f"  network {prefix}" for prefix in own),
+        "  maximum-paths 64",
+        " exit-address-family",
+        # Last: a session begins with this line, and ends if what it carries changes after it.
+        *(f" neighbor {name} interface peer-group fabric" for name in neighbours),
+    ]
+
+
+def _bfd(bfd_ms: int) -> list[str]:
+    if not bfd_ms:
+        return []
+    return [
+        "bfd",
+        " profile fabric",
+        "  detect-multiplier 3",
+        f"  transmit-interval {bfd_ms}",
+        f"  receive-interval {bfd_ms}",
+    ]
+
+
+class Room:
+    """A switch's."""
+
+    def __init__(self, switch: Node, folder: Path, still: Callable[[float], None]) -> None:
+        self.switch = switch
+        self.folder = folder / switch.name
+        self._still = still
+        shutil.rmtree(self.folder, ignore_errors=True)  # an earlier run's
+        (self.folder / "etc").mkdir(parents=True)
+        for name, content in (("passwd", _USERS), ("group", _GROUPS), ("etc/vtysh.conf", _VTYSH)):
+            (self.folder / name).write_text(content)
+        with (self.folder / "room.log").open("w") as log:
+            self._shell = subprocess.Popen(
+                ["unshare", "--net", "--mount", "sh"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                start_new_session=True,  # Ctrl-C at the prompt is not meant for daemons
+            )
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._ends: Counter[str] = Counter()
+        say(self._shell, _FURNISH.format(folder=shlex.quote(str(self.folder.absolute()))))
+
+    @property
+    def pid(self) -> int:
+        """The process that holds it."""
+        return self._shell.pid
+
+    def await_ready(self) -> None:
+        """Until all that was said to it is done."""
+        assert self._shell.stdout is not None
+        patience = Patience([self._shell.pid], tell=self._still)
+        if line_of(self._shell.stdout, patience) != _READY:
+            raise RunError(
+                f"there is no room for the control plane of {self.switch}: "
+                f"{last_line(self.folder / 'room.log')}",
+                f"All it said is in {self.folder}/",
+            )
+
+    def carry_out(self, lines: Iterable[str]) -> None:
+        """Have commands of the shell done in it."""
+        say(self._shell, "\n".join([*lines, f"echo {_READY}"]))
+        self.await_ready()
+
+    def inside(self, words: Sequence[str]) -> list[str]:
+        """A command, to be run in it from elsewhere in the capsule."""
+        return ["nsenter", f"--target={self.pid}", "--net", "--mount", "--", *words]
+
+    # --- daemons ----------------------------------------------------------------------------------
+
+    def configure(self, files: dict[str, str]) -> None:
+        """Write down what daemons read when they start."""
+        for name, content in files.items():
+            (self.folder / "etc" / name).write_text(content)
+
+    def start(self, daemon: str) -> None:
+        """Start a daemon, once those it needs are there."""
+        words = [str(FRR / daemon), "-A", "127.0.0.1", *_WORDS.get(daemon, ())]
+        if daemon in _WAITS_FOR:
+            words = ["sh", "-c", _AFTER, _WAITS_FOR[daemon], *words]
+        with (self.folder / f"{daemon}.out").open("ab") as said:
+            self._running[daemon] = subprocess.Popen(
+                self.inside(words),
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=said,
+                start_new_session=True,
+            )
+
+    def kill(self, daemon: str) -> None:
+        """Let a daemon die as a defect of its own would have it."""
+        self._running[daemon].kill()
+
+    def revive(self) -> Iterator[str]:
+        """Start again what has died; which that was."""
+        for daemon, process in self._running.items():
+            if process.poll() is None:
+                continue
+            self._ends[daemon] += 1
+            if self._ends[daemon] > _MOST_ENDS:
+                raise RunError(
+                    f"{daemon} of {self.switch} ends again and again (exit code "
+                    f"{process.returncode}): {last_line(self.folder / f'{daemon}.out')}",
+                    f"All it said is in {self.folder}/",
+                )
+            self.start(daemon)
+            yield daemon
+
+    def asked(self, *commands: str) -> str:
+        """What vtysh answers."""
+        words = ["vtysh", *(word for command in commands for word in ("-c", command))]
+        done = subprocess.run(self.inside(words), capture_output=True, text=True, check=False)
+        return done.stdout + done.stderr
+
+    def close(self) -> None:
+        """End all of it."""
+        for process in self._running.values():
+            process.terminate()
+        for process in self._running.values():
+            stop(process)
+        stop(self._shell)

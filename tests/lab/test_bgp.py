@@ -1,0 +1,188 @@
+"""Switches that run themselves: BGP finds what the controller knows, and survives what dies.
+
+One lab for all of it: each test leaves it as it found it.
+"""
+
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from controller import routes_of
+from lab.engines.mininet.frr import configurations
+from lab.errors import MissingTool
+from lab.machine import tools
+from lab.machine.speed import slowness
+from tests.lab.conftest import CLOSLAB, closlab, needs_frr
+from tests.lab.test_prompt import Prompt
+from topologies import Fabric, fat_tree, leaf_spine
+
+FABRIC = leaf_spine(4, 2, 2)
+PATIENCE_S = 20.0
+Ways = dict[str, set[int]]
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prompt]:
+    needs_frr()
+    with pytest.MonkeyPatch.context() as patch:
+        running = tmp_path_factory.mktemp("running")
+        patch.setenv("CLOSLAB_RUNNING", str(running))
+        lab = Prompt(tmp_path_factory.mktemp("out"), "--control", "bgp")
+        yield lab
+        lab.process.communicate(b"exit\n", timeout=30)
+        assert lab.process.returncode == 0
+        assert not list(running.iterdir())
+
+
+def ways(lab: Prompt, switch: str) -> Ways:
+    """Where a switch sends what is for a prefix, as its tables say."""
+    routes, slots = lab.ask(f"tables {switch} ipv4_routes", f"tables {switch} group_slots")
+    groups: dict[str, set[int]] = {}
+    for group, port in re.findall(r"group (\d+), member \d+ +\S*way\(.*port (\d+)", slots):
+        groups.setdefault(group, set()).add(int(port))
+    found = {}
+    for prefix, action, rest in re.findall(r"dst_addr (\S+) +\S*?(to_\w+)(.*)", routes):
+        said = dict(re.findall(r"(\w+) (\d+)", rest))
+        if action == "to_port":
+            found[prefix] = {int(said["port"])}
+        elif action == "to_group":
+            found[prefix] = groups[said["group"]]
+    return found
+
+
+def by_controller(switch: str, *dead: str) -> Ways:
+    routes = routes_of(FABRIC, dead)[FABRIC.node(switch)]
+    return {str(route.prefix): {hop.port for hop in route.next_hops} for route in routes}
+
+
+def eventually(what: Callable[[], bool]) -> None:
+    until = time.monotonic() + PATIENCE_S * slowness()
+    while not what():
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+
+@pytest.mark.mininet
+def test_every_group_is_the_controllers(lab: Prompt) -> None:
+    for switch in FABRIC.switches:
+        assert ways(lab, switch.name) == by_controller(switch.name)
+    (told,) = lab.ask("tables leaf1 ipv4_routes")
+    assert len(re.findall(r"10.0.[234].0/24 .* bgp", told)) == 3
+
+
+@pytest.mark.mininet
+def test_everybody_reaches_everybody_and_the_leaf(lab: Prompt) -> None:
+    everybody, leaf, far = lab.ask(
+        "pingall", "h1 ping -c 2 -W 5 10.0.1.254", "h1 ping -c 2 -W 5 10.0.4.254"
+    )
+    assert "0% dropped" in everybody
+    assert "2 received" in leaf
+    assert "2 received" in far
+
+
+@pytest.mark.mininet
+def test_the_suite_can_be_asked(lab: Prompt) -> None:
+    here, wrong = lab.ask("vtysh leaf1 show bgp summary", "vtysh leaf9 show version")
+    assert "spine1(leaf1-eth3)" in here
+    assert "no switch 'leaf9'" in wrong
+    there = closlab("enter", "spine2", "--control", "vtysh", "-c", "show bfd peers brief").stdout
+    assert len(re.findall(r"fe80::\S+ +up", there)) == 4
+    nobody = closlab("enter", "h1", "--control", "true")
+    assert nobody.returncode == 1
+    assert "no switch 'h1'" in nobody.stderr
+
+
+@pytest.mark.mininet
+def test_bgp_goes_round_a_cut_cable_and_back(lab: Prompt) -> None:
+    lab.ask("fail leaf1 spine1")
+    for switch in ("leaf1", "leaf3", "spine1"):
+        eventually(lambda s=switch: ways(lab, s) == by_controller(s, "leaf1-spine1"))
+    assert "0% dropped" in lab.ask("pingall")[0]
+    lab.ask("mend leaf1 spine1")
+    for switch in FABRIC.switches:
+        eventually(lambda s=switch.name: ways(lab, s) == by_controller(s))
+
+
+@pytest.mark.mininet
+def test_a_bgp_that_dies_loses_no_ping(lab: Prompt) -> None:
+    kill = ("enter", "leaf1", "--control", "sh", "-c", "kill -9 $(cat /run/frr/bgpd.pid)")
+    with lab.meanwhile("h1 ping -i 0.02 -c 400 -W 10 h8") as answer:
+        time.sleep(1)
+        assert closlab(*kill).returncode == 0
+    assert "400 received" in answer[0]
+    eventually(lambda: "00:" in lab.ask("vtysh spine1 show bgp summary")[0].split("leaf1(")[1])
+    for switch in FABRIC.switches:
+        eventually(lambda s=switch.name: ways(lab, s) == by_controller(s))
+
+
+def descendants(pid: int) -> set[int]:
+    """A process and all it started."""
+    parents: dict[int, list[int]] = {}
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = entry.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        parents.setdefault(int(fields[1]), []).append(int(entry.parent.name))
+    found, new = set(), {pid}
+    while new:
+        found |= new
+        new = {child for parent in new for child in parents.get(parent, ())} - found
+    return found
+
+
+@pytest.mark.mininet
+@pytest.mark.ordinary
+def test_killed_it_leaves_no_daemon_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    needs_frr()
+    monkeypatch.setenv("CLOSLAB_RUNNING", str(tmp_path / "running"))
+    lab = Prompt(tmp_path / "out", "--control", "bgp", "--set", "topology.leaves=2")
+    family = descendants(lab.process.pid)
+    names = [Path(f"/proc/{pid}/comm").read_text().strip() for pid in family]
+    assert {name: names.count(name) for name in ("zebra", "bgpd", "bfdd")} == {
+        "zebra": 4, "bgpd": 4, "bfdd": 4,
+    }  # fmt: skip
+    os.kill(lab.process.pid, signal.SIGKILL)
+    lab.process.communicate()
+    eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in family))
+
+
+def test_what_is_missing_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tools, "FRR", Path("/nowhere"))
+    with pytest.raises(MissingTool) as caught:
+        tools.require_frr()
+    assert "FRR is not installed here" in caught.value.message
+    assert "apt-get install --no-install-recommends frr" in str(caught.value.cure)
+
+
+def test_no_fault_for_bgp_without_it() -> None:
+    fault = "faults=[{at_ns: 1us, action: restart-bgp, switch: leaf1}]"
+    done = subprocess.run(
+        [*CLOSLAB, "run", "hello", "--engine", "sim", "--set", fault],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "restart-bgp is for control.kind=bgp" in done.stderr
+
+
+@pytest.mark.parametrize("fabric", [FABRIC, fat_tree(4), leaf_spine(2, 2, 2, 2)])
+def test_every_cable_has_a_session_at_both_ends(fabric: Fabric) -> None:
+    sessions = {
+        name
+        for switch in fabric.switches
+        for name in re.findall(
+            r"neighbor (\S+) interface", configurations(fabric, switch, 300)["bgpd.conf"]
+        )
+    }
+    assert sessions == {
+        end.interface(port)
+        for link in fabric.links
+        if link.joins_switches
+        for end, port in ((link.a, link.a_port), (link.b, link.b_port))
+    }
