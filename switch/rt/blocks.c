@@ -29,20 +29,23 @@ static size_t size_of(const struct blocks *blocks, unsigned class)
 
 void *blocks_refill(struct blocks *blocks, unsigned class)
 {
+    struct blocks_fresh *fresh = &blocks->fresh[class];
     size_t size = size_of(blocks, class);
-    size_t bytes = blocks->chunk_bytes ? 2 * blocks->chunk_bytes : FIRST_CHUNK;
-    bytes = bytes < MOST_CHUNK ? bytes : MOST_CHUNK;
-    if (bytes < size + BLOCKS_LINE)
-        bytes = size + BLOCKS_LINE;
-    struct blocks_chunk *chunk = huge_array_grow(NULL, 0, bytes);
-    if (!chunk)
-        return NULL;
-    chunk->next = blocks->chunks;
-    blocks->chunks = chunk;
-    blocks->chunk_bytes = bytes;
-    uint8_t *first = (uint8_t *)chunk + BLOCKS_LINE;
-    size_t n = (bytes - BLOCKS_LINE) / size;
-    for (size_t i = n; i-- > 1;) /* so that they are taken in order */
-        blocks_give(blocks, first + i * size, (uint8_t)class);
-    return first;
+    if (fresh->first == fresh->end) {
+        size_t bytes = blocks->chunk_bytes ? 2 * blocks->chunk_bytes : FIRST_CHUNK;
+        bytes = bytes < MOST_CHUNK ? bytes : MOST_CHUNK;
+        if (bytes < size + BLOCKS_LINE)
+            bytes = size + BLOCKS_LINE;
+        struct blocks_chunk *chunk = huge_array_new(&bytes);
+        if (!chunk)
+            return NULL;
+        chunk->next = blocks->chunks;
+        blocks->chunks = chunk;
+        blocks->chunk_bytes = bytes;
+        fresh->first = (uint8_t *)chunk + BLOCKS_LINE;
+        fresh->end = fresh->first + (bytes - BLOCKS_LINE) / size * size;
+    }
+    uint8_t *block = fresh->first;
+    fresh->first += size;
+    return block;
 }

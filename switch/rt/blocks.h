@@ -14,6 +14,9 @@
 
 struct blocks {
     void *free[BLOCKS_CLASSES]; /* linked through their first word */
+    struct blocks_fresh {       /* never used so far: to touch them before would cost their pages */
+        uint8_t *first, *end;
+    } fresh[BLOCKS_CLASSES];
     struct blocks_chunk *chunks;
     uint32_t step;      /* bytes, whole lines */
     size_t chunk_bytes; /* the last one's */
@@ -25,7 +28,7 @@ static inline void blocks_init(struct blocks *blocks, uint32_t step)
 }
 void blocks_free(struct blocks *blocks); /* all there ever were */
 
-/* From the system when a class is empty; NULL when memory is out. */
+/* A fresh one, from the system if need be, when a class is empty; NULL when memory is out. */
 void *blocks_refill(struct blocks *blocks, unsigned class);
 
 /* A block of at least so many bytes, above 0; *class is what to give it back as. NULL when memory

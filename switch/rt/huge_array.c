@@ -8,15 +8,21 @@
 #define LINE 64u
 #define HUGE_PAGE ((size_t)2 << 20)
 
+void *huge_array_new(size_t *size)
+{
+    size_t align = *size >= HUGE_PAGE ? HUGE_PAGE : LINE;
+    *size = (*size + align - 1) / align * align;
+    void *array = aligned_alloc(align, *size);
+    if (array && align == HUGE_PAGE)
+        madvise(array, *size, MADV_HUGEPAGE); /* only a wish */
+    return array;
+}
+
 void *huge_array_grow(void *old, size_t used, size_t size)
 {
-    size_t align = size >= HUGE_PAGE ? HUGE_PAGE : LINE;
-    size = (size + align - 1) / align * align;
-    void *grown = aligned_alloc(align, size);
+    void *grown = huge_array_new(&size);
     if (!grown)
         return NULL;
-    if (align == HUGE_PAGE)
-        madvise(grown, size, MADV_HUGEPAGE); /* only a wish */
     if (used)
         memcpy(grown, old, used);
     memset((uint8_t *)grown + used, 0, size - used);

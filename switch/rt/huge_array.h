@@ -9,4 +9,7 @@
  * it was, when memory is out. To be freed with free(). */
 void *huge_array_grow(void *old, size_t used, size_t size);
 
+/* The same with nothing in it, not even zeros; *size becomes what there is. */
+void *huge_array_new(size_t *size);
+
 #endif

@@ -163,6 +163,18 @@ void sw_set_up(struct sw *sw, uint32_t number, bool is_up, ns_t now)
     watch_ports(sw);
 }
 
+static void has_backlog(struct sw *sw, uint32_t number)
+{
+    sw->backlog[number / 64] |= (uint64_t)1 << number % 64;
+    sw->backlog_words |= (uint8_t)(1u << number / 64);
+}
+
+static void to_flush(struct sw *sw, uint32_t number)
+{
+    sw->to_flush[number / 64] |= (uint64_t)1 << number % 64;
+    sw->wants_flush = true;
+}
+
 static void stall(struct sw *sw, struct sw_port *port)
 {
     if (port->is_stalled)
@@ -178,7 +190,7 @@ void sw_resume(struct sw *sw, uint32_t number)
         return;
     port->is_stalled = false;
     sw->n_stalled--;
-    sw->to_flush[number / 64] |= (uint64_t)1 << number % 64; /* to learn what became of the rest */
+    to_flush(sw, number); /* to learn what became of the rest */
 }
 
 /* Forget what a link does beside carrying frames. */
@@ -228,6 +240,7 @@ static void drop_all(struct sw *sw)
     }
     sw->n_gathered = 0;
     memset(sw->backlog, 0, sizeof sw->backlog);
+    sw->backlog_words = 0;
 }
 
 void sw_free(struct sw *sw)
@@ -352,8 +365,6 @@ static bool spoilt(struct sw *sw, struct pkt *p)
             sw_trace(run, __VA_ARGS__);                                                            \
     } while (0)
 
-static void mark(uint64_t *bitmap, uint32_t n) { bitmap[n / 64] |= (uint64_t)1 << n % 64; }
-
 /* The end of ingress */
 
 static void enqueue(struct sw *sw, struct pkt *p, uint32_t number, unsigned priority, ns_t now)
@@ -374,7 +385,7 @@ static void enqueue(struct sw *sw, struct pkt *p, uint32_t number, unsigned prio
         return;
     }
     sw->held++;
-    mark(sw->backlog, number);
+    has_backlog(sw, number);
     sw->has_newcomers = true;
 }
 
@@ -730,7 +741,7 @@ static void through_link(struct sw *sw, struct sw_port *port, const uint8_t *fra
         }
     }
     if (link_waits(port))
-        mark(sw->backlog, port->number);
+        has_backlog(sw, port->number);
 }
 
 /* A frame came out of a cable. */
@@ -751,7 +762,7 @@ static void through_cable(struct sw *sw, struct sw_port *port, const uint8_t *fr
     enum cable_fate fate = cable ? cable_take(cable, frame, len, absent, now) : CABLE_PASSES;
     if (fate == CABLE_LOSES && port->llr) {
         llr_spoilt(port->llr, now);
-        mark(sw->backlog, port->number);
+        has_backlog(sw, port->number);
     }
     if (fate == CABLE_LOSES || fate == CABLE_DELAYS)
         return;
@@ -860,7 +871,7 @@ static void transmit(struct sw *sw, struct sw_port *port, struct pkt *p, ns_t wh
     sw->books.changed[p->book] += (int64_t)size - p->ingress_len;
     sw->sent++;
     if (port->ops && port->ops->flush) {
-        mark(sw->to_flush, port->number);
+        to_flush(sw, port->number);
         if (SW_UNLIKELY(port->ops->full(port->driver)))
             stall(sw, port);
     }
@@ -951,7 +962,7 @@ static void service_link(struct sw *sw, struct sw_port *port, ns_t now)
         free(extra);
     }
     if (port->ops && port->ops->flush)
-        mark(sw->to_flush, port->number);
+        to_flush(sw, port->number);
 }
 
 /* When it has more to send. */
@@ -1004,10 +1015,14 @@ static ns_t service_port(struct sw *sw, struct sw_port *port, ns_t now)
         wake = earlier(wake, port->wire->enq_ns);
     if (SW_UNLIKELY(port->llr != NULL && link_waits(port)))
         return earlier(wake, link_wake(port));
-    if (!port->tm.backlog && !port->wire)
-        sw->backlog[port->number / 64] &= ~((uint64_t)1 << port->number % 64);
-    else if (!port->wire)
+    unsigned word = port->number / 64u;
+    if (!port->tm.backlog && !port->wire) {
+        sw->backlog[word] &= ~((uint64_t)1 << port->number % 64);
+        if (!sw->backlog[word])
+            sw->backlog_words &= (uint8_t)~(1u << word);
+    } else if (!port->wire) {
         sw->busy_until[port->number] = tm_idle_at(&port->tm);
+    }
     return wake;
 }
 
@@ -1029,6 +1044,9 @@ static void flush_port(struct sw *sw, struct sw_port *port)
 
 static void flush_ports(struct sw *sw)
 {
+    if (SW_LIKELY(!sw->wants_flush))
+        return;
+    sw->wants_flush = false;
     for (unsigned word = 0; word < SW_COUNT(sw->to_flush); word++) {
         uint64_t left = sw->to_flush[word];
         for (sw->to_flush[word] = 0; left; left &= left - 1)
@@ -1045,12 +1063,14 @@ static ns_t service_ports(struct sw *sw, ns_t now)
             return now + 1;
         sw->has_newcomers = false;
         wake = SW_NEVER;
-        for (unsigned word = 0; word < SW_COUNT(sw->backlog); word++)
+        for (unsigned word = 0, words; (words = sw->backlog_words >> word) != 0; word++) {
+            word += (unsigned)__builtin_ctz(words);
             for (uint64_t left = sw->backlog[word]; left; left &= left - 1) {
                 uint32_t number = word * 64 + (unsigned)__builtin_ctzll(left);
                 ns_t busy = sw->busy_until[number];
                 wake = earlier(wake, busy > now ? busy : service_port(sw, sw->ports[number], now));
             }
+        }
     } while (sw->has_newcomers);
     return wake;
 }
@@ -1087,7 +1107,7 @@ static void arrive_late(struct sw *sw, struct sw_port *port, enum cable_way way,
              !send(port, frame->bytes, frame->len, frame->absent, now))
         cable_lose(port->cables[way], frame);
     else if (port->ops->flush)
-        mark(sw->to_flush, port->number);
+        to_flush(sw, port->number);
 }
 
 /* Let arrive what is due by now; when the next is. */

@@ -135,6 +135,8 @@ struct sw {
     struct sw_port *ports[SW_PORTS];
     uint64_t backlog[SW_PORTS / 64]; /* ports with packets queued, or on the wire */
     uint64_t to_flush[SW_PORTS / 64];
+    uint8_t backlog_words; /* bit w: backlog[w] is not zero */
+    bool wants_flush;      /* to_flush is not all zero */
     uint32_t n_stalled; /* ports */
     uint32_t n_cables;  /* that are, or were, bad */
     bool has_newcomers; /* packets were queued since ports were last looked through */
@@ -245,7 +247,12 @@ void digest_ack(struct sw *sw, uint32_t digest, uint32_t list_id);
 
 /* timer.c: packets that the program ordered for a time. */
 void timer_ring(struct sw *sw, ns_t now); /* those that are due go through ingress */
-ns_t timer_due(const struct sw *sw);      /* when the next is; SW_NEVER */
+static inline ns_t timer_due(const struct sw *sw) /* when the next is; SW_NEVER */
+{
+    const struct sw_cells *cells = &sw->shared[SW_TIMER];
+    ns_t due = cells->at ? sw_cell_read(cells, cells->count - 1) : 0;
+    return due ? due : SW_NEVER;
+}
 /* A queue, port * SW_QUEUES + priority, has waited for credits for long: rings behind all cells. */
 void timer_ask(struct sw *sw, uint32_t queue, ns_t now);
 /* What the books say: the lines that are not zero, up to `room`; returns how many there are. */

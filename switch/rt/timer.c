@@ -27,15 +27,6 @@ static void set_cell(const struct sw_cells *cells, uint32_t at, ns_t value)
         *(uint32_t *)sw_cell(cells, at) = (uint32_t)value;
 }
 
-ns_t timer_due(const struct sw *sw)
-{
-    const struct sw_cells *cells = &sw->shared[SW_TIMER];
-    if (!cells->at)
-        return SW_NEVER;
-    ns_t due = sw_cell_read(cells, cells->count - 1);
-    return due ? due : SW_NEVER;
-}
-
 static void ring(struct sw *sw, uint32_t number, ns_t now)
 {
     uint8_t frame[TIMER_FRAME_BYTES] = {(uint8_t)(number >> 24), (uint8_t)(number >> 16),

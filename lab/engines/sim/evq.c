@@ -111,15 +111,18 @@ static bool grow(void *array, uint32_t used, uint32_t *room, size_t size)
     return true;
 }
 
-/* Whatever waits may be of one bucket, with one more. */
-static bool reserve_open(struct evq *queue)
+__attribute__((noinline)) static bool reserve_more(struct evq *queue, uint32_t used)
 {
-    uint32_t used = queue->end + queue->heap_used + queue->wheel->used + 1;
     uint32_t room = queue->open_room;
-    if (used < room)
-        return true;
     return grow(&queue->wheel->spare, used, &room, sizeof *queue->open) &&
            grow(&queue->open, used, &queue->open_room, sizeof *queue->open);
+}
+
+/* Whatever waits may be of one bucket, with one more. */
+static inline bool reserve_open(struct evq *queue)
+{
+    uint32_t used = queue->end + queue->heap_used + queue->wheel->used + 1;
+    return __builtin_expect(used < queue->open_room, 1) || reserve_more(queue, used);
 }
 
 /* The open bucket */
@@ -317,6 +320,8 @@ bool evq_schedule(struct evq *queue, struct evq_event *event, ns_t time, uint8_t
     if (time < queue->now)
         return false;
     uint64_t order = (uint64_t)priority << (TIE_BITS + SEQUENCE_BITS) | lot(queue, event, time);
+    if (event->order == order && event->time == time) /* by name: where it is already */
+        return true;
     struct evq_key key = {.time = time, .order = order, .event = event};
     if (event->slot && time >> BUCKET_BITS >= (queue->now >> BUCKET_BITS) + BUCKETS) {
         settle(queue, event->slot - 1, key); /* from the heap to the heap: one walk */
