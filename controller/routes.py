@@ -82,6 +82,31 @@ def _to_own_hosts(fabric: Fabric, switch: Node) -> tuple[Route, ...]:
     )
 
 
+def living_switches(fabric: Fabric, dead: Collection[str] = frozenset()) -> nx.Graph[Node]:
+    """Switches, and who is joined by a cable that is not dead."""
+    graph: nx.Graph[Node] = nx.Graph()
+    graph.add_nodes_from(fabric.switches)
+    graph.add_edges_from(
+        (link.a, link.b) for link in fabric.links if link.joins_switches and link.name not in dead
+    )
+    return graph
+
+
+def ways_to(
+    fabric: Fabric, switch: Node, dead: Collection[str] = frozenset()
+) -> dict[Node, tuple[NextHop, ...]]:
+    """The next hops to every other switch that can be reached."""
+    graph = living_switches(fabric, dead)
+    near = nx.single_source_shortest_path_length(graph, switch)
+    ways = _ways(fabric, dead, switch)
+    found = {}
+    for other in sorted(near):
+        if other != switch:
+            distance = dict(nx.single_source_shortest_path_length(graph, other))
+            found[other] = _towards(ways, distance[switch], distance, dead)
+    return found
+
+
 Ways = list[tuple[Node, list[NextHop]]]
 
 

@@ -221,6 +221,16 @@ class Loss:
 
 
 @dataclass(frozen=True, slots=True)
+class Steering:
+    """What a leaf sends by micro-segments; see controller/segments.py."""
+
+    leaf: str
+    to: str  # a host, or a leaf and all its hosts
+    tenant: int | None = None  # whose packets; None: everybody's
+    via: tuple[tuple[str, ...], ...] = ()  # ways, by switches between the leaves; none: all
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
     """A rule of the access list, of which the first that matches wins; None matches anything."""
 
@@ -266,6 +276,9 @@ class Settings:
     tenants: Mapping[str, int] = field(default_factory=dict)  # by host's name
     rules: tuple[Rule, ...] = ()
     punt: Punt | None = None  # none: switches have no control plane of their own
+    segments: bool = False  # whether switches have micro-segments of their own,
+    steering: tuple[Steering, ...] = ()  # and what is sent by them
+    hosts_steer: bool = False  # themselves, too
     tick_ns: float = 1.0  # how long the target's tick lasts, in fabric time
     control_queue: int = 7  # that pause frames leave by; 0 for BMv2, whose clones have no other
 

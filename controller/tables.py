@@ -9,10 +9,10 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from ipaddress import IPv4Address, ip_network
+from ipaddress import IPv4Address, IPv6Network, ip_network
 from itertools import count
 
-from controller import thresholds
+from controller import segments, thresholds
 from controller.entities import (
     CloneSession,
     Entity,
@@ -22,7 +22,7 @@ from controller.entities import (
     default,
     entry,
 )
-from controller.routes import MOST_WAYS, NextHop, Route, routes_of
+from controller.routes import MOST_WAYS, NextHop, Route, routes_of, ways_to
 from controller.settings import (
     PAUSE_PRIORITY,
     USUAL,
@@ -36,7 +36,7 @@ from controller.settings import (
     Settings,
     SettingsError,
 )
-from topologies import Fabric, Node, NodeKind
+from topologies import Fabric, Network, Node, NodeKind
 
 RECEIVED = "received"
 SENT = "sent"
@@ -70,6 +70,7 @@ DROP_REASONS = (
     "no_credit",
     "control_limit",
     "for_control",
+    "bad_carrier",
 )
 
 PRIORITIES = range(8)
@@ -168,12 +169,15 @@ def switch_plan(
     routes: tuple[Route, ...],
     settings: Settings = USUAL,
     groups: Groups | None = None,
+    dead: Collection[str] = frozenset(),
 ) -> SwitchPlan:
     """Everything a switch is to be told; ``groups`` that are known keep their numbers."""
     site = SwitchSite(fabric, switch, settings)
+    policies = tuple(segments.policies_of(fabric, switch, settings.steering, dead))
     return (
         *_classes(settings),
-        *routing(site, routes, groups),
+        *routing(site, routes, groups, policies, dead),
+        *_steering(site, policies, dead),
         *_punts(site),
         *_policies(site),
         *_buffer(site),
@@ -203,16 +207,22 @@ def _classes(settings: Settings) -> Iterator[Entity]:
 
 
 def routing(
-    site: SwitchSite, routes: Iterable[Route], known: Groups | None = None
+    site: SwitchSite,
+    routes: Iterable[Route],
+    known: Groups | None = None,
+    policies: Sequence[segments.Policy] = (),
+    dead: Collection[str] = frozenset(),
 ) -> Iterator[Entity]:
-    """Routes; equal sets of next hops share a group.
+    """Routes; equal sets of next hops share a group. What is steered has a policy's instead.
 
     Groups that are ``known`` keep their numbers, and no new one has that of one known before: while
     one plan gives way to another, a route never leads to what its group is not yet, or no more.
     """
     routes = tuple(routes)
+    sid_routes = _sid_routes(site, dead) if site.settings.segments else ()
     before = {} if known is None else known
-    wanted = dict.fromkeys(route.next_hops for route in routes if len(route.next_hops) > 1)
+    everywhere = (*routes, *sid_routes)
+    wanted = dict.fromkeys(route.next_hops for route in everywhere if len(route.next_hops) > 1)
     taken = set(before.values())
     free = (number for number in count(1) if number not in taken)
     groups: Groups = {hops: before.get(hops) or next(free) for hops in wanted}
@@ -224,16 +234,26 @@ def routing(
     neighbours = {hop.port: hop.mac for next_hops in groups for hop in next_hops}
     for port, mac in sorted(neighbours.items()):
         yield entry("neighbours", {"meta.out_port": port}, "neighbour", mac=_mac(mac))
+    steered = dict(_steered_prefixes(site, policies))
     for route in routes:
-        yield _route(route, groups)
+        if route.prefix not in steered:
+            yield _route(route, groups)
+    for route in sid_routes:
+        yield _route(route, groups, table="sid_routes", key="hdr.carrier.dst_addr")
+    for prefix, policy in steered.items():
+        yield entry(
+            f"ipv{prefix.version}_routes", _prefix_match(prefix), "to_segments", policy=policy
+        )
 
 
-def _route(route: Route, groups: Groups) -> TableEntry:
-    ip = route.prefix.version
-    table = f"ipv{ip}_routes"
-    match: dict[str, Match] = {
-        f"hdr.ipv{ip}.dst_addr": (int(route.prefix.network_address), route.prefix.prefixlen)
-    }
+def _prefix_match(prefix: Network, key: str = "") -> dict[str, Match]:
+    key = key or f"hdr.ipv{prefix.version}.dst_addr"
+    return {key: (int(prefix.network_address), prefix.prefixlen)}
+
+
+def _route(route: Route, groups: Groups, table: str = "", key: str = "") -> TableEntry:
+    table = table or f"ipv{route.prefix.version}_routes"
+    match = _prefix_match(route.prefix, key)
     if len(route.next_hops) == 1:
         (hop,) = route.next_hops
         return entry(table, match, "to_port", port=hop.port, next_mac=_mac(hop.mac))
@@ -263,6 +283,105 @@ def _punts(site: SwitchSite) -> Iterator[Entity]:
     if site.host_ports:
         address = int(site.fabric.gateway(site.switch))
         yield entry("ipv4_routes", {"hdr.ipv4.dst_addr": (address, 32)}, "to_control")
+
+
+def _sid_routes(site: SwitchSite, dead: Collection[str]) -> tuple[Route, ...]:
+    """The ways to every other switch's micro-segments."""
+    return tuple(
+        Route(IPv6Network((segments.sid(segments.usid_of(other)), 48)), hops)
+        for other, hops in ways_to(site.fabric, site.switch, dead).items()
+    )
+
+
+def _steered_prefixes(
+    site: SwitchSite, policies: Sequence[segments.Policy]
+) -> Iterator[tuple[Network, int]]:
+    """What is steered, and by which policy: the first told of equal places counts."""
+    seen: set[Network] = set()
+    for policy in policies:
+        target = policy.target
+        is_host = target.kind is NodeKind.HOST
+        prefixes = (
+            (ip_network(site.fabric.address(target)),) if is_host else site.fabric.prefixes(target)
+        )
+        for prefix in prefixes:
+            if prefix not in seen:
+                seen.add(prefix)
+                yield prefix, policy.number
+
+
+# --- usid.p4 -------------------------------------------------------------------------------------
+
+
+def _steering(
+    site: SwitchSite, policies: Sequence[segments.Policy], dead: Collection[str]
+) -> Iterator[Entity]:
+    if not site.settings.segments:
+        return
+    yield from _own_sids(site)
+    known: set[tuple[int, int]] = set()  # the first told of a place and a tenant counts
+    lists = 0
+    for policy in policies:
+        ways = [
+            (path, link.port_of(site.switch))
+            for path in policy.paths
+            for link in site.fabric.links_between(*path[:2])
+            if link.name not in dead
+        ]
+        for at, (path, port) in enumerate(ways):
+            yield _segment_list(site, lists + at, path, port)
+        everybody = {NOBODY, *site.settings.tenants.values()}
+        told = policy.steering.tenant
+        for tenant in sorted(everybody if told is None else {told}):
+            if (policy.number, tenant) not in known:
+                known.add((policy.number, tenant))
+                match: dict[str, Match] = {
+                    "meta.steering": policy.number,
+                    "meta.tenant": tenant,
+                }
+                yield entry("segment_policies", match, "choose", first_list=lists, lists=len(ways))
+        lists += len(ways)
+
+
+def _own_sids(site: SwitchSite) -> Iterator[Entity]:
+    own = segments.usid_of(site.switch)
+    key = "hdr.carrier.dst_addr"
+    yield entry("local_sids", {key: (segments.sid(own), 48)}, "node")
+    for port, peer in site.ports.items():
+        mac = _mac(site.fabric.mac(peer))
+        usid = segments.usid_of_port(port)
+        for begins, length, own_first in (((own, usid), 64, 1), ((usid,), 48, 0)):
+            match: dict[str, Match] = {key: (segments.sid(*begins), length)}
+            yield entry(
+                "local_sids", match, "adjacency", port=port, next_mac=mac, own_first=own_first
+            )
+    if site.switch.kind is NodeKind.LEAF:
+        for begins, length, own_first in (((own, segments.END), 64, 1), ((segments.END,), 48, 0)):
+            match = {key: (segments.sid(*begins), length)}
+            yield entry("local_sids", match, "decapsulate", own_first=own_first)
+
+
+def _segment_list(site: SwitchSite, number: int, path: segments.Path, port: int) -> Entity:
+    first, *behind = segments.carriers(segments.usids_along(path))
+    params = {
+        "src_addr": int(segments.source_of(site.switch)),
+        "sids": first,
+        "port": port,
+        "next_mac": _mac(site.fabric.mac(path[1])),
+    }
+    match: dict[str, Match] = {"chosen": number}
+    if not behind:
+        return entry("segment_lists", match, "carrier", **params)
+    # The last to come stands first, and what is not there means nothing.
+    order = [*reversed(behind), 0, 0][: segments.MOST_SEGMENTS]
+    return entry(
+        "segment_lists",
+        match,
+        "carrier_and_segments",
+        **params,
+        segments=len(behind),
+        **{f"segment{at}": value for at, value in enumerate(order)},
+    )
 
 
 def _group(site: SwitchSite, group: int, next_hops: tuple[NextHop, ...]) -> Iterator[Entity]:
@@ -762,6 +881,7 @@ def _telemetry(site: SwitchSite) -> Iterator[Entity]:
 def _permissions(site: SwitchSite) -> Iterator[Entity]:
     tenants = site.settings.tenants
     ip = site.fabric.ip
+    sid_block = segments.BLOCK if site.settings.hosts_steer else 0
     family = "ipv6_" if ip == 6 else ""  # tables and actions without a family are of IPv4
     for port, host in site.host_ports.items():
         match: dict[str, Match] = {"standard_metadata.ingress_port": port}
@@ -776,6 +896,7 @@ def _permissions(site: SwitchSite) -> Iterator[Entity]:
             int_port=UDP_PORT_ROCE if site.settings.telemetry.by_hosts else 0,
             tenants=bool(tenants),
             number=tenants.get(host.name, NOBODY),
+            **({"sid_block": sid_block} if ip == 6 else {}),
         )
     if site.host_ports:
         for name, tenant in tenants.items():
@@ -837,6 +958,6 @@ def switch_plans(
 ) -> dict[str, SwitchPlan]:
     """Every switch's plan, by its name; links that are called ``dead`` carry nothing."""
     return {
-        switch.name: switch_plan(fabric, switch, routes, settings)
+        switch.name: switch_plan(fabric, switch, routes, settings, dead=dead)
         for switch, routes in routes_of(fabric, dead).items()
     }

@@ -36,6 +36,9 @@ control classify(in headers_t hdr, inout metadata_t meta,
         if (hdr.ipv6.isValid()) {
             meta.dscp = hdr.ipv6.dscp;
         }
+        if (hdr.carrier.isValid()) {
+            meta.dscp = hdr.carrier.dscp;
+        }
         bool told = false;
         if (hdr.vlan.isValid()) {
             told = pcp_priorities.apply().hit;

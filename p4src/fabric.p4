@@ -14,6 +14,7 @@
 #include "lose.p4"
 #include "route.p4"
 #include "punt.p4"
+#include "usid.p4"
 #include "path.p4"
 #include "conga.p4"
 #include "forward.p4"
@@ -39,8 +40,10 @@ control fabric_ingress(inout headers_t hdr, inout metadata_t meta,
     classify() classes;
     lose_received() arrival_losses;
     permit() permissions;
+    usid_arrive() usids;
     route() routing;
     punt() control_path;
+    usid_depart() steering;
     path() paths;
     forward() forwarding;
     telemetry_order() telemetry_orders;
@@ -97,7 +100,15 @@ control fabric_ingress(inout headers_t hdr, inout metadata_t meta,
                 if (hdr.conga.isValid()) {
                     conga_end.apply(hdr, standard_metadata);
                 }
+                if (hdr.carrier.isValid()) {
+                    usids.apply(hdr, meta);
+                }
+            }
+            if (meta.drop_reason == drop_reason_t.NONE) {
                 routing.apply(hdr, meta);
+                if (meta.steering != 0) {
+                    steering.apply(hdr, meta);
+                }
                 if (meta.group != 0) {
                     paths.apply(hdr, meta, standard_metadata);
                 }

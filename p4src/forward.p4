@@ -36,13 +36,23 @@ control forward(inout headers_t hdr, inout metadata_t meta,
         port_down.read(down, (bit<32>)meta.out_port);
         if (down == 1) {
             meta.drop_reason = drop_reason_t.PORT_DOWN;
-        } else if ((hdr.ipv4.isValid() ? hdr.ipv4.ttl : hdr.ipv6.hop_limit) <= 1) {
+            return;
+        }
+        bit<8> ttl = hdr.ipv4.ttl;
+        if (hdr.carrier.isValid()) {
+            ttl = hdr.carrier.hop_limit;
+        } else if (hdr.ipv6.isValid()) {
+            ttl = hdr.ipv6.hop_limit;
+        }
+        if (ttl <= 1) {
             meta.drop_reason = drop_reason_t.TTL_EXPIRED;
         } else {
-            if (hdr.ipv4.isValid()) {
-                hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
+            if (hdr.carrier.isValid()) {
+                hdr.carrier.hop_limit = ttl - 1;
+            } else if (hdr.ipv4.isValid()) {
+                hdr.ipv4.ttl = ttl - 1;
             } else {
-                hdr.ipv6.hop_limit = hdr.ipv6.hop_limit - 1;
+                hdr.ipv6.hop_limit = ttl - 1;
             }
             // The frame was sent to this switch's own address, so that is where it now comes from.
             hdr.ethernet.src_addr = hdr.ethernet.dst_addr;

@@ -86,6 +86,21 @@ header ipv6_t {
     ipv6_addr_t dst_addr;
 }
 
+// A segment routing header, and the segments behind it, the last to come first.
+header srh_t {
+    bit<8>  next_header;
+    bit<8>  length;              // 8-byte words after the first
+    bit<8>  routing_type;        // 4
+    bit<8>  segments_left;
+    bit<8>  last_entry;
+    bit<8>  flags;
+    bit<16> tag;
+}
+
+header segment_t {
+    ipv6_addr_t sids;
+}
+
 header udp_t {
     bit<16> src_port;
     bit<16> dst_port;
@@ -97,7 +112,8 @@ header udp_t {
 #define LENGTHEN(bytes)                                        \
     hdr.udp.length = hdr.udp.length + (bytes);                 \
     hdr.ipv4.total_len = hdr.ipv4.total_len + (bytes);         \
-    hdr.ipv6.payload_len = hdr.ipv6.payload_len + (bytes);
+    hdr.ipv6.payload_len = hdr.ipv6.payload_len + (bytes);     \
+    hdr.carrier.payload_len = hdr.carrier.payload_len + (bytes);
 
 // INT-MD v2.1: the shim after UDP, and the metadata header.
 header int_head_t {
@@ -197,6 +213,9 @@ struct headers_t {
     credit_t      credit;
     conga_t       conga;
     vlan_t        vlan;
+    ipv6_t        carrier;             // of what follows, by micro-segments (usid.p4)
+    srh_t         srh;
+    segment_t[3]  segments;
     ipv4_t        ipv4;                // or
     ipv6_t        ipv6;
     udp_t         udp;
@@ -256,6 +275,9 @@ struct metadata_t {
     bit<16>       dst_port;
     @field_list(PARKED_FIELDS) priority_t priority;    // classify.p4
     @field_list(PARKED_FIELDS) bool       lossless;    // buffer.p4
+    bit<16>       tenant;        // of the host it came from (permit.p4)
+    bit<16>       steering;      // route.p4 to usid.p4: by which policy; 0 is none
+    bool          is_steered;    // its port is settled
     group_t       group;         // route.p4 to path.p4
     leaf_t        far_leaf;
     member_t      member;

@@ -53,6 +53,9 @@ control mark(inout headers_t hdr, inout metadata_t meta,
         if (hdr.ipv6.isValid()) {
             ecn = hdr.ipv6.ecn;
         }
+        if (hdr.carrier.isValid()) {
+            ecn = hdr.carrier.ecn;
+        }
         if (ecn != ECN_CONGESTED && ecn_profiles.apply().hit && meta.out_used > kmin &&
                 (ecn != ECN_NOT_CAPABLE || drops)) {
             chance_t chance = meta.out_used >= kmax ? 0xFFFFFFFF
@@ -61,7 +64,9 @@ control mark(inout headers_t hdr, inout metadata_t meta,
             random(draw, 0, 0xFFFFFFFE);
             if (draw < chance) {
                 if (ecn != ECN_NOT_CAPABLE) {
-                    if (hdr.ipv6.isValid()) {
+                    if (hdr.carrier.isValid()) {
+                        hdr.carrier.ecn = ECN_CONGESTED;
+                    } else if (hdr.ipv6.isValid()) {
                         hdr.ipv6.ecn = ECN_CONGESTED;
                     } else {
                         hdr.ipv4.ecn = ECN_CONGESTED;

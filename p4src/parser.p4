@@ -1,5 +1,5 @@
-// Parse: Ethernet, one 802.1Q tag, IPv4 without options or IPv6 without extension headers, UDP,
-// telemetry. What else follows travels as payload.
+// Parse: Ethernet, one 802.1Q tag, IPv4 without options or IPv6 without extension headers, perhaps
+// in a carrier of micro-segments, UDP, telemetry. What else follows travels as payload.
 //
 // Reads:  the frame, and whether the switch made it itself.
 // Writes: hdr, meta.src_port, meta.dst_port; a frame too short for its headers, or an IP header with
@@ -12,7 +12,7 @@
 #include "headers.p4"
 #include "timers.p4"
 
-error { NotVersion4, Ipv4WithOptions, NotVersion6, Ipv6WithExtensions }
+error { NotVersion4, Ipv4WithOptions, NotVersion6, Ipv6WithExtensions, BadSegmentRouting }
 
 parser fabric_parser(packet_in packet, out headers_t hdr, inout metadata_t meta,
                      inout standard_metadata_t standard_metadata) {
@@ -103,7 +103,63 @@ parser fabric_parser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         transition accept;
     }
 
+    // The next header stands in the seventh byte.
     state parse_ipv6 {
+        transition select(packet.lookahead<bit<56>>()[7:0]) {
+            PROTOCOL_IPV4: parse_carrier;
+            PROTOCOL_IPV6: parse_carrier;
+            EXTENSION_ROUTING: parse_carrier;
+            default: parse_plain_ipv6;
+        }
+    }
+
+    state parse_carrier {
+        packet.extract(hdr.carrier);
+        verify(hdr.carrier.version == 6, error.NotVersion6);
+        transition select(hdr.carrier.next_header) {
+            PROTOCOL_IPV4: parse_ipv4;
+            PROTOCOL_IPV6: parse_plain_ipv6;
+            default: parse_segment_routing;
+        }
+    }
+
+    state parse_segment_routing {
+        packet.extract(hdr.srh);
+        verify(hdr.srh.routing_type == 4 && hdr.srh.length == (hdr.srh.last_entry + 1) << 1,
+               error.BadSegmentRouting);
+        transition select(hdr.srh.last_entry) {
+            0: parse_last_segment;
+            1: parse_segment_before;
+            2: parse_first_segment;
+            default: refuse_segments;
+        }
+    }
+
+    state refuse_segments {
+        verify(false, error.BadSegmentRouting);
+        transition accept;
+    }
+
+    state parse_first_segment {
+        packet.extract(hdr.segments.next);
+        transition parse_segment_before;
+    }
+
+    state parse_segment_before {
+        packet.extract(hdr.segments.next);
+        transition parse_last_segment;
+    }
+
+    state parse_last_segment {
+        packet.extract(hdr.segments.next);
+        transition select(hdr.srh.next_header) {
+            PROTOCOL_IPV4: parse_ipv4;
+            PROTOCOL_IPV6: parse_plain_ipv6;
+            default: refuse_segments;
+        }
+    }
+
+    state parse_plain_ipv6 {
         packet.extract(hdr.ipv6);
         verify(hdr.ipv6.version == 6, error.NotVersion6);
         transition select(hdr.ipv6.next_header) {
@@ -171,6 +227,9 @@ control fabric_deparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.credit);
         packet.emit(hdr.conga);
         packet.emit(hdr.vlan);
+        packet.emit(hdr.carrier);
+        packet.emit(hdr.srh);
+        packet.emit(hdr.segments);
         packet.emit(hdr.ipv4);
         packet.emit(hdr.ipv6);
         packet.emit(hdr.udp);

@@ -36,6 +36,7 @@
 #include "buffer.p4"
 #include "load.p4"
 #include "conga.p4"
+#include "flow.p4"
 
 register<tick_t>(FLOWLETS)   flowlet_seen;      // when the flow's last packet came
 register<member_t>(FLOWLETS) flowlet_member;    // and which way it went
@@ -57,6 +58,7 @@ enum bit<8> policy_t {
 control path(inout headers_t hdr, inout metadata_t meta,
              inout standard_metadata_t standard_metadata) {
     conga_depart() conga_header;
+    flow_hash() hashing;
 
     policy_t policy = policy_t.ECMP;
     tick_t   gap = 0;
@@ -183,27 +185,13 @@ control path(inout headers_t hdr, inout metadata_t meta,
     WAYS(ways_from_32)
     WAYS(ways_from_48)
 
-    bit<32> flow_hash;
+    bit<32> flow_number;
     bit<32> flow;          // its place among the remembered ones
     bit<16> draw;          // decides, as a fraction of 65536
 
-    action hash_ipv4() {
-        hash(flow_hash, HashAlgorithm.crc32, 32w0,
-             { hdr.ipv4.src_addr, hdr.ipv4.dst_addr, hdr.ipv4.protocol, meta.src_port,
-               meta.dst_port },
-             33w0x100000000);
-    }
-
-    action hash_ipv6() {
-        hash(flow_hash, HashAlgorithm.crc32, 32w0,
-             { hdr.ipv6.src_addr, hdr.ipv6.dst_addr, 4w0 ++ hdr.ipv6.flow_label,
-               hdr.ipv6.next_header, meta.src_port, meta.dst_port },
-             33w0x100000000);
-    }
-
     action place_flow() {
-        flow = flow_hash & (FLOWLETS - 1);
-        draw = (bit<16>)((flow_hash * factor) >> 16);
+        flow = flow_number & (FLOWLETS - 1);
+        draw = (bit<16>)((flow_number * factor) >> 16);
     }
 
     action draw_slot() {
@@ -267,11 +255,7 @@ control path(inout headers_t hdr, inout metadata_t meta,
         if (groups.apply().hit) {
             bit<64> all = 64w0xFFFFFFFFFFFFFFFF >> (bit<8>)(64 - ways);
             bool has_slot = policy != policy_t.ADAPTIVE && policy != policy_t.DRILL;
-            if (hdr.ipv4.isValid()) {
-                hash_ipv4();
-            } else {
-                hash_ipv6();
-            }
+            hashing.apply(hdr, meta, flow_number);
             place_flow();
 
             // A slot, and perhaps ways to weigh.

@@ -1,7 +1,8 @@
 // Permit: who may say what, and to whom.
 //
 // Hosts: at a port towards one, a packet has to come from that host's own addresses, and carries no
-// header that only switches write. Where hosts ask for telemetry themselves, it may be in packets of
+// header that only switches write. It may steer its packets by micro-segments of the fabric's block if
+// it is allowed to; what is in such a carrier is looked at as any packet. Where hosts ask for telemetry themselves, it may be in packets of
 // one UDP port, so that a shim cannot claim another. Ports without an entry are not looked at: what
 // comes from another switch was looked at where it entered.
 // Tenants: a host belongs to a tenant; it reaches its own tenant's hosts only. Tenant 0 has all who
@@ -13,7 +14,7 @@
 // not: at that port it has no source that is right.
 //
 // Reads:  the ingress port, the IP header, hdr.conga, hdr.int_head, meta.src_port, meta.dst_port.
-// Writes: meta.drop_reason; the ports of fragments, which from here on have none.
+// Writes: meta.drop_reason, meta.tenant; the ports of fragments, which from here on have none.
 
 #ifndef PERMIT_P4
 #define PERMIT_P4
@@ -26,7 +27,7 @@ control permit(in headers_t hdr, inout metadata_t meta,
     bool    is_own = false;
     bit<16> own_int_port = 0;
     bit<1>  has_tenants = 0;
-    bit<16> tenant = 0;
+    bool    steers = false;
     bit<16> far_tenant = 0;
 
     // int_port: 0 if no packet of its may carry telemetry. tenants: 0 if there are none at all.
@@ -35,15 +36,18 @@ control permit(in headers_t hdr, inout metadata_t meta,
         is_own = hdr.ipv4.src_addr & mask == address;
         own_int_port = int_port;
         has_tenants = tenants;
-        tenant = number;
+        meta.tenant = number;
     }
 
+    // sid_block: that of the micro-segments by which it may steer its packets itself; 0: it may not.
     action ipv6_host(ipv6_addr_t address, ipv6_addr_t mask, bit<16> int_port, bit<1> tenants,
-                     bit<16> number) {
+                     bit<16> number, bit<32> sid_block) {
         is_own = hdr.ipv6.src_addr & mask == address;
+        steers = sid_block != 0 && hdr.carrier.dst_addr[127:96] == sid_block &&
+            hdr.carrier.src_addr & mask == address;
         own_int_port = int_port;
         has_tenants = tenants;
-        tenant = number;
+        meta.tenant = number;
     }
 
     table host_ports {
@@ -121,7 +125,7 @@ control permit(in headers_t hdr, inout metadata_t meta,
             }
             if (!is_own) {
                 meta.drop_reason = drop_reason_t.FORGED_SOURCE;
-            } else if (hdr.conga.isValid() ||
+            } else if (hdr.conga.isValid() || (hdr.carrier.isValid() && !steers) ||
                        (hdr.int_head.isValid() &&
                         (own_int_port == 0 || meta.dst_port != own_int_port))) {
                 meta.drop_reason = drop_reason_t.FORGED_HEADER;
@@ -131,7 +135,7 @@ control permit(in headers_t hdr, inout metadata_t meta,
                 } else {
                     tenant_hosts.apply();
                 }
-                if (far_tenant != tenant) {
+                if (far_tenant != meta.tenant) {
                     meta.drop_reason = drop_reason_t.OTHER_TENANT;
                 }
             }

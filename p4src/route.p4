@@ -4,9 +4,9 @@
 // What IPv6 means for one link only, by its source or its destination, is not routed: neighbours are
 // told (forward.p4), so that nobody here answers who asks for them.
 //
-// Reads:  hdr.ipv4.dst_addr, or hdr.ipv6.dst_addr.
+// Reads:  hdr.ipv4.dst_addr, hdr.ipv6.dst_addr or hdr.carrier.dst_addr.
 // Writes: meta.out_port and meta.next_mac (one port), or meta.group and meta.far_leaf (a group),
-//         or meta.drop_reason.
+//         or meta.steering (a policy), or meta.drop_reason.
 
 #ifndef ROUTE_P4
 #define ROUTE_P4
@@ -32,13 +32,18 @@ control route(in headers_t hdr, inout metadata_t meta) {
         meta.drop_reason = drop_reason_t.FOR_CONTROL;
     }
 
+    // They are steered, by a policy (usid.p4).
+    action to_segments(bit<16> policy) {
+        meta.steering = policy;
+    }
+
     action no_route() {
         meta.drop_reason = drop_reason_t.NO_ROUTE;
     }
 
     table ipv4_routes {
         key = { hdr.ipv4.dst_addr : lpm; }
-        actions = { to_port; to_group; to_control; no_route; }
+        actions = { to_port; to_group; to_segments; to_control; no_route; }
         default_action = no_route();
         size = ROUTES;
     }
@@ -49,13 +54,25 @@ control route(in headers_t hdr, inout metadata_t meta) {
 
     table ipv6_routes {
         key = { hdr.ipv6.dst_addr : lpm; }
+        actions = { to_port; to_group; to_segments; no_route; }
+        default_action = no_route();
+        size = ROUTES;
+    }
+
+    // To other switches, for carriers.
+    table sid_routes {
+        key = { hdr.carrier.dst_addr : lpm; }
         actions = { to_port; to_group; no_route; }
         default_action = no_route();
         size = ROUTES;
     }
 
     apply {
-        if (hdr.ipv4.isValid()) {
+        if (hdr.carrier.isValid()) {
+            if (!meta.is_steered) {
+                sid_routes.apply();
+            }
+        } else if (hdr.ipv4.isValid()) {
             ipv4_routes.apply();
         } else if (hdr.ipv6.src_addr[127:118] == IPV6_LINK_LOCAL ||
                    hdr.ipv6.dst_addr[127:118] == IPV6_LINK_LOCAL ||

@@ -8,6 +8,9 @@
 const bit<32> PORTS         = 512;       // all values of a 9-bit port number
 const bit<32> QUEUES        = 4096;      // PORTS x 8 priorities
 const bit<32> ROUTES        = 4096;      // prefixes a switch can know, of each IP
+const bit<32> SIDS          = 1024;      // of a switch itself
+const bit<32> POLICIES      = 1024;      // by which packets are steered, by tenant
+const bit<32> SEGMENT_LISTS = 16384;     // of all policies together
 const bit<32> GROUPS        = 512;
 const bit<32> SLOTS         = 32768;     // of all groups together
 const bit<32> DRILLS        = 4096;      // GROUPS x 8 priorities

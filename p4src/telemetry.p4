@@ -289,6 +289,9 @@ control telemetry(inout headers_t hdr, inout metadata_t meta,
         bit<16> size = (hdr.ipv4.isValid() ? hdr.ipv4.total_len
                                            : hdr.ipv6.payload_len + IPV6_BYTES) +
             (hdr.conga.isValid() ? CONGA_BYTES : 0);
+        if (hdr.carrier.isValid()) {
+            size = hdr.carrier.payload_len + IPV6_BYTES;
+        }
         bit<16> room = mtu |-| size;
         if (meta.int_order.wanted && room >= INT_HEAD_BYTES) {
             begin();

@@ -96,7 +96,14 @@ control trim(inout headers_t hdr, inout metadata_t meta,
         if (total > kept) {
             bit<16> telemetry = hdr.int_head.isValid()
                 ? ((bit<16>)hdr.int_head.length + 1) << 2 : 0;
-            bytes_t before = 14 + (hdr.conga.isValid() ? (bytes_t)8 : 0) +
+            bytes_t carrier = 0;
+            if (hdr.carrier.isValid()) {
+                carrier = (bytes_t)IPV6_BYTES;
+                if (hdr.srh.isValid()) {
+                    carrier = carrier + (((bytes_t)hdr.srh.length + 1) << 3);
+                }
+            }
+            bytes_t before = 14 + carrier + (hdr.conga.isValid() ? (bytes_t)8 : 0) +
                 (hdr.vlan.isValid() ? (bytes_t)4 : 0);
             bit<16> left = kept + telemetry;
             if (total > left) {
@@ -107,6 +114,10 @@ control trim(inout headers_t hdr, inout metadata_t meta,
                     meta.priority = priority;
                     meta.int_order.wanted = false;
                     standard_metadata.priority = priority;
+                    if (hdr.carrier.isValid()) {
+                        hdr.carrier.dscp = dscp;
+                        hdr.carrier.payload_len = left + (bit<16>)carrier - IPV6_BYTES;
+                    }
                     if (hdr.ipv6.isValid()) {
                         hdr.ipv6.dscp = dscp;
                         hdr.ipv6.payload_len = left - IPV6_BYTES;

@@ -28,6 +28,8 @@ const mac_t   MAC_CONTROL_ADDR      = 0x0180C2000001;
 const bit<10> IPV6_LINK_LOCAL       = 0x3FA;     // fe80::/10
 const bit<8>  IPV6_MULTICAST        = 0xFF;      // ff00::/8
 const bit<8>  PROTOCOL_UDP          = 17;
+const bit<8>  PROTOCOL_IPV4         = 4;         // as what a carrier carries (usid.p4)
+const bit<8>  PROTOCOL_IPV6         = 41;
 const bit<8>  EXTENSION_HOP_BY_HOP     = 0;      // of IPv6, these
 const bit<8>  EXTENSION_ROUTING        = 43;
 const bit<8>  EXTENSION_FRAGMENT       = 44;
@@ -39,6 +41,7 @@ const bit<16> UDP_PORT_INT          = 20052;     // telemetry follows; the shim 
 
 const bit<16> IPV4_BYTES = 20;
 const bit<16> IPV6_BYTES = 40;
+const bit<16> SRH_BYTES  = 8;                    // without segments
 
 const bit<2>  ECN_NOT_CAPABLE = 0;
 const bit<2>  ECN_CONGESTED   = 3;
@@ -92,7 +95,8 @@ enum bit<8> drop_reason_t {
     FOREIGN_CREDIT = 22,  // word of credits that nobody here can have given
     NO_CREDIT     = 23,   // its sender had no credit left for it
     CONTROL_LIMIT = 24,   // more for the control plane than it is to be bothered with
-    FOR_CONTROL   = 25    // no drop: to an address of the switch's own, until punt.p4 takes it
+    FOR_CONTROL   = 25,   // no drop: to an address of the switch's own, until punt.p4 takes it
+    BAD_CARRIER   = 26    // uSIDs that lead nowhere, or on beyond their end
 }
 
 // What a copy of a packet is for.

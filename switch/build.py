@@ -29,6 +29,9 @@ PROGRAM_FLAGS = (
     *("-Wno-type-limits", "-Wno-tautological-compare", "-Wno-bool-compare", "-Wno-bool-operation"),
     *("-Wno-int-in-bool-context", "-Wno-parentheses-equality", "-Wno-overflow"),
     "-Wno-unused-but-set-variable",
+    # All of a pipeline is one function, and what is called once in it belongs into it, however long
+    # that function has become.
+    "--param=large-function-growth=1000",
 )
 # For tests: -Werror, the sanitizers. Warnings are no errors to users, whose compiler may know more
 # of them than ours. Part of the cache key.

@@ -216,6 +216,13 @@ WORDS = (
         "closlab explain transport.kind",
     ),
     Word(
+        "uSID",
+        "micro-segment, SRv6 NEXT-CSID",
+        "Sixteen bits of an IPv6 address that name a switch, a port of it or an end. Six of them "
+        "in a packet's destination are a way to go by: each place takes its own out.",
+        "closlab run usid-steering --engine sim",
+    ),
+    Word(
         "victim flow",
         "innocent flow",
         "A flow that leads nowhere near the congestion and suffers: it shares a paused queue with "

@@ -512,6 +512,35 @@ class ControlSettings(_Section):
     vain and they count as dead (BFD). 0: only silence for nine seconds tells."""
 
 
+class SegmentPolicy(_Section):
+    """What a leaf steers, and by which ways."""
+
+    at: str
+    """The leaf that puts the lists on, such as leaf1."""
+    to: str
+    """To where: a host, h5, or a leaf and all its hosts, leaf2."""
+    tenant: str | None = None
+    """Whose packets; without it everybody's."""
+    via: tuple[tuple[str, ...], ...] = ()
+    """Ways, each by the switches between the two leaves, such as [[spine1], [spine2]]; flows choose
+    by their hash. Without it all of the shortest."""
+
+
+class SegmentSettings(_Section):
+    """Steering by SRv6 micro-segments (uSID): leaves write into packets where they are to go."""
+
+    enabled: bool = False
+    """Whether switches have micro-segments, and routes to each other's."""
+    policies: tuple[SegmentPolicy, ...] = ()
+    """What is steered; of two policies of a leaf for the same place and tenant the first counts."""
+
+    @model_validator(mode="after")
+    def _check(self) -> SegmentSettings:
+        if self.policies and not self.enabled:
+            raise ValueError("policies need micro-segments: set enabled to true")
+        return self
+
+
 _LINK, _HOST, _SWITCH, _PART = "link", "host", "switch", "part"
 _CHANCES = "lose", "corrupt", "duplicate", "reorder"
 # What faults happen to: one of these.
@@ -612,6 +641,8 @@ class Scenario(_Section):
     """Who sends what to whom, and when."""
     tenants: dict[str, tuple[str, ...]] = {}
     """Hosts by tenant, such as {blue: [h1, h2]}: packets between tenants are dropped."""
+    segments: SegmentSettings = SegmentSettings()
+    """Steering by micro-segments."""
     access: tuple[AccessRule, ...] = ()
     """The access list of all switches: of its rules the first that matches a packet wins."""
     loss: LossSettings = LossSettings()

@@ -18,11 +18,13 @@ from controller import (
     Policy,
     Rule,
     Settings,
+    Steering,
     Telemetry,
     Trim,
     Watchdog,
     thresholds,
 )
+from controller.segments import overhead
 from controller.settings import (
     DSCP_PRIORITIES,
     PCP_PRIORITIES,
@@ -34,7 +36,7 @@ from controller.settings import (
 )
 from controller.thresholds import headroom
 from lab.scenario.model import DcqcnSettings, PfcSettings, Scenario
-from topologies import Fabric, Link
+from topologies import Fabric, Link, NodeKind
 from topologies.fabric import MAX_PORT, Speed
 from traffic.endpoint import EndpointConfig, TransportKind
 from traffic.frames import IP_BYTES
@@ -66,6 +68,8 @@ def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0
     max_frame = link.mtu + _most_headers_bytes(scenario, telemetry)
     if scenario.classes.trust == "pcp":
         max_frame += _TAG_BYTES
+    if scenario.segments.enabled:
+        max_frame += _most_carrier_bytes(scenario, fabric)
     return Settings(
         host_link=host,
         fabric_link=LinkSpec(
@@ -101,6 +105,8 @@ def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0
             for host in hosts
         },
         rules=_rules(scenario, fabric),
+        segments=scenario.segments.enabled,
+        steering=_steering(scenario, fabric),
         tick_ns=tick_ns,
     )
 
@@ -112,6 +118,37 @@ def _rules(scenario: Scenario, fabric: Fabric) -> tuple[Rule, ...]:
         Rule(**told | {end: addresses.get(told[end], told[end]) for end in ("src", "dst")})
         for told in (rule.model_dump() for rule in scenario.access)
     )
+
+
+def _steering(scenario: Scenario, fabric: Fabric) -> tuple[Steering, ...]:
+    """What leaves steer, all names being some of this fabric's."""
+    tenants = {name: number for number, name in enumerate(scenario.tenants, 1)}
+    leaves = [switch.name for switch in fabric.switches if switch.kind is NodeKind.LEAF]
+    hosts = [host.name for host in fabric.hosts]
+    switches = [switch.name for switch in fabric.switches]
+    made = []
+    for policy in scenario.segments.policies:
+        for key, names, known in (
+            ("at", (policy.at,), leaves),
+            ("to", (policy.to,), [*leaves, *hosts]),
+            ("via", tuple(name for way in policy.via for name in way), switches),
+            ("tenant", (policy.tenant,) if policy.tenant else (), list(tenants)),
+        ):
+            for name in names:
+                if name not in known:
+                    raise SettingsError(
+                        f"segments.policies: {key}: there is no '{name}'; there are "
+                        f"{', '.join(known) or 'none'}"
+                    )
+        tenant = None if policy.tenant is None else tenants[policy.tenant]
+        made.append(Steering(policy.at, policy.to, tenant, policy.via))
+    return tuple(made)
+
+
+def _most_carrier_bytes(scenario: Scenario, fabric: Fabric) -> int:
+    """What the longest list adds to a packet."""
+    told = (len(way) + 2 for policy in scenario.segments.policies for way in policy.via)
+    return overhead(max(fabric.longest_way, *told, 1))
 
 
 def _watchdog(pfc: PfcSettings) -> Watchdog | None:

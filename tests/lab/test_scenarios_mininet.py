@@ -159,6 +159,14 @@ def check_two_elephants(result: Result) -> None:
     assert ways[1] > 48_000_000
 
 
+def check_usid_steering(result: Result) -> None:
+    """Each elephant has a spine to itself, and 40 bytes more in every packet."""
+    lossless(result)
+    ways = [link.bytes for link in result.links if "leaf1>spine" in link.name]
+    assert len(ways) == 4
+    assert max(ways) < 1.02 * min(ways)
+
+
 def check_degraded_path(result: Result) -> None:
     ways = {u.name: u.bytes for u in result.links}
     assert ways["spine1>leaf2"] < 0.4 * ways["spine2>leaf2"]
@@ -240,6 +248,7 @@ CHECKS: dict[str, Callable[[Result], None]] = {
     "north-south": check_north_south,
     "rails": check_rails,
     "two-elephants": check_two_elephants,
+    "usid-steering": check_usid_steering,
     "degraded-path": check_degraded_path,
     "training-gpt3": check_training,
     "training-llama": check_training,

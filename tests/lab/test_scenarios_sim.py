@@ -324,6 +324,31 @@ def test_two_elephants(run: RunScenario) -> None:
     assert result.result.drops.total == 0
 
 
+def test_usid_steering(run: RunScenario) -> None:
+    """A spine for each elephant; by the hash some share one, and take twice as long."""
+    for ip in (4, 6):
+        steered = run("usid-steering", f"link.ip={ip}")
+        ways = steered.links("leaf1>spine").values()
+        assert len(ways) == 4 and max(ways) == min(ways)
+        assert steered.result.drops.total == 0
+    hashed = run("usid-steering", "segments.enabled=false", "segments.policies=[]")
+    assert min(hashed.links("leaf1>spine").values()) == 0
+    assert hashed.result.duration_ns > 1.9 * steered.result.duration_ns
+
+
+def test_a_dead_way_is_taken_out_of_the_lists(run: RunScenario) -> None:
+    """What is steered over it waits for the controller, and all of it arrives."""
+    found = run(
+        "usid-steering",
+        "segments.policies=[{at: leaf1, to: leaf2}]",
+        "transport={recovery: selective, rto_ns: 100us, retry_limit: 100}",
+        "reroute_ns=50us",
+        "faults=[{at_ns: 60us, link: leaf1-spine2, action: down}]",
+    ).result
+    assert found.flows.completed == 4
+    assert set(found.drops.by_reason) <= {"port_down", "link_down"}
+
+
 def test_degraded_path(run: RunScenario) -> None:
     """conga goes round, dlb does not; over several seeds in tests.fabric.shows."""
     conga, dlb = (run("degraded-path", f"lb.policy={policy}") for policy in ("conga", "dlb"))

@@ -138,7 +138,8 @@ def test_ones_own_program_with_another_name_gets_a_sentence(tmp_path: Path) -> N
     own = tmp_path / "p4"
     shutil.copytree(ROOT / "p4src", own)
     for file in own.glob("*.p4"):
-        file.write_text(file.read_text().replace("ipv4_routes", "my_routes"))
+        text = file.read_text().replace("ipv4_routes", "my_routes")
+        file.write_text(text.replace("ipv6_routes", "mine_for_the_other_version"))
     words = ("run", "hello", "--engine", "sim", "--p4", str(own), "--out", str(tmp_path / "out"))
     done = closlab(*words)
     assert done.returncode == 1

@@ -1,0 +1,135 @@
+"""Segment lists of micro-segments: who has which, which ways they name, and how they are written.
+
+The block is 32 bits and a uSID 16 (F3216), as p4src/usid.p4 takes them out. A switch's follows from
+its kind and number, those of its ports and of its end from a range of their own:
+
+    leaf1  fcbb:bb00:1001::/48            its port 3  fcbb:bb00:1001:e003::/64
+    spine2 fcbb:bb00:2002::/48            its end     fcbb:bb00:1001:f000::/64
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv6Address
+
+import networkx as nx
+
+from controller.routes import living_switches
+from controller.settings import SettingsError, Steering
+from topologies import Fabric, Node, NodeKind
+
+BLOCK = 0xFCBBBB00
+END = 0xF000
+_FIRST_PORT = 0xE000
+_KIND_BITS = 12
+MOST_IN_CARRIER = 6
+MOST_SEGMENTS = 3  # behind a carrier
+CARRIER_BYTES, SRH_BYTES, SEGMENT_BYTES = 40, 8, 16
+
+
+def usid_of(switch: Node) -> int:
+    """A switch's uSID."""
+    if switch.number >> _KIND_BITS:
+        raise SettingsError(f"{switch} has no uSID: there are {(1 << _KIND_BITS) - 1:,} of a kind")
+    return switch.kind << _KIND_BITS | switch.number
+
+
+def usid_of_port(port: int) -> int:
+    """The uSID of a switch's port."""
+    return _FIRST_PORT + port
+
+
+def sid(*usids: int) -> int:
+    """An IPv6 address that begins with the block and these."""
+    if len(usids) > MOST_IN_CARRIER:
+        raise SettingsError(f"{len(usids)} uSIDs do not fit one address: {MOST_IN_CARRIER} do")
+    value = BLOCK
+    for usid in usids:
+        value = value << 16 | usid
+    return value << 16 * (MOST_IN_CARRIER - len(usids))
+
+
+def carriers(usids: Sequence[int]) -> tuple[int, ...]:
+    """A list of any length, six to an address, the first to be gone by first."""
+    starts = range(0, len(usids), MOST_IN_CARRIER)
+    made = tuple(sid(*usids[at : at + MOST_IN_CARRIER]) for at in starts)
+    if len(made) > 1 + MOST_SEGMENTS:
+        raise SettingsError(
+            f"a segment list has {len(usids)} uSIDs; switches read "
+            f"{(1 + MOST_SEGMENTS) * MOST_IN_CARRIER} at most"
+        )
+    return made
+
+
+def overhead(n_usids: int) -> int:
+    """The bytes that so many uSIDs add to a packet."""
+    behind = -(-n_usids // MOST_IN_CARRIER) - 1
+    return CARRIER_BYTES + (SRH_BYTES + SEGMENT_BYTES * behind if behind else 0)
+
+
+def source_of(switch: Node) -> IPv6Address:
+    """The address from which a switch steers."""
+    return IPv6Address(sid(usid_of(switch)))
+
+
+Path = tuple[Node, ...]  # from the first leaf to the last, both included
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How one leaf steers what goes to a place."""
+
+    number: int  # of the place
+    steering: Steering
+    target: Node  # a host or a leaf
+    paths: tuple[Path, ...]
+
+
+def paths_between(graph: nx.Graph[Node], one: Node, other: Node) -> tuple[Path, ...]:
+    """All shortest ways from leaf to leaf, in the order of their switches."""
+    if not nx.has_path(graph, one, other):
+        return ()
+    return tuple(sorted(tuple(path) for path in nx.all_shortest_paths(graph, one, other)))
+
+
+def policies_of(
+    fabric: Fabric,
+    leaf: Node,
+    steering: Sequence[Steering],
+    dead: Collection[str] = frozenset(),
+) -> Iterator[Policy]:
+    """What a leaf steers, and by which living ways; those without one are left to the routes."""
+    graph = living_switches(fabric, dead)
+    numbers: dict[str, int] = {}
+    for told in steering:
+        if told.leaf != leaf.name:
+            continue
+        number = numbers.setdefault(told.to, len(numbers) + 1)
+        target = fabric.node(told.to)
+        last = fabric.leaf_of(target) if target.kind is NodeKind.HOST else target
+        if last == leaf:
+            raise SettingsError(f"segments: {target} is at {leaf} itself: nothing is to be steered")
+        wanted = tuple(
+            (leaf, *(fabric.node(name) for name in via), last) for via in told.via
+        ) or paths_between(graph, leaf, last)
+        for path in wanted:
+            _check(fabric, path)
+        found = tuple(path for path in wanted if nx.is_path(graph, path))
+        if found:
+            yield Policy(number, told, target, found)
+
+
+def _check(fabric: Fabric, path: Path) -> None:
+    for here, there in nx.utils.pairwise(path):
+        if not fabric.links_between(here, there):
+            known = sorted(n.name for n in fabric.graph[here] if n.kind is not NodeKind.HOST)
+            raise SettingsError(
+                f"segments: no cable leads from {here} to {there}; from {here} one gets to "
+                f"{', '.join(known)}"
+            )
+
+
+def usids_along(path: Path) -> tuple[int, ...]:
+    """What a packet is told that leaves the first switch of a path for the second."""
+    return (*(usid_of(switch) for switch in path[1:]), END)
