@@ -15,7 +15,7 @@ from types import MappingProxyType
 import finsy as fy
 
 from controller import Target
-from controller.client import connected
+from controller.client import connected, done
 from controller.tables import DROP_REASONS, PRIORITIES, queue_index
 from lab.errors import RunError
 from lab.results.outcome import TRIES, PortCounts, SwitchCounts, Traffic
@@ -169,7 +169,7 @@ def read_counts(
         return dict(await asyncio.gather(*map(read_one, targets)))
 
     try:
-        return asyncio.run(asyncio.wait_for(read_all(), _ANSWER_TIMEOUT_S))
+        return done(asyncio.wait_for(read_all(), _ANSWER_TIMEOUT_S))
     except TimeoutError:
         raise RunError("the switches did not tell their counters in time") from None
     except fy.P4ClientError as error:
