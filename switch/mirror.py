@@ -24,6 +24,7 @@ _TYPES: dict[str, Any] = {
     "int32_t": c.c_int32,
     "ns_t": c.c_uint64,
     "bps_t": c.c_uint64,
+    "bytes_t": c.c_uint64,
     "const char *": c.c_char_p,
 }
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)

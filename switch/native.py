@@ -128,8 +128,10 @@ class Reason(c.Structure):
     _fields_ = [("code", c.c_uint32), ("text", c.c_char_p)]
 
 
-MIRRORS = (Link, Queue, Service, PortInfo, BookLine, CableFaults, Reason)
-HEADERS = tuple(RUNTIME / name for name in ("base.h", "books.h", "cable.h", "hosted.h", "ctl.h"))
+MIRRORS = (Link, Replay, Credit, Queue, Service, PortInfo, BookLine, CableFaults, Reason)
+HEADERS = tuple(
+    RUNTIME / f"{name}.h" for name in ("base", "books", "cable", "ctl", "hosted", "llr", "sw")
+)
 
 P, U32, U64, I32, B, S = c.c_void_p, c.c_uint32, c.c_uint64, c.c_int32, c.c_bool, c.c_char_p
 
