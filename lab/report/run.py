@@ -21,7 +21,6 @@ from lab.report.plots import Limits
 from lab.report.topology import is_large, parts
 from lab.results.cautions import cautions
 from lab.results.result import Flows, Result
-from lab.results.tables import routing
 from lab.scenario import glossary
 
 REPORT = "report.html"
@@ -78,7 +77,7 @@ def _body(run: KeptRun) -> Iterator[str]:
     yield page.halves(("figure", "value"), [(figure.name, figure.told(result)) for figure in apply])
     if result.control:
         yield page.heading(2, "Routing")
-        yield from (page.paragraph(said, "about") for said in routing(result))
+        yield from (page.paragraph(said, "about") for said in result.control.told())
     if result.parts:
         yield page.heading(2, "The parts of the traffic")
         yield _parts_table(result.parts)

@@ -243,6 +243,19 @@ class Control(Part):
     routes: int
     faults: tuple[Rerouting, ...] = ()
 
+    def told(self) -> Iterator[str]:
+        """The same, in sentences."""
+        yield (
+            f"{self.kind.upper()} had found all {self.routes:,} routes after "
+            f"{self.routed_s:.2f} s of this machine's time"
+        )
+        for fault in self.faults:
+            if fault.last_s is None:
+                yield f"{fault.what}: no route changed"
+            else:
+                which = f"{fault.switches} switch{'es' if fault.switches > 1 else ''}"
+                yield f"{fault.what}: {which} went another way, the last after {fault.last_s:.2f} s"
+
 
 class Fidelity(Part):
     """Whether the run can be believed."""

@@ -120,7 +120,7 @@ def _summary(result: Result) -> str:
             f"{result.telemetry.reports:,} telemetry reports; a hop took: "
             + _times(result.telemetry.hop_latency_ns)
         )
-    lines += routing(result)
+    lines += result.control.told() if result.control else ()
     lines += [f"[yellow]In vain[/]: {text}" for text in remarks(result.scenario)]
     lines += _left_out(result.scenario)
     lines += [f"[yellow]{caution}[/]" for caution in cautions(result)]
@@ -159,23 +159,6 @@ def _link_level(result: Result) -> Iterator[str]:
             f"Links between switches made good {llr.spoilt_frames:,} spoilt frames: "
             f"{llr.replayed_frames:,} sent again, {llr.answers:,} answers{late}"
         )
-
-
-def routing(result: Result) -> Iterator[str]:
-    """How switches found their ways by themselves, in sentences."""
-    control = result.control
-    if control is None:
-        return
-    yield (
-        f"{control.kind.upper()} had found all {control.routes:,} routes after "
-        f"{control.routed_s:.2f} s of this machine's time"
-    )
-    for fault in control.faults:
-        if fault.last_s is None:
-            yield f"{fault.what}: no route changed"
-        else:
-            which = f"{fault.switches} switch{'es' if fault.switches > 1 else ''}"
-            yield f"{fault.what}: {which} went another way, the last after {fault.last_s:.2f} s"
 
 
 def _left_out(scenario: Scenario) -> Iterator[str]:

@@ -207,8 +207,12 @@ class ParserWriter:
             low, high = self.exprs.interval(key)
             width = max((high - low).bit_length(), 1)
             name = f"key{i}" if len(state.key) > 1 else "key"
-            self.say(f"    const {c_type(width)} {name} = {self.exprs.stored(key, width)};")
             names.append((name, width))
+        for key, (name, width), is_used in zip(
+            state.key, names, self.looked_at(names, cases), strict=True
+        ):
+            if is_used:
+                self.say(f"    const {c_type(width)} {name} = {self.exprs.stored(key, width)};")
         self.select(names, cases)
         self.say("}")
         self.leave(default)
@@ -238,6 +242,17 @@ class ParserWriter:
             goto = self.labels[case.next_state] if case.next_state else "done"
             self.say(f"    if ({self.test(keys, case)})")
             self.say(f"        goto {goto};")
+
+    def looked_at(self, keys: list[tuple[str, int]], cases: list[Transition]) -> list[bool]:
+        """Which keys there is a case that looks at."""
+        widths = [w for _, w in keys]
+        if any(case.value_set is not None or case.mask is None for case in cases):
+            return [True] * len(keys)
+        masks = [split(case.mask, widths) for case in cases if case.mask is not None]
+        return [
+            any(mask & (1 << w) - 1 for mask in of)
+            for w, of in zip(widths, zip(*masks, strict=True), strict=True)
+        ]
 
     def is_full(self, keys: list[tuple[str, int]], mask: int | None) -> bool:
         """Whether a mask lets every bit of the keys through."""
@@ -284,7 +299,7 @@ class ParserWriter:
         masks = split(case.mask, [w for _, w in keys]) if case.mask is not None else None
         for i, (name, key_width) in enumerate(keys):
             at -= key_width
-            text = name if masks is None else f"(name & {masks[i]:#x}u)"
+            text = name if masks is None else f"({name} & {masks[i]:#x}u)"
             for word in range(at // 64, min(-(-(at + key_width) // 64), words)):
                 shift = at - word * 64
                 moved = (

@@ -222,10 +222,18 @@ def check_leaf_restart(result: Result) -> None:
     assert restart.entries == 0
 
 
+def check_cluster_day(result: Result) -> None:
+    lossless(result)
+    day = result.cluster
+    assert day is not None
+    assert (day.completed, day.failed) == (40, 0)
+
+
 CHECKS: dict[str, Callable[[Result], None]] = {
     "bgp-clos": check_bgp_clos,
     "silent-failure": check_silent_failure,
     "leaf-restart": check_leaf_restart,
+    "cluster-day": check_cluster_day,
     "trim-incast": check_trim_incast,
     "pfc-or-trim": check_pfc_or_trim,
     "spray-permutation": check_trimming,

@@ -1,7 +1,7 @@
 // XOFF, XON and headroom: a port that stops its sender before it has to drop.
 //
 // What came in by a port and has not left yet is counted in bytes, in `used`. The table says three
-// numbers: from `xoff` on the sender is to be stopped, at `xon` it may go on, and what comes
+// numbers: beyond `xoff` the sender is to be stopped, at `xon` or less it may go on, and what comes
 // although it was told to stop has `headroom` bytes of room beyond `xoff`.
 
 struct metadata_t {

@@ -16,7 +16,7 @@ from lab.course.verdict import Wrong
 
 PROGRAM, FUNCTION = "pause.p4", "headroom.py"
 _SENDER, _RECEIVER = 1, 2
-_XOFF, _XON = 20_000, 10_000
+_XOFF, _XON = 21_000, 10_500  # both are met exactly by frames of 1,500 bytes
 _ROOM = 1_000_000  # headroom that never ends
 _OVERHEAD = 24
 _STILL_BPS = 1_000_000  # what a receiver takes that stands still
@@ -113,19 +113,21 @@ class Line:
                 self.left += 1
 
 
-def _line(bench: Bench, cable: Cable = USUAL, room: int = _ROOM, bps: int = _STILL_BPS) -> Line:
+def _line(bench: Bench, cable: Cable = USUAL, room: int = _ROOM) -> Line:
+    """Frames fill the port to XOFF exactly: the next one is beyond with all its bytes."""
+    xoff = _XOFF // cable.frame * cable.frame
     switch = bench.switch(
         PROGRAM,
         f"""
         add routes hdr.ipv4.dst_addr:0x0a000201 forward(port:{_RECEIVER})
         add routes hdr.ipv4.dst_addr:0x0a000101 forward(port:{_SENDER})
-        add profiles ingress_port:{_SENDER} limits(xoff:{_XOFF}, xon:{_XON}, headroom:{room})
+        add profiles ingress_port:{_SENDER} limits(xoff:{xoff}, xon:{_XON}, headroom:{room})
         mirroring_add {_SENDER} {_SENDER}
         mirroring_add {_RECEIVER} {_RECEIVER}
         """,
     )
     switch.dataplane.configure_port(_SENDER, rate_bps=cable.gbps * 10**9, delay_ns=cable.delay_ns)
-    switch.dataplane.configure_port(_RECEIVER, rate_bps=bps)
+    switch.dataplane.configure_port(_RECEIVER, rate_bps=_STILL_BPS)
     return Line(switch, cable)
 
 
@@ -138,6 +140,11 @@ def counts(bench: Bench) -> None:
         raise Wrong(
             "six frames came in, five of them wait, and `used` is 0",
             f"{PROGRAM}: ingress (TODO 1): who writes down that a packet came in?",
+        )
+    if line.used == 6 * USUAL.frame:
+        raise Wrong(
+            f"six frames came in, one of them has left, and `used` is still {line.used}",
+            f"{PROGRAM}: egress (TODO 3): who takes away what leaves?",
         )
     if line.used != 5 * USUAL.frame:
         raise Wrong(
@@ -195,10 +202,17 @@ def resumes(bench: Bench) -> None:
             f"{PROGRAM}: egress (TODO 4): what does XON mean?",
         )
     step_ns = USUAL.frame * 8 * 10**9 // _STILL_BPS // 2
-    held = line.used
+    held, left = line.used, line.left
     while line.used and not line.count(0):
+        if held != line.used:
+            left = line.left
         held = line.used
         line.wait(step_ns)
+        if line.left > left + 4 and line.used == held:
+            raise Wrong(
+                f"frames leave, and `used` stays at {held}",
+                f"{PROGRAM}: egress (TODO 3): who takes away what leaves?",
+            )
     if not line.count(0):
         raise Wrong(
             "all has left, and the sender was never told to go on",

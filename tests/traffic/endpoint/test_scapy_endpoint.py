@@ -54,6 +54,14 @@ KINDS_SAID: dict[str, dict[str, Any]] = {
         "compute_ns": "2us", "steps": 2, "buckets": 2,
         "collective": {"op": "all-reduce", "bytes": 9000},
     },
+    "cluster": {
+        "jobs": [
+            {"at_ns": [at], "job": {
+                "kind": "job", "name": name, "ranks": 2, "compute_ns": "2us", "steps": 1,
+                "collective": {"op": "all-reduce", "bytes": 5000},
+            }} for at, name in ((0, "first"), (900, "second"))
+        ],
+    },
     "training": {
         "model": TINY, "parallelism": {"tensor": 2, "data": 2}, "batch": {"sequences": 2},
     },
