@@ -304,6 +304,7 @@ def test_a_lab_on_mininet_is_watched_from_outside(
 
 
 @pytest.mark.mininet
+@pytest.mark.clock
 def test_traffic_that_the_page_started_is_ended_at_the_prompt(tmp_path: Path) -> None:
     """By Ctrl-C, after which hosts may send again, and by leaving; either way it is concluded."""
     words = ("run", "incast", "--live", "--cli", "--out", str(tmp_path))
