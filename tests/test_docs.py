@@ -66,7 +66,7 @@ OF_RECIPES = ("CONTRIBUTING.md", "howto.md")
 # What speaks of a folder of the reader's.
 OF_READERS = ("figure runs/sweep pfc.xoff_frames -o f.pdf",)
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_INLINE = re.compile(r"(?<!`)`((?:\./)?closlab [^`]+)`")
+_INLINE = re.compile(r"(?<!`)`((?:\./)?closlab\s+[^`]+)`")
 _TEMPLATE = re.compile(r"\.\.\.|(?<![\w.-])[A-Z][A-Z_]*(?![\w.:])|[{]?KEY=")
 
 

@@ -74,7 +74,7 @@ def topology(run: KeptRun) -> Drawing:
         is_cut = link.name in dead and dead[link.name][1] is None
         told = _Told(uses[name], busy[name], is_cut=is_cut, in_circle=name in in_circle)
         _direction(drawing, run, told, line)
-    arrows = [lines[name].part(0.22, 0.78) for name in in_circle]
+    arrows = [lines[name].part(0.22, 0.78) for name in sorted(in_circle)]
     for arrow in arrows:
         drawing.arrow(*arrow, PAUSE, stroke_width=2.4)
     taken: list[_Box] = []
