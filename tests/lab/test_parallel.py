@@ -24,6 +24,7 @@ SMALL = {  # what the order of packets, bad cables, faults and reports could spo
     "lossy-link": ("transport.recovery=selective", "lb.policy=spray"),
     "link-failure": (),
 }
+SIMULATED = [name for name in catalogue.names() if catalogue.load(name).control.kind != "bgp"]
 Share = Callable[[Fabric, int], dict[Node, int]]
 
 
@@ -77,7 +78,7 @@ def test_nor_on_who_simulates_what(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", catalogue.names())
+@pytest.mark.parametrize("name", SIMULATED)
 def test_every_scenario_is_the_same_by_any_number_of_threads(name: str, tmp_path: Path) -> None:
     same(tmp_path, name)
 
