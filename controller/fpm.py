@@ -18,19 +18,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Address
 
+from controller.netlink import NetlinkError, aligned, attributes, messages
+
 PORT = 2620
 _HEADER = struct.Struct("!BBH")
 _VERSION, _NETLINK = 1, 1
-_MESSAGE = struct.Struct("=IHHII")
 _ROUTE = struct.Struct("=8BI")
 _NEXT_HOP = struct.Struct("=4BI")
-_ATTRIBUTE = struct.Struct("=HH")
 _ONE_OF_MANY = struct.Struct("=HBBi")  # of RTA_MULTIPATH
 _MEMBER = struct.Struct("=IBBH")  # of NHA_GROUP
 _NEW_ROUTE, _DEL_ROUTE, _NEW_NEXT_HOP, _DEL_NEXT_HOP = 24, 25, 104, 105
 _RTA_DST, _RTA_OIF, _RTA_GATEWAY, _RTA_MULTIPATH, _RTA_VIA, _RTA_NH_ID = 1, 4, 5, 9, 18, 30
 _NHA_ID, _NHA_GROUP, _NHA_OIF, _NHA_GATEWAY = 1, 2, 5, 6
-_NESTED = 0x3FFF  # an attribute's type without its flags
 _AF_INET = 2
 _UNICAST = 1
 _BGP = 186  # RTPROT_BGP
@@ -101,15 +100,14 @@ class Reader:
                 return
             body, self._rest = self._rest[_HEADER.size : length], self._rest[length:]
             if kind == _NETLINK:
-                yield from _messages(body)
+                try:
+                    yield from _messages(body)
+                except NetlinkError as error:
+                    raise FpmError(str(error)) from None
 
 
 def _messages(data: bytes) -> Iterator[Message]:
-    while len(data) >= _MESSAGE.size:
-        length, kind, *_ = _MESSAGE.unpack_from(data)
-        if not _MESSAGE.size <= length <= len(data):
-            raise FpmError(f"a message of {length} bytes where {len(data)} are left")
-        body = data[_MESSAGE.size : length]
+    for kind, body in messages(data):
         message: Message | None = None
         if kind in (_NEW_ROUTE, _DEL_ROUTE):
             message = _route(body, is_new=kind == _NEW_ROUTE)
@@ -117,7 +115,6 @@ def _messages(data: bytes) -> Iterator[Message]:
             message = _next_hops(body, is_new=kind == _NEW_NEXT_HOP)
         if message is not None:
             yield message
-        data = data[_aligned(length) :]
 
 
 def _route(body: bytes, *, is_new: bool) -> BgpRoute | None:
@@ -127,7 +124,7 @@ def _route(body: bytes, *, is_new: bool) -> BgpRoute | None:
     # zebra withdraws routes without saying whose they were.
     if family != _AF_INET or length > 32 or (is_new and (protocol, kind) != (_BGP, _UNICAST)):
         return None
-    told = dict(_attributes(body[_ROUTE.size :]))
+    told = dict(attributes(body[_ROUTE.size :]))
     address = told.get(_RTA_DST, b"").ljust(4, b"\0")
     prefix = IPv4Network((int.from_bytes(address[:4], "big"), length), strict=False)
     if not is_new:
@@ -145,8 +142,8 @@ def _many(data: bytes) -> Iterator[Way]:
         length, _, _, interface = _ONE_OF_MANY.unpack_from(data)
         if not _ONE_OF_MANY.size <= length <= len(data):
             raise FpmError(f"a next hop of {length} bytes where {len(data)} are left")
-        yield _way(dict(_attributes(data[_ONE_OF_MANY.size : length])), interface)
-        data = data[_aligned(length) :]
+        yield _way(dict(attributes(data[_ONE_OF_MANY.size : length])), interface)
+        data = data[aligned(length) :]
 
 
 def _way(told: dict[int, bytes], interface: int) -> Way:
@@ -157,7 +154,7 @@ def _way(told: dict[int, bytes], interface: int) -> Way:
 def _next_hops(body: bytes, *, is_new: bool) -> NextHops | None:
     if len(body) < _NEXT_HOP.size:
         raise FpmError(f"a next hop of {len(body)} bytes")
-    told = dict(_attributes(body[_NEXT_HOP.size :]))
+    told = dict(attributes(body[_NEXT_HOP.size :]))
     number = _number(told.get(_NHA_ID, b""))
     if not is_new:
         return NextHops(number)
@@ -169,21 +166,8 @@ def _next_hops(body: bytes, *, is_new: bool) -> NextHops | None:
     return NextHops(number, Way(interface, told.get(_NHA_GATEWAY, b""))) if interface else None
 
 
-def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
-    while len(data) >= _ATTRIBUTE.size:
-        length, kind = _ATTRIBUTE.unpack_from(data)
-        if not _ATTRIBUTE.size <= length <= len(data):
-            raise FpmError(f"an attribute of {length} bytes where {len(data)} are left")
-        yield kind & _NESTED, data[_ATTRIBUTE.size : length]
-        data = data[_aligned(length) :]
-
-
 def _number(data: bytes) -> int:
     return int.from_bytes(data[:4], "little" if _IS_LITTLE else "big")
-
-
-def _aligned(length: int) -> int:
-    return (length + 3) & ~3
 
 
 _IS_LITTLE = struct.pack("=H", 1) == b"\x01\0"

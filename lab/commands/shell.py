@@ -42,12 +42,9 @@ def shell_command(lab: RunningLab, switch: str, arguments: list[str]) -> list[st
     address, device = lab.switches[switch]
     proof: list[str] = []
     if of := lab.certificates:
-        files = (of.authority, of.certificate("operator"), of.key("operator"))
-        names = ("--cacert", "--cert", "--private-key")
-        proof = [
-            "--ssl",
-            *(word for pair in zip(names, map(str, files), strict=True) for word in pair),
-        ]
+        proof = ["--ssl", "--cacert", str(of.authority)]
+        proof += ["--cert", str(of.certificate("operator"))]
+        proof += ["--private-key", str(of.key("operator"))]
     return lab.enter_command(
         [
             *(str(python), "-m", "p4runtime_sh"),

@@ -38,7 +38,7 @@ from tests.fabric.test_forged import with_shim
 from tests.fabric.test_pause import pause_frame
 from tests.fabric.testbed import ipv4_frame, ipv6_frame
 from tests.fuzz.bytes import changed
-from tests.traffic.endpoint.star import A, B, ends, receives, run, sends
+from tests.traffic.endpoint.star import A, B, compile_star, ends, receives, run, sends
 from topologies import leaf_spine
 from traffic.endpoint import (
     CORE,
@@ -116,8 +116,6 @@ def switches(library: ctypes.CDLL) -> list[Dataplane]:
 
 def switch_seeds() -> Iterator[bytes]:
     """What the fabric's own frames look like, and a storm of them."""
-    addresses = {host.name: host for host in FABRIC.hosts}
-    assert set(addresses) == {"h1", "h2", "h3", "h4"}
     plain = ipv4_frame("10.0.1.1", "10.0.2.1", size=200)
     known = [
         plain,
@@ -182,8 +180,6 @@ def adapters(library: ctypes.CDLL) -> list[Dataplane]:
 
 def adapter_seeds() -> Iterator[bytes]:
     """What its peer says to it, in a world that loses, marks and cuts."""
-    from tests.traffic.endpoint.star import compile_star
-
     star = compile_star()
     for number, (plan, peer) in enumerate(plans()):
         for faults in ({}, {"loss": 0.1, "kmin": 300, "kmax": 900, "pmax": 0.5}, {"trim": 1.0}):

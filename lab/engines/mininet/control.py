@@ -22,6 +22,7 @@ from pathlib import Path
 
 from controller import NextHop, Route, Settings, SwitchPlan, Target, routes_of
 from controller.fpm import PORT as FPM_PORT
+from controller.netlink import attributes, messages
 from controller.rib import Rib
 from controller.routing import Change, Followed, Routing
 from controller.tables import SwitchSite, control_port
@@ -294,8 +295,6 @@ def _as_sets(routes: tuple[Route, ...]) -> _Ways:
 
 
 _IFINFO = struct.Struct("=BxHiII")
-_MESSAGE = struct.Struct("=IHHII")
-_ATTRIBUTE = struct.Struct("=HH")
 _NEW_LINK, _INTERFACE_NAME, _LINK_GROUP = 16, 3, 1
 _LOWER_UP, _UP = 1 << 16, 1
 
@@ -350,19 +349,13 @@ class _Carriers:
 def _links(data: bytes) -> list[tuple[str, bool]]:
     """The interfaces that a message of rtnetlink is about, and whether they have a carrier."""
     found = []
-    while len(data) >= _MESSAGE.size:
-        length, kind, *_ = _MESSAGE.unpack_from(data)
-        body, data = data[_MESSAGE.size : length], data[(length + 3) & ~3 :]
-        if kind != _NEW_LINK or len(body) < _IFINFO.size:
-            continue
-        flags = _IFINFO.unpack_from(body)[3]
-        rest = body[_IFINFO.size :]
-        while len(rest) >= _ATTRIBUTE.size:
-            size, what = _ATTRIBUTE.unpack_from(rest)
-            if size < _ATTRIBUTE.size:
-                break
-            if what == _INTERFACE_NAME:
-                name = rest[_ATTRIBUTE.size : size].rstrip(b"\0").decode()
-                found.append((name, bool(flags & _LOWER_UP and flags & _UP)))
-            rest = rest[(size + 3) & ~3 :]
+    for kind, body in messages(data):
+        if kind == _NEW_LINK and len(body) >= _IFINFO.size:
+            flags = _IFINFO.unpack_from(body)[3]
+            is_up = bool(flags & _LOWER_UP and flags & _UP)
+            found += [
+                (content.rstrip(b"\0").decode(), is_up)
+                for what, content in attributes(body[_IFINFO.size :])
+                if what == _INTERFACE_NAME
+            ]
     return found
