@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from scapy.contrib.mac_control import MACControlClassBasedFlowControl
 from scapy.fields import AnyField, BitField, ConditionalField
 from scapy.layers.inet import IP, UDP
+from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from scapy.packet import NoPayload, Packet, Padding, Raw
 
@@ -21,6 +22,7 @@ from traffic.frames import (
     DSCP_CONTROL,
     DSCP_ROCE,
     ECN_CAPABLE,
+    IP_BYTES,
     UET_PORT,
     FrameError,
     Opcode,
@@ -48,6 +50,7 @@ _ACK, _CNP = 0x11, 0x81
 _PSN_ERROR = 0x60  # the syndrome of a NAK for a packet that came before its turn
 _DATA = b"Remote DMA data."
 _ICRC_BYTES = 4
+_UDP_BYTES = 8
 _NODE_AND_LATENCY = 0xA000  # INT instructions
 _DSCP_CUT = 41
 _CUT_TO = 64
@@ -272,15 +275,38 @@ def _fields_of(layer: Packet, frame: bytes) -> Iterator[Field]:
 
 
 def icrc_is_right(frame: bytes) -> bool | None:
-    """Whether a RoCEv2 frame's ICRC is right; none if it has none."""
-    packet = Ether(frame)
-    if not (packet.haslayer(BTH) or packet.haslayer(UetPds)) or packet.haslayer(Report):
+    """Whether the ICRC of a frame of RoCEv2 or UET is right; none if it has none."""
+    if (carried := _carried(frame)) is None:
         return None
-    end = 14 + packet[IP].len
-    was = 34 + packet[UDP].len if packet.haslayer(UDP) else end
+    at, network = carried
+    end = at + _total(network)
+    was = at + IP_BYTES[network.version] + network[UDP].len if UDP in network else end
     if max(end, was) > len(frame):
         return None  # a capture that was cut, or a switch's doing
     return frame[end - _ICRC_BYTES : end] == _right_icrc(frame).to_bytes(_ICRC_BYTES, "little")
+
+
+def _carried(frame: bytes) -> tuple[int, Packet] | None:
+    """Where the IP header lies that a RoCEv2 or UET header belongs to, and its layer.
+
+    What else is before it, a carrier of segments say, is not the ICRC's concern.
+    """
+    at = 0
+    found = None
+    for layer in layers_of(Ether(frame)):
+        if isinstance(layer, Report):
+            break
+        if isinstance(layer, IP | IPv6):
+            found = (at, layer) if layer.version == (4 if isinstance(layer, IP) else 6) else None
+        if isinstance(layer, BTH | UetPds):
+            return found
+        at += len(layer.raw_packet_cache or b"")
+    return None
+
+
+def _total(network: Packet) -> int:
+    """Bytes of a packet from its IP header on."""
+    return int(network.len if network.version == 4 else IP_BYTES[6] + network.plen)
 
 
 def _icrc_verdict(frame: bytes) -> str:
@@ -293,12 +319,19 @@ def _icrc_verdict(frame: bytes) -> str:
 
 def _right_icrc(frame: bytes) -> int:
     """The ICRC a frame should have: that of the packet as it was before INT came on board."""
-    packet = Ether(frame)
-    ip = bytearray(frame[14 : 14 + packet[IP].len - _ICRC_BYTES])
-    if packet.haslayer(IntShim):
-        bth_at = 28 + 4 + 4 * packet[IntShim].length
-        del ip[28:bth_at]
-        total = len(ip) + _ICRC_BYTES
-        ip[2:4], ip[22:24] = total.to_bytes(2, "big"), packet[IntShim].port.to_bytes(2, "big")
-        ip[24:26] = (total - 20).to_bytes(2, "big")
+    carried = _carried(frame)
+    assert carried is not None
+    at, network = carried
+    ip = bytearray(frame[at : at + _total(network) - _ICRC_BYTES])
+    if IntShim in network:
+        udp = IP_BYTES[network.version]
+        shim = udp + _UDP_BYTES
+        del ip[shim : shim + 4 + 4 * network[IntShim].length]
+        datagram = len(ip) + _ICRC_BYTES - udp
+        if network.version == 4:
+            ip[2:4] = (udp + datagram).to_bytes(2, "big")
+        else:
+            ip[4:6] = datagram.to_bytes(2, "big")
+        ip[udp + 2 : udp + 4] = network[IntShim].port.to_bytes(2, "big")
+        ip[udp + 4 : udp + 6] = datagram.to_bytes(2, "big")
     return icrc(bytes(ip))

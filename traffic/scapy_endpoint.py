@@ -25,6 +25,7 @@ from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 
 from scapy.contrib.mac_control import MACControlClassBasedFlowControl
+from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
@@ -575,6 +576,8 @@ def _unwrapped(psn: int, near: int) -> int:
 def _is_sound(packet: Packet) -> bool:
     """Whether the packet is whole, and its ICRC the right one."""
     network = network_of(packet)
+    if network.version != (6 if isinstance(network, IPv6) else 4):
+        return False
     length = network.len if network.version == 4 else IP_BYTES[6] + network.plen
     covered = packet.original[_ETHERNET_BYTES:][:length]
     sent = int.from_bytes(covered[-_ICRC_BYTES:], "little")

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -39,6 +40,7 @@ class Ready:
             [sys.executable, "-m", __name__],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            bufsize=0,  # an answer read ahead is one that `select` does not see
             cwd=ROOT,
             start_new_session=True,  # a terminal's interrupt is for the tests
         )
@@ -60,7 +62,8 @@ class Ready:
             self._process.stdin.flush()
             pid = self._answer()
             if not select([self._process.stdout], [], [], timeout_s)[0]:
-                os.kill(pid, signal.SIGKILL)
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
                 self._answer()
                 raise subprocess.TimeoutExpired(list(words), timeout_s)
             code, used_s = self._answer()

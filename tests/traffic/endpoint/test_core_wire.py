@@ -30,6 +30,7 @@ from traffic.layers import (
     ReportGroup,
 )
 from traffic.messages import traffic_class
+from traffic.samples import icrc_is_right
 
 BOTH = [f"capture {A}", f"capture {B}"]
 WRITES = {0x06, 0x07, 0x08, 0x09, 0x0A, 0x0B}
@@ -80,6 +81,10 @@ def test_every_icrc_is_right(every_kind: list[bytes]) -> None:
         stored = packet[BTH].icrc
         packet[BTH].icrc = None
         assert Ether(bytes(packet))[BTH].icrc == stored
+        assert icrc_is_right(frame)
+        inner = 41 if IPv6 in packet else 4
+        carrier = IPv6(src="fc00::1", dst="fc00:1:2::", plen=len(frame) - 14, nh=inner)
+        assert icrc_is_right(frame[:12] + b"\x86\xdd" + bytes(carrier) + frame[14:])
 
 
 def test_ip_headers_are_right(every_kind: list[bytes]) -> None:

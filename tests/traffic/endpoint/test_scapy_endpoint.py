@@ -31,7 +31,7 @@ from traffic.endpoint import (
     EndpointReport,
     read_report,
 )
-from traffic.frames import icrc
+from traffic.frames import IP_BYTES, icrc
 from traffic.scapy_endpoint import ScapyEndpoint
 from traffic.traces.specs import TRACES
 
@@ -326,7 +326,7 @@ def test_any_bytes_are_taken_without_a_crash(data: st.DataObject) -> None:
         if frame:
             frame[data.draw(st.integers(0, len(frame) - 1))] = data.draw(st.integers(0, 255))
     frame = frame[: data.draw(st.integers(0, len(frame)))]
-    if len(frame) >= 58 and data.draw(st.booleans()):
+    if len(frame) >= 58 and frame[14] >> 4 in IP_BYTES and data.draw(st.booleans()):
         frame[16:18] = (len(frame) - 14).to_bytes(2, "big")
         frame[-4:] = icrc(bytes(frame[14:-4])).to_bytes(4, "little")
     endpoint = ScapyEndpoint(lambda *_: None)
@@ -337,6 +337,15 @@ def test_any_bytes_are_taken_without_a_crash(data: st.DataObject) -> None:
     endpoint.service(0)
     endpoint.receive(bytes(frame), 1000)
     endpoint.service(1000)
+
+
+@pytest.mark.parametrize("first", [0x05, 0x35, 0x55, 0x65])
+def test_a_header_of_another_version_than_ethernet_says_is_refused(first: int) -> None:
+    endpoint = ScapyEndpoint(lambda *_: None)
+    (frame,) = data_frames(star_of(one_way(CONFIG, [700])).frames)
+    endpoint.start(0)
+    endpoint.receive(frame[:14] + bytes([first]) + frame[15:], 1000)
+    assert read_report(endpoint.report(1000)).counters["rx_icrc_errors"] == 1
 
 
 def _frames() -> list[bytes]:
