@@ -179,7 +179,7 @@ def test_any_wrong_topology_file_is_refused_in_words(tmp_path: Path) -> None:
         ('{"a":' * 20_000 + "1" + "}" * 20_000, "nested too deeply"),
         ('{"hosts": {"h1": {}, "h1": {}}}', "'h1' is there twice"),
         (" " * 16_000_001, "is too long"),
-        ("\udcff", "is not JSON"),
+        ("\udcff", "is no text"),
     ):
         path.write_text(text, errors="surrogateescape")
         with pytest.raises(TopologyError, match=told):
