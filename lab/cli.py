@@ -37,7 +37,6 @@ COMMANDS = (
     "list",
     "explain",
     "import",
-    "export",
     "lesson",
     "grade",
     "docs",
