@@ -37,6 +37,7 @@ COMMANDS = (
     "list",
     "explain",
     "import",
+    "export",
     "lesson",
     "grade",
     "docs",

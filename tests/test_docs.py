@@ -47,6 +47,7 @@ ELSEWHERE = {
     "chaos": "tests/lab/test_chaos.py",
     "claims": "tests/lab/test_claims.py",
     "import": "tests/lab/test_import.py",
+    "export": "tests/lab/test_export.py",
     "grade": "tests/course/test_grade.py",
     "lesson": "tests/course/test_grade.py",
     "docs": "tests/test_site.py",

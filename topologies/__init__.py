@@ -1,5 +1,6 @@
 """Graphs of fabrics, and every name and address that follows from them."""
 
+from topologies.cabling import Imported
 from topologies.draw import dot, draw
 from topologies.fabric import (
     Address,
@@ -13,9 +14,13 @@ from topologies.fabric import (
     TopologyError,
 )
 from topologies.fat_tree import fat_tree
+from topologies.graphml import import_graphml
+from topologies.htsim_topo import import_topo
+from topologies.infragraph import import_infragraph
 from topologies.leaf_spine import leaf_spine
+from topologies.networkx_graph import import_networkx
 from topologies.rail import rail
-from topologies.tutorial import Imported, import_tutorial, read_tutorial
+from topologies.tutorial import import_tutorial
 
 __all__ = [
     "Address",
@@ -31,8 +36,11 @@ __all__ = [
     "dot",
     "draw",
     "fat_tree",
+    "import_graphml",
+    "import_infragraph",
+    "import_networkx",
+    "import_topo",
     "import_tutorial",
     "leaf_spine",
     "rail",
-    "read_tutorial",
 ]

@@ -1,4 +1,4 @@
-"""``closlab import``: somebody's workload as a scenario."""
+"""``closlab import``: somebody's workload, or somebody's fabric, as a scenario."""
 
 from __future__ import annotations
 
@@ -24,16 +24,20 @@ def command(
     tflops: Annotated[
         float | None, typer.Option("--tflops", help="How fast ranks of Chakra's traces compute.")
     ] = None,
+    topology: Annotated[
+        Path | None, typer.Option("--topology", help="A fabric's file: run the workload on that.")
+    ] = None,
 ) -> None:
-    """Say what a workload's file is, check it, and write a scenario that runs it.
+    """Say what a workload's or a fabric's file is, check it, and write a scenario that runs it.
 
-    It reads flows as CSV (start_ns,src,dst,bytes), htsim's connection matrices (.cm), GOAL,
-    Chakra's execution traces (NAME.RANK.et), MSCCL's schedules (.xml) and AICB's workloads (.txt).
+    Workloads: flows as CSV (start_ns,src,dst,bytes), htsim's connection matrices (.cm), GOAL,
+    Chakra's execution traces (NAME.RANK.et), MSCCL's schedules (.xml), AICB's workloads (.txt).
+    Fabrics: networkx' JSON, GraphML, htsim's .topo, InfraGraph, the P4 tutorials' topology.json.
     """
     extras = {
         "bytes": size, "groups": None if groups is None else str(groups), "tflops": tflops,
     }  # fmt: skip
     folder = Path(f"{file.name.partition('.')[0] or 'trace'}.lab") if out is None else out
     told = {key: value for key, value in extras.items() if value is not None}
-    for line in bring(file, folder, told).lines():
+    for line in bring(file, folder, told, topology).lines():
         print(line)

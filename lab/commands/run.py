@@ -33,9 +33,8 @@ from lab.engines.mininet.tap import conga_hint
 from lab.errors import LabError
 from lab.progress import Stages
 from lab.report import write_report
+from lab.results import columns
 from lab.results.outcome import INTERRUPTION, Outcome
-from lab.results.reports import KINDS as REPORT_KINDS
-from lab.results.reports import require as require_reports
 from lab.results.reports import write as write_reports
 from lab.results.tables import result_tables
 from lab.runs.perform import check, clear, code_of, emulate, save_making_room, simulate
@@ -154,6 +153,7 @@ def execute(
     switch: str = "soft",
     is_json: bool = False,
     dilation: int | None = None,
+    leisure: int = 1,
     p4: Path | None = None,
     reports: str | None = None,
     tls: bool = False,
@@ -168,6 +168,7 @@ def execute(
         switch=switch,
         prompt=prompt,
         dilation=dilation,
+        leisure=leisure,
         reports=reports,
         p4=p4,
         tls=tls,
@@ -205,14 +206,14 @@ class Page:
 
 def _check_reports(kind: str, scenario: Scenario) -> None:
     """Find out before the run what would leave it without its reports."""
-    if kind not in REPORT_KINDS:
+    if kind not in columns.KINDS:
         raise LabError(f"--reports: there is no kind '{kind}'", "It is csv or parquet.")
     if not scenario.telemetry.share:
         raise LabError(
             "--reports: no packet of this scenario carries telemetry",
             "Say which share of them is to: --set int.share=0.01",
         )
-    require_reports(kind)
+    columns.require(kind)
 
 
 def _run(

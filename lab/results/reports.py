@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import importlib
 from collections.abc import Iterator
 from pathlib import Path
 
 from controller import Report
 from controller.tables import DROP_REASONS
-from lab.errors import MissingTool
+from lab.results import columns
+from lab.results.columns import Cell
 from lab.results.telemetry import Tally
 
 COLUMNS = (
@@ -17,45 +16,18 @@ COLUMNS = (
     *("drop_reason", "hop", "switch", "ingress_port", "egress_port", "latency_ns"),
     *("queue", "queue_bytes", "ingress_time", "egress_time", "utilisation", "buffer_bytes"),
 )
-KINDS = ("csv", "parquet")
-Cell = int | float | str | None
-
-
-def require(kind: str) -> None:
-    """Fail with what to install, if such a table cannot be written."""
-    if kind == "parquet":
-        _parquet()
 
 
 def write(tally: Tally, folder: Path, kind: str) -> Path:
     """Write all reports that were kept; where."""
     path = folder / f"reports.{kind}"
-    rows = [
+    rows = (
         row
         for number, report in enumerate(tally.kept or (), 1)
         for row in _rows(number, report, tally)
-    ]
-    if kind == "csv":
-        with path.open("w", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(COLUMNS)
-            writer.writerows(rows)
-        return path
-    arrow, parquet = _parquet()
-    columns = dict(zip(COLUMNS, zip(*rows, strict=True), strict=True)) if rows else {}
-    table = arrow.table({name: list(columns.get(name, ())) for name in COLUMNS})  # type: ignore[attr-defined]
-    parquet.write_table(table, path)  # type: ignore[attr-defined]
+    )
+    columns.write(path, kind, COLUMNS, rows)
     return path
-
-
-def _parquet() -> tuple[object, object]:
-    try:
-        return importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
-    except ImportError:
-        raise MissingTool(
-            "Parquet files are written by pyarrow, which is not installed",
-            "Install it (.venv/bin/pip install pyarrow), or ask for csv.",
-        ) from None
 
 
 def _rows(number: int, report: Report, tally: Tally) -> Iterator[tuple[Cell, ...]]:

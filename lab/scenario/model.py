@@ -24,9 +24,10 @@ from controller import Policy, Remedy, Replay
 from controller.asics import ASICS
 from controller.settings import CONTROL_PRIORITY
 from lab.errors import ScenarioError
+from lab.scenario.fabrics import read_fabric
 from lab.scenario.keys import Key, Kinds, keys_of, nearest, nearest_key
 from lab.scenario.traffic import KINDS, AllPairs, read_traffic
-from topologies import Fabric, IpVersion, Link, fat_tree, leaf_spine, rail, read_tutorial
+from topologies import Fabric, IpVersion, Link, fat_tree, leaf_spine, rail
 from traffic.collectives import Site, Spec, complaint
 from traffic.collectives.units import DurationNs, Size
 from traffic.endpoint import DcqcnProfile, DcqcnReaction, Entropy, Recovery, TransportKind
@@ -97,15 +98,16 @@ class File(_Section):
 
     kind: Literal["file"]
     path: str
-    """A topology.json as the P4 tutorials have it; links without a speed get the scenario's."""
+    """A topology.json of the P4 tutorials, a graph of networkx (JSON or GraphML), a .topo of htsim,
+    or an InfraGraph (YAML or JSON); links without a speed get the scenario's."""
 
     def build(self) -> Fabric:
         """The fabric this describes."""
-        return read_tutorial(Path(self.path)).fabric
+        return read_fabric(Path(self.path)).fabric
 
     def renamed(self) -> dict[str, str]:
         """What the file calls otherwise than the lab: its name, ours."""
-        aliases = read_tutorial(Path(self.path)).aliases
+        aliases = read_fabric(Path(self.path)).aliases
         return {theirs: node.name for theirs, node in aliases.items() if theirs != node.name}
 
 
@@ -767,7 +769,9 @@ def remarks(scenario: Scenario) -> list[str]:
     """What one should know before it runs, in sentences: what is in vain, or renamed."""
     said = []
     if isinstance(scenario.topology, File) and (renamed := scenario.topology.renamed()):
-        names = ", ".join(f"{theirs} is {ours}" for theirs, ours in renamed.items())
+        told = [f"{theirs} is {ours}" for theirs, ours in renamed.items()]
+        more = [f"and {len(told) - _MOST_TOLD:,} more"] if len(told) > _MOST_TOLD else []
+        names = ", ".join([*told[:_MOST_TOLD], *more])
         said.append(f"nodes bear the lab's names here: {names}.")
     if scenario.transport.cc == "dcqcn" and not scenario.ecn.enabled:
         said.append(

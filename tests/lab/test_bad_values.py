@@ -16,10 +16,11 @@ import pytest
 from controller import routes_of, switch_plan
 from lab.errors import LabError, ScenarioError
 from lab.scenario import catalogue
+from lab.scenario.fabrics import read_fabric
 from lab.scenario.model import all_keys
 from lab.scenario.translate import controller_settings
 from tests.fabric.network import Switch
-from topologies import TopologyError, read_tutorial
+from topologies import TopologyError
 
 PLAIN = "name: x\ntraffic: {kind: incast, senders: 2, bytes: 1KB}\n"
 EVERYTHING = (  # so that every value gets into a plan
@@ -90,7 +91,7 @@ def test_any_key_takes_every_unlikely_value_or_says_why_not() -> None:
         ("seed=" + "1" * 10_000, "--set seed: 11111111111111111111... is too large a number"),
         ("x=" + "[" * 20_000 + "]" * 20_000, "--set x: it is nested too deeply"),
         ("pfc={enabled: true, enabled: no}", "--set pfc: 'enabled' is there twice, in line 1"),
-        ("topology={kind: file, path: /dev/zero}", "/dev/zero: it is no file"),
+        ("topology={kind: file, path: /dev/zero}", "/dev/zero is no file"),
     ],
 )
 def test_what_is_wrong_is_named(change: str, told: str) -> None:
@@ -167,7 +168,7 @@ def test_any_wrong_topology_file_is_refused_in_words(tmp_path: Path) -> None:
                 part[where[-1]] = wrong
             path.write_text(json.dumps(content if where else wrong))
             try:
-                fabric = read_tutorial(path).fabric
+                fabric = read_fabric(path).fabric
             except TopologyError as error:
                 assert str(path) in str(error)
                 continue
@@ -178,11 +179,11 @@ def test_any_wrong_topology_file_is_refused_in_words(tmp_path: Path) -> None:
         ('{"a":' * 20_000 + "1" + "}" * 20_000, "nested too deeply"),
         ('{"hosts": {"h1": {}, "h1": {}}}', "'h1' is there twice"),
         (" " * 16_000_001, "is too long"),
-        ("\udcff", "is not JSON"),
+        ("\udcff", "is no text"),
     ):
         path.write_text(text, errors="surrogateescape")
         with pytest.raises(TopologyError, match=told):
-            read_tutorial(path)
+            read_fabric(path)
 
 
 def test_a_file_without_end_is_no_scenario() -> None:

@@ -6,9 +6,11 @@ import json
 from pathlib import Path
 from random import Random
 
+import networkx as nx
 import pytest
 
 from tests.lab.conftest import closlab
+from tests.lab.simulated import simulate
 from tests.traffic.traces.programs import as_chakra, random_program
 from tests.traffic.traces.xml_rings import ring
 
@@ -57,3 +59,33 @@ def test_traces_and_schedules_are_brought_whole(tmp_path: Path) -> None:
         "import", str(tmp_path / "ring.xml"), "--bytes", "1MB", "-o", str(tmp_path / "b")
     )
     assert "4 ranks, 24 messages, 6 MB" in done.stdout, done.stderr
+
+
+def test_a_fabric_is_brought_and_a_workload_onto_it(tmp_path: Path) -> None:
+    """A graph in which a's cable is ten times slower than the others."""
+    graph = nx.Graph(name="two tors")
+    for tor, hosts in (("t1", "ab"), ("t2", "cd")):
+        graph.add_edge(tor, "top", rate_gbps=100)
+        for host in hosts:
+            graph.add_node(host, kind="host")
+            graph.add_edge(host, tor, rate_gbps=10 if host == "a" else 100)
+    nx.write_graphml(graph, tmp_path / "mine.graphml")
+    (tmp_path / "flows.csv").write_text("start_ns,src,dst,bytes\n0,h1,h3,1000000\n")
+    done = closlab("import", str(tmp_path / "mine.graphml"), "--out", str(tmp_path / "a"))
+    assert "a graph in GraphML: 4 hosts, 2 leaves, 1 spine, 6 cables" in done.stdout, done.stderr
+    assert closlab("list", str(tmp_path / "a" / "scenario.yaml")).returncode == 0
+    done = closlab(
+        "import", str(tmp_path / "flows.csv"), "--topology", str(tmp_path / "mine.graphml"),
+        "--out", str(tmp_path / "b"),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    for host, rate in (("h1", 10), ("h2", 100)):
+        found = simulate(
+            str(tmp_path / "b" / "scenario.yaml"), f"traffic.hosts=[{host}, h3, h4]",
+            out=tmp_path / host,
+        )  # fmt: skip
+        ideal = 8_000_000 / rate
+        assert ideal < found.result.duration_ns < 1.25 * ideal + 10_000
+    (tmp_path / "broken.json").write_text('{"nodes": [')
+    done = closlab("import", str(tmp_path / "broken.json"))
+    assert (done.returncode, "it is not JSON" in done.stderr) == (1, True)

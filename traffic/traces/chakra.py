@@ -16,13 +16,13 @@ import gzip
 import json
 import re
 import zlib
+from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
 from traffic.collectives import Schedule
-from traffic.collectives.schedule import Mode
 from traffic.traces import protobuf as wire
 from traffic.traces.graph import Graph, TraceError
 from traffic.traces.text import MOST_BYTES, text_of
@@ -190,6 +190,7 @@ def read(path: Path, groups: Mapping[str, list[int]] | None = None, tflops: floa
     for rank, file in enumerate(files):
         deeds: dict[int, int] = {}
         for node in _after_what_they_wait_for(nodes_of(file), file):
+            graph.turn = node.id
             after = list(dict.fromkeys(deeds[wait] for wait in node.waits))
             try:
                 deeds[node.id] = _write(graph, rank, node, after, groups or {}, tflops)
@@ -300,9 +301,11 @@ def _after_what_they_wait_for(nodes: Iterable[Node], file: Path) -> Iterator[Nod
 def write(schedule: Schedule, path: Path) -> list[Path]:
     """A schedule as traces, a file a rank: sends, receives and work, collectives taken apart.
 
-    A transfer's number is its tag, and its node's number on both sides.
+    A message's node has one number on both sides, which is its tag too. What is read from them and
+    written again makes the same files.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
+    nodes = _numbered(schedule)
     written = []
     for rank in range(schedule.ranks):
         file = path.with_name(f"{path.name}.{rank}.et")
@@ -310,35 +313,53 @@ def write(schedule: Schedule, path: Path) -> list[Path]:
             out.write(_framed(wire.put_bytes(1, VERSION)))
             mine = sorted({*schedule.starts(rank), *schedule.arrivals(rank)})
             for number in mine:
-                for node in _nodes_for(schedule, rank, number):
+                for node in _nodes_for(schedule, rank, number, nodes):
                     out.write(_framed(node))
         written.append(file)
     return written
 
 
-def _nodes_for(schedule: Schedule, rank: int, number: int) -> Iterator[bytes]:
+def _numbered(schedule: Schedule) -> array[int]:
+    """By transfer: the node it ends with. One that only waits for another is that one's."""
+    nodes = array("i")
+    free = 0
+    for number, (src, dst) in enumerate(zip(schedule.src, schedule.dst, strict=True)):
+        if src == dst and _awaited(schedule, number, nodes, most=1):
+            nodes.append(nodes[schedule.waits(number)[0]])
+            continue
+        if src != dst and schedule.delay_ns[number]:
+            free += 1  # what passes before it begins is a node of its own
+        nodes.append(free)
+        free += 1
+    return nodes
+
+
+def _awaited(schedule: Schedule, number: int, nodes: array[int], most: int = 0) -> list[int]:
+    """The nodes a transfer waits for; with ``most``: if it does nothing but wait for so many."""
+    waits = list(dict.fromkeys(nodes[wait] for wait in schedule.waits(number)))
+    return [] if most and (schedule.delay_ns[number] or len(waits) != most) else waits
+
+
+def _nodes_for(schedule: Schedule, rank: int, number: int, nodes: array[int]) -> Iterator[bytes]:
     """A transfer as one of its ends has it; the wait before it begins is a node of its own."""
-    transfer = schedule.transfer(number)
-    is_work = transfer.src == transfer.dst
-    waits = [2 * wait for wait in transfer.waits]
-    if is_work or (transfer.delay_ns and transfer.src == rank):
+    src, dst, delay_ns = schedule.src[number], schedule.dst[number], schedule.delay_ns[number]
+    is_work, is_sent = src == dst, src == rank
+    waits, node = _awaited(schedule, number, nodes), nodes[number]
+    if is_work and waits and node in waits:
+        return
+    if is_work or (delay_ns and is_sent):
         # Durations are whole microseconds: what is less is rounded, and never lost altogether.
-        micros = max(1, round(transfer.delay_ns / 1000)) if transfer.delay_ns else 0
-        before = 2 * number + (0 if is_work else 1)
-        yield _encoded(before, f"work {number}", COMPUTE, waits, micros, {"num_ops": 0})
+        micros = max(1, round(delay_ns / 1000)) if delay_ns else 0
+        before = node if is_work else node - 1
+        yield _encoded(before, f"work {before}", COMPUTE, waits, micros, {"num_ops": 0})
         waits = [before]
     if is_work:
         return
-    sent = transfer.src == rank
     about = {
-        "comm_src": transfer.src, "comm_dst": transfer.dst, "comm_size": transfer.size,
-        "comm_tag": number,
+        "comm_src": src, "comm_dst": dst, "comm_size": schedule.size[number], "comm_tag": node,
     }  # fmt: skip
-    name = f"{'to' if sent else 'from'} {transfer.dst if sent else transfer.src}"
-    if transfer.mode is Mode.REDUCE:
-        name += ", to be added"
-    kind = SEND if sent else RECEIVE
-    yield _encoded(2 * number, name, kind, waits if sent else [], 0, about)
+    name, kind = (f"to {dst}", SEND) if is_sent else (f"from {src}", RECEIVE)
+    yield _encoded(node, name, kind, waits if is_sent else [], 0, about)
 
 
 def _encoded(

@@ -13,6 +13,7 @@ from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from heapq import heapify, heappop, heappush
 
 from traffic.collectives import Activity, Schedule, ScheduleBuilder, TrafficError, add_collective
 from traffic.collectives.algorithms import channel_room, collective
@@ -22,6 +23,7 @@ MOST_DEEDS = 1 << 23
 MOST_RANKS = 1 << 16
 UNMET = -(1 << 62)  # the tag of a send that no receive belongs to
 _ROOM = channel_room(1)  # of the channels of a group's collectives
+_LATEST = 1 << 62
 _NOT_YET: tuple[int, ...] = ()
 
 
@@ -58,6 +60,10 @@ class Graph:
         self._size, self._channel = array("q"), array("i")
         self._delay_ns = array("q")  # of work: how long it lasts
         self._wait_start, self._wait = array("q", [0]), array("i")
+        self._turn = array("q")
+        self.turn: int | None = None
+        """Of deeds that may begin at once, those named under a smaller one come first in the
+        schedule; None: those that were named first."""
         self._groups: dict[tuple[int, ...], int] = {}
         self._turns: dict[tuple[int, int], int] = defaultdict(int)  # by group and rank
         self._last: dict[tuple[int, int], int] = {}
@@ -145,6 +151,7 @@ class Graph:
         self._tag.append(tag)
         self._channel.append(channel)
         self._delay_ns.append(delay_ns)
+        self._turn.append(len(self._turn) if self.turn is None else min(self.turn, _LATEST))
         self._wait.extend(after)
         self._wait_start.append(len(self._wait))
         return len(self._kind) - 1
@@ -250,15 +257,21 @@ class Graph:
         for receive, send in sends.items():
             followers[send].append(receive)
             waiting[receive] += 1
-        ready = deque(deed for deed in range(count) if nodes[deed] == deed and not waiting[deed])
+        turns = self._turn
+        ready = [
+            (turns[deed], deed)
+            for deed in range(count)
+            if nodes[deed] == deed and not waiting[deed]
+        ]
+        heapify(ready)
         order = []
         while ready:
-            deed = ready.popleft()
+            _, deed = heappop(ready)
             order.append(deed)
             for follower in followers[deed]:
                 waiting[follower] -= 1
                 if not waiting[follower]:
-                    ready.append(follower)
+                    heappush(ready, (turns[follower], follower))
         if len(order) < sum(nodes[deed] == deed for deed in range(count)):
             stuck = min(deed for deed in range(count) if waiting[deed])
             raise TraceError(

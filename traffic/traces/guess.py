@@ -8,11 +8,21 @@ from pathlib import Path
 from traffic.traces.graph import TraceError
 
 _START = 4096
+KNOWN = (
+    "known: flows as start_ns,src,dst,bytes; htsim's .cm; GOAL; Chakra's NAME.RANK.et; MSCCL's "
+    ".xml; AICB's .txt"
+)
 _SIGNS = (
     ("msccl", re.compile(r"\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<algo\b", re.DOTALL)),
     ("aicb", re.compile(r"\s*HYBRID_TRANSFORMER")),
     ("goal", re.compile(r"(\s|//[^\n]*\n|#[^\n]*\n|/\*.*?\*/)*num_ranks\b", re.DOTALL)),
-    ("htsim", re.compile(r"(\s|#[^\n]*\n)*(Nodes\s+\d|\d+->\d)")),
+    (
+        "htsim",
+        re.compile(
+            r"(?!.*^\s*(Tiers|Podsize)\b)(\s|#[^\n]*\n)*(Nodes\s+\d|\d+->\d)",
+            re.DOTALL | re.MULTILINE,
+        ),
+    ),
     ("table", re.compile(r"[^\n]*\b(start_ns|src|dst|bytes)\b[^\n]*,")),
 )
 
@@ -32,8 +42,4 @@ def kind_of(path: Path) -> str:
     for kind, sign in _SIGNS:
         if sign.match(text):
             return kind
-    raise TraceError(
-        f"{path}: it is not known what this is",
-        "known: flows as start_ns,src,dst,bytes; htsim's .cm; GOAL; Chakra's NAME.RANK.et; MSCCL's "
-        ".xml; AICB's .txt",
-    )
+    raise TraceError(f"{path}: it is not known what this is", KNOWN)

@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
+from traffic.reading import FileError, parse_xml
 from traffic.traces.graph import Graph, TraceError
 from traffic.traces.text import text_of, whole
 
@@ -95,15 +96,9 @@ def read(path: Path, size: int, *, proven: bool = True) -> Graph:
 def parse(path: Path) -> Algorithm:
     """A file's schedule."""
     text = text_of(path)
-    if "<!" in text.replace("<!--", ""):
-        raise TraceError(f"{path} defines names of its own, which no schedule needs")
     try:
-        root = Xml.fromstring(text)  # noqa: S314  (without a DTD there is nothing to expand)
-    except (Xml.ParseError, ValueError, RecursionError) as error:
-        raise TraceError(f"{path} is not XML: {error}") from None
-    try:
-        return _algorithm(root)
-    except TraceError as error:
+        return _algorithm(parse_xml(text))
+    except (FileError, TraceError) as error:
         raise TraceError(f"{path}: {error}") from None
 
 

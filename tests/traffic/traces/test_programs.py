@@ -18,7 +18,7 @@ from tests.traffic.traces.programs import (
     parsed,
     random_program,
 )
-from traffic.collectives import Site, collective
+from traffic.collectives import Activity, ScheduleBuilder, Site, collective
 from traffic.collectives.alphabeta import AlphaBeta
 from traffic.jobs import read_traffic
 from traffic.traces import TraceError, chakra, goal, kind_of
@@ -63,8 +63,38 @@ def test_what_is_written_is_read_again_by_others_and_by_ourselves(
     rate = AlphaBeta(alpha_ns=700, rate_gbps=100)
     assert rate.run(again).finish_ns == rate.run(made).finish_ns
     twice = chakra.write(again, tmp_path / "twice" / "job")
-    thrice = chakra.write(chakra.read(twice[0]).schedule(), tmp_path / "thrice" / "job")
-    assert [len(file.read_bytes()) for file in thrice] == [len(f.read_bytes()) for f in twice]
+    assert [file.read_bytes() for file in twice] == [file.read_bytes() for file in files]
+
+
+def test_whatever_is_written_and_read_is_written_the_same(tmp_path: Path) -> None:
+    """Random schedules: work that takes time, or none, or only waits; messages that begin late."""
+    for seed in range(30):
+        chance = Random(seed)
+        ranks = chance.randint(1, 5)
+        builder = ScheduleBuilder(ranks)
+        activity = builder.activity(Activity("flows", "any"))
+        known: list[list[int]] = [[] for _ in range(ranks)]
+        for _ in range(chance.randint(1, 60)):
+            src, dst = chance.randrange(ranks), chance.randrange(ranks)
+            after = chance.choices(known[src], k=chance.randint(0, 3)) if known[src] else []
+            delay = chance.choice([0, 0, 3000, 77_000])
+            if src == dst:
+                number = builder.work(src, delay, activity=activity, after=after)
+            else:
+                number = builder.transfer(
+                    src, dst, chance.randint(1, 9999), activity=activity, delay_ns=delay,
+                    after=after,
+                )  # fmt: skip
+                known[dst].append(number)
+            known[src].append(number)
+        made = builder.build()
+        once = chakra.write(made, tmp_path / f"{seed}a")
+        again = chakra.read(once[0]).schedule()
+        twice = chakra.write(again, tmp_path / f"{seed}b")
+        assert [file.read_bytes() for file in twice] == [file.read_bytes() for file in once]
+        assert sum(again.size) == sum(made.size)
+        assert sum(again.delay_ns) == sum(made.delay_ns)
+        assert fabric.run(again).finish_ns == fabric.run(made).finish_ns
 
 
 def test_collectives_of_groups_are_those_of_the_lab(tmp_path: Path) -> None:

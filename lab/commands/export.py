@@ -1,0 +1,116 @@
+"""``closlab export``: traffic and results in the formats of others."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lab.commands.options import Changes
+from lab.errors import LabError, RunError, ScenarioError
+from lab.machine.paths import cannot_write
+from lab.report import KeptRun, find_runs, nccl, read_run
+from lab.report.kept import read_result
+from lab.results import columns
+from lab.scenario import catalogue
+from lab.scenario.model import Scenario
+from lab.scenario.traffic import make_workload
+from traffic.collectives import TrafficError
+from traffic.jobs import Workload
+from traffic.traces import chakra, table
+
+_KINDS = {
+    "chakra": "a scenario's traffic as Chakra's execution traces, a file a rank",
+    "flows": "a run's messages as a table, CSV or Parquet",
+    "nccl-tests": "runs of a collective as nccl-tests prints them, in text or JSON",
+}
+
+
+def command(
+    names: Annotated[
+        list[str], typer.Argument(help="A scenario (chakra), or folders of runs (the others).")
+    ],
+    kind: Annotated[
+        str, typer.Option("--as", metavar="KIND", help="chakra, flows, or nccl-tests.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("-o", "--out", help="NAME of NAME.0.et; .csv or .parquet; .txt or .json."),
+    ] = None,
+    changes: Changes = None,
+) -> None:
+    """Write traffic or results in a format that others read."""
+    if kind not in _KINDS:
+        told = "; ".join(f"{name}: {what}" for name, what in _KINDS.items())
+        raise LabError(f"--as: there is no kind '{kind}'", told)
+    if changes and kind != "chakra":
+        raise LabError("--set changes a scenario, and a run is over", "Leave it out.")
+    if kind != "nccl-tests" and len(names) > 1:
+        raise LabError(f"--as {kind} takes one name", "Give one after the other.")
+    try:
+        if kind == "chakra":
+            _chakra(names[0], tuple(changes or ()), out)
+        elif kind == "flows":
+            _flows(names[0], out)
+        else:
+            _nccl(names, out)
+    except OSError as error:
+        raise cannot_write(str(out or "."), error) from None
+
+
+def _workload(scenario: Scenario) -> Workload:
+    try:
+        return make_workload(scenario.traffic, scenario.site(scenario.fabric()))
+    except TrafficError as error:
+        raise ScenarioError(f"scenario '{scenario.name}': {error}") from None
+
+
+def _chakra(name: str, changes: tuple[str, ...], out: Path | None) -> None:
+    scenario = catalogue.load(name, changes)
+    base = out or Path(f"{scenario.name}.et") / scenario.name
+    files = chakra.write(
+        _workload(scenario).schedule, base.with_name(base.name.removesuffix(".et"))
+    )
+    print(f"{files[0]} to {files[-1].name}")
+
+
+def _flows(name: str, out: Path | None) -> None:
+    run = read_run(Path(name))
+    path = out or Path("flows.csv")
+    kind = path.suffix.lstrip(".")
+    if kind not in columns.KINDS:
+        raise LabError(f"{path}: a table is .csv or .parquet", "Name it so.")
+    if not run.flows:
+        raise RunError(f"{name} keeps no messages", "Run it with measures.flows=true.")
+    more = ("fct_ns", "slowdown", "step", "what")
+    rows = [
+        (
+            each.start_ns,
+            each.src,
+            each.dst,
+            each.bytes,
+            each.fct_ns,
+            each.slowdown,
+            each.step,
+            each.what,
+        )
+        for each in sorted(run.flows, key=lambda flow: flow.start_ns or 0)
+        if each.start_ns is not None
+    ]
+    columns.write(path, kind, (*table.COLUMNS, *more), rows)
+    print(f"{path}: {len(rows):,} messages")
+
+
+def _nccl(names: list[str], out: Path | None) -> None:
+    runs: list[KeptRun] = [read_result(run) for name in names for run in find_runs(Path(name))]
+    rows = nccl.rows_of(runs, lambda run: _workload(run.result.scenario))
+    if out is not None and out.suffix == ".json":
+        out.write_text(json.dumps(nccl.content(rows, runs), indent=1) + "\n")
+        return
+    text = "\n".join(nccl.text(rows, runs))
+    if out is None:
+        print(text)
+    else:
+        out.write_text(f"{text}\n")

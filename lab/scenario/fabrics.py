@@ -1,0 +1,108 @@
+"""Files that describe a fabric: which kind one is, and what is built of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from topologies import (
+    Imported,
+    TopologyError,
+    import_graphml,
+    import_infragraph,
+    import_networkx,
+    import_topo,
+    import_tutorial,
+)
+from traffic.reading import FileError, NotYamlError, YamlError, parse_xml, parse_yaml, read_text
+
+_MOST_BYTES = 16_000_000
+_TOPO = re.compile(r"(\s|#[^\n]*\n)*(nodes|tiers|podsize|tier)\s+\d", re.IGNORECASE)
+_TOPO_ONLY = re.compile(r"^\s*(tiers|podsize|radix_down)\s+\d", re.IGNORECASE | re.MULTILINE)
+WHAT = {
+    "tutorial": "a topology of the P4 tutorials",
+    "networkx": "a graph of networkx",
+    "graphml": "a graph in GraphML",
+    "topo": "a fat tree of htsim",
+    "infragraph": "an infrastructure of InfraGraph",
+}
+SUFFIXES = (".json", ".yaml", ".yml", ".graphml", ".topo")
+KNOWN = "the P4 tutorials' topology.json, networkx' JSON, GraphML, htsim's .topo, InfraGraph's YAML"
+
+
+def fabric_kind(path: Path) -> str | None:
+    """Which kind of fabric a file describes; None: it is no fabric at all."""
+    try:
+        return _read(path)[0]
+    except (TopologyError, FileError):
+        return None
+
+
+def read_fabric(path: Path) -> Imported:
+    """The fabric that a file describes."""
+    try:
+        kind, content = _read(path)
+    except FileError as error:
+        raise TopologyError(str(error)) from None
+    build: dict[str, Callable[[Any], Imported]] = {
+        "tutorial": import_tutorial, "networkx": import_networkx, "graphml": import_graphml,
+        "topo": import_topo, "infragraph": import_infragraph,
+    }  # fmt: skip
+    try:
+        if kind is None:
+            raise TopologyError(f"it is not known what this is; known: {KNOWN}")
+        return build[kind](content)
+    except TopologyError as error:
+        raise TopologyError(f"{path}: {error}") from None
+
+
+def _read(path: Path) -> tuple[str | None, Any]:
+    """What a file is, and its content, taken apart as far as its form goes."""
+    text = read_text(path, _MOST_BYTES)
+    start = text.lstrip("\ufeff \t\r\n")
+    try:
+        if start.startswith("<"):
+            return "graphml", parse_xml(text)
+        if _TOPO.match(text) and _TOPO_ONLY.search(text):
+            return "topo", text
+        content = _json(text) if start.startswith(("{", "[")) else parse_yaml(text)
+    except NotYamlError as error:
+        raise TopologyError(f"{path} is neither JSON nor YAML: {error}") from None
+    except (TopologyError, YamlError, FileError) as error:
+        raise TopologyError(f"{path}: {error}") from None
+    if not isinstance(content, dict):
+        return None, content
+    if isinstance(content.get("infrastructure"), dict):
+        content = content["infrastructure"]
+    if "instances" in content or "devices" in content:
+        return "infragraph", content
+    if "nodes" in content:
+        return "networkx", content
+    if {"hosts", "switches", "links"} & content.keys():
+        return "tutorial", content
+    return None, content
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text, parse_constant=_no_number, object_pairs_hook=_once_each)
+    except ValueError as error:
+        raise TopologyError(f"it is not JSON: {error}") from None
+    except RecursionError:
+        raise TopologyError("it is nested too deeply") from None
+
+
+def _no_number(text: str) -> float:
+    raise TopologyError(f"{text} is no number here")
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise TopologyError(f"'{name}' is there twice")
+        found[name] = value
+    return found
