@@ -101,7 +101,7 @@ def install(
     async def install_one(target: Target) -> tuple[str, int]:
         async with connected(target) as switch:
             changed = await reconcile(switch, plans[target.name])
-        done(target.name)
+            done(target.name)
         return target.name, len(changed)
 
     return dict(_on_all(targets, install_one, answer_s))

@@ -73,6 +73,11 @@ Entity = TableEntry | DefaultAction | CloneSession | MulticastGroup
 SwitchPlan = tuple[Entity, ...]
 
 
+def mac_bits(text: str) -> int:
+    """A MAC address as tables have it."""
+    return int(text.replace(":", ""), 16)
+
+
 def entry(
     table: str, match: dict[str, Match], action: str, rank: int = 0, /, **params: int
 ) -> TableEntry:

@@ -78,7 +78,7 @@ def _to_own_hosts(fabric: Fabric, switch: Node) -> tuple[Route, ...]:
             ip_network(fabric.address(host)),
             (NextHop(fabric.port_towards(switch, host), fabric.mac(host)),),
         )
-        for host in fabric.hosts_of(switch)
+        for host in fabric.plain_hosts_of(switch)
     )
 
 

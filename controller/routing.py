@@ -189,7 +189,7 @@ def _of_routing(found: SwitchPlan) -> SwitchPlan:
     return tuple(
         entity
         for entity in found
-        if isinstance(entity, TableEntry) and entity.action != "to_control"
+        if isinstance(entity, TableEntry) and entity.action not in ("to_control", "to_tunnel_end")
     )
 
 

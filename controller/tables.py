@@ -12,7 +12,7 @@ from functools import cached_property
 from ipaddress import IPv4Address, IPv6Network, ip_network
 from itertools import count
 
-from controller import segments, thresholds
+from controller import segments, tenants, thresholds
 from controller.entities import (
     CloneSession,
     Entity,
@@ -22,6 +22,7 @@ from controller.entities import (
     default,
     entry,
 )
+from controller.entities import mac_bits as _mac
 from controller.routes import MOST_WAYS, NextHop, Route, routes_of, ways_to
 from controller.settings import (
     PAUSE_PRIORITY,
@@ -71,6 +72,11 @@ DROP_REASONS = (
     "control_limit",
     "for_control",
     "bad_carrier",
+    "unknown_vni",
+    "foreign_tunnel",
+    "bad_tunnel",
+    "foreign_mac",
+    "for_tunnel",
 )
 
 PRIORITIES = range(8)
@@ -83,7 +89,7 @@ _PORT_MASK = 0x1FF
 MOST_CONTROLLED = 252  # ports of a switch that has a control plane of its own
 CONTROL_PORTS = 256  # behind them: a front port's number and this is its control port's
 ROUTING = (  # the tables that routes are in, with all they lead to
-    *("ipv4_routes", "neighbours", "groups", "group_slots"),
+    *("ipv4_routes", "vtep_routes", "neighbours", "groups", "group_slots"),
     *(f"ways_from_{first}" for first in range(0, MOST_WAYS, _WAYS_PER_TABLE)),
 )
 _PUNTED = 0x0800, 0x0806, 0x86DD  # IPv4 to the switch's own addresses, ARP, IPv6
@@ -151,6 +157,11 @@ class SwitchSite:
         """The ports at which hosts hang."""
         return {port: peer for port, peer in self.ports.items() if peer.kind is NodeKind.HOST}
 
+    @cached_property
+    def far_leaves(self) -> frozenset[Network]:
+        """The addresses of leaves to which tunnels lead from here."""
+        return frozenset(tenants.far_leaves(self.fabric, self.switch))
+
     @property
     def lossless(self) -> frozenset[int]:
         """The priorities whose senders are paused, so that nothing is lost."""
@@ -177,6 +188,7 @@ def switch_plan(
     return (
         *_classes(settings),
         *routing(site, routes, groups, policies, dead),
+        *_tenancy(site),
         *_steering(site, policies, dead),
         *_punts(site),
         *_policies(site),
@@ -238,6 +250,8 @@ def routing(
     for route in routes:
         if route.prefix not in steered:
             yield _route(route, groups)
+            if site.far_leaves and route.prefix in site.far_leaves:
+                yield _underlay(route, groups)
     for route in sid_routes:
         yield _route(route, groups, table="sid_routes", key="hdr.carrier.dst_addr")
     for prefix, policy in steered.items():
@@ -259,6 +273,22 @@ def _route(route: Route, groups: Groups, table: str = "", key: str = "") -> Tabl
         return entry(table, match, "to_port", port=hop.port, next_mac=_mac(hop.mac))
     group = groups[route.next_hops]
     return entry(table, match, "to_group", group=group, leaf=route.leaf)
+
+
+def _underlay(route: Route, groups: Groups) -> TableEntry:
+    """The same way, for what goes to a leaf in a tunnel."""
+    match: dict[str, Match] = {"meta.vtep": int(route.prefix.network_address)}
+    if len(route.next_hops) == 1:
+        (hop,) = route.next_hops
+        return entry("vtep_routes", match, "underlay_port", port=hop.port, next_mac=_mac(hop.mac))
+    group = groups[route.next_hops]
+    return entry("vtep_routes", match, "underlay_group", group=group, leaf=route.leaf)
+
+
+def _tenancy(site: SwitchSite) -> Iterator[Entity]:
+    far = tenants.far_of(site.fabric, site.switch)
+    yield from tenants.own_entries(site.fabric, site.switch)
+    yield from tenants.far_entries(site.fabric, site.switch, far)
 
 
 def _punts(site: SwitchSite) -> Iterator[Entity]:
@@ -430,10 +460,6 @@ _HASH_FACTORS = {
     NodeKind.SPINE: 0x9E3779B1,
     NodeKind.CORE: 0x85EBCA77,
 }
-
-
-def _mac(text: str) -> int:
-    return int(text.replace(":", ""), 16)
 
 
 def _policies(site: SwitchSite) -> Iterator[Entity]:
@@ -879,7 +905,7 @@ def _telemetry(site: SwitchSite) -> Iterator[Entity]:
 
 
 def _permissions(site: SwitchSite) -> Iterator[Entity]:
-    tenants = site.settings.tenants
+    told = site.settings.tenants
     ip = site.fabric.ip
     sid_block = segments.BLOCK if site.settings.hosts_steer else 0
     family = "ipv6_" if ip == 6 else ""  # tables and actions without a family are of IPv4
@@ -894,12 +920,12 @@ def _permissions(site: SwitchSite) -> Iterator[Entity]:
             address=int(site.fabric.address(host)),
             mask=(1 << site.fabric.address(host).max_prefixlen) - 1,
             int_port=UDP_PORT_ROCE if site.settings.telemetry.by_hosts else 0,
-            tenants=bool(tenants),
-            number=tenants.get(host.name, NOBODY),
+            tenants=2 if host in site.fabric.tenants else bool(told),
+            number=told.get(host.name, NOBODY),
             **({"sid_block": sid_block} if ip == 6 else {}),
         )
     if site.host_ports:
-        for name, tenant in tenants.items():
+        for name, tenant in told.items():
             address = int(site.fabric.address(site.fabric.node(name)))
             yield entry(
                 f"{family}tenant_hosts", {f"hdr.ipv{ip}.dst_addr": address}, "is_of", number=tenant

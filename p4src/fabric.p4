@@ -15,6 +15,7 @@
 #include "route.p4"
 #include "punt.p4"
 #include "usid.p4"
+#include "vxlan.p4"
 #include "path.p4"
 #include "conga.p4"
 #include "forward.p4"
@@ -44,6 +45,10 @@ control fabric_ingress(inout headers_t hdr, inout metadata_t meta,
     route() routing;
     punt() control_path;
     usid_depart() steering;
+    vxlan_take() tunnel_end;
+    vxlan_arrive() tunnel_arrivals;
+    vxlan_route() tenants;
+    vxlan_depart() tunnels;
     path() paths;
     forward() forwarding;
     telemetry_order() telemetry_orders;
@@ -76,15 +81,25 @@ control fabric_ingress(inout headers_t hdr, inout metadata_t meta,
             exit;
         }
 #endif
-        received.apply(standard_metadata);
+        bool is_new = standard_metadata.instance_type == PACKET_NORMAL;
+        if (is_new) {
+            received.apply(standard_metadata);
+        } else {
+            standard_metadata.ingress_port = meta.copy_in_port;
+        }
 
         if (hdr.pfc.isValid()) {
             pauses.apply(hdr, meta, standard_metadata);
         } else {
+            if (hdr.vxlan.isValid()) {
+                tunnel_arrivals.apply(hdr, meta);
+            }
             if (standard_metadata.parser_error != error.NoError) {
                 meta.drop_reason = drop_reason_t.MALFORMED;
             } else if (!hdr.ipv4.isValid() && !hdr.ipv6.isValid()) {
-                meta.drop_reason = drop_reason_t.NOT_IP;
+                if (meta.drop_reason == drop_reason_t.NONE) {
+                    meta.drop_reason = drop_reason_t.NOT_IP;
+                }
                 if (hdr.credit.isValid()) {
                     credits.apply(hdr, meta, standard_metadata);
                 }
@@ -92,7 +107,9 @@ control fabric_ingress(inout headers_t hdr, inout metadata_t meta,
                 meta.drop_reason = drop_reason_t.BAD_CHECKSUM;
             } else {
                 classes.apply(hdr, meta, standard_metadata);
-                arrival_losses.apply(meta, standard_metadata);
+                if (is_new) {
+                    arrival_losses.apply(meta, standard_metadata);
+                }
                 permissions.apply(hdr, meta, standard_metadata);
             }
 
@@ -104,8 +121,14 @@ control fabric_ingress(inout headers_t hdr, inout metadata_t meta,
                     usids.apply(hdr, meta);
                 }
             }
+            if (meta.drop_reason == drop_reason_t.NOT_IP ||
+                    (meta.tenancy && meta.drop_reason == drop_reason_t.NONE)) {
+                tenants.apply(hdr, meta, standard_metadata);
+            }
             if (meta.drop_reason == drop_reason_t.NONE) {
-                routing.apply(hdr, meta);
+                if (!meta.tenancy) {
+                    routing.apply(hdr, meta);
+                }
                 if (meta.steering != 0) {
                     steering.apply(hdr, meta);
                 }
@@ -116,12 +139,17 @@ control fabric_ingress(inout headers_t hdr, inout metadata_t meta,
             if (meta.drop_reason == drop_reason_t.NONE) {
                 forwarding.apply(hdr, meta, standard_metadata);
                 if (meta.drop_reason == drop_reason_t.NONE) {
+                    if (meta.vtep != 0) {
+                        tunnels.apply(hdr, meta, standard_metadata);
+                    }
                     telemetry_orders.apply(hdr, meta, standard_metadata);
                 }
             } else if (meta.drop_reason == drop_reason_t.NOT_IP ||
                        meta.drop_reason == drop_reason_t.LINK_LOCAL ||
                        meta.drop_reason == drop_reason_t.FOR_CONTROL) {
                 control_path.apply(hdr, meta, standard_metadata);
+            } else if (meta.drop_reason == drop_reason_t.FOR_TUNNEL && !meta.tenancy) {
+                tunnel_end.apply(hdr, meta, standard_metadata);
             }
             if (meta.drop_reason == drop_reason_t.NONE) {
                 admission.apply(meta, standard_metadata);
@@ -131,7 +159,8 @@ control fabric_ingress(inout headers_t hdr, inout metadata_t meta,
             }
         }
 
-        if (meta.drop_reason == drop_reason_t.CREDIT_USED) {
+        if (meta.drop_reason == drop_reason_t.CREDIT_USED ||
+                meta.drop_reason == drop_reason_t.FOR_TUNNEL) {
             mark_to_drop(standard_metadata);
         } else if (meta.drop_reason != drop_reason_t.NONE) {
             if (meta.drop_reason == drop_reason_t.BUFFER_FULL) {
@@ -166,6 +195,7 @@ control fabric_egress(inout headers_t hdr, inout metadata_t meta,
     conga_note() conga_notes;
     telemetry() telemetries;
     lose_sent() departure_losses;
+    vxlan_inside() inside;
     pause_frame() pause_frames;
     credit_frame() credit_frames;
     report() reports;
@@ -220,15 +250,20 @@ control fabric_egress(inout headers_t hdr, inout metadata_t meta,
                 NOTE_FOR_COPY(meta.claim.in_port, standard_metadata.egress_port)
                 clone_preserving_field_list(CloneType.E2E, meta.copy_session, COPY_FIELDS);
             }
-        } else if (meta.copy_purpose == copy_t.INT_REPORT ||
-                   meta.copy_purpose == copy_t.DROP_REPORT) {
-            reports.apply(hdr, meta, standard_metadata);
-        } else if (meta.copy_purpose == copy_t.PAUSE) {
-            pause_frames.apply(hdr, meta, standard_metadata);
-        } else if (meta.copy_purpose == copy_t.CREDIT) {
-            credit_frames.apply(hdr, meta, standard_metadata);
         } else {
-            mark_to_drop(standard_metadata);
+            inside.apply(hdr);
+            if (meta.copy_purpose == copy_t.INT_REPORT ||
+                    meta.copy_purpose == copy_t.DROP_REPORT) {
+                reports.apply(hdr, meta, standard_metadata);
+            } else if (meta.copy_purpose == copy_t.PAUSE) {
+                pause_frames.apply(hdr, meta, standard_metadata);
+            } else if (meta.copy_purpose == copy_t.FLOOD) {
+                recirculate_preserving_field_list(FLOOD_FIELDS);
+            } else if (meta.copy_purpose == copy_t.CREDIT) {
+                credit_frames.apply(hdr, meta, standard_metadata);
+            } else {
+                mark_to_drop(standard_metadata);
+            }
         }
     }
 }

@@ -1,6 +1,8 @@
 // Forward: a router's duties on a packet whose next hop is known.
 //
-// Reads:  meta.out_port, meta.next_mac, port_down.
+// What a tenant's hosts say to each other by their MACs (vxlan.p4) passes as it is.
+//
+// Reads:  meta.out_port, meta.next_mac, meta.is_bridged, port_down.
 // Writes: the MAC addresses, the TTL or hop limit, standard_metadata.egress_spec; meta.drop_reason when the
 //         TTL runs out here or the port is dead.
 
@@ -36,6 +38,10 @@ control forward(inout headers_t hdr, inout metadata_t meta,
         port_down.read(down, (bit<32>)meta.out_port);
         if (down == 1) {
             meta.drop_reason = drop_reason_t.PORT_DOWN;
+            return;
+        }
+        if (meta.is_bridged) {
+            standard_metadata.egress_spec = meta.out_port;
             return;
         }
         bit<8> ttl = hdr.ipv4.ttl;

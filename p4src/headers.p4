@@ -108,6 +108,13 @@ header udp_t {
     bit<16> checksum;
 }
 
+header vxlan_t {
+    bit<8>  flags;
+    bit<24> reserved;
+    bit<24> vni;
+    bit<8>  reserved2;
+}
+
 // In an action, which cannot ask: of the header that a packet does not have nothing is sent.
 #define LENGTHEN(bytes)                                        \
     hdr.udp.length = hdr.udp.length + (bytes);                 \
@@ -202,9 +209,10 @@ header timer_t {
 
 struct headers_t {
     timer_t       timer;               // never leaves the switch
-    ethernet_t    outer_ethernet;      // of a report
+    ethernet_t    outer_ethernet;      // of a report, or of a tunnel (vxlan.p4)
     ipv4_t        outer_ipv4;
     udp_t         outer_udp;
+    vxlan_t       vxlan;
     report_t      report;
     report_hop_t  report_hop;
     report_drop_t report_drop;
@@ -278,6 +286,15 @@ struct metadata_t {
     bit<16>       tenant;        // of the host it came from (permit.p4)
     bit<16>       steering;      // route.p4 to usid.p4: by which policy; 0 is none
     bool          is_steered;    // its port is settled
+    bool          tenancy;       // of a tenant with a network of its own (vxlan.p4):
+    tenant_net_t  net;           // which one,
+    bool          is_bridged;    // or else routed,
+    bool          is_from_tunnel;
+    bool          is_flooded;
+    @field_list(COPY_FIELDS, FLOOD_FIELDS) bit<16> flood_step;    // of those to whom it goes
+    ipv4_addr_t   vtep;          // and to which leaf; 0 is none
+    bit<24>       vni;
+    mac_t         leaf_mac;
     group_t       group;         // route.p4 to path.p4
     leaf_t        far_leaf;
     member_t      member;
@@ -303,7 +320,7 @@ struct metadata_t {
     @field_list(COPY_FIELDS) priority_t copy_priority;
     @field_list(COPY_FIELDS) bool       copy_pause;      // or resume
     @field_list(COPY_FIELDS) bit<8>     copy_reason;
-    @field_list(COPY_FIELDS) port_t     copy_in_port;
+    @field_list(COPY_FIELDS, FLOOD_FIELDS) port_t copy_in_port;
     @field_list(COPY_FIELDS) port_t     copy_out_port;
     @field_list(COPY_FIELDS) bit<16>    copy_length;
     @field_list(COPY_FIELDS) tick_t     copy_time;

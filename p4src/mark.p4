@@ -71,6 +71,7 @@ control mark(inout headers_t hdr, inout metadata_t meta,
                     } else {
                         hdr.ipv4.ecn = ECN_CONGESTED;
                     }
+                    hdr.outer_ipv4.ecn = ECN_CONGESTED;    // of a tunnel that begins here
                     marked.count((bit<32>)standard_metadata.egress_port);
                 } else if (meta.drop_reason == drop_reason_t.NONE) {
                     meta.drop_reason = drop_reason_t.EARLY_DROP;

@@ -12,15 +12,28 @@
 #include "headers.p4"
 #include "timers.p4"
 
-error { NotVersion4, Ipv4WithOptions, NotVersion6, Ipv6WithExtensions, BadSegmentRouting }
+error {
+    NotVersion4, Ipv4WithOptions, NotVersion6, Ipv6WithExtensions, BadSegmentRouting, BadTunnel
+}
 
 parser fabric_parser(packet_in packet, out headers_t hdr, inout metadata_t meta,
                      inout standard_metadata_t standard_metadata) {
     state start {
         transition select(standard_metadata.instance_type) {
             PACKET_TIMER: parse_timer;
+            PACKET_RESUBMITTED: parse_tunnel;
             default: parse_ethernet;
         }
+    }
+
+    // What goes round is taken apart from within its tunnel (vxlan.p4).
+    state parse_tunnel {
+        packet.extract(hdr.outer_ethernet);
+        packet.extract(hdr.outer_ipv4);
+        packet.extract(hdr.outer_udp);
+        packet.extract(hdr.vxlan);
+        verify(hdr.outer_ethernet.ether_type == ETHERTYPE_IPV4, error.BadTunnel);
+        transition parse_ethernet;
     }
 
     state parse_timer {
@@ -219,6 +232,7 @@ control fabric_deparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.outer_ethernet);
         packet.emit(hdr.outer_ipv4);
         packet.emit(hdr.outer_udp);
+        packet.emit(hdr.vxlan);
         packet.emit(hdr.report);
         packet.emit(hdr.report_hop);
         packet.emit(hdr.report_drop);

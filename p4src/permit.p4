@@ -14,7 +14,7 @@
 // not: at that port it has no source that is right.
 //
 // Reads:  the ingress port, the IP header, hdr.conga, hdr.int_head, meta.src_port, meta.dst_port.
-// Writes: meta.drop_reason, meta.tenant; the ports of fragments, which from here on have none.
+// Writes: meta.drop_reason, meta.tenant, meta.tenancy; the ports of fragments, which from here on have none.
 
 #ifndef PERMIT_P4
 #define PERMIT_P4
@@ -26,21 +26,23 @@ control permit(in headers_t hdr, inout metadata_t meta,
                in standard_metadata_t standard_metadata) {
     bool    is_own = false;
     bit<16> own_int_port = 0;
-    bit<1>  has_tenants = 0;
+    bit<2>  has_tenants = 0;
     bool    steers = false;
     bit<16> far_tenant = 0;
 
-    // int_port: 0 if no packet of its may carry telemetry. tenants: 0 if there are none at all.
-    action host(ipv4_addr_t address, ipv4_addr_t mask, bit<16> int_port, bit<1> tenants,
+    // int_port: 0 if no packet of its may carry telemetry. tenants: 0 if there are none at all; 1: told
+    // apart by addresses; 2: this one's has a network of its own (vxlan.p4).
+    action host(ipv4_addr_t address, ipv4_addr_t mask, bit<16> int_port, bit<2> tenants,
                 bit<16> number) {
         is_own = hdr.ipv4.src_addr & mask == address;
         own_int_port = int_port;
         has_tenants = tenants;
         meta.tenant = number;
+        meta.tenancy = tenants == 2;
     }
 
     // sid_block: that of the micro-segments by which it may steer its packets itself; 0: it may not.
-    action ipv6_host(ipv6_addr_t address, ipv6_addr_t mask, bit<16> int_port, bit<1> tenants,
+    action ipv6_host(ipv6_addr_t address, ipv6_addr_t mask, bit<16> int_port, bit<2> tenants,
                      bit<16> number, bit<32> sid_block) {
         is_own = hdr.ipv6.src_addr & mask == address;
         steers = sid_block != 0 && hdr.carrier.dst_addr[127:96] == sid_block &&

@@ -32,6 +32,11 @@ control route(in headers_t hdr, inout metadata_t meta) {
         meta.drop_reason = drop_reason_t.FOR_CONTROL;
     }
 
+    // The end of a tunnel; vxlan.p4 takes it from here.
+    action to_tunnel_end() {
+        meta.drop_reason = drop_reason_t.FOR_TUNNEL;
+    }
+
     // They are steered, by a policy (usid.p4).
     action to_segments(bit<16> policy) {
         meta.steering = policy;
@@ -43,7 +48,7 @@ control route(in headers_t hdr, inout metadata_t meta) {
 
     table ipv4_routes {
         key = { hdr.ipv4.dst_addr : lpm; }
-        actions = { to_port; to_group; to_segments; to_control; no_route; }
+        actions = { to_port; to_group; to_segments; to_control; to_tunnel_end; no_route; }
         default_action = no_route();
         size = ROUTES;
     }

@@ -11,6 +11,7 @@ typedef bit<3>  priority_t;     // also the queue: 0 lowest, 7 highest
 typedef bit<16> group_t;        // a set of equally good next hops; 0 is none
 typedef bit<16> member_t;       // a next hop's place in its group
 typedef bit<16> leaf_t;         // a leaf's number; 0 is none
+typedef bit<16> tenant_net_t;   // a tenant's network in a switch, routed or bridged; 0 is none
 typedef bit<8>  metric_t;       // how busy a path is, 0 to 7
 typedef bit<32> bytes_t;
 typedef bit<48> tick_t;         // the target's clock; the controller converts to it
@@ -38,12 +39,16 @@ const bit<8>  EXTENSION_DESTINATION    = 60;
 const bit<8>  EXTENSION_MOBILITY       = 135;
 const bit<16> INT_DOMAIN            = 0xC105;    // whose domain-specific instructions are ours
 const bit<16> UDP_PORT_INT          = 20052;     // telemetry follows; the shim has the port meant
+const bit<16> UDP_PORT_VXLAN        = 4789;
 
 const bit<16> IPV4_BYTES = 20;
 const bit<16> IPV6_BYTES = 40;
 const bit<16> SRH_BYTES  = 8;                    // without segments
+const bit<16> UDP_BYTES  = 8;
+const bit<16> VXLAN_BYTES = 8;
 
 const bit<2>  ECN_NOT_CAPABLE = 0;
+const bit<2>  ECN_CAPABLE_1   = 1;               // ECT(1), which says more than ECT(0)
 const bit<2>  ECN_CONGESTED   = 3;
 
 const priority_t PRIORITY_CONTROL = 7;           // pause frames overtake everything
@@ -52,8 +57,12 @@ const priority_t PRIORITY_ROUTING = 6;           // what control planes say to e
 // A number of bytes in 24 bits, as telemetry has it.
 #define BYTES24(bytes) ((bit<24>)((bytes) > 0xFFFFFF ? 0xFFFFFF : (bytes)))
 
+const bit<32> PACKET_NORMAL      = 0;            // instance types
+const bit<32> PACKET_RESUBMITTED = 6;
+
 #define COPY_FIELDS 1                            // the field list clones keep
 #define PARKED_FIELDS 2                          // and that of parked packets
+#define FLOOD_FIELDS 3                           // and of what goes round (vxlan.p4)
 
 // Clone sessions: one for every port, which leads back out of it, and one for reports.
 #define SESSION_OF(port) ((bit<32>)(port) + 1)
@@ -96,7 +105,12 @@ enum bit<8> drop_reason_t {
     NO_CREDIT     = 23,   // its sender had no credit left for it
     CONTROL_LIMIT = 24,   // more for the control plane than it is to be bothered with
     FOR_CONTROL   = 25,   // no drop: to an address of the switch's own, until punt.p4 takes it
-    BAD_CARRIER   = 26    // uSIDs that lead nowhere, or on beyond their end
+    BAD_CARRIER   = 26,   // uSIDs that lead nowhere, or on beyond their end
+    UNKNOWN_VNI   = 27,   // of a tenant that this leaf has no part in
+    FOREIGN_TUNNEL = 28,  // from a leaf that has no part in that tenant, or from none
+    BAD_TUNNEL    = 29,   // to a leaf's own address, and no VXLAN, or marked in vain
+    FOREIGN_MAC   = 30,   // a tenant's host spoke as another, or a routed frame is not for us
+    FOR_TUNNEL    = 31    // no drop: it goes round and comes again (vxlan.p4)
 }
 
 // What a copy of a packet is for.
@@ -105,7 +119,8 @@ enum bit<8> copy_t {
     PAUSE       = 1,      // becomes a pause frame
     INT_REPORT  = 2,      // becomes a report of the telemetry the packet carried
     DROP_REPORT = 3,      // becomes a report of the packet's end
-    CREDIT      = 4       // becomes word of credits
+    CREDIT      = 4,      // becomes word of credits
+    FLOOD       = 5       // goes round, to where the flood has not been yet
 }
 
 #endif

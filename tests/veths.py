@@ -6,11 +6,32 @@ router, I listen to these groups. A test that waits for the next frame would tak
 
 from __future__ import annotations
 
+import json
 import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
+
 MTU = 9216
+NO_KERNEL = 77  # how a module ends that the kernel lacks something for
+
+
+def told_alone(module: str) -> dict[str, list[str | None]]:
+    """What a module prints in namespaces of its own: by case, what came and what should have."""
+    alone = ["unshare", "--user", "--map-root-user", "--mount", "--net"]
+    if subprocess.run([*alone, "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("user namespaces are not allowed here")
+    done = subprocess.run(
+        [*alone, sys.executable, "-m", module],
+        capture_output=True, text=True, check=False, timeout=240,
+    )  # fmt: skip
+    if done.returncode == NO_KERNEL:
+        pytest.skip(f"this kernel, or its ip, cannot do that: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr
+    found: dict[str, list[str | None]] = json.loads(done.stdout)
+    return found
 
 
 def run(words: str) -> None:

@@ -12,13 +12,17 @@ Everything a user may want to type is computable from a node's name and place:
   same four bytes, and all hosts of the leaf share the /24;
 - in a fabric that speaks IPv6 it has the address fd00:0:0:<l>::<s>, all hosts of the leaf share the
   /64, and the MAC is the same;
-- a switch has one MAC, 02:01, its kind and its number.
+- a switch has one MAC, 02:01, its kind and its number, and the address 10.255.0.0 with 4 bits of
+  its kind and 12 of its number: leaf1 is 10.255.16.1;
+- where tenants have networks of their own, each counts its hosts as if there were no others: the
+  first of every tenant at a leaf has that leaf's address 1. In a subnet of all its leaves together
+  its hosts are 172.16.0.1 and so on.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
@@ -32,6 +36,9 @@ Network = IPv4Network | IPv6Network
 IpVersion = Literal[4, 6]
 
 _IPV6_BLOCK = 0xFD00 << 112
+_LOOPBACKS = 10 << 24 | 255 << 16
+_KIND_BITS = 12
+_STRETCHED = IPv4Network("172.16.0.0/16")
 _GATEWAY = 254  # among the addresses behind a leaf
 MAX_LEAVES = 0xFFFF
 MAX_HOSTS_PER_LEAF = 253  # .0 is the prefix itself, .254 the leaf, .255 the broadcast address
@@ -132,6 +139,8 @@ class Fabric:
 
     def __init__(self, ip: IpVersion = 4) -> None:
         self.ip: IpVersion = ip  # that hosts speak
+        self.tenants: Mapping[Node, int] = {}  # hosts whose tenants have networks of their own
+        self.is_stretched = False  # whether each of these is one subnet
         self.graph: nx.Graph[Node] = nx.Graph()  # who is cabled to whom, by however many cables
         self._links: list[Link] = []
         self._by_port: dict[Node, dict[int, Link]] = {}
@@ -196,8 +205,27 @@ class Fabric:
         """The same fabric with addresses of another version of IP."""
         return self if ip == self.ip else self._copied(ip, {})
 
+    def with_tenants(self, tenants: Iterable[Iterable[str]], *, stretched: bool) -> Fabric:
+        """The same fabric, where these have networks of their own and the same addresses."""
+        other = self._copied(self.ip, {})
+        by_name = {name: n for n, names in enumerate(tenants, 1) for name in names}
+        numbers = {host: by_name[host.name] for host in self.hosts if host.name in by_name}
+        places: Counter[tuple[int, Node | None]] = Counter()
+        addresses = dict(self._addresses)
+        for host, number in numbers.items():
+            leaf = self.leaf_of(host)
+            place = number, None if stretched else leaf
+            places[place] += 1
+            prefix = _STRETCHED if stretched else self.prefix(leaf)
+            addresses[host] = IPv4Address(int(prefix.network_address) + places[place])
+        other.tenants, other.is_stretched = numbers, stretched
+        other._macs = self._macs | {host: self.mac(host) for host in self.hosts}
+        other._addresses = addresses
+        return other
+
     def _copied(self, ip: IpVersion, speeds: Mapping[str, Speed]) -> Fabric:
         other = Fabric(ip)
+        other.tenants, other.is_stretched = self.tenants, self.is_stretched
         other._slots, other._addresses, other._macs = self._slots, self._addresses, self._macs
         for link in self._links:
             speed = speeds.get(link.name, link.speed)
@@ -277,6 +305,10 @@ class Fabric:
         """The hosts cabled to a leaf."""
         return self._hosts_by_leaf.get(leaf, ())
 
+    def plain_hosts_of(self, leaf: Node) -> tuple[Node, ...]:
+        """Of these, the ones whose addresses are the fabric's."""
+        return tuple(host for host in self.hosts_of(leaf) if host not in self.tenants)
+
     @cached_property
     def _hosts_by_leaf(self) -> dict[Node, tuple[Node, ...]]:
         by_leaf: dict[Node, list[Node]] = {}
@@ -285,19 +317,42 @@ class Fabric:
         return {leaf: tuple(hosts) for leaf, hosts in by_leaf.items()}
 
     def prefixes(self, leaf: Node) -> tuple[Network, ...]:
-        """What leads to a leaf: one prefix, and every host whose address is not in it."""
+        """What leads to a leaf: one prefix, and every host whose address is not in it.
+
+        Tenants' own networks are reached by the leaf's own address.
+        """
         prefix = self.prefix(leaf)
         if self.ip == 6:  # none has another than follows from its place
             return (prefix,)
-        strangers = (self.address(host) for host in self.hosts_of(leaf) if host in self._addresses)
-        others = tuple(ip_network(address) for address in strangers if address not in prefix)
-        return (prefix, *others) if len(others) < len(self.hosts_of(leaf)) else others
+        hosts = self.plain_hosts_of(leaf)
+        strangers = (self.address(host) for host in hosts if host in self._addresses)
+        others = [ip_network(address) for address in strangers if address not in prefix]
+        shared = (prefix,) if len(others) < len(hosts) else ()
+        own = (ip_network(self.loopback(leaf)),) if len(hosts) < len(self.hosts_of(leaf)) else ()
+        return (*shared, *others, *own)
 
     def prefix(self, leaf: Node) -> Network:
         """The addresses behind a leaf, where they follow from its number."""
         if self.ip == 6:
             return IPv6Network((_IPV6_BLOCK | leaf.number << 64, 64))
         return IPv4Network((10 << 24 | leaf.number << 8, 24))
+
+    def loopback(self, switch: Node) -> IPv4Address:
+        """A switch's own address."""
+        if switch.number >> _KIND_BITS:
+            most = (1 << _KIND_BITS) - 1
+            raise TopologyError(f"{switch} has no address of its own: {most:,} of a kind have")
+        return IPv4Address(_LOOPBACKS + (int(switch.kind) << _KIND_BITS) + switch.number)
+
+    def are_joined(self, a: Node, b: Node) -> bool:
+        """Whether two hosts are in the same network, and can speak to each other at all."""
+        return self.tenants.get(a) == self.tenants.get(b)
+
+    def next_mac(self, src: Node, dst: Node) -> str:
+        """The MAC to which a host sends what is for another: its leaf's, or where all of a tenant's
+        are one subnet its own."""
+        is_near = self.is_stretched and src in self.tenants and self.are_joined(src, dst)
+        return self.mac(dst if is_near else self.leaf_of(src))
 
     def gateway(self, leaf: Node) -> Address:
         """The address hosts of a leaf send through."""

@@ -258,6 +258,7 @@ class Routed:
     took_s: float  # of the machine's time, until all of them knew all ways
     routes: int
     changes: tuple[RouteChange, ...]  # since the hosts began
+    begun: Mapping[int, int] = field(default_factory=dict)  # faults that took time, by their times
 
 
 @dataclass(frozen=True, slots=True)

@@ -229,6 +229,7 @@ class Rerouting(Part):
 
     at_ns: int
     what: str
+    # From when it had begun: what switches are told to lose they lose once they are told.
     first_s: float | None = None  # until the first switch was told other routes
     last_s: float | None = None  # and until the last of them was, before the next fault
     switches: int = 0
@@ -466,8 +467,9 @@ def _control(outcome: Outcome, scenario: Scenario) -> Control | None:
     ends = [event.at_ns for event in faults[1:]] + [outcome.end_ns + 1]
 
     def rerouting(fault: Told, end_ns: int) -> Rerouting:
-        after = [change for change in routed.changes if fault.at_ns <= change.time_ns < end_ns]
-        seconds = [(change.time_ns - fault.at_ns) * outcome.dilation / 1e9 for change in after]
+        begun_ns = routed.begun.get(fault.at_ns, fault.at_ns)
+        after = [change for change in routed.changes if begun_ns <= change.time_ns < end_ns]
+        seconds = [(change.time_ns - begun_ns) * outcome.dilation / 1e9 for change in after]
         return Rerouting(
             at_ns=fault.at_ns,
             what=fault.what,

@@ -44,8 +44,8 @@ Path = tuple[int, int, int]  # source, destination and channel: what has a queue
 class _Place(NamedTuple):
     """Where a rank is."""
 
+    host: Node
     mac: str
-    gateway_mac: str
     address: Address
 
 
@@ -66,6 +66,13 @@ class Experiment:
             workload = make_workload(scenario.traffic, scenario.site(fabric))
         except TrafficError as error:
             raise ScenarioError(f"scenario '{scenario.name}': traffic: {error}") from None
+        for src, dst, _channel in workload.schedule.queue_pairs() if fabric.tenants else ():
+            if not fabric.are_joined(fabric.hosts[src], fabric.hosts[dst]):
+                raise ScenarioError(
+                    f"scenario '{scenario.name}': traffic: {fabric.hosts[src]} has no address that "
+                    f"is {fabric.hosts[dst]}'s: they are of different networks",
+                    "Let tenants' hosts write to their own, or --set overlay.kind=none.",
+                )
         settings = controller_settings(scenario, fabric)
         shares = {
             f"{host}-{fabric.leaf_of(host)}": workload.port_shares[number]
@@ -147,10 +154,7 @@ class Experiment:
     def _places(self) -> list[_Place]:
         """By rank."""
         fabric = self.fabric
-        return [
-            _Place(fabric.mac(host), fabric.mac(fabric.leaf_of(host)), fabric.address(host))
-            for host in fabric.hosts
-        ]
+        return [_Place(host, fabric.mac(host), fabric.address(host)) for host in fabric.hosts]
 
     @cached_property
     def _activity_of(self) -> dict[Path, int]:
@@ -220,7 +224,7 @@ class Experiment:
             number=number if begins else number + 1,
             flow=FlowAddress(
                 src_mac=here.mac,
-                dst_mac=here.gateway_mac,
+                dst_mac=self.fabric.next_mac(here.host, there.host),
                 src=here.address,
                 dst=there.address,
                 src_port=self.source_port(path),

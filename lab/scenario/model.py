@@ -514,6 +514,18 @@ class ControlSettings(_Section):
     vain and they count as dead (BFD). 0: only silence for nine seconds tells."""
 
 
+class OverlaySettings(_Section):
+    """How tenants are kept apart."""
+
+    kind: Literal["none", "vxlan"] = "none"
+    """vxlan: each tenant has a network of its own, in VXLAN between leaves, and counts its hosts as
+    if there were no others, so that all have the same addresses; none: all share the fabric's, and
+    switches look up who may speak to whom."""
+    subnets: Literal["leaf", "tenant"] = "leaf"
+    """Of VXLAN: whether a tenant's hosts of one leaf are a subnet, and leaves route between these,
+    or all of its hosts are one, in which leaves bridge."""
+
+
 class SegmentPolicy(_Section):
     """What a leaf steers, and by which ways."""
 
@@ -643,6 +655,8 @@ class Scenario(_Section):
     """Who sends what to whom, and when."""
     tenants: dict[str, tuple[str, ...]] = {}
     """Hosts by tenant, such as {blue: [h1, h2]}: packets between tenants are dropped."""
+    overlay: OverlaySettings = OverlaySettings()
+    """Tenants' networks."""
     segments: SegmentSettings = SegmentSettings()
     """Steering by micro-segments."""
     access: tuple[AccessRule, ...] = ()
@@ -736,13 +750,37 @@ class Scenario(_Section):
             )
         if self.control.kind == "bgp" and self.link.ip != 4:
             raise ValueError("control.kind: what BGP finds here is IPv4; leave link.ip 4")
+        if self.control.kind == "bgp" and self.segments.enabled:
+            raise ValueError(
+                "control.kind: BGP tells no ways to micro-segments; leave out segments, or BGP"
+            )
         if self.control.kind == "bgp" and self.link.cbfc:
             raise ValueError("control.kind: what BGP says has no credits; leave out link.cbfc")
+        if self.overlay.kind == "vxlan":
+            self._check_vxlan()
         if self.control.kind != "bgp" and any(f.action == "restart-bgp" for f in self.faults):
             raise ValueError(
                 "faults: restart-bgp is for control.kind=bgp: set that, or leave it out"
             )
         return self
+
+    def _check_vxlan(self) -> None:
+        """What of the rest does not look into a tunnel, or has none."""
+        refused = (
+            (not self.tenants, "there are no tenants: name their hosts in tenants"),
+            (self.link.ip != 4, "tenants speak IPv4: leave link.ip 4"),
+            (self.segments.enabled, "segments steer by addresses; leave one out"),
+            (self.lb.policy is Policy.CONGA, "lb.policy conga cannot see into a tunnel"),
+            (self.trim.enabled, "trim would cut packets within a tunnel; leave one of them out"),
+            (
+                bool(self.telemetry.share) or self.transport.cc == "hpcc",
+                "telemetry (int.share, transport.cc hpcc) does not see into tunnels; leave one out",
+            ),
+            (self.classes.trust == "pcp", "tags stay inside of tunnels: leave classes.trust dscp"),
+        )
+        for is_refused, why in refused:
+            if is_refused:
+                raise ValueError(f"overlay.kind vxlan: {why}")
 
     @field_validator("traffic", mode="before")
     @classmethod
@@ -751,7 +789,11 @@ class Scenario(_Section):
 
     def fabric(self) -> Fabric:
         """The fabric that its topology describes, with addresses of its version of IP."""
-        return self.topology.build().speaking(self.link.ip)
+        fabric = self.topology.build().speaking(self.link.ip)
+        if self.overlay.kind == "none":
+            return fabric
+        stretched = self.overlay.subnets == "tenant"
+        return fabric.with_tenants(self.tenants.values(), stretched=stretched)
 
     def site(self, fabric: Fabric) -> Site:
         """What traffic has to know of the fabric."""

@@ -34,6 +34,7 @@ from controller.settings import (
     Schedule,
     SettingsError,
 )
+from controller.tenants import HEADERS_BYTES
 from controller.thresholds import headroom
 from lab.scenario.model import DcqcnSettings, PfcSettings, Scenario
 from topologies import Fabric, Link, NodeKind
@@ -68,6 +69,8 @@ def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0
     max_frame = link.mtu + _most_headers_bytes(scenario, telemetry)
     if scenario.classes.trust == "pcp":
         max_frame += _TAG_BYTES
+    if scenario.overlay.kind == "vxlan":
+        max_frame += HEADERS_BYTES
     if scenario.segments.enabled:
         max_frame += _most_carrier_bytes(scenario, fabric)
     return Settings(
@@ -103,6 +106,7 @@ def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0
             host: number
             for number, hosts in enumerate(scenario.tenants.values(), 1)
             for host in hosts
+            if scenario.overlay.kind == "none"  # or else the fabric knows
         },
         rules=_rules(scenario, fabric),
         segments=scenario.segments.enabled,

@@ -21,11 +21,10 @@ from ipaddress import IPv6Address
 from controller import Ecn, Settings, Steering
 from controller import segments as sr
 from tests.fabric.testbed import Testbed, ipv6_frame
-from tests.veths import bring_up, run
+from tests.veths import NO_KERNEL, bring_up, run
 from topologies import leaf_spine
 
 PLAIN = Settings(max_frame=1200, ecn=Ecn(enabled=False), segments=True)
-NO_KERNEL = 77
 _WAIT_S = 5.0
 LEAF2, SPINE1 = 0x1002, 0x2001
 UP = "net.ipv6.conf.all.forwarding=1 net.ipv6.conf.all.seg6_enabled=1"

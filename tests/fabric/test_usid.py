@@ -5,11 +5,8 @@ The judge of the sweep is RFC 9800's behaviour, written down here once more in t
 
 from __future__ import annotations
 
-import json
 import random
 import struct
-import subprocess
-import sys
 from collections import Counter
 from dataclasses import dataclass, replace
 from ipaddress import IPv6Address
@@ -18,8 +15,8 @@ import pytest
 
 from controller import Ecn, Settings, SettingsError, Steering, switch_plans
 from controller import segments as sr
-from tests.fabric import kernel_sids
 from tests.fabric.testbed import Testbed, ecn_of, ipv4_frame, ipv6_frame
+from tests.veths import told_alone
 from topologies import Fabric, IpVersion, fat_tree, leaf_spine
 
 PLAIN = Settings(max_frame=1200, ecn=Ecn(enabled=False), segments=True)
@@ -339,17 +336,7 @@ def test_hosts_steer_if_they_may_and_only_as_themselves() -> None:
 
 def test_the_kernel_agrees_both_ways() -> None:
     """Carriers of ours through its namespaces with next-csid, and its carriers through ours."""
-    alone = ["unshare", "--user", "--map-root-user", "--mount", "--net"]
-    if subprocess.run([*alone, "true"], capture_output=True, check=False).returncode != 0:
-        pytest.skip("user namespaces are not allowed here")
-    done = subprocess.run(
-        [*alone, sys.executable, "-m", "tests.fabric.kernel_sids"],
-        capture_output=True, text=True, check=False, timeout=240,
-    )  # fmt: skip
-    if done.returncode == kernel_sids.NO_KERNEL:
-        pytest.skip(f"this kernel, or its ip, has no such micro-segments: {done.stderr.strip()}")
-    assert done.returncode == 0, done.stderr
-    cases = json.loads(done.stdout)
+    cases = told_alone("tests.fabric.kernel_sids")
     assert len(cases) == 8
     for name, (got, due_there) in cases.items():
         assert got == due_there, name

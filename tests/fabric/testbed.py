@@ -154,7 +154,7 @@ class Testbed:
             str(self.fabric.address(a)),
             str(self.fabric.address(b)),
             src_mac=self.fabric.mac(a),
-            dst_mac=self.fabric.mac(self.fabric.leaf_of(a)),
+            dst_mac=self.fabric.next_mac(a, b),
             **{"size": 1000, **fields},
         )
 

@@ -167,6 +167,12 @@ def check_usid_steering(result: Result) -> None:
     assert max(ways) < 1.02 * min(ways)
 
 
+def check_evpn_tenants(result: Result) -> None:
+    """Tenants with the same addresses, side by side."""
+    lossless(result)
+    assert result.flows.completed == 48
+
+
 def check_degraded_path(result: Result) -> None:
     ways = {u.name: u.bytes for u in result.links}
     assert ways["spine1>leaf2"] < 0.4 * ways["spine2>leaf2"]
@@ -257,6 +263,7 @@ CHECKS: dict[str, Callable[[Result], None]] = {
     "rails": check_rails,
     "two-elephants": check_two_elephants,
     "usid-steering": check_usid_steering,
+    "evpn-tenants": check_evpn_tenants,
     "degraded-path": check_degraded_path,
     "training-gpt3": check_training,
     "training-llama": check_training,

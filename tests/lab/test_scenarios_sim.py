@@ -7,7 +7,7 @@ from statistics import median
 
 import pytest
 
-from lab.errors import RunError
+from lab.errors import RunError, ScenarioError
 from lab.results.part import Percentiles
 from lab.results.result import Result
 from lab.scenario import catalogue
@@ -334,6 +334,21 @@ def test_usid_steering(run: RunScenario) -> None:
     hashed = run("usid-steering", "segments.enabled=false", "segments.policies=[]")
     assert min(hashed.links("leaf1>spine").values()) == 0
     assert hashed.result.duration_ns > 1.9 * steered.result.duration_ns
+
+
+@pytest.mark.parametrize("subnets", ["leaf", "tenant"])
+def test_evpn_tenants(run: RunScenario, subnets: str) -> None:
+    """Both train at once with the same addresses, one pauses the other, and nothing is lost."""
+    result = run("evpn-tenants", f"overlay.subnets={subnets}").result
+    assert result.flows.completed == 48
+    assert result.drops.total == 0
+    assert result.pfc.xoff_frames > 0
+    assert result.roce.retransmitted_packets == 0
+
+
+def test_tenants_of_one_network_cannot_ask_for_anothers_host(run: RunScenario) -> None:
+    with pytest.raises(ScenarioError, match="h1 has no address that is h2's"):
+        run("evpn-tenants", "traffic={kind: flows, flows: [{src: h1, dst: h2, bytes: 1KB}]}")
 
 
 def test_a_dead_way_is_taken_out_of_the_lists(run: RunScenario) -> None:

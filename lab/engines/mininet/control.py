@@ -72,6 +72,7 @@ class ControlPlane:
     ) -> None:
         self.fabric = fabric
         self.changes: list[Change] = []
+        self.begun: dict[int, int] = {}  # when what is to happen at a time did
         self.converged: Converged | None = None
         self.journal = Journal()
         self._told = told
@@ -116,7 +117,9 @@ class ControlPlane:
         lines = []
         for port, peer in self.fabric.ports(switch).items():
             name = switch.interface(port)
-            if peer.kind is NodeKind.HOST:
+            if peer in self.fabric.tenants:  # whose addresses mean nothing here
+                lines.append(f"ip link set {name} up")
+            elif peer.kind is NodeKind.HOST:
                 address = self.fabric.address(peer)
                 lines += [
                     f"echo 1 > /proc/sys/net/ipv6/conf/{name}/disable_ipv6",
@@ -218,7 +221,11 @@ class ControlPlane:
             for each in self.changes
             if each.at_ns >= epoch_ns
         )
-        return Routed(self.converged.took_s, self.converged.routes, changes)
+        begun = {
+            at_ns: round((moment_ns - epoch_ns) / dilation)
+            for at_ns, moment_ns in self.begun.items()
+        }
+        return Routed(self.converged.took_s, self.converged.routes, changes, begun)
 
     def routes(self) -> dict[str, tuple[Route, ...]]:
         """What switches were told, by their names."""

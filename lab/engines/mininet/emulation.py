@@ -7,7 +7,8 @@ an orderly stop is still made, because a user may be watching.
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Collection, Mapping
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from mininet.log import setLogLevel
@@ -69,8 +70,10 @@ class Emulation:
         *,
         dead: Collection[str] | None = None,
         by_hand: frozenset[str] | None = None,
-    ) -> None:
+    ) -> int | None:
         """Give every switch its program and its plan, or what is new of it.
+
+        Returned is when the first was told something new, by the machine's monotonic clock.
 
         Routes lead round cables that are known to be dead: by the scenario's faults, and those that
         somebody cut; what is not given is as it was. Switches that find their own routes keep them.
@@ -83,8 +86,17 @@ class Emulation:
             names = ", ".join(sorted(known)) or "no fault any more"
             self.journal.note("reroute", f"routes know of {names}")
 
+        moments: dict[str, int] = {}
+
+        def is_told(name: str) -> None:
+            moments[name] = time.monotonic_ns()
+            done(name)
+
         def tell(plans: Mapping[str, SwitchPlan]) -> None:
-            install(self.switches.targets, plans, done, answer_s=ANSWER_S * slowness())
+            answer_s = ANSWER_S * slowness()
+            changed = install(self.switches.targets, plans, is_told, answer_s=answer_s)
+            for name in [name for name, entities in changed.items() if not entities]:
+                del moments[name]
 
         try:
             if self.control is None:
@@ -95,13 +107,20 @@ class Emulation:
             self.switches.check()
             raise RunError(str(error), self.switches.where_they_speak()) from None
         self.switches.furnish()
+        return min(moments.values(), default=None)
 
     def change(
-        self, change: Callable[[Settings], Settings], *, dead: Collection[str] | None = None
+        self,
+        change: Callable[[Settings], Settings],
+        *,
+        dead: Collection[str] | None = None,
+        at_ns: int | None = None,
     ) -> None:
-        """Let the controller have other settings from now on."""
+        """Let the controller have other settings from now on, as of an event at a time."""
         self._settings = change(self._settings)
-        self.install_routes(dead=dead)
+        begins_ns = self.install_routes(dead=dead)
+        if self.control is not None and at_ns is not None and begins_ns is not None:
+            self.control.begun[at_ns] = begins_ns
 
     @property
     def settings(self) -> Settings:
@@ -144,24 +163,32 @@ class Emulation:
         """The process that holds each host's namespace, as seen inside the capsule."""
         return {host.name: self.network.get(host.name).pid for host in self.fabric.hosts}
 
+    def _peers(self, host: Node) -> Iterator[Node]:
+        """Whom a host can speak to."""
+        for peer in self.fabric.hosts:
+            if peer != host and self.fabric.are_joined(host, peer):
+                yield peer
+
     def ping_all(self) -> PingResult:
         """Let every host ping every other; the hosts work at the same time."""
         nodes = {host: self.network.get(host.name) for host in self.fabric.hosts}
-        by_address = {str(self.fabric.address(host)): host for host in self.fabric.hosts}
+        peers = {
+            host: {str(self.fabric.address(peer)): peer for peer in self._peers(host)}
+            for host in nodes
+        }
         wait_s = round(_PING_S * slowness())
         for host, node in nodes.items():
-            others = " ".join(address for address, peer in by_address.items() if peer != host)
             node.sendCmd(
-                f"for peer in {others}; do "
+                f"for peer in {' '.join(peers[host])}; do "
                 f"ping -n -c 1 -W {wait_s} $peer > /dev/null 2>&1 && echo answered $peer; done"
             )
         answered = set()
         for host, node in nodes.items():
             for line in node.waitOutput().splitlines():
                 word, _, address = line.partition(" ")
-                if word == "answered" and address.strip() in by_address:
-                    answered.add((host, by_address[address.strip()]))
-        pairs = {(a, b) for a in nodes for b in nodes if a != b}
+                if word == "answered" and address.strip() in peers[host]:
+                    answered.add((host, peers[host][address.strip()]))
+        pairs = {(a, b) for a in nodes for b in peers[a].values()}
         return PingResult(frozenset(answered), frozenset(pairs - answered))
 
     # --- taking down ----------------------------------------------------------------------

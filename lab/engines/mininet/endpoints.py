@@ -295,7 +295,7 @@ def let_happen(
         case Halt(host=Node() as host, is_halted=is_halted, for_good=for_good):
             hosts[host].halt(is_halted=is_halted, for_good=for_good)
         case Replan() as news:
-            emulation.change(news.applied, dead=news.dead)
+            emulation.change(news.applied, dead=news.dead, at_ns=news.at_ns)
 
 
 def lost_before_the_end(

@@ -18,7 +18,6 @@ import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from ipaddress import IPv4Address
 from pathlib import Path
 
 from lab.errors import RunError
@@ -29,7 +28,6 @@ from topologies import Fabric, Node, NodeKind
 
 DAEMONS = FRR_PROGRAMS
 _FIRST_AS = 4_200_000_000  # of those for private use (RFC 6996)
-_ROUTER_IDS = 10 << 24 | 255 << 16
 _MOST_ENDS = 8  # of a daemon, before it is given up
 _READY = "ready"
 
@@ -65,11 +63,6 @@ def as_number(switch: Node) -> int:
     return _FIRST_AS + int(switch.kind) * 10_000 + switch.number
 
 
-def router_id(switch: Node) -> IPv4Address:
-    """What a switch is called in BGP."""
-    return IPv4Address(_ROUTER_IDS + (int(switch.kind) << 12) + switch.number)
-
-
 def configurations(fabric: Fabric, switch: Node, bfd_ms: int) -> dict[str, str]:
     """What a switch's daemons are told, by the name of the file they read."""
     neighbours = [
@@ -80,7 +73,7 @@ def configurations(fabric: Fabric, switch: Node, bfd_ms: int) -> dict[str, str]:
     own = fabric.prefixes(switch) if fabric.hosts_of(switch) else ()
     lines = {
         "zebra": ["fpm address 127.0.0.1"],
-        "bgpd": _bgp(switch, neighbours, own, has_bfd=bool(bfd_ms)),
+        "bgpd": _bgp(fabric, switch, neighbours, own, has_bfd=bool(bfd_ms)),
         "bfdd": _bfd(bfd_ms),
     }
     return {
@@ -98,7 +91,7 @@ def configurations(fabric: Fabric, switch: Node, bfd_ms: int) -> dict[str, str]:
 
 
 def _bgp(
-    switch: Node, neighbours: Sequence[str], own: Iterable[object], *, has_bfd: bool
+    fabric: Fabric, switch: Node, neighbours: Sequence[str], own: Iterable[object], *, has_bfd: bool
 ) -> list[str]:
     """Sessions with everyone next to it, and what it has to tell them.
 
@@ -106,7 +99,7 @@ def _bgp(
     """
     return [
         f"router bgp {as_number(switch)}",
-        f" bgp router-id {router_id(switch)}",
+        f" bgp router-id {fabric.loopback(switch)}",
         " no bgp ebgp-requires-policy",
         " no bgp network import-check",
         " bgp bestpath as-path multipath-relax",
