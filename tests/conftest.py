@@ -4,10 +4,11 @@ import gc
 import os
 import signal
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from lab.machine.tools import add_mininet, add_system_programs
 from switch.cache import cache_dir
@@ -20,9 +21,16 @@ if sys.dont_write_bytecode:
     sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(cache_dir() / "bytecode")
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-# No deadlines: machines are noisy, and a first call may compile C. A failure prints how to repeat
-# it; `--hypothesis-seed` takes the seed.
-settings.register_profile("closlab", deadline=None, print_blob=True)
+# No deadlines, and none for making examples: machines are noisy, and a first call may compile C.
+# Who changes the code hears of what the change broke, not of what nobody drew so far: the examples
+# are always the same. `--hypothesis-profile=anew` draws others, as every night does, and a failure
+# prints how to repeat it.
+settings.register_profile(
+    "closlab", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile(
+    "anew", settings.get_profile("closlab"), derandomize=False, print_blob=True
+)
 settings.load_profile("closlab")
 
 # Whoever started us may have had us ignore interrupts, as nohup and a shell's `&` do; what tests
@@ -34,6 +42,9 @@ add_system_programs()
 add_mininet()
 
 
+KINDS = ("clock", "mininet", "ordinary", "reference", "slow")
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="only the most tests for little time")
     parser.addoption("--costs", type=Path, metavar="FILE", help="note what each test costs")
@@ -42,6 +53,27 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if path := config.getoption("--costs"):
         config.pluginmanager.register(costs.Recorder(path.absolute()))
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A file that has no test of the kind that is asked for need not be read."""
+    wanted = config.option.markexpr.split(" and ")
+    if collection_path.suffix != ".py" or " or " in config.option.markexpr:
+        return None
+    text = collection_path.read_text()
+    return any(kind in KINDS and f"mark.{kind}" not in text for kind in wanted) or None
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """So whoever bears a mark has to have it in its file."""
+    for kind in item.iter_markers():
+        if kind.name in KINDS and f"mark.{kind.name}" not in _text(item.path):
+            raise pytest.UsageError(f"write @pytest.mark.{kind.name} in {item.path}: {item.name}")
+
+
+@cache
+def _text(path: Path) -> str:
+    return path.read_text()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

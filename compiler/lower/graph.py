@@ -81,14 +81,19 @@ def retarget(block: ir.Block, change: Callable[[ir.Block | None], ir.Block | Non
         ]
 
 
-def _tidy(block: ir.Block) -> None:
-    """Skip empty blocks on every way out, and drop choices that make no difference."""
+def _tidy(block: ir.Block) -> bool:
+    """Skip empty blocks on every way out, and drop choices that make no difference.
+
+    True if that left the block itself empty: then those before it are to skip it too.
+    """
     retarget(block, _thread)
     end = block.end
     if isinstance(end, ir.Branch) and end.yes is end.no:
         block.end = ir.Jump(end.yes)
-    elif isinstance(end, ir.Apply):
+        return not (block.ops or block.inner)
+    if isinstance(end, ir.Apply):
         _simplify_apply(end)
+    return False
 
 
 def _simplify_apply(end: ir.Apply) -> None:
@@ -104,9 +109,14 @@ def _simplify_apply(end: ir.Apply) -> None:
 
 def simplify(entry: ir.Block, *, merge_named: bool = True) -> ir.Block | None:
     """Tidy the graph from `entry`; the new entry."""
-    first = _thread(entry) if merge_named or not entry.name else entry
-    for block in reachable(first):
-        _tidy(block)
+    first: ir.Block | None = entry
+    is_stable = False
+    while not is_stable:
+        if first is not None and (merge_named or not first.name):
+            first = _thread(first)
+        # From the end on, so that most of what becomes empty is known to those before it.
+        emptied = [_tidy(block) for block in reversed(reachable(first))]
+        is_stable = not any(emptied)
     blocks = reachable(first)
     counts: dict[int, int] = {}
     for block in blocks:

@@ -22,7 +22,7 @@ from lab.runs.run import run_quietly, writing_to
 from lab.scenario import catalogue
 
 _SCENARIO = "incast"
-_DILATION = 16_000  # four times the usual: of so short a run nobody notices, and no host is late
+_LEISURE = 4  # times slower than usual: of so short a run nobody notices, and no host is late
 _VARIANTS = {
     "pfc-off": ("pfc.enabled=false", "transport.timeout=10"),  # 4.2 ms; NCCL waits for 4.3 s
     "pfc-on": (),
@@ -44,7 +44,7 @@ def command(out: Out = None, seed: Seed = None) -> None:
             *("hello", changes, None, folder / "hello"),
             engine="mininet",
             prompt=False,
-            dilation=_DILATION,
+            leisure=_LEISURE,
         )
     finally:
         console.print(f"The incast, side by side: {report}", highlight=False, soft_wrap=True)

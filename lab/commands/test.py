@@ -30,7 +30,7 @@ def command(
         bool, typer.Option("--coverage", help="And how much of the Python is run: 90 % or more.")
     ] = False,
 ) -> None:
-    """Run the tests: without words in turns, what a clock judges before all else.
+    """Run the tests: without words in two courses, what a clock judges before all else.
 
     With --coverage what a clock judges is left out: to measure takes time.
     """
@@ -52,26 +52,33 @@ def command(
 
 
 def _all(pytest: list[str], kind: str, together: list[str]) -> int:
-    """All turns; the exit code of the first that failed.
+    """All courses; the exit code of the first that failed.
 
-    What a clock judges runs one by one, and leaves most of the processors' time to what says the
-    same however little of it there is. A neighbour that gives way still wears caches out: what
-    fails beside it is asked again alone, and only then believed. Networks come afterwards: to make
-    one takes locks of the kernel's, for which whoever is in a hurry would have to wait.
+    What says the same however little time it gets gives way to what has a clock or a network to
+    mind, and takes what processors' time is left. What a clock judges runs one by one, and networks
+    come afterwards: to make one takes locks of the kernel's, for which whoever is in a hurry would
+    have to wait. A neighbour that gives way still wears caches out, and networks are two at once:
+    what fails beside others is asked again by itself, and only then believed.
     """
     computes = Job([*pytest, f"{kind} and not clock and not mininet", *together], gives_way=True)
-    judged = [*pytest, f"{kind} and clock", "-o", "cache_dir=.pytest_cache/clock"]
-    computed, in_time = side_by_side(computes, Job(judged))
-    if in_time == _FAILED:
-        (in_time,) = side_by_side(Job([*judged, "--last-failed"]))
-    (networked,) = side_by_side(Job([*pytest, f"{kind} and mininet and not clock", *together]))
-    return computed or in_time or networked
+    minding = {
+        name: [*pytest, f"{kind} and {which}", "-o", f"cache_dir=.pytest_cache/{name}"]
+        for name, which in (("clock", "clock"), ("networks", "mininet and not clock"))
+    }
+    judged, networks = Job(minding["clock"]), Job([*minding["networks"], *together])
+    (computed,), minded = side_by_side([computes], [judged, networks])
+    failed = [
+        asked for asked, code in zip(minding.values(), minded, strict=True) if code == _FAILED
+    ]
+    (again,) = side_by_side([Job([*asked, "--last-failed"]) for asked in failed])
+    codes = (computed, *again, *(code for code in minded if code != _FAILED))
+    return next(filter(None, codes), 0)
 
 
 def _covering(tool: list[str], words: list[str]) -> int:
     """Run something, and tell what of our Python it covered; 2 if that is too little."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ["COVERAGE_FILE"] = f"{folder}/coverage"
-        (code,) = side_by_side(Job([*tool, "run", "-m", *words]))
-        side_by_side(Job([*tool, "combine", "--quiet"]))
-        return code or side_by_side(Job([*tool, "report"]))[0]
+        steps = (["run", "-m", *words], ["combine", "--quiet"], ["report"])
+        ((ran, _, enough),) = side_by_side([Job([*tool, *step]) for step in steps])
+        return ran or enough

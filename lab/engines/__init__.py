@@ -32,6 +32,7 @@ class RunOptions:
     switch: str = "soft"
     prompt: bool = False  # somebody will look into the fabric: whatever it can tell, it does
     dilation: int | None = None  # none: chosen by the engine
+    leisure: int = 1  # times what it chooses
     reports: str | None = None  # keep each telemetry report, in a table of this kind
     tls: bool = False  # whether the controller and the switches prove to each other who they are
     p4: Path | None = None  # the folder of another fabric program than the one that ships

@@ -165,32 +165,34 @@ class _Servicer(gnmi_grpc.gNMIServicer):
         plans = [_Plan(self._read(wanted.prefix, each.path), each) for each in wanted.subscription]
         if any(each.heartbeat_interval for each in wanted.subscription):
             context.abort(grpc.StatusCode.UNIMPLEMENTED, "there are no heartbeats here")
-        yield from self._told(plans, wanted.encoding, is_silent=wanted.updates_only)
-        yield pb.SubscribeResponse(sync_response=True)
-        if wanted.mode == pb.SubscriptionList.POLL:
-            for _ in stream:
-                yield from self._told(plans, wanted.encoding, is_whole=True)
-                yield pb.SubscribeResponse(sync_response=True)
-        elif wanted.mode == pb.SubscriptionList.STREAM:
-            yield from self._stream(plans, wanted.encoding, context)
-
-    def _stream(self, plans: Sequence[_Plan], encoding: int, context: Any) -> Iterator[Any]:
         news = threading.Event()
-        detach = self._hub.attach(news.set)
+        detach = self._hub.attach(news.set)  # before the first answer: what comes after it is news
         try:
-            while context.is_active():
-                due = min((plan.due for plan in plans), default=time.monotonic() + 1)
-                is_news = news.wait(max(0.0, min(1.0, due - time.monotonic())))
-                news.clear()
-                now = time.monotonic()
-                ready = [plan for plan in plans if plan.due <= now or (is_news and plan.on_change)]
-                yield from self._told(ready, encoding)
-                if self._hub.is_over and not any(plan.every_s for plan in plans):
-                    return
-                if is_news:
-                    time.sleep(_LEAST_S)  # glances may come a thousand times a second
+            yield from self._told(plans, wanted.encoding, is_silent=wanted.updates_only)
+            yield pb.SubscribeResponse(sync_response=True)
+            if wanted.mode == pb.SubscriptionList.POLL:
+                for _ in stream:
+                    yield from self._told(plans, wanted.encoding, is_whole=True)
+                    yield pb.SubscribeResponse(sync_response=True)
+            elif wanted.mode == pb.SubscriptionList.STREAM:
+                yield from self._stream(plans, wanted.encoding, context, news)
         finally:
             detach()
+
+    def _stream(
+        self, plans: Sequence[_Plan], encoding: int, context: Any, news: threading.Event
+    ) -> Iterator[Any]:
+        while context.is_active():
+            due = min((plan.due for plan in plans), default=time.monotonic() + 1)
+            is_news = news.wait(max(0.0, min(1.0, due - time.monotonic())))
+            news.clear()
+            now = time.monotonic()
+            ready = [plan for plan in plans if plan.due <= now or (is_news and plan.on_change)]
+            yield from self._told(ready, encoding)
+            if self._hub.is_over and not any(plan.every_s for plan in plans):
+                return
+            if is_news:
+                time.sleep(_LEAST_S)  # glances may come a thousand times a second
 
     def _told(
         self,

@@ -11,9 +11,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,6 +22,7 @@ from lab.machine.patience import Patience
 
 _STOP_S = 3.0
 _LOOK_S = 0.2
+_POLL_S = 0.05
 _PR_SET_PDEATHSIG = 1
 
 
@@ -71,25 +73,24 @@ def _give_way() -> None:
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
-def side_by_side(*jobs: Job) -> list[int]:
-    """Run jobs at the same time; their exit codes.
+def side_by_side(*courses: Sequence[Job]) -> list[list[int]]:
+    """Follow courses at the same time, each its jobs one by one; their exit codes.
 
-    What the first says is seen as it says it, what others say when all are done. An interrupt ends
-    them all.
+    What the first course says is seen as it says it, what others say when all are done. An
+    interrupt ends them all.
     """
+    started: list[list[subprocess.Popen[bytes]]] = [[] for _ in courses]
     with ExitStack() as stack:
-        files = [stack.enter_context(tempfile.TemporaryFile()) for _ in jobs[1:]]
-        running = [
-            stack.enter_context(job.start(file))
-            for job, file in zip(jobs, (None, *files), strict=True)
-        ]
+        files = [stack.enter_context(tempfile.TemporaryFile()) for _ in courses[1:]]
+        following = [*map(_follow, courses, (None, *files), started)]
         try:
-            codes = [process.wait() for process in running]
+            while sum(next(course, 0) for course in following):
+                time.sleep(_POLL_S)
         except KeyboardInterrupt:
             # A terminal told them as well, and they tell what they have; who told only us means
             # them.
             until = time.monotonic() + _STOP_S
-            for process in running:
+            for process in chain(*started):
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(max(0, until - time.monotonic()))
                 stop(process)
@@ -98,7 +99,17 @@ def side_by_side(*jobs: Job) -> list[int]:
             file.seek(0)
             shutil.copyfileobj(file, sys.stdout.buffer)
             sys.stdout.flush()
-    return codes
+    return [[process.returncode for process in course] for course in started]
+
+
+def _follow(
+    course: Sequence[Job], output: IO[bytes] | None, started: list[subprocess.Popen[bytes]]
+) -> Iterator[int]:
+    """Start one job when the one before has ended; a one is yielded as long as any runs."""
+    for job in course:
+        started.append(job.start(output))
+        while started[-1].poll() is None:
+            yield 1
 
 
 def line_of(stream: IO[str], patience: Patience, watch: Callable[[], None] = lambda: None) -> str:

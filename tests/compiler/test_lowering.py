@@ -1,10 +1,15 @@
 """Lowering: what the graph looks like, and that structure does not change meaning."""
 
+import random
 from pathlib import Path
 
+import pytest
+
 from compiler import ir
-from compiler.lower.graph import reachable
+from compiler import types as t
+from compiler.lower.graph import reachable, simplify
 from compiler.lower.parsers import range_masks
+from compiler.source import NOWHERE
 
 from .programs import bench, compile_text
 
@@ -111,3 +116,44 @@ def test_range_masks_cover_exactly_the_range() -> None:
 def test_range_masks_are_few() -> None:
     assert range_masks(0, 0xFFFF, 16) == [(0, 0)]
     assert len(range_masks(1, 0xFFFE, 16)) == 30
+
+
+def drawn_graph(seed: int) -> tuple[ir.Block, int]:
+    """Blocks of which half do nothing, each leading to later ones; and how many there are."""
+    rng = random.Random(seed)
+    blocks = [ir.Block() for _ in range(rng.randint(2, 9))]
+    for number, block in enumerate(blocks):
+        if rng.random() < 0.5:
+            block.ops.append(ir.Operation(f"do{number}", (), NOWHERE))
+        ways = [rng.choice([*blocks[number + 1 :][:3], None]) for _ in range(2)]
+        condition = ir.Lit(t.BOOL, number)  # which one it is; the walk decides
+        block.end = rng.choice([ir.Jump(ways[0]), ir.Branch(condition, *ways, NOWHERE)])
+    return blocks[0], len(blocks)
+
+
+def walk(block: ir.Block | None, chosen: int, *, is_simple: bool) -> list[str]:
+    """What is done along the way that the bits of a number choose.
+
+    BMv2 has tables and conditions: of a block that is neither, nothing is left to lead on.
+    """
+    done = []
+    while block is not None:
+        done += [op.op for op in block.ops]
+        if isinstance(block.end, ir.Branch):
+            assert isinstance(block.end.condition, ir.Lit)
+            bit = chosen >> block.end.condition.value & 1
+            block = block.end.yes if bit else block.end.no
+        else:
+            assert isinstance(block.end, ir.Jump)
+            block = None if is_simple and not block.ops else block.end.target
+    return done
+
+
+@pytest.mark.parametrize("seed", range(0, 2000, 500))
+def test_a_simple_graph_does_what_the_drawn_one_does(seed: int) -> None:
+    for each in range(seed, seed + 500):
+        entry, size = drawn_graph(each)
+        chosen = {random.Random(each + n).getrandbits(size) for n in range(8)}
+        before = {bits: walk(entry, bits, is_simple=False) for bits in chosen}
+        first = simplify(entry)
+        assert {bits: walk(first, bits, is_simple=True) for bits in chosen} == before, each

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from controller.reports import Hop, Report
+from lab.runs.run import UNBELIEVED
 from tests.fabric.captures import carried, is_data, recorded, reported
 from tests.lab.conftest import closlab
 from topologies import leaf_spine
@@ -64,7 +65,7 @@ def test_reports_equal_what_the_switches_recorded(tmp_path: Path) -> None:
     words = ["run", "two-elephants", "--set", "int.share=1", "--pcap", "--out", str(tmp_path)]
     flows = "[{src: h1, dst: h4, bytes: 400KB}, {src: h2, dst: h3, bytes: 400KB}]"
     done = closlab(*words, "--set", f"traffic.flows={flows}")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode in (0, UNBELIEVED), done.stderr  # what is late is told as late
     folder = tmp_path / "pcaps"
     seen = watch(folder)
 

@@ -3,22 +3,18 @@
 import json
 import os
 import sys
-import time
 from collections.abc import Iterator
 from typing import Any
 
 from pygnmi.client import gNMIclient
 
 
-def updates(subscription: Any, seconds: float) -> Iterator[Any]:
-    """What a subscription brings within some time."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        try:
-            yield subscription.get_update(timeout=0.1)
-        except TimeoutError:
-            continue
-    subscription.close()
+def until(subscription: Any, count: int) -> Iterator[Any]:
+    """What a subscription brings, until so many values have come."""
+    while count > 0:
+        told = subscription.get_update(timeout=100)
+        count -= len(told.get("update", {}).get("update", ()))
+        yield told
 
 
 def main(port: str) -> None:
@@ -27,15 +23,17 @@ def main(port: str) -> None:
     with gNMIclient(
         target=("127.0.0.1", int(port)), insecure=True, username="", password=""
     ) as client:
+        open_ = None  # the subscription that goes on
         for line in sys.stdin:
             method, words = json.loads(line)
             try:
-                seconds = words.pop("seconds", None)
-                found = getattr(client, method)(**words)
-                if seconds is not None:
-                    found = [*updates(found, seconds)]
-                elif method == "subscribe2":
-                    found = [*found]
+                if method == "more":  # what comes next of it, until so many values have come
+                    found = [*until(open_, **words)]
+                else:
+                    found = getattr(client, method)(**words)
+                if method == "subscribe2":
+                    is_stream = words["subscribe"]["mode"] == "stream"
+                    open_, found = (found, None) if is_stream else (None, [*found])
                 told = {"found": found}
             except (Exception, SystemExit) as error:
                 told = {"error": str(error)}

@@ -4,7 +4,6 @@ import json
 import shutil
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -196,18 +195,16 @@ def test_nothing_can_be_set(client: Client) -> None:
         client.call("set", delete=[f"{INTERFACE}/config"])
 
 
-def stream(client: Client, mode: str, seconds: float, act: Any = None, **more: Any) -> list[Any]:
-    """What a subscription brings within some time, and what is done meanwhile."""
+def subscribe(client: Client, mode: str, **more: Any) -> None:
+    """To how long a queue is, from now on."""
     entry = {"path": f"{QUEUE}/queue-len", "mode": mode, **more}
     wanted = {"subscription": [entry], "mode": "stream", "encoding": "proto"}
-    timer = threading.Timer(1.0, act) if act else threading.Timer(0, int)
-    timer.start()
-    found: list[Any] = client.call("subscribe2", subscribe=wanted, seconds=seconds)
-    timer.join()
-    return found
+    client.call("subscribe2", subscribe=wanted)
 
 
-def values(found: list[Any]) -> list[Any]:
+def more(client: Client, count: int) -> list[Any]:
+    """So many values that a subscription brings next."""
+    found = client.call("more", count=count)
     return [u["val"] for each in found for u in each.get("update", {}).get("update", ())]
 
 
@@ -217,16 +214,25 @@ def test_subscriptions(client: Client, source: Source) -> None:
     assert {u["val"] for u in first["update"]["update"]} == {123_456, 12_500, 9}
     assert rest == [{"sync_response": True}]
 
-    def change() -> None:
-        source.publish(3_000, Note(3_000, "leaf1>h1", 99, 12_500, 0, 9, 4))
-        time.sleep(0.3)
-        source.publish(4_000, Note(4_000, "h1>leaf1", 0, 77, 0, 0, 0))  # nothing new of it
+    def holds(time_ns: int, size: int) -> None:
+        source.publish(time_ns, Note(time_ns, "leaf1>h1", size, 12_500, 0, 9, 4))
 
-    assert values(stream(client, "on_change", 2.5, change)) == [123_456, 99]
-    sampled = values(stream(client, "sample", 1.15, sample_interval=200_000_000))
-    assert set(sampled) == {99} and 4 <= len(sampled) <= 7
-    quiet = stream(client, "sample", 0.8, sample_interval=100_000_000, suppress_redundant=True)
-    assert values(quiet) == [99]
+    subscribe(client, "on_change")
+    assert more(client, 1) == [123_456]
+    holds(3_000, 99)
+    assert more(client, 1) == [99]
+    source.publish(4_000, Note(4_000, "h1>leaf1", 0, 77, 0, 0, 0))  # nothing new of it
+    holds(5_000, 100)
+    assert more(client, 1) == [100]
+    began = time.monotonic()
+    subscribe(client, "sample", sample_interval=200_000_000)
+    assert more(client, 4) == [100] * 4
+    assert time.monotonic() - began >= 3 * 0.19
+    subscribe(client, "sample", sample_interval=100_000_000, suppress_redundant=True)
+    assert more(client, 1) == [100]
+    time.sleep(0.3)  # in which nothing changes, and so nothing is told
+    holds(6_000, 98)
+    assert more(client, 1) == [98]
 
 
 def test_it_answers_on_the_loopback_only(source: Source) -> None:

@@ -44,13 +44,14 @@ def test_a_whole_machine_is_not_slow() -> None:
     assert 1 <= speed.processor_slowness() < 1e4
 
 
-def said(times: float, name: str, *changes: str) -> tuple[int, int, str]:
+def said(times: float, name: str, *changes: str, leisure: int = 1) -> tuple[int, int, str]:
     """The usual dilation, that of a slower machine, and what is said of it."""
     experiment = Experiment.of(catalogue.load(name, changes))
     out = io.StringIO()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(mininet, "slowness", lambda: times)
-        fitting = fitting_dilation(experiment, SoftSwitches, Stages(Console(file=out, width=400)))
+        stages = Stages(Console(file=out, width=400))
+        fitting = fitting_dilation(experiment, SoftSwitches, stages, leisure)
     return usual_dilation(experiment, SoftSwitches), fitting, out.getvalue()
 
 
@@ -59,6 +60,7 @@ def test_a_slow_machine_slows_time_down_and_says_so() -> None:
     assert fitting == usual and not text
     usual, fitting, text = said(30, "incast")
     assert fitting == 30 * usual
+    assert said(30, "hello", leisure=4)[1] == 120 * said(1, "hello")[0]
     assert "some 30 times slower" in text and "--engine sim" in text
     assert f"{fitting:,} times slower than the fabric" in text
 

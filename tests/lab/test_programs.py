@@ -52,15 +52,20 @@ def test_who_is_killed_has_failed_and_a_deaf_one_is_killed() -> None:
     assert ended.code in (128 + 9, -9 % 256)
 
 
-def test_what_is_to_happen_meanwhile_happens_in_time() -> None:
+def test_what_is_to_happen_meanwhile_happens_in_time(tmp_path: Path) -> None:
+    """A program waits for it, and would for ever."""
     asked: list[float] = []
 
     def happen(passed_s: float) -> float | None:
         asked.append(passed_s)
-        return 0.2 if passed_s < 0.2 else None
+        if passed_s < 0.2:
+            return 0.2
+        (tmp_path / "happened").touch()
+        return None
 
-    ended = run(shells(h1="sleep 0.5", h2="true"), happen)
-    assert any(0.2 <= each < 0.4 for each in asked) and ended.took_s >= 0.5
+    waits = f"while [ ! -e {tmp_path}/happened ]; do sleep 0.02; done"
+    ended = run(shells(h1=waits, h2="true"), happen)
+    assert ended.code == 0 and ended.took_s >= asked[-1] >= 0.2
 
 
 def test_a_program_that_is_not_there_is_told() -> None:
@@ -146,11 +151,12 @@ line = socket.create_connection(listener.getsockname())
 def burn():
     until = time.thread_time() + 0.05
     while time.thread_time() < until: pass
-before = time.monotonic()
-burn()
-computed = time.monotonic()
-line.sendall(b"x")
-print((time.monotonic() - computed) / 0.05)
+def slept():
+    burn()
+    computed = time.monotonic()
+    line.sendall(b"x")
+    return (time.monotonic() - computed) / 0.05
+print(min(slept() for _ in range(4)))  # others on this machine may have had their turn meanwhile
 """
 
 
@@ -165,7 +171,7 @@ def test_a_stretched_program_sleeps_for_what_it_computed() -> None:
             env={**os.environ, **stretched(stretch)},
         )
         slept[stretch] = float(done.stdout)
-    assert slept[1] < 2.5  # however busy the machine is
+    assert slept[1] < 2.5
     assert slept[4] >= 3 and slept[8] >= 7
 
 

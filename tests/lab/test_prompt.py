@@ -209,8 +209,9 @@ def test_it_follows_packets_and_leads_them_elsewhere(lab: Prompt) -> None:
 
 
 def test_a_switch_that_is_stopped_carries_nothing(lab: Prompt) -> None:
-    ping = "h1 ping -c 1 -W 1 h8"
-    words = ("pause h1", "switch leaf4 stop", ping, "switch leaf4 start", ping)
+    ping = "h1 ping -c 1 h8"
+    silence = "h1 ping -c 1 -W 1 h8"
+    words = ("pause h1", "switch leaf4 stop", silence, "switch leaf4 start", ping)
     words = (*words, "switch spine1 stop", ping, "counters spine1", "sh getent hosts h8")
     pause, off, silent, on, heard, _, round_it, counted, named, again = lab.ask(
         *words, "switch spine1 start"

@@ -56,7 +56,7 @@ def bring_up(
     fabric, measures = experiment.fabric, experiment.scenario.measures
     is_bgp = experiment.scenario.control.kind == "bgp"
     kind = KINDS[options.switch]
-    dilation = options.dilation or fitting_dilation(experiment, kind, stages)
+    dilation = options.dilation or fitting_dilation(experiment, kind, stages, options.leisure)
     with stages("Compiling the fabric program"):
         built = kind.build_program(options.out, source_in(options.p4))
         is_scapy = experiment.scenario.transport.endpoint == "scapy"
@@ -192,9 +192,11 @@ def usual_dilation(experiment: Experiment, kind: type[Switches]) -> int:
     return max(1, math.ceil(experiment.packets_per_s * (1 + reports) / packets_per_s))
 
 
-def fitting_dilation(experiment: Experiment, kind: type[Switches], stages: Stages) -> int:
-    """The usual one, or more on a slow machine, which is told; fails if that takes too long."""
-    usual, times = usual_dilation(experiment, kind), slowness()
+def fitting_dilation(
+    experiment: Experiment, kind: type[Switches], stages: Stages, leisure: int = 1
+) -> int:
+    """So many times the usual; more on a slow machine, which is told; fails if that takes hours."""
+    usual, times = leisure * usual_dilation(experiment, kind), slowness()
     if times == 1:
         return usual
     dilation = math.ceil(usual * times)

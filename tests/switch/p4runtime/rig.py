@@ -140,7 +140,7 @@ class Client:
             update.role.name = self.role
         return update
 
-    async def next(self, kind: str, timeout: float = 20) -> p4r.StreamMessageResponse:
+    async def next(self, kind: str, timeout: float = 100) -> p4r.StreamMessageResponse:
         """The next message of a kind; others before it are skipped."""
         while True:
             message = await asyncio.wait_for(self.inbox.get(), timeout)
@@ -200,7 +200,7 @@ def asynchronous(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
 
     @functools.wraps(test)
     def run(*args: Any, **kwargs: Any) -> None:
-        asyncio.run(asyncio.wait_for(test(*args, **kwargs), 60))
+        asyncio.run(asyncio.wait_for(test(*args, **kwargs), 240))
 
     run.__signature__ = inspect.signature(test)  # type: ignore[attr-defined]
     return run

@@ -30,18 +30,18 @@ async def notifications(address: str) -> None:
             action=fy.P4TableAction("drop"),
             idle_timeout_ns=200_000_000,
         )
-        await switch.insert([fy.P4DigestEntry("learn_t", max_list_size=1), idle])
         sources = (
             switch.read_packets(),
             switch.read_digests("learn_t"),
             switch.read_idle_timeouts(),
         )
         tasks = [asyncio.create_task(anext(aiter(source))) for source in sources]
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0)  # all of them listen
+        await switch.insert([fy.P4DigestEntry("learn_t", max_list_size=1), idle])
         with tap("h1") as source:
             for ether_type in (b"\x88\xb8", b"\x88\xb5"):
                 source.send(FRAME[:12] + ether_type + bytes(46))
-        packet, digest, timeout = await asyncio.wait_for(asyncio.gather(*tasks), 5)
+        packet, digest, timeout = await asyncio.wait_for(asyncio.gather(*tasks), 20)
     assert packet["ingress_port"] == 1
     assert digest.data[0] == {"mac": 0x0A0000000001, "port": 1}
     assert timeout.table_entry[0].match["dst"] == 5

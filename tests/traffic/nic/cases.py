@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from tests.switch.interfaces import wait_until
 from tests.veths import veth
 
 RATE, OVERHEAD, DELAY_NS = 100_000_000_000, 24, 1000
@@ -97,6 +98,10 @@ def told(process: subprocess.Popen[str]) -> dict[str, int]:
     return dict(zip(words[::2], map(int, words[1::2]), strict=True))
 
 
+def hears_pauses(process: subprocess.Popen[str], count: int) -> None:
+    wait_until(lambda: told(process)["pauses"] == count, "it hears of the pause")
+
+
 def lasts_s(size: int, dilation: int) -> float:
     return (size + OVERHEAD) * 8 / RATE * dilation
 
@@ -122,10 +127,10 @@ def frames_take_as_long_as_the_link(program: str) -> None:
 
 @case
 def a_paused_class_stands_still_and_others_do_not(program: str) -> None:
-    dilation = 1000
+    dilation = 30_000
     with adapter(program, dilation) as (process, stack, leaf):
-        leaf.send(pause(3, 0xFFFF))  # 335 ms
-        time.sleep(0.1)
+        leaf.send(pause(3, 0xFFFF))  # 10 s
+        hears_pauses(process, 1)
         for number in range(4):
             stack.send(ipv4(number, 26))
         stack.send(ipv4(9, 8))
@@ -140,15 +145,16 @@ def a_paused_class_stands_still_and_others_do_not(program: str) -> None:
         assert [leaf.recv(4096) for _ in range(4)] == [ipv4(n, 26) for n in range(4)]
         counted = told(process)
         assert (counted["pauses"], counted["sent"], counted["lost"]) == (2, 5, 0)
-        # 150 ms at least, which passed a thousand times slower.
-        assert 150_000 <= counted["paused"] <= 335_544
+        # 50 ms at least, which passed so many times slower.
+        assert 50_000_000 / dilation <= counted["paused"] <= 335_544
 
-        began = time.monotonic()  # and one that nobody ends is over by itself
-        leaf.send(pause(3, 0x4000))  # 84 ms
-        time.sleep(0.01)
+        quanta = 0x400  # and one that nobody ends is over by itself, after 157 ms
+        began = time.monotonic()
+        leaf.send(pause(3, quanta))
+        hears_pauses(process, 3)
         stack.send(ipv4(5, 26))
         assert leaf.recv(4096) == ipv4(5, 26)
-        assert time.monotonic() - began >= 0x4000 * 64 * 8 / RATE * dilation * 0.99
+        assert time.monotonic() - began >= quanta * 64 * 8 / RATE * dilation * 0.99
 
 
 @case
@@ -176,12 +182,12 @@ def what_says_nothing_of_its_class_is_marked(program: str) -> None:
 
 @case
 def a_full_queue_loses_the_last_and_counts_them(program: str) -> None:
-    with adapter(program, 1000, most=10) as (process, stack, leaf):
-        leaf.send(pause(3, 0xFFFF))
-        time.sleep(0.05)
+    with adapter(program, 30_000, most=10) as (process, stack, leaf):
+        leaf.send(pause(3, 0xFFFF))  # 10 s
+        hears_pauses(process, 1)
         for number in range(30):
             stack.send(ipv4(number, 26))
-        time.sleep(0.05)
+        wait_until(lambda: told(process)["lost"] == 20, "the last are lost")
         leaf.send(pause(3, 0))
         assert [leaf.recv(4096) for _ in range(10)] == [ipv4(n, 26) for n in range(10)]
         assert told(process)["lost"] == 20
