@@ -7,10 +7,12 @@ else's, where two users share one cache, is left alone, and the next name taken.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -59,22 +61,46 @@ def _own_folder(base: Path) -> Path:
 def kept(name: str, make: Callable[[Path], object]) -> Path:
     """The file of that name; if there is none to be trusted, ``make`` is given a place to write it.
 
-    Nobody sees half of it: it is made under another name.
+    Nobody sees half of it: it is made under another name. Of several who want it at the same time
+    one makes it, and the others wait.
     """
     path = cache_dir() / name
     if not _is_own(path):
         try:
-            handle, made = tempfile.mkstemp(prefix=f"{name}.", suffix=".tmp", dir=path.parent)
-            os.close(handle)
-            try:
-                make(Path(made))
-                Path(made).chmod(0o700)
-                Path(made).replace(path)
-            finally:
-                Path(made).unlink(missing_ok=True)
+            with _one_at_a_time(path):
+                if not _is_own(path):
+                    _put(path, make)
         except OSError as error:
             raise CacheError(path.parent, error.strerror or str(error)) from None
     return path
+
+
+def _put(path: Path, make: Callable[[Path], object]) -> None:
+    handle, made = tempfile.mkstemp(prefix=f"{path.name}.", suffix=".tmp", dir=path.parent)
+    os.close(handle)
+    try:
+        make(Path(made))
+        Path(made).chmod(0o700)
+        Path(made).replace(path)
+    finally:
+        Path(made).unlink(missing_ok=True)
+
+
+@contextmanager
+def _one_at_a_time(path: Path) -> Iterator[None]:
+    """Wait until nobody else makes this file; who dies over it lets go.
+
+    A lock's file goes with who made it, so that one who waited for it and one who came later may
+    both be at it. Then it is made twice, which costs time and nothing else.
+    """
+    lock = path.with_name(f"{path.name}.lock")
+    held = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+    finally:
+        lock.unlink(missing_ok=True)
+        os.close(held)
 
 
 def _is_own(path: Path) -> bool:

@@ -14,7 +14,7 @@ ELSEWHERE = {  # where a test of its own is quicker or says more
 }
 
 
-LONG = {"degraded"}  # as long as all others together; test_scenarios_sim.py has its scenarios
+LONG = {"degraded", "incast"}  # longer than all others; test_scenarios_sim.py has their scenarios
 
 
 def names(place: Place) -> list[str]:

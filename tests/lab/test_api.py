@@ -44,12 +44,16 @@ def run() -> closlab.Run:
 @pytest.mark.parametrize(
     ("name", "changes"),
     [
-        ("hash-collision", {"lb.policy": "spray", "seed": 5, "measures.pcap": ["leaf1-spine1"]}),
-        pytest.param(
+        (
             "incast",
-            {"pfc.enabled": False, "transport.timeout": 10, "traffic.bytes": "200KB"},
-            marks=pytest.mark.slow,
+            {
+                "pfc.enabled": False,
+                "transport.timeout": 10,
+                "traffic.bytes": "200KB",
+                "measures.pcap": ["leaf1-spine1"],
+            },
         ),
+        pytest.param("hash-collision", {"lb.policy": "spray", "seed": 5}, marks=pytest.mark.slow),
         pytest.param("lossy-link", {"int.share": 0.5}, marks=pytest.mark.slow),
     ],
 )

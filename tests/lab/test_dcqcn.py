@@ -196,7 +196,10 @@ def hold(case: Case, out: Path, seeds: range) -> None:
     assert own == pytest.approx(model, rel=BOUND), f"{case}, seeds {seeds}"
 
 
-@pytest.mark.parametrize("name", ["paper", "hpcc-ns3", "conweave"])
+@pytest.mark.parametrize(
+    "name",
+    ["paper", *(pytest.param(name, marks=pytest.mark.slow) for name in ("hpcc-ns3", "conweave"))],
+)
 def test_eight_to_one_is_the_model_s(name: str, tmp_path: Path) -> None:
     hold(Case(name, 8), tmp_path, range(1, 3))
 

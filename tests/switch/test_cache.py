@@ -8,7 +8,9 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -39,6 +41,29 @@ def write(text: str) -> Path:
 def test_what_is_kept_is_made_once() -> None:
     assert write("first").read_text() == "first"
     assert write("second").read_text() == "first"
+
+
+def test_of_many_who_want_it_at_once_one_makes_it(base: Path) -> None:
+    made: list[Path] = []
+
+    def make(path: Path) -> None:
+        time.sleep(0.1)
+        made.append(path)
+        path.write_text(str(len(made)))
+
+    with ThreadPoolExecutor(8) as pool:
+        found = {path.read_text() for path in pool.map(lambda _: kept("thing", make), range(8))}
+    assert found == {"1"} and len(made) == 1
+    assert [path.name for path in (base / "closlab").iterdir()] == ["thing"]
+
+
+def test_who_fails_to_make_it_leaves_it_to_the_next() -> None:
+    def fail(path: Path) -> None:
+        raise ValueError
+
+    with pytest.raises(ValueError):
+        kept("thing", fail)
+    assert write("mine").read_text() == "mine"
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])

@@ -5,7 +5,9 @@ Each case runs in namespaces of its own, see slow.py.
 
 import subprocess
 import sys
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import IO, cast
 
 import pytest
 
@@ -13,6 +15,30 @@ from tests.switch.slow import cases
 from tests.switch.test_interfaces import ROOT, unshare
 
 pytestmark = [pytest.mark.mininet, pytest.mark.clock]
+
+Running = dict[str, tuple[subprocess.Popen[str], IO[str]]]
+
+
+@pytest.fixture(scope="module")
+def running(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Running]:
+    """The cases that were chosen, all at once: they wait for slow links, and hardly work."""
+    functions = (i for i in request.session.items if isinstance(i, pytest.Function))
+    with ExitStack() as stack:
+        started: Running = {}
+        for function in functions:
+            if function.originalname == test_slow.__name__:
+                case = cast("str", function.callspec.params["case"])
+                folder = tmp_path_factory.mktemp(case)
+                said = stack.enter_context((folder / "said").open("w+"))
+                words = [*unshare(), sys.executable, "-m", "tests.switch.slow", case, str(folder)]
+                process = subprocess.Popen(
+                    words, stdout=said, stderr=subprocess.STDOUT, text=True, cwd=ROOT
+                )
+                stack.callback(process.kill)
+                started[case] = process, said
+        yield started
 
 
 @pytest.mark.parametrize(
@@ -22,15 +48,11 @@ pytestmark = [pytest.mark.mininet, pytest.mark.clock]
         for case in cases
     ],
 )
-def test_slow(case: str, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [*unshare(), sys.executable, "-m", "tests.switch.slow", case, str(tmp_path)],
-        capture_output=True,
-        text=True,
-        timeout=100,
-        cwd=ROOT,
-        check=False,
-    )
-    if done.stderr.startswith("SKIP "):
-        pytest.skip(done.stderr.removeprefix("SKIP ").strip())
-    assert done.returncode == 0, done.stdout + done.stderr
+def test_slow(case: str, running: Running) -> None:
+    process, file = running[case]
+    code = process.wait(200)
+    file.seek(0)
+    said = file.read()
+    if said.startswith("SKIP "):
+        pytest.skip(said.removeprefix("SKIP ").strip())
+    assert code == 0, said
