@@ -1,7 +1,7 @@
 """`closlab bench sim`: packet-hops a second of the simulator, and where the time goes.
 
-    closlab bench sim [--leaves N] [--spines N] [--hosts N] [--bytes N] [--repeat N] [--threads N]
-                      [--no-profile]
+    closlab bench sim [--leaves N] [--spines N] [--hosts N] [--k N] [--bytes N] [--repeat N]
+                      [--threads N] [--no-profile]
 
 A permutation of messages between hosts of different leaves: 128 hosts, 16 leaves and 8 spines,
 100 Gb/s links of 1 us, packets of 4,000 bytes, PFC on, and all that the fabric program can do
@@ -50,6 +50,7 @@ class Measurement:
     processor_s: float
     simulated_ns: int
     open_transfers: int
+    built_s: float  # of a processor, until everything was in place
 
     @property
     def hops_per_s(self) -> float:
@@ -73,14 +74,17 @@ def permutation(hosts: int, per_leaf: int, size: int, seed: int = 1) -> Schedule
 
 def experiment(arguments: argparse.Namespace) -> Experiment:
     """The work to measure."""
-    hosts = arguments.leaves * arguments.hosts
+    shape = (
+        f"{{kind: fat-tree, k: {arguments.k}}}"
+        if arguments.k
+        else f"{{kind: leaf-spine, leaves: {arguments.leaves}, spines: {arguments.spines}, "
+        f"hosts_per_leaf: {arguments.hosts}}}"
+    )
     chosen = Experiment.of(
         catalogue.load(
             "hello",
             (
-                f"topology.leaves={arguments.leaves}",
-                f"topology.spines={arguments.spines}",
-                f"topology.hosts_per_leaf={arguments.hosts}",
+                f"topology={shape}",
                 "link.mtu=4000",
                 "buffer.bytes=16MB",
                 f"lb.policy={arguments.policy}",
@@ -89,24 +93,31 @@ def experiment(arguments: argparse.Namespace) -> Experiment:
             ),
         )
     )
-    schedule = permutation(hosts, arguments.hosts, arguments.bytes)
+    hosts, per_leaf = len(chosen.fabric.hosts), arguments.k // 2 or arguments.hosts
+    schedule = permutation(hosts, per_leaf, arguments.bytes)
     return Experiment(chosen.scenario, chosen.fabric, chosen.settings, Workload(schedule, {}, {}))
 
 
 def measure(
-    work: Experiment, folder: Path, threads: int | None = None, profile: Path | None = None
+    work: Experiment,
+    folder: Path,
+    threads: int | None = None,
+    profile: Path | None = None,
+    until_ns: int = 10**10,
 ) -> Measurement:
     """Run it once."""
     with ExitStack() as stack:
         stages = Stages(Console(file=io.StringIO()))
+        began = time.process_time()
         _, simulation = build(work, folder, stages, stack, threads=threads)
+        built_s = time.process_time() - began
         gc.collect()
         simulation.start()
         with _profiled(profile):
             wall, processor = time.perf_counter(), time.process_time()
-            end_ns = simulation.run(10**10)
+            end_ns = simulation.run(until_ns)
             took = time.perf_counter() - wall, time.process_time() - processor
-        return Measurement(simulation.account(), *took, end_ns, simulation.open_transfers)
+        return Measurement(simulation.account(), *took, end_ns, simulation.open_transfers, built_s)
 
 
 class _profiled:  # noqa: N801
@@ -146,21 +157,27 @@ def where(profile: Path) -> list[tuple[str, float]]:
     return rows
 
 
-def main(words: list[str]) -> int:
-    """Measure and print."""
+def words() -> argparse.ArgumentParser:
+    """What may be said."""
     parser = argparse.ArgumentParser(prog="closlab bench sim", description=__doc__.split("\n")[0])
     parser.add_argument("--leaves", type=int, default=16)
     parser.add_argument("--spines", type=int, default=8)
     parser.add_argument("--hosts", type=int, default=8, help="a leaf")
+    parser.add_argument("--k", type=int, default=0, help="a fat-tree of this arity instead")
     parser.add_argument("--bytes", type=int, default=20_000_000, help="a message")
     parser.add_argument("--policy", default="ecmp", help="how switches choose paths")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--threads", type=int, help="that simulate it in parallel")
     parser.add_argument("--no-profile", action="store_true", help="do not say where time goes")
-    arguments = parser.parse_args(words)
+    return parser
+
+
+def main(argv: list[str]) -> int:
+    """Measure and print."""
+    arguments = words().parse_args(argv)
     work = experiment(arguments)
     print(
-        f"{len(work.fabric.hosts)} hosts, {arguments.leaves} leaves, {arguments.spines} spines, "
+        f"{len(work.fabric.hosts)} hosts, {len(work.fabric.switches)} switches, "
         f"100 Gb/s, a permutation of {arguments.bytes:,} bytes a host"
     )
     with tempfile.TemporaryDirectory() as name:

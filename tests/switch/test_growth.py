@@ -1,0 +1,63 @@
+"""`closlab bench growth`: what became dearer is measured again before it is believed."""
+
+import json
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from bench import growth
+
+
+def test_probes_are_told_apart() -> None:
+    names = [probe.name for probe in growth.probes()]
+    assert len(set(names)) == len(names) > 15
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_dearer_by_luck_is_not_believed_what_stays_is(seed: int) -> None:
+    """Of figures by lot: noise only adds, so the least of all looks is what counts."""
+    lot = random.Random(seed)
+    true = {str(n): lot.uniform(1, 100) for n in range(30)}
+    times = {name: lot.choice((0.5, 1.0, 1.1, 1.2, 2.0)) for name in true}
+
+    def seen(names: Sequence[str], noise: float) -> dict[str, float]:
+        return {name: true[name] * times[name] * (1 + noise * lot.random()) for name in names}
+
+    looks = []
+
+    def again(names: Sequence[str]) -> tuple[dict[str, float], dict[str, float]]:
+        looks.append(names)
+        return seen(names, 0.0 if len(looks) > 1 else 5.0), {}
+
+    stays = growth.settled(seen(list(true), 5.0), dict(true), again)
+    assert set(stays) == {name for name, each in times.items() if each > growth.ALLOWED}
+    assert all(stays[name] == pytest.approx(times[name]) for name in stays)
+    assert len(looks) <= growth.AGAIN
+
+
+def test_figures_are_kept_drawn_and_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With one probe, which is measured for real, in a process of its own."""
+    (probe,) = [each for each in growth.probes() if each.name == "exact, 10 entries"]
+    monkeypatch.setattr(growth, "probes", lambda: iter([probe]))
+    kept, picture = tmp_path / "kept.json", tmp_path / "plot.svg"
+    words = ["--rounds", "1", "--json", str(kept), "--plot", str(picture)]
+    assert growth.main(words) == 0
+    content = json.loads(kept.read_text())
+    assert content["figures"][probe.name] > 0
+    ElementTree.fromstring(picture.read_text())
+
+    content["figures"][probe.name] /= 1000
+    kept.write_text(json.dumps(content))
+    monkeypatch.setattr(growth, "AGAIN", 1)
+    assert growth.main(["--rounds", "1", "--check", str(kept)]) == 1
+    assert f"again: {probe.name}" in (told := capsys.readouterr().out)
+    assert f"{probe.name} costs" in told
+
+    kept.write_text("{}")
+    with pytest.raises(SystemExit, match="no file of"):
+        growth.main(["--check", str(kept)])
