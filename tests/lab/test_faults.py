@@ -204,7 +204,7 @@ def test_a_slow_link_takes_as_long_as_its_rate_says(tmp_path: Any, link: str) ->
 
 @pytest.mark.mininet
 @pytest.mark.clock
-@pytest.mark.parametrize("link", ["h1-leaf1", "leaf1-spine1"])
+@pytest.mark.parametrize("link", ["leaf1-spine1", pytest.param("h1-leaf1", marks=pytest.mark.slow)])
 def test_on_mininet_a_link_is_slow_for_as_long_and_by_as_much(tmp_path: Path, link: str) -> None:
     changes = [
         "topology.spines=1",

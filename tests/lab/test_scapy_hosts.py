@@ -26,7 +26,6 @@ def run(out: Path, scenario: str, *changes: str) -> tuple[Result, list[tuple[str
 
 
 @pytest.mark.mininet
-@pytest.mark.clock
 def test_a_collective_is_the_same_with_both(tmp_path: Path) -> None:
     small = ("traffic.bytes=64KB",)
     core, messages = run(tmp_path / "core", "allreduce-ring", *small)
@@ -39,7 +38,6 @@ def test_a_collective_is_the_same_with_both(tmp_path: Path) -> None:
 
 
 @pytest.mark.mininet
-@pytest.mark.clock
 def test_what_a_bad_cable_loses_is_sent_again(tmp_path: Path) -> None:
     changes = ("traffic.bytes=200KB", "loss.rate=0.02", "transport.rto_ns=300us", SCAPY)
     result, messages = run(tmp_path, "incast", *changes)

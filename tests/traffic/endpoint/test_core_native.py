@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -91,8 +92,9 @@ def exchange(
     plans: tuple[EndpointPlan, EndpointPlan],
     *,
     dilation: int = 1,
+    begun: Callable[[int], object] = lambda _start_ns: None,
 ) -> tuple[EndpointReport, EndpointReport]:
-    """Run both ends to their end, by a program or one each."""
+    """Run both ends to their end, by a program or one each; ``begun`` is told when they begin."""
     programs = program if isinstance(program, tuple) else (program, program)
     hosts = [
         EndpointProcess(
@@ -109,6 +111,7 @@ def exchange(
         start = time.monotonic_ns() + 50_000_000
         for host in hosts:
             host.start(start)
+        begun(start)
         for host in hosts:
             until_over(host, 60)
         first, second = (host.stop() for host in hosts)
@@ -215,13 +218,19 @@ def test_a_pause_frame_from_the_wire_is_obeyed(program: Path, wire: Wire) -> Non
     pause /= MACControlClassBasedFlowControl(c3_enabled=1, c3_pause_time=0xFFFF)
     frame = bytes(pause).ljust(60, b"\0")
     speak = (
-        "import socket, time; time.sleep(0.15);"
+        "import socket, time;"
         "port = socket.socket(socket.AF_PACKET, socket.SOCK_RAW); port.bind(('vb', 0));"
+        "at_ns = int(input('ready\\n')) + 50_000_000;"
+        "time.sleep(max(0, at_ns - time.monotonic_ns()) / 1e9);"
         f"port.send(bytes.fromhex('{frame.hex()}'))"
     )
     command = [*wire.prefix(1), sys.executable, "-c", speak]
-    with subprocess.Popen(command) as speaker:
-        sender, receiver = exchange(program, wire, one_way(config, [40_000_000]))
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **pipes) as speaker:
+        assert speaker.stdin and speaker.stdout and speaker.stdout.readline() == "ready\n"
+        plans = one_way(config, [40_000_000])
+        begun = partial(print, file=speaker.stdin, flush=True)
+        sender, receiver = exchange(program, wire, plans, begun=begun)
         assert speaker.wait(10) == 0
     assert not unfinished(receiver)
     assert sender.counters["rx_pfc_frames"] == 1
