@@ -44,8 +44,13 @@ def environment(folder: Path, bad: str) -> dict[str, str]:
     """One in which the tests are these."""
     file = folder / "test_four.py"
     file.write_text(TESTS)
-    options = f"-c {ROOT}/pyproject.toml --rootdir {folder}"
-    return {"PYTEST_ADDOPTS": f"{options} {file}", "SEEN": str(folder / "seen"), "BAD": bad}
+    options = f"-c {ROOT}/pyproject.toml --rootdir {folder} -p xdist.plugin -p pytest_timeout"
+    return {
+        "PYTEST_ADDOPTS": f"{options} {file}",
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # others are for other tests
+        "SEEN": str(folder / "seen"),
+        "BAD": bad,
+    }
 
 
 @pytest.mark.parametrize(
