@@ -12,7 +12,7 @@ import asyncio
 import logging
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,12 +20,15 @@ from dataclasses import dataclass, field
 import finsy as fy
 
 from controller.client import Target, connected, done, read_plan, speaking, write_changes
-from controller.entities import SwitchPlan, TableEntry, changes
+from controller.entities import Entity, SwitchPlan, TableEntry, changes
+from controller.fdb import Fdb
 from controller.fpm import FpmError, Reader
+from controller.netlink import NetlinkError
 from controller.rib import Rib
 from controller.routes import Route
 from controller.settings import Settings
 from controller.tables import ROUTING, Groups, SwitchSite, routing, switch_plan
+from controller.tenants import BRIDGED_VNI, OWN_ACTIONS, Far, far_entries, far_of
 from controller.wire import canonical
 
 ROLE = "routing"
@@ -55,14 +58,41 @@ class Followed:
     listener: socket.socket  # where the daemon connects
     rib: Rib
     own: tuple[Route, ...]  # what needs no daemon: the hosts at its ports
+    fdb: Fdb | None = None  # what EVPN found of bridged networks,
+    news: socket.socket | None = None  # and where the kernel tells of it
     groups: Groups = field(default_factory=dict)
     present: SwitchPlan = ()
-    told: tuple[Route, ...] = ()  # the routes that this is
+    told: tuple[Route, ...] = ()  # the routes that this is,
+    told_far: Far = field(default_factory=Far)  # and what of tenants elsewhere
     writing: asyncio.Lock = field(default_factory=asyncio.Lock)  # one at a time
 
     def routes(self) -> tuple[Route, ...]:
         """All that is known."""
         return (*self.own, *self.rib.routes())
+
+    def far(self) -> Far:
+        """What is known of tenants elsewhere: of bridged networks by EVPN, if it speaks that."""
+        known = far_of(self.site.fabric, self.site.switch)
+        if self.fdb is None:
+            return known
+        routed = (member for member in known.members if member.vni < BRIDGED_VNI)
+        return Far(known.prefixes, self.fdb.macs(), (*routed, *self.fdb.members()))
+
+    def entities(self, routes: tuple[Route, ...], far: Far) -> Iterator[Entity]:
+        """What a switch is told of these."""
+        yield from routing(self.site, routes, self.groups)
+        yield from far_entries(self.site.fabric, self.site.switch, far)
+
+    def hear(self) -> bool:
+        """Take in what the kernel tells; whether it was new."""
+        assert self.fdb is not None and self.news is not None
+        try:
+            return self.fdb.hear(self.news.recv(_PIECE))
+        except BlockingIOError:
+            return False
+        except (NetlinkError, OSError) as error:
+            log.warning("what EVPN found at %s is not understood: %s", self.target.name, error)
+            return False
 
 
 class Routing:
@@ -106,6 +136,14 @@ class Routing:
 
         return done(told())
 
+    def far(self) -> dict[str, Far]:
+        """What they were told of tenants elsewhere."""
+
+        async def told() -> dict[str, Far]:
+            return {name: each.told_far for name, each in self._followed.items()}
+
+        return done(told())
+
     def spare(self, name: str) -> None:
         """A switch's BGP starts again: what it knew counts until it knows more."""
         if name in self._daemons:
@@ -131,9 +169,11 @@ class Routing:
         for name, each in self._followed.items():
             await each.writing.acquire()
             each.site = SwitchSite(each.site.fabric, each.site.switch, settings)
-            routes, groups = each.routes(), each.groups
-            plans[name] = switch_plan(each.site.fabric, each.site.switch, routes, settings, groups)
-            each.present, each.told = tuple(routing(each.site, routes, groups)), routes
+            routes, far = each.routes(), each.far()
+            plans[name] = switch_plan(
+                each.site.fabric, each.site.switch, routes, settings, each.groups, far=far
+            )
+            each.present, each.told, each.told_far = tuple(each.entities(routes, far)), routes, far
         return plans
 
     async def _release(self) -> None:
@@ -155,6 +195,9 @@ class Routing:
         daemon = self._daemons[each.site.switch.name] = _Daemon(each.rib, news)
         async with connected(each.target, ROLE, ROUTING) as switch:
             server = await asyncio.start_server(daemon.serve, sock=each.listener)
+            loop = asyncio.get_running_loop()
+            if each.news is not None:
+                loop.add_reader(each.news, lambda: news.set() if each.hear() else None)
             try:
                 while True:
                     await news.wait()
@@ -163,20 +206,22 @@ class Routing:
                     async with each.writing:
                         await self._tell(each, switch, news)
             finally:
+                if each.news is not None:
+                    loop.remove_reader(each.news)
                 server.close()
                 daemon.close()
 
     async def _tell(self, each: Followed, switch: fy.Switch, news: asyncio.Event) -> None:
         """Tell a switch what is new; if it refuses, find out what it has, and try again soon."""
         try:
-            routes = each.routes()
-            wanted = canonical(routing(each.site, routes, each.groups), switch.p4info)
+            routes, far = each.routes(), each.far()
+            wanted = canonical(each.entities(routes, far), switch.p4info)
             present = canonical(each.present, switch.p4info)
             difference = changes(present, wanted)
             if len(difference):
                 await write_changes(switch, difference)
                 self._changed(Change(time.monotonic_ns(), each.site.switch.name, len(difference)))
-            each.present, each.told = wanted, routes
+            each.present, each.told, each.told_far = wanted, routes, far
         except fy.P4ClientError as error:
             log.warning("%s refused: %s", each.target.name, error)
             with suppress(fy.P4ClientError):
@@ -189,7 +234,7 @@ def _of_routing(found: SwitchPlan) -> SwitchPlan:
     return tuple(
         entity
         for entity in found
-        if isinstance(entity, TableEntry) and entity.action not in ("to_control", "to_tunnel_end")
+        if isinstance(entity, TableEntry) and entity.action not in ("to_control", *OWN_ACTIONS)
     )
 
 

@@ -90,6 +90,7 @@ MOST_CONTROLLED = 252  # ports of a switch that has a control plane of its own
 CONTROL_PORTS = 256  # behind them: a front port's number and this is its control port's
 ROUTING = (  # the tables that routes are in, with all they lead to
     *("ipv4_routes", "vtep_routes", "neighbours", "groups", "group_slots"),
+    *("tenant_routes", "tenant_macs", "vteps", "floods"),
     *(f"ways_from_{first}" for first in range(0, MOST_WAYS, _WAYS_PER_TABLE)),
 )
 _PUNTED = 0x0800, 0x0806, 0x86DD  # IPv4 to the switch's own addresses, ARP, IPv6
@@ -181,14 +182,20 @@ def switch_plan(
     settings: Settings = USUAL,
     groups: Groups | None = None,
     dead: Collection[str] = frozenset(),
+    far: tenants.Far | None = None,
 ) -> SwitchPlan:
-    """Everything a switch is to be told; ``groups`` that are known keep their numbers."""
+    """Everything a switch is to be told; ``groups`` that are known keep their numbers.
+
+    What it knows of tenants elsewhere is what the fabric has, or what it was told (``far``).
+    """
+    known = tenants.far_of(fabric, switch) if far is None else far
     site = SwitchSite(fabric, switch, settings)
     policies = tuple(segments.policies_of(fabric, switch, settings.steering, dead))
     return (
         *_classes(settings),
         *routing(site, routes, groups, policies, dead),
-        *_tenancy(site),
+        *tenants.own_entries(fabric, switch),
+        *tenants.far_entries(fabric, switch, known),
         *_steering(site, policies, dead),
         *_punts(site),
         *_policies(site),
@@ -283,12 +290,6 @@ def _underlay(route: Route, groups: Groups) -> TableEntry:
         return entry("vtep_routes", match, "underlay_port", port=hop.port, next_mac=_mac(hop.mac))
     group = groups[route.next_hops]
     return entry("vtep_routes", match, "underlay_group", group=group, leaf=route.leaf)
-
-
-def _tenancy(site: SwitchSite) -> Iterator[Entity]:
-    far = tenants.far_of(site.fabric, site.switch)
-    yield from tenants.own_entries(site.fabric, site.switch)
-    yield from tenants.far_entries(site.fabric, site.switch, far)
 
 
 def _punts(site: SwitchSite) -> Iterator[Entity]:

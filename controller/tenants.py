@@ -5,7 +5,8 @@ leaf's hosts are a subnet, the bridged one ends at the leaf; where all of a tena
 subnet, it leads from leaf to leaf (VNI 20,000 + the number), with whatever a host sends to all.
 
 What a leaf knows of itself follows from the fabric (`own_entries`); what it knows of others is
-told to it (`Far`): by our controller (`far_of`), which knows everybody. p4src/vxlan.p4 has both.
+told to it (`Far`): by our controller (`far_of`), which knows everybody, or by EVPN (`fdb.py`).
+p4src/vxlan.p4 has both.
 """
 
 from __future__ import annotations
@@ -107,6 +108,9 @@ def far_of(fabric: Fabric, leaf: Node) -> Far:
     return Far(tuple(prefixes), tuple(macs), tuple(members))
 
 
+OWN_ACTIONS = "to_tunnel_end", "to_tenant_host", "bridge_to_port"  # of tables that have both
+
+
 def own_entries(fabric: Fabric, leaf: Node) -> Iterator[Entity]:
     """What of tenants is at a leaf itself."""
     here = tenants_at(fabric, leaf)
@@ -141,7 +145,7 @@ def own_entries(fabric: Fabric, leaf: Node) -> Iterator[Entity]:
                 port=port,
                 next_mac=host_mac,
             )
-            match: dict[str, Match] = {"meta.net": bridged, "hdr.ethernet.dst_addr": host_mac}
+            match: dict[str, Match] = {"meta.net": bridged, "dst_mac": host_mac}
             yield entry("tenant_macs", match, "bridge_to_port", port=port)
 
 
@@ -162,7 +166,7 @@ def far_entries(fabric: Fabric, leaf: Node, far: Far) -> Iterator[Entity]:
             "tenant_macs",
             {
                 "meta.net": bridged_net(found.tenant),
-                "hdr.ethernet.dst_addr": mac_bits(found.mac),
+                "dst_mac": mac_bits(found.mac),
             },
             "bridge_to_leaf",
             vtep=int(found.vtep),

@@ -183,7 +183,7 @@ control vxlan_route(in headers_t hdr, inout metadata_t meta,
     table tenant_macs {
         key = {
             meta.net              : exact;
-            hdr.ethernet.dst_addr : exact;
+            hdr.ethernet.dst_addr : exact @name("dst_mac");
         }
         actions = { bridge_to_port; bridge_to_leaf; NoAction; }
         default_action = NoAction();

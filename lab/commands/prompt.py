@@ -454,10 +454,10 @@ def _plain(name: str, value: Match) -> str:
         first, second = value
         is_length = "addr" in name and second <= (128 if "ipv6" in name else 32)
         return f"{_plain(name, first)}/{second}" if is_length else f"{first:#x}/{second:#x}"
-    if name.endswith("addr"):
-        return str((IPv6Address if "ipv6" in name else IPv4Address)(value))
     if name.endswith("mac"):
         return ":".join(f"{byte:02x}" for byte in value.to_bytes(6, "big"))
+    if name.endswith(("addr", "vtep")):
+        return str((IPv6Address if "ipv6" in name else IPv4Address)(value))
     return str(value)
 
 

@@ -153,6 +153,46 @@ def test_killed_it_leaves_no_daemon_behind(tmp_path: Path, monkeypatch: pytest.M
     eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in family))
 
 
+@pytest.mark.mininet
+@pytest.mark.slow
+def test_evpn_tells_of_tenants_hosts_and_takes_it_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Types 2 and 3 become MACs and floods of tables, for tenants with the same addresses."""
+    needs_frr()
+    monkeypatch.setenv("CLOSLAB_RUNNING", str(tmp_path / "running"))
+    lab = Prompt(
+        tmp_path / "out", "--control", "bgp",
+        *("--set", "topology={kind: leaf-spine, leaves: 2, spines: 1, hosts_per_leaf: 2}"),
+        *("--set", "tenants={blue: [h1, h3], red: [h2, h4]}"),
+        *("--set", "overlay={kind: vxlan, subnets: tenant}"),
+        *("--set", "traffic={kind: flows, flows: [{src: h1, dst: h3, bytes: 1KB}]}"),
+    )  # fmt: skip
+
+    def found(table: str) -> list[str]:
+        return re.findall(r"(?:flood|bridge)_to_leaf.*", lab.ask(f"tables leaf1 {table}")[0])
+
+    def in_room(*words: str) -> None:
+        assert closlab("enter", "leaf2", "--control", *words).returncode == 0
+
+    assert len(found("tenant_macs")) == len(found("floods")) == 2
+    (told,) = lab.ask("vtysh leaf1 show bgp l2vpn evpn")
+    assert {"[2]:[0]:[48]:[02:00:0a:00:02:01]", "[3]:[0]:[32]:[10.255.16.2]"} <= set(told.split())
+    for host in ("h1", "h2"):  # both ask for the same address
+        assert "2 received" in lab.ask(f"{host} ping -c 2 -W 5 172.16.0.2")[0]
+    in_room("bridge", "fdb", "del", "02:00:0a:00:02:01", "dev", "leaf2-eth1", "master")
+    eventually(lambda: len(found("tenant_macs")) == 1)
+    in_room("ip", "link", "set", "vxlan2", "down")
+    eventually(lambda: len(found("tenant_macs")) == 0 and len(found("floods")) == 1)
+    in_room("ip", "link", "set", "vxlan2", "up")
+    in_room(
+        *("bridge", "fdb", "replace", "02:00:0a:00:02:01", "dev", "leaf2-eth1", "master", "static")
+    )
+    eventually(lambda: len(found("tenant_macs")) == len(found("floods")) == 2)
+    lab.process.communicate(b"exit\n", timeout=30)
+    assert lab.process.returncode == 0
+
+
 def test_what_is_missing_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tools, "FRR", Path("/nowhere"))
     with pytest.raises(MissingTool) as caught:

@@ -15,17 +15,19 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from controller import NextHop, Route, Settings, SwitchPlan, Target, routes_of
+from controller.fdb import Fdb, listener
 from controller.fpm import PORT as FPM_PORT
 from controller.netlink import attributes, messages
 from controller.rib import Rib
 from controller.routing import Change, Followed, Routing
 from controller.tables import SwitchSite, control_port
+from controller.tenants import BRIDGED_VNI, Far, far_of, tenants_at
 from lab.engines.mininet.frr import DAEMONS, Room, configurations
 from lab.engines.mininet.journal import Journal
 from lab.errors import RunError
@@ -114,15 +116,20 @@ class ControlPlane:
 
     def _furniture(self, switch: Node) -> list[str]:
         """Interfaces up; towards hosts with the gateway's address and nothing unasked."""
-        lines = []
+        lines = list(_tenant_bridges(self.fabric, switch))
         for port, peer in self.fabric.ports(switch).items():
             name = switch.interface(port)
             if peer in self.fabric.tenants:  # whose addresses mean nothing here
-                lines.append(f"ip link set {name} up")
+                lines += [f"{_QUIET.format(name)}", f"ip link set {name} up"]
+                if self.fabric.is_stretched:
+                    lines += [
+                        f"ip link set {name} master {_bridge(self.fabric.tenants[peer])}",
+                        f"bridge fdb replace {self.fabric.mac(peer)} dev {name} master static",
+                    ]
             elif peer.kind is NodeKind.HOST:
                 address = self.fabric.address(peer)
                 lines += [
-                    f"echo 1 > /proc/sys/net/ipv6/conf/{name}/disable_ipv6",
+                    _QUIET.format(name),
                     f"ip link set {name} up",
                     f"ip address add {self.fabric.gateway(switch)}/32 dev {name}",
                     f"ip neighbour add {address} lladdr {self.fabric.mac(peer)} dev {name}",
@@ -144,15 +151,20 @@ class ControlPlane:
         for switch, room in self._rooms.items():
             ports = self.fabric.ports(switch)
             with network_of(room.pid):
-                listener = socket.create_server(("127.0.0.1", FPM_PORT))
+                server = socket.create_server(("127.0.0.1", FPM_PORT))
+                here = tenants_at(self.fabric, switch) if self.fabric.is_stretched else ()
+                devices = {socket.if_nametoindex(_tunnel(tenant)): tenant for tenant in here}
+                news = listener() if devices else None
                 numbers = {socket.if_nametoindex(switch.interface(port)): port for port in ports}
             order = sorted(ports, key=lambda port: (ports[port], self._cable(switch, port)))
             self._followed[switch.name] = Followed(
                 SwitchSite(self.fabric, switch, settings),
                 by_name[switch.name],
-                listener,
+                server,
                 Rib(numbers, order, leaves),
                 routes_of(self.fabric, {link.name for link in self.fabric.links})[switch],
+                Fdb(devices) if devices else None,
+                news,
             )
         self._routing = Routing(self._followed, self._heard)
 
@@ -196,8 +208,14 @@ class ControlPlane:
 
     def _missing(self, wanted: Mapping[str, _Ways]) -> dict[str, object]:
         """Switches that were not told all ways yet, and to where not."""
+        assert self._routing is not None
         told = {name: _as_sets(routes) for name, routes in self.routes().items()}
-        return {
+        far = {
+            name: "other leaves' tenants"
+            for name, known in self._routing.far().items()
+            if _unordered(known) != _unordered(far_of(self.fabric, self.fabric.node(name)))
+        }
+        return far | {
             name: prefix
             for name, ways in wanted.items()
             for prefix, hops in ways.items()
@@ -274,6 +292,8 @@ class ControlPlane:
             self._routing.stop()
         for each in self._followed.values():
             each.listener.close()
+            if each.news is not None:
+                each.news.close()
         for room in self._rooms.values():
             room.close()
 
@@ -292,6 +312,41 @@ class ControlPlane:
             except RunError as error:
                 self._failure = error.message
                 return
+
+
+_QUIET = "echo 1 > /proc/sys/net/ipv6/conf/{}/disable_ipv6"
+
+
+def _bridge(tenant: int) -> str:
+    """A tenant's bridge in a room."""
+    return f"tenant{tenant}"
+
+
+def _tunnel(tenant: int) -> str:
+    """The device behind which EVPN finds the tenant's hosts elsewhere; nothing travels by it."""
+    return f"vxlan{tenant}"
+
+
+def _tenant_bridges(fabric: Fabric, switch: Node) -> Iterator[str]:
+    """What zebra looks at to know which networks are here, and where it writes what it finds."""
+    here = tenants_at(fabric, switch) if fabric.is_stretched else ()
+    if here:
+        yield f"ip address add {fabric.loopback(switch)}/32 dev lo"
+    for tenant in here:
+        bridge, tunnel = _bridge(tenant), _tunnel(tenant)
+        yield f"ip link add {bridge} type bridge"
+        yield (
+            f"ip link add {tunnel} type vxlan id {BRIDGED_VNI + tenant} dstport 4789 "
+            f"local {fabric.loopback(switch)} nolearning"
+        )
+        yield f"ip link set {tunnel} master {bridge}"
+        for name in (bridge, tunnel):
+            yield _QUIET.format(name)
+            yield f"ip link set {name} up"
+
+
+def _unordered(far: Far) -> tuple[frozenset[object], ...]:
+    return frozenset(far.prefixes), frozenset(far.macs), frozenset(far.members)
 
 
 _Ways = Mapping[object, frozenset[NextHop]]

@@ -58,6 +58,15 @@ _WAITS_FOR = {"bfdd": "/run/frr/zserv.api", "bgpd": "/run/frr/bfdd.vty"}
 _WORDS = {"zebra": ("-M", "dplane_fpm_nl")}
 
 
+# Of tenants' bridged networks: zebra knows from the kernel's vxlan devices which are here.
+_EVPN = (
+    " address-family l2vpn evpn",
+    "  neighbor fabric activate",
+    "  advertise-all-vni",
+    " exit-address-family",
+)
+
+
 def as_number(switch: Node) -> int:
     """A switch's autonomous system."""
     return _FIRST_AS + int(switch.kind) * 10_000 + switch.number
@@ -115,6 +124,7 @@ def _bgp(
         *(f"  network {prefix}" for prefix in own),
         "  maximum-paths 64",
         " exit-address-family",
+        *(_EVPN if fabric.is_stretched else ()),
         # Last: a session begins with this line, and ends if what it carries changes after it.
         *(f" neighbor {name} interface peer-group fabric" for name in neighbours),
     ]
