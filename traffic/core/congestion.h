@@ -22,7 +22,7 @@ struct congestion_link { /* what an algorithm starts from */
 
 struct nscc {
     double inc, average, achieved, fast, received;
-    ns_t target, adjusted_at, decreased_at, eta_at, quick_at;
+    ns_t target, adjusted_at, decreased_at, quick_at, heard_at;
     double ignore;
     bool increasing, trouble;
 };
@@ -37,17 +37,20 @@ struct swift {
 
 struct congestion;
 
+#define DELAY_UNTOLD NS_NEVER
+
 struct congestion_ops {
     void (*init)(struct congestion *);
     /* `acked` bytes more have arrived; of one of them it is known that it took `delay` longer than
-     * in an empty fabric, and whether it was marked. `in_flight` is what is left. */
+     * in an empty fabric (or DELAY_UNTOLD: of a packet sent twice it may not be), and whether it was
+     * marked. `in_flight` is what is left. */
     void (*acked)(struct congestion *, bytes_t acked, ns_t delay, bool marked, bytes_t in_flight,
                   ns_t now);
     /* A packet of so many bytes was cut, at its last hop or before. */
     void (*cut)(struct congestion *, bytes_t size, bool last_hop, bytes_t in_flight, ns_t now);
     void (*lost)(struct congestion *, bytes_t size, bytes_t in_flight, ns_t now);
     /* May be NULL. Nothing else flies if `in_flight` is `size`. */
-    void (*sent)(struct congestion *, bytes_t size, bytes_t in_flight);
+    void (*sent)(struct congestion *, bytes_t size, bytes_t in_flight, ns_t now);
     bool (*may_send)(const struct congestion *, bytes_t size, bytes_t in_flight);
 };
 
@@ -69,7 +72,8 @@ static inline double congestion_bdp(const struct congestion_link *link)
     return (double)link->rate / 8e9 * (double)link->base_rtt;
 }
 
-/* What those with a window have in common. */
+/* What those with a window have in common: it is at most `most`, but holds a packet at least. */
+void window_limit(struct congestion *);
 bool window_may_send(const struct congestion *, bytes_t size, bytes_t in_flight);
 
 /* rccc.c: the peer has granted so much in all, in units of 256 bytes modulo 2^24. */

@@ -36,7 +36,8 @@ void entropy_init(struct entropy *entropy, enum entropy_policy policy, uint16_t 
 
 uint16_t entropy_next(struct entropy *entropy, ns_t now);
 
-/* What became of a packet that had one: it arrived, perhaps marked; it was cut; it was lost. */
+/* What became of a packet that had one: it arrived, perhaps marked, or came as far as its last hop; it
+ * was cut before; it was lost. */
 void entropy_arrived(struct entropy *entropy, uint16_t value, bool marked);
 void entropy_cut(struct entropy *entropy, uint16_t value);
 void entropy_lost(struct entropy *entropy, uint16_t value, ns_t now);

@@ -9,11 +9,13 @@
  *   above target     it grows a little: the queue drains     it shrinks in proportion to how far the
  *                    already                                 average is above target, once a round trip
  *
- * Increases are gathered over eight packets or a round trip and then applied, divided by the window.
- * A flow that finds next to no delay for a whole window grows by a quarter of what is acknowledged
- * (fast increase). A flow that gets far less through than it has in flight while packets are cut or
- * lost takes what it got through for its window at once (quick adapt), and ignores the answers to
- * what was in flight then. A packet that was cut leaves the window.
+ * Increases are gathered over eight packets or a round trip and then applied, divided by the window;
+ * once a round trip the window grows a little whatever happens. A flow that finds next to no delay for
+ * a whole window grows by a quarter of what is acknowledged (fast increase). A flow that gets far less
+ * through than it has in flight while packets are cut or lost takes what it got through for its window
+ * at once (quick adapt), and then ignores what speaks ill of what was in flight. A packet that was cut
+ * or lost leaves the window; one that was cut counts as having found a queue of a round trip as well,
+ * which is where switches cut.
  *
  * The target is 3/4 of a round trip where switches trim, a round trip where they do not. Constants
  * scale from a network of 100 Gb/s and 12 us, as UET's reference simulator (htsim, uec.cpp) has them:
@@ -38,19 +40,13 @@
 
 static double scale(const struct congestion *cc) { return congestion_bdp(&cc->link) / REFERENCE_BDP; }
 
-static void limit(struct congestion *cc)
-{
-    double least = (double)cc->link.packet;
-    cc->window = cc->window < least ? least : cc->window > cc->most ? cc->most : cc->window;
-}
-
 static void init(struct congestion *cc)
 {
     ns_t base = cc->link.base_rtt;
     cc->nscc = (struct nscc){.target = cc->link.has_trimming ? base * 3 / 4 : base};
     cc->most = MOST_BDPS * congestion_bdp(&cc->link);
     cc->window = cc->most;
-    limit(cc);
+    window_limit(cc);
 }
 
 /* Look, once in a while, whether what gets through is far from what is tried. */
@@ -66,14 +62,24 @@ static bool quick_adapt(struct congestion *cc, ns_t delay, bytes_t in_flight, ns
         if (adapts) {
             cc->window = n->achieved;
             n->ignore = (double)in_flight;
-            n->inc = 0;
-            limit(cc);
+            n->inc = n->received = 0;
+            n->trouble = false;
+            window_limit(cc);
         }
     }
-    n->trouble = false;
     n->achieved = 0;
     n->quick_at = now + cc->link.base_rtt + n->target;
     return adapts;
+}
+
+/* Whether this is about what was in flight when the window was taken anew. */
+static bool ignores(struct congestion *cc, bool speaks_ill)
+{
+    struct nscc *n = &cc->nscc;
+    if (n->ignore <= 0 || !speaks_ill)
+        return false;
+    n->inc = n->received = 0;
+    return true;
 }
 
 static void note_delay(struct congestion *cc, ns_t delay, bool marked)
@@ -118,12 +124,11 @@ static void adjust(struct congestion *cc, ns_t now)
 {
     struct nscc *n = &cc->nscc;
     cc->window += n->inc / cc->window;
-    if (now - n->eta_at > cc->link.base_rtt) {
+    if (now - n->adjusted_at >= cc->link.base_rtt) {
         cc->window += ALWAYS * (double)cc->link.packet * scale(cc);
-        n->eta_at = now;
+        n->adjusted_at = now;
     }
     n->inc = n->received = 0;
-    n->adjusted_at = now;
 }
 
 static void acked(struct congestion *cc, bytes_t acked, ns_t delay, bool marked, bytes_t in_flight,
@@ -131,15 +136,15 @@ static void acked(struct congestion *cc, bytes_t acked, ns_t delay, bool marked,
 {
     struct nscc *n = &cc->nscc;
     double packet = (double)cc->link.packet, a = scale(cc), target = (double)n->target;
+    n->heard_at = now;
     n->achieved += (double)acked;
     n->received += (double)acked;
-    note_delay(cc, delay, marked);
-    bool adapted = quick_adapt(cc, delay, in_flight, now);
-    if (n->ignore > 0) {
-        n->ignore -= (double)acked;
-        return;
-    }
-    if (adapted)
+    n->ignore -= (double)acked;
+    if (delay == DELAY_UNTOLD)
+        delay = (ns_t)n->average;
+    else
+        note_delay(cc, delay, marked);
+    if (ignores(cc, marked) || quick_adapt(cc, delay, in_flight, now))
         return;
     if (marked && delay >= n->target)
         decrease(cc, now);
@@ -148,28 +153,36 @@ static void acked(struct congestion *cc, bytes_t acked, ns_t delay, bool marked,
     else if (!marked && !grows_fast(cc, acked, delay))
         n->inc += PROPORTIONAL * packet * a * (target / REFERENCE_NS) *
                   (1 - (double)delay / target) * (double)acked;
-    if (n->received >= ADJUST_PACKETS * packet || now - n->adjusted_at > cc->link.base_rtt)
+    window_limit(cc);
+    if (n->received > ADJUST_PACKETS * packet || now - n->adjusted_at > cc->link.base_rtt)
         adjust(cc, now);
-    limit(cc);
+    window_limit(cc);
 }
 
-static void gone(struct congestion *cc, bytes_t size, bytes_t in_flight, ns_t now)
+static void lost(struct congestion *cc, bytes_t size, bytes_t in_flight, ns_t now)
 {
     struct nscc *n = &cc->nscc;
+    n->heard_at = now;
+    n->ignore -= (double)size;
     n->trouble = true;
-    if (n->ignore > 0) {
-        n->ignore -= (double)size;
+    if (ignores(cc, true) || quick_adapt(cc, 0, in_flight + size, now))
         return;
-    }
     cc->window -= (double)size;
-    limit(cc);
-    quick_adapt(cc, 0, in_flight, now);
+    window_limit(cc);
 }
 
 static void cut(struct congestion *cc, bytes_t size, bool last_hop, bytes_t in_flight, ns_t now)
 {
     (void)last_hop;
-    gone(cc, size, in_flight, now);
+    note_delay(cc, cc->link.base_rtt, true);
+    lost(cc, size, in_flight, now);
+}
+
+void window_limit(struct congestion *cc)
+{
+    double least = (double)cc->link.packet;
+    cc->window = cc->window > cc->most ? cc->most : cc->window;
+    cc->window = cc->window < least ? least : cc->window;
 }
 
 bool window_may_send(const struct congestion *cc, bytes_t size, bytes_t in_flight)
@@ -177,13 +190,15 @@ bool window_may_send(const struct congestion *cc, bytes_t size, bytes_t in_fligh
     return !in_flight || (double)(in_flight + size) <= cc->window;
 }
 
-/* After a rest what gets through is measured anew: having sent nothing is no trouble. */
-static void sent(struct congestion *cc, bytes_t size, bytes_t in_flight)
+/* After a rest of a round trip what gets through is measured anew: having sent nothing is no trouble.
+ * Whoever has but one packet in flight and waits for word of it does not rest. */
+static void sent(struct congestion *cc, bytes_t size, bytes_t in_flight, ns_t now)
 {
-    if (in_flight != size)
+    struct nscc *n = &cc->nscc;
+    if (in_flight != size || now - n->heard_at <= cc->link.base_rtt)
         return;
-    cc->nscc.quick_at = 0;
-    cc->nscc.achieved = 0;
+    n->quick_at = 0;
+    n->achieved = 0;
 }
 
-const struct congestion_ops NSCC = {init, acked, cut, gone, sent, window_may_send};
+const struct congestion_ops NSCC = {init, acked, cut, lost, sent, window_may_send};

@@ -3,8 +3,8 @@
  *
  * A sender begins with a bandwidth-delay product of credit and spends it on every byte it sends, again
  * or not. Its packets tell how much it would send in all (the credit target). The receiver goes round
- * those who want more and grants one packet each, as fast as its own link brings packets and no
- * faster (uet_receive.c paces all of its flows together); a grant says how much was granted in all, so
+ * those who want more and grants one packet each, a hundredth more slowly than its own link brings
+ * packets (uet_receive.c paces all of its flows together); a grant says how much was granted in all, so
  * that a lost one costs nothing but time.
  *
  * Within the fabric nobody is held back: what is cut there is told, sent again from credit like
@@ -41,9 +41,9 @@ static void lost(struct congestion *cc, bytes_t size, bytes_t in_flight, ns_t no
     (void)cc, (void)size, (void)in_flight, (void)now;
 }
 
-static void sent(struct congestion *cc, bytes_t size, bytes_t in_flight)
+static void sent(struct congestion *cc, bytes_t size, bytes_t in_flight, ns_t now)
 {
-    (void)in_flight;
+    (void)in_flight, (void)now;
     cc->rccc.spent += size;
 }
 

@@ -33,18 +33,12 @@ static double root(double x)
 
 static double packets(const struct congestion *cc) { return cc->window / (double)cc->link.packet; }
 
-static void limit(struct congestion *cc)
-{
-    double least = (double)cc->link.packet;
-    cc->window = cc->window < least ? least : cc->window > cc->most ? cc->most : cc->window;
-}
-
 static void init(struct congestion *cc)
 {
     cc->most = MOST_BDPS * congestion_bdp(&cc->link);
     cc->window = cc->most;
     cc->swift = (struct swift){.round_trip = cc->link.base_rtt};
-    limit(cc);
+    window_limit(cc);
 }
 
 /* The delay beyond an empty fabric's that is aimed at. */
@@ -63,18 +57,20 @@ static void decrease(struct congestion *cc, double factor, ns_t now)
         return;
     cc->window *= factor < 1 - MOST_DECREASE ? 1 - MOST_DECREASE : factor;
     cc->swift.decreased_at = now;
-    limit(cc);
+    window_limit(cc);
 }
 
 static void acked(struct congestion *cc, bytes_t acked, ns_t delay, bool marked, bytes_t in_flight,
                   ns_t now)
 {
-    double aim = target(cc), found = (double)delay;
+    double aim = target(cc), found;
     (void)marked, (void)in_flight;
-    cc->swift.round_trip = cc->link.base_rtt + delay;
+    if (delay != DELAY_UNTOLD)
+        cc->swift.round_trip = cc->link.base_rtt + delay;
+    found = (double)(cc->swift.round_trip - cc->link.base_rtt);
     if (found < aim) {
         cc->window += ADDITIVE * (double)cc->link.packet * (double)acked / cc->window;
-        limit(cc);
+        window_limit(cc);
     } else {
         decrease(cc, 1 - BETA * (found - aim) / (found + (double)cc->link.base_rtt), now);
     }

@@ -72,7 +72,8 @@ struct uet_packet {
     uint32_t bytes, there; /* from the PDS on, without the CRC; and how many of them are */
     uint32_t was;          /* the frame's size before it was cut */
     uint16_t entropy;
-    bool marked, cut, cut_at_last_hop;
+    bool marked; /* on the way here; what an answer says of the other way is in its flags */
+    bool cut, cut_at_last_hop;
 };
 
 /* uet_frame.c: build in ep->frame; `*stored` is how much of the returned length is there. */

@@ -6,14 +6,17 @@
  * nothing and is counted.
  *
  * Credit: flows whose peers would send more than they were granted stand in a ring, and each turn
- * grants one packet, a packet's time on our link after the one before. All of a host's flows share that
- * one clock: together they bring no more than the link does.
+ * grants one packet, a packet's time on our link after the one before and a hundredth more. All of a
+ * host's flows share that one clock: together they bring a little less than the link does, so that a
+ * queue which their first windows left drains (the pace is htsim's).
  */
 #include "uet.h"
 
 #include <stdlib.h>
 
 #include "icrc.h"
+
+enum { GRANTED_PERCENT = 99 }; /* of our link's rate */
 
 void uet_owe(struct ep *ep, struct qp *qp, const struct uet_answer *answer, ns_t now)
 {
@@ -103,6 +106,7 @@ void uet_grant(struct ep *ep, ns_t now)
 {
     uint32_t packet = uet_frame_size(ep, ep->config.mtu);
     ps_t lasts = ps_for_bytes(packet + ep->config.overhead_bytes, ep->config.link_bps);
+    lasts = lasts * 100 / GRANTED_PERCENT;
     while (ep->demands.head && ep->grant_at <= ps_of_ns(now)) {
         struct qp *qp = ep->demands.head;
         struct uet *uet = qp->uet;

@@ -8,9 +8,10 @@
  *   - when a NACK says that it was cut;
  *   - when one that was sent long after it has arrived: twice as many packets later as any was of late
  *     that did arrive, five at least, once it has taken half as long again as the longest round trip
- *     of late; and whatever that is, as many as 1.5 windows hold, or the largest window
- *     (the bound is that of UET's loss recovery without trimming, SLEEK, in htsim, which waits so long
- *     always): ways differ by their queues, and windows bound these;
+ *     of late. Where nothing is cut, whatever that is, as many as 1.5 windows hold, or the largest
+ *     window (the bound is that of UET's loss recovery without trimming, SLEEK, in htsim, which waits so
+ *     long always): ways differ by their queues, and windows bound these. Where switches cut, who is late
+ *     is seldom lost, and on a slow way later than that;
  *   - when a probe's answer does not know it, of what flew before the probe left.
  * Probes ask when nothing was heard for a round trip as long as the longest of late. The second in a
  * row finds everything lost, and each waits twice as long as the one before, up to `rto`; after `rto` x
@@ -184,7 +185,7 @@ static void note_sent(struct ep *ep, struct qp *qp, uint64_t seq, uint32_t size,
     uet->line[uet->line_end++ % room] = seq;
     uet->in_flight += size;
     if (uet->cc.ops && uet->cc.ops->sent)
-        uet->cc.ops->sent(&uet->cc, size, uet->in_flight);
+        uet->cc.ops->sent(&uet->cc, size, uet->in_flight, now);
     if (qp->rto_at == NS_NEVER)
         start_timer(ep, qp, now, true);
 }
@@ -284,7 +285,7 @@ static void find_overtaken(const struct ep *ep, struct qp *qp, ns_t now)
     struct uet *uet = qp->uet;
     uint64_t room = 2 * ((uint64_t)uet->acked.mask + 1), patience = ep->config.window;
     uint64_t seen = (uint64_t)(2 * uet->overtaken), most;
-    if (uet->cc.ops) {
+    if (uet->cc.ops && !uet->cc.link.has_trimming) {
         double window = uet->cc.window * OVERTAKERS_WINDOWS_2 / 2;
         window = window < uet->cc.most ? window : uet->cc.most;
         patience = (uint64_t)(window / (double)uet->cc.link.packet);
@@ -350,7 +351,7 @@ void uet_acked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns
     uint64_t cack = uet_unwrap(qp->una, be32_load(packet->pds + 4));
     uint64_t seq = cack + (uint64_t)(int64_t)(int16_t)be16_load(packet->pds + 2);
     uint64_t first = cack + be16_load(packet->pds + 14);
-    bool to_probe = packet->flags & UET_PROBE_ANSWER;
+    bool to_probe = packet->flags & UET_PROBE_ANSWER, marked = packet->flags & UET_MARKED;
     if (!uet->sent || cack >= qp->sent || seq >= qp->sent ||
         (packet->pds[12] >> 4 == UET_CC_CREDIT) != (qp->cc == EP_CC_RCCC)) {
         ep->counters.rx_refused++;
@@ -362,20 +363,21 @@ void uet_acked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns
     uint64_t upto = cack + 1 > qp->una ? cack + 1 : qp->una;
     bytes_t news = settle(qp, upto, first, be64_load(packet->pds + 16));
     if (remembered) {
-        entropy_arrived(&uet->entropy, packet->entropy, packet->marked);
+        entropy_arrived(&uet->entropy, packet->entropy, marked);
         if (record.again != !!(packet->flags & UET_RETX))
             record.at = 0; /* another transmission's answer */
         if (record.again && !(packet->flags & UET_RETX))
             uet->overtaken *= 2; /* it was late, and not lost */
     }
     ns_t base = uet->cc.link.base_rtt, took = record.at ? now - record.at : 0;
+    ns_t delay = took > base ? took - base : 0;
     if (took)
         note_round_trip(uet, took);
     if (to_probe && cack + 1 >= qp->una)
         answered_probe(qp, upto, first, now);
     complete(ep, qp, upto, now);
     if (news && uet->cc.ops)
-        uet->cc.ops->acked(&uet->cc, news, took > base ? took - base : 0, packet->marked,
+        uet->cc.ops->acked(&uet->cc, news, took ? delay : DELAY_UNTOLD, marked,
                            uet->in_flight, now);
     if (qp->cc == EP_CC_RCCC)
         rccc_granted(&uet->cc, be24_load(packet->pds + 24));
@@ -403,9 +405,13 @@ void uet_nacked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, n
         return; /* it was found to be lost before, or arrived */
     uint32_t size = land(uet, seq);
     mark_lost(uet, seq);
-    entropy_cut(&uet->entropy, record->entropy);
+    bool last_hop = code == UET_NACK_TRIMMED_LAST_HOP;
+    if (last_hop) /* its way led through the fabric well; no other would have led past the last port */
+        entropy_arrived(&uet->entropy, record->entropy, packet->flags & UET_MARKED);
+    else
+        entropy_cut(&uet->entropy, record->entropy);
     if (uet->cc.ops)
-        uet->cc.ops->cut(&uet->cc, size, code == UET_NACK_TRIMMED_LAST_HOP, uet->in_flight, now);
+        uet->cc.ops->cut(&uet->cc, size, last_hop, uet->in_flight, now);
     start_timer(ep, qp, now, true);
     schedule_data(ep, qp, now);
 }

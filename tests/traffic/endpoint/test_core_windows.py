@@ -1,4 +1,4 @@
-"""Swift and RCCC: after every acknowledgement they are where models of them are."""
+"""NSCC, Swift and RCCC: after every acknowledgement they are where models of them are."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import pytest
 
 from tests.traffic.endpoint.star import GBPS
 from tests.traffic.endpoint.test_core_hpcc import ask
-from tests.traffic.window_models import Link, Rccc, Swift
+from tests.traffic.window_models import Link, Nscc, Rccc, Swift
 
 STEPS = 400
+UNTOLD = 2**64 - 1
 
 
 def link_of(rng: random.Random) -> Link:
@@ -34,6 +35,42 @@ def delay_of(rng: random.Random, link: Link, mood: float) -> int:
     return 5 * link.rtt if rng.random() < mood / 10 else usual[int(mood * 2.99)]
 
 
+def told(rng: random.Random, delay: int) -> int | None:
+    """What a sender knows of it: nothing, now and then, of what it sent twice."""
+    return None if rng.random() < 0.1 else delay
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_nscc_s_window_is_the_model_s(unit: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    link = link_of(rng)
+    model = Nscc(link)
+    lines, expected, now, mood = [start("nscc", link)], [model.cwnd], link.rtt, rng.random()
+    for step in range(STEPS):
+        if step % 50 == 0:
+            mood = rng.random()
+        now += rng.choice((1, 300, 1_000, link.rtt // 3, 2 * link.rtt))
+        in_flight = rng.randrange(0, max(1, int(model.maxwnd)))
+        size = rng.choice((link.mtu, link.mtu // 2))
+        if rng.random() < 0.05:
+            model.sent(now)
+            lines.append(f"flew {now} {size} {size}")
+            now += 1
+        if rng.random() < mood / 3:
+            what, happens = rng.choice((("cut", model.nack), ("lost", model.lose)))
+            happens(now, size, in_flight)
+            lines.append(f"{what} {now} {size} {in_flight}")
+        else:
+            acked = link.mtu * rng.choice((1, 1, 1, 4))
+            delay, marked = told(rng, delay_of(rng, link, mood)), rng.random() < mood
+            model.ack(now, acked, delay, in_flight, skip=marked)
+            words = UNTOLD if delay is None else delay
+            lines.append(f"acked {now} {acked} {words} {int(marked)} {in_flight}")
+        expected.append(model.cwnd)
+    assert [found[0] for found in ask(unit, *lines)] == pytest.approx(expected, rel=1e-9)
+    assert len(set(expected)) > STEPS / 20 or model.maxwnd < 4 * link.mtu  # it moved
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_swift_s_window_is_the_model_s(unit: Path, seed: int) -> None:
     rng = random.Random(seed)
@@ -48,9 +85,9 @@ def test_swift_s_window_is_the_model_s(unit: Path, seed: int) -> None:
             model.lose(now)
             lines.append(f"{rng.choice(('cut', 'lost'))} {now} {link.mtu} 0")
         else:
-            acked, delay = link.mtu * rng.choice((1, 1, 3)), delay_of(rng, link, mood)
+            acked, delay = link.mtu * rng.choice((1, 1, 3)), told(rng, delay_of(rng, link, mood))
             model.ack(now, acked, delay)
-            lines.append(f"acked {now} {acked} {delay} 0 0")
+            lines.append(f"acked {now} {acked} {UNTOLD if delay is None else delay} 0 0")
         expected.append(model.cwnd * link.mtu)
     assert [found[0] for found in ask(unit, *lines)] == pytest.approx(expected, rel=1e-6)
 
@@ -67,7 +104,7 @@ def test_rccc_s_credit_is_the_model_s(unit: Path, seed: int) -> None:
         expected.append(float(model.may_send(size)))
         if model.may_send(size) and rng.random() < 0.8:
             model.spent += size
-            lines.append(f"spent {size}")
+            lines.append(f"flew 0 {size} {size}")
         if rng.random() < 0.5:
             count += rng.choice((1, 16, 1 << 12, (1 << 23) - 1))
             told = max(0, count - rng.choice((0, 0, 0, 1, 40)))  # an older one, now and then

@@ -139,30 +139,49 @@ def test_many_random_worlds_come_right(strict_star: Path, seed: int) -> None:
     assert_right(strict_star, seed)
 
 
-@pytest.mark.parametrize("cc", CCS, ids=str)
-def test_what_is_cut_is_sent_again_and_nothing_else(strict_star: Path, cc: str) -> None:
-    """Two senders' worth into one port: every cut packet is told, and goes again once a cut."""
+def eight_to_one(star: Path, cc: CongestionControl, size: int, **fabric: float) -> Outcome:
+    """Eight senders of one message each into one port, where packets are cut."""
     senders = {}
     pairs = [ends(f"10.0.0.{2 + n}", A, 100 + 2 * n, **uet_pair(cc=cc)) for n in range(8)]
     for n, (here, _) in enumerate(pairs):
         senders[f"10.0.0.{2 + n}"] = EndpointPlan(
-            config=config(), queue_pairs=(here,), transfers=sends(here, [400_000], n)
+            config=config(), queue_pairs=(here,), transfers=sends(here, [size], n)
         )
     sink = EndpointPlan(
         config=config(),
         queue_pairs=tuple(there for _, there in pairs),
         transfers=tuple(
-            t for n, (_, there) in enumerate(pairs) for t in receives(there, [400_000], n)
+            t for n, (_, there) in enumerate(pairs) for t in receives(there, [size], n)
         ),
     )
-    outcome = run(strict_star, {A: sink, **senders}, trim=1, limit=100_000)
-    counters = [outcome.counters(name) for name in senders]
+    outcome = run(star, {A: sink, **senders}, trim=1, limit=100_000, **fabric)
+    assert outcome.counters(A)["rx_data_bytes"] == 8 * size
+    return outcome
+
+
+@pytest.mark.parametrize("cc", CCS, ids=str)
+def test_what_is_cut_is_sent_again_and_nothing_else(
+    strict_star: Path, cc: CongestionControl
+) -> None:
+    """Every cut packet is told, and goes again once a cut."""
+    outcome = eight_to_one(strict_star, cc, 400_000)
+    again = (counted["retransmitted_packets"] for counted in map(outcome.counters, outcome.hosts))
     got = outcome.counters(A)
-    assert got["rx_data_bytes"] == 8 * 400_000
     assert got["rx_cut_packets"] == got["tx_naks"] > 50
-    assert sum(c["retransmitted_packets"] for c in counters) == got["tx_naks"]
+    assert sum(again) == got["tx_naks"]
     assert got["duplicate_request"] == 0
     assert outcome.end_ns < 1.35 * 8 * 400_000 * 8 / 100  # and the link is never idle for long
+
+
+def test_a_window_hears_of_marks_that_answers_tell_of(strict_star: Path) -> None:
+    """NSCC shrinks for what is both marked and late; without marks it is cut packets that tell."""
+    marks = {"kmin": 20_000, "kmax": 80_000, "pmax": 1.0}
+    deaf, told = (
+        eight_to_one(strict_star, CongestionControl.NSCC, 2_000_000, **each) for each in ({}, marks)
+    )
+    assert told.marked > 500
+    cut = [outcome.counters(A)["rx_cut_packets"] for outcome in (told, deaf)]
+    assert cut[0] < cut[1] / 2
 
 
 @pytest.mark.parametrize("lost", ["all", "tail"])

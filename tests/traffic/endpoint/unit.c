@@ -11,7 +11,8 @@
  *   cnp NS / sent NS BYTES / look NS     feed it; prints rate, target and alpha
  *   window NAME BPS RTT PACKET TRIMS HOPS    start nscc, swift or rccc afresh; prints its window, as do
  *   acked NS BYTES DELAY MARKED FLYING / cut NS BYTES FLYING / lost NS BYTES FLYING
- *   may BYTES                  whether it may send so much; granted UNITS, spent BYTES feed RCCC
+ *   flew NS BYTES FLYING / granted UNITS     feed it, too
+ *   may BYTES                  whether it may send so much
  *   intake BPS ROOM XOFF XON   start a receive buffer afresh
  *   put NS STORED WIRE BYTE    a frame of such bytes comes; prints whether there was room
  *   take NS                    prints what has been taken by then, and how the buffer is
@@ -163,8 +164,8 @@ static bool move_window(const char *line, struct congestion *cc)
         rccc_granted(cc, units);
         return true;
     }
-    if (sscanf(line, "spent %llu", &bytes) == 1) {
-        cc->ops->sent(cc, bytes, 0);
+    if (sscanf(line, "flew %llu %llu %llu", &at, &bytes, &flying) == 3) {
+        cc->ops->sent(cc, bytes, flying, at);
         return true;
     }
     if (sscanf(line, "acked %llu %llu %llu %d %llu", &at, &bytes, &delay, &marked, &flying) == 5)
