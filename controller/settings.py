@@ -147,6 +147,13 @@ class Replay(Enum):
     GO_BACK_N = "go-back-n"
     SELECTIVE = "selective"
 
+    @classmethod
+    def _missing_(cls, value: object) -> Replay | None:
+        """Yes is the one that costs what is lost, on a link of any length; no is none."""
+        if isinstance(value, bool):
+            return cls.SELECTIVE if value else cls.NONE
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class Credits:
@@ -271,7 +278,7 @@ class Settings:
     schedule: Schedule = Schedule()
     lb: LoadBalancing = LoadBalancing()
     telemetry: Telemetry = Telemetry()
-    slowed: Mapping[str, float] = field(default_factory=dict)  # links' shares of their rates
+    slowed: Mapping[str, float] = field(default_factory=dict)  # shares of rates, by direction
     losses: tuple[Loss, ...] = ()
     tenants: Mapping[str, int] = field(default_factory=dict)  # by host's name
     rules: tuple[Rule, ...] = ()

@@ -150,7 +150,8 @@ class SwitchSite:
 
         Headroom and pauses go by all of it: it may have that again sooner than anyone hears of it.
         """
-        share = self.settings.slowed.get(self.fabric.link_at(self.switch, port).name, 1.0)
+        way = self.fabric.link_at(self.switch, port).direction(self.switch)
+        share = self.settings.slowed.get(way, 1.0)
         return self.link(port).slowed(share)
 
     @property

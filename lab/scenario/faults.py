@@ -40,11 +40,12 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """A cable has a share of its rate from now on; 1 is all of it."""
+    """A cable has a share of its rate from now on, for what some of its ends send; 1 is all."""
 
     at_ns: int
     link: Link
     share: float
+    senders: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ class Replan:
 
     at_ns: int
     dead: frozenset[str]
-    slowed: Mapping[str, float]
+    slowed: Mapping[str, float]  # by direction: leaf1>spine1
     losses: tuple[Loss, ...]
 
     def applied(self, settings: Settings) -> Settings:
@@ -147,23 +148,26 @@ class Told(NamedTuple):
     link: str = ""
 
 
+_TOWARDS = {None: "", "up": " away from hosts", "down": " towards hosts"}
+
+
 def told(scenario: Scenario) -> Iterator[Told]:
     """The faults of a scenario, as whoever watches them is told."""
     for fault in scenario.faults:
         where = fault.link or fault.host or fault.switch or ""
         kind = "storm" if fault.action == "storm" else "fault"
-        yield Told(fault.at_ns, kind, f"{where} {fault.action}", fault.link or "")
+        what = f"{where} {fault.action}{_TOWARDS[fault.direction]}"
+        yield Told(fault.at_ns, kind, what, fault.link or "")
         if fault.for_ns:
-            yield Told(
-                fault.at_ns + fault.for_ns, kind, f"{where} {fault.action} over", fault.link or ""
-            )
+            yield Told(fault.at_ns + fault.for_ns, kind, f"{what} over", fault.link or "")
 
 
 def reroutes(scenario: Scenario, fabric: Fabric) -> Iterator[Told]:
     """When the controller leads routes by what it has heard of, after the run began."""
     for event in events_of(scenario, fabric):
         if isinstance(event, Replan) and event.at_ns:
-            names = ", ".join(sorted({*event.dead, *event.slowed}))
+            slow = {link.name for link in fabric.links if {link.up, link.down} & {*event.slowed}}
+            names = ", ".join(sorted({*event.dead, *slow}))
             yield Told(event.at_ns, "reroute", f"routes know of {names or 'no fault any more'}")
 
 
@@ -181,7 +185,7 @@ class _News(NamedTuple):
 
     at_ns: int
     dead: frozenset[str] | None = None  # from now on; None: as before
-    slowed: Mapping[str, float] = MappingProxyType({})  # shares of those that change
+    slowed: Mapping[str, float] = MappingProxyType({})  # shares of directions that change
     rates: Mapping[str, float] = MappingProxyType({})  # by link, of those that change
     is_emptied: bool = False  # a switch has nothing of what it was told
 
@@ -215,9 +219,13 @@ def _paces(scenario: Scenario, fabric: Fabric) -> Iterator[Pace]:
     links = {link.name: link for link in fabric.links}
     for fault in scenario.faults:
         if fault.share is not None and fault.link is not None:
-            yield Pace(fault.at_ns, links[fault.link], fault.share)
+            link = links[fault.link]
+            senders = {"up": (link.a,), "down": (link.b,)}.get(
+                fault.direction or "", (link.a, link.b)
+            )
+            yield Pace(fault.at_ns, link, fault.share, senders)
             if fault.for_ns is not None:
-                yield Pace(fault.at_ns + fault.for_ns, links[fault.link], 1.0)
+                yield Pace(fault.at_ns + fault.for_ns, link, 1.0, senders)
 
 
 def _spoils(scenario: Scenario, fabric: Fabric) -> Iterator[Spoil]:
@@ -324,7 +332,7 @@ def _weighings(scenario: Scenario, paces: list[Pace]) -> Iterator[_News]:
     if scenario.reroute_ns is None:
         return
     for pace in paces:
-        slowed = {pace.link.name: pace.share}
+        slowed = {pace.link.direction(sender): pace.share for sender in pace.senders}
         yield _News(_heard_ns(scenario.reroute_ns, pace.at_ns), slowed=slowed)
 
 

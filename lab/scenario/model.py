@@ -135,8 +135,8 @@ class LinkSettings(_Section):
     slow: dict[str, Annotated[float, Field(gt=0, le=1)]] = {}
     """Links that have only a share of their rate, such as {leaf1-spine1: 0.25}."""
     llr: Replay = Replay.NONE
-    """LLR: links between switches send again what they lost, with all that followed it (go-back-n)
-    or alone (selective)."""
+    """LLR: links between switches send again what they lost, alone (selective, which true means) or
+    with all that followed it (go-back-n), which costs a round trip of the link for each."""
     cbfc: bool = False
     """Whether pfc.priorities go by credits, on all links, and nobody is paused: CBFC."""
     credit: Size | None = Field(default=None, ge=1, le=2**31 - 1)
@@ -582,7 +582,9 @@ class Fault(_Section):
     link: str | None = None
     """Which link it happens to, such as leaf1-spine2."""
     share: float | None = Field(default=None, gt=0, le=1)
-    """How much of its rate a slow link has left, both ways."""
+    """How much of its rate a slow link has left, both ways unless direction says which."""
+    direction: Literal["up", "down"] | None = None
+    """Which way alone a link is slow: up, away from hosts, or down, towards them."""
     rate: float | None = Field(default=None, ge=0, le=1)
     """The probability that a packet on the link is lost, corrupted, doubled or late, both ways."""
     late_ns: DurationNs | None = Field(default=None, ge=1, le=10**9)
@@ -616,6 +618,10 @@ class Fault(_Section):
         if (self.share is not None) != (self.action == "slow"):
             raise ValueError(
                 "share is what a slow link has left: give it with slow, and only there"
+            )
+        if self.direction is not None and self.action != "slow":
+            raise ValueError(
+                "direction is which way a link is slow: give it with slow, and only there"
             )
         if self.action == "storm" and self.for_ns is None:
             raise ValueError("say how long the storm lasts: for_ns")

@@ -11,7 +11,18 @@ from lab.report import read_run
 from lab.runs.run import UNBELIEVED
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
-from lab.scenario.faults import Agenda, Halt, Pace, Replan, Restart, Spoil, Turn, events_of
+from lab.scenario.faults import (
+    Agenda,
+    Halt,
+    Pace,
+    Replan,
+    Restart,
+    Spoil,
+    Turn,
+    events_of,
+    reroutes,
+    told,
+)
 from tests.lab.conftest import closlab
 from tests.lab.simulated import simulate
 
@@ -24,26 +35,27 @@ def story(*faults: str, **changes: Any) -> list[tuple[int, str]]:
     settings = (f"faults=[{', '.join(faults)}]", *(f"{k}={v}" for k, v in changes.items()))
     chosen = catalogue.load("hello", settings)
     fabric = chosen.topology.build()
-    told = []
+    words = []
     for event in events_of(chosen, fabric):
         match event:
             case Turn(at_ns=at_ns, link=link, is_up=is_up):
-                told.append((at_ns, f"{link.name} {'up' if is_up else 'down'}"))
+                words.append((at_ns, f"{link.name} {'up' if is_up else 'down'}"))
             case Spoil(at_ns=at_ns, link=link, chances=chances):
-                told.append((at_ns, f"{link.name} {chances}"))
+                words.append((at_ns, f"{link.name} {chances}"))
             case Restart(at_ns=at_ns, switch=switch):
-                told.append((at_ns, f"{switch} restarts"))
+                words.append((at_ns, f"{switch} restarts"))
             case Halt(at_ns=at_ns, host=host, is_halted=is_halted, for_good=for_good):
                 how = "for good" if for_good else "halts" if is_halted else "goes on"
-                told.append((at_ns, f"{host or 'collector'} {how}"))
-            case Pace(at_ns=at_ns, link=link, share=share):
-                told.append((at_ns, f"{link.name} at {share:.0%}"))
+                words.append((at_ns, f"{host or 'collector'} {how}"))
+            case Pace(at_ns=at_ns, link=link, share=share, senders=senders):
+                ways = " and ".join(link.direction(sender) for sender in senders)
+                words.append((at_ns, f"{ways} at {share:.0%}"))
             case Replan(at_ns=at_ns, dead=dead, slowed=slowed, losses=losses):
                 names = sorted(dead)
-                known = "".join(f", {link} at {share:.0%}" for link, share in slowed.items())
+                known = "".join(f", {way} at {share:.0%}" for way, share in slowed.items())
                 rates = "".join(f", {loss.switch} loses {loss.share:.0%}" for loss in losses)
-                told.append((at_ns, f"round {' and '.join(names) or 'nothing'}{known}{rates}"))
-    return told
+                words.append((at_ns, f"round {' and '.join(names) or 'nothing'}{known}{rates}"))
+    return words
 
 
 def test_a_dead_cable_is_led_round_after_a_while() -> None:
@@ -153,18 +165,37 @@ def test_a_link_loses_packets_for_a_while() -> None:
     ]
 
 
+SLOW_TURNS = ((100_000, "25%"), (300_000, "100%"))
 SLOW = "{at_ns: 100us, action: slow, link: leaf1-spine1, share: 0.25, for_ns: 200us}"
 
 
 def test_a_link_is_slow_for_a_while_and_the_controller_hears_of_it_if_ever() -> None:
-    turns = [(100_000, "leaf1-spine1 at 25%"), (300_000, "leaf1-spine1 at 100%")]
+    ways = ("leaf1>spine1", "spine1>leaf1")
+    turns = [(at, f"{' and '.join(ways)} at {share}") for at, share in SLOW_TURNS]
     assert story(SLOW) == turns
     assert story(SLOW, reroute_ns=50) == [
         turns[0],
-        (100_050, "round nothing, leaf1-spine1 at 25%"),
+        (100_050, "round nothing, leaf1>spine1 at 25%, spine1>leaf1 at 25%"),
         turns[1],
-        (300_050, "round nothing, leaf1-spine1 at 100%"),
+        (300_050, "round nothing, leaf1>spine1 at 100%, spine1>leaf1 at 100%"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("direction", "way", "told_as"),
+    [("up", "leaf1>spine1", "away from"), ("down", "spine1>leaf1", "towards")],
+)
+def test_a_link_may_be_slow_one_way_alone(direction: str, way: str, told_as: str) -> None:
+    slow = SLOW.replace("}", f", direction: {direction}}}")
+    turns = [(at, f"{way} at {share}") for at, share in SLOW_TURNS]
+    heard = [(at + 50, f"round nothing, {way} at {share}") for at, share in SLOW_TURNS]
+    assert story(slow) == turns
+    assert story(slow, reroute_ns=50) == [turns[0], heard[0], turns[1], heard[1]]
+    scenario = catalogue.load("hello", (f"faults=[{slow}]", "reroute_ns=50"))
+    assert next(told(scenario)).what == f"leaf1-spine1 slow {told_as} hosts"
+    assert [each.what for each in reroutes(scenario, scenario.topology.build())] == [
+        "routes know of leaf1-spine1"
+    ] * 2
 
 
 def test_what_the_controller_hears_of_changes_paths_and_loads_but_no_headroom() -> None:
@@ -188,11 +219,14 @@ def test_a_slow_link_takes_as_long_as_its_rate_says(tmp_path: Any, link: str) ->
     one = "traffic={kind: flows, flows: [{src: h1, dst: h8, bytes: 3MB}]}"
     only = ("topology.spines=1", one, "link.delay_ns=0", "ecn.enabled=false")
     slow = "faults=[{at_ns: 86us, action: slow, link: %s, share: 0.25%s}]"
+    data, answers = ("down", "up") if link.startswith("h8") else ("up", "down")
     took = {}
     for name, faults in (
         ("whole", "faults=[]"),
         ("slow", slow % (link, "")),
         ("back", slow % (link, ", for_ns: 80us")),
+        ("one way", slow % (link, f", direction: {data}")),
+        ("other way", slow % (link, f", direction: {answers}")),
     ):
         result = simulate("allreduce-ring", *only, faults, out=tmp_path / name).result
         assert result.flows.failed == result.drops.total == 0
@@ -200,16 +234,28 @@ def test_a_slow_link_takes_as_long_as_its_rate_says(tmp_path: Any, link: str) ->
     whole = took["whole"]
     assert took["slow"] == pytest.approx(86_000 + 4 * (whole - 86_000), rel=0.02)
     assert took["back"] == pytest.approx(whole + 0.75 * 80_000, rel=0.02)
+    assert took["one way"] == pytest.approx(took["slow"], rel=0.001)
+    assert took["other way"] == pytest.approx(whole, rel=0.001)
 
 
 @pytest.mark.mininet
 @pytest.mark.clock
-@pytest.mark.parametrize("link", ["leaf1-spine1", pytest.param("h1-leaf1", marks=pytest.mark.slow)])
-def test_on_mininet_a_link_is_slow_for_as_long_and_by_as_much(tmp_path: Path, link: str) -> None:
+@pytest.mark.parametrize(
+    ("link", "other"),
+    [
+        ("leaf1-spine1", "leaf4-spine1"),
+        pytest.param("h1-leaf1", "h8-leaf4", marks=pytest.mark.slow),
+    ],
+)
+def test_on_mininet_a_link_is_slow_for_as_long_and_by_as_much(
+    tmp_path: Path, link: str, other: str
+) -> None:
+    """And one way alone: of the other link only answers would notice."""
+    slow = "{at_ns: 40us, action: slow, direction: up, for_ns: 150us"
     changes = [
         "topology.spines=1",
         "traffic={kind: flows, flows: [{src: h1, dst: h8, bytes: 1500KB}]}",
-        f"faults=[{{at_ns: 40us, action: slow, link: {link}, share: 0.25, for_ns: 150us}}]",
+        f"faults=[{slow}, link: {link}, share: 0.25}}, {slow}, link: {other}, share: 0.1}}]",
         "reroute_ns=20us",
     ]
     simulated = simulate("allreduce-ring", *changes, out=tmp_path / "sim").result

@@ -122,13 +122,55 @@ def test_so_do_many_links(hop: Hop, llr: str) -> None:
     check(hop, llr)
 
 
-@pytest.mark.parametrize(("llr", "delay_ns"), [("go-back-n", 100), ("selective", 1000)])
-def test_one_frame_in_a_hundred_costs_three_percent_at_most(llr: str, delay_ns: int) -> None:
-    hop = Hop(100, delay_ns, 4096, 0.01)
+def cost(hop: Hop, llr: str) -> float:
+    """How much longer it takes because frames are lost, nothing of which reaches anybody."""
     with_loss = run(*hop.changes(llr))
     without = run(*hop.changes("none"), "loss.rate=0")
     assert with_loss.drops.total == with_loss.roce.retransmitted_packets == 0
-    assert with_loss.duration_ns < 1.03 * without.duration_ns
+    assert with_loss.roce.out_of_order_packets == 0
+    return with_loss.duration_ns / without.duration_ns - 1
+
+
+def one_in_a_hundred(gbps: float, delay_ns: int, mtu: int) -> Hop:
+    """Busy for so long that it does not matter how it ends."""
+    return Hop(gbps, delay_ns, mtu, 0.01, packets=12_000)
+
+
+@pytest.mark.parametrize(("gbps", "delay_ns"), [(100, 1000), (400, 2000)])
+def test_by_default_one_frame_in_a_hundred_costs_three_percent_at_most(
+    gbps: float, delay_ns: int
+) -> None:
+    assert cost(one_in_a_hundred(gbps, delay_ns, 4096), "true") < 0.03
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(24))
+def test_so_it_does_on_any_link(seed: int) -> None:
+    rng = random.Random(seed)
+    gbps, delay_ns = rng.choice((10, 25, 100, 200, 400)), round(10 ** rng.uniform(1, 3.7))
+    assert cost(one_in_a_hundred(gbps, delay_ns, rng.choice((1024, 4096, 9000))), "true") < 0.03
+
+
+@pytest.mark.parametrize(
+    ("delay_ns", "is_within"),
+    [
+        (100, True),
+        pytest.param(20, True, marks=pytest.mark.slow),
+        (400, False),
+        pytest.param(1000, False, marks=pytest.mark.slow),
+    ],
+)
+def test_going_back_costs_as_much_only_where_an_answer_takes_a_packet_s_time_at_most(
+    delay_ns: int, is_within: bool
+) -> None:
+    """docs/decisions/0010: each frame lost costs itself and what left before its answer came."""
+    hop = one_in_a_hundred(100, delay_ns, 4096)
+    behind = math.ceil((2 * delay_ns + ANSWER * 8 / hop.gbps) / hop.frame_ns)
+    by_formula = 0.01 / 0.99 * (1 + behind)
+    assert (by_formula < 0.03) == is_within
+    found = cost(hop, "go-back-n")
+    assert (found < 0.03) == is_within
+    assert found == pytest.approx(by_formula, rel=0.3)
 
 
 def test_a_link_that_loses_nothing_costs_next_to_nothing() -> None:

@@ -277,11 +277,11 @@ def let_happen(
     match event:
         case Turn(link=link, is_up=is_up):
             emulation.set_up(link, is_up=is_up)
-        case Pace(link=link, share=share):
+        case Pace(link=link, share=share, senders=senders):
             cable = experiment.cable(link).slowed(share)
-            emulation.switches.set_cable(link, cable)
-            if link.a in hosts:
-                hosts[link.a].set_link(cable.rate_bps)
+            emulation.switches.set_cable(link, cable, senders)
+            for sender in hosts.keys() & set(senders):
+                hosts[sender].set_link(cable.rate_bps)
         case Spoil() as news:
             emulation.switches.spoil(news)
         case Restart(switch=switch):

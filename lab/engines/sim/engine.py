@@ -269,8 +269,9 @@ class _Course:
             match event:
                 case Turn(link=link, is_up=is_up):
                     self._simulation.set_up(link, is_up=is_up)
-                case Pace(link=link, share=share):
-                    self._simulation.set_cable(link, self._experiment.cable(link).slowed(share))
+                case Pace(link=link, share=share, senders=senders):
+                    cable = self._experiment.cable(link).slowed(share)
+                    self._simulation.set_cable(link, cable, senders)
                 case Spoil() as news:
                     self._simulation.spoil(news)
                 case Restart(switch=switch):

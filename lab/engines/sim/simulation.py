@@ -169,9 +169,10 @@ class Simulation:
         for channel in (link.up, link.down):
             self._native.net_set_up(self._net, self._channels[channel], is_up)
 
-    def set_cable(self, link: Link, cable: LinkSpec) -> None:
-        """Let a link be another cable, of another rate, from the next frames on."""
-        for node, port in ((link.a, link.a_port), (link.b, link.b_port)):
+    def set_cable(self, link: Link, cable: LinkSpec, senders: Iterable[Node]) -> None:
+        """Let a link be another cable, of another rate, from their next frames on."""
+        for node in senders:
+            port = link.port_of(node)
             if node.kind is NodeKind.HOST:
                 channel = self._channels[link.up]
                 self._native.net_set_rate(self._net, channel, cable.rate_bps)

@@ -114,8 +114,8 @@ class Switches(ABC):
         """Do what could not be done before they had their program."""
 
     @abstractmethod
-    def set_cable(self, link: Link, cable: LinkSpec) -> None:
-        """Let a link be another cable, from the next frames on, as far as switches send into it."""
+    def set_cable(self, link: Link, cable: LinkSpec, senders: Iterable[Node]) -> None:
+        """Let a link be another cable, from the senders' next frames on, switches' that is."""
 
     @abstractmethod
     def spoil(self, news: Spoil) -> None:
@@ -126,10 +126,9 @@ class Switches(ABC):
         """Let a switch start again, with empty tables."""
 
     @staticmethod
-    def switch_ends(link: Link) -> list[tuple[Node, int]]:
-        """Where a link ends at a switch."""
-        ends = ((link.a, link.a_port), (link.b, link.b_port))
-        return [(node, port) for node, port in ends if node.kind is not NodeKind.HOST]
+    def switch_ends(link: Link, among: Iterable[Node]) -> list[tuple[Node, int]]:
+        """Where a link ends at one of these that is a switch."""
+        return [(node, link.port_of(node)) for node in among if node.kind is not NodeKind.HOST]
 
     @abstractmethod
     def check(self) -> None:

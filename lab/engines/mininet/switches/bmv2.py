@@ -192,9 +192,9 @@ class Bmv2Switches(Switches):
             yield f"set_queue_rate {pace} {port} {priority}"
         yield f"set_queue_rate {pace} {port | _HOLD_PORT}"
 
-    def set_cable(self, link: Link, cable: LinkSpec) -> None:
+    def set_cable(self, link: Link, cable: LinkSpec, senders: Iterable[Node]) -> None:
         """Tell the cables, and pace the queues before them."""
-        ends = self.switch_ends(link)
+        ends = self.switch_ends(link, senders)
         for switch, port in ends:
             self._cables.set_link(_cables_of(switch), port, cable)
         self._tell_all({switch: self._pace_commands(port, cable) for switch, port in ends})

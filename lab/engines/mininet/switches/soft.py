@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from controller import LinkSpec
@@ -68,9 +69,9 @@ class SoftSwitches(Switches):
     def furnish(self) -> None:
         """Nothing: the process was told all when it started."""
 
-    def set_cable(self, link: Link, cable: LinkSpec) -> None:
+    def set_cable(self, link: Link, cable: LinkSpec, senders: Iterable[Node]) -> None:
         """Tell the process."""
-        for switch, port in self.switch_ends(link):
+        for switch, port in self.switch_ends(link, senders):
             self._hosted.set_link(switch.name, port, cable)
 
     def spoil(self, news: Spoil) -> None:
