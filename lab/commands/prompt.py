@@ -217,6 +217,19 @@ class LabPrompt(CLI):  # type: ignore[misc]
 
     # --- what one may change --------------------------------------------------------------------
 
+    def do_pingall(self, line: str) -> None:
+        """pingall: let every host ping every other, or where addresses are tenants', its own."""
+        if not self._fabric.tenants:
+            super().do_pingall(line)
+            return
+        with self._answering():
+            found = self._emulation.ping_all()
+            for one, other in sorted(found.silent):
+                self._say(f"{one} hears nothing of {other}")
+            pairs = len(found.answered) + len(found.silent)
+            lost = 100 * len(found.silent) // pairs if pairs else 0
+            self._say(f"{lost}% dropped ({len(found.answered)}/{pairs} received)")
+
     def do_lb(self, line: str) -> None:
         """lb POLICY: balance load by another policy, such as spray; without one they are listed."""
         with self._answering():

@@ -775,6 +775,10 @@ class Scenario(_Section):
         refused = (
             (not self.tenants, "there are no tenants: name their hosts in tenants"),
             (self.link.ip != 4, "tenants speak IPv4: leave link.ip 4"),
+            (
+                any(rule.src or rule.dst for rule in self.access),
+                "access names addresses, which tenants share: leave out src and dst",
+            ),
             (self.segments.enabled, "segments steer by addresses; leave one out"),
             (self.lb.policy is Policy.CONGA, "lb.policy conga cannot see into a tunnel"),
             (self.trim.enabled, "trim would cut packets within a tunnel; leave one of them out"),

@@ -110,8 +110,9 @@ def test_bgp_goes_round_a_cut_cable_and_back(lab: Prompt) -> None:
 
 
 @pytest.mark.mininet
-def test_a_bgp_that_dies_loses_no_ping(lab: Prompt) -> None:
-    kill = ("enter", "leaf1", "--control", "sh", "-c", "kill -9 $(cat /run/frr/bgpd.pid)")
+@pytest.mark.parametrize("daemon", ["bgpd", pytest.param("zebra", marks=pytest.mark.slow)])
+def test_a_daemon_that_dies_loses_no_ping(lab: Prompt, daemon: str) -> None:
+    kill = ("enter", "leaf1", "--control", "sh", "-c", f"kill -9 $(cat /run/frr/{daemon}.pid)")
     with lab.meanwhile("h1 ping -i 0.02 -c 400 -W 10 h8") as answer:
         time.sleep(1)
         assert closlab(*kill).returncode == 0
@@ -178,6 +179,7 @@ def test_evpn_tells_of_tenants_hosts_and_takes_it_back(
     assert len(found("tenant_macs")) == len(found("floods")) == 2
     (told,) = lab.ask("vtysh leaf1 show bgp l2vpn evpn")
     assert {"[2]:[0]:[48]:[02:00:0a:00:02:01]", "[3]:[0]:[32]:[10.255.16.2]"} <= set(told.split())
+    assert "0% dropped (4/4 received)" in lab.ask("pingall")[0]
     for host in ("h1", "h2"):  # both ask for the same address
         assert "2 received" in lab.ask(f"{host} ping -c 2 -W 5 172.16.0.2")[0]
     in_room("bridge", "fdb", "del", "02:00:0a:00:02:01", "dev", "leaf2-eth1", "master")

@@ -64,6 +64,7 @@ def test_sizes(written: str, size: int) -> None:
         ("hello", ("overlay.kind=vxlan",), "there are no tenants"),
         ("evpn-tenants", ("tenants={blue: [h9]}",), "no host 'h9' in this fabric"),
         ("evpn-tenants", ("link.ip=6",), "tenants speak IPv4"),
+        ("evpn-tenants", ("access=[{src: h1, allow: false}]",), "which tenants share"),
         ("evpn-tenants", ("segments.enabled=true",), "segments steer by addresses"),
         ("evpn-tenants", ("lb.policy=conga",), "conga cannot see into a tunnel"),
         ("evpn-tenants", ("int.share=0.1",), "does not see into tunnels"),
