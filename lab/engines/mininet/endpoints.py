@@ -94,6 +94,8 @@ def run(
     if emulation.control is not None:  # whose frames were under way while both ends were counted
         is_settled = False
         missing = {way: lost for way, lost in missing.items() if lost > _UNDER_WAY}
+    if ended is not None:  # what was under way came to adapters that had gone: kernels answered it
+        is_settled = False
     cut = {fault.link for fault in faults if fault.action == "down"}
     return Outcome(
         timeline=timeline,
