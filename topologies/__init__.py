@@ -1,6 +1,7 @@
 """Graphs of fabrics, and every name and address that follows from them."""
 
 from topologies.cabling import Imported
+from topologies.dragonfly import dragonfly
 from topologies.draw import dot, draw
 from topologies.fabric import (
     Address,
@@ -34,6 +35,7 @@ __all__ = [
     "Speed",
     "TopologyError",
     "dot",
+    "dragonfly",
     "draw",
     "fat_tree",
     "import_graphml",

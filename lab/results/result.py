@@ -20,6 +20,7 @@ from lab.results import conservation
 from lab.results import outcome as seen
 from lab.results.alone import Alone
 from lab.results.cluster import ClusterResult, cluster_result
+from lab.results.inference import InferenceResult, inference_result
 from lab.results.outcome import Note, Outcome, PauseNote, PortCounts, Stock
 from lab.results.part import Part, Percentiles, percentiles
 from lab.scenario.experiment import Experiment
@@ -291,6 +292,7 @@ class Result(Part):
     gpu_utilisation: float | None = None
     collective: CollectiveResult | None = None
     cluster: ClusterResult | None = None  # of jobs that arrive and wait
+    inference: InferenceResult | None = None  # of requests that are served
     flows: Flows
     parts: dict[str, Flows] | None = None  # the same of each part of the traffic, if it has several
     drops: Drops
@@ -418,6 +420,7 @@ def assemble(
         experiment.schedule, outcome.timeline, alone.alpha_ns, alone.payload_rate_gbps
     )
     job = max(measures.jobs, key=lambda job: job.jct_ns or 0, default=None)
+    served = inference_result(experiment, outcome.timeline)
     return Result(
         scenario=outcome.scenario or experiment.scenario,
         engine=engine,
@@ -429,9 +432,11 @@ def assemble(
         duration_ns=outcome.end_ns,
         jct_ns=job.jct_ns if job else None,
         steps=_steps(job),
-        gpu_utilisation=(job.gpu_utilisation or None) if job else None,
+        # GPUs that write several answers at once are not busy by a share of their time.
+        gpu_utilisation=job.gpu_utilisation or None if job and not served else None,
         collective=_collective(measures),
         cluster=cluster_result(experiment, outcome.timeline),
+        inference=served,
         flows=_flows(_messages(experiment), experiment, outcome, alone),
         parts={name: _flows(each, experiment, outcome, alone) for name, each in parts.items()}
         if len(parts) > 1

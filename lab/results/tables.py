@@ -10,6 +10,7 @@ from rich.table import Table
 from lab.quantity import duration, size
 from lab.results.cautions import cautions
 from lab.results.cluster import ClusterResult
+from lab.results.inference import InferenceResult
 from lab.results.part import Percentiles
 from lab.results.result import LinkUse, Result
 from lab.scenario.model import Scenario, remarks
@@ -94,6 +95,7 @@ def _summary(result: Result) -> str:
             f"{result.collective.op} ({result.collective.algorithm}): "
             f"{result.collective.busbw_gbps:.1f} Gb/s of bus bandwidth"
         )
+    lines += _inference(result.inference)
     if result.cluster:
         lines += _cluster(result.cluster)
     elif result.jct_ns:
@@ -127,6 +129,15 @@ def _summary(result: Result) -> str:
     if not result.fidelity.ok:
         lines.append(f"[yellow]Do not trust this run[/]: {result.fidelity.note}")
     return "\n".join(lines)
+
+
+def _inference(served: InferenceResult | None) -> Iterator[str]:
+    """What became of requests."""
+    if served is None:
+        return
+    yield f"{served.completed} of {served.completed + served.failed} requests were answered"
+    if served.ttft_ns:
+        yield f"From a request to its first token: {_times(served.ttft_ns)}"
 
 
 def _cluster(day: ClusterResult) -> Iterator[str]:

@@ -27,7 +27,7 @@ from lab.errors import ScenarioError
 from lab.scenario.fabrics import read_fabric
 from lab.scenario.keys import Key, Kinds, keys_of, nearest, nearest_key
 from lab.scenario.traffic import KINDS, AllPairs, read_traffic
-from topologies import Fabric, IpVersion, Link, fat_tree, leaf_spine, rail
+from topologies import Fabric, IpVersion, Link, dragonfly, fat_tree, leaf_spine, rail
 from traffic.collectives import Site, Spec, complaint
 from traffic.collectives.units import DurationNs, Size
 from traffic.endpoint import DcqcnProfile, DcqcnReaction, Entropy, Recovery, TransportKind
@@ -93,6 +93,24 @@ class Rail(_Section):
         return rail(self.servers, self.rails, self.spines, self.pods)
 
 
+class Dragonfly(_Section):
+    """Groups of switches, all of a group cabled to each other, and few cables between groups."""
+
+    kind: Literal["dragonfly"]
+    groups: int = 5
+    """How many groups there are."""
+    switches: int = 2
+    """Switches of a group, each of them a leaf: leaf1 and leaf2 are the first group's."""
+    hosts_per_leaf: int = 2
+    """Hosts at each leaf."""
+    global_links: int = 2
+    """Cables from each switch to other groups, dealt to these in turn."""
+
+    def build(self) -> Fabric:
+        """The fabric this describes."""
+        return dragonfly(self.groups, self.switches, self.hosts_per_leaf, self.global_links)
+
+
 class File(_Section):
     """A fabric somebody else described."""
 
@@ -112,9 +130,10 @@ class File(_Section):
 
 
 TOPOLOGIES: dict[str, type[_Section]] = {
-    "leaf-spine": LeafSpine, "fat-tree": FatTree, "rail": Rail, "file": File,
+    "leaf-spine": LeafSpine, "fat-tree": FatTree, "rail": Rail,
+    "dragonfly": Dragonfly, "file": File,
 }  # fmt: skip
-Topology = LeafSpine | FatTree | Rail | File
+Topology = LeafSpine | FatTree | Rail | Dragonfly | File
 
 
 class LinkSettings(_Section):

@@ -238,11 +238,42 @@ def check_cluster_day(result: Result) -> None:
     assert (day.completed, day.failed) == (40, 0)
 
 
+def check_hot_experts(result: Result) -> None:
+    """The host of the hottest expert is sent about twice what the coldest is."""
+    lossless(result)
+    arrived = sorted(u.bytes for u in result.links if ">h" in u.name)
+    assert arrived[-1] > 1.8 * arrived[0]
+
+
+def check_kv_cache(result: Result) -> None:
+    lossless(result)
+    assert result.inference is not None
+    assert (result.inference.completed, result.inference.failed) == (24, 0)
+
+
+def check_checkpoint_burst(result: Result) -> None:
+    lossless(result)
+    assert (result.parts or {})["checkpoint"].completed == 8 * 4
+    assert carried(result, "leaf3>h") > 8_000_000
+
+
+def check_dragonfly(result: Result) -> None:
+    """Of each group the one cable that leads to the next carries everything."""
+    lossless(result)
+    full = ("leaf1>leaf6", "leaf4>leaf9", "leaf7>leaf12", "leaf10>leaf3")
+    assert all(carried(result, link) > 3_000_000 for link in full)
+    assert carried(result, "leaf2>leaf8", "leaf8>leaf2", "leaf5>leaf11", "leaf11>leaf5") < 500_000
+
+
 CHECKS: dict[str, Callable[[Result], None]] = {
     "bgp-clos": check_bgp_clos,
     "silent-failure": check_silent_failure,
     "leaf-restart": check_leaf_restart,
     "cluster-day": check_cluster_day,
+    "hot-experts": check_hot_experts,
+    "kv-cache": check_kv_cache,
+    "checkpoint-burst": check_checkpoint_burst,
+    "dragonfly": check_dragonfly,
     "trim-incast": check_trim_incast,
     "pfc-or-trim": check_pfc_or_trim,
     "spray-permutation": check_trimming,

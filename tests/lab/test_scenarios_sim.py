@@ -446,6 +446,57 @@ def test_cluster_day(run: RunScenario) -> None:
     assert aware.fragmentation < spread.fragmentation
 
 
+def test_hot_experts(run: RunScenario) -> None:
+    """Even, the same tokens are back in half the time or less."""
+    found, even = run("hot-experts"), run("hot-experts", "traffic.skew=0")
+    arrived = sorted(u.bytes for u in found.result.links if ">h" in u.name)
+    assert arrived[-1] > 2 * arrived[0]
+    assert jct(even.result) < 0.5 * jct(found.result)
+    assert found.result.drops.total == 0
+
+
+def test_kv_cache(run: RunScenario) -> None:
+    """Moved while it is computed, a cache costs less; at one spine caches wait for each other."""
+    served = [
+        run("kv-cache", *changes).result.inference
+        for changes in ((), ("traffic.pieces=1",), ("topology.spines=1",))
+    ]
+    layers, whole, narrow = (each.ttft_ns for each in served if each is not None)
+    assert layers is not None and whole is not None and narrow is not None
+    assert layers.p50 < 0.9 * whole.p50
+    assert narrow.p50 > 2 * layers.p50
+
+
+def test_checkpoint_burst(run: RunScenario) -> None:
+    """The burst costs a step most in the same class, less in another, and the first none at all."""
+    own = ("traffic.parts.1.priority=2", "pfc.priorities=[2, 3]")
+    steps = [
+        [
+            (step.end_ns or 0) - step.start_ns
+            for step in run("checkpoint-burst", *changes).result.steps or ()
+        ]
+        for changes in (("traffic.parts.1.save=1",), (), own)
+    ]
+    without, beside, apart = steps
+    assert beside[0] == apart[0] == without[0]
+    assert beside[1] > 1.4 * without[1]
+    assert without[1] < apart[1] < 0.9 * beside[1]
+
+
+def test_dragonfly(run: RunScenario) -> None:
+    """Four cables are full; with less memory pauses go round in a circle, and nobody sends."""
+    found = run("dragonfly").result
+    use = {link.name: link.utilisation for link in found.links}
+    full = ("leaf1>leaf6", "leaf4>leaf9", "leaf7>leaf12", "leaf10>leaf3")
+    assert min(use[link] for link in full) > 0.9
+    assert max(use[f"{a}>{b}"] for a, b in (("leaf2", "leaf8"), ("leaf5", "leaf11"))) < 0.02
+    stuck = run("dragonfly", "buffer.bytes=4MB", "pfc.watchdog_ns=1ms").result
+    assert stuck.drops.by_reason["pause_storm"] > 0
+    assert stuck.pfc.storms
+    spread = run("dragonfly", "traffic={kind: all-pairs}").result
+    assert spread.pfc.xoff_frames == 0
+
+
 def refused(name: str, out: Path) -> None:
     """BGP goes by another clock than the simulator's, which says so; a controller does not."""
     with pytest.raises(RunError, match=r"control\.kind: BGP goes by the machine's clock"):

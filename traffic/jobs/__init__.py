@@ -1,6 +1,8 @@
 """Jobs: steps of compute and communication, models that ask for them, and where ranks run."""
 
 from traffic.jobs.cluster import Cluster, ClusterJob, ClusterSpec
+from traffic.jobs.experts import ExpertsJob
+from traffic.jobs.inference import InferenceJob, Request
 from traffic.jobs.job import Job, SlowLink, Straggler
 from traffic.jobs.model import Experts, Model, load_model, model_names
 from traffic.jobs.placement import Placer, Policy
@@ -23,7 +25,9 @@ __all__ = [
     "ClusterJob",
     "ClusterSpec",
     "Experts",
+    "ExpertsJob",
     "Gpu",
+    "InferenceJob",
     "Job",
     "MixSpec",
     "Model",
@@ -31,6 +35,7 @@ __all__ = [
     "Parallelism",
     "Placer",
     "Policy",
+    "Request",
     "SimpleJob",
     "SlowLink",
     "Straggler",

@@ -85,7 +85,7 @@ class Threads:
         self.ends: list[list[int]] = [[] for _ in range(builder.ranks)]
         self._job = job
         self._slowdowns = slowdowns
-        self._step = 0
+        self.step = 0
         self._compute = 0
         self._backward = 0
         self._inside = 0
@@ -99,7 +99,7 @@ class Threads:
 
     def begin_step(self, step: int, *, has_passes: bool = False) -> None:
         """Label what follows; computing by passes if it has these."""
-        self._step = step
+        self.step = step
         name = "forward" if has_passes else "compute"
         self._compute = self.builder.activity(Activity("compute", name, job=self._job, step=step))
         self._backward = self._compute
@@ -117,6 +117,11 @@ class Threads:
         """A rank computes, after its last piece and what else is named."""
         activity = self._backward if backward else self._compute
         return self._work(rank, duration_ns * self._slowdowns.get(rank, 1.0), activity, also)
+
+    def compute_beside(self, rank: int, duration_ns: float, gates: Sequence[int]) -> int:
+        """A rank computes beside whatever else it does."""
+        lasts = round(duration_ns * self._slowdowns.get(rank, 1.0))
+        return self.builder.work(rank, lasts, activity=self._compute, after=gates)
 
     def inside_node(self, rank: int, duration_ns: float) -> int:
         """A rank exchanges data within its node, off the fabric."""
@@ -146,7 +151,7 @@ class Threads:
             gates=gates,
             first_channel=first_channel,
             job=self._job,
-            step=self._step,
+            step=self.step,
         )
 
     def _work(self, rank: int, duration_ns: float, activity: int, also: Sequence[int]) -> int:

@@ -6,6 +6,7 @@ themselves, so they run beside jobs on the same hosts, as background traffic doe
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -14,6 +15,9 @@ from pydantic import Field, model_validator
 from traffic.collectives import CollectiveSpec, Schedule, Site, Spec, SpecError, merge
 from traffic.collectives.errors import nearest
 from traffic.jobs.cluster import Cluster, ClusterSpec, plan
+from traffic.jobs.experts import ExpertsJob
+from traffic.jobs.inference import InferenceJob, Request
+from traffic.jobs.job import Job
 from traffic.jobs.placement import Placer
 from traffic.jobs.simple import SimpleJob
 from traffic.jobs.training import TrainingJob
@@ -24,6 +28,7 @@ from traffic.patterns import (
     NorthSouthSpec,
     PermutationSpec,
     PoissonSpec,
+    StorageSpec,
 )
 from traffic.traces.specs import (
     TRACES,
@@ -43,6 +48,7 @@ Part = Annotated[
     | ElephantsSpec
     | PoissonSpec
     | NorthSouthSpec
+    | StorageSpec
     | FlowTableSpec
     | HtsimSpec
     | GoalSpec
@@ -50,7 +56,9 @@ Part = Annotated[
     | MscclSpec
     | AicbSpec
     | SimpleJob
-    | TrainingJob,
+    | TrainingJob
+    | ExpertsJob
+    | InferenceJob,
     Field(discriminator="kind"),
 ]
 
@@ -73,7 +81,8 @@ TrafficSpec = Annotated[Part | MixSpec | ClusterSpec, Field(discriminator="kind"
 
 _MODELS: tuple[type[Spec], ...] = (
     CollectiveSpec, IncastSpec, FlowsSpec, PermutationSpec, ElephantsSpec, PoissonSpec,
-    NorthSouthSpec, *TRACES, SimpleJob, TrainingJob, ClusterSpec, MixSpec,
+    NorthSouthSpec, StorageSpec, *TRACES, SimpleJob, TrainingJob, ExpertsJob, InferenceJob,
+    ClusterSpec, MixSpec,
 )  # fmt: skip
 KINDS = {model.model_fields["kind"].default: model for model in _MODELS}
 
@@ -86,6 +95,7 @@ class Workload:
     hosts: dict[str, tuple[int, ...]]  # by job: the host of each rank
     port_shares: dict[int, float]  # by host: the share of its rate it has, where not all
     cluster: Cluster | None = None  # who was to run where, of jobs that wait for each other
+    requests: tuple[Request, ...] = ()  # of inference
 
 
 def read_traffic(data: object) -> TrafficSpec:
@@ -105,11 +115,12 @@ def make_workload(spec: TrafficSpec, site: Site) -> Workload:
         return Workload(cluster.schedule, {}, {}, cluster)
     parts = spec.parts if isinstance(spec, MixSpec) else (spec,)
     placer = Placer(site)
-    schedules = []
+    schedules: list[Schedule] = []
+    requests: list[Request] = []
     hosts: dict[str, tuple[int, ...]] = {}
     shares: dict[int, float] = {}
     for part in parts:
-        if not isinstance(part, SimpleJob | TrainingJob):
+        if not isinstance(part, Job):
             schedules.append(part.classed(part.schedule(site)))
             continue
         if part.name in hosts:
@@ -117,7 +128,21 @@ def make_workload(spec: TrafficSpec, site: Site) -> Workload:
         ranks = part.size(site)
         node = part.node.gpus if isinstance(part, TrainingJob) and part.node.gpus > 1 else None
         placed = placer.place(ranks, part.placement, node=node)
-        schedules.append(part.classed(part.schedule(ranks).place(placed, site.hosts)))
+        made, served = _schedule(part, ranks, site)
+        before = sum(map(len, schedules))
+        requests += [request.moved(before) for request in served]
+        schedules.append(part.classed(made.place(placed, site.hosts)))
         hosts[part.name] = tuple(placed)
         shares |= part.port_shares(placed)
-    return Workload(merge(*schedules), hosts, shares)
+    return Workload(merge(*schedules), hosts, shares, requests=tuple(requests))
+
+
+def _schedule(
+    job: SimpleJob | TrainingJob | ExpertsJob | InferenceJob, ranks: int, site: Site
+) -> tuple[Schedule, Sequence[Request]]:
+    """A job's schedule, by rank, and whom it serves."""
+    if isinstance(job, InferenceJob):
+        return job.schedule(ranks, site.seed, site.rate_gbps)
+    if isinstance(job, ExpertsJob):
+        return job.schedule(ranks, site.seed), ()
+    return job.schedule(ranks), ()

@@ -19,6 +19,7 @@ from traffic.patterns.specs import (
     PermutationSpec,
     PoissonSpec,
 )
+from traffic.patterns.storage import StorageSpec
 
 __all__ = [
     "SIZES",
@@ -31,6 +32,7 @@ __all__ = [
     "PermutationSpec",
     "PoissonSpec",
     "SizeDistribution",
+    "StorageSpec",
     "elephants",
     "incast",
     "north_south",

@@ -40,10 +40,16 @@ EXAMPLES: list[dict[str, Any]] = [
     {"kind": "elephants", "bytes": "1MB", "flows": 3, "source_ports": 2},
     {"kind": "poisson", "load": 0.5, "duration_ns": "1ms", "sizes": "storage", "priority": 3},
     {"kind": "north-south", "load": 0.5, "duration_ns": "2ms", "gateways": [0, 1]},
+    {"kind": "storage", "servers": ["h1", 7], "clients": [1, 2], "save": "1MB", "load": 100,
+     "stripes": 1, "times": 2, "every_ns": "1ms"},
+    {"kind": "experts", "ranks": 4, "experts": 8, "layers": 2, "tokens": 50, "compute_ns": 500,
+     "skew": 1.2, "steps": 2},
+    {"kind": "inference", "prefill": 2, "decode": 3, "requests": 5, "every_ns": "10us",
+     "prefill_ns": 100, "decode_ns": 20, "kv_bytes": 1000, "prompt_tokens": 20, "pieces": 2},
     JOB,
     TRAINING,
     {"kind": "mix", "parts": [JOB, TRAINING, {"kind": "incast", "bytes": 10}]},
-]
+]  # fmt: skip
 JUNK = st.sampled_from(
     [None, True, -1, 0, 1, 3, 7, 1.5, 10**30, 1e400, float("nan"), "", "x", "7", "1e400", "ring",
      "-3", [], [0], [[]], {}, {"kind": "job"}, b"\xff"]
