@@ -76,10 +76,10 @@ uint32_t llr_number(struct llr *llr, const uint8_t *frame, uint32_t len, uint32_
 {
     struct llr_frame *at = slot(llr->sent, llr->next);
     if (len < TYPE_AT + 2 || llr->next - llr->base >= LLR_WINDOW)
-        return llr->next;
+        return llr_no_number(llr);
     uint8_t *bytes = malloc(len + LLR_TAG);
     if (!bytes)
-        return llr->next;
+        return llr_no_number(llr);
     memcpy(bytes, frame, TYPE_AT);
     bytes[TYPE_AT] = LLR_TYPE_HIGH;
     bytes[TYPE_AT + 1] = LLR_TYPE_LOW;
@@ -87,9 +87,24 @@ uint32_t llr_number(struct llr *llr, const uint8_t *frame, uint32_t len, uint32_
     be_store(bytes + NUMBER_AT, 3, llr->next & NUMBER_MASK);
     memcpy(bytes + TYPE_AT + LLR_TAG, frame + TYPE_AT, len - TYPE_AT);
     *at = (struct llr_frame){bytes, len + LLR_TAG, absent, now, false};
-    llr->added[frame_class(frame, len)].bytes += LLR_TAG;
     llr->outstanding += at->len + absent;
     return llr->next++;
+}
+
+uint32_t llr_no_number(const struct llr *llr) { return llr->base - 1; }
+
+void llr_handed(struct llr *llr, const struct llr_frame *frame, bool went)
+{
+    unsigned class = frame_class(frame->bytes, frame->len);
+    if (went)
+        llr->added[class].bytes += LLR_TAG;
+    else
+        count_bytes(&llr->lost[class], frame->len - LLR_TAG + frame->absent);
+}
+
+void llr_added(struct llr *llr, const uint8_t *frame, uint32_t len, uint32_t absent)
+{
+    count_bytes(&llr->added[frame_class(frame, len)], len + absent);
 }
 
 bool llr_is_full(struct llr *llr)
@@ -199,8 +214,6 @@ const struct llr_frame *llr_next(struct llr *llr, ns_t now, ns_t *since)
         count(llr, LLR_REPLAYED);
         frame = at;
     }
-    if (frame)
-        count_bytes(&llr->added[frame_class(frame->bytes, frame->len)], frame->len + frame->absent);
     return frame;
 }
 

@@ -71,17 +71,23 @@ struct llr {
     uint32_t from, to;       /* of what is to be said: missing; equal: nothing */
     bytes_t unanswered;
     ns_t answer_at;
-    /* For the books: what was put into the link beyond the frames of the port, and what came out of
-     * it and did not reach the port; of the numbers, bytes alone. */
-    struct port_count added[CLASSES], taken[CLASSES], held[CLASSES];
+    /* For the books: what was put into the link beyond the frames of the port, and which of these it
+     * could not put there when their turn came; what came out of it and did not reach the port; of the
+     * numbers, bytes alone. */
+    struct port_count added[CLASSES], lost[CLASSES], taken[CLASSES], held[CLASSES];
 };
 
 struct llr *llr_new(const struct llr_config *config); /* NULL when memory is out */
 void llr_free(struct llr *llr);                       /* NULL is fine */
 
-/* Sending. Give a frame of a port a number, and keep it; if that cannot be, there is none of it. */
+/* Sending. Give a frame of a port a number, and keep it; if that cannot be, no number. */
 uint32_t llr_number(struct llr *llr, const uint8_t *frame, uint32_t len, uint32_t absent, ns_t now);
+uint32_t llr_no_number(const struct llr *llr);
 const struct llr_frame *llr_find(const struct llr *llr, uint32_t number); /* or NULL */
+/* For the books: the port handed over a frame, which went into the link, or will when nobody answers;
+ * and one that the link sent beyond those. */
+void llr_handed(struct llr *llr, const struct llr_frame *frame, bool went);
+void llr_added(struct llr *llr, const uint8_t *frame, uint32_t len, uint32_t absent);
 /* Whether no more can be kept for now. */
 bool llr_is_full(struct llr *llr);
 /* What is to be sent before any frame of a port, and since when, or NULL; the caller's until the next

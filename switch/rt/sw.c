@@ -152,12 +152,23 @@ void sw_detach(struct sw *sw, uint32_t number)
     watch_ports(sw);
 }
 
+/* What a link sends of itself is on the wire no more; what it is has numbers, and goes again. */
+static void extra_clear(struct sw_port *port)
+{
+    while (port->extra) {
+        struct cable_frame *frame = port->extra;
+        port->extra = frame->next;
+        free(frame);
+    }
+}
+
 void sw_set_up(struct sw *sw, uint32_t number, bool is_up, ns_t now)
 {
     struct sw_port *port = sw_port(sw, number);
     if (!port || port->is_up == is_up)
         return;
     port->is_up = is_up;
+    extra_clear(port);
     struct event_head head = {.kind = EVENT_PORT, .time = now, .a = number, .b = is_up};
     event_put(&sw->events, &head, NULL);
     watch_ports(sw);
@@ -196,11 +207,7 @@ void sw_resume(struct sw *sw, uint32_t number)
 /* Forget what a link does beside carrying frames. */
 static void link_end(struct sw_port *port)
 {
-    while (port->extra) {
-        struct cable_frame *frame = port->extra;
-        port->extra = frame->next;
-        free(frame);
-    }
+    extra_clear(port);
     llr_free(port->llr);
     port->llr = NULL;
 }
@@ -834,13 +841,20 @@ static bool put_out(const struct sw_port *port, const uint8_t *bytes, uint32_t l
     return send(port, bytes, len, absent, when);
 }
 
-/* The same of a port's frame, of which a link that tries again has a copy with a number. */
-static bool give_to_link(const struct sw_port *port, const struct pkt *p, ns_t when)
+/* The same of a port's frame, unless the port is down. Of one that has a number the link has a copy,
+ * which it sends again: whatever happens here, it was handed over. */
+static enum sw_drop give_to_link(const struct sw_port *port, const struct pkt *p, ns_t when)
 {
-    if (SW_LIKELY(port->llr == NULL))
-        return put_out(port, p->data, p->len, p->absent, when);
-    const struct llr_frame *kept = llr_find(port->llr, p->link_number);
-    return kept && put_out(port, kept->bytes, kept->len, kept->absent, when);
+    const struct llr_frame *kept =
+        SW_UNLIKELY(port->llr != NULL) ? llr_find(port->llr, p->link_number) : NULL;
+    if (SW_UNLIKELY(kept != NULL))
+        llr_handed(port->llr, kept,
+                   port->is_up && put_out(port, kept->bytes, kept->len, kept->absent, when));
+    else if (!port->is_up)
+        return DROP_PORT_DOWN;
+    else if (SW_UNLIKELY(port->llr != NULL) || !put_out(port, p->data, p->len, p->absent, when))
+        return DROP_SEND_FAILED;
+    return DROP_REASONS;
 }
 
 /* Hand a frame to its port; the packet is used up. */
@@ -852,10 +866,8 @@ static void transmit(struct sw *sw, struct sw_port *port, struct pkt *p, ns_t wh
         why = to_cpu(sw, p, when) ? DROP_REASONS : DROP_CPU_BUSY;
     else if (!port->ops)
         why = DROP_NO_PORT;
-    else if (!port->is_up)
-        why = DROP_PORT_DOWN;
-    else if (!give_to_link(port, p, when))
-        why = DROP_SEND_FAILED;
+    else
+        why = give_to_link(port, p, when);
     if (SW_UNLIKELY(why != DROP_REASONS)) {
         sw_drop(sw, p, why);
         return;
@@ -903,7 +915,8 @@ static bytes_t depart(struct sw *sw, struct sw_port *port, struct pkt *p, ns_t s
     bytes_t size = p->len + p->absent;
     ns_t arrival = tm_sent(&port->tm, size, start);
     if (SW_UNLIKELY(port->llr != NULL)) /* as it begins: what it then takes for replays is behind it */
-        p->link_number = llr_number(port->llr, p->data, p->len, p->absent, start);
+        p->link_number = port->is_up ? llr_number(port->llr, p->data, p->len, p->absent, start)
+                                     : llr_no_number(port->llr);
     if (sw->keep_on_wire && arrival > start) {
         p->enq_ns = arrival; /* from here on, when it is due */
         p->next = NULL;
@@ -944,6 +957,7 @@ static void service_link(struct sw *sw, struct sw_port *port, ns_t now)
         if (!extra) {
             if (!port->ops || !put_out(port, frame->bytes, frame->len, frame->absent, arrival))
                 break; /* it is sent again when nobody answers */
+            llr_added(port->llr, frame->bytes, frame->len, frame->absent);
             continue;
         }
         *extra = (struct cable_frame){.due = arrival, .len = frame->len, .absent = frame->absent};
@@ -957,8 +971,8 @@ static void service_link(struct sw *sw, struct sw_port *port, ns_t now)
     while (port->extra && port->extra->due <= now) {
         struct cable_frame *extra = port->extra;
         port->extra = extra->next;
-        if (port->ops)
-            put_out(port, extra->bytes, extra->len, extra->absent, extra->due);
+        if (port->ops && put_out(port, extra->bytes, extra->len, extra->absent, extra->due))
+            llr_added(port->llr, extra->bytes, extra->len, extra->absent);
         free(extra);
     }
     if (port->ops && port->ops->flush)
@@ -1264,6 +1278,7 @@ uint32_t sw_books(const struct sw *sw, struct book_line *lines, uint32_t room)
         if (port->llr) {
             book_tell(&told, BOOK_LLR_IN_LOST, number, port->llr->taken, CLASSES);
             book_tell(&told, BOOK_LLR_IN_HELD, number, port->llr->held, CLASSES);
+            book_tell(&told, BOOK_LLR_OUT_LOST, number, port->llr->lost, CLASSES);
             book_tell(&told, BOOK_LLR_OUT_ADDED, number, port->llr->added, CLASSES);
         }
     }

@@ -317,3 +317,24 @@ def test_what_a_cable_loses_is_granted_again_once_somebody_asks() -> None:
 def test_what_cannot_be_is_refused_with_the_cure(change: tuple[str, ...], cure: str) -> None:
     with pytest.raises(LabError, match=cure):
         Experiment.of(catalogue.load("incast", change))
+
+
+@pytest.mark.parametrize("llr", ["go-back-n", "selective"])
+@pytest.mark.parametrize("kind", ["roce", "uet"])
+def test_what_a_cut_link_had_taken_goes_on_when_it_is_mended(llr: str, kind: str) -> None:
+    """To the frame and byte, or the run fails; meanwhile all that comes is dropped."""
+    rng = random.Random(f"{llr} {kind}")
+    cuts = [
+        {"at_ns": at_ns, "action": "down", "link": LOSSY, "for_ns": rng.randrange(500, 9000)}
+        for at_ns in range(5_000, 90_000, 17_000)
+    ]
+    hop = Hop(50, 300, 4096, 0, packets=150)
+    result = run(
+        *hop.changes(llr), f"faults={cuts}",
+        f"transport={{kind: {kind}, recovery: selective, rto_ns: 20us, retry_limit: 200}}",
+    )  # fmt: skip
+    assert result.flows.completed == 1
+    drops = result.drops
+    assert drops.by_reason["port_down"] > 10
+    assert drops.total == drops.by_reason["port_down"] + drops.by_reason.get("link_cut", 0)
+    assert result.roce.retransmitted_packets > 10
