@@ -427,6 +427,18 @@ void uet_credited(struct ep *ep, struct qp *qp, const struct uet_packet *packet,
     schedule_data(ep, qp, now);
 }
 
+/* What to ask for: an answer tells of 64 packets at most, and has to tell of the oldest that flies, as
+ * far behind the first that is missing as that may be. */
+static uint64_t worth_asking_for(const struct qp *qp)
+{
+    uint64_t oldest = qp->una;
+    while (oldest < qp->sent && !record_of(qp->uet, oldest)->flies)
+        oldest++;
+    if (oldest == qp->sent)
+        return qp->una;
+    return oldest + UET_SACK_BITS <= qp->sent ? oldest + UET_SACK_BITS - 1 : qp->sent - 1;
+}
+
 static void timeout(struct ep *ep, struct qp *qp, ns_t now)
 {
     struct uet *uet = qp->uet;
@@ -444,7 +456,7 @@ static void timeout(struct ep *ep, struct qp *qp, ns_t now)
         for (uint64_t seq = qp->una; seq < qp->sent; seq++)
             lose(qp, seq, now);
     }
-    struct uet_answer probe = {.kind = UET_SAY_PROBE, .seq = qp->una};
+    struct uet_answer probe = {.kind = UET_SAY_PROBE, .seq = worth_asking_for(qp)};
     uet->probed_at = now;
     if (qp->una < qp->sent)
         uet_owe(ep, qp, &probe, now);
