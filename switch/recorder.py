@@ -9,7 +9,8 @@ A thread reads each switch between two bursts of packets and appends one line of
 
 `at_ns` is the monotonic clock when the round of all switches began, `now_ns` the switches' own when
 this one was read. Cells that are zero are left out. `late` stands in a round's first line: how
-late, in the switches' time, what was due was served since the last round, and how often.
+late, in the switches' time, what was due was served since the last round, and how often. A file
+that has become too long is called NAME.before from then on, and another is begun.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Cells", "Recorder"]
 
+_MOST_BYTES = 64_000_000  # of a file
+
 
 @dataclass(frozen=True)
 class Cells:
@@ -43,10 +46,19 @@ class Recorder:
     """Writes down what some switches hold, until it is stopped."""
 
     def __init__(
-        self, loop: Loop, switches: Sequence[tuple[Dataplane, Cells]], path: Path, interval_s: float
+        self,
+        loop: Loop,
+        switches: Sequence[tuple[Dataplane, Cells]],
+        path: Path,
+        interval_s: float,
+        most_bytes: int = _MOST_BYTES,
     ) -> None:
         self._loop = loop
         self._switches = switches
+        self._path = path
+        self._most_bytes = most_bytes
+        self._former = path.with_name(f"{path.name}.before")
+        self._former.unlink(missing_ok=True)
         self._file = path.open("w")
         self._interval_s = interval_s
         self._ended = threading.Event()
@@ -72,8 +84,15 @@ class Recorder:
                         self._file.write(json.dumps(line) + "\n")
                         late = {}  # of all of them, told once
                 self._file.flush()
+                if self._file.tell() > self._most_bytes:
+                    self._begin_anew()
             except (OSError, DataplaneError):
                 return  # a full disk, or a program without these cells: nothing to switch less for
+
+    def _begin_anew(self) -> None:
+        self._file.close()
+        self._path.replace(self._former)
+        self._file = self._path.open("w")
 
     def _look(self, plane: Dataplane, cells: Cells, at_ns: int) -> dict[str, Any]:
         program = plane.program

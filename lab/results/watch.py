@@ -9,12 +9,15 @@ divided by the dilation.
 from __future__ import annotations
 
 import json
-from collections import Counter
+import os
+from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from controller.tables import PRIORITIES, queue_index
 from lab.results.counts import QUEUE_GATE, Reading, Wanted
@@ -52,8 +55,9 @@ class _Line:
     late: Mapping[int, int]  # how late, in the fabric's ns, switches served how often since before
 
     @classmethod
-    def of(cls, told: dict[str, Any]) -> _Line:
+    def read(cls, line: bytes) -> _Line:
         """From what is written."""
+        told: dict[str, Any] = json.loads(line)
         counters, registers = told["counters"], told["registers"]
         cells = Reading(
             {
@@ -83,25 +87,63 @@ class Watch:
 
     fabric: Fabric
     path: Path
-    remembers: bool = True  # all of it; else the latest only
+    remembers: bool = True  # all of it since it last forgot; else the latest only
     _lines: list[_Line] = field(default_factory=list)
+    _longest: dict[str, int] = field(default_factory=dict)  # of queues, in what it forgot
+    _file: int | None = None  # the one that was read last
     _offset: int = 0
 
     def read(self) -> None:
         """Take in what is new."""
+        lines = self._unread()
+        if not self.remembers:
+            lines = lines[-self._two_rounds :]
+            self._lines = self._lines[-self._two_rounds :]
+        self._lines += map(_Line.read, lines)
+
+    def forget(self) -> None:
+        """What was before now counts no more, but for how long queues were.
+
+        Else who keeps a fabric up for a day would keep all that it did.
+        """
+        latest: deque[_Line] = deque(maxlen=self._two_rounds)
+        for line in chain(self._lines, map(_Line.read, self._unread())):
+            latest.append(line)
+            self._remember_queues([line])
+        self._lines = [*latest]
+
+    @property
+    def _two_rounds(self) -> int:
+        return 2 * len(self.fabric.switches)  # of which one is whole
+
+    def _remember_queues(self, lines: Iterable[_Line]) -> None:
+        noted = longest_queues(note for line in lines for note in self._notes(line, 0, 1))
+        for link, queue_bytes in noted.items():
+            self._longest[link] = max(queue_bytes, self._longest.get(link, 0))
+
+    def _unread(self) -> list[bytes]:
+        """The lines that are new; the file may have been begun anew meanwhile."""
         try:
             with self.path.open("rb") as file:
-                file.seek(self._offset)
-                text = file.read()
+                number, lines = os.fstat(file.fileno()).st_ino, []
+                if number != self._file:
+                    with suppress(OSError), self._former.open("rb") as before:
+                        if self._file in (None, os.fstat(before.fileno()).st_ino):
+                            lines = self._lines_of(before)
+                    self._file, self._offset = number, 0
+                return lines + self._lines_of(file)
         except OSError:
-            return
-        whole, newline, _ = text.rpartition(b"\n")
+            return []
+
+    @property
+    def _former(self) -> Path:
+        return self.path.with_name(f"{self.path.name}.before")
+
+    def _lines_of(self, file: BinaryIO) -> list[bytes]:
+        file.seek(self._offset)
+        whole, newline, _ = file.read().rpartition(b"\n")
         self._offset += len(whole) + len(newline)
-        lines = whole.splitlines()
-        if not self.remembers:  # two rounds, of which one is whole
-            lines = lines[-2 * len(self.fabric.switches) :]
-            self._lines = self._lines[-2 * len(self.fabric.switches) :]
-        self._lines += [_Line.of(json.loads(line)) for line in lines]
+        return whole.splitlines()
 
     def gist(self) -> tuple[int, Gist] | None:
         """How things are now, and since when by the monotonic clock."""
@@ -134,7 +176,8 @@ class Watch:
     def longest_queues(self) -> dict[str, int]:
         """The longest queues since the switches began to write."""
         self.read()
-        return longest_queues(note for line in self._lines for note in self._notes(line, 0, 1))
+        self._remember_queues(self._lines)
+        return dict(self._longest)
 
     def notes(self, epoch_ns: int, dilation: float) -> tuple[Note, ...]:
         """All of it since the hosts began, as a result keeps it."""

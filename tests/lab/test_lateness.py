@@ -40,6 +40,38 @@ def test_it_is_the_time_that_few_were_later_than(tmp_path: Path, seed: int) -> N
     assert sum(late_ns >= found for late_ns in counted) > share * len(counted)
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_a_record_begun_anew_is_read_whole_and_forgotten_but_for_queues(
+    tmp_path: Path, seed: int
+) -> None:
+    """Whoever reads it, and whenever; what is forgotten is all but the last two rounds."""
+    draw = random.Random(seed)
+    fabric, path = leaf_spine(2, 1, 1), tmp_path / "record.jsonl"
+    watch = Watch(fabric, path)
+    kept, longest, is_unread = [], 0, False
+    for number in range(1, 300):
+        roll = draw.random()
+        if roll < 0.1 and not is_unread and path.exists():
+            path.replace(tmp_path / "record.jsonl.before")
+            path.touch()
+            is_unread = True  # once between two looks is all that is kept
+        elif roll < 0.3:
+            assert sorted(watch.late(0).elements()) == kept
+            assert watch.longest_queues().get("leaf1>h1", 0) == longest
+            is_unread = False
+        elif roll < 0.4:
+            watch.forget()
+            kept, is_unread = kept[-2 * len(fabric.switches) :], False
+        else:
+            queued = draw.randrange(1000)
+            line = {"at_ns": number, "now_ns": 0, "switch": "leaf1", "counters": {"dropped": {}}}
+            line |= {"ports": {"1": [0, 0, 0, 0, queued]}, "registers": {}, "lost": {}}
+            with path.open("a") as file:
+                file.write(json.dumps({**line, "late": {number: 1}}) + "\n")
+            kept.append(number)
+            longest = max(longest, queued)
+
+
 @pytest.mark.mininet
 def test_switches_that_seldom_get_their_turn_falsify_a_run(tmp_path: Path) -> None:
     """The process that hosts them stands still most of the time; the hosts do not."""

@@ -54,6 +54,24 @@ def test_a_program_without_such_cells_is_let_be(tmp_path: Path) -> None:
     assert _lines(tmp_path / "record") == []
 
 
+def test_a_file_that_is_too_long_is_begun_anew(tmp_path: Path) -> None:
+    path = tmp_path / "record"
+    before = tmp_path / "record.before"
+    with Loop() as loop, Dataplane("one", compiled(SOURCE), loop=loop) as one:
+        recorder = Recorder(loop, [(one, CELLS)], path, 0.001, most_bytes=2000)
+        recorder.start()
+        deadline = time.monotonic() + 20
+        seen = set()
+        while len(seen) < 3 and time.monotonic() < deadline:
+            if before.exists():
+                seen.add(before.stat().st_ino)
+        recorder.stop()
+    assert len(seen) == 3
+    assert before.stat().st_size < 4000 and path.stat().st_size < 4000
+    times = [line["at_ns"] for line in (*_lines(before), *_lines(path))]
+    assert times == sorted(times) and len(set(times)) == len(times)
+
+
 def _lines(path: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 

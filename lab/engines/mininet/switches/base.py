@@ -157,6 +157,10 @@ class Switches(ABC):
         """Every switch's counters, or, of switches that are gone, what they last wrote down."""
         return self.watch.counts() if self.failure else self.counts()
 
+    def forget(self) -> None:
+        """What was written down so far is no part of the run that begins."""
+        self.watch.forget()
+
     def late(self, epoch_ns: int) -> Counter[int]:
         """How late they did what was due since the hosts began, and how often that late."""
         return self.watch.late(epoch_ns)

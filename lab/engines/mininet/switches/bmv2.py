@@ -222,6 +222,11 @@ class Bmv2Switches(Switches):
                     f"All it said is in {self._log(name)}",
                 )
 
+    def forget(self) -> None:
+        """The cables' record as well."""
+        super().forget()
+        self._cables_watch.forget()
+
     def late(self, epoch_ns: int) -> Counter[int]:
         """How late the cables were, which want their turns beside BMv2's many threads.
 
