@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from lab.scenario.translate import controller_settings, slowed
 from topologies import Fabric, Node, TopologyError
 from traffic.collectives import TrafficError
 from traffic.reading import FileError, NotYamlError, YamlError, parse_yaml, read_yaml
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def names() -> list[str]:
@@ -195,14 +198,19 @@ def _apply(content: dict[str, Any], change: str) -> None:
 
 
 def _check_text(content: object, place: tuple[object, ...]) -> None:
-    """Refuse what looks like text and cannot be written down."""
+    """Refuse what looks like text and cannot be written down, or would command a terminal."""
     match content:
         case str():
+            where = ".".join(map(str, place))
             try:
                 content.encode()
             except UnicodeEncodeError:
-                where = ".".join(map(str, place))
                 raise ScenarioError(f"{where}: {content!a} holds half a character") from None
+            if _CONTROL.search(content):
+                raise ScenarioError(
+                    f"{where}: {content!a} holds a control character",
+                    "Text may have line ends and tabulators, and nothing else of that kind.",
+                )
         case dict():
             for key, value in content.items():
                 _check_text(key, place)

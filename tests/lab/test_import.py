@@ -8,7 +8,11 @@ from random import Random
 
 import networkx as nx
 import pytest
+import yaml
 
+from lab.errors import ScenarioError
+from lab.scenario import catalogue
+from lab.scenario.bring import bring
 from tests.lab.conftest import closlab
 from tests.lab.simulated import simulate
 from tests.traffic.traces.programs import as_chakra, random_program
@@ -89,3 +93,37 @@ def test_a_fabric_is_brought_and_a_workload_onto_it(tmp_path: Path) -> None:
     (tmp_path / "broken.json").write_text('{"nodes": [')
     done = closlab("import", str(tmp_path / "broken.json"))
     assert (done.returncode, "it is not JSON" in done.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        'a"; faults: [] #.csv',
+        "a\nfaults: [{at_ns: 0, action: down, link: leaf1-spine1}].csv",
+        "&a *a !!python.csv",
+        "../../a.csv",
+        "$(touch intruder).csv",
+        "-rf.csv",
+        "scenario.yaml.csv",
+    ],
+)
+def test_a_files_name_says_nothing(name: str, tmp_path: Path) -> None:
+    """In the scenario, to a shell, or of where to write."""
+    there = tmp_path / "there"
+    there.mkdir()
+    file = there / name.replace("/", "_")
+    file.write_text("start_ns,src,dst,bytes\n0,h1,h2,100000\n")
+    brought = bring(file, tmp_path / "lab", {})
+    content = yaml.safe_load(brought.scenario.read_text())
+    assert set(content) == {"name", "about", "topology", "link", "buffer", "traffic"}
+    assert content["traffic"] == {"kind": "table", "file": file.name}
+    written = {path.name for path in (tmp_path / "lab").iterdir()}
+    assert written == {"scenario.yaml", file.name} == {brought.scenario.name, *written}
+    assert {path.name for path in tmp_path.iterdir()} == {"there", "lab"}
+
+
+def test_text_does_not_command_a_terminal() -> None:
+    for text in ("\x1b]0;intruder\x07", "\x1b[31mred", "a\rb", "a\x9bb", "a\x00b", "\x7f"):
+        with pytest.raises(ScenarioError, match=r"about: .* control character"):
+            catalogue.made({"name": "a", "about": text})
+    assert catalogue.made({"name": "a", "about": "two\nlines,\ttwo words"}).about
