@@ -83,6 +83,11 @@ class Followed:
         yield from routing(self.site, routes, self.groups)
         yield from far_entries(self.site.fabric, self.site.switch, far)
 
+    def plan(self, routes: tuple[Route, ...], far: Far) -> SwitchPlan:
+        """All that a switch is told, of these and of everything else."""
+        site = self.site
+        return switch_plan(site.fabric, site.switch, routes, site.settings, self.groups, far=far)
+
     def hear(self) -> bool:
         """Take in what the kernel tells; whether it was new."""
         assert self.fdb is not None and self.news is not None
@@ -144,6 +149,16 @@ class Routing:
 
         return done(told())
 
+    def plans(self) -> dict[str, SwitchPlan]:
+        """Every switch's whole plan, with what it was told of routes."""
+
+        async def made() -> dict[str, SwitchPlan]:
+            return {
+                name: each.plan(each.told, each.told_far) for name, each in self._followed.items()
+            }
+
+        return done(made())
+
     def spare(self, name: str) -> None:
         """A switch's BGP starts again: what it knew counts until it knows more."""
         if name in self._daemons:
@@ -170,9 +185,7 @@ class Routing:
             await each.writing.acquire()
             each.site = SwitchSite(each.site.fabric, each.site.switch, settings)
             routes, far = each.routes(), each.far()
-            plans[name] = switch_plan(
-                each.site.fabric, each.site.switch, routes, settings, each.groups, far=far
-            )
+            plans[name] = each.plan(routes, far)
             each.present, each.told, each.told_far = tuple(each.entities(routes, far)), routes, far
         return plans
 

@@ -2,25 +2,47 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from lab.commands.options import Out, make_out
+from lab.errors import RunError
 from lab.runs.chaos import chaos
 from lab.runs.perform import check_engine
+from lab.runs.soak import soak
+
+_SECONDS = {"s": 1, "min": 60, "h": 3600}
+
+
+def _seconds(told: str) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)(s|min|h)", told)
+    if found is None:
+        raise RunError(f"--for {told}: that is no time", "Write 90s, 30min or 2h.")
+    return float(found[1]) * _SECONDS[found[2]]
 
 
 def command(
     seed: Annotated[int, typer.Option("--seed", help="Of the first run; each has the next.")] = 1,
     runs: Annotated[int, typer.Option("--runs", min=1, help="How many.")] = 20,
     engine: Annotated[str, typer.Option("--engine", help="sim or mininet.")] = "sim",
+    lasting: Annotated[
+        str | None,
+        typer.Option(
+            "--for", metavar="TIME", help="One fabric that stays up for so long (mininet): 30min."
+        ),
+    ] = None,
     out: Out = None,
 ) -> None:
     """Let faults happen by lot, and see whether everything holds."""
-    check_engine(engine)
     console = Console(stderr=True, highlight=False, soft_wrap=True)
+    if lasting is not None:
+        seconds = _seconds(lasting)
+        check_engine("mininet")
+        raise typer.Exit(soak(seed, seconds, make_out(out, "soak"), console.print))
+    check_engine(engine)
     tally = chaos(seed, runs, engine, make_out(out, "chaos"), console.print)
     ends = ", ".join(f"{count} {how}" for how, count in sorted(tally.by_end.items()))
     console.print(f"{runs} runs: {ends}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from controller import SwitchPlan, switch_plans
@@ -38,10 +38,19 @@ def strays(
         event.switch for event in past if isinstance(event, Restart) and event.at_ns >= told_ns
     }
     plans = switch_plans(experiment.fabric, settings, dead)
-    for switch in experiment.fabric.switches:
-        if switch in emptied:
-            continue
-        wanted = canonical(plans[switch.name], schema)
+    yield from astray(
+        {switch: plans[switch.name] for switch in experiment.fabric.switches
+         if switch not in emptied},
+        *(schema, read),
+    )  # fmt: skip
+
+
+def astray(
+    plans: Mapping[Node, SwitchPlan], schema: Any, read: Callable[[Node, SwitchPlan], SwitchPlan]
+) -> Iterator[str]:
+    """Where switches have something else than their plans, in words."""
+    for switch, plan in plans.items():
+        wanted = canonical(plan, schema)
         difference = changes(read(switch, wanted), wanted)
         if len(difference):
             yield f"{switch} is not as the controller means it to be: {_said(difference)}"

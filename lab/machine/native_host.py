@@ -8,6 +8,7 @@ from lab.machine.building import building
 from switch import build
 from traffic.endpoint import NIC_SOURCE, PROGRAM_SOURCES, STRETCH_SOURCE
 
+_CLOCK_SOURCE = Path(__file__).with_name("clock.c")
 _FLAGS = ["-std=gnu11", "-O2", "-g1", "-Wall", "-Wextra"]
 
 
@@ -24,6 +25,11 @@ def nic_program() -> Path:
 def stretch_library() -> Path:
     """What makes programs of others compute more slowly."""
     return _built("stretch", (STRETCH_SOURCE,), "-shared", "-fPIC", "-ldl")
+
+
+def clock_library() -> Path:
+    """What lets the clock that can be set jump, for a program and all that it starts."""
+    return _built("clock", (_CLOCK_SOURCE,), "-shared", "-fPIC", "-ldl")
 
 
 def _built(what: str, sources: tuple[Path, ...], *words: str) -> Path:

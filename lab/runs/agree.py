@@ -222,18 +222,35 @@ def agree(
     agreed = 0
     for number, case in enumerate(chosen, 1):
         with Stages(console)(case.title) as stage:
-            sim = simulated(case, out / f"{number}-sim", seed)
-            mininet = _run(case, out / f"{number}-mininet", dilation, seed)
-            verdict = compare(sim, figures(mininet), mininet["fidelity"]["ok"])
+            both = on_both(case, out, str(number), dilation, seed)
+            verdict = both.verdict
             stage.note = "; ".join(verdict.complaints) or "agree"
         agreed += not verdict.complaints
         complaints += (f"{case.title}: {text}" for text in verdict.complaints)
-        rows.append((case.title, middle(sim), figures(mininet), verdict))
+        rows.append((case.title, middle(both.sim), both.mininet, verdict))
     console.print(shown(rows))
     for text in complaints:
         console.print(f"[red]{text}[/]", highlight=False)
     console.print(f"{agreed} of {len(chosen)} agree. All runs are in {out}/.", highlight=False)
     return 0 if agreed == len(chosen) else 1
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """A case on both, and what is to be said of that."""
+
+    sim: list[Figures]
+    mininet: Figures
+    is_believed: bool
+    verdict: Comparison
+
+
+def on_both(case: Trial, out: Path, name: str, dilation: int | None, seed: int | None) -> Both:
+    """Run a case on both, one after the other."""
+    sim = simulated(case, out / f"{name}-sim", seed)
+    mininet = _run(case, out / f"{name}-mininet", dilation, seed)
+    is_believed = mininet["fidelity"]["ok"]
+    return Both(sim, figures(mininet), is_believed, compare(sim, figures(mininet), is_believed))
 
 
 def simulated(case: Trial, out: Path, seed: int | None = None) -> list[Figures]:

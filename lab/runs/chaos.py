@@ -21,7 +21,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,7 @@ from rich.console import Console
 from lab.engines import RunOptions
 from lab.engines.sim import engine as sim
 from lab.errors import LabError, RunError
+from lab.machine.native_host import clock_library
 from lab.machine.speed import slowness
 from lab.progress import Stages
 from lab.results import conservation
@@ -53,8 +54,10 @@ _FEW_BYTES = 2048  # a file may have on a disk that is full
 _GROWTH_BYTES = 16 << 20  # that a process may grow by once it is warm
 _WARM = 10  # runs
 _FINISHED, _FAILED = "finished", "failed by name"
+_JUMPS_S = 3600.0, -86400.0, 30.0, -30.0, 0.0  # how far from the right time the clock is set
 
 Faults = list[dict[str, Any]]
+Jumps = tuple[tuple[float, float], ...]  # after so many seconds the clock is so far off
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,24 @@ class Drawn:
     changes: dict[str, Any]
     faults: Faults
     disk_is_full: bool
+    clock: Jumps = ()
+
+    @property
+    def kinds(self) -> str:
+        """What there is to it besides faults of links, switches and hosts, in words."""
+        link, transport = self.changes.get("link", {}), self.changes["transport"]
+        found = [
+            *(["LLR"] if "llr" in link else []),
+            *(["CBFC"] if "cbfc" in link else []),
+            *(["IPv6"] if "ip" in link else []),
+            *(["UET"] if transport.get("kind") == "uet" else []),
+            *(["trimming"] if "trim" in self.changes else []),
+            *(["uSID"] if "segments" in self.changes else []),
+            *(["BGP"] if "control" in self.changes else []),
+            *(["full disk"] if self.disk_is_full else []),
+            *(["clock jumps"] if self.clock else []),
+        ]
+        return ", ".join(found) + (": " if found else "")
 
     def content(self, faults: Faults | None = None) -> dict[str, Any]:
         """As a scenario, with its own faults or others."""
@@ -81,8 +102,8 @@ class Drawn:
         return catalogue.made(self.content(faults))
 
 
-def drawn(seed: int) -> Drawn:
-    """A fabric, a collective and its faults, by lot."""
+def drawn(seed: int, engine: str = "sim") -> Drawn:
+    """A fabric, what its links and hosts do, a collective and its faults, by lot."""
     rng = random.Random(seed)  # noqa: S311
     leaves, spines, hosts = rng.choice(((2, 2, 2), (3, 2, 2), (2, 3, 1), (4, 2, 1)))
     traffic = rng.choice(
@@ -92,19 +113,13 @@ def drawn(seed: int) -> Drawn:
             {"kind": "incast", "senders": leaves * hosts - 1},
         )
     ) | {"bytes": f"{rng.randrange(400, 3000)}KB"}
-    is_selective = rng.random() < 0.5
-    changes = {
+    changes: dict[str, Any] = {
         "topology": {
             "kind": "leaf-spine", "leaves": leaves, "spines": spines, "hosts_per_leaf": hosts
         },
         "traffic": traffic,
         "lb": {"policy": rng.choice(("ecmp", "flowlet", "dlb", "conga", "ecmp"))},
-        "transport": {
-            "recovery": "selective" if is_selective else "go-back-n",
-            "cc": rng.choice(("none", "dcqcn")),
-            "rto_ns": f"{rng.choice((50, 100, 200))}us",
-            "retry_limit": 250,
-        },
+        "transport": _roce(rng),
         "int": {"share": rng.choice((0, 0, 0.05))},
         "reroute_ns": f"{rng.choice((5, 20, 50))}us",
         "pfc": {"watchdog_ns": rng.choice(("100us", "1ms", "200ms"))},
@@ -112,6 +127,7 @@ def drawn(seed: int) -> Drawn:
         "limit_ns": "60ms",
         "seed": seed,
     }  # fmt: skip
+    changes |= _mechanism(rng, changes, leaves, spines, engine)
     links = [f"leaf{leaf}-spine{spine}" for leaf in range(1, leaves + 1)
              for spine in range(1, spines + 1)]  # fmt: skip
     ends = [f"h{n + 1}-leaf{n // hosts + 1}" for n in range(leaves * hosts)]
@@ -119,12 +135,73 @@ def drawn(seed: int) -> Drawn:
     faults = [
         fault
         for _ in range(rng.randrange(1, 7))
-        for fault in _fault(rng, links, ends, switches, leaves * hosts)
+        for fault in a_fault(rng, links, ends, switches, leaves * hosts)
+        if not (fault["action"] == "restart" and "llr" in changes.get("link", ()))
     ]
-    return Drawn(seed, changes, faults, disk_is_full=rng.random() < 0.05)
+    if "control" in changes:  # there restarts are of switches, or of what speaks BGP for them
+        for fault in faults:
+            if fault["action"] == "restart" and rng.random() < 0.5:
+                fault["action"] = "restart-bgp"
+    is_full = rng.random() < 0.05
+    clock: Jumps = ()
+    if rng.random() < 0.15:
+        moments = sorted(round(0.2 * 200 ** rng.random(), 2) for _ in range(rng.randrange(1, 8)))
+        clock = tuple((at_s, rng.choice(_JUMPS_S)) for at_s in moments)
+    return Drawn(seed, changes, faults, is_full, clock)
 
 
-def _fault(
+def _roce(rng: random.Random) -> dict[str, Any]:
+    is_selective = rng.random() < 0.5
+    return {
+        "recovery": "selective" if is_selective else "go-back-n",
+        "cc": rng.choice(("none", "dcqcn")),
+        "rto_ns": f"{rng.choice((50, 100, 200))}us",
+        "retry_limit": 250,
+    }
+
+
+def _mechanism(
+    rng: random.Random, changes: dict[str, Any], leaves: int, spines: int, engine: str
+) -> dict[str, Any]:
+    """What is other than pauses, RoCEv2, IPv4 and a controller, if anything is."""
+    by_bgp = ("bgp", "bgp") if engine == "mininet" else ()
+    kind = rng.choice(("pauses", "pauses", "retry", "credits", "both", "trimming", *by_bgp))
+    link: dict[str, Any] = {}
+    found: dict[str, Any] = {}
+    if kind in ("retry", "both"):
+        link["llr"] = rng.choice(("go-back-n", "selective"))
+    if kind in ("credits", "both"):
+        link["cbfc"] = True
+    if kind == "trimming":
+        found |= {
+            "pfc": {"enabled": False},
+            "trim": {"enabled": True, "threshold": rng.choice(("30KB", "60KB"))},
+            "schedule": {"kind": "ets", "weights": {3: 3, 5: 1}},
+        }
+    if kind == "trimming" or rng.random() < 0.15:
+        found["transport"] = {
+            "kind": "uet",
+            "cc": rng.choice(("none", "nscc", "rccc", "swift")),
+            "entropy": rng.choice(("oblivious", "bitmap", "reps")),
+            "rto_ns": changes["transport"]["rto_ns"],
+            "retry_limit": 250,
+        }
+    if kind == "bgp":
+        return found | {"control": {"kind": "bgp", "bfd_ms": rng.choice((0, 100, 300))}}
+    if rng.random() < 0.3:
+        link["ip"] = 6
+    if rng.random() < 0.25:
+        policies = []
+        for _ in range(rng.randrange(1, 4)):
+            at, to = rng.sample(range(1, leaves + 1), 2)
+            ways = rng.sample(range(1, spines + 1), rng.randrange(spines))
+            via = [[f"spine{spine}"] for spine in ways]
+            policies.append({"at": f"leaf{at}", "to": f"leaf{to}", "via": via})
+        found["segments"] = {"enabled": True, "policies": policies}
+    return found | ({"link": link} if link else {})
+
+
+def a_fault(
     rng: random.Random, links: list[str], ends: list[str], switches: list[str], hosts: int
 ) -> Iterator[dict[str, Any]]:
     """One, or several that belong together."""
@@ -195,23 +272,29 @@ def judged(faults: Faults, outcome: Outcome, strays: Sequence[str], failed: int)
     return Verdict(_FINISHED if is_whole else _FAILED, tuple(complaints))
 
 
-def _quiet() -> Stages:
+def quiet() -> Stages:
+    """Stages of which nobody is told."""
     return Stages(Console(file=io.StringIO()))
 
 
 def simulated(drawn: Drawn, faults: Faults | None = None) -> Verdict:
-    """Run it in the simulator, in this process."""
-    chosen = drawn.faults if faults is None else faults
+    """Run it in the simulator: in this process, unless its clock is to jump."""
+    if drawn.clock:
+        return _apart(drawn, faults, "sim")
     with tempfile.TemporaryDirectory() as folder:
-        options = RunOptions(out=Path(folder), engine="sim")
-        try:
-            experiment = Experiment.of(drawn.scenario(chosen))
-            with sim.bring_up(experiment, options, _quiet()) as up:
-                outcome = up.measure()
-                strays = up.strays(outcome.end_ns)
-            return _concluded(drawn, chosen, experiment, outcome, strays, options)
-        except LabError as error:
-            return Verdict("broke off", (error.message,))
+        return _simulated(drawn, drawn.faults if faults is None else faults, Path(folder))
+
+
+def _simulated(drawn: Drawn, faults: Faults, out: Path) -> Verdict:
+    options = RunOptions(out=out, engine="sim")
+    try:
+        experiment = Experiment.of(drawn.scenario(faults))
+        with sim.bring_up(experiment, options, quiet()) as up:
+            outcome = up.measure()
+            strays = up.strays(outcome.end_ns)
+        return _concluded(drawn, faults, experiment, outcome, strays, options)
+    except LabError as error:
+        return Verdict("broke off", (error.message,))
 
 
 def _concluded(
@@ -259,14 +342,18 @@ def _disk(*, is_full: bool) -> Iterator[None]:
 
 def emulated(drawn: Drawn, faults: Faults | None = None) -> Verdict:
     """Run it on Mininet, in a process of its own, as a capsule wants it."""
-    chosen = drawn.faults if faults is None else faults
+    return _apart(drawn, faults, "mininet")
+
+
+def _apart(drawn: Drawn, faults: Faults | None, engine: str) -> Verdict:
     with tempfile.TemporaryDirectory() as folder:
-        words = [sys.executable, "-c", "from lab.runs.chaos import in_capsule; in_capsule()"]
-        asked = json.dumps({"seed": drawn.seed, "faults": chosen, "folder": folder})
+        words = [sys.executable, "-c", "from lab.runs.chaos import in_process; in_process()"]
+        chosen = drawn.faults if faults is None else faults
+        asked = {"drawn": asdict(replace(drawn, faults=chosen)), "engine": engine, "folder": folder}
         try:
             done = subprocess.run(
-                words, input=asked, capture_output=True, text=True, check=False,
-                timeout=_REAL_S * slowness(),
+                words, input=json.dumps(asked), env=os.environ | jumping(drawn.clock),
+                capture_output=True, text=True, check=False, timeout=_REAL_S * slowness(),
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return Verdict("hung", (f"it did not end within {_REAL_S * slowness():.0f} s",))
@@ -278,11 +365,24 @@ def emulated(drawn: Drawn, faults: Faults | None = None) -> Verdict:
         return Verdict(how, tuple(complaints))
 
 
-def in_capsule() -> None:
+def jumping(clock: Jumps) -> dict[str, str]:
+    """What lets a program, and all that it starts, see a clock that jumps from now on."""
+    if not clock:
+        return {}
+    now_s = time.monotonic()
+    loaded = [str(clock_library()), os.environ.get("LD_PRELOAD", "")]
+    return {
+        "LD_PRELOAD": " ".join(filter(None, loaded)),
+        "CLOSLAB_CLOCK_JUMPS": ",".join(f"{now_s + at_s:.3f}:{by_s:.3f}" for at_s, by_s in clock),
+    }
+
+
+def in_process() -> None:
     """What that process does: it is told on its standard input."""
     asked = json.load(sys.stdin)
-    chosen, faults = drawn(asked["seed"]), asked["faults"]
-    options = RunOptions(out=Path(asked["folder"]), engine="mininet")
+    engine, chosen = asked["engine"], Drawn(**asked["drawn"])
+    faults = chosen.faults
+    options = RunOptions(out=Path(asked["folder"]), engine=engine)
 
     def tell(verdict: Verdict) -> None:
         (options.out / _TOLD).write_text(json.dumps([verdict.how, verdict.complaints]))
@@ -295,8 +395,11 @@ def in_capsule() -> None:
     def fail(error: LabError) -> None:
         tell(Verdict("broke off", (error.message,)))
 
+    if engine == "sim":
+        tell(_simulated(chosen, faults, options.out))
+        return
     try:
-        emulate(chosen.scenario(faults), options, _quiet(), lambda *_: 0, fail, attend)
+        emulate(chosen.scenario(faults), options, quiet(), lambda *_: 0, fail, attend)
     except LabError as error:
         fail(error)
 
@@ -376,9 +479,9 @@ def chaos(seed: int, runs: int, engine: str, out: Path, say: Callable[[str], Non
     run, tally = ENGINES[engine], Tally()
     before: Belongings | None = None
     for number in range(runs):
-        if number == min(_WARM, runs // 2):
+        if number and number == min(_WARM, runs // 2):
             before = Belongings.now()
-        chosen, began = drawn(seed + number), time.process_time()
+        chosen, began = drawn(seed + number, engine), time.process_time()
         verdict = run(chosen, None)
         took_s = time.process_time() - began
         if took_s > _RUN_S:
@@ -386,7 +489,7 @@ def chaos(seed: int, runs: int, engine: str, out: Path, say: Callable[[str], Non
             verdict = Verdict(verdict.how, found)
         tally.by_end[verdict.how] = tally.by_end.get(verdict.how, 0) + 1
         actions = ", ".join(fault["action"] for fault in chosen.faults)
-        say(f"seed {chosen.seed}: {verdict.how} ({actions})")
+        say(f"seed {chosen.seed}: {verdict.how} ({chosen.kinds}{actions})")
         if verdict.complaints:
             tally.failed.append(chosen.seed)
             _keep(chosen, verdict, run, out, say)

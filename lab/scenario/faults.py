@@ -129,6 +129,11 @@ class Agenda:
         )
 
     @property
+    def left(self) -> tuple[Event, ...]:
+        """All of it, in order."""
+        return tuple(self._left)
+
+    @property
     def next_ns(self) -> int | None:
         """When the next of it is due; None if that was all."""
         return self._left[0].at_ns if self._left else None

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import subprocess
+import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +17,9 @@ import yaml
 
 from lab.engines.sim.control import SimulatedSwitches
 from lab.results import conservation
-from lab.runs import chaos
+from lab.runs import chaos, soak
 from lab.runs.chaos import Belongings, Drawn, Faults, Verdict, drawn, shortest
+from lab.scenario import catalogue
 from tests.lab.conftest import closlab
 
 
@@ -25,6 +31,25 @@ def test_whatever_happens_everything_holds(tmp_path: Path) -> None:
     assert tally.by_end["finished"] > 7
     kinds = {fault["action"] for seed in range(1, 13) for fault in drawn(seed).faults}
     assert kinds >= {"down", "slow", "restart", "halt", "storm", "corrupt", "reorder"}
+
+
+MECHANISMS = {"LLR", "CBFC", "IPv6", "UET", "trimming", "uSID", "full disk", "clock jumps"}
+ACTIONS = {"down", "slow", "lose", "corrupt", "duplicate", "reorder", "restart", "halt", "storm"}
+
+
+@pytest.mark.parametrize("engine", chaos.ENGINES)
+def test_everything_is_drawn_and_can_be_run(engine: str) -> None:
+    """Each mechanism and each fault, among two hundred; all of them are scenarios."""
+    chosen = [drawn(seed, engine) for seed in range(200)]
+    found = {kind for each in chosen for kind in each.kinds.removesuffix(": ").split(", ")}
+    by_bgp = {"BGP"} if engine == "mininet" else set()
+    assert found - {""} == MECHANISMS | by_bgp
+    actions = {fault["action"] for each in chosen for fault in each.faults}
+    assert actions == ACTIONS | ({"restart-bgp"} if by_bgp else set())
+    parts = {fault.get("part") for each in chosen for fault in each.faults}
+    assert parts >= {"controller", "collector"}
+    for each in chosen:
+        catalogue.check(each.scenario())
 
 
 @pytest.mark.slow
@@ -83,9 +108,29 @@ def test_what_is_broken_is_found_and_shortened(
     said: list[str] = []
     tally = chaos.chaos(seed, 1, "sim", tmp_path, said.append)
     assert tally.failed == [seed]
-    assert any("not as the controller means it to be" in line for line in said), said
+    noticed = "not as the controller means it to be", "refused what it was told"
+    assert any(word in line for word in noticed for line in said), said
     kept = yaml.safe_load((tmp_path / f"chaos-{seed}.yaml").read_text())
     assert [fault["action"] for fault in kept["faults"]] == ["restart"]
+
+
+def test_a_tail_that_is_lost_far_behind_what_is_missing_is_found() -> None:
+    """A sender whose window is down to a packet while others fly, which no answer told of."""
+    changes = {
+        "topology": {"kind": "leaf-spine", "leaves": 2, "spines": 3, "hosts_per_leaf": 1},
+        "traffic": {"kind": "collective", "op": "all-to-all", "bytes": "1774KB"},
+        "transport": {"kind": "uet", "cc": "nscc", "entropy": "oblivious", "rto_ns": "100us"},
+        "measures": {"series": False}, "limit_ns": "5ms", "reroute_ns": "5us", "seed": 5004,
+    }  # fmt: skip
+    down = {"action": "down", "link": "leaf1-spine3", "for_ns": "10us"}
+    faults: Faults = [
+        {"at_ns": "29us", "action": "halt", "host": "h1", "for_ns": "67us"},
+        {"at_ns": "1us", **down},
+        {"at_ns": "21us", **down},
+        {"at_ns": "48us", "action": "corrupt", "link": "h1-leaf1", "rate": 0.5, "for_ns": "172us"},
+    ]
+    verdict = chaos.simulated(Drawn(5004, changes, faults, disk_is_full=False))
+    assert verdict == Verdict("finished")
 
 
 def test_a_missing_frame_is_a_complaint(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,6 +179,101 @@ def test_an_unfinished_job_must_have_a_reason() -> None:
     assert isinstance(chaos.simulated(hopeless), Verdict)
 
 
+def test_a_clock_jumps_for_all_that_a_program_starts() -> None:
+    """And who waits, by whichever clock, waits neither for a day more nor a moment less."""
+    program = """
+import json, subprocess, sys, threading, time
+right = float(sys.argv[1])
+def off(told=None): return round((told or time.time()) - time.monotonic() - right)
+seen = [off()]
+while seen[-1] > 0:
+    began = time.monotonic()
+    threading.Event().wait(0.02)
+    assert time.monotonic() - began >= 0.02
+    seen += [off()] if off() != seen[-1] else []
+date = int(subprocess.check_output(("date", "+%s")))
+print(json.dumps([seen, abs(off(date) + 86400) < 10]))
+"""
+    told = subprocess.run(
+        [sys.executable, "-c", program, str(time.time() - time.monotonic())],
+        env=os.environ | chaos.jumping(((0.0, 3600.0), (0.5, -86400.0))),
+        capture_output=True, text=True, check=True, timeout=300,
+    )  # fmt: skip
+    seen, is_inherited = json.loads(told.stdout)
+    assert seen[-1] == -86400 and set(seen) <= {3600, -86400} and is_inherited
+    assert chaos.jumping(()) == {}
+
+
+def test_a_run_whose_clock_jumps_is_the_same_run() -> None:
+    """In the simulator, whose own time has nothing to do with it."""
+    faults: Faults = [{"at_ns": "10us", "action": "down", "link": "leaf1-spine1", "for_ns": "20us"}]
+    clock = ((0.0, 3600.0), (0.4, -86400.0), (0.8, 0.0), (1.2, 30.0))
+    little = {"traffic": {"kind": "incast", "senders": 1, "bytes": "50KB"}}
+    jumping = Drawn(1, drawn(1).changes | little, faults, disk_is_full=False, clock=clock)
+    assert chaos.simulated(jumping) == Verdict("finished")
+
+
+# --- a soak ---------------------------------------------------------------------------------------
+
+
+def rounds(count: int, **held: Any) -> list[soak.Round]:
+    """Rounds in which nothing changes but what is given: a figure by the round's number."""
+    usual = soak.Held(9, 40, 200, 300 << 20, 8, 1 << 20)
+    jct = held.pop("jct_ns", lambda _: 1_000_000)
+    return [
+        soak.Round(
+            n, 3.0 * n, 3.0, n % 4, jct(n), held.get("believed", lambda _: True)(n),
+            replace(usual, **{k: v(n) for k, v in held.items() if k != "believed"}),
+        )
+        for n in range(count)
+    ]  # fmt: skip
+
+
+def test_a_soak_tells_what_has_changed() -> None:
+    assert soak.judged(rounds(200)) == []
+    assert (
+        soak.judged(rounds(200, memory_bytes=lambda n: (300 << 20) + (n * 7919) % (8 << 20))) == []
+    )
+    assert soak.judged(rounds(200, memory_bytes=lambda n: (300 << 20) + n * (1 << 18)))
+    for name, every in (("descriptors", 3), ("threads", 10), ("processes", 60)):
+        (told,) = soak.judged(rounds(200, **{name: lambda n, every=every: 100 + n // every}))
+        assert told.startswith(f"{name} grew from 10")
+    assert soak.judged(rounds(200, jct_ns=lambda n: 1_000_000 + 200 * n)) == []
+    (told,) = soak.judged(rounds(200, jct_ns=lambda n: 1_000_000 + 400 * n))
+    assert told.startswith("throughput at the end is 9")
+    (told,) = soak.judged(rounds(200, believed=lambda _: False))
+    assert "could not keep up" in told
+
+
+def test_a_soaks_faults_let_go() -> None:
+    for number in range(100):
+        faults = soak.faults_of(1, number)
+        assert bool(faults) == (number % 4 != 0)
+        assert faults == soak.faults_of(1, number)
+        assert all("for_ns" in each or each["action"] == "restart" for each in faults)
+        catalogue.check(catalogue.made(soak.scenario_of(1) | {"faults": faults}))
+
+
+def test_what_processes_hold_is_counted(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("abc")
+    held = soak.Held.now(tmp_path)
+    assert (held.files, held.file_bytes) == (1, 3)
+    assert held.processes > 0 and held.threads >= held.processes and held.descriptors > 2
+
+
+@pytest.mark.slow
+@pytest.mark.mininet
+@pytest.mark.clock
+def test_a_fabric_that_stays_up_stays_what_it_was(tmp_path: Path) -> None:
+    done = closlab("chaos", "--for", "20s", "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+
+
+def test_how_long_is_a_time(tmp_path: Path) -> None:
+    done = closlab("chaos", "--for", "soon", "--out", str(tmp_path))
+    assert done.returncode == 1 and "90s, 30min or 2h" in done.stderr
+
+
 def test_nobody_goes_by_a_clock_that_can_be_set() -> None:
     """So a jump of it is nothing to a run: it stamps what is told, and says how old a file is."""
     root = Path(chaos.__file__).resolve().parents[2]
@@ -151,4 +291,5 @@ def test_nobody_goes_by_a_clock_that_can_be_set() -> None:
     }
     assert len(sources) > 100
     told = {"switch/p4runtime/digests.py", "switch/p4runtime/idle.py", "lab/engines/mininet/tap.py"}
-    assert found <= told | {"lab/engines/mininet/running.py"}
+    told |= {"lab/engines/mininet/running.py", "lab/machine/clock.c"}  # which makes it jump
+    assert found <= told

@@ -15,7 +15,7 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -185,8 +185,20 @@ class ControlPlane:
 
     def await_routes(self, done: Callable[[], object]) -> Converged:
         """Until every switch knows all the ways that there are; each that does is told of."""
-        wanted = {switch.name: _as_sets(r) for switch, r in routes_of(self.fabric).items()}
-        deadline = self._began + _CONVERGE_S * slowness()
+        wanted = self._await_ways(frozenset(), self._began, done)
+        took_s = time.monotonic() - self._began
+        self.converged = Converged(took_s, sum(map(len, wanted.values())))
+        return self.converged
+
+    def await_routes_without(self, dead: Collection[str]) -> None:
+        """Until every switch knows all the ways that cables lead which are not dead."""
+        self._await_ways(dead, time.monotonic(), lambda: None)
+
+    def _await_ways(
+        self, dead: Collection[str], began: float, done: Callable[[], object]
+    ) -> dict[str, _Ways]:
+        wanted = {switch.name: _as_sets(r) for switch, r in routes_of(self.fabric, dead).items()}
+        deadline = began + _CONVERGE_S * slowness()
         waiting = set(wanted)
         while waiting:
             missing = self._missing(wanted)
@@ -202,9 +214,7 @@ class ControlPlane:
                     f"What its daemons said is in {self._rooms[self.fabric.node(name)].folder}/",
                 )
             time.sleep(_POLL_S)
-        took_s = time.monotonic() - self._began
-        self.converged = Converged(took_s, sum(map(len, wanted.values())))
-        return self.converged
+        return wanted
 
     def _missing(self, wanted: Mapping[str, _Ways]) -> dict[str, object]:
         """Switches that were not told all ways yet, and to where not."""
@@ -249,6 +259,11 @@ class ControlPlane:
         """What switches were told, by their names."""
         assert self._routing is not None
         return self._routing.routes()
+
+    def plans(self) -> dict[str, SwitchPlan]:
+        """All that switches should have, by their names: with the routes that they were told."""
+        assert self._routing is not None
+        return self._routing.plans()
 
     def learned(self, switch: str) -> tuple[Route, ...]:
         """Of these, what a switch knows from others."""

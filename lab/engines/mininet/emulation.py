@@ -21,6 +21,7 @@ from lab.engines.mininet.journal import Journal
 from lab.engines.mininet.switches import Switches
 from lab.errors import RunError
 from lab.machine.speed import slowness
+from lab.scenario.faults import Event
 from topologies import Fabric, Link, Node
 from topologies.mininet_topo import build_network
 
@@ -52,6 +53,9 @@ class Emulation:
         self._network: Mininet | None = None
         self._dead: frozenset[str] = frozenset()  # cables that the controller has heard of
         self._dead_by_hand: frozenset[str] = frozenset()
+        self.to_happen: tuple[
+            Event, ...
+        ] = ()  # when hosts had ended, of what a scenario has happen
         self.journal = Journal() if control is None else control.journal
 
     # --- bringing up ----------------------------------------------------------------------

@@ -29,7 +29,17 @@ from lab.results.outcome import (
 )
 from lab.results.watch import but_for, longest_queues
 from lab.scenario.experiment import Experiment
-from lab.scenario.faults import Agenda, Event, Forget, Halt, Pace, Replan, Restart, Spoil, Turn
+from lab.scenario.faults import (
+    Agenda,
+    Event,
+    Forget,
+    Halt,
+    Pace,
+    Replan,
+    Restart,
+    Spoil,
+    Turn,
+)
 from topologies import Node
 from traffic.collectives import Timeline
 from traffic.endpoint import (
@@ -64,11 +74,13 @@ def run(
     try:
         with ExitStack() as stack:
             hosts = _start(experiment, emulation, program, dilation, stages, stack)
+            emulation.switches.forget()
             before = emulation.switches.counts()
             books_before, _ = emulation.switches.settled_books()
             with stages("Sending") as stage:
                 course = _Course(experiment, emulation, hosts, dilation, stage, collector, enough)
                 ended = course.run()
+            emulation.to_happen = course.to_happen
             after = emulation.switches.last_counts()
             reports = {host: process.stop() for host, process in hosts.items()}
             books, is_settled = emulation.switches.settled_books()
@@ -220,6 +232,11 @@ class _Course:
         return None
 
     @property
+    def to_happen(self) -> tuple[Event, ...]:
+        """What has not happened yet."""
+        return self._agenda.left
+
+    @property
     def now_ns(self) -> int:
         """The fabric's time."""
         return max(0, time.monotonic_ns() - self.epoch_ns) // self._dilation
@@ -298,6 +315,14 @@ def let_happen(
             hosts[host].halt(is_halted=is_halted, for_good=for_good)
         case Replan() as news:
             emulation.change(news.applied, dead=news.dead, at_ns=news.at_ns)
+
+
+def let_rest_happen(experiment: Experiment, emulation: Emulation) -> None:
+    """At once, what was still to happen to cables and switches when the hosts had ended."""
+    left, emulation.to_happen = emulation.to_happen, ()
+    for event in left:
+        if not isinstance(event, Halt):
+            let_happen(event, experiment, emulation, {})
 
 
 def lost_before_the_end(

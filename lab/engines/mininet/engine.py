@@ -18,7 +18,7 @@ import finsy as fy
 
 from controller import Punt, Settings
 from lab.engines import RunOptions
-from lab.engines.convergence import strays
+from lab.engines.convergence import astray, strays
 from lab.engines.mininet import endpoints
 from lab.engines.mininet.control import PUNTS_PER_S, ControlPlane, control_interfaces
 from lab.engines.mininet.emulation import Emulation, PingResult
@@ -36,6 +36,7 @@ from lab.progress import Stages
 from lab.results.outcome import Outcome
 from lab.results.telemetry import Tally
 from lab.scenario.experiment import Experiment
+from lab.scenario.faults import dead_at, events_of
 from lab.scenario.model import ALL_LINKS, captured
 from lab.scenario.traffic import AllPairs
 from lab.scenario.translate import REPORT_PORT, data_headers_bytes
@@ -144,10 +145,31 @@ class EmulatedFabric:
         emulation.journal.note("traffic", f"{experiment.scenario.name}: the hosts have sent")
         return replace(outcome, telemetry=tally)
 
+    def let_go(self, end_ns: int) -> int:
+        """Let happen to cables and switches what was still to; when the last of it was due."""
+        experiment = self.experiment
+        endpoints.let_rest_happen(experiment, self.emulation)
+        events = events_of(experiment.scenario, experiment.fabric)
+        return max((end_ns, *(event.at_ns for event in events)))
+
     def strays(self, end_ns: int) -> list[str]:
-        """What switches have and should not, or lack, once it was measured."""
-        schema = fy.P4Schema(self.emulation.switches.setting.program.p4info)
-        return [*strays(self.experiment, end_ns, schema, self.emulation.switches.read_plan)]
+        """What switches have and should not, or lack, once all faults have let go that do.
+
+        Switches that find their ways themselves are given the time they need.
+        """
+        experiment, switches = self.experiment, self.emulation.switches
+        end_ns = self.let_go(end_ns)
+        schema = fy.P4Schema(switches.setting.program.p4info)
+        control = self.emulation.control
+        if control is None:
+            return [*strays(experiment, end_ns, schema, switches.read_plan)]
+        try:
+            control.await_routes_without(dead_at(experiment.scenario, experiment.fabric, end_ns))
+        except RunError as error:
+            return [error.message]
+        plans = control.plans()
+        wanted = {switch: plans[switch.name] for switch in experiment.fabric.switches}
+        return [*astray(wanted, schema, switches.read_plan)]
 
 
 def _captured_ports(experiment: Experiment) -> frozenset[tuple[Node, int]]:
