@@ -36,8 +36,8 @@ def fabric_of(near: list[int], far: list[int]) -> Fabric:
 
 
 def with_header(frame: bytes, path: int, metric: int, told: tuple[int, int], leaf: int) -> bytes:
-    header = leaf.to_bytes(2, "big") + bytes((path, metric, *told)) + b"\x08\x00"
-    return frame[:12] + b"\x88\xb5" + header + frame[14:]
+    header = leaf.to_bytes(2, "big") + bytes((path, metric, *told))
+    return frame[:12] + b"\x88\xb5" + header + frame[12:]
 
 
 def header_of(frame: bytes) -> tuple[int, int, int, int, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import random
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -127,6 +128,55 @@ def test_names_that_are_no_identifiers() -> None:
     root = one_action({"h": fields}, body)
     root["actions"][0]["name"] = 'say "%s" */ \\'
     Program.load(root, trace=True)
+
+
+MARK = "INTRUDER"
+WAYS_OUT = (
+    '"); {}(); /*',
+    "*/ {}(); /*",
+    "\n{}();\n",
+    "\\\n{}();//",
+    "%s%n{}",
+    "\u2028{}",
+    "??/{}",
+    "{} ;}}",
+)
+IN_QUOTES = re.compile(
+    r'"(?:\\.|[^"\\\n])*"' + r"|/\*.*?\*/|//[^\n]*|'(?:\\.|[^'\\\n])*'", re.DOTALL
+)
+
+
+def renamed(value: Any, names: dict[str, str]) -> Any:
+    """The same with other names, wherever they stand."""
+    if isinstance(value, dict):
+        return {names.get(key, key): renamed(inner, names) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [renamed(inner, names) for inner in value]
+    return names.get(value, value) if isinstance(value, str) else value
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("name", ["tables", "externs"])
+def test_no_name_becomes_code(name: str, seed: int) -> None:
+    """Whatever things are called, that is in strings and comments alone, and the C is the same."""
+    rng = random.Random(seed)
+    root = json.loads(compiled(P4 / f"{name}.p4").source)
+    kinds = ("actions", "header_types", "register_arrays", "counter_arrays", "meter_arrays")
+    found = [each["name"] for kind in kinds for each in root[kind]]
+    found += [table["name"] for pipeline in root["pipelines"] for table in pipeline["tables"]]
+    known = {"standard_metadata", "scalars_0"}
+    names = {old: f"{old} {rng.choice(WAYS_OUT).format(MARK)}" for old in found if old not in known}
+    assert len(names) > 8
+    plain, evil = (codegen.generate(read_program(each)) for each in (root, renamed(root, names)))
+    assert MARK in evil
+    assert not re.search(rf"\b{MARK}\b", IN_QUOTES.sub("", evil))
+    assert _shape(evil) == _shape(plain)
+
+
+def _shape(text: str) -> str:
+    """Everything but what things are called, and what is said of them."""
+    quoted = IN_QUOTES.sub(lambda found: '""' if found[0][0] == '"' else "", text)
+    return re.sub(r"[\w\s]", "", re.sub(r'(?:""\s*)+', '""', quoted))
 
 
 def paths_in(value: object, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

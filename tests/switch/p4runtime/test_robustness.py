@@ -10,6 +10,7 @@ from finsy.proto import p4r, p4r_grpc, rpc_code
 
 from switch.p4runtime.service import MAX_STREAMS
 
+from . import orders
 from .rig import (
     DEVICE_ID,
     Built,
@@ -162,6 +163,20 @@ def test_values_of_any_length_are_answered(built: Built, names: Names, length: i
             await alive(client, names)
 
     scenario()
+
+
+def test_messages_in_every_order_are_answered(built: Built):
+    told = asyncio.run(orders.play(built, 500, seed=3))
+    assert told.faults == []
+    assert told.ended["writes OK"] and told.ended["programs OK"] and told.ended["stream OK"]
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_messages_leave_nothing(built: Built):
+    told = asyncio.run(orders.play(built, 100_000, seed=4))
+    assert told.faults == []
+    first, last = told.memory
+    assert last - first < 32 << 20, str(told)
 
 
 @asynchronous
