@@ -24,7 +24,9 @@ header_union; .setValid(); .setInvalid(); push_front; pop_front; hdr.s.next; sel
 |+|; |-|; ++; >>; <<; /; %; ?; [3:; int<; bit<200>; (bool); == error.; .isValid(); return; exit;
 switch; action_run; .hit; .miss; exact; lpm; ternary; range; optional; const entries; NoAction;
 default_action; register<; .read(; .write(; counter(; .count(; crc16; crc32; csum16; xor16;
-verify_checksum; update_checksum; clone_preserving_field_list; @field_list; mark_to_drop;
+verify_checksum; update_checksum; @field_list; mark_to_drop; mcast_grp; CloneType.I2E;
+CloneType.E2E; resubmit_preserving_field_list; recirculate_preserving_field_list; lookahead;
+.advance(; for (; ..; break; continue; +=; |-|=; <<=; %=;
 _instance.apply; inout; out; else
 """
 

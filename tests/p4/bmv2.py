@@ -6,6 +6,10 @@ holds its port's first packet; from then on, the switch having sent packet n, th
 n's own pipe (or the pipe's end) is what it waits for, and what lets packet n+1 through. So packets
 enter one by one, of any length, with table changes in between, and without any network interface.
 Tables are changed through simple_switch_CLI.
+
+Nothing here waits for a time to pass. The switch is done with what it was given when all of its
+threads sleep, at two looks between which none of them ran (`at_rest`): a thread that another has
+woken no longer counts as asleep, whether or not the machine has got round to running it.
 """
 
 from __future__ import annotations
@@ -56,9 +60,10 @@ TARGET = ["--", "--priority-queues", "8"]
 PCAP_HEADER = struct.pack("<IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65536, 1)
 RECORD = struct.Struct("<IIII")
 PROMPT = b"RuntimeCmd: "
-START_S = 90.0  # on a machine that others use
-QUIET_S = 0.15
-PATIENCE_S = 1.5
+START_S = 600.0  # on a machine that others use
+LOOK_S = 0.0005
+# As the kernel tells of a thread: what it is doing, and how often it has stopped doing something.
+THREAD = re.compile(r"^State:\t(\S).*^voluntary_ctxt_switches:\t(\d+)", re.MULTILINE | re.DOTALL)
 USUAL_PORTS = range(10)
 
 
@@ -99,7 +104,7 @@ class Bmv2Plane:
         self.folder = Path(tempfile.mkdtemp(prefix="closlab-bmv2-"))
         self.sequence = packets_of(stf)
         self.sent = 0
-        self.is_quiet = True
+        self.is_busy = False
         self.read_bytes: dict[int, int] = {}
         self.pipes: dict[int, int] = {}
         self.members: dict[tuple[int, int], int] = {}
@@ -117,6 +122,7 @@ class Bmv2Plane:
         thrift = free_port()
         self.log: TextIO = (self.folder / "log.txt").open("w")
         options = [*OPTIONS, *notifications_at("ipc://told.ipc", SWITCH)]
+        options += ["--log-level", "trace" if os.environ.get("KEEP") else "warn"]
         options += ["--thrift-port", str(thrift), *TARGET]
         self.switch = subprocess.Popen(
             [SWITCH, "program.json", *interfaces, *options],
@@ -143,9 +149,12 @@ class Bmv2Plane:
                 if probe.connect_ex(("127.0.0.1", port)) == 0:
                     return
             time.sleep(0.02)
-        text = (self.folder / "log.txt").read_text()
         self.switch.kill()
-        raise DataplaneError(f"simple_switch did not start:\n{text[-2000:]}")
+        raise DataplaneError(f"simple_switch did not start:\n{self.last_words()}")
+
+    def last_words(self) -> str:
+        """The end of what the switch has logged."""
+        return (self.folder / "log.txt").read_text()[-2000:]
 
     def close(self) -> None:
         """End both programs and forget their files."""
@@ -178,7 +187,7 @@ class Bmv2Plane:
 
     def say(self, *words: object) -> str:
         """Give a command, after the packets before it."""
-        self.rest(QUIET_S)
+        self.rest()
         assert self.cli.stdin is not None
         self.cli.stdin.write((" ".join(str(w) for w in words) + "\n").encode())
         self.cli.stdin.flush()
@@ -351,28 +360,33 @@ class Bmv2Plane:
             before = self.sequence[self.sent - 1][0]
             self.feed(before, self.successor(before, self.sent - 1))
         self.sent += 1
-        self.is_quiet = False
+        self.is_busy = True
 
-    def sizes(self) -> list[int]:
-        """How much has been written to each port."""
-        names = [self.folder / f"port{p}_out.pcap" for p in self.read_bytes]
-        return [n.stat().st_size if n.exists() else 0 for n in names]
+    def threads(self) -> dict[str, tuple[str, str]] | None:
+        """What each thread has done, if all of them sleep."""
+        seen = {}
+        for task in Path(f"/proc/{self.switch.pid}/task").iterdir():
+            found = THREAD.search((task / "status").read_text())
+            if found is None or found[1] != "S":
+                return None
+            seen[task.name] = found.groups()
+        return seen
 
-    def rest(self, quiet_s: float) -> None:
-        """Wait until nothing has left for a while."""
-        if self.is_quiet:
-            return
-        before, since = self.sizes(), time.monotonic()
-        while time.monotonic() - since < quiet_s:
-            time.sleep(0.01)
-            now = self.sizes()
-            if now != before:
-                before, since = now, time.monotonic()
-        self.is_quiet = True
+    def rest(self) -> None:
+        """Wait until the switch has done all there is to do."""
+        end = time.monotonic() + START_S
+        while self.is_busy:
+            before = self.threads()
+            time.sleep(LOOK_S)
+            self.is_busy = before is None or before != self.threads()
+            if self.switch.poll() is not None:
+                raise DataplaneError(f"simple_switch ended: {self.last_words()}")
+            if time.monotonic() > end:
+                raise DataplaneError(f"simple_switch is busy after {START_S:.0f} s")
 
     def service(self, now_ns: int) -> None:  # noqa: ARG002
         """Let what is under way leave."""
-        self.rest(QUIET_S)
+        self.rest()
 
     def outputs(self) -> list[tuple[int, bytes, int]]:
         """Take what left."""
@@ -404,16 +418,6 @@ class Bmv2Runner(StfRunner):
         """The runner's, once everything has left."""
         self.settle()
         super().no_packet(rest)
-
-    def settle(self) -> None:
-        """Wait for what is expected, with patience, since the machine may be busy."""
-        end = time.monotonic() + PATIENCE_S
-        while time.monotonic() < end:
-            super().settle()
-            if all(len(self.got.get(p, [])) >= len(w) for p, w in self.expected.items()):
-                return
-            time.sleep(0.02)
-            self.dataplane.is_quiet = False  # type: ignore[attr-defined]
 
 
 def run_stf(code: dict[str, Any], stf: Path) -> StfResult:

@@ -10,8 +10,11 @@ from typing import Any
 
 from .kinds import Bits, Bool, Enum, Head, Kind, Struct, zero
 from .parts import (
+    ARITHMETIC,
     COMPARISONS,
     Argument,
+    BreakSignal,
+    ContinueSignal,
     ExitSignal,
     Expr,
     Function,
@@ -40,6 +43,12 @@ from .parts import (
 
 BOOL = Bool()
 WIDTHS = (*range(1, 18), 24, 31, 32, 33, 47, 48, 63, 64, 65, 100, 127, 128, 129, 200)
+LEAVES: dict[str, type[Exception]] = {
+    "exit": ExitSignal,
+    "return": ReturnSignal,
+    "break": BreakSignal,
+    "continue": ContinueSignal,
+}
 SHIFTS = range(2, 8)  # the width of an amount; BMv2 shifts by whatever it is told, and takes long
 
 
@@ -106,6 +115,7 @@ class Grower:
         self.enums: list[Enum] = []
         self.structs: list[Struct] = []
         self.scope = Scope()
+        self.is_new = False  # whether what p4c learnt lately may grow
         self._names = 0
 
     def name(self, stem: str) -> str:
@@ -344,10 +354,12 @@ class Grower:
     def statement(self, depth: int) -> Stmt:
         """A statement."""
         ways: list[Callable[[int], Stmt | None]] = [self._declare, *[self._assign] * 5]
+        ways += [self._assign_op] * 2 if self.is_new else []
         if not self.scope.is_straight:
             ways += [self._assign_bits, self._call_away]
             if depth > 0:
                 ways += [self._if] * 2 + [self._switch]
+                ways += [self._for] if self.is_new else []
             if self.scope.heads:
                 ways += [self._guarded] * 2 + [self._header]
             if self.scope.steps:
@@ -366,7 +378,8 @@ class Grower:
         place = self.rng.choice(places)
         return assigned(place, self.expr(place.kind))
 
-    def _assign_bits(self, _: int) -> Stmt | None:
+    def _some_bits(self) -> Place | None:
+        """A slice that may be written."""
         places = [
             p
             for p in self.scope.writable()
@@ -377,8 +390,33 @@ class Grower:
         place = self.rng.choice(places)
         assert isinstance(place.kind, Bits)
         low = self.rng.randrange(place.kind.width)
-        part = sliced(place, self.rng.randrange(low, place.kind.width), low)
-        return assigned(part, self.expr(part.kind, 2))
+        return sliced(place, self.rng.randrange(low, place.kind.width), low)
+
+    def _assign_bits(self, _: int) -> Stmt | None:
+        part = self._some_bits()
+        return part and assigned(part, self.expr(part.kind, 2))
+
+    def _assign_op(self, _: int) -> Stmt | None:
+        """`place op= value;`, of all operators between numbers of one kind, and shifts."""
+        numbers = [p for p in self.scope.writable() if isinstance(p.kind, Bits)]
+        part = self._some_bits() if self.often(0.3) and not self.scope.is_straight else None
+        place = part or (self.rng.choice(numbers) if numbers else None)
+        if place is None:
+            return None
+        kind = place.kind
+        assert isinstance(kind, Bits)
+        signs = [s for s in ARITHMETIC if not (kind.is_signed and s in ("/", "%"))]
+        sign = self.rng.choice(signs)
+        if sign in ("/", "%"):
+            value = literal(kind, 1 << self.rng.randrange(kind.width))
+        elif sign in ("<<", ">>"):
+            value = self.expr(Bits(self.rng.choice(SHIFTS)), 2)
+        else:
+            value = self.expr(kind, 2)
+        whole = arithmetic(kind, place.expr, sign, value)
+        return Stmt(
+            [f"{place.text} {sign}= {value.text};"], lambda run: place.put(run, whole.of(run))
+        )
 
     def _declare(self, _: int) -> Stmt:
         place = variable(self.kind(), self.name("v"))
@@ -417,18 +455,18 @@ class Grower:
             return made, scope.valid
 
     def leave(self) -> Stmt:
-        """`return` or `exit`."""
-        if self.scope.result is not None:
+        """One of the ways out there are; a function's `return` has a value."""
+        word = self.rng.choice(self.scope.leaves.split())
+        if word == "return" and self.scope.result is not None:
             value = self.expr(self.scope.result, 2)
 
             def give(run: Run) -> None:
                 raise ReturnSignal(value.of(run))
 
             return Stmt([f"return {value.text};"], give)
-        word = self.rng.choice(self.scope.leaves.split())
 
         def go(run: Run) -> None:
-            raise ExitSignal if word == "exit" else ReturnSignal
+            raise LEAVES[word]
 
         return Stmt([f"{word};"], go)
 
@@ -452,6 +490,38 @@ class Grower:
             bodies.get(subject.of(run), bodies[None]).do(run)
 
         return Stmt([*lines, "}"], do)
+
+    def _for(self, depth: int) -> Stmt:
+        """A loop over a few numbers, in one of its two forms."""
+        kind = Bits(self.rng.choice((2, 3, 8)))
+        place = variable(kind, self.name("v"))
+        if self.often(0.5):
+            ends = [cast(kind, self.expr(Bits(2), 2)) for _ in range(2)]
+            head = f"{kind.text} {place.text} in {ends[0].text} .. {ends[1].text}"
+        else:
+            ends = [literal(kind, self.rng.randrange(2)), literal(kind, self.rng.randrange(3))]
+            head = f"{kind.text} {place.text} = {ends[0].text}; {place.text} <= {ends[1].text}; "
+            head += f"{place.text} = {place.text} + 1"
+        with self.within(self.scope.inner()) as scope:
+            scope.valid = set()  # the body may have made any header invalid the time before
+            scope.places.append(place)
+            scope.fixed.add(place.text)
+            scope.leaves += " break continue"
+            body = self.block(self.rng.randint(1, 3), depth - 1)
+        self.scope.valid = set()
+
+        def do(run: Run) -> None:
+            low, high = (end.of(run) for end in ends)
+            for number in range(low, high + 1):
+                place.put(run, number)
+                try:
+                    body.do(run)
+                except ContinueSignal:
+                    continue
+                except BreakSignal:
+                    break
+
+        return Stmt([f"for ({head}) {{", *indented(body), "}"], do)
 
     # Headers
 

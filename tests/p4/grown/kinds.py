@@ -144,7 +144,9 @@ def copied(value: Any) -> Any:
     """A value of its own, as assignment makes it."""
     if isinstance(value, Head):
         return value.copy()
-    return dict(value) if isinstance(value, dict) else value
+    if isinstance(value, dict):
+        return {name: copied(inner) for name, inner in value.items()}
+    return value
 
 
 def zero(kind: Kind) -> Any:

@@ -13,6 +13,14 @@ class ExitSignal(Exception):  # noqa: N818 - no error
     """`exit`."""
 
 
+class BreakSignal(Exception):  # noqa: N818 - no error
+    """`break`."""
+
+
+class ContinueSignal(Exception):  # noqa: N818 - no error
+    """`continue`."""
+
+
 class ReturnSignal(Exception):  # noqa: N818 - no error
     """`return`."""
 
@@ -28,7 +36,12 @@ class Run:
     memory: Memory
     variables: dict[str, Any] = field(default_factory=dict)
     length: int = 0
-    cloned_to: int | None = None
+    wants: set[str] = field(default_factory=set)  # what to do with it once a pipeline has ended
+
+    def fork(self) -> Run:
+        """Another packet like it, which wants nothing yet."""
+        kept = {name: copied(value) for name, value in self.variables.items()}
+        return Run(self.memory, kept, self.length)
 
 
 @dataclass

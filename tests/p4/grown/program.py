@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .grower import BOOL, Grower, Scope, is_valid
-from .kinds import Bits, Enum, Head, Kind, Struct, from_bits, to_bits, width_of, zero
+from .kinds import Bits, Enum, Head, Kind, Struct, copied, from_bits, to_bits, width_of, zero
 from .parts import (
+    COMPARISONS,
     ExitSignal,
     Expr,
     Function,
@@ -20,8 +21,11 @@ from .parts import (
     ReturnSignal,
     Run,
     Stmt,
+    arithmetic,
     as_bits,
     assigned,
+    binary,
+    both,
     called,
     cast,
     conditional,
@@ -30,15 +34,23 @@ from .parts import (
     literal,
     member,
     sequence,
+    sliced,
     variable,
 )
 from .tables import Action, Entry, Table, fill
 
 PORTS = 8
 DROPPED = 511
-SESSION, CLONE_PORT, FIELD_LIST = 5, 7, 1
+# What may become of a packet besides, and the list of fields that goes along with it.
+LISTS = {"clone": 1, "egress clone": 2, "resubmit": 3, "recirculate": 4}
+SESSION, EGRESS_SESSION = 5, 6
+# Copies leave by ports of their own: which of two packets comes first at one is nobody's promise.
+CLONE_PORT, EGRESS_CLONE_PORT, OTHER_CLONE_PORT = 8, 9, 10
+CLONE_GROUP = 4
+TURNS = 2  # as often a packet may be sent back
 CELLS = 4  # of a register or counter
-NORMAL, CLONE = 0, 1
+# `standard_metadata.instance_type`, as BMv2 counts.
+NORMAL, CLONED, CLONED_AT_EGRESS, RECIRCULATED, REPLICATED, RESUBMITTED = 0, 1, 2, 4, 5, 6
 MATCHES = ("exact", "exact", "lpm", "ternary", "range", "optional")
 ERRORS = ("PacketTooShort", "StackOutOfBounds", "Odd")
 HASHES = ("crc16", "crc32", "csum16", "xor16")
@@ -62,6 +74,10 @@ class Cursor:
         whole = int.from_bytes(self.frame, "big")
         self.at += width
         return whole >> (8 * len(self.frame) - self.at) & ((1 << width) - 1)
+
+    def peek(self, width: int) -> int:
+        """The next bits, left where they are."""
+        return Cursor(self.frame, self.at).take(width)
 
     @property
     def rest(self) -> bytes:
@@ -130,13 +146,17 @@ class Program(Grower):
         super().__init__(random.Random(f"grown {number}"))
         self.number = number
         self.size = size
+        self.is_new = self.often(0.3)
+        self.fates = {name for name in LISTS if self.often(0.25)}
+        self.groups = self._groups() if self.often(0.25) else {}
+        self.clones_to_group = self.often(0.3)
+        self.cloned_at_egress = CLONED if self.often(0.3) and not self.clones_to_group else NORMAL
         self.functions: list[Function] = []
         self.sub_controls: list[list[str]] = []
         self._types()
         self._variables()
         for _ in range(self.rng.randint(0, 3)):
             self.functions.append(self.function(list(self.functions)))
-        self.has_clone = self.often(0.3)
         self.has_checksum = self.often(0.6)
         self.states = self._parser()
         self.ingress = self._control("ingress")
@@ -167,9 +187,11 @@ class Program(Grower):
         summed = [(f"w{n}", kind) for n, kind in enumerate(words)]
         self.summed = Struct("sum_t", (*summed, ("sum", Bits(16))), True)
         self.depth = self.rng.randint(1, 4)
-        scalars = self._fields(self.rng.randint(4, 9))
+        scalars = (*self._fields(self.rng.randint(4, 9)), ("met", Bits(16)))
         self.meta = Struct("meta_t", (*scalars, ("pair", self.structs[0])))
-        self.listed = [name for name, _ in scalars if self.often(0.4)]
+        self.listed = {
+            fate: [name for name, _ in scalars if self.often(0.4)] for fate in sorted(self.fates)
+        }
         self.probed = [name for name, _ in scalars if self.often(0.7)]
 
     def _fields(self, count: int) -> tuple[tuple[str, Kind], ...]:
@@ -183,6 +205,15 @@ class Program(Grower):
         if odd := -sum(width_of(kind) for _, kind in fields) % 8:
             fields.insert(self.rng.randrange(len(first), len(fields) + 1), ("pad", Bits(odd)))
         return tuple(fields)
+
+    def _groups(self) -> dict[int, list[tuple[int, list[int]]]]:
+        """Multicast groups: nodes, each a number and ports; one group is empty."""
+
+        def node() -> tuple[int, list[int]]:
+            ports = sorted(self.rng.sample(range(PORTS), self.rng.randint(1, 3)))
+            return self.rng.getrandbits(16), ports
+
+        return {1: [node()], 2: [node(), node()], 3: []}
 
     def _variables(self) -> None:
         self.meta_place = variable(self.meta, "meta")
@@ -220,11 +251,17 @@ class Program(Grower):
 
     # Parser
 
+    @property
+    def _parser_variables(self) -> tuple[Place, Place]:
+        """How many rounds are left, and what the rounds before have met."""
+        return variable(Bits(2), "left"), variable(Bits(16), "met")
+
     def _parser(self) -> dict[str, State]:
         # Of a clone BMv2 lets the parser read what another packet has left in metadata.
-        known = [self.tag_place] if self.has_clone else [self.meta_place, self.tag_place]
+        known = [self.tag_place]
+        known += [] if "clone" in self.fates else [self.meta_place]
         scope = Scope(places=known, is_straight=True)
-        order = ["a", "b", "s", "u", "k"]
+        order = ["a", "b", "s", "u", "k", "l"]
         self.rng.shuffle(order)
         self.order = order
         states: dict[str, State] = {}
@@ -337,6 +374,52 @@ class Program(Grower):
         )
         return [ask, *forms]
 
+    def _ask_l(self, following: str) -> list[State]:
+        """A loop of as many rounds as two bits of the tag say, each of which reads on."""
+        tag, (left, met) = member(self.tag_place, "kind"), self._parser_variables
+        seen, self.loop_step = Bits(self.rng.choice((3, 8, 12, 16))), self.rng.choice((8, 16, 0))
+        looked = Expr(
+            seen, f"packet.lookahead<{seen.text}>()", lambda run: _cursor(run).peek(seen.width)
+        )
+        sign = self.rng.choice(("+", "^", "|-|"))
+        whole = cast(Bits(16), looked)
+        look = assigned(met, arithmetic(Bits(16), met.expr, sign, whole))
+        bits = f"32w{self.loop_step}" if self.loop_step else "((bit<32>)left << 3)"
+
+        def step(run: Run) -> None:
+            _cursor(run).take(self.loop_step or 8 * left.get(run))
+
+        ways = [sequence([look, Stmt([f"packet.advance({bits});"], step)])]
+        if self.often(0.3):  # a header that each round reads again
+            self.loop_step = -1
+            ways = [self._extract(self.heads["c"])]
+        down = arithmetic(Bits(2), left.expr, "-", literal(Bits(2), 1))
+        begin = sequence(
+            [
+                assigned(left, sliced(tag, 7, 6).expr),
+                assigned(met, self.constant(Bits(16))),
+            ]
+        )
+        turn = sequence([*ways, assigned(left, down)])
+        finish = assigned(member(self.meta_place, "met"), met.expr)
+
+        def asked(name: str, before: Stmt, otherwise: str) -> State:
+            def do(run: Run, cursor: Cursor) -> str:
+                run.variables["packet"] = cursor
+                before.do(run)
+                return "turn" if left.get(run) else otherwise
+
+            lines = [*before.lines, "transition select(left) {"]
+            lines += [f"    0: {otherwise};", "    default: turn;", "}"]
+            return State(name, lines, do)
+
+        def leave(run: Run, _: Cursor) -> str:
+            finish.do(run)
+            return following
+
+        last = State("turned", [*finish.lines, f"transition {following};"], leave)
+        return [asked("ask_l", begin, following), asked("turn", turn, "turned"), last]
+
     def _parse(self, run: Run, cursor: Cursor) -> None:
         """Run the parser; an error ends it, and is noted."""
         run.variables["next"] = 0
@@ -373,8 +456,15 @@ class Program(Grower):
                 scope.steps.append(self._block(control))
             if is_ingress:
                 scope.steps += [self._registered(control), self._sent]
-                scope.steps += [self._cloned] if self.has_clone else []
-            begun = [self._have_tag(), *(self._begin_ingress() if is_ingress else [])]
+                scope.steps += [self._cloned] * 2 if "clone" in self.fates else []
+                scope.steps += [self._resubmitted] * 2 if "resubmit" in self.fates else []
+                scope.steps += [self._replicated] * 2 if self.groups else []
+            else:
+                scope.steps += [self._cloned_again] * 2 if "egress clone" in self.fates else []
+                scope.steps += [self._recirculated] * 2 if "recirculate" in self.fates else []
+                scope.steps += [self._drop] if self.often(0.2) else []
+            begun = [self._have_tag()]
+            begun += self._begin_ingress() if is_ingress else self._told(EGRESS_TOLD)
             body = self.block(self.size)
             end = [] if is_ingress else [self._tell()]
             control.body = sequence([*begun, body, *end])
@@ -400,14 +490,17 @@ class Program(Grower):
             f"(std.parser_error == error.{wrong})",
             lambda run: run.variables["std.parser_error"] == wrong,
         )
-        begun = [self._send()]
-        told: list[tuple[Kind, Expr]] = [(BOOL, error)]
-        for name, width in (("ingress_port", 9), ("checksum_error", 1)):
-            place = variable(Bits(width), f"std.{name}")
-            told.append((place.kind, place.expr))
-        for kind, value in told:
-            place = variable(kind, self.name("v"))
-            begun.append(declared(place, value))
+        was_wrong = variable(BOOL, self.name("v"))
+        begun = [self._send(), declared(was_wrong, error)]
+        self.scope.places.append(was_wrong)
+        return [*begun, *self._told(INGRESS_TOLD)]
+
+    def _told(self, fields: dict[str, int]) -> list[Stmt]:
+        """Variables for some of what the switch tells of a packet."""
+        begun = []
+        for name in self.rng.sample(sorted(fields), 2):
+            place = variable(Bits(fields[name]), self.name("v"))
+            begun.append(declared(place, variable(place.kind, f"std.{name}").expr))
             self.scope.places.append(place)
         return begun
 
@@ -416,11 +509,11 @@ class Program(Grower):
         return assigned(port, cast(Bits(9), self.expr(Bits(3), 2)))
 
     def _sent(self) -> Stmt:
-        if self.often(0.7):
-            return self._send()
+        return self._send() if self.often(0.7) else self._drop()
 
+    def _drop(self) -> Stmt:
         def drop(run: Run) -> None:
-            run.variables["std.egress_spec"] = DROPPED
+            run.variables |= {"std.egress_spec": DROPPED, "std.mcast_grp": 0}
 
         return Stmt(["mark_to_drop(std);"], drop)
 
@@ -515,9 +608,11 @@ class Program(Grower):
             p for p in self.scope.readable() if isinstance(p.kind, Bits) and p.kind.width <= 64
         ]
         fitting = [p for p in fields if how == "exact" or not (_is_signed(p.kind))]
+        if how == "lpm":  # what fills a key up to whole bytes BMv2 takes for part of its prefix
+            fitting = [p for p in fitting if width_of(p.kind) % 8 == 0]
         if fitting and self.often(0.7):
             return self.rng.choice(fitting).expr
-        return self.expr(Bits(self.rng.choice((4, 8, 16))), 2)
+        return self.expr(Bits(self.rng.choice((8, 16) if how == "lpm" else (4, 8, 16))), 2)
 
     @property
     def has_signed_data(self) -> bool:
@@ -644,11 +739,43 @@ class Program(Grower):
         return Stmt(lines, compute)
 
     def _cloned(self) -> Stmt:
-        def clone(run: Run) -> None:
-            run.cloned_to = CLONE_PORT
+        call = f"clone_preserving_field_list(CloneType.I2E, {SESSION}, {LISTS['clone']});"
+        return Stmt([call], lambda run: run.wants.add("clone"))
 
-        call = f"clone_preserving_field_list(CloneType.I2E, {SESSION}, {FIELD_LIST});"
-        return Stmt([call], clone)
+    def _cloned_again(self) -> Stmt:
+        """At egress, of packets that are no such copies themselves."""
+        number = LISTS["egress clone"]
+        call = f"clone_preserving_field_list(CloneType.E2E, {EGRESS_SESSION}, {number});"
+        clone = Stmt([call], lambda run: run.wants.add("egress clone"))
+        return conditional(self._is_a(self.cloned_at_egress), clone)
+
+    def _is_a(self, kind: int) -> Expr:
+        what = variable(Bits(32), "std.instance_type").expr
+        return binary(BOOL, what, "==", literal(Bits(32), kind), COMPARISONS["=="])
+
+    def _resubmitted(self) -> Stmt:
+        return conditional(self._may_turn(), self._turn("resubmit"))
+
+    def _recirculated(self) -> Stmt:
+        """Of what is no copy: of two that come back, any may be the first."""
+        return conditional(both(self._is_a(NORMAL), self._may_turn()), self._turn("recirculate"))
+
+    def _may_turn(self) -> Expr:
+        turns = variable(Bits(8), "meta.turns").expr
+        return binary(BOOL, turns, "<", literal(Bits(8), TURNS), COMPARISONS["<"])
+
+    def _turn(self, fate: str) -> Stmt:
+        """Send a packet back, and count that."""
+        turns = variable(Bits(8), "meta.turns")
+        counted = assigned(turns, arithmetic(Bits(8), turns.expr, "+", literal(Bits(8), 1)))
+        call = Stmt(
+            [f"{fate}_preserving_field_list({LISTS[fate]});"], lambda run: run.wants.add(fate)
+        )
+        return sequence([counted, call])
+
+    def _replicated(self) -> Stmt:
+        group = variable(Bits(16), "std.mcast_grp")
+        return assigned(group, cast(Bits(16), self.expr(Bits(2), 2)))
 
     def _checksum_fields(self) -> list[Expr]:
         return [member(self.heads["k"], name).expr for name, _ in self.summed.fields[:-1]]
@@ -684,6 +811,11 @@ class Program(Grower):
             return items
         if name == "u" and kind >> 3 & 3 in (1, 2):
             return [drawn(self.forms[(kind >> 3 & 3) - 1])]
+        if name == "l" and (rounds := kind >> 6):
+            if self.loop_step < 0:
+                return [drawn(self.simple[1]) for _ in range(rounds)]
+            width = rounds * self.loop_step or 8 * sum(range(rounds + 1))
+            return [drawn(Struct("", (("", Bits(width)),), True))]
         bits = {"a": 1, "b": 2, "k": 32}
         if name not in bits or not kind & bits[name]:
             return []
@@ -701,43 +833,109 @@ class Program(Grower):
                 if table.keys:
                     fill(self.rng, table, self._data)
 
-    def _start(self, memory: Memory, port: int, length: int) -> Run:
+    def _start(self, memory: Memory, port: int, length: int, kept: dict[str, Any]) -> Run:
         run = Run(memory, length=length)
-        run.variables |= {"meta": zero(self.meta), "std.ingress_port": port}
+        run.variables |= {"meta": zero(self.meta), "meta.turns": 0, "std.ingress_port": port}
         run.variables |= {"std.egress_spec": 0, "std.parser_error": "NoError"}
-        run.variables["std.checksum_error"] = 0
+        run.variables |= {"std.checksum_error": 0, "std.packet_length": length}
+        run.variables |= {"std.instance_type": NORMAL, "std.egress_rid": 0, "std.mcast_grp": 0}
+        run.variables |= kept
         return run
+
+    def _kept(self, run: Run, fate: str, kind: int) -> dict[str, Any]:
+        """What goes along with a packet that is sent back, or copied."""
+        meta = run.variables["meta"]
+        kept = {
+            "meta": zero(self.meta) | {name: copied(meta[name]) for name in self.listed[fate]},
+            "std.instance_type": kind,
+        }
+        if fate in ("resubmit", "recirculate"):
+            kept["meta.turns"] = run.variables["meta.turns"]
+        return kept
 
     def run(self) -> tuple[list[tuple[int, bytes]], Memory]:
         """What leaves, and what stays."""
-        memory, sent = Memory(), []
+        memory: Memory = Memory()
+        sent: list[tuple[int, bytes]] = []
         for port, frame in self.frames:
-            run = self._start(memory, port, len(frame))
-            cursor = Cursor(frame)
-            self._parse(run, cursor)
-            checked = self.heads["k"].get(run)
-            if self.has_checksum and checked.is_valid:
-                wanted = csum16(packed(run, self.checked))
-                run.variables["std.checksum_error"] = int(wanted != checked.fields["sum"])
-            self.ingress.run(run)
-            if run.cloned_to is not None:
-                again = self._start(memory, port, len(frame))
-                kept = {name: run.variables["meta"][name] for name in self.listed}
-                its_cursor = Cursor(frame)
-                self._parse(again, its_cursor)
-                # As BMv2 has it, what the parser wrote into metadata is forgotten.
-                again.variables |= {"meta": zero(self.meta) | kept, "std.parser_error": "NoError"}
-                sent.append((run.cloned_to, self._leave(again, its_cursor)))
-            if (to := run.variables["std.egress_spec"]) != DROPPED:
-                sent.append((to, self._leave(run, cursor)))
+            coming: tuple[int, bytes, dict[str, Any]] | None = (port, frame, {})
+            while coming:
+                coming = self._enter(memory, sent, *coming)
         return sent, memory
 
-    def _leave(self, run: Run, cursor: Cursor) -> bytes:
-        """Egress, and the frame it makes."""
+    def _enter(
+        self,
+        memory: Memory,
+        sent: list[tuple[int, bytes]],
+        port: int,
+        frame: bytes,
+        kept: dict[str, Any],
+    ) -> tuple[int, bytes, dict[str, Any]] | None:
+        """Parser and ingress, and what follows from them; what comes back, if anything does."""
+        run, cursor = self._start(memory, port, len(frame), kept), Cursor(frame)
+        self._parse(run, cursor)
+        checked = self.heads["k"].get(run)
+        if self.has_checksum and checked.is_valid:
+            wanted = csum16(packed(run, self.checked))
+            run.variables["std.checksum_error"] = int(wanted != checked.fields["sum"])
+        self.ingress.run(run)
+        if "clone" in run.wants:
+            self._clone(run, frame, sent)
+        if "resubmit" in run.wants:
+            return 0, frame, self._kept(run, "resubmit", RESUBMITTED)
+        if group := run.variables["std.mcast_grp"]:
+            for number, ports in self.groups[group]:
+                for to in ports:
+                    told = {"std.instance_type": REPLICATED, "std.egress_rid": number}
+                    self._leave(_fork(run, told), cursor, to, sent)
+            return None
+        if (to := run.variables["std.egress_spec"]) == DROPPED:
+            return None
+        run.variables["std.instance_type"] = NORMAL
+        back = self._leave(run, cursor, to, sent)
+        return back and (0, back, self._kept(run, "recirculate", RECIRCULATED))
+
+    def _clone(self, run: Run, frame: bytes, sent: list[tuple[int, bytes]]) -> None:
+        """What ingress has copied: the frame as it came, parsed again."""
+        port = run.variables["std.ingress_port"]
+        for number, to in self.clones:
+            copy, cursor = self._start(run.memory, port, len(frame), {}), Cursor(frame)
+            self._parse(copy, cursor)
+            # As BMv2 has it, what the parser wrote into metadata is forgotten.
+            copy.variables |= self._kept(run, "clone", CLONED)
+            copy.variables |= {"std.egress_rid": number, "std.ingress_port": 0}
+            self._leave(copy, cursor, to, sent)
+
+    @property
+    def clones(self) -> list[tuple[int, int]]:
+        """Where clones go, and as which replica."""
+        to_group = [(3, CLONE_PORT), (3, OTHER_CLONE_PORT)]
+        return to_group if self.clones_to_group else [(0, CLONE_PORT)]
+
+    def _leave(
+        self, run: Run, cursor: Cursor, port: int, sent: list[tuple[int, bytes]]
+    ) -> bytes | None:
+        """Egress, and the frame it makes; if that is to come back, it does not leave."""
+        run.wants.clear()
+        run.variables |= {"std.egress_port": port, "std.egress_spec": 0}
         self.egress.run(run)
+        if "egress clone" in run.wants:
+            told = self._kept(run, "egress clone", CLONED_AT_EGRESS)
+            told |= {"meta.turns": 0, "std.egress_rid": 0, "std.ingress_port": 0}
+            self._leave(_fork(run, told), cursor, EGRESS_CLONE_PORT, sent)
+        if run.variables["std.egress_spec"] == DROPPED:
+            return None
         head = self.heads["k"].get(run)
         if self.has_checksum and head.is_valid:
             head.fields["sum"] = csum16(packed(run, self.checked))
+        frame = self._deparsed(run, cursor)
+        if "recirculate" in run.wants:
+            return frame
+        sent.append((port, frame))
+        return None
+
+    def _deparsed(self, run: Run, cursor: Cursor) -> bytes:
+        """The frame that the headers make, with what the parser has not read."""
         bits = width = 0
         for place in self.emitted:
             inside = place.get(run)
@@ -750,7 +948,8 @@ class Program(Grower):
     # Text
 
     def _listing(self, name: str) -> str:
-        return f"@field_list({FIELD_LIST}) " if name in self.listed else ""
+        lists = [str(LISTS[fate]) for fate, names in self.listed.items() if name in names]
+        return f"@field_list({', '.join(lists)}) " if lists else ""
 
     def text(self) -> str:
         """The program."""
@@ -761,6 +960,8 @@ class Program(Grower):
         meta = "".join(
             f"    {self._listing(name)}{kind.text} {name};\n" for name, kind in self.meta.fields
         )
+        if turning := [str(LISTS[f]) for f in ("resubmit", "recirculate") if f in self.fates]:
+            meta += f"    @field_list({', '.join(turning)}) bit<8> turns;\n"
         members = "tag_t tag; a_t a; b_t b; b_t c; sum_t k; "
         members += f"item_t[{self.depth}] s; forms_t u; probe_t probe;"
         states = [
@@ -792,6 +993,7 @@ class Program(Grower):
                 *(line for lines in self.sub_controls for line in lines),
                 "parser parse(packet_in packet, out headers_t hdr, inout meta_t meta,",
                 "        inout standard_metadata_t std) {",
+                *(f"    {place.kind.text} {place.text};" for place in self._parser_variables),
                 *states,
                 "}",
                 "control check(inout headers_t hdr, inout meta_t meta) {",
@@ -812,15 +1014,15 @@ class Program(Grower):
         """The packet test: entries, packets, what leaves, what is kept."""
         lines = ["# covers: grown programs"]
         sent, memory = self.run()
-        if self.has_clone:
-            lines.append(f"mirroring_add {SESSION} {CLONE_PORT}")
+        lines += self._copying()
         for control in (self.ingress, self.egress):
             for table in control.tables:
                 lines += table.commands() if table.seen else []
         lines += [f"expect {port} {frame.hex()} $" for port, frame in sent]
         for number, (port, frame) in enumerate(self.frames, 1):
             lines.append(f"packet {port} {frame.hex()}")
-            if number % 15 == 0:
+            # What is sent back meets no packet that came later, then.
+            if number % 15 == 0 or self.fates or self.groups:
                 lines.append("wait")
         for (name, index), (packets, length) in sorted(memory.counters.items()):
             lines.append(f"check_counter {name}({index}) packets == {packets}")
@@ -832,12 +1034,50 @@ class Program(Grower):
                     lines.append(f"check_register {name}({index}) == {kind.wrap(value)}")
         return "\n".join(lines) + "\n"
 
+    def _copying(self) -> list[str]:
+        """What a packet test says to set up copies."""
+        groups = dict(self.groups)
+        lines = []
+        if "clone" in self.fates and self.clones_to_group:
+            groups[CLONE_GROUP] = [(self.clones[0][0], [to for _, to in self.clones])]
+        nodes = 0
+        for group, members in groups.items():
+            lines.append(f"mc_mgrp_create {group}")
+            for number, ports in members:
+                lines.append(f"mc_node_create {number} {' '.join(map(str, ports))}")
+                lines.append(f"mc_node_associate {group} {nodes}")
+                nodes += 1
+        if "clone" in self.fates and self.clones_to_group:
+            lines.append(f"mirroring_add_mc {SESSION} {CLONE_GROUP}")
+        elif "clone" in self.fates:
+            lines.append(f"mirroring_add {SESSION} {CLONE_PORT}")
+        if "egress clone" in self.fates:
+            lines.append(f"mirroring_add {EGRESS_SESSION} {EGRESS_CLONE_PORT}")
+        return lines
 
+
+# What the switch tells of a packet, with its width. How long it is at egress is not asked: BMv2
+# adds and takes away what `setValid` and its like do, but not what assignments of headers do.
+INGRESS_TOLD = {"ingress_port": 9, "checksum_error": 1, "instance_type": 32, "packet_length": 32}
+EGRESS_TOLD = {"egress_port": 9, "egress_rid": 16, "instance_type": 32, "ingress_port": 9}
 EMITTED = ("tag", "a", "b", "c", "k", "s", "u", "probe")
 
 
 def void(_: object) -> None:
     """Nothing."""
+
+
+def _cursor(run: Run) -> Cursor:
+    """How far the parser has come."""
+    cursor: Cursor = run.variables["packet"]
+    return cursor
+
+
+def _fork(run: Run, told: dict[str, Any]) -> Run:
+    """A copy of a packet, of which the switch tells something else."""
+    copy = run.fork()
+    copy.variables |= told
+    return copy
 
 
 def _is_signed(kind: Kind) -> bool:

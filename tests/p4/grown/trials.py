@@ -48,6 +48,8 @@ def differences(program: Program, on: str) -> list[str]:
             case "bmv2":
                 return bmv2.run_stf(compile_program(source).json, stf).failures
             case "p4c":
+                if program.is_new:
+                    raise RefusedError("p4c that can be had knows no loops and no op=")
                 if program.has_signed_data:
                     raise RefusedError("p4c's code takes an int<W> of an entry for a bit<W>")
                 return run_stf(_by_p4c(source), stf).failures
