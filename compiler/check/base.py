@@ -95,6 +95,7 @@ class Place:
     in_action: bool = False
     in_switch: bool = False
     in_list: bool = False
+    declares: t.Extern | c.Table | None = None  # the extern or table that is being declared
 
 
 class Constructs(Protocol):

@@ -344,9 +344,9 @@ class Declarations:
         """7.2.10: an extern's constructors and methods, told apart by their parameters' names."""
         self.context.scopes.append({})
         variables = self.type_variables(node.type_params, node.span)
-        # Methods may mention their own type, so it is entered before them under its own name.
         own = t.Extern(node.name, variables, (), ())
         self.context.scopes[-1][node.name] = Declared(own)
+        self.context.place.declares = own
         constructors = tuple(self.method(m) for m in node.constructors)
         methods = tuple(self.method(m) for m in node.methods)
         for made in methods:
@@ -378,6 +378,7 @@ class Declarations:
                     "remove one, or give it another number of parameters",
                 )
         self.context.scopes.pop()
+        self.context.place.declares = None
         object.__setattr__(own, "constructors", constructors)
         object.__setattr__(own, "methods", methods)
         self.context.declare(node.name, Declared(own), node.span)
@@ -777,18 +778,16 @@ class Declarations:
                     f"'select' cannot work on '{key.type}', a type of its own",
                     f"cast it: ({key.type.base}) ...",
                 )
-            elif key.type is not t.ANYTHING and not (
-                t.is_struct(key.type)
-                or isinstance(
-                    t.underlying(key.type),
-                    t.Bits | t.BoolType | t.Enum | t.ErrorType | t.Tuple,
-                )
+            elif key.type is not t.ANYTHING and not isinstance(
+                t.underlying(key.type), t.Bits | t.BoolType | t.Enum | t.ErrorType | t.Tuple
             ):
                 self.context.error(
                     "type-mismatch",
                     key.span,
                     f"'select' cannot work on {key.type}",
-                    "it works on numbers, bools and enums",
+                    "name its fields, one by one, with a value for each in every case"
+                    if t.is_struct(key.type)
+                    else "it works on numbers, bools and enums",
                 )
         made.keys = tuple(keys)
         cases: list[c.SelectCase] = []

@@ -183,7 +183,9 @@ class Expressions:
                 "not-a-value",
                 node.span,
                 f"'{node.name}' is a table, not a value",
-                f"write {node.name}.apply()",
+                "within the table its name means the table: rename one of the two"
+                if entry is self.context.place.declares
+                else f"write {node.name}.apply()",
             )
         elif isinstance(entry, c.Action):
             self.context.error(

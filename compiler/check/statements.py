@@ -156,6 +156,13 @@ class Statements:
                 "a parser branches by 'transition select', not 'switch'",
                 "write transition select(...) { ... }",
             )
+        if self.context.place.in_action:
+            self.context.error(
+                "misplaced",
+                node.span,
+                "an action cannot contain 'switch': p4c refuses that for BMv2",
+                "write if ... else if ..., or put it into the control's apply",
+            )
         self.context.place.in_switch = True
         value = self.expressions.expr(node.value)
         self.context.place.in_switch = False

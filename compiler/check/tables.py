@@ -48,6 +48,9 @@ class Tables:
     def table(self, node: s.TableDecl) -> c.Table:
         """A table, entered under its name."""
         made = c.Table(node.name, node)
+        # Within the table its name is the table, whatever else bears it outside.
+        self.context.scopes.append({node.name: made})
+        self.context.place.declares = made
         if node.key is not None:
             made.key = tuple(k for k in map(self._key, node.key) if k is not None)
         if node.actions is None:
@@ -67,6 +70,8 @@ class Tables:
                 e for e in (self._entry(x, made) for x in node.entries) if e is not None
             )
             made.const_entries = node.const_entries
+        self.context.scopes.pop()
+        self.context.place.declares = None
         self.context.declare(node.name, made, node.span)
         return made
 

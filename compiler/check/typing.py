@@ -126,7 +126,16 @@ class Typing:
         args = tuple(self.resolve(a) for a in node.args)
         if isinstance(entry, Declared):
             type_ = entry.type
+            if type_ is self.context.place.declares:
+                self.context.error(
+                    "bad-extern",
+                    node.span,
+                    f"extern '{node.name}' cannot mention itself",
+                    "give the method another type",
+                )
+                return t.ANYTHING
             if isinstance(type_, t.Extern | t.BlockType) and type_.type_params:
+                self._refuse_within_itself(node, args)
                 return self._specialise(node, type_, args)
             if args:
                 self.context.error(
@@ -145,6 +154,7 @@ class Typing:
                         f"'_' cannot stand for a type argument of '{node.name}'",
                         "write the type: nothing tells which it would be",
                     )
+            self._refuse_within_itself(node, args)
             return self.instantiate_struct(entry, args, node.span)
         if isinstance(entry, BlockEntry):
             return entry.type
@@ -165,6 +175,16 @@ class Typing:
         else:
             self.context.error("not-a-type", node.span, f"'{node.name}' is not a type")
         return t.ANYTHING
+
+    def _refuse_within_itself(self, node: s.NamedType, args: tuple[t.Type, ...]) -> None:
+        """A generic type is no part of what it is made for, nor of a part of that."""
+        if _mention(args, node.name):
+            self.context.error(
+                "type-arguments",
+                node.span,
+                f"'{node.name}' cannot be made for a type that contains '{node.name}' itself",
+                "declare a second type for the outer one",
+            )
 
     def _specialise(
         self, node: s.NamedType, type_: t.Extern | t.BlockType, args: tuple[t.Type, ...]
@@ -588,6 +608,28 @@ class Typing:
         elif isinstance(have, t.InfInt) and isinstance(want, t.SerializableEnum):
             cure = f"cast it: ({want}) ..."
         self.context.error(code, value.span, f"expected {want}{where}, found {have}", cure)
+
+
+def _mention(types: tuple[t.Type, ...], name: str) -> bool:
+    """Whether a generic type is one of these, a part of one, or what one was made for."""
+    seen: set[int] = set()
+    work = list(types)
+    while work:
+        each = work.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        match each:
+            case t.Struct() | t.Extern():
+                if each.args and each.name == name:
+                    return True
+                work += each.args
+                work += [f.type for f in each.fields] if isinstance(each, t.Struct) else []
+            case t.Stack() | t.ListType():
+                work.append(each.element)
+            case t.Tuple():
+                work += each.elements
+    return False
 
 
 def _key(type_: t.Type) -> str:
