@@ -132,6 +132,7 @@ _TRIM = (
     "ecn={enabled: true, kmin: 20KB, kmax: 60KB, pmax: 1}",
     "schedule={kind: ets, weights: {3: 3, 5: 1}}",
 )
+_A_QUARTER = ("faults=[{at_ns: 0, action: slow, link: leaf1-spine1, share: 0.25}]",)
 _LOSSY_LINK = (
     "traffic={kind: flows, flows: ["
     "{src: h3, dst: h1, bytes: 8MB}, {src: h5, dst: h2, bytes: 8MB}]}",
@@ -190,7 +191,7 @@ CASES = (
     Trial("trim-incast", "trim-incast"),
     Trial("pfc-or-trim", "pfc-or-trim"),
     Trial("spray-permutation", "spray-permutation", slower=4),
-    Trial("degraded-spray", "degraded-spray", slower=4),
+    Trial("degraded-spray", "degraded-spray", _A_QUARTER, slower=4),
     Trial("incast, credits", "incast", ("link.cbfc=true",)),
     *(
         Trial(f"retry, {llr}", "incast", (*_LOSSY_LINK, f"link.llr={llr}"))
