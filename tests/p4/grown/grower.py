@@ -507,7 +507,11 @@ class Grower:
             scope.places.append(place)
             scope.fixed.add(place.text)
             scope.leaves += " break continue"
-            body = self.block(self.rng.randint(1, 3), depth - 1)
+            parts = [self.block(self.rng.randint(1, 2), depth - 1)]
+            if self.often(0.5):
+                parts.append(conditional(self.expr(BOOL, 2), self.leave()))
+            parts.append(self.block(self.rng.randint(0, 2), depth - 1))
+            body = sequence(parts)
         self.scope.valid = set()
 
         def do(run: Run) -> None:
