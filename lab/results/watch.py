@@ -117,7 +117,8 @@ class Watch:
         return 2 * len(self.fabric.switches)  # of which one is whole
 
     def _remember_queues(self, lines: Iterable[_Line]) -> None:
-        noted = longest_queues(note for line in lines for note in self._notes(line, 0, 1))
+        queueing = (line for line in lines if line.switch in self._links)  # cables have no queues
+        noted = longest_queues(note for line in queueing for note in self._notes(line, 0, 1))
         for link, queue_bytes in noted.items():
             self._longest[link] = max(queue_bytes, self._longest.get(link, 0))
 

@@ -230,6 +230,14 @@ WORDS = (
         "closlab run victim-flow --engine sim",
     ),
     Word(
+        "VXLAN",
+        "overlay, VNI, VTEP",
+        "Tenants' frames inside of packets between leaves, told apart by a number of 24 bits "
+        "(VNI); a leaf is where such a tunnel begins and ends (VTEP). So tenants can have the same "
+        "addresses.",
+        "closlab run evpn-tenants --engine sim",
+    ),
+    Word(
         "XOFF, XON",
         "pause, resume",
         "Stop and go: a pause frame with a time, and one with the time 0. XOFF is sent when an "

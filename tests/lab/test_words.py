@@ -160,7 +160,7 @@ def test_a_described_fabric_says_which_names_its_nodes_have_here(tmp_path: Path)
         *("--set", f"topology={{kind: file, path: {file}}}"),
     )
     assert done.returncode == 0, done.stderr
-    assert "s1 is leaf1, s2 is leaf2, alice is h1." in done.stderr
+    assert "alice is h1, s1 is leaf1, s2 is leaf2." in done.stderr
 
 
 def test_what_the_readme_says_of_ecn_is_what_comes_of_it(tmp_path: Path) -> None:

@@ -54,6 +54,12 @@ KINDS_SAID: dict[str, dict[str, Any]] = {
         "compute_ns": "2us", "steps": 2, "buckets": 2,
         "collective": {"op": "all-reduce", "bytes": 9000},
     },
+    "experts": {"layers": 1, "tokens": 2, "token_bytes": 1500, "compute_ns": "2us"},
+    "inference": {
+        "prefill": 2, "decode": 2, "requests": 3, "every_ns": "2us", "prompt_tokens": 2,
+        "prefill_ns": "1us", "pieces": 2, "kv_bytes": 900,
+    },
+    "storage": {"servers": ["h4"], "save": 3000, "load": 2001},
     "cluster": {
         "jobs": [
             {"at_ns": [at], "job": {
