@@ -167,22 +167,24 @@ CASES = {
             f"t{n} v; t{n} w; v = w;",
             top=chain(
                 n,
-                "struct p<T> { T a; T b; }\ntypedef bit<8> t0;",
-                lambda i: f"typedef p<t{i - 1}> t{i};",
+                "typedef bit<8> t0;",
+                lambda i: f"struct p{i}<T> {{ T a; T b; }}\ntypedef p{i}<t{i - 1}> t{i};",
             ),
         ),
-        "typedef p<t",
+        "typedef p",
     ),
     "type arguments": Case(
         lambda n: bench(
             f"t{n} v;",
             top=chain(
                 n,
-                "struct p<T, U> { bit<8> x; }\ntypedef bit<8> t0;",
-                lambda i: f"typedef p<t{i - 1}, t{i - 1}> t{i};",
+                "typedef bit<8> t0;",
+                lambda i: (
+                    f"struct p{i}<T, U> {{ bit<8> x; }}\ntypedef p{i}<t{i - 1}, t{i - 1}> t{i};"
+                ),
             ),
         ),
-        "typedef p<t",
+        "typedef p",
     ),
     "lists": Case(
         lambda n: bench(
