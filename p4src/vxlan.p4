@@ -90,11 +90,12 @@ control vxlan_arrive(inout headers_t hdr, inout metadata_t meta) {
         size = VTEPS;
     }
 
-    // By outside (first) and inside.
-    #define COMBINED_ECN(inside)                                                     \
-        (inside == ECN_NOT_CAPABLE || inside == ECN_CONGESTED ? inside :             \
-         hdr.outer_ipv4.ecn == ECN_CONGESTED || hdr.outer_ipv4.ecn == ECN_CAPABLE_1  \
-            ? hdr.outer_ipv4.ecn : inside)
+    // By outside (first) and inside. The brackets are for p4c, which reads `a ? b : c ? d : e` from
+    // the left.
+    #define COMBINED_ECN(inside)                                                       \
+        (inside == ECN_NOT_CAPABLE || inside == ECN_CONGESTED ? inside :               \
+         (hdr.outer_ipv4.ecn == ECN_CONGESTED || hdr.outer_ipv4.ecn == ECN_CAPABLE_1   \
+            ? hdr.outer_ipv4.ecn : inside))
 
     action unwrap() {
         bit<2> ecn4 = COMBINED_ECN(hdr.ipv4.ecn);
