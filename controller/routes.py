@@ -75,8 +75,8 @@ def routes_of(fabric: Fabric, dead: Collection[str] = frozenset()) -> dict[Node,
 def _to_own_hosts(fabric: Fabric, switch: Node) -> tuple[Route, ...]:
     return tuple(
         Route(
-            ip_network(fabric.address(host)),
-            (NextHop(fabric.port_towards(switch, host), fabric.mac(host)),),
+            ip_network(fabric.address(host, switch)),
+            (NextHop(fabric.port_towards(switch, host), fabric.mac(host, switch)),),
         )
         for host in fabric.plain_hosts_of(switch)
     )

@@ -107,7 +107,8 @@ def policies_of(
             continue
         number = numbers.setdefault(told.to, len(numbers) + 1)
         target = fabric.node(told.to)
-        last = fabric.leaf_of(target) if target.kind is NodeKind.HOST else target
+        is_host = target.kind is NodeKind.HOST
+        last = fabric.leaf_of(target, fabric.plane_of(leaf)) if is_host else target
         if last == leaf:
             raise SettingsError(f"segments: {target} is at {leaf} itself: nothing is to be steered")
         wanted = tuple(

@@ -28,6 +28,7 @@ class Policy(Enum):
     SPRAY = "spray"
     ADAPTIVE = "adaptive"
     DRILL = "drill"
+    STRUCTURED = "structured"
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +185,7 @@ class LoadBalancing:
     flowlet_gap_ns: int = 50_000
     metric_age_ns: int | None = None  # how long what was heard of a path counts; computed
     load_window_ns: int | None = None  # over which a link's load is measured; computed
+    entropy_bits: int = 7  # of a source port that choose among ways, where senders do
 
 
 @dataclass(frozen=True, slots=True)

@@ -334,7 +334,9 @@ def _steered_prefixes(
         target = policy.target
         is_host = target.kind is NodeKind.HOST
         prefixes = (
-            (ip_network(site.fabric.address(target)),) if is_host else site.fabric.prefixes(target)
+            (ip_network(site.fabric.address(target, policy.paths[0][-1])),)
+            if is_host
+            else site.fabric.prefixes(target)
         )
         for prefix in prefixes:
             if prefix not in seen:
@@ -477,6 +479,8 @@ def _policies(site: SwitchSite) -> Iterator[Entity]:
             params["load_window_shift"] = _window_shift(site)
         if policy is Policy.ADAPTIVE:
             params["queue_quantum_shift"] = site.settings.max_frame.bit_length() - 1
+        if policy is Policy.STRUCTURED:
+            params["entropy_shift"] = _entropy_shift(site)
         if policy is Policy.CONGA:
             params["leaf"] = site.switch.number
             params["age"] = site.ticks(thresholds.metric_age_ns(lb))
@@ -485,6 +489,17 @@ def _policies(site: SwitchSite) -> Iterator[Entity]:
             yield entry("path_policies", match, f"use_{policy.value}", **params)
     is_leaf = site.switch.kind is NodeKind.LEAF
     yield default("conga_ends", "learn" if is_leaf else "NoAction")
+
+
+def _entropy_shift(site: SwitchSite) -> int:
+    """Where in a source port the bits begin that choose here: behind those of the tier below."""
+    fabric, used = site.fabric, 0
+    has_cores = any(switch.kind is NodeKind.CORE for switch in fabric.switches)
+    if has_cores and site.switch.kind is NodeKind.SPINE:
+        leaves = (leaf for leaf in fabric.switches if fabric.hosts_of(leaf))
+        ups = max(len(fabric.ports(leaf)) - len(fabric.hosts_of(leaf)) for leaf in leaves)
+        used = ups.bit_length() - 1
+    return min(16, 16 - site.settings.lb.entropy_bits + used)
 
 
 # --- buffer.p4 -----------------------------------------------------------------------------------
@@ -919,7 +934,7 @@ def _permissions(site: SwitchSite) -> Iterator[Entity]:
             f"{family}host_ports",
             match,
             f"{family}host",
-            address=int(site.fabric.address(host)),
+            address=int(site.fabric.address(host, site.switch)),
             mask=(1 << site.fabric.address(host).max_prefixlen) - 1,
             int_port=UDP_PORT_ROCE if site.settings.telemetry.by_hosts else 0,
             tenants=2 if host in site.fabric.tenants else bool(told),
@@ -928,10 +943,9 @@ def _permissions(site: SwitchSite) -> Iterator[Entity]:
         )
     if site.host_ports:
         for name, tenant in told.items():
-            address = int(site.fabric.address(site.fabric.node(name)))
-            yield entry(
-                f"{family}tenant_hosts", {f"hdr.ipv{ip}.dst_addr": address}, "is_of", number=tenant
-            )
+            for address in site.fabric.addresses(site.fabric.node(name)):
+                there: dict[str, Match] = {f"hdr.ipv{ip}.dst_addr": int(address)}
+                yield entry(f"{family}tenant_hosts", there, "is_of", number=tenant)
     for place, rule in enumerate(site.settings.rules):
         yield entry(
             f"{family}access_list",

@@ -10,6 +10,8 @@
 //     spray    every packet for itself, drawn at random: the load is even, the order is lost
 //     adaptive every packet for itself, to the port with the shortest queue, in steps of a quantum;
 //              of equals one is drawn
+//     structured  every packet goes where its sender says, by bits of its UDP source port: each value
+//              of them is a way of its own, hop by hop (MRC's structured entropy values)
 //     drill    every packet for itself, to the port with the shorter queue of two that are drawn
 //              and the one that won last time (DRILL, SIGCOMM 2017, with d = 2 and m = 1)
 //
@@ -45,7 +47,7 @@ register<member_t>(DRILLS)   drill_best;        // by group and priority: the wa
 #define DRILL_INDEX(group, priority) ((bit<32>)((bit<13>)(group) ++ (priority)))
 
 enum bit<8> policy_t {
-    ECMP = 0, FLOWLET = 1, DLB = 2, CONGA = 3, SPRAY = 4, ADAPTIVE = 5, DRILL = 6
+    ECMP = 0, FLOWLET = 1, DLB = 2, CONGA = 3, SPRAY = 4, ADAPTIVE = 5, DRILL = 6, STRUCTURED = 7
 }
 
 // Says something of sixteen of a group's ways: X(number, port).
@@ -67,7 +69,7 @@ control path(inout headers_t hdr, inout metadata_t meta,
     bit<8>   window_shift = 0;
     tick_t   now = standard_metadata.ingress_global_timestamp;
 
-    bit<8>   quantum_shift = 0;
+    bit<8>   shift = 0;
     bool     by_load = false;      // of ways with equal queues the less busy one is better
 
     member_t slots = 0;
@@ -112,7 +114,13 @@ control path(inout headers_t hdr, inout metadata_t meta,
     // Queues count as equal whose bytes differ by less than 2^queue_quantum_shift.
     action use_adaptive(bit<8> queue_quantum_shift) {
         policy = policy_t.ADAPTIVE;
-        quantum_shift = queue_quantum_shift;
+        shift = queue_quantum_shift;
+    }
+
+    // The bits that count stand first when the port is shifted so far.
+    action use_structured(bit<8> entropy_shift) {
+        policy = policy_t.STRUCTURED;
+        shift = entropy_shift;
     }
 
     action use_drill() {
@@ -123,6 +131,7 @@ control path(inout headers_t hdr, inout metadata_t meta,
         key = { meta.priority : exact; }
         actions = {
             use_ecmp; use_flowlet; use_dlb; use_conga; use_spray; use_adaptive; use_drill;
+            use_structured;
         }
         default_action = use_ecmp();
         size = 8;
@@ -230,7 +239,7 @@ control path(inout headers_t hdr, inout metadata_t meta,
         conga_to.read(remote, PATH_INDEX(meta.far_leaf, number));
         conga_to_time.read(heard_at, PATH_INDEX(meta.far_leaf, number));
         LOCAL_METRIC(local, port)
-        bytes_t queued = by_queue ? used >> quantum_shift : 0;
+        bytes_t queued = by_queue ? used >> shift : 0;
         remote = by_path && now - heard_at < metric_age ? remote : 0;
         metric_t busyness = by_load ? (local > remote ? local : remote) : 0;
         member_t order = number >= start ? number - start : number + ways - start;
@@ -263,6 +272,9 @@ control path(inout headers_t hdr, inout metadata_t meta,
                 draw_slot();
             } else if (policy == policy_t.SPRAY) {
                 random(draw, 0, 0xFFFF);
+                draw_slot();
+            } else if (policy == policy_t.STRUCTURED) {
+                draw = meta.src_port << shift;
                 draw_slot();
             } else if (policy == policy_t.ADAPTIVE) {
                 random(draw, 0, 0xFFFF);

@@ -20,6 +20,7 @@ from topologies.htsim_topo import import_topo
 from topologies.infragraph import import_infragraph
 from topologies.leaf_spine import leaf_spine
 from topologies.networkx_graph import import_networkx
+from topologies.planes import planes
 from topologies.rail import rail
 from topologies.tutorial import import_tutorial
 
@@ -44,5 +45,6 @@ __all__ = [
     "import_topo",
     "import_tutorial",
     "leaf_spine",
+    "planes",
     "rail",
 ]

@@ -29,6 +29,9 @@ def _lines(fabric: Fabric) -> Iterator[str]:
     yield "  rankdir=BT; nodesep=0.2; ranksep=1.2;"
     yield '  node [fontname="sans-serif"]; edge [fontname="sans-serif", fontsize=8];'
     nodes: list[Node] = sorted((*fabric.hosts, *fabric.switches))
+    for plane in range(fabric.planes if fabric.planes > 1 else 0):
+        names = "; ".join(str(node) for node in fabric.switches if fabric.plane_of(node) == plane)
+        yield f'  subgraph cluster_{plane + 1} {{ label="plane {plane + 1}"; {names}; }}'
     for kind, tier in groupby(nodes, key=lambda node: node.kind):
         names = "; ".join(f"{node} [shape={_SHAPES.get(kind, 'box')}]" for node in tier)
         yield f"  {{ rank=same; {names}; }}"

@@ -4,12 +4,14 @@ Everything a user may want to type is computable from a node's name and place:
 
 - switches are ``leaf1``, ``spine2``, ``core3``; hosts are ``h1`` to ``hN``;
 - a node's port *p* is the interface ``<node>-eth<p>``; a switch counts its ports from 1, hosts
-  first; a host's one port is 0;
+  first; a host's one port is 0, and one with a port into each of several planes counts on from it;
 - a cable is ``leaf1-spine2``, the end nearer to the hosts first; the second between the same two
   nodes is ``leaf1-spine2.2``, the third ``leaf1-spine2.3``; its directions are ``leaf1>spine2.2``
   and ``spine2>leaf1.2``;
 - the host in slot *s* of leaf *l* has the address 10.<l as 16 bits>.<s> and a MAC of 02:00 and the
   same four bytes, and all hosts of the leaf share the /24;
+- a host that hangs at several leaves, one in each plane, has an address and a MAC of that kind at
+  each of them; planes share hosts and nothing else;
 - in a fabric that speaks IPv6 it has the address fd00:0:0:<l>::<s>, all hosts of the leaf share the
   /64, and the MAC is the same;
 - a switch has one MAC, 02:01, its kind and its number, and the address 10.255.0.0 with 4 bits of
@@ -145,7 +147,7 @@ class Fabric:
         self._links: list[Link] = []
         self._by_port: dict[Node, dict[int, Link]] = {}
         self._between: dict[frozenset[Node], list[Link]] = {}
-        self._slots: dict[Node, tuple[Node, int]] = {}
+        self._slots: dict[Node, dict[Node, int]] = {}  # by host and leaf, in the order of its ports
         self._below: Counter[Node] = Counter()  # leaves' hosts
         self._addresses: dict[Node, IPv4Address] = {}
         self._macs: dict[Node, str] = {}
@@ -162,11 +164,14 @@ class Fabric:
         address: IPv4Address | None = None,
         mac: str | None = None,
     ) -> None:
-        """Cable a host to a leaf, at its next slot and lowest free port unless told otherwise."""
+        """Cable a host to a leaf, at its next slot and lowest free port unless told otherwise.
+
+        One that is cabled to a leaf already gets a port into another plane.
+        """
         slot = self._below[leaf] = self._below[leaf] + 1
         if slot > MAX_HOSTS_PER_LEAF:
             raise TopologyError(f"{leaf} has more than {MAX_HOSTS_PER_LEAF} hosts")
-        self._slots[host] = (leaf, slot)
+        self._slots.setdefault(host, {})[leaf] = slot
         if address is not None:
             self._addresses[host] = address
         if mac is not None:
@@ -297,9 +302,33 @@ class Fabric:
 
     # --- addresses ------------------------------------------------------------------------
 
-    def leaf_of(self, host: Node) -> Node:
-        """The leaf a host is cabled to."""
-        return self._slots[host][0]
+    def leaf_of(self, host: Node, plane: int = 0) -> Node:
+        """The leaf a host is cabled to, in the first plane or another."""
+        return self.leaves_of(host)[plane]
+
+    def leaves_of(self, host: Node) -> tuple[Node, ...]:
+        """The leaves a host is cabled to, by its ports: one, or one in every plane."""
+        return tuple(self._slots[host])
+
+    @cached_property
+    def planes(self) -> int:
+        """How many planes there are: networks that only hosts join."""
+        return max((len(leaves) for leaves in self._slots.values()), default=1)
+
+    def plane_of(self, switch: Node) -> int:
+        """The plane a switch belongs to, from 0."""
+        return self._plane_of[switch]
+
+    @cached_property
+    def _plane_of(self) -> dict[Node, int]:
+        found = dict.fromkeys(self.switches, 0)
+        if self.planes > 1:
+            joined = self.graph.subgraph(self.switches)
+            for leaves in self._slots.values():
+                for plane, leaf in enumerate(leaves):
+                    if found[leaf] < plane:
+                        found |= dict.fromkeys(nx.node_connected_component(joined, leaf), plane)
+        return found
 
     def hosts_of(self, leaf: Node) -> tuple[Node, ...]:
         """The hosts cabled to a leaf."""
@@ -313,7 +342,8 @@ class Fabric:
     def _hosts_by_leaf(self) -> dict[Node, tuple[Node, ...]]:
         by_leaf: dict[Node, list[Node]] = {}
         for host in self.hosts:
-            by_leaf.setdefault(self.leaf_of(host), []).append(host)
+            for leaf in self.leaves_of(host):
+                by_leaf.setdefault(leaf, []).append(host)
         return {leaf: tuple(hosts) for leaf, hosts in by_leaf.items()}
 
     def prefixes(self, leaf: Node) -> tuple[Network, ...]:
@@ -325,7 +355,7 @@ class Fabric:
         if self.ip == 6:  # none has another than follows from its place
             return (prefix,)
         hosts = self.plain_hosts_of(leaf)
-        strangers = (self.address(host) for host in hosts if host in self._addresses)
+        strangers = (self.address(host, leaf) for host in hosts if host in self._addresses)
         others = [ip_network(address) for address in strangers if address not in prefix]
         shared = (prefix,) if len(others) < len(hosts) else ()
         own = (ip_network(self.loopback(leaf)),) if len(hosts) < len(self.hosts_of(leaf)) else ()
@@ -348,35 +378,44 @@ class Fabric:
         """Whether two hosts are in the same network, and can speak to each other at all."""
         return self.tenants.get(a) == self.tenants.get(b)
 
-    def next_mac(self, src: Node, dst: Node) -> str:
+    def next_mac(self, src: Node, dst: Node, plane: int = 0) -> str:
         """The MAC to which a host sends what is for another: its leaf's, or where all of a tenant's
         are one subnet its own."""
         is_near = self.is_stretched and src in self.tenants and self.are_joined(src, dst)
-        return self.mac(dst if is_near else self.leaf_of(src))
+        return self.mac(dst if is_near else self.leaf_of(src, plane))
 
     def gateway(self, leaf: Node) -> Address:
         """The address hosts of a leaf send through."""
         return self.prefix(leaf).network_address + _GATEWAY
 
-    def address(self, host: Node) -> Address:
-        """A host's address."""
+    def address(self, host: Node, leaf: Node | None = None) -> Address:
+        """A host's address: at its first port, or at the one that leads to a leaf."""
         if self.ip == 6:
-            leaf, slot = self._slots[host]
+            leaf, slot = self._place_of(host, leaf)
             return self.prefix(leaf).network_address + slot
-        return self._ipv4_address(host)
+        return self._ipv4_address(host, leaf)
 
-    def _ipv4_address(self, host: Node) -> IPv4Address:
+    def addresses(self, host: Node) -> tuple[Address, ...]:
+        """A host's addresses, by its ports."""
+        return tuple(self.address(host, leaf) for leaf in self.leaves_of(host))
+
+    def _place_of(self, host: Node, leaf: Node | None) -> tuple[Node, int]:
+        found = self._slots[host]
+        at = next(iter(found)) if leaf is None else leaf
+        return at, found[at]
+
+    def _ipv4_address(self, host: Node, leaf: Node | None) -> IPv4Address:
         if host in self._addresses:
             return self._addresses[host]
-        leaf, slot = self._slots[host]
+        leaf, slot = self._place_of(host, leaf)
         return IPv4Address(10 << 24 | leaf.number << 8 | slot)
 
-    def mac(self, node: Node) -> str:
-        """A node's MAC address."""
+    def mac(self, node: Node, leaf: Node | None = None) -> str:
+        """A node's MAC address; a host's at its first port, or at the one that leads to a leaf."""
         if node in self._macs:
             return self._macs[node]
         if node.kind is NodeKind.HOST:
-            octets = b"\x02\x00" + self._ipv4_address(node).packed
+            octets = b"\x02\x00" + self._ipv4_address(node, leaf).packed
         else:
             octets = bytes((2, 1, node.kind, 0)) + node.number.to_bytes(2, "big")
         return octets.hex(":")

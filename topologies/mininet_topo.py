@@ -87,12 +87,15 @@ def build_network(fabric: Fabric, mtu: int) -> Mininet:
         build=True,
     )
     for host in fabric.hosts:
-        device = host.interface(0)
-        complaint = network.get(host.name).cmd(
-            f"ip link set {device} mtu {mtu} && {route_setup(fabric, host, device)}"
-        )
-        if complaint:
-            raise TopologyError(f"{host} could not be set up: {complaint.strip()}")
+        for port, leaf in enumerate(fabric.leaves_of(host)):
+            device = host.interface(port)
+            further = further_setup(fabric, host, leaf, device) if port else ""
+            complaint = network.get(host.name).cmd(
+                f"ip link set {device} mtu {mtu} && {further}"
+                f"{route_setup(fabric, host, device, leaf)}"
+            )
+            if complaint:
+                raise TopologyError(f"{host} could not be set up: {complaint.strip()}")
     run_ip(
         f"link set {switch.interface(port)} mtu {mtu} up"
         for switch in fabric.switches
@@ -101,16 +104,38 @@ def build_network(fabric: Fabric, mtu: int) -> Mininet:
     return network
 
 
-def route_setup(fabric: Fabric, host: Node, device: str) -> str:
-    """The commands that leave a host with one route, through its leaf, even to its neighbours."""
-    leaf = fabric.leaf_of(host)
+def further_setup(fabric: Fabric, host: Node, leaf: Node, device: str) -> str:
+    """The commands that give a further port of a host what Mininet gives the first."""
+    address = f"ip addr replace {fabric.address(host, leaf)}/24 dev {device} && "
+    return (
+        f"ip link set {device} address {fabric.mac(host, leaf)} && "
+        f"{address if fabric.ip == 4 else ''}ip link set {device} up && "
+    )
+
+
+def route_setup(fabric: Fabric, host: Node, device: str, leaf: Node | None = None) -> str:
+    """The commands that leave a host with one route, through its leaf, even to its neighbours.
+
+    At a port into a further plane the route is to that plane's hosts, address by address.
+    """
+    leaf = leaf or fabric.leaf_of(host)
     gateway = fabric.gateway(leaf)
     ip = f"ip -{fabric.ip}"
-    address = _IPV6_ADDRESS.format(device=device, address=fabric.address(host))
+    plane = fabric.plane_of(leaf)
+    prefixes = [
+        str(prefix)
+        for other in fabric.switches
+        if plane and fabric.plane_of(other) == plane and fabric.hosts_of(other)
+        for prefix in fabric.prefixes(other)
+    ]
+    address = _IPV6_ADDRESS.format(device=device, address=fabric.address(host, leaf))
     return " && ".join(
         (
             *((address,) if fabric.ip == 6 else (f"ip route flush dev {device}",)),
             f"{ip} neigh replace {gateway} lladdr {fabric.mac(leaf)} dev {device} nud permanent",
-            f"{ip} route replace default via {gateway} dev {device} onlink",
+            *(
+                f"{ip} route replace {prefix} via {gateway} dev {device} onlink"
+                for prefix in prefixes or ("default",)
+            ),
         )
     )

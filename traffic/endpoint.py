@@ -21,7 +21,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
@@ -39,10 +39,12 @@ from traffic.frames import (
     FlowAddress,
     control_template,
     data_template,
+    ends_of,
 )
 
 __all__ = [
     "NIC_SOURCE",
+    "PORT_COUNTERS",
     "PROGRAM_SOURCES",
     "SCAPY_PROGRAM",
     "SOURCES",
@@ -66,13 +68,15 @@ __all__ = [
     "TransferReport",
     "TransferState",
     "TransportKind",
+    "counted_at",
+    "port_counter",
     "read_report",
 ]
 
 CORE = Path(__file__).parent / "core"
 _MODULES = (
-    *("dcqcn", "credit", "endpoint", "entropy", "frame", "hpcc", "icrc", "intake", "nscc"),
-    *("plan", "rccc", "requester", "responder", "script", "swift", "turns"),
+    *("dcqcn", "credit", "endpoint", "entropy", "frame", "health", "hpcc", "icrc", "intake"),
+    *("nscc", "plan", "rccc", "requester", "responder", "script", "swift", "turns"),
     *("uet_frame", "uet_receive", "uet_send"),
 )
 SOURCES = tuple(CORE / f"{name}.c" for name in _MODULES)
@@ -88,9 +92,25 @@ STRETCH_SOURCE = CORE / "stretch.c"
 SCAPY_PROGRAM = (sys.executable, "-m", "traffic.scapy_host")
 """The same to read: slow, and with less of what adapters can do."""
 
+PORT_COUNTERS = (
+    *("tx_packets", "tx_bytes", "rx_packets", "rx_bytes"),
+    *(f"paused_{priority}_ns" for priority in range(8)),
+)
+"""What an adapter with several ports counts by port (`struct ep_port_counters`)."""
+
 _ANSWER_S = 30.0
 _LOOK_S = 0.2  # between two looks at whether to wait on
 _LATENESS_REAL_NS = 5_000_000  # more than that late, a host does not catch up with its own rate
+
+
+def port_counter(port: int, name: str) -> str:
+    """What a counter of one port is called."""
+    return f"port{port}_{name}"
+
+
+def counted_at(counters: Mapping[str, int], port: int, name: str) -> int:
+    """What an adapter counted at a port: with only one, that is all that it counted."""
+    return counters.get(port_counter(port, name), counters.get(name, 0))
 
 
 class EndpointError(Exception):
@@ -133,6 +153,7 @@ class Entropy(StrEnum):
     BITMAP = "bitmap"
     REPS = "reps"
     SINGLE = "single"
+    MRC = "mrc"
 
 
 class DcqcnProfile(StrEnum):
@@ -181,7 +202,8 @@ _Natural = Annotated[int, Field(ge=0, lt=1 << 62)]
 class EndpointConfig(_Record):
     """An adapter's settings; what is None has the core's default (`ep_config_default`)."""
 
-    link_bps: _Positive
+    link_bps: _Positive  # of each port
+    ports: Annotated[int, Field(ge=1, le=8)] | None = None
     overhead_bytes: _Natural | None = None
     mtu: _Positive | None = None
     ip: Annotated[int, Field(ge=4, le=6)] | None = None
@@ -265,6 +287,8 @@ class QueuePair(_Record):
     transport: TransportKind = TransportKind.ROCE
     psn: _U24 = 0
     remote_psn: _U24 = 0
+    port: Annotated[int, Field(ge=0, lt=8)] = 0  # RoCEv2: that it keeps to
+    planes: tuple[FlowAddress, ...] = ()  # UET: the same at every further port
 
     def line(self) -> str:
         """This queue pair in the words of `script.h`."""
@@ -280,11 +304,14 @@ class QueuePair(_Record):
             port=UET_PORT if self.transport is TransportKind.UET else ROCE_PORT,
             **dscp,
         )
+        ends = b"".join(ends_of(flow) for flow in self.planes)
+        planes = f"planes={ends.hex()} " if ends else ""
         rtt = f"base-rtt={self.base_rtt_ns} " if self.base_rtt_ns else ""
         return (
             f"qp number={self.number} remote={self.flow.queue_pair} priority={self.priority} "
             f"cc={self.cc} rate={self.rate_bps} psn={self.psn} remote-psn={self.remote_psn} "
             f"{rtt}"
+            f"{f'port={self.port} ' if self.port else ''}{planes}"
             f"data={data.hex()} "
             f"control={control_template(self.flow, **control_dscp).hex()}"
         )
@@ -343,7 +370,7 @@ class EndpointPlan(_Record):
 class HostSettings(_Record):
     """Where and how fast the native program runs."""
 
-    interface: Annotated[str, Field(pattern=r"^[^\s/]{1,15}$")]
+    interface: Annotated[str, Field(pattern=r"^[^\s/,]{1,15}(,[^\s/,]{1,15}){0,7}$")]  # or several
     dilation: _Positive = 1  # real ns that a fabric ns lasts
     timeout_ns: _Natural = 0  # fabric time after which to give up; 0: never
     delay_ns: _Natural = 0  # of the cable; 0: there is none, frames go as fast as they may
@@ -488,9 +515,9 @@ class EndpointProcess:
         """Let fabric time 0 be when the monotonic clock shows this."""
         self._say(f"start {monotonic_ns}\n")
 
-    def set_link(self, link_bps: int) -> None:
-        """Let its link have another rate from now on."""
-        self._say(f"link {link_bps}\n")
+    def set_link(self, link_bps: int, port: int = 0) -> None:
+        """Let the link at a port have another rate from now on; 0: there is none any more."""
+        self._say(f"link {link_bps} {port}\n" if port or not link_bps else f"link {link_bps}\n")
 
     def halt(self, *, is_halted: bool, for_good: bool = False) -> None:
         """Let the program stand still or go on; for good: end it."""

@@ -161,6 +161,11 @@ def _addressed(headers: bytes, flow: FlowAddress) -> bytes:
     return bytes(frame)
 
 
+def ends_of(flow: FlowAddress) -> bytes:
+    """Both ends of a flow as they stand in a frame: MAC addresses, to and from, then IP's."""
+    return _mac(flow.dst_mac) + _mac(flow.src_mac) + flow.src.packed + flow.dst.packed
+
+
 @cache
 def _mac(text: str) -> bytes:
     return bytes.fromhex(text.replace(":", ""))

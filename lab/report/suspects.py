@@ -19,6 +19,7 @@ from statistics import median
 import networkx as nx
 
 from lab.report.kept import KeptFlow, KeptRun
+from lab.scenario.faults import cut_links
 from topologies import Link
 
 _LATER = 1.15  # times the median work of a host, from which on others wait for it
@@ -38,10 +39,11 @@ def dead_cables(run: KeptRun) -> dict[str, tuple[int, int | None]]:
     """Links that faults took down: from when on, and until when."""
     found: dict[str, tuple[int, int | None]] = {}
     for fault in sorted(run.result.scenario.faults, key=lambda fault: fault.at_ns):
-        if fault.link and fault.action == "down":
-            found[fault.link] = fault.at_ns, fault.at_ns + fault.for_ns if fault.for_ns else None
-        elif fault.link in found and fault.action == "up":
-            found[fault.link] = found[fault.link][0], fault.at_ns
+        for link in (link.name for link in cut_links(fault, run.fabric)):
+            if fault.action == "down":
+                found[link] = fault.at_ns, fault.at_ns + fault.for_ns if fault.for_ns else None
+            elif link in found:
+                found[link] = found[link][0], fault.at_ns
     return found
 
 

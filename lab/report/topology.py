@@ -98,6 +98,7 @@ def topology(run: KeptRun) -> Drawing:
         _congested(drawing, lines[sign.where], sign.what, word, taken)
     if not is_ring:
         _name_tiers(drawing, places)
+        _name_planes(drawing, run.fabric, places)
     height += signs_below(drawing, found, places)
     drawing.height = _key(drawing, height + 24, run, found)
     return drawing
@@ -118,6 +119,7 @@ def outline(fabric: Fabric) -> Drawing:
         _node(drawing, node, place, places)
     if not is_ring:
         _name_tiers(drawing, places)
+        _name_planes(drawing, fabric, places)
     return drawing
 
 
@@ -448,6 +450,17 @@ def _name_tiers(drawing: Drawing, places: dict[Node, Place]) -> None:
         if _label(nodes[0], WIDTH / len(nodes), places) != nodes[0].name:
             said = f"{min(nodes)} to {max(nodes)}"
             drawing.text(0, y - 13, said, class_="tick halo")
+
+
+def _name_planes(drawing: Drawing, fabric: Fabric, places: dict[Node, Place]) -> None:
+    """Say which switches are of which plane, where there are several: they stand side by side."""
+    lowest = max(places[switch][1] for switch in fabric.switches)
+    for plane in range(fabric.planes if fabric.planes > 1 else 0):
+        x = WIDTH * plane / fabric.planes
+        middle = x + WIDTH / fabric.planes / 2
+        drawing.text(middle, 11, f"plane {plane + 1}", text_anchor="middle", class_="tick halo")
+        if plane:
+            drawing.line(x, 4, x, lowest, stroke=RULE, stroke_width=1, stroke_dasharray="2 4")
 
 
 def _label(node: Node, room: float, places: dict[Node, Place]) -> str:

@@ -16,9 +16,9 @@ from typing import NamedTuple
 from controller import LinkSpec
 from lab.scenario.experiment import Experiment
 from lab.scenario.translate import IMMEDIATE_BYTES, RETH_BYTES, data_headers_bytes
-from topologies import Node
+from topologies import Link, Node
 from traffic.collectives import Schedule
-from traffic.endpoint import Recovery
+from traffic.endpoint import Recovery, TransportKind
 
 _WIRE = 24  # preamble and start 8, FCS 4, gap 12
 
@@ -74,15 +74,22 @@ class Alone:
         self._mtu = experiment.scenario.link.mtu
         self._around = data_headers_bytes(experiment.scenario) + _WIRE
         self._each_has_reth = experiment.scenario.transport.recovery is Recovery.SELECTIVE
-        self._cable_of = {
-            host: experiment.cable(link) for host, link in experiment.host_links.items()
-        }
+        # A sprayed message has all planes to itself: as if each cable were as many times as fast.
+        is_sprayed = experiment.scenario.transport.kind is TransportKind.UET
+        self._planes = experiment.fabric.planes
+        times = self._planes if is_sprayed else 1
+
+        def cable(link: Link) -> LinkSpec:
+            one = experiment.cable(link)
+            return LinkSpec(times * one.rate_bps, one.delay_ns)
+
+        self._cable_of = {host: cable(link) for host, link in experiment.host_links.items()}
         self._cables: dict[Node, dict[Node, set[LinkSpec]]] = {}
         for link in experiment.fabric.links:
             if link.joins_switches:
                 for here, there in ((link.a, link.b), (link.b, link.a)):
                     cables = self._cables.setdefault(here, {}).setdefault(there, set())
-                    cables.add(experiment.cable(link))
+                    cables.add(cable(link))
         self._leaf = {node: experiment.fabric.leaf_of(node) for node in self._hosts}
         self._ways_from = cache(self._find_ways)
         self._takes = cache(self._quickest)
@@ -97,7 +104,7 @@ class Alone:
     def payload_rate_gbps(self) -> float:
         """What of a host's rate is left for payload."""
         rate_bps = self._experiment.settings.host_link.rate_bps
-        return rate_bps / 1e9 * self._mtu / (self._mtu + self._around)
+        return self._planes * rate_bps / 1e9 * self._mtu / (self._mtu + self._around)
 
     def takes_ns(self, number: int) -> float:
         """How long a transfer takes."""

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from lab.errors import RunError
 from lab.results.outcome import NOTHING, Line, Outcome, SwitchBooks, Traffic
 from topologies import Fabric, Node, NodeKind
+from traffic.endpoint import counted_at
 
 _MOST_TOLD = 8
 _PAUSE = 8
@@ -145,11 +146,12 @@ def _compared(where: str, sent: _Told, received: _Told) -> Iterator[tuple[str, T
         )
 
 
-def _of_host(counted: Mapping[str, int], way: str) -> _Told | None:
-    """What a host counted; scapy hosts do not."""
+def _of_host(counted: Mapping[str, int], port: int, way: str) -> _Told | None:
+    """What a host counted at a port; scapy hosts do not."""
     if f"{way}_bytes" not in counted:
         return None
-    return {None: Traffic(counted[f"{way}_packets"], counted[f"{way}_bytes"])}
+    packets, size = (counted_at(counted, port, f"{way}_{what}") for what in ("packets", "bytes"))
+    return {None: Traffic(packets, size)}
 
 
 def _gone(books: Books, port: int) -> _Told:
@@ -179,12 +181,12 @@ def in_links(fabric: Fabric, outcome: Outcome, books: Mapping[Node, Books]) -> I
         a, b = (link.a, link.a_port), (link.b, link.b_port)
         for name, (near, out_port), (far, in_port) in ((link.up, a, b), (link.down, b, a)):
             sent = (
-                _of_host(outcome.endpoints[near], "tx")
+                _of_host(outcome.endpoints[near], out_port, "tx")
                 if near.kind is NodeKind.HOST
                 else _gone(books[near], out_port)
             )
             received = (
-                _of_host(outcome.endpoints[far], "rx")
+                _of_host(outcome.endpoints[far], in_port, "rx")
                 if far.kind is NodeKind.HOST
                 else _through_cable(books[far], "in", in_port, sign=-1)
             )

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from lab.results.outcome import LOSSLESS_DISCARDS, SwitchCounts
 from lab.scenario.experiment import Experiment
 from topologies import Fabric, Node, NodeKind
+from traffic.endpoint import counted_at
 
 _UNFORESEEN = "corrupt", "duplicate", "reorder", "restart"
 Ends = tuple[Node, int]
@@ -26,13 +27,13 @@ def lost_frames(
 
     def sent(node: Node, port: int) -> int:
         if node.kind is NodeKind.HOST:
-            return endpoints[node]["tx_packets"]
+            return counted_at(endpoints[node], port, "tx_packets")
         counts = switches[node].port(port)
         return counts.sent.packets + counts.control_sent
 
     def received(node: Node, port: int) -> int:
         if node.kind is NodeKind.HOST:
-            return endpoints[node]["rx_packets"]
+            return counted_at(endpoints[node], port, "rx_packets")
         return switches[node].port(port).received.packets
 
     losses = {name: sent(*src) - received(*dst) for name, src, dst in _directions(fabric)}

@@ -28,6 +28,7 @@ from lab.scenario.faults import Told, told
 from lab.scenario.model import Scenario
 from topologies import Link, Node, NodeKind
 from traffic.collectives import NEVER
+from traffic.endpoint import counted_at
 from traffic.measures import JobMeasure, Measures
 
 SCHEMA = "closlab.result/1"
@@ -695,7 +696,9 @@ def _paused(outcome: Outcome, link: Link, sender: Node) -> Mapping[int, int]:
     """How long the classes of the sender at one end of a link stood still there."""
     if sender.kind is NodeKind.HOST:
         counted = outcome.endpoints[sender]
-        return {each: counted.get(name, 0) for each, name in seen.HOST_PAUSED_NS.items()}
+        port = link.port_of(sender)
+        names = seen.HOST_PAUSED_NS.items()
+        return {each: counted_at(counted, port, name) for each, name in names}
     return outcome.switches[sender].port(link.port_of(sender)).paused
 
 

@@ -169,6 +169,11 @@ def check(scenario: Scenario) -> None:
 
 def _check_switches(scenario: Scenario, fabric: Fabric) -> None:
     known = [switch.name for switch in fabric.switches]
+    for plane in (fault.plane for fault in scenario.faults if fault.plane is not None):
+        if plane > fabric.planes:
+            raise ScenarioError(
+                f"faults: there is no plane {plane} in this fabric, which has {fabric.planes}"
+            )
     for fault in scenario.faults:
         if fault.switch is not None and fault.switch not in known:
             raise ScenarioError(

@@ -20,7 +20,7 @@ from lab.scenario.translate import (
     endpoint_config,
     slowed,
 )
-from topologies import Address, Fabric, Link, Node, NodeKind
+from topologies import Address, Fabric, Link, Node
 from traffic.collectives import LocalTransfer, Schedule, TrafficError, local_part
 from traffic.endpoint import (
     CongestionControl,
@@ -103,8 +103,13 @@ class Experiment:
 
     @cached_property
     def host_links(self) -> dict[Node, Link]:
-        """Each host's link."""
-        return {link.a: link for link in self.fabric.links if link.a.kind is NodeKind.HOST}
+        """Each host's link, or its first one."""
+        return {host: self.fabric.link_at(host, 0) for host in self.fabric.hosts}
+
+    def host_bps(self, host: Node) -> int:
+        """What all links of a host bring together."""
+        ports = self.fabric.ports(host)
+        return sum(self.cable(self.fabric.link_at(host, port)).rate_bps for port in ports)
 
     @property
     def pausable(self) -> frozenset[int]:
@@ -114,7 +119,7 @@ class Experiment:
     @property
     def packets_per_s(self) -> float:
         """Full ones, in fabric time, when all hosts send at once."""
-        bps = sum(self.cable(link).rate_bps for link in self.host_links.values())
+        bps = sum(self.host_bps(host) for host in self.fabric.hosts)
         return bps / 8 / self.scenario.link.mtu
 
     @property
@@ -122,10 +127,7 @@ class Experiment:
         """How long it takes at least: whoever sends or receives most has but one link."""
         sent, received = self.schedule.sent_bytes(), self.schedule.received_bytes()
         return max(
-            max(sent[rank], received[rank])
-            * 8
-            * 10**9
-            // self.cable(self.host_links[host]).rate_bps
+            max(sent[rank], received[rank]) * 8 * 10**9 // self.host_bps(host)
             for rank, host in enumerate(self.fabric.hosts)
         )
 
@@ -151,10 +153,17 @@ class Experiment:
         return paths
 
     @cached_property
-    def _places(self) -> list[_Place]:
-        """By rank."""
+    def _places(self) -> list[list[_Place]]:
+        """By plane and rank."""
         fabric = self.fabric
-        return [_Place(host, fabric.mac(host), fabric.address(host)) for host in fabric.hosts]
+        return [
+            [
+                _Place(host, fabric.mac(host, leaf), fabric.address(host, leaf))
+                for host in fabric.hosts
+                for leaf in [fabric.leaf_of(host, plane)]
+            ]
+            for plane in range(fabric.planes)
+        ]
 
     @cached_property
     def _activity_of(self) -> dict[Path, int]:
@@ -178,6 +187,7 @@ class Experiment:
                 self.round_trip_ns,
                 self.settings.max_frame,
                 self._links_on_the_way,
+                self.fabric.planes,
                 carries_payload=carries_payload,
             ),
             queue_pairs=tuple(self._queue_pair(path, rank) for path in self._paths_of[rank]),
@@ -218,18 +228,28 @@ class Experiment:
         """A rank's end of a path: an even number where it begins, the next one where it ends."""
         begins = path[0] == rank
         number = self._numbers[path]
-        here, there = (self._places[path[at]] for at in ((0, 1) if begins else (1, 0)))
+        here, there = path[:2] if begins else path[1::-1]
         activity = self.schedule.activities[self._activity_of[path]]
-        return QueuePair(
-            number=number if begins else number + 1,
-            flow=FlowAddress(
-                src_mac=here.mac,
-                dst_mac=self.fabric.next_mac(here.host, there.host),
-                src=here.address,
-                dst=there.address,
+        flow, *others = (
+            FlowAddress(
+                src_mac=places[here].mac,
+                dst_mac=self.fabric.next_mac(places[here].host, places[there].host, plane),
+                src=places[here].address,
+                dst=places[there].address,
                 src_port=self.source_port(path),
                 queue_pair=number + 1 if begins else number,
-            ),
+            )
+            for plane, places in enumerate(self._places)
+        )
+        port, planes = 0, tuple(others)
+        if self.scenario.transport.kind is TransportKind.ROCE:
+            port = self.source_port(path) % self.fabric.planes
+            flow, planes = (flow, *others)[port], ()
+        return QueuePair(
+            number=number if begins else number + 1,
+            flow=flow,
+            port=port,
+            planes=planes,
             priority=activity.priority,
             dscp=self.settings.classes.dscp_of(activity.priority),
             control_dscp=self._control_dscp,

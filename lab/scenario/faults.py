@@ -24,7 +24,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from controller import Loss, Settings
-from lab.scenario.model import Scenario
+from lab.scenario.model import Fault, Scenario
 from lab.scenario.translate import is_tried_again, losses_of
 from topologies import Fabric, Link, Node
 
@@ -159,7 +159,8 @@ _TOWARDS = {None: "", "up": " away from hosts", "down": " towards hosts"}
 def told(scenario: Scenario) -> Iterator[Told]:
     """The faults of a scenario, as whoever watches them is told."""
     for fault in scenario.faults:
-        where = fault.link or fault.host or fault.switch or ""
+        plane = f"plane {fault.plane}" if fault.plane else ""
+        where = fault.link or fault.host or fault.switch or plane
         kind = "storm" if fault.action == "storm" else "fault"
         what = f"{where} {fault.action}{_TOWARDS[fault.direction]}"
         yield Told(fault.at_ns, kind, what, fault.link or "")
@@ -183,6 +184,18 @@ def dead_at(scenario: Scenario, fabric: Fabric, now_ns: int) -> frozenset[str]:
         if turn.at_ns <= now_ns:
             (dead.discard if turn.is_up else dead.add)(turn.link.name)
     return frozenset(dead)
+
+
+def cut_links(fault: Fault, fabric: Fabric) -> tuple[Link, ...]:
+    """The cables that a fault cuts or mends: one, or all of a switch or of a plane."""
+    if fault.action not in ("down", "up"):
+        return ()
+    if fault.link is not None:
+        return tuple(link for link in fabric.links if link.name == fault.link)
+    if fault.switch is not None:
+        switch = fabric.node(fault.switch)
+        return tuple(link for link in fabric.links if switch in (link.a, link.b))
+    return tuple(link for link in fabric.links if fabric.plane_of(link.b) + 1 == fault.plane)
 
 
 class _News(NamedTuple):
@@ -210,14 +223,11 @@ def events_of(scenario: Scenario, fabric: Fabric) -> list[Event]:
 
 
 def _turns(scenario: Scenario, fabric: Fabric) -> Iterator[Turn]:
-    links = {link.name: link for link in fabric.links}
     for fault in scenario.faults:
-        if fault.link is None or fault.action not in ("down", "up"):
-            continue
-        link = links[fault.link]
-        yield Turn(fault.at_ns, link, is_up=fault.action == "up")
-        if fault.for_ns is not None:
-            yield Turn(fault.at_ns + fault.for_ns, link, is_up=True)
+        for link in cut_links(fault, fabric):
+            yield Turn(fault.at_ns, link, is_up=fault.action == "up")
+            if fault.for_ns is not None:
+                yield Turn(fault.at_ns + fault.for_ns, link, is_up=True)
 
 
 def _paces(scenario: Scenario, fabric: Fabric) -> Iterator[Pace]:
@@ -263,7 +273,7 @@ def _spoils(scenario: Scenario, fabric: Fabric) -> Iterator[Spoil]:
 
 def _restarts(scenario: Scenario, fabric: Fabric) -> Iterator[Restart | Forget]:
     for fault in scenario.faults:
-        if fault.switch is not None:
+        if fault.switch is not None and fault.action in ("restart", "restart-bgp"):
             kind = Restart if fault.action == "restart" else Forget
             yield kind(fault.at_ns, fabric.node(fault.switch))
 
@@ -320,7 +330,7 @@ def _replans(
 
 
 def _repairs(scenario: Scenario, turns: list[Turn]) -> Iterator[_News]:
-    """Which cables are dead; a host has only one, and there is no way round it."""
+    """Which cables are dead; round a host's own there is no way but another plane."""
     if scenario.reroute_ns is None:
         return
     dead: frozenset[str] = frozenset()

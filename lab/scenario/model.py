@@ -27,7 +27,7 @@ from lab.errors import ScenarioError
 from lab.scenario.fabrics import read_fabric
 from lab.scenario.keys import Key, Kinds, keys_of, nearest, nearest_key
 from lab.scenario.traffic import KINDS, AllPairs, read_traffic
-from topologies import Fabric, IpVersion, Link, dragonfly, fat_tree, leaf_spine, rail
+from topologies import Fabric, IpVersion, Link, dragonfly, fat_tree, leaf_spine, planes, rail
 from traffic.collectives import Site, Spec, complaint
 from traffic.collectives.units import DurationNs, Size
 from traffic.endpoint import DcqcnProfile, DcqcnReaction, Entropy, Recovery, TransportKind
@@ -111,6 +111,31 @@ class Dragonfly(_Section):
         return dragonfly(self.groups, self.switches, self.hosts_per_leaf, self.global_links)
 
 
+class Planes(_Section):
+    """Several independent leaf-spine fabrics, and hosts with a port into each."""
+
+    kind: Literal["planes"]
+    planes: int = 2
+    """How many, and ports of a host, each at link.rate_gbps; a power of two."""
+    leaves: int = 2
+    """Switches of a plane that hosts hang at; the second plane's are counted on from there."""
+    spines: int = 2
+    """Switches of a plane that join its leaves."""
+    hosts_per_leaf: int = 2
+    """Hosts at each leaf of a plane; a host hangs at the same place in every plane."""
+
+    @field_validator("planes")
+    @classmethod
+    def _is_power_of_two(cls, told: int) -> int:
+        if told < 1 or told & (told - 1):
+            raise ValueError("the ways of a connection are shared out evenly: 1, 2, 4 or 8 planes")
+        return told
+
+    def build(self) -> Fabric:
+        """The fabric this describes."""
+        return planes(self.planes, self.leaves, self.spines, self.hosts_per_leaf)
+
+
 class File(_Section):
     """A fabric somebody else described."""
 
@@ -131,9 +156,9 @@ class File(_Section):
 
 TOPOLOGIES: dict[str, type[_Section]] = {
     "leaf-spine": LeafSpine, "fat-tree": FatTree, "rail": Rail,
-    "dragonfly": Dragonfly, "file": File,
+    "dragonfly": Dragonfly, "planes": Planes, "file": File,
 }  # fmt: skip
-Topology = LeafSpine | FatTree | Rail | Dragonfly | File
+Topology = LeafSpine | FatTree | Rail | Dragonfly | Planes | File
 
 
 class LinkSettings(_Section):
@@ -321,7 +346,8 @@ class LoadBalancing(_Section):
     """How a switch chooses among equally good next hops."""
 
     policy: Policy = Policy.ECMP
-    """ecmp, flowlet, dlb, conga, spray, adaptive or drill: p4src/path.p4 says what each does."""
+    """ecmp, flowlet, dlb, conga, spray, adaptive, drill or structured: p4src/path.p4 says what each
+    does."""
     flowlet_gap_ns: DurationNs = Field(default=50_000, ge=1, le=10**9)
     """How long a flow must rest before it may take another path."""
 
@@ -396,7 +422,8 @@ class TransportSettings(_Section):
     UET: nscc about delay and marks, rccc what the receiver grants, swift about delay."""
     entropy: Entropy = Entropy.REPS
     """How UET chooses ways: oblivious (all in turn), bitmap (but those congested), reps (those that
-    packets came back from unmarked), or single (always the same)."""
+    packets came back from unmarked), single (always the same), or mrc (all in turn but those that
+    lose packets, which are probed until they are better)."""
     entropies: int = Field(default=128, ge=1, le=256)
     """From how many values it chooses, a power of two; switches choose ways by their hash."""
     dcqcn: DcqcnSettings = DcqcnSettings()
@@ -574,11 +601,12 @@ class SegmentSettings(_Section):
         return self
 
 
-_LINK, _HOST, _SWITCH, _PART = "link", "host", "switch", "part"
+_LINK, _HOST, _SWITCH, _PART, _PLANE = "link", "host", "switch", "part", "plane"
 _CHANCES = "lose", "corrupt", "duplicate", "reorder"
 # What faults happen to: one of these.
 _SUFFERERS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("down", "up", "slow", *_CHANCES), (_LINK,)),
+    **dict.fromkeys(("down", "up"), (_LINK, _SWITCH, _PLANE)),
+    **dict.fromkeys(("slow", *_CHANCES), (_LINK,)),
     "storm": (_HOST,),
     "restart": (_SWITCH,),
     "restart-bgp": (_SWITCH,),
@@ -595,7 +623,8 @@ class Fault(_Section):
         "down", "up", "slow", "lose", "corrupt", "duplicate", "reorder", "storm", "restart", "halt",
         "restart-bgp",
     ]  # fmt: skip
-    """A link goes down, or up, is slow, loses, corrupts, doubles or reorders; an adapter pauses who
+    """A link, all links of a switch or of a plane go down, or up; a link is slow, loses, corrupts,
+    doubles or reorders; an adapter pauses who
     sends (storm); a switch starts again with empty tables, or its BGP (restart-bgp) with none of
     what it knew; a host or another part stops (halt)."""
     link: str | None = None
@@ -611,8 +640,10 @@ class Fault(_Section):
     host: str | None = None
     """Which host storms or stops."""
     switch: str | None = None
-    """Which switch starts again: its packets are lost, its tables empty until the controller has
-    noticed, which takes reroute_ns."""
+    """Which switch goes down, or starts again: its packets are lost, its tables empty until the
+    controller has noticed, which takes reroute_ns."""
+    plane: int | None = Field(default=None, ge=1)
+    """Which plane goes down, the first being 1: all of its links, those to hosts too."""
     part: Literal["controller", "collector"] | None = None
     """What stops, if it is no host: who tells switches, or who takes telemetry reports."""
     for_ns: DurationNs | None = Field(default=None, ge=1)
@@ -620,7 +651,8 @@ class Fault(_Section):
 
     @model_validator(mode="after")
     def _check(self) -> Fault:
-        given = [name for name in (_LINK, _HOST, _SWITCH, _PART) if getattr(self, name) is not None]
+        sufferers = _LINK, _HOST, _SWITCH, _PART, _PLANE
+        given = [name for name in sufferers if getattr(self, name) is not None]
         wanted = _SUFFERERS[self.action]
         if len(given) != 1 or given[0] not in wanted:
             raise ValueError(
@@ -768,11 +800,13 @@ class Scenario(_Section):
                 "link.cbfc: adapters grant no credits, so with transport.receive_gbps they would "
                 "lose packets; leave one of them out"
             )
-        if self.link.llr is not Replay.NONE and any(f.switch is not None for f in self.faults):
+        if self.link.llr is not Replay.NONE and any(f.action == "restart" for f in self.faults):
             raise ValueError(
                 "link.llr: a switch that starts again would number its frames anew, which the "
                 "other end of a link cannot know; leave out the restart, or set link.llr to none"
             )
+        if isinstance(self.topology, Planes) and self.topology.planes > 1:
+            self._check_planes(self.topology)
         if self.control.kind == "bgp" and self.link.ip != 4:
             raise ValueError("control.kind: what BGP finds here is IPv4; leave link.ip 4")
         if self.control.kind == "bgp" and self.segments.enabled:
@@ -811,6 +845,27 @@ class Scenario(_Section):
             if is_refused:
                 raise ValueError(f"overlay.kind vxlan: {why}")
 
+    def _check_planes(self, topology: Planes) -> None:
+        """What adapters with several ports cannot do."""
+        transport = self.transport
+        vain = {
+            "link.cbfc: adapters with several ports know no credits": self.link.cbfc,
+            "transport.receive_gbps: adapters with several ports take what their links bring":
+                transport.receive_gbps is not None,
+            "transport.endpoint: the scapy endpoint has one port": transport.endpoint == "scapy",
+            "overlay.kind: tenants' networks are of one plane": self.overlay.kind == "vxlan",
+            "faults: adapters with several ports send no storm":
+                any(fault.action == "storm" for fault in self.faults),
+        }  # fmt: skip
+        for what, is_asked in vain.items():
+            if is_asked:
+                raise ValueError(f"{what}; leave that out, or build a topology of one plane")
+        if transport.entropies < topology.planes:
+            raise ValueError(
+                f"transport.entropies is {transport.entropies}: {topology.planes} planes share "
+                f"them out, so there must be {topology.planes} at least"
+            )
+
     @field_validator("traffic", mode="before")
     @classmethod
     def _traffic(cls, data: object) -> Spec:
@@ -827,10 +882,10 @@ class Scenario(_Section):
     def site(self, fabric: Fabric) -> Site:
         """What traffic has to know of the fabric."""
         numbers = {host: at for at, host in enumerate(fabric.hosts)}
-        leaves = dict.fromkeys(fabric.leaf_of(host) for host in fabric.hosts)
+        leaves = dict.fromkeys(fabric.leaf_of(host) for host in fabric.hosts)  # of the first plane
         return Site(
             hosts=len(fabric.hosts),
-            rate_gbps=self.link.rate_gbps,
+            rate_gbps=self.link.rate_gbps * fabric.planes,
             racks=tuple(tuple(numbers[h] for h in fabric.hosts_of(leaf)) for leaf in leaves),
             seed=self.seed,
         )

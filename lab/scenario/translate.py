@@ -99,7 +99,11 @@ def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0
         ecn_by_class=_ecn_by_class(scenario),
         classes=_classes(scenario),
         schedule=_schedule(scenario, max_frame),
-        lb=LoadBalancing(policy=scenario.lb.policy, flowlet_gap_ns=scenario.lb.flowlet_gap_ns),
+        lb=LoadBalancing(
+            policy=scenario.lb.policy,
+            flowlet_gap_ns=scenario.lb.flowlet_gap_ns,
+            entropy_bits=scenario.transport.entropies.bit_length() - 1,
+        ),
         telemetry=telemetry,
         losses=losses_of(scenario, fabric),
         tenants={
@@ -117,11 +121,16 @@ def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0
 
 def _rules(scenario: Scenario, fabric: Fabric) -> tuple[Rule, ...]:
     """The access list, its hosts by their addresses."""
-    addresses = {host.name: str(ip_network(fabric.address(host))) for host in fabric.hosts}
-    return tuple(
-        Rule(**told | {end: addresses.get(told[end], told[end]) for end in ("src", "dst")})
-        for told in (rule.model_dump() for rule in scenario.access)
-    )
+    rules = []
+    for told in (rule.model_dump() for rule in scenario.access):
+        for plane in range(fabric.planes):
+            addresses = {
+                host.name: str(ip_network(fabric.address(host, fabric.leaf_of(host, plane))))
+                for host in fabric.hosts
+            }
+            ends = {end: addresses.get(told[end], told[end]) for end in ("src", "dst")}
+            rules.append(Rule(**told | ends))
+    return tuple(dict.fromkeys(rules))
 
 
 def _steering(scenario: Scenario, fabric: Fabric) -> tuple[Steering, ...]:
@@ -375,6 +384,7 @@ def endpoint_config(
     round_trip_ns: int,
     max_frame: int,
     hops: int,
+    ports: int,
     *,
     carries_payload: bool,
 ) -> EndpointConfig:
@@ -388,6 +398,7 @@ def endpoint_config(
     ]
     return EndpointConfig(
         link_bps=cable.rate_bps,
+        ports=ports if ports > 1 else None,
         mtu=scenario.link.mtu,
         ip=scenario.link.ip,
         payload="pattern" if carries_payload else "none",

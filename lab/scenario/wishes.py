@@ -74,8 +74,8 @@ class Wish:
 
 
 def cables(fabric: Fabric) -> dict[str, Link]:
-    """By name: what can be cut, for there may be a way round it."""
-    return {link.name: link for link in fabric.links if link.joins_switches}
+    """By name: what can be cut, for there may be a way round it, or another plane."""
+    return {link.name: link for link in fabric.links if link.joins_switches or fabric.planes > 1}
 
 
 def _check(what: str, value: str, known: list[str] | dict[str, Link]) -> None:

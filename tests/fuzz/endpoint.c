@@ -16,10 +16,10 @@ struct link {
 };
 
 static bool transmit(void *ctx, const uint8_t *frame, uint32_t stored, uint32_t wire,
-                     uint8_t priority, ns_t at)
+                     uint8_t port, uint8_t priority, ns_t at)
 {
     struct link *link = ctx;
-    volatile uint8_t all = priority;
+    volatile uint8_t all = priority ^ port;
     for (uint32_t i = 0; i < stored; i++)
         all = (uint8_t)(all ^ frame[i]);
     if (stored > wire || at < link->last_at)
@@ -92,7 +92,7 @@ int fuzz(const uint8_t *data, size_t size)
         if (record.where & RIGHT_SUM)
             put_right(record.frame, record.length);
         uint32_t more = record.where & CUT && is_cut_short ? 1000 : 0;
-        plan_receive(plan, record.frame, (uint32_t)record.length, (uint32_t)record.length + more,
+        plan_receive(plan, 0, record.frame, (uint32_t)record.length, (uint32_t)record.length + more,
                      now);
         free(record.frame);
         plan_service(plan, now);

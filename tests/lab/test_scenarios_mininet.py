@@ -265,6 +265,16 @@ def check_dragonfly(result: Result) -> None:
     assert carried(result, "leaf2>leaf8", "leaf8>leaf2", "leaf5>leaf11", "leaf11>leaf5") < 500_000
 
 
+def check_planes(result: Result) -> None:
+    """Nothing is late for good, though ports and spines die."""
+    assert (result.flows.failed, result.pfc.xoff_frames) == (0, 0)
+    assert result.roce.retransmitted_packets >= 1
+
+
+def check_victim_mrc(result: Result) -> None:
+    assert result.drops.total == result.pfc.xoff_frames == 0
+
+
 CHECKS: dict[str, Callable[[Result], None]] = {
     "bgp-clos": check_bgp_clos,
     "silent-failure": check_silent_failure,
@@ -298,6 +308,9 @@ CHECKS: dict[str, Callable[[Result], None]] = {
     "two-elephants": check_two_elephants,
     "usid-steering": check_usid_steering,
     "evpn-tenants": check_evpn_tenants,
+    "planes": check_planes,
+    "path-health": check_planes,
+    "victim-mrc": check_victim_mrc,
     "degraded-path": check_degraded_path,
     "training-gpt3": check_training,
     "training-llama": check_training,

@@ -1,5 +1,6 @@
 """What each scenario says of itself, asserted of its run in the simulator."""
 
+import csv
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -349,6 +350,53 @@ def test_evpn_tenants(run: RunScenario, subnets: str) -> None:
 def test_tenants_of_one_network_cannot_ask_for_anothers_host(run: RunScenario) -> None:
     with pytest.raises(ScenarioError, match="h1 has no address that is h2's"):
         run("evpn-tenants", "traffic={kind: flows, flows: [{src: h1, dst: h2, bytes: 1KB}]}")
+
+
+def test_planes(run: RunScenario) -> None:
+    """A host goes on with the ports it has left; a dead spine is nothing that one could see."""
+    whole = fct(run("planes", "faults=[]").result).max
+    found = run("planes")
+    with (found.out / "flows.csv").open() as table:
+        took = {row["src"]: float(row["fct_ns"]) for row in csv.DictReader(table)}
+    # What h1 had still to send when its port died goes at three quarters of the rate.
+    expected = 100_000 + (whole - 100_000) / 0.75
+    assert expected * 0.99 < took["h1"] < expected + 10_000
+    assert max(took[name] for name in ("h2", "h3", "h4")) < whole + 10_000
+    result = found.result
+    assert (result.flows.failed, result.roce.timeouts) == (0, 0)
+    assert 0 < result.roce.retransmitted_packets <= result.drops.total
+    blind = run("planes", "transport.entropy=oblivious").result
+    assert fct(blind).max > 2 * fct(result).max
+
+
+def test_a_plane_dies(run: RunScenario) -> None:
+    """All go on by the others, and nothing is late for good."""
+    dies = "faults=[{at_ns: 100us, action: down, plane: 2, for_ns: 100us}]"
+    found = run("planes", dies).result
+    assert (found.flows.failed, found.roce.timeouts) == (0, 0)
+    lost_ns = 0.25 * 100_000
+    assert fct(found).max < fct(run("planes", "faults=[]").result).max + lost_ns + 50_000
+
+
+def test_path_health(run: RunScenario) -> None:
+    """The way that loses is left after its first loss, and line rate stays."""
+    whole = fct(run("path-health", "faults=[]").result).max
+    found = run("path-health").result
+    assert fct(found).max < 1.01 * whole
+    blind = run("path-health", "transport.entropy=oblivious").result
+    assert found.drops.total < 0.2 * blind.drops.total
+    assert found.roce.retransmitted_packets <= found.drops.total  # probes are lost, too
+
+
+def test_victim_mrc(run: RunScenario) -> None:
+    """The victim keeps 97 % of its rate; pauses take more than half of it."""
+    found = run("victim-mrc").result
+    assert trimmed(found) > 0 and found.drops.total == 0
+    assert found.parts is not None and found.parts["victim"].slowdown is not None
+    assert found.parts["victim"].slowdown.max < 1 / 0.97
+    school = ("transport={kind: roce}", "pfc.enabled=true", "trim.enabled=false")
+    pauses = run("victim-mrc", *school, "ecn.enabled=false").result
+    assert fct(pauses, "victim").max > 1.25 * fct(found, "victim").max
 
 
 def test_a_dead_way_is_taken_out_of_the_lists(run: RunScenario) -> None:

@@ -11,6 +11,7 @@ void ep_config_default(struct ep_config *config, bps_t link_bps)
 {
     *config = (struct ep_config){
         .link_bps = link_bps,
+        .ports = 1,
         .overhead_bytes = 24,
         .mtu = 4096,
         .ip = 4,
@@ -65,6 +66,12 @@ const char *ep_config_problem(const struct ep_config *config)
                             credit->least > credit->size || credit->size > INT32_MAX))
         return "credits need a cell, a time to ask after, and room for the largest frame, "
                "below 2 GiB";
+    if (config->ports < 1 || config->ports > EP_PORTS || config->ports & (config->ports - 1))
+        return "an adapter has 1, 2, 4 or 8 ports";
+    if (config->ports > 1 &&
+        (credit->classes || config->intake.rate || config->storm_from < config->storm_until))
+        return "an adapter with several ports knows no credits, is as fast as its links, and sends "
+               "no storm";
     if (intake_problem(&config->intake))
         return intake_problem(&config->intake);
     if (dcqcn_problem(&config->dcqcn))
@@ -72,6 +79,8 @@ const char *ep_config_problem(const struct ep_config *config)
     if (config->entropies < 1 || config->entropies > ENTROPY_MOST ||
         config->entropies & (config->entropies - 1))
         return "entropies are a power of two, at most 256";
+    if (config->entropies < config->ports)
+        return "there are at least as many entropies as ports";
     if (!hpcc->base_rtt || !hpcc->utilisation_full || !(hpcc->eta > 0 && hpcc->eta <= 1))
         return "HPCC's round trip and utilisation unit are above zero, "
                "its eta above 0 and at most 1";
@@ -106,14 +115,26 @@ struct ep *ep_new(const struct ep_config *config, const struct ep_port *port, ui
     ep->qp_room = qps;
     ep->expected_room = expected;
     ep->storm_next = config->storm_from < config->storm_until ? config->storm_from : NS_NEVER;
-    for (int i = 0; i < 8; i++)
-        ep->paused_since[i] = NS_NEVER;
+    ep->up = (uint8_t)((1u << config->ports) - 1);
+    for (int port = 0; port < EP_PORTS; port++) {
+        ep->lanes[port].rate = config->link_bps;
+        for (int i = 0; i < 8; i++)
+            ep->lanes[port].paused_since[i] = NS_NEVER;
+    }
     credit_init(&ep->credit, &config->credit);
     ep->qps = calloc(qps + 1, sizeof *ep->qps);
     ep->pace.items = malloc((qps + 1) * sizeof *ep->pace.items);
     ep->rto.items = malloc((qps + 1) * sizeof *ep->rto.items);
-    if (is_uet)
+    bool is_mrc = is_uet && config->entropy == ENTROPY_MRC;
+    bool has_planes = is_uet && config->ports > 1;
+    if (is_uet) {
         ep->uet = calloc(qps + 1, sizeof *ep->uet);
+        ep->entropies = calloc((size_t)qps * config->ports + 1, sizeof *ep->entropies);
+    }
+    if (is_mrc)
+        ep->ways = calloc((size_t)qps * config->entropies + 1, sizeof *ep->ways);
+    if (has_planes)
+        ep->planes = malloc((size_t)qps * (config->ports - 1u) * ends_bytes(ep) + 1);
     if (is_selective) {
         ep->alarms.items = malloc((qps + 1) * sizeof *ep->alarms.items);
         ep->selective = calloc(qps + 1, sizeof *ep->selective);
@@ -123,7 +144,8 @@ struct ep *ep_new(const struct ep_config *config, const struct ep_port *port, ui
     ep->frame = calloc(1, config->mtu + 512);
     bool maps = idmap_init(&ep->qp_by_number, qps) & idmap_init(&ep->message_by_id, expected);
     bool selective = !is_selective || (ep->alarms.items && ep->selective);
-    selective = selective && (!is_uet || ep->uet);
+    selective = selective && (!is_uet || (ep->uet && ep->entropies)) && (!is_mrc || ep->ways) &&
+                (!has_planes || ep->planes);
     bool intake = intake_init(&ep->intake, &config->intake);
     if (!intake || !ep->qps || !ep->pace.items || !ep->rto.items || !ep->expected || !ep->bitmaps ||
         !ep->frame || !selective || !maps) {
@@ -154,6 +176,9 @@ void ep_free(struct ep *ep)
     free(ep->alarms.items);
     free(ep->selective);
     free(ep->uet);
+    free(ep->entropies);
+    free(ep->ways);
+    free(ep->planes);
     free(ep->expected);
     free(ep->bitmaps);
     free(ep->frame);
@@ -195,6 +220,10 @@ static const char *qp_problem(const struct ep *ep, const struct ep_qp_config *co
         return "templates are of the endpoint's version of IP, without options";
     if (be16_load(config->data + udp_at(ep) + 2) != (with_int ? ep->config.int_port : is_uet ? UET_PORT : ROCE_PORT))
         return "a data template goes to its transport's UDP port, with INT on board to INT's";
+    if (config->port >= ep->config.ports)
+        return "there is no such port";
+    if (config->planes_bytes != (is_uet ? (ep->config.ports - 1) * ends_bytes(ep) : 0))
+        return "for UET every port but the first needs the addresses of both ends there";
     if (config->cc == EP_CC_HPCC && !with_int)
         return "HPCC needs a data template with INT on board";
     return NULL;
@@ -222,7 +251,8 @@ struct qp *ep_add_qp(struct ep *ep, const struct ep_qp_config *config, const cha
     qp->number = config->number;
     qp->remote = config->remote;
     qp->priority = config->priority;
-    qp->rate = ep->config.link_bps;
+    qp->ports = ep->uet ? ep->up : (uint8_t)(1u << config->port);
+    qp->rate = ep->uet ? ep_bps(ep) : ep->config.link_bps;
     if (config->rate && config->rate < qp->rate)
         qp->rate = config->rate;
     qp->una = qp->acked = qp->next = qp->sent = qp->posted = SEQ_START + config->first_psn;
@@ -246,6 +276,13 @@ struct qp *ep_add_qp(struct ep *ep, const struct ep_qp_config *config, const cha
         qp->uet->acked = bitmap(ep, 3 * index);
         qp->uet->lost = bitmap(ep, 3 * index + 1);
         qp->uet->got = bitmap(ep, 3 * index + 2);
+        qp->uet->entropy = &ep->entropies[(size_t)index * ep->config.ports];
+        if (ep->ways)
+            qp->uet->ways = &ep->ways[(size_t)index * ep->config.entropies];
+        if (ep->planes) {
+            qp->uet->planes = ep->planes + (size_t)index * config->planes_bytes;
+            memcpy(qp->uet->planes, config->planes, config->planes_bytes);
+        }
     }
     if (config->cc == EP_CC_DCQCN) {
         dcqcn_init(&qp->control.dcqcn, qp->rate);
@@ -345,6 +382,20 @@ bool qp_is_from_peer(const struct qp *qp, const uint8_t *ip)
     uint32_t destination = source + bytes;
     return !memcmp(ip + source, ours + destination, bytes) &&
            !memcmp(ip + destination, ours + source, bytes);
+}
+
+bool qp_is_from_plane(const struct ep *ep, const struct qp *qp, const uint8_t *ip)
+{
+    enum { MACS = 12 };
+    uint32_t source = ip_source_at(ip), bytes = ip_address_bytes(ip);
+    if (qp_is_from_peer(qp, ip))
+        return true;
+    for (uint32_t plane = 1; plane < ep->config.ports; plane++) {
+        const uint8_t *ours = qp->uet->planes + (plane - 1) * ends_bytes(ep) + MACS;
+        if (!memcmp(ip + source, ours + bytes, bytes) && !memcmp(ip + source + bytes, ours, bytes))
+            return true;
+    }
+    return false;
 }
 
 static bool icrc_matches(const uint8_t *ip, const uint8_t *bth, const struct packet *packet)
@@ -461,13 +512,16 @@ static bool is_pausable(const struct ep *ep, const uint8_t *frame, uint32_t stor
     return ep->config.pause_dscps >> (ip_tos(frame + WIRE_IP_AT) >> 2) & 1;
 }
 
-void ep_receive(struct ep *ep, const uint8_t *frame, uint32_t stored, uint32_t wire, ns_t now)
+void ep_receive(struct ep *ep, uint8_t port, const uint8_t *frame, uint32_t stored, uint32_t wire,
+                ns_t now)
 {
+    ep->lanes[port].counters.rx_packets++;
+    ep->lanes[port].counters.rx_bytes += wire;
     ep->counters.rx_packets++;
     ep->counters.rx_bytes += wire;
     if (is_pause(frame, stored)) {
         ep->counters.rx_pfc_frames++;
-        schedule_pause(ep, frame, now);
+        schedule_pause(ep, port, frame, now);
     } else if (credit_is_word(frame, stored)) {
         if (credit_hear(&ep->credit, frame))
             ep->counters.rx_credit_grants++;
@@ -494,19 +548,42 @@ void ep_take(struct ep *ep, ns_t now)
 
 const struct ep_counters *ep_counters(struct ep *ep, ns_t now)
 {
-    for (int i = 0; i < 8; i++) {
-        ns_t until = ep->paused_until[i] < now ? ep->paused_until[i] : now;
-        if (ep->paused_since[i] == NS_NEVER)
+    for (uint8_t i = 0; i < 8 * ep->config.ports; i++) {
+        struct lane *lane = &ep->lanes[i / 8];
+        uint8_t priority = i % 8;
+        ns_t *since = &lane->paused_since[priority], until = lane->paused_until[priority];
+        until = until < now ? until : now;
+        if (*since == NS_NEVER)
             continue;
-        ep->counters.paused_ns[i] += until - ep->paused_since[i];
-        ep->paused_since[i] = until < now ? NS_NEVER : now;
+        note_paused(ep, lane, priority, until - *since);
+        *since = until < now ? NS_NEVER : now;
     }
     return &ep->counters;
 }
 
+struct ep_port_counters ep_port_counters(const struct ep *ep, uint8_t port)
+{
+    return ep->lanes[port].counters;
+}
+
 const struct ep_config *ep_get_config(const struct ep *ep) { return &ep->config; }
 
-void ep_set_link(struct ep *ep, bps_t link_bps) { ep->config.link_bps = link_bps; }
+void ep_set_link(struct ep *ep, uint8_t port, bps_t link_bps)
+{
+    ep->lanes[port].rate = link_bps;
+    if (ep->config.ports == 1)
+        ep->config.link_bps = link_bps;
+}
+
+void ep_set_up(struct ep *ep, uint8_t port, bool is_up, ns_t now)
+{
+    uint8_t bit = (uint8_t)(1u << port), before = ep->up;
+    if (ep->config.ports == 1)
+        return;
+    ep->up = is_up ? before | bit : before & (uint8_t)~bit;
+    for (uint32_t i = 0; ep->up != before && ep->transport->ports_changed && i < ep->qp_count; i++)
+        ep->transport->ports_changed(ep, &ep->qps[i], now);
+}
 
 uint32_t qp_number(const struct qp *qp) { return qp->number; }
 

@@ -20,6 +20,11 @@
  * Memory: the endpoint owns its queue pairs; messages belong to the caller and must stay where
  * they are until their event has come (or the endpoint is freed).
  *
+ * Ports: an adapter may have several, one into each of as many planes, networks of their own. A RoCEv2
+ * queue pair keeps to one of them. A UET connection uses all that lead to its peer: whichever port is
+ * free takes the next packet, with an entropy of that port's plane (entropy modulo ports); an answer
+ * leaves by the plane of what it answers, as long as that port has a link.
+ *
  * Scheduling: what a queue pair owes (CNP, then ACK or NAK) before data, one queue pair after the
  * other; acknowledgements have the priority of the data they answer, unless told otherwise; data by
  * priority in turn, within a priority by deficit round robin, so that queue pairs share by bytes
@@ -64,8 +69,11 @@ enum ep_transport { EP_ROCE, EP_UET };
 /* The first group is RoCEv2's, the second UET's. */
 enum ep_cc { EP_CC_NONE, EP_CC_DCQCN, EP_CC_HPCC, EP_CC_NSCC, EP_CC_RCCC, EP_CC_SWIFT };
 
+enum { EP_PORTS = 8 };
+
 struct ep_config {
-    bps_t link_bps;
+    bps_t link_bps; /* of each port */
+    uint8_t ports;  /* a power of two */
     uint32_t overhead_bytes; /* preamble, gap and FCS: what the wire spends on a frame beside it */
     uint32_t mtu;            /* payload bytes a packet, a multiple of 8 */
     uint8_t ip;              /* 4 or 6 */
@@ -113,6 +121,11 @@ struct ep_qp_config {
     enum ep_cc cc;
     bps_t rate; /* a ceiling; 0: the link's rate */
     ns_t base_rtt; /* UET: what a full packet and its answer take in an empty fabric; 0: HPCC's */
+    uint8_t port;   /* RoCEv2: the one it keeps to */
+    /* UET with several ports: what headers say at the second and those after it, in place of the
+     * first's: the MAC addresses, to and from, and those of IP, from and to. */
+    uint8_t planes[(EP_PORTS - 1) * WIRE_ENDS_MOST];
+    uint32_t planes_bytes;
     /* Whole headers, Ethernet to BTH, as a template; `data` may hold an INT shim and MD header. */
     uint8_t data[EP_DATA_HEADER], control[WIRE_HEADERS_MOST];
     uint32_t data_bytes, control_bytes;
@@ -166,7 +179,7 @@ struct ep_port {
     /* A frame for the wire: `stored` bytes of the `wire` bytes it is long (all of them unless the
      * payload mode is NONE), the first bit leaving at `at`. False: not now, the endpoint tries
      * again on its next service. The bytes are the endpoint's and change after the return. */
-    bool (*transmit)(void *ctx, const uint8_t *frame, uint32_t stored, uint32_t wire,
+    bool (*transmit)(void *ctx, const uint8_t *frame, uint32_t stored, uint32_t wire, uint8_t port,
                      uint8_t priority, ns_t at);
     /* Something ended. May post and expect messages, must not call receive or service. */
     void (*event)(void *ctx, const struct ep_event *event);
@@ -226,7 +239,17 @@ struct ep_counters {
 #define EP_COUNTER(name, about) uint64_t name;
     EP_COUNTERS(EP_COUNTER)
 #undef EP_COUNTER
-    ns_t paused_ns[8]; /* time each priority was paused */
+    ns_t paused_ns[8]; /* time each priority was paused, at all ports together */
+};
+
+/* What of that went through one port. */
+#define EP_PORT_COUNTERS(X) X(tx_packets) X(tx_bytes) X(rx_packets) X(rx_bytes)
+
+struct ep_port_counters {
+#define EP_COUNTER(name) uint64_t name;
+    EP_PORT_COUNTERS(EP_COUNTER)
+#undef EP_COUNTER
+    ns_t paused_ns[8];
 };
 
 /* An endpoint with room for `qps` queue pairs and, registered at once, `expected` messages. NULL
@@ -245,7 +268,8 @@ void ep_post(struct ep *ep, struct ep_message *message, ns_t now);
 bool ep_expect(struct ep *ep, struct ep_message *message);
 
 /* A frame came in: `stored` bytes of `wire` (equal unless payload is NONE). Any bytes are fine. */
-void ep_receive(struct ep *ep, const uint8_t *frame, uint32_t stored, uint32_t wire, ns_t now);
+void ep_receive(struct ep *ep, uint8_t port, const uint8_t *frame, uint32_t stored, uint32_t wire,
+                ns_t now);
 
 /* Send what may be sent, time out what is late. Returns when to call again at the latest, if
  * neither frame nor message comes before: later than `now`, NS_NEVER if there is nothing to wait
@@ -253,11 +277,16 @@ void ep_receive(struct ep *ep, const uint8_t *frame, uint32_t stored, uint32_t w
 ns_t ep_service(struct ep *ep, ns_t now);
 
 const struct ep_counters *ep_counters(struct ep *ep, ns_t now);
+struct ep_port_counters ep_port_counters(const struct ep *ep, uint8_t port);
 const struct ep_config *ep_get_config(const struct ep *ep);
 
-/* Let the link have another rate, from the next frame on. What congestion control computed from
+/* Let a port have another rate, from the next frame on. What congestion control computed from
  * the old one stays: an adapter does not start again because its cable fell back. */
-void ep_set_link(struct ep *ep, bps_t link_bps);
+void ep_set_link(struct ep *ep, uint8_t port, bps_t link_bps);
+
+/* Tell that a port has lost its link, or has one again. An adapter with one port goes on as before,
+ * for there is nothing else that it could do. */
+void ep_set_up(struct ep *ep, uint8_t port, bool is_up, ns_t now);
 
 /* About a queue pair. */
 uint32_t qp_number(const struct qp *qp);

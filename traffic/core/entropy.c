@@ -18,7 +18,8 @@ static uint16_t draw_value(struct entropy *e)
     return (uint16_t)((uint64_t)draw(e) * e->values >> 32);
 }
 
-void entropy_init(struct entropy *e, enum entropy_policy policy, uint16_t values, uint32_t seed)
+void entropy_init(struct entropy *e, enum entropy_policy policy, uint16_t values, uint32_t seed,
+                  struct way *ways)
 {
     *e = (struct entropy){
         .policy = (uint8_t)policy,
@@ -28,6 +29,7 @@ void entropy_init(struct entropy *e, enum entropy_policy policy, uint16_t values
     if (!e->random)
         e->random = 1;
     e->order = draw_value(e);
+    health_init(&e->health, ways, values);
 }
 
 static uint16_t in_turn(struct entropy *e)
@@ -47,6 +49,14 @@ static uint16_t not_skipped(struct entropy *e)
         e->skip[value]--;
         value = in_turn(e);
     }
+    return value;
+}
+
+static uint16_t healthy(struct entropy *e)
+{
+    uint16_t value = in_turn(e);
+    for (uint32_t tries = 2u * e->values; tries && !health_takes(&e->health, value); tries--)
+        value = in_turn(e);
     return value;
 }
 
@@ -79,6 +89,8 @@ uint16_t entropy_next(struct entropy *e, ns_t now)
         return not_skipped(e);
     case ENTROPY_REPS:
         return recycled(e, now);
+    case ENTROPY_MRC:
+        return healthy(e);
     default:
         return e->order;
     }
@@ -94,7 +106,10 @@ static void penalise(struct entropy *e, uint16_t value, unsigned turns)
 
 void entropy_arrived(struct entropy *e, uint16_t value, bool marked)
 {
-    if (marked) {
+    if (e->policy == ENTROPY_MRC) {
+        if (marked)
+            health_skip(&e->health, value);
+    } else if (marked) {
         penalise(e, value, PENALTY_MARK);
     } else if (value < e->values) {
         e->ring[e->next++ % ENTROPY_RING] = value; /* 256 is a multiple of the ring */
@@ -103,10 +118,17 @@ void entropy_arrived(struct entropy *e, uint16_t value, bool marked)
     }
 }
 
-void entropy_cut(struct entropy *e, uint16_t value) { penalise(e, value, PENALTY_CUT); }
-
-void entropy_lost(struct entropy *e, uint16_t value, ns_t now)
+void entropy_cut(struct entropy *e, uint16_t value)
 {
+    penalise(e, value, PENALTY_CUT);
+    if (e->policy == ENTROPY_MRC)
+        health_skip(&e->health, value);
+}
+
+void entropy_lost(struct entropy *e, uint16_t value, ns_t round_trip, ns_t now)
+{
+    if (e->policy == ENTROPY_MRC)
+        health_lost(&e->health, value, round_trip, now);
     penalise(e, value, PENALTY_LOST);
     if (e->policy == ENTROPY_REPS && !e->frozen_until)
         e->frozen_until = now + FROZEN_NS;

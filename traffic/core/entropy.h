@@ -8,15 +8,18 @@
  *              as there are none, one is drawn. After a loss, for a while, only such as came back
  *              are, old ones too; then some are drawn again (REPS, arXiv 2407.21625: a ring of 8)
  *
+ *   mrc        all of them in turn but those that lose, which are probed until they are better
+ *              (health.h)
+ *
  * Orders, penalties and REPS' constants are those of UET's reference simulator (htsim): a random
  * exclusive-or over the numbers, 1, 4 and 15, 8 entries, 10 ms frozen and 16 drawn after that.
  */
 #ifndef EP_ENTROPY_H
 #define EP_ENTROPY_H
 
-#include "units.h"
+#include "health.h"
 
-enum entropy_policy { ENTROPY_OBLIVIOUS, ENTROPY_BITMAP, ENTROPY_REPS, ENTROPY_SINGLE };
+enum entropy_policy { ENTROPY_OBLIVIOUS, ENTROPY_BITMAP, ENTROPY_REPS, ENTROPY_SINGLE, ENTROPY_MRC };
 
 enum { ENTROPY_MOST = 256, ENTROPY_RING = 8 };
 
@@ -29,10 +32,12 @@ struct entropy {
     uint8_t next, fresh, filled;      /* where the next goes, how many are unused, and are there */
     uint8_t to_draw;                  /* how many to draw whatever came back */
     ns_t frozen_until;
+    struct health health; /* mrc */
 };
 
+/* `ways`: of mrc, as many as there are values; the caller's. */
 void entropy_init(struct entropy *entropy, enum entropy_policy policy, uint16_t values,
-                  uint32_t seed);
+                  uint32_t seed, struct way *ways);
 
 uint16_t entropy_next(struct entropy *entropy, ns_t now);
 
@@ -40,6 +45,6 @@ uint16_t entropy_next(struct entropy *entropy, ns_t now);
  * was cut before; it was lost. */
 void entropy_arrived(struct entropy *entropy, uint16_t value, bool marked);
 void entropy_cut(struct entropy *entropy, uint16_t value);
-void entropy_lost(struct entropy *entropy, uint16_t value, ns_t now);
+void entropy_lost(struct entropy *entropy, uint16_t value, ns_t round_trip, ns_t now);
 
 #endif

@@ -4,10 +4,11 @@
  * Input, a line each:
  *
  *   host interface=h1-eth0 dilation=250 timeout=2000000000 delay=1000
+ *   host interface=h1-eth0,h1-eth1 ...      of an endpoint with several ports, in their order
  *   endpoint ... / qp ... / send ... / receive ... / compute ... / after ...     see script.h
  *   notes PATH            write down there what begins and ends, for who watches meanwhile
  *   ready                 open the socket
- *   link BPS              once it is ready: the link has another rate from now on
+ *   link BPS [PORT]       once it is ready: the link has another rate from now on; 0: there is none
  *   start NS              begin when CLOCK_MONOTONIC shows NS; that instant is fabric time 0
  *   stop                  report and leave; the end of the input means the same
  *
@@ -63,7 +64,7 @@ enum {
     EXIT_REFUSED = 2,
 };
 
-#define HOST_LINE "host interface=NAME dilation=D timeout=NS delay=NS"
+#define HOST_LINE "host interface=NAME[,NAME...] dilation=D timeout=NS delay=NS"
 #define NS_PER_S 1000000000u
 #define LONGEST_NAP NS_PER_S
 
@@ -82,19 +83,26 @@ struct wire {
     bool is_blocked; /* the socket takes no more */
 };
 
+/* A port: its interface, and the cable that begins there. */
+struct lane {
+    char interface[IFNAMSIZ];
+    int socket;
+    bps_t rate;
+    struct wire wire;
+    uint64_t lost_on_send;
+};
+
 struct host {
     struct script script;
-    char interface[IFNAMSIZ];
+    struct lane lanes[EP_PORTS];
+    unsigned ports; /* as many interfaces as were named */
     uint64_t dilation;
     ns_t timeout, delay;
     uint64_t epoch; /* CLOCK_MONOTONIC at fabric time 0 */
-    int socket;
     struct frames in;
-    struct wire wire;
     uint64_t late[LATE_BUCKETS];
-    uint64_t lost_on_send;
     FILE *notes; /* or NULL */
-    bool said_done;
+    bool is_ready, said_done;
     unsigned turns;
 };
 
@@ -159,9 +167,16 @@ static void frames_free(struct frames *frames)
     free(frames->slots);
 }
 
+/* When a cable has something to hand over, unless its socket takes no more. */
 static ns_t next_arrival(const struct host *host)
 {
-    return host->wire.count ? host->wire.arrives[host->wire.first] : NS_NEVER;
+    ns_t next = NS_NEVER;
+    for (unsigned port = 0; port < host->ports; port++) {
+        const struct wire *wire = &host->lanes[port].wire;
+        if (wire->count && !wire->is_blocked && wire->arrives[wire->first] < next)
+            next = wire->arrives[wire->first];
+    }
+    return next;
 }
 
 /* Frames at the head of the wire that have arrived and lie one after the other in memory. */
@@ -174,12 +189,12 @@ static unsigned arrived(const struct wire *wire, ns_t now)
 }
 
 /* Hand over what has arrived. What the interface refuses is lost, as on a wire that is unplugged. */
-static void deliver(struct host *host, ns_t now)
+static void deliver(struct lane *lane, ns_t now)
 {
-    struct wire *wire = &host->wire;
+    struct wire *wire = &lane->wire;
     wire->is_blocked = false;
     for (unsigned n; (n = arrived(wire, now)) != 0;) {
-        int sent = sendmmsg(host->socket, wire->frames.headers + wire->first, n, MSG_DONTWAIT);
+        int sent = sendmmsg(lane->socket, wire->frames.headers + wire->first, n, MSG_DONTWAIT);
         if (sent < 0 && (errno == EAGAIN || errno == ENOBUFS)) {
             wire->is_blocked = true;
             return;
@@ -187,7 +202,7 @@ static void deliver(struct host *host, ns_t now)
         if (sent < 0 && errno == EINTR)
             continue;
         if (sent < 0)
-            host->lost_on_send++;
+            lane->lost_on_send++;
         unsigned gone = sent < 0 ? 1 : (unsigned)sent;
         wire->first = (wire->first + gone) % WIRE_MOST;
         wire->count -= gone;
@@ -196,28 +211,35 @@ static void deliver(struct host *host, ns_t now)
         wire->first = 0; /* memory that is warm */
 }
 
-static ns_t arrival(const struct host *host, uint32_t bytes, ns_t at)
+static void deliver_all(struct host *host, ns_t now)
+{
+    for (unsigned port = 0; port < host->ports; port++)
+        deliver(&host->lanes[port], now);
+}
+
+static ns_t arrival(const struct host *host, const struct lane *lane, uint32_t bytes, ns_t at)
 {
     const struct ep_config *config = ep_get_config(plan_endpoint(host->script.plan));
-    return at + ns_after_ps(ps_for_bytes(bytes + config->overhead_bytes, config->link_bps)) +
+    return at + ns_after_ps(ps_for_bytes(bytes + config->overhead_bytes, lane->rate)) +
            host->delay;
 }
 
-static bool transmit(void *ctx, const uint8_t *frame, uint32_t stored, uint32_t bytes,
+static bool transmit(void *ctx, const uint8_t *frame, uint32_t stored, uint32_t bytes, uint8_t port,
                      uint8_t priority, ns_t at)
 {
     struct host *host = ctx;
-    struct wire *wire = &host->wire;
+    struct lane *lane = &host->lanes[port];
+    struct wire *wire = &lane->wire;
     unsigned most = host->delay ? WIRE_MOST : BATCH;
     (void)priority;
     if (wire->count >= most)
-        deliver(host, at);
+        deliver(lane, at);
     if (wire->count >= most)
         return false;
     unsigned last = (wire->first + wire->count++) % WIRE_MOST;
     memcpy(wire->frames.slots[last], frame, stored);
     wire->frames.vectors[last].iov_len = stored;
-    wire->arrives[last] = host->delay ? arrival(host, bytes, at) : 0;
+    wire->arrives[last] = host->delay ? arrival(host, lane, bytes, at) : 0;
     return true;
 }
 
@@ -261,62 +283,87 @@ static bool own_port(uint8_t ip, uint16_t port)
     return fd >= 0 && !bind(fd, (struct sockaddr *)&any, sizeof any);
 }
 
-static bool fits_interface(struct host *host, const struct ep_config *config)
+static bool fits_interface(struct host *host, const struct lane *lane,
+                           const struct ep_config *config)
 {
     struct ifreq request = {0};
     uint32_t roce = WIRE_INT_SHIM + WIRE_INT_MD + WIRE_BTH + WIRE_RETH + WIRE_IMMDT;
     uint32_t uet = UET_PDS + UET_PDS_CREDIT + UET_SES;
     uint32_t headers = (config->ip == 6 ? WIRE_IPV6 : WIRE_IPV4) + WIRE_UDP;
     uint32_t needed = headers + (roce > uet ? roce : uet) + config->mtu + WIRE_ICRC;
-    memcpy(request.ifr_name, host->interface, sizeof request.ifr_name);
-    if (ioctl(host->socket, SIOCGIFMTU, &request))
-        return refuse(host, "interface %s does not tell its MTU", host->interface);
+    memcpy(request.ifr_name, lane->interface, sizeof request.ifr_name);
+    if (ioctl(lane->socket, SIOCGIFMTU, &request))
+        return refuse(host, "interface %s does not tell its MTU", lane->interface);
     if ((uint32_t)request.ifr_mtu >= needed)
         return true;
     snprintf(host->script.problem, sizeof host->script.problem,
              "interface %s has an MTU of %d; a path MTU of %u needs %u: ip link set %s mtu %u",
-             host->interface, request.ifr_mtu, config->mtu, needed, host->interface, needed);
+             lane->interface, request.ifr_mtu, config->mtu, needed, lane->interface, needed);
     return false;
 }
 
-static bool open_socket(struct host *host)
+static bool open_lane(struct host *host, struct lane *lane)
 {
     int one = 1, buffer = SOCKET_BUFFER;
-    unsigned index = if_nametoindex(host->interface);
+    unsigned index = if_nametoindex(lane->interface);
     struct sockaddr_ll address = {
         .sll_family = AF_PACKET,
         .sll_protocol = htons(ETH_P_EVERY),
         .sll_ifindex = (int)index,
     };
     if (!index)
-        return refuse(host, "there is no interface '%s'", host->interface);
-    host->socket = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
-    if (host->socket < 0)
+        return refuse(host, "there is no interface '%s'", lane->interface);
+    lane->socket = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+    if (lane->socket < 0)
         return refuse(host, "no packet socket: %s", strerror(errno));
-    setsockopt(host->socket, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof one);
-    setsockopt(host->socket, SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof buffer);
-    setsockopt(host->socket, SOL_SOCKET, SO_SNDBUFFORCE, &buffer, sizeof buffer);
-    if (bind(host->socket, (struct sockaddr *)&address, sizeof address))
+    setsockopt(lane->socket, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof one);
+    setsockopt(lane->socket, SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof buffer);
+    setsockopt(lane->socket, SOL_SOCKET, SO_SNDBUFFORCE, &buffer, sizeof buffer);
+    if (bind(lane->socket, (struct sockaddr *)&address, sizeof address))
         return refuse(host, "cannot listen on the interface: %s", strerror(errno));
     const struct ep_config *config = ep_get_config(plan_endpoint(host->script.plan));
+    lane->rate = config->link_bps;
+    if (!frames_init(&lane->wire.frames, WIRE_MOST))
+        return refuse(host, "%s", "memory is short");
+    return fits_interface(host, lane, config);
+}
+
+static bool open_lanes(struct host *host)
+{
+    const struct ep_config *config = ep_get_config(plan_endpoint(host->script.plan));
+    if (config->ports != host->ports)
+        return refuse(host, "%s", "the endpoint has as many ports as interfaces are named");
+    for (unsigned port = 0; port < host->ports; port++)
+        if (!open_lane(host, &host->lanes[port]))
+            return false;
     uint16_t ports[] = {ROCE_PORT, UET_PORT, config->int_port};
     bool own = true;
     for (size_t i = 0; i < sizeof ports / sizeof *ports; i++)
         own = own && own_port(config->ip, ports[i]);
     if (!own)
         return refuse(host, "the UDP ports of RoCE or UET are taken: %s", strerror(errno));
-    if (!frames_init(&host->in, BATCH) || !frames_init(&host->wire.frames, WIRE_MOST))
-        return refuse(host, "%s", "memory is short");
-    return fits_interface(host, config);
+    return frames_init(&host->in, BATCH) || refuse(host, "%s", "memory is short");
+}
+
+/* The interfaces' names, a comma between two. */
+static bool name_lanes(struct host *host, char *names)
+{
+    char *rest = names;
+    for (char *name; (name = strsep(&rest, ","));) {
+        if (!*name || strlen(name) >= IFNAMSIZ || host->ports == EP_PORTS)
+            return false;
+        strcpy(host->lanes[host->ports++].interface, name);
+    }
+    return true;
 }
 
 static bool read_host(struct host *host, char *rest)
 {
     unsigned long long dilation, timeout, delay;
-    char extra;
-    int found = sscanf(rest, " interface=%15s dilation=%llu timeout=%llu delay=%llu %c",
-                       host->interface, &dilation, &timeout, &delay, &extra);
-    if (found != 4 || !dilation)
+    char extra, names[EP_PORTS * IFNAMSIZ];
+    int found = sscanf(rest, " interface=%127s dilation=%llu timeout=%llu delay=%llu %c",
+                       names, &dilation, &timeout, &delay, &extra);
+    if (found != 4 || !dilation || host->ports || !name_lanes(host, names))
         return refuse(host, "a host line is: %s", HOST_LINE);
     host->dilation = dilation;
     host->timeout = timeout ? timeout : NS_NEVER;
@@ -336,10 +383,11 @@ static bool get_ready(struct host *host)
 {
     if (!host->script.plan)
         return refuse(host, "%s", "there is no endpoint yet");
-    if (host->socket >= 0)
+    if (host->is_ready)
         return refuse(host, "%s", "'ready' was said before");
-    if (!open_socket(host))
+    if (!open_lanes(host))
         return false;
+    host->is_ready = true;
     printf("ready\n");
     fflush(stdout);
     return true;
@@ -348,7 +396,7 @@ static bool get_ready(struct host *host)
 static bool take_start(struct host *host, const char *rest)
 {
     unsigned long long epoch;
-    if (host->socket < 0)
+    if (!host->is_ready)
         return refuse(host, "%s", "'ready' comes before 'start'");
     if (sscanf(rest, "%llu", &epoch) != 1)
         return refuse(host, "%s", "'start' needs a time of the monotonic clock");
@@ -361,9 +409,15 @@ static bool take_start(struct host *host, const char *rest)
 static bool take_link(struct host *host, const char *line)
 {
     unsigned long long link_bps;
-    if (sscanf(line, "link %llu", &link_bps) != 1 || !link_bps)
-        return refuse(host, "%s", "'link' needs a rate in bits a second");
-    ep_set_link(plan_endpoint(host->script.plan), link_bps);
+    unsigned port = 0;
+    struct ep *ep = plan_endpoint(host->script.plan);
+    if (sscanf(line, "link %llu %u", &link_bps, &port) < 1 || port >= host->ports)
+        return refuse(host, "%s", "'link' needs a rate in bits a second, and perhaps a port");
+    if (link_bps) {
+        host->lanes[port].rate = link_bps;
+        ep_set_link(ep, (uint8_t)port, link_bps);
+    }
+    ep_set_up(ep, (uint8_t)port, link_bps > 0, host->epoch ? fabric_now(host) : 0);
     return true;
 }
 
@@ -379,7 +433,7 @@ static bool take_line(struct host *host, char *line)
         return get_ready(host);
     if (!strncmp(line, "start ", 6))
         return take_start(host, line + 6);
-    if (!strncmp(line, "link ", 5) && host->socket >= 0)
+    if (!strncmp(line, "link ", 5) && host->is_ready)
         return take_link(host, line);
     return script_line(&host->script, line);
 }
@@ -402,16 +456,24 @@ static bool set_up(struct host *host)
     return right && host->epoch;
 }
 
-static bool receive_some(struct host *host)
+static bool receive_from(struct host *host, uint8_t port)
 {
     const struct frames *in = &host->in;
-    int n = recvmmsg(host->socket, in->headers, BATCH, MSG_DONTWAIT, NULL);
+    int n = recvmmsg(host->lanes[port].socket, in->headers, BATCH, MSG_DONTWAIT, NULL);
     ns_t now = fabric_now(host);
     for (int i = 0; i < n; i++) {
         uint32_t length = in->headers[i].msg_len;
-        plan_receive(host->script.plan, in->slots[i], length, length, now);
+        plan_receive(host->script.plan, port, in->slots[i], length, length, now);
     }
     return n > 0;
+}
+
+static bool receive_some(struct host *host)
+{
+    bool some = false;
+    for (uint8_t port = 0; port < host->ports; port++)
+        some |= receive_from(host, port);
+    return some;
 }
 
 /* Take the words that have come. False: it is time to stop. */
@@ -431,10 +493,13 @@ static bool goes_on(struct host *host)
 /* Wait for a frame, a word, or `wake`. True: it is time to stop. */
 static bool nap(struct host *host, ns_t wake)
 {
-    struct pollfd files[2] = {
-        {.fd = host->socket, .events = (short)(POLLIN | (host->wire.is_blocked ? POLLOUT : 0))},
-        {.fd = STDIN_FILENO, .events = POLLIN},
-    };
+    struct pollfd files[EP_PORTS + 1], *words = &files[host->ports];
+    for (unsigned port = 0; port < host->ports; port++) {
+        const struct lane *lane = &host->lanes[port];
+        short events = (short)(POLLIN | (lane->wire.is_blocked ? POLLOUT : 0));
+        files[port] = (struct pollfd){.fd = lane->socket, .events = events};
+    }
+    *words = (struct pollfd){.fd = STDIN_FILENO, .events = POLLIN};
     ns_t until = wake < host->timeout ? wake : host->timeout;
     uint64_t left = LONGEST_NAP;
     if (until != NS_NEVER) {
@@ -444,7 +509,7 @@ static bool nap(struct host *host, ns_t wake)
     if (host->notes)
         fflush(host->notes); /* nothing, most of the time */
     struct timespec limit = {(time_t)(left / NS_PER_S), (long)(left % NS_PER_S)};
-    return ppoll(files, 2, &limit, NULL) > 0 && files[1].revents && !goes_on(host);
+    return ppoll(files, host->ports + 1, &limit, NULL) > 0 && words->revents && !goes_on(host);
 }
 
 static void run(struct host *host)
@@ -462,8 +527,8 @@ static void run(struct host *host)
         if (wake <= now)
             note_late(host, now - wake);
         wake = plan_service(plan, now);
-        deliver(host, now);
-        if (!host->wire.is_blocked && next_arrival(host) < wake)
+        deliver_all(host, now);
+        if (next_arrival(host) < wake)
             wake = next_arrival(host);
         if (!plan_open(plan) && !host->said_done) {
             host->said_done = true;
@@ -479,19 +544,24 @@ static void run(struct host *host)
 
 static void report(struct host *host)
 {
-    struct tpacket_stats kernel = {0};
-    socklen_t size = sizeof kernel;
+    uint64_t drops = 0, refused = 0;
     script_report(host->script.plan, stdout, fabric_now(host));
-    getsockopt(host->socket, SOL_PACKET, PACKET_STATISTICS, &kernel, &size);
-    printf("counter socket_drops %u\n", kernel.tp_drops);
-    printf("counter interface_refused %llu\n", (unsigned long long)host->lost_on_send);
+    for (unsigned port = 0; port < host->ports; port++) {
+        struct tpacket_stats kernel = {0};
+        socklen_t size = sizeof kernel;
+        getsockopt(host->lanes[port].socket, SOL_PACKET, PACKET_STATISTICS, &kernel, &size);
+        drops += kernel.tp_drops;
+        refused += host->lanes[port].lost_on_send;
+    }
+    printf("counter socket_drops %llu\n", (unsigned long long)drops);
+    printf("counter interface_refused %llu\n", (unsigned long long)refused);
     say_late(host);
     printf("end\n");
 }
 
 int main(void)
 {
-    struct host host = {.socket = -1};
+    static struct host host;
     host.script.port = (struct plan_port){
         .ctx = &host,
         .transmit = transmit,
@@ -508,6 +578,7 @@ int main(void)
     }
     plan_free(host.script.plan);
     frames_free(&host.in);
-    frames_free(&host.wire.frames);
+    for (unsigned port = 0; port < host.ports; port++)
+        frames_free(&host.lanes[port].wire.frames);
     return fine ? 0 : EXIT_REFUSED;
 }

@@ -192,9 +192,10 @@ void plan_start(struct plan *plan, ns_t now)
             ready(plan, i, now);
 }
 
-void plan_receive(struct plan *plan, const uint8_t *frame, uint32_t stored, uint32_t wire, ns_t now)
+void plan_receive(struct plan *plan, uint8_t port, const uint8_t *frame, uint32_t stored,
+                  uint32_t wire, ns_t now)
 {
-    ep_receive(plan->ep, frame, stored, wire, now);
+    ep_receive(plan->ep, port, frame, stored, wire, now);
 }
 
 ns_t plan_service(struct plan *plan, ns_t now)

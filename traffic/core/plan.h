@@ -37,7 +37,7 @@ struct plan;
 
 struct plan_port {
     void *ctx;
-    bool (*transmit)(void *ctx, const uint8_t *frame, uint32_t stored, uint32_t wire,
+    bool (*transmit)(void *ctx, const uint8_t *frame, uint32_t stored, uint32_t wire, uint8_t port,
                      uint8_t priority, ns_t at);
     /* A message was posted. May be NULL. */
     void (*began)(void *ctx, const struct transfer *transfer);
@@ -63,8 +63,8 @@ const char *plan_after(struct plan *plan, uint32_t id, uint32_t earlier);
 /* From now on. Transfers that wait for nothing start at `now` plus their delay. */
 void plan_start(struct plan *plan, ns_t now);
 
-void plan_receive(struct plan *plan, const uint8_t *frame, uint32_t stored, uint32_t wire,
-                  ns_t now);
+void plan_receive(struct plan *plan, uint8_t port, const uint8_t *frame, uint32_t stored,
+                  uint32_t wire, ns_t now);
 ns_t plan_service(struct plan *plan, ns_t now);
 
 /* Transfers that have neither ended nor failed; 0: there is nothing more to come. */

@@ -91,6 +91,7 @@ struct qp {
     ps_t ready, answer_ready, notice_ready; /* data, ACK or NAK, CNP: not before */
     int32_t deficit;           /* bytes it may send before the next one's turn */
     uint8_t priority, cc;
+    uint8_t ports; /* bit i: port i may carry its data */
     bool in_ring, in_answers, in_notices, in_pace, in_rto;
 
     /* Requester: una <= acked <= next <= sent <= posted. */
@@ -147,12 +148,19 @@ struct ep {
     struct ep_port port;
     struct ep_counters counters;
 
-    ps_t port_free; /* the wire is busy until */
+    struct lane {
+        ps_t free; /* the wire is busy until, */
+        ps_t rest; /* and for data until */
+        bps_t rate;
+        ns_t paused_until[8], paused_since[8]; /* since: NS_NEVER when not paused */
+        struct ep_port_counters counters;
+    } lanes[EP_PORTS];  /* by port */
+    uint8_t port_turn;  /* the port that is asked first */
+    uint8_t up;         /* bit i: port i has a link */
     bool stalled;   /* the host would not take the last frame */
     uint8_t turn;   /* the priority whose turn it is */
     struct ring rings[8], answers[8], notices;
     struct heap pace, rto, alarms;
-    ns_t paused_until[8], paused_since[8]; /* since: NS_NEVER when not paused */
     struct credit credit;
     ns_t storm_next;                       /* when the next frame of a pause storm is due */
     struct intake intake;
@@ -166,6 +174,9 @@ struct ep {
     struct qp *qps;
     struct selective *selective; /* one per queue pair, or NULL */
     struct uet *uet;             /* the same */
+    struct entropy *entropies;   /* UET: one per queue pair and port */
+    struct way *ways;            /* UET by MRC: one per queue pair and value; or NULL */
+    uint8_t *planes;             /* UET with several ports: by queue pair, ends at all but the first */
     uint32_t qp_count, qp_room, expected_count, expected_room;
     struct idmap qp_by_number, message_by_id;
     struct ep_message **expected;
@@ -179,6 +190,21 @@ static inline uint32_t udp_at(const struct ep *ep)
     return WIRE_IP_AT + (ep->config.ip == 6 ? (uint32_t)WIRE_IPV6 : (uint32_t)WIRE_IPV4);
 }
 static inline uint32_t bth_at(const struct ep *ep) { return udp_at(ep) + WIRE_UDP; }
+
+/* What an endpoint can send at all, with all of its ports. */
+static inline bps_t ep_bps(const struct ep *ep) { return ep->config.ports * ep->config.link_bps; }
+
+/* How much of a plane's entry there is: MAC and IP addresses of both ends. */
+static inline uint32_t ends_bytes(const struct ep *ep) { return ep->config.ip == 6 ? 44 : 20; }
+
+/* When a port is free for data. */
+static inline ps_t free_for_data(const struct lane *lane)
+{
+    return lane->free > lane->rest ? lane->free : lane->rest;
+}
+
+/* The only port that is in a set, or the first. */
+static inline uint8_t first_port(uint8_t ports) { return (uint8_t)__builtin_ctz(ports); }
 
 /* A RoCEv2 packet taken apart. */
 struct packet {
@@ -218,9 +244,10 @@ void schedule_notice(struct ep *ep, struct qp *qp, ns_t now);
 uint8_t answer_priority(const struct ep *ep, const struct qp *qp);
 void schedule_rto(struct ep *ep, struct qp *qp); /* its time-out was set */
 void schedule_alarm(struct ep *ep, struct qp *qp); /* so was that of its patience with holes */
-void schedule_pause(struct ep *ep, const uint8_t *pfc, ns_t now);
-ps_t schedule_send(struct ep *ep, uint32_t stored, uint32_t wire, uint8_t priority, ps_t ready,
-                   ns_t now);
+void note_paused(struct ep *ep, struct lane *lane, uint8_t priority, ns_t took);
+void schedule_pause(struct ep *ep, uint8_t port, const uint8_t *pfc, ns_t now);
+ps_t schedule_send(struct ep *ep, uint8_t port, uint32_t stored, uint32_t wire, uint8_t priority,
+                   ps_t ready, ns_t now);
 
 /* endpoint.c: what waited to be taken, and has been by now. */
 void ep_take(struct ep *ep, ns_t now);
@@ -246,6 +273,7 @@ bool responder_notify(struct ep *ep, struct qp *qp, ns_t now); /* the CNP */
 
 /* endpoint.c */
 bool qp_is_from_peer(const struct qp *qp, const uint8_t *ip);
+bool qp_is_from_plane(const struct ep *ep, const struct qp *qp, const uint8_t *ip); /* in any */
 void ep_event(struct ep *ep, enum ep_event_kind kind, struct qp *qp, struct ep_message *message,
               ns_t now);
 void qp_fail(struct ep *ep, struct qp *qp, enum ep_error error, ns_t now);

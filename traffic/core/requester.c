@@ -216,13 +216,13 @@ static void note_filled(struct ep *ep, struct qp *qp, uint64_t seq, ns_t now)
         s->resend++;
 }
 
-static uint32_t send(struct ep *ep, struct qp *qp, ns_t now)
+static uint32_t send(struct ep *ep, struct qp *qp, uint8_t port, ns_t now)
 {
     bool filling = has_hole(qp);
     uint64_t seq = filling ? next_hole(qp) : qp->next;
     struct segment segment = segment_at(ep, qp, seq, filling);
     uint32_t stored, wire = frame_data(ep, qp, &segment, &stored);
-    ps_t at = schedule_send(ep, stored, wire, qp->priority, qp->ready, now);
+    ps_t at = schedule_send(ep, port, stored, wire, qp->priority, qp->ready, now);
     if (at == PS_NEVER)
         return 0;
 
@@ -511,4 +511,11 @@ void requester_cnp(struct ep *ep, struct qp *qp, ns_t now)
     dcqcn_cnp(&qp->control.dcqcn, &ep->config.dcqcn, now);
 }
 
-const struct transport ROCE = {can_send, send, post, responder_answer, timeout, alarm};
+static uint8_t answer_port(const struct ep *ep, const struct qp *qp)
+{
+    (void)ep;
+    return first_port(qp->ports);
+}
+
+const struct transport ROCE = {can_send, send,  post, answer_port, responder_answer,
+                               timeout,  alarm, NULL};

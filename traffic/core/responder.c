@@ -301,7 +301,8 @@ bool responder_answer(struct ep *ep, struct qp *qp, ns_t now)
     if (!(qp->owed & (OWE_ACK | OWE_NAK)))
         return true;
     wire = answer_frame(ep, qp, &stored);
-    if (schedule_send(ep, stored, wire, answer_priority(ep, qp), qp->answer_ready, now) == PS_NEVER)
+    uint8_t port = first_port(qp->ports), priority = answer_priority(ep, qp);
+    if (schedule_send(ep, port, stored, wire, priority, qp->answer_ready, now) == PS_NEVER)
         return false;
     if (qp->owed & OWE_NAK)
         ep->counters.tx_naks++;
@@ -314,8 +315,8 @@ bool responder_answer(struct ep *ep, struct qp *qp, ns_t now)
 bool responder_notify(struct ep *ep, struct qp *qp, ns_t now)
 {
     uint32_t stored, wire = frame_cnp(ep, qp, &stored);
-    uint8_t priority = ep->config.control_priority;
-    if (schedule_send(ep, stored, wire, priority, qp->notice_ready, now) == PS_NEVER)
+    uint8_t port = first_port(qp->ports), priority = ep->config.control_priority;
+    if (schedule_send(ep, port, stored, wire, priority, qp->notice_ready, now) == PS_NEVER)
         return false;
     ep->counters.np_cnp_sent++;
     qp->owed &= (uint8_t)~OWE_CNP;

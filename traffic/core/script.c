@@ -8,7 +8,7 @@
 
 enum kind {
     U8, U16, U32, U64, BITS, REAL, BOOL, PAYLOAD, RECOVERY, CC, PROFILE, REACTION, ACKS, HEX_DATA,
-    HEX_CONTROL, TRANSPORT, ENTROPY
+    HEX_CONTROL, HEX_PLANES, TRANSPORT, ENTROPY
 };
 
 struct key {
@@ -38,6 +38,7 @@ static const struct key HEAD_KEYS[] = {
     HEAD("transfers", U32, transfers),
     HEAD("edges", U32, edges),
     HEAD("link-bps", U64, config.link_bps),
+    HEAD("ports", U8, config.ports),
     HEAD("overhead-bytes", U32, config.overhead_bytes),
     HEAD("mtu", U32, config.mtu),
     HEAD("ip", U8, config.ip),
@@ -105,6 +106,8 @@ static const struct key QP_KEYS[] = {
     QP("cc", CC, cc),
     QP("rate", U64, rate),
     QP("base-rtt", U64, base_rtt),
+    QP("port", U8, port),
+    QP("planes", HEX_PLANES, planes),
     QP("data", HEX_DATA, data),
     QP("control", HEX_CONTROL, control),
     {0},
@@ -206,7 +209,7 @@ static bool assign(const struct key *key, const char *text, void *record)
     static const char *const CLASSES[] = {"data", "control", NULL};
     static const char *const CCS[] = {"none", "dcqcn", "hpcc", "nscc", "rccc", "swift", NULL};
     static const char *const TRANSPORTS[] = {"roce", "uet", NULL};
-    static const char *const ENTROPIES[] = {"oblivious", "bitmap", "reps", "single", NULL};
+    static const char *const ENTROPIES[] = {"oblivious", "bitmap", "reps", "single", "mrc", NULL};
     void *place = (char *)record + key->place;
 
     switch (key->kind) {
@@ -239,6 +242,9 @@ static bool assign(const struct key *key, const char *text, void *record)
     case HEX_DATA:
         return (((struct ep_qp_config *)record)->data_bytes = hex(text, place,
                                                                   EP_DATA_HEADER)) != 0;
+    case HEX_PLANES:
+        return (((struct ep_qp_config *)record)->planes_bytes =
+                    hex(text, place, sizeof ((struct ep_qp_config *)record)->planes)) != 0;
     case HEX_CONTROL:
         return (((struct ep_qp_config *)record)->control_bytes = hex(text, place,
                                                                      WIRE_HEADERS_MOST)) != 0;
@@ -375,6 +381,17 @@ void script_report(struct plan *plan, FILE *file, ns_t now)
     fprintf(file, "counter " #name " %llu\n", (unsigned long long)counters->name);
     EP_COUNTERS(COUNTER)
 #undef COUNTER
+    uint8_t ports = ep_get_config(plan_endpoint(plan))->ports;
+    for (uint8_t port = 0; ports > 1 && port < ports; port++) {
+        struct ep_port_counters its = ep_port_counters(plan_endpoint(plan), port);
+#define COUNTER(name) \
+    fprintf(file, "counter port%u_" #name " %llu\n", port, (unsigned long long)its.name);
+        EP_PORT_COUNTERS(COUNTER)
+#undef COUNTER
+        for (int priority = 0; priority < 8; priority++)
+            fprintf(file, "counter port%u_paused_%d_ns %llu\n", port, priority,
+                    (unsigned long long)its.paused_ns[priority]);
+    }
     for (int priority = 0; priority < 8; priority++)
         if (counters->paused_ns[priority])
             fprintf(file, "paused %d %llu\n", priority,

@@ -6,11 +6,16 @@
 
 struct transport {
     bool (*can_send)(const struct ep *ep, struct qp *qp);
-    uint32_t (*send)(struct ep *ep, struct qp *qp, ns_t now); /* bytes sent; 0 if it could not */
+    /* By a port that may carry it; bytes sent, 0 if it could not. */
+    uint32_t (*send)(struct ep *ep, struct qp *qp, uint8_t port, ns_t now);
     void (*post)(struct ep *ep, struct qp *qp, struct ep_message *message, ns_t now);
+    /* The port that its next answer leaves by. */
+    uint8_t (*answer_port)(const struct ep *ep, const struct qp *qp);
     bool (*answer)(struct ep *ep, struct qp *qp, ns_t now);   /* one of what it owes */
     void (*timeout)(struct ep *ep, struct qp *qp, ns_t now);
     void (*alarm)(struct ep *ep, struct qp *qp, ns_t now);
+    /* A port has a link, or has none any more. May be NULL. */
+    void (*ports_changed)(struct ep *ep, struct qp *qp, ns_t now);
 };
 
 extern const struct transport ROCE, UET;

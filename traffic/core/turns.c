@@ -7,6 +7,10 @@
  * early: acknowledgements move the time-out without touching the heap, and a queue pair that comes
  * up too early goes back in.
  *
+ * With several ports, data leaves by one that is free, and of a ring the first queue pair goes that
+ * may use it. Answers, which are short and cannot choose, do not wait for theirs: they are in front of
+ * whatever it sends next.
+ *
  * A frame is accounted at the instant it could have left, which is `now` unless the host is late.
  * Only lateness is made up for: time that was spent idle, paused or behind a closed window is gone.
  */
@@ -31,9 +35,22 @@ static void ring_leave(struct ring *ring)
     ring->head = ring->head->ring_next;
 }
 
+/* When a port is free. */
+static ps_t soonest(const struct ep *ep)
+{
+    if (ep->config.ports == 1)
+        return ep->lanes[0].free;
+    ps_t free = PS_NEVER;
+    for (unsigned left = ep->up; left; left &= left - 1) {
+        ps_t its = free_for_data(&ep->lanes[__builtin_ctz(left)]);
+        free = its < free ? its : free;
+    }
+    return free;
+}
+
 static void wait_or_join(struct ep *ep, struct qp *qp, ps_t now)
 {
-    if (qp->ready > now && qp->ready > ep->port_free) {
+    if (qp->ready > now && qp->ready > soonest(ep)) {
         qp->in_pace = true;
         heap_push(&ep->pace, (struct heap_item){qp->ready, {qp}});
     } else {
@@ -114,60 +131,70 @@ void schedule_alarm(struct ep *ep, struct qp *qp)
         schedule_at(&ep->alarms, qp, s->alarm_at, &s->in_alarms, &s->alarm_seen_to);
 }
 
-static bool paused(const struct ep *ep, uint8_t priority, ns_t now)
+static bool paused(const struct ep *ep, uint8_t port, uint8_t priority, ns_t now)
 {
-    return ep->paused_until[priority] > now;
+    return ep->lanes[port].paused_until[priority] > now;
 }
 
 /* Whether a class may not send now: it is told to wait, or has no credits. */
-static bool held(const struct ep *ep, uint8_t priority, ns_t now)
+static bool held(const struct ep *ep, uint8_t port, uint8_t priority, ns_t now)
 {
-    return paused(ep, priority, now) || credit_lacks(&ep->credit, priority);
+    return paused(ep, port, priority, now) || credit_lacks(&ep->credit, priority);
 }
 
-void schedule_pause(struct ep *ep, const uint8_t *pfc, ns_t now)
+void note_paused(struct ep *ep, struct lane *lane, uint8_t priority, ns_t took)
 {
+    ep->counters.paused_ns[priority] += took;
+    lane->counters.paused_ns[priority] += took;
+}
+
+void schedule_pause(struct ep *ep, uint8_t port, const uint8_t *pfc, ns_t now)
+{
+    struct lane *lane = &ep->lanes[port];
     uint32_t enabled = be16_load(pfc + 16);
     for (uint8_t priority = 0; priority < 8; priority++) {
         if (!(enabled >> priority & 1))
             continue;
-        ns_t *until = &ep->paused_until[priority], *since = &ep->paused_since[priority];
+        ns_t *until = &lane->paused_until[priority], *since = &lane->paused_since[priority];
         ns_t quanta = be16_load(pfc + 18 + 2 * priority);
         if (*since != NS_NEVER && *until <= now) { /* the last one ran out meanwhile */
-            ep->counters.paused_ns[priority] += *until - *since;
+            note_paused(ep, lane, priority, *until - *since);
             *since = NS_NEVER;
         }
         if (quanta && *since == NS_NEVER) {
             *since = now;
             ep->counters.rx_pause_transitions++;
         } else if (!quanta && *since != NS_NEVER) {
-            ep->counters.paused_ns[priority] += now - *since;
+            note_paused(ep, lane, priority, now - *since);
             *since = NS_NEVER;
         }
-        *until = now + ns_after_ps(quanta * ps_for_bytes(PFC_QUANTUM_BYTES, ep->config.link_bps));
+        *until = now + ns_after_ps(quanta * ps_for_bytes(PFC_QUANTUM_BYTES, lane->rate));
     }
 }
 
 static ps_t later(ps_t a, ps_t b) { return a > b ? a : b; }
 
 /* Hand ep->frame to the wire. Returns when its first bit left, PS_NEVER if the host refused it. */
-ps_t schedule_send(struct ep *ep, uint32_t stored, uint32_t wire, uint8_t priority, ps_t ready,
-                   ns_t now)
+ps_t schedule_send(struct ep *ep, uint8_t port, uint32_t stored, uint32_t wire, uint8_t priority,
+                   ps_t ready, ns_t now)
 {
+    struct lane *lane = &ep->lanes[port];
     ps_t late = ps_of_ns(ep->config.catch_up) - 1, at = ps_of_ns(now);
     at = at > late ? at - late : 0;
     at = later(at, ready);
-    at = later(at, ep->port_free);
-    at = later(at, ps_of_ns(ep->paused_until[priority]));
-    if (!ep->port.transmit(ep->port.transmit_ctx, ep->frame, stored, wire, priority,
+    at = later(at, lane->free);
+    at = later(at, ps_of_ns(lane->paused_until[priority]));
+    if (!ep->port.transmit(ep->port.transmit_ctx, ep->frame, stored, wire, port, priority,
                            ns_after_ps(at))) {
         ep->stalled = true;
         return PS_NEVER;
     }
-    ep->port_free = at + ps_for_bytes(wire + ep->config.overhead_bytes, ep->config.link_bps);
+    lane->free = at + ps_for_bytes(wire + ep->config.overhead_bytes, lane->rate);
     credit_spend(&ep->credit, priority, wire);
     ep->counters.tx_packets++;
     ep->counters.tx_bytes += wire;
+    lane->counters.tx_packets++;
+    lane->counters.tx_bytes += wire;
     return at;
 }
 
@@ -228,21 +255,43 @@ static bool send_answer(struct ep *ep, struct ring *ring, ns_t now)
 
 static struct ring *next_answers(struct ep *ep, ns_t now)
 {
-    for (uint8_t priority = 8; priority-- > 0;)
-        if (ep->answers[priority].head && !held(ep, priority, now))
+    for (uint8_t priority = 8; priority-- > 0;) {
+        const struct qp *head = ep->answers[priority].head;
+        if (head && !held(ep, ep->transport->answer_port(ep, head), priority, now))
             return &ep->answers[priority];
+    }
     return NULL;
 }
 
+/* Let the first that may use a port, and has something to send, be the head. */
+static bool bring_forward(const struct ep *ep, struct ring *ring, uint8_t port)
+{
+    struct qp *before = ring->head, *found = before->ring_next;
+    while (before != ring->tail && !(found->ports >> port & 1 && ep->transport->can_send(ep, found))) {
+        before = found;
+        found = found->ring_next;
+    }
+    if (before == ring->tail)
+        return false;
+    before->ring_next = found->ring_next;
+    if (ring->tail == found)
+        ring->tail = before;
+    found->ring_next = ring->head;
+    ring->head = found;
+    return true;
+}
+
 /* The ring whose turn it is, or NULL; heads that have nothing left to send leave on the way. */
-static struct ring *next_ring(struct ep *ep, ns_t now)
+static struct ring *next_ring(struct ep *ep, uint8_t port, ns_t now)
 {
     for (uint8_t i = 0; i < 8; i++) {
         uint8_t priority = (ep->turn + i) & 7;
         struct ring *ring = &ep->rings[priority];
         while (ring->head && !ep->transport->can_send(ep, ring->head))
             ring_leave(ring);
-        if (ring->head && !held(ep, priority, now)) {
+        if (!ring->head || held(ep, port, priority, now))
+            continue;
+        if (ring->head->ports >> port & 1 || bring_forward(ep, ring, port)) {
             ep->turn = (priority + 1) & 7;
             return ring;
         }
@@ -250,17 +299,17 @@ static struct ring *next_ring(struct ep *ep, ns_t now)
     return NULL;
 }
 
-static bool send_data(struct ep *ep, struct ring *ring, ns_t now)
+static bool send_data(struct ep *ep, struct ring *ring, uint8_t port, ns_t now)
 {
     struct qp *qp = ring->head;
-    uint32_t bytes = ep->transport->send(ep, qp, now);
+    uint32_t bytes = ep->transport->send(ep, qp, port, now);
     if (!bytes)
         return false;
     ring_leave(ring);
     if (!ep->transport->can_send(ep, qp))
         return true;
     qp->deficit -= (int32_t)bytes;
-    if (qp->ready > ps_of_ns(now) && qp->ready > ep->port_free) {
+    if (qp->ready > ps_of_ns(now) && qp->ready > soonest(ep)) {
         qp->in_pace = true;
         heap_push(&ep->pace, (struct heap_item){qp->ready, {qp}});
     } else if (qp->deficit > 0) {
@@ -281,7 +330,7 @@ static bool send_data(struct ep *ep, struct ring *ring, ns_t now)
 static bool send_pause(struct ep *ep, uint8_t classes, uint16_t quanta, ns_t now)
 {
     uint32_t wire = frame_pause(ep, classes, quanta);
-    if (schedule_send(ep, wire, wire, ep->config.control_priority, 0, now) == PS_NEVER)
+    if (schedule_send(ep, 0, wire, wire, ep->config.control_priority, 0, now) == PS_NEVER)
         return false;
     ep->counters.tx_pfc_frames++;
     ep->counters.tx_xoff_frames += quanta > 0;
@@ -337,15 +386,34 @@ static void note_credits(struct ep *ep, ns_t now)
 static bool send_question(struct ep *ep, uint8_t priority, ns_t now)
 {
     credit_ask(&ep->credit, priority, ep->frame, now);
-    if (schedule_send(ep, CREDIT_WIRE, CREDIT_WIRE, ep->config.control_priority, 0, now) == PS_NEVER)
+    uint8_t class = ep->config.control_priority;
+    if (schedule_send(ep, 0, CREDIT_WIRE, CREDIT_WIRE, class, 0, now) == PS_NEVER)
         return false;
     ep->counters.tx_credit_questions++;
     return true;
 }
 
+/* By a port that is free, the ports taking turns. */
+static bool send_some_data(struct ep *ep, ns_t now)
+{
+    for (uint8_t i = 0; i < ep->config.ports; i++) {
+        uint8_t port = (ep->port_turn + i) & (ep->config.ports - 1);
+        if (!(ep->up >> port & 1) || free_for_data(&ep->lanes[port]) > ps_of_ns(now))
+            continue;
+        struct ring *ring = next_ring(ep, port, now);
+        if (ring) {
+            ep->port_turn = (port + 1) & (ep->config.ports - 1);
+            return send_data(ep, ring, port, now);
+        }
+    }
+    return false;
+}
+
 static bool send_one(struct ep *ep, ns_t now)
 {
     ns_t ask_at;
+    if (ep->config.ports == 1 && ep->lanes[0].free > ps_of_ns(now))
+        return false;
     if (ep->storm_next <= now)
         return send_storm(ep, now);
     if (ep->config.credit.classes) {
@@ -355,19 +423,51 @@ static bool send_one(struct ep *ep, ns_t now)
     }
     if (asking_due(ep) <= now)
         return send_asking(ep, now);
-    if (ep->notices.head && !paused(ep, ep->config.control_priority, now))
+    if (ep->notices.head &&
+        !paused(ep, first_port(ep->notices.head->ports), ep->config.control_priority, now))
         return send_notice(ep, now);
     struct ring *ring = next_answers(ep, now);
     if (ring)
         return send_answer(ep, ring, now);
-    ring = next_ring(ep, now);
-    return ring && send_data(ep, ring, now);
+    return send_some_data(ep, now);
+}
+
+/* When what waits in a ring may leave by one of the ports that lead where it goes. */
+static ns_t data_due(const struct ep *ep, uint8_t priority, ns_t now)
+{
+    const struct ring *ring = &ep->rings[priority];
+    uint8_t wanted = 0;
+    ns_t due = NS_NEVER;
+    if (!ring->head)
+        return NS_NEVER;
+    for (struct qp *qp = ring->head; (wanted & ep->up) != ep->up; qp = qp->ring_next) {
+        if (qp == ring->head || ep->transport->can_send(ep, qp))
+            wanted |= qp->ports;
+        if (qp == ring->tail)
+            break;
+    }
+    for (unsigned left = wanted & ep->up; left; left &= left - 1) {
+        const struct lane *lane = &ep->lanes[__builtin_ctz(left)];
+        ns_t paused = lane->paused_until[priority];
+        due = ns_least(due, paused > now ? paused : ns_after_ps(free_for_data(lane)));
+    }
+    return due;
+}
+
+static ns_t answers_due(const struct ep *ep, uint8_t priority, ns_t now)
+{
+    const struct qp *head = ep->answers[priority].head;
+    if (!head)
+        return NS_NEVER;
+    const struct lane *lane = &ep->lanes[ep->transport->answer_port(ep, head)];
+    ns_t paused = lane->paused_until[priority];
+    return paused > now ? paused : ns_after_ps(lane->free);
 }
 
 static ns_t wake(const struct ep *ep, ns_t now)
 {
     ns_t at = ns_least(ns_after_ps(heap_key(&ep->pace)),
-                      heap_key(&ep->rto)), free = ns_after_ps(ep->port_free);
+                      heap_key(&ep->rto)), free = ns_after_ps(soonest(ep));
     at = ns_least(at, heap_key(&ep->alarms));
     uint8_t control = ep->config.control_priority;
 
@@ -375,17 +475,19 @@ static ns_t wake(const struct ep *ep, ns_t now)
     at = ns_least(at, asking_due(ep) > free ? asking_due(ep) : free);
     at = ns_least(at, intake_due(&ep->intake));
     at = ns_least(at, uet_grant_due(ep));
-    if (ep->notices.head)
-        at = ns_least(at, paused(ep, control, now) ? ep->paused_until[control] : free);
+    if (ep->notices.head) {
+        const struct lane *lane = &ep->lanes[first_port(ep->notices.head->ports)];
+        ns_t until = lane->paused_until[control];
+        at = ns_least(at, until > now ? until : ns_after_ps(lane->free));
+    }
     if (ep->config.credit.classes) {
         ns_t ask_at;
         credit_asker(&ep->credit, &ask_at);
         at = ns_least(at, ask_at > free ? ask_at : free);
     }
     for (uint8_t priority = 0; priority < 8; priority++)
-        if ((ep->rings[priority].head || ep->answers[priority].head) &&
-            !credit_lacks(&ep->credit, priority))
-            at = ns_least(at, paused(ep, priority, now) ? ep->paused_until[priority] : free);
+        if (!credit_lacks(&ep->credit, priority))
+            at = ns_least(at, ns_least(data_due(ep, priority, now), answers_due(ep, priority, now)));
     if (ep->stalled)
         at = ns_least(at, now + 10000);
     return at > now ? at : now + 1;
@@ -400,7 +502,7 @@ ns_t ep_service(struct ep *ep, ns_t now)
         time_out(ep, now);
         ring_alarms(ep, now);
         uet_grant(ep, now);
-    } while (ep->port_free <= ps_of_ns(now) && send_one(ep, now));
+    } while (send_one(ep, now));
     if (ep->config.credit.classes)
         note_credits(ep, now);
     return wake(ep, now);

@@ -33,6 +33,7 @@ struct uet_answer {
     uint64_t seq;
     uint16_t entropy;
     uint8_t kind, code;
+    uint16_t opaque; /* a probe's own, of which its answer has it too: which way it asks about */
     bool marked, again, to_probe;
 };
 
@@ -51,7 +52,10 @@ struct uet {
     ns_t round_trip;               /* the longest of late */
     double overtaken;              /* by how many packets one was that arrived, at most of late */
     ns_t probed_at;
-    struct entropy entropy;
+    struct entropy *entropy; /* by port: its own values, of which each is planes x index + port */
+    struct way *ways;        /* by MRC, or NULL */
+    uint8_t *planes;         /* ends at all ports but the first; or NULL */
+    uint16_t heard;          /* the entropy of the last packet of the peer's */
     struct congestion cc;
 
     /* Responder. */
@@ -90,13 +94,18 @@ uint32_t uet_frame_ack(struct ep *ep, const struct qp *qp, const struct uet_answ
                        uint32_t *stored);
 uint32_t uet_frame_nack(struct ep *ep, const struct qp *qp, const struct uet_answer *answer,
                         uint32_t *stored);
-uint32_t uet_frame_control(struct ep *ep, const struct qp *qp, unsigned what, uint64_t seq,
-                           uint32_t payload, uint32_t *stored);
+uint32_t uet_frame_control(struct ep *ep, const struct qp *qp, unsigned what,
+                           const struct uet_answer *answer, uint32_t payload, uint32_t *stored);
 
 /* uet_send.c */
 uint32_t uet_frame_size(const struct ep *ep, uint32_t bytes); /* of a packet with so much on board */
 void uet_prepare(struct ep *ep, struct qp *qp, ns_t base_rtt);
 void uet_acked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns_t now);
+/* The port of an entropy's plane. */
+static inline uint8_t uet_plane(const struct ep *ep, uint16_t entropy)
+{
+    return (uint8_t)(entropy & (ep->config.ports - 1u));
+}
 void uet_nacked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns_t now);
 void uet_credited(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns_t now);
 uint32_t uet_target(const struct ep *ep, const struct qp *qp); /* the credit target, in units */
@@ -105,6 +114,10 @@ uint32_t uet_target(const struct ep *ep, const struct qp *qp); /* the credit tar
 void uet_take(struct ep *ep, const uint8_t *frame, uint32_t stored, ns_t now);
 void uet_owe(struct ep *ep, struct qp *qp, const struct uet_answer *answer, ns_t now);
 bool uet_answer(struct ep *ep, struct qp *qp, ns_t now);
+/* The port that something of an entropy leaves by, whatever it says: its plane's, or any that has a
+ * link. */
+uint8_t uet_port(const struct ep *ep, uint16_t entropy);
+uint8_t uet_answer_port(const struct ep *ep, const struct qp *qp);
 void uet_grant(struct ep *ep, ns_t now);     /* credit that is due by now */
 ns_t uet_grant_due(const struct ep *ep);     /* when the next is; NS_NEVER */
 

@@ -2,11 +2,24 @@
 #include "pattern.h"
 #include "uet.h"
 
-/* Begin a frame from a template, of which only Ethernet, IP and UDP count; returns its PDS. */
-static uint8_t *begin(struct ep *ep, const uint8_t *template, uint16_t port)
+/* Let a frame be of another plane than the first. */
+static void move_to(struct ep *ep, const struct qp *qp, uint8_t plane)
 {
-    uint8_t *ip = ep->frame + WIRE_IP_AT, *udp = ep->frame + udp_at(ep);
+    enum { MACS = 12 };
+    const uint8_t *ends = qp->uet->planes + (plane - 1) * ends_bytes(ep);
+    uint8_t *ip = ep->frame + WIRE_IP_AT;
+    memcpy(ep->frame, ends, MACS);
+    memcpy(ip + ip_source_at(ip), ends + MACS, 2 * ip_address_bytes(ip));
+}
+
+/* Begin a frame from a template, of which only Ethernet, IP and UDP count; returns its PDS. */
+static uint8_t *begin(struct ep *ep, const struct qp *qp, const uint8_t *template, uint16_t entropy)
+{
+    uint8_t *ip = ep->frame + WIRE_IP_AT, *udp = ep->frame + udp_at(ep), plane = uet_port(ep, entropy);
+    uint16_t port = (uint16_t)(UET_FIRST_PORT + entropy);
     memcpy(ep->frame, template, bth_at(ep));
+    if (plane)
+        move_to(ep, qp, plane);
     if (ip_is_v6(ip))
         be16_store(ip + 2, port); /* the flow label */
     be16_store(udp, port);
@@ -40,7 +53,7 @@ static uint8_t *store_ses(uint8_t *at, const struct uet_segment *segment)
 uint32_t uet_frame_data(struct ep *ep, const struct qp *qp, const struct uet_segment *segment,
                         uint32_t *stored)
 {
-    uint8_t *pds = begin(ep, qp->data, (uint16_t)(UET_FIRST_PORT + segment->entropy));
+    uint8_t *pds = begin(ep, qp, qp->data, segment->entropy);
     uint8_t *at = pds + UET_PDS;
     bool asks = qp->cc == EP_CC_RCCC;
     int64_t clear = (int64_t)qp->una - 1 - (int64_t)segment->seq;
@@ -74,7 +87,7 @@ uint32_t uet_frame_ack(struct ep *ep, const struct qp *qp, const struct uet_answ
                        uint32_t *stored)
 {
     const struct uet *uet = qp->uet;
-    uint8_t *pds = begin(ep, qp->control_header, (uint16_t)(UET_FIRST_PORT + answer->entropy));
+    uint8_t *pds = begin(ep, qp, qp->control_header, answer->entropy);
     uint64_t cack = qp->expected - 1, from = qp->expected;
     if (answer->seq >= from + UET_SACK_BITS)
         from = answer->seq + 1 - UET_SACK_BITS;
@@ -82,7 +95,7 @@ uint32_t uet_frame_ack(struct ep *ep, const struct qp *qp, const struct uet_answ
     uet_store_prologue(pds, UET_ACK_CC_TYPE, UET_NEXT_NONE,
                        (answer->marked ? UET_MARKED : 0) | (answer->again ? UET_RETX : 0) |
                            (answer->to_probe ? UET_PROBE_ANSWER : 0));
-    be16_store(pds + 2, (uint16_t)(answer->seq - cack));
+    be16_store(pds + 2, answer->to_probe ? answer->opaque : (uint16_t)(answer->seq - cack));
     be32_store(pds + 4, (uint32_t)cack);
     store_ids(pds + 8, qp);
     pds[12] = (uint8_t)((qp->cc == EP_CC_RCCC ? UET_CC_CREDIT : UET_CC_NSCC) << 4);
@@ -101,7 +114,7 @@ uint32_t uet_frame_ack(struct ep *ep, const struct qp *qp, const struct uet_answ
 uint32_t uet_frame_nack(struct ep *ep, const struct qp *qp, const struct uet_answer *answer,
                         uint32_t *stored)
 {
-    uint8_t *pds = begin(ep, qp->control_header, (uint16_t)(UET_FIRST_PORT + answer->entropy));
+    uint8_t *pds = begin(ep, qp, qp->control_header, answer->entropy);
     uet_store_prologue(pds, UET_NACK_TYPE, UET_NEXT_NONE,
                        (answer->marked ? UET_MARKED : 0) | (answer->again ? UET_RETX : 0));
     pds[2] = answer->code;
@@ -112,13 +125,13 @@ uint32_t uet_frame_nack(struct ep *ep, const struct qp *qp, const struct uet_ans
     return frame_close(ep, pds, pds + UET_NACK, 0, stored);
 }
 
-uint32_t uet_frame_control(struct ep *ep, const struct qp *qp, unsigned what, uint64_t seq,
-                           uint32_t payload, uint32_t *stored)
+uint32_t uet_frame_control(struct ep *ep, const struct qp *qp, unsigned what,
+                           const struct uet_answer *answer, uint32_t payload, uint32_t *stored)
 {
-    uint8_t *pds = begin(ep, qp->control_header, UET_FIRST_PORT);
+    uint8_t *pds = begin(ep, qp, qp->control_header, answer->entropy);
     uet_store_prologue(pds, UET_CTRL, what, 0);
-    be16_store(pds + 2, 0);
-    be32_store(pds + 4, (uint32_t)seq);
+    be16_store(pds + 2, answer->opaque);
+    be32_store(pds + 4, (uint32_t)answer->seq);
     store_ids(pds + 8, qp);
     be32_store(pds + 12, payload);
     return frame_close(ep, pds, pds + UET_CONTROL, 0, stored);

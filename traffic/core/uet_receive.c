@@ -32,19 +32,39 @@ void uet_owe(struct ep *ep, struct qp *qp, const struct uet_answer *answer, ns_t
     schedule_answer(ep, qp, now);
 }
 
+static bool several(const struct ep *ep) { return ep->config.ports > 1; }
+
+uint8_t uet_port(const struct ep *ep, uint16_t entropy)
+{
+    uint8_t plane = uet_plane(ep, entropy);
+    return ep->up >> plane & 1 || !ep->up ? plane : first_port(ep->up);
+}
+
+uint8_t uet_answer_port(const struct ep *ep, const struct qp *qp)
+{
+    const struct uet *uet = qp->uet;
+    return uet_port(ep, uet->owes_grant || !uet->answers ? uet->heard
+                                                         : uet->answers[uet->first_answer].entropy);
+}
+
 static uint32_t answer_frame(struct ep *ep, struct qp *qp, const struct uet_answer *answer,
                              uint32_t *stored)
 {
     struct uet *uet = qp->uet;
-    if (uet->owes_grant)
-        return uet_frame_control(ep, qp, UET_CTRL_CREDIT, qp->expected - 1,
+    if (uet->owes_grant) {
+        struct uet_answer grant = {.seq = qp->expected - 1, .entropy = several(ep) ? uet->heard : 0};
+        return uet_frame_control(ep, qp, UET_CTRL_CREDIT, &grant,
                                  (uint32_t)(uet->granted / UET_CREDIT_UNIT) & 0xFFFFFF, stored);
+    }
     if (answer->kind == UET_SAY_NACK)
         return uet_frame_nack(ep, qp, answer, stored);
     if (answer->kind == UET_SAY_PROBE)
-        return uet_frame_control(ep, qp, UET_CTRL_PROBE, answer->seq, (uint32_t)answer->seq, stored);
-    if (answer->kind == UET_SAY_CREDIT_REQ)
-        return uet_frame_control(ep, qp, UET_CTRL_CREDIT_REQ, qp->una, uet_target(ep, qp), stored);
+        return uet_frame_control(ep, qp, UET_CTRL_PROBE, answer, (uint32_t)answer->seq, stored);
+    if (answer->kind == UET_SAY_CREDIT_REQ) {
+        struct uet_answer request = *answer;
+        request.seq = qp->una;
+        return uet_frame_control(ep, qp, UET_CTRL_CREDIT_REQ, &request, uet_target(ep, qp), stored);
+    }
     return uet_frame_ack(ep, qp, answer, stored);
 }
 
@@ -55,7 +75,8 @@ bool uet_answer(struct ep *ep, struct qp *qp, ns_t now)
         return true;
     const struct uet_answer *answer = uet->answers ? &uet->answers[uet->first_answer] : NULL;
     uint32_t stored, wire = answer_frame(ep, qp, answer, &stored);
-    if (schedule_send(ep, stored, wire, answer_priority(ep, qp), qp->answer_ready, now) == PS_NEVER)
+    uint8_t port = uet_answer_port(ep, qp), priority = answer_priority(ep, qp);
+    if (schedule_send(ep, port, stored, wire, priority, qp->answer_ready, now) == PS_NEVER)
         return false;
     if (uet->owes_grant) {
         uet->owes_grant = false;
@@ -105,7 +126,7 @@ ns_t uet_grant_due(const struct ep *ep)
 void uet_grant(struct ep *ep, ns_t now)
 {
     uint32_t packet = uet_frame_size(ep, ep->config.mtu);
-    ps_t lasts = ps_for_bytes(packet + ep->config.overhead_bytes, ep->config.link_bps);
+    ps_t lasts = ps_for_bytes(packet + ep->config.overhead_bytes, ep_bps(ep));
     lasts = lasts * 100 / GRANTED_PERCENT;
     while (ep->demands.head && ep->grant_at <= ps_of_ns(now)) {
         struct qp *qp = ep->demands.head;
@@ -217,7 +238,9 @@ static void take_probe(struct ep *ep, struct qp *qp, const struct uet_packet *pa
     }
     struct uet_answer answer = {.seq = seq < qp->expected ? qp->expected - 1 : seq,
                                 .to_probe = true,
+                                .opaque = be16_load(packet->pds + 2),
                                 .entropy = packet->entropy};
+    answer.marked = answer.opaque && packet->marked; /* what is asked about a tail is no traffic */
     uet_owe(ep, qp, &answer, now);
 }
 
@@ -285,6 +308,23 @@ static uint64_t *take_apart(struct ep *ep, const uint8_t *frame, uint32_t stored
     return NULL;
 }
 
+static void take_known(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns_t now)
+{
+    qp->uet->heard = packet->entropy;
+    if (packet->type == UET_RUD_REQ || packet->type == UET_RUD_CC_REQ)
+        take_data(ep, qp, packet, now);
+    else if (packet->cut)
+        ep->counters.rx_refused++; /* an answer: nobody has reason to cut it */
+    else if (packet->type == UET_ACK_CC_TYPE && packet->there >= UET_ACK_CC)
+        uet_acked(ep, qp, packet, now);
+    else if (packet->type == UET_NACK_TYPE && packet->there >= UET_NACK)
+        uet_nacked(ep, qp, packet, now);
+    else if (packet->type == UET_CTRL)
+        take_control(ep, qp, packet, now);
+    else
+        ep->counters.rx_malformed++;
+}
+
 void uet_take(struct ep *ep, const uint8_t *frame, uint32_t stored, ns_t now)
 {
     struct uet_packet packet = {0};
@@ -295,19 +335,9 @@ void uet_take(struct ep *ep, const uint8_t *frame, uint32_t stored, ns_t now)
     }
     struct qp *qp = ep_find_qp(ep, be16_load(packet.pds + 10));
     ep->counters.rx_cut_packets += packet.cut;
-    if (!qp || qp->error || !qp_is_from_peer(qp, frame + WIRE_IP_AT) ||
+    if (!qp || qp->error || !qp_is_from_plane(ep, qp, frame + WIRE_IP_AT) ||
         be16_load(packet.pds + 8) != qp->remote)
         ep->counters.rx_no_queue_pair++;
-    else if (packet.type == UET_RUD_REQ || packet.type == UET_RUD_CC_REQ)
-        take_data(ep, qp, &packet, now);
-    else if (packet.cut)
-        ep->counters.rx_refused++; /* an answer: nobody has reason to cut it */
-    else if (packet.type == UET_ACK_CC_TYPE && packet.there >= UET_ACK_CC)
-        uet_acked(ep, qp, &packet, now);
-    else if (packet.type == UET_NACK_TYPE && packet.there >= UET_NACK)
-        uet_nacked(ep, qp, &packet, now);
-    else if (packet.type == UET_CTRL)
-        take_control(ep, qp, &packet, now);
     else
-        ep->counters.rx_malformed++;
+        take_known(ep, qp, &packet, now);
 }

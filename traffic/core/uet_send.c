@@ -70,7 +70,10 @@ void uet_prepare(struct ep *ep, struct qp *qp, ns_t base_rtt)
         .has_trimming = config->has_trimming,
         .hops = config->hops,
     };
-    entropy_init(&uet->entropy, config->entropy, config->entropies, qp->number ^ config->seed);
+    uint16_t each = config->entropies / config->ports;
+    for (uint32_t port = 0; port < config->ports; port++)
+        entropy_init(&uet->entropy[port], config->entropy, each, qp->number ^ config->seed ^ port << 16,
+                     uet->ways + (uet->ways ? port * each : 0));
     if (qp->cc < sizeof OPS / sizeof *OPS && OPS[qp->cc]) {
         uet->cc.ops = OPS[qp->cc];
         uet->cc.ops->init(&uet->cc);
@@ -145,9 +148,24 @@ static bool starves(const struct ep *ep, struct qp *qp)
            !can_send(ep, qp);
 }
 
+/* What is known of the ways of a port, and the number that a way of an entropy has among them. */
+static struct entropy *entropy_of(const struct ep *ep, const struct qp *qp, uint16_t entropy)
+{
+    return &qp->uet->entropy[uet_plane(ep, entropy)];
+}
+
+static uint16_t way_of(const struct ep *ep, uint16_t entropy) { return entropy / ep->config.ports; }
+
+static uint16_t next_entropy(const struct ep *ep, const struct qp *qp, uint8_t port, ns_t now)
+{
+    return entropy_next(&qp->uet->entropy[port], now) * ep->config.ports + port;
+}
+
 static void ask_for_credit(struct ep *ep, struct qp *qp, ns_t now)
 {
     struct uet_answer request = {.kind = UET_SAY_CREDIT_REQ};
+    if (ep->config.ports > 1)
+        request.entropy = next_entropy(ep, qp, first_port(qp->ports), now);
     uet_owe(ep, qp, &request, now);
 }
 
@@ -198,22 +216,71 @@ static void forget_lost(struct uet *uet, uint64_t seq)
     }
 }
 
-static uint32_t send(struct ep *ep, struct qp *qp, ns_t now)
+/* Data goes where some way is good; if there is no such port, by any that has a link. */
+static void choose_ports(const struct ep *ep, struct qp *qp)
+{
+    uint8_t good = 0;
+    for (uint8_t port = 0; port < ep->config.ports; port++)
+        if (qp->uet->entropy[port].health.good)
+            good |= (uint8_t)(1u << port);
+    qp->ports = good & ep->up ? good & ep->up : ep->up ? ep->up : good;
+}
+
+static void ports_changed(struct ep *ep, struct qp *qp, ns_t now)
+{
+    choose_ports(ep, qp);
+    schedule_data(ep, qp, now);
+}
+
+/* Ask about ways that were lost to us, those that it is time for. */
+static void probe_ways(struct ep *ep, struct qp *qp, ns_t now)
+{
+    struct uet *uet = qp->uet;
+    for (uint8_t port = 0; uet->ways && port < ep->config.ports; port++) {
+        struct health *health = &uet->entropy[port].health;
+        while (ep->up >> port & 1 && uet->n_answers < UET_ANSWERS / 2) {
+            uint16_t way = health_probe(health, uet->round_trip, now);
+            if (way == HEALTH_NO_WAY)
+                break;
+            uint16_t entropy = (uint16_t)(way * ep->config.ports + port);
+            struct uet_answer probe = {.kind = UET_SAY_PROBE,
+                                       .seq = qp->una,
+                                       .entropy = entropy,
+                                       .opaque = (uint16_t)(1 + entropy)};
+            uet_owe(ep, qp, &probe, now);
+        }
+    }
+}
+
+/* Among several ports, turns that were passed over are the other planes' gain: what one plane finds
+ * too much is not pressed through its other ways. */
+static void rest(struct ep *ep, const struct qp *qp, uint8_t port, uint32_t wire)
+{
+    struct health *health = &qp->uet->entropy[port].health;
+    struct lane *lane = &ep->lanes[port];
+    if (ep->config.ports > 1)
+        lane->rest = lane->free +
+                     health->skipped * ps_for_bytes(wire + ep->config.overhead_bytes, lane->rate);
+    health->skipped = 0;
+}
+
+static uint32_t send(struct ep *ep, struct qp *qp, uint8_t port, ns_t now)
 {
     struct uet *uet = qp->uet;
     bool again = uet->lost_count != 0;
     struct uet_segment segment = {.seq = again ? next_lost(qp) : qp->next, .again = again};
     segment.message = message_at(ep, qp, segment.seq, &segment.offset, &segment.bytes);
-    struct entropy before = uet->entropy;
-    segment.entropy = entropy_next(&uet->entropy, now);
+    struct entropy before = uet->entropy[port];
+    segment.entropy = next_entropy(ep, qp, port, now);
     segment.credit_target = uet_target(ep, qp);
     uint32_t stored, wire = uet_frame_data(ep, qp, &segment, &stored);
-    ps_t at = schedule_send(ep, stored, wire, qp->priority, qp->ready, now);
+    ps_t at = schedule_send(ep, port, stored, wire, qp->priority, qp->ready, now);
     if (at == PS_NEVER) {
-        uet->entropy = before;
+        uet->entropy[port] = before;
         return 0;
     }
-    qp->ready = at + ps_for_bytes(wire, qp->rate);
+    rest(ep, qp, port, wire);
+    qp->ready = at + (qp->rate < ep_bps(ep) ? ps_for_bytes(wire, qp->rate) : 0);
     ep->counters.tx_data_packets++;
     ep->counters.tx_data_bytes += segment.bytes;
     note_sent(ep, qp, segment.seq, wire, segment.entropy, now);
@@ -251,14 +318,16 @@ static void mark_lost(struct uet *uet, uint64_t seq)
         uet->first_lost = seq;
 }
 
-static void lose(struct qp *qp, uint64_t seq, ns_t now)
+static void lose(const struct ep *ep, struct qp *qp, uint64_t seq, ns_t now)
 {
     struct uet *uet = qp->uet;
     uint32_t size = land(uet, seq);
     if (!size)
         return;
     mark_lost(uet, seq);
-    entropy_lost(&uet->entropy, record_of(uet, seq)->entropy, now);
+    uint16_t entropy = record_of(uet, seq)->entropy;
+    entropy_lost(entropy_of(ep, qp, entropy), way_of(ep, entropy), uet->round_trip, now);
+    choose_ports(ep, qp);
     if (uet->cc.ops)
         uet->cc.ops->lost(&uet->cc, size, uet->in_flight, now);
 }
@@ -300,7 +369,7 @@ static void find_overtaken(const struct ep *ep, struct qp *qp, ns_t now)
         if (counts && uet->line_first + (early ? most : patience) >= uet->newest)
             return;
         if (counts)
-            lose(qp, seq, now);
+            lose(ep, qp, seq, now);
     }
 }
 
@@ -329,15 +398,24 @@ static bytes_t settle(struct qp *qp, uint64_t upto, uint64_t first, uint64_t map
     return news;
 }
 
-static void answered_probe(struct qp *qp, uint64_t upto, uint64_t first, ns_t now)
+static void answered_probe(const struct ep *ep, struct qp *qp, uint64_t upto, uint64_t first, ns_t now)
 {
     const struct uet *uet = qp->uet;
     uint64_t end = first + UET_SACK_BITS < qp->sent ? first + UET_SACK_BITS : qp->sent;
     for (uint64_t seq = upto; seq < end; seq++) {
         const struct uet_sent *record = record_of(uet, seq);
         if (seq >= qp->una && record->flies && record->at + uet->round_trip <= uet->probed_at)
-            lose(qp, seq, now);
+            lose(ep, qp, seq, now);
     }
+}
+
+/* A way that was asked about leads there. */
+static void answered_way(const struct ep *ep, struct qp *qp, uint16_t entropy, bool marked, ns_t now)
+{
+    if (!qp->uet->ways)
+        return; /* nobody asked */
+    health_answered(&entropy_of(ep, qp, entropy)->health, way_of(ep, entropy), marked, now);
+    choose_ports(ep, qp);
 }
 
 static void note_round_trip(struct uet *uet, ns_t took)
@@ -349,9 +427,10 @@ void uet_acked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns
 {
     struct uet *uet = qp->uet;
     uint64_t cack = uet_unwrap(qp->una, be32_load(packet->pds + 4));
-    uint64_t seq = cack + (uint64_t)(int64_t)(int16_t)be16_load(packet->pds + 2);
+    uint16_t opaque = be16_load(packet->pds + 2);
     uint64_t first = cack + be16_load(packet->pds + 14);
     bool to_probe = packet->flags & UET_PROBE_ANSWER, marked = packet->flags & UET_MARKED;
+    uint64_t seq = cack + (to_probe ? 0 : (uint64_t)(int64_t)(int16_t)opaque);
     if (!uet->sent || cack >= qp->sent || seq >= qp->sent ||
         (packet->pds[12] >> 4 == UET_CC_CREDIT) != (qp->cc == EP_CC_RCCC)) {
         ep->counters.rx_refused++;
@@ -363,7 +442,7 @@ void uet_acked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns
     uint64_t upto = cack + 1 > qp->una ? cack + 1 : qp->una;
     bytes_t news = settle(qp, upto, first, be64_load(packet->pds + 16));
     if (remembered) {
-        entropy_arrived(&uet->entropy, packet->entropy, marked);
+        entropy_arrived(entropy_of(ep, qp, packet->entropy), way_of(ep, packet->entropy), marked);
         if (record.again != !!(packet->flags & UET_RETX))
             record.at = 0; /* another transmission's answer */
         if (record.again && !(packet->flags & UET_RETX))
@@ -373,8 +452,10 @@ void uet_acked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns
     ns_t delay = took > base ? took - base : 0;
     if (took)
         note_round_trip(uet, took);
-    if (to_probe && cack + 1 >= qp->una)
-        answered_probe(qp, upto, first, now);
+    if (to_probe && opaque)
+        answered_way(ep, qp, (uint16_t)(opaque - 1), marked, now);
+    else if (to_probe && cack + 1 >= qp->una)
+        answered_probe(ep, qp, upto, first, now);
     complete(ep, qp, upto, now);
     if (news && uet->cc.ops)
         uet->cc.ops->acked(&uet->cc, news, took ? delay : DELAY_UNTOLD, marked,
@@ -386,6 +467,7 @@ void uet_acked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns
         qp->rto_at = NS_NEVER;
     else if (news || to_probe)
         start_timer(ep, qp, now, true);
+    probe_ways(ep, qp, now);
     schedule_data(ep, qp, now);
 }
 
@@ -406,10 +488,12 @@ void uet_nacked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, n
     uint32_t size = land(uet, seq);
     mark_lost(uet, seq);
     bool last_hop = code == UET_NACK_TRIMMED_LAST_HOP;
+    struct entropy *ways = entropy_of(ep, qp, record->entropy);
+    uint16_t way = way_of(ep, record->entropy);
     if (last_hop) /* its way led through the fabric well; no other would have led past the last port */
-        entropy_arrived(&uet->entropy, record->entropy, packet->flags & UET_MARKED);
+        entropy_arrived(ways, way, packet->flags & UET_MARKED);
     else
-        entropy_cut(&uet->entropy, record->entropy);
+        entropy_cut(ways, way);
     if (uet->cc.ops)
         uet->cc.ops->cut(&uet->cc, size, last_hop, uet->in_flight, now);
     start_timer(ep, qp, now, true);
@@ -454,18 +538,22 @@ static void timeout(struct ep *ep, struct qp *qp, ns_t now)
     if (qp->retries++) {
         ep->counters.local_ack_timeout_err++;
         for (uint64_t seq = qp->una; seq < qp->sent; seq++)
-            lose(qp, seq, now);
+            lose(ep, qp, seq, now);
     }
     struct uet_answer probe = {.kind = UET_SAY_PROBE, .seq = worth_asking_for(qp)};
+    if (uet->ways || ep->config.ports > 1)
+        probe.entropy = next_entropy(ep, qp, first_port(qp->ports), now);
     uet->probed_at = now;
     if (qp->una < qp->sent)
         uet_owe(ep, qp, &probe, now);
     if (wants_credit || (qp->cc == EP_CC_RCCC && uet->lost_count))
         ask_for_credit(ep, qp, now);
     start_timer(ep, qp, now, false);
+    probe_ways(ep, qp, now);
     schedule_data(ep, qp, now);
 }
 
 static void no_alarm(struct ep *ep, struct qp *qp, ns_t now) { (void)ep, (void)qp, (void)now; }
 
-const struct transport UET = {can_send, send, post, uet_answer, timeout, no_alarm};
+const struct transport UET = {can_send, send,    post,     uet_answer_port,
+                              uet_answer, timeout, no_alarm, ports_changed};

@@ -127,12 +127,12 @@ class ControlPlane:
                         f"bridge fdb replace {self.fabric.mac(peer)} dev {name} master static",
                     ]
             elif peer.kind is NodeKind.HOST:
-                address = self.fabric.address(peer)
+                address = self.fabric.address(peer, switch)
                 lines += [
                     _QUIET.format(name),
                     f"ip link set {name} up",
                     f"ip address add {self.fabric.gateway(switch)}/32 dev {name}",
-                    f"ip neighbour add {address} lladdr {self.fabric.mac(peer)} dev {name}",
+                    f"ip neighbour add {address} lladdr {self.fabric.mac(peer, switch)} dev {name}",
                     f"ip route add {address} dev {name}",
                 ]
             else:

@@ -39,6 +39,7 @@ from lab.scenario.faults import (
     Restart,
     Spoil,
     Turn,
+    cut_links,
 )
 from topologies import Node
 from traffic.collectives import Timeline
@@ -108,7 +109,8 @@ def run(
         missing = {way: lost for way, lost in missing.items() if lost > _UNDER_WAY}
     if ended is not None:  # what was under way came to adapters that had gone: kernels answered it
         is_settled = False
-    cut = {fault.link for fault in faults if fault.action == "down"}
+    fabric = experiment.fabric
+    cut = {link.name for fault in faults for link in cut_links(fault, fabric)}
     return Outcome(
         timeline=timeline,
         switches=switches,
@@ -155,7 +157,7 @@ def _start(
                 EndpointProcess(
                     program,
                     HostSettings(
-                        interface=host.interface(0),
+                        interface=",".join(map(host.interface, experiment.fabric.ports(host))),
                         dilation=dilation,
                         delay_ns=max(1, experiment.settings.host_link.delay_ns),
                         notes=emulation.journal.notes_of(host.name),
@@ -296,11 +298,14 @@ def let_happen(
     match event:
         case Turn(link=link, is_up=is_up):
             emulation.set_up(link, is_up=is_up)
+            if link.a in hosts and experiment.fabric.planes > 1:
+                bps = experiment.cable(link).rate_bps if is_up else 0
+                hosts[link.a].set_link(bps, link.a_port)
         case Pace(link=link, share=share, senders=senders):
             cable = experiment.cable(link).slowed(share)
             emulation.switches.set_cable(link, cable, senders)
             for sender in hosts.keys() & set(senders):
-                hosts[sender].set_link(cable.rate_bps)
+                hosts[sender].set_link(cable.rate_bps, link.port_of(sender))
         case Spoil() as news:
             emulation.switches.spoil(news)
         case Restart(switch=switch):

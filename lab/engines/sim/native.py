@@ -128,6 +128,7 @@ SIGNATURES: dict[str, tuple[object, list[object]]] = {
     "net_host_report": (B, [P, U32, c.c_int]),
     "net_host_times": (None, [P, U32, P, P, U64]),
     "net_host_counters": (U32, [P, U32, P, U32]),
+    "net_host_port": (None, [P, U32, c.c_uint8, P]),
     "net_counter_name": (S, [U32]),
 }
 

@@ -62,7 +62,7 @@ struct node {
     struct sw *sw;        /* or */
     struct pkt_pool *own_pool; /* the switch's, while it shares ours */
     struct script script; /* a host */
-    struct channel *out;  /* a host's only one */
+    struct channel *out[EP_PORTS]; /* a host's, by port */
     bool is_halted;       /* a host */
     uint32_t number, ports; /* ports: one more than the highest */
 };
@@ -254,10 +254,10 @@ static const struct port_ops SWITCH_PORT = {
     .send = switch_sends, .send_cut = switch_sends_cut, .close = switch_closes};
 
 static bool host_sends(void *ctx, const uint8_t *frame, uint32_t stored, uint32_t wire,
-                       uint8_t priority, ns_t at)
+                       uint8_t port, uint8_t priority, ns_t at)
 {
     (void)priority;
-    struct channel *channel = ((struct node *)ctx)->out;
+    struct channel *channel = ((struct node *)ctx)->out[port];
     ps_t lasts = (ps_t)(wire + channel->overhead) * 8 * 1000000000000u / channel->rate;
     return channel_put(channel, frame, stored, wire, at + (lasts + 999) / 1000 + channel->delay);
 }
@@ -344,7 +344,7 @@ static void channel_arrival(struct evq_event *event, ns_t now)
         sw_receive_cut(to->sw, channel->to_port, frame->bytes, frame->stored,
                        frame->wire - frame->stored, now);
     else if (to->script.plan)
-        plan_receive(to->script.plan, frame->bytes, frame->stored, frame->wire, now);
+        plan_receive(to->script.plan, (uint8_t)channel->to_port, frame->bytes, frame->stored, frame->wire, now);
     frame_release(part, frame);
     if (to->sw || to->script.plan)
         node_service(to, now);
@@ -859,9 +859,9 @@ int64_t net_add_channel(struct net *net, uint32_t from, uint32_t from_port, uint
     struct node *node = net->nodes[from];
     if (node->ports <= from_port)
         node->ports = from_port + 1;
-    if (!node->sw)
-        node->out = channel;
-    else if (!sw_attach(node->sw, from_port, &SWITCH_PORT, channel)) {
+    if (!node->sw && from_port < EP_PORTS)
+        node->out[from_port] = channel;
+    else if (!node->sw || !sw_attach(node->sw, from_port, &SWITCH_PORT, channel)) {
         free(channel);
         return -1;
     } else {
@@ -876,6 +876,11 @@ void net_set_up(struct net *net, uint32_t number, bool is_up)
     struct channel *channel = net->channels[number];
     ns_t now = clock_of(net);
     channel->is_down = !is_up;
+    if (channel->from->script.plan && channel->from->ports > 1) {
+        ep_set_up(plan_endpoint(channel->from->script.plan), (uint8_t)channel->from_port, is_up, now);
+        if (!channel->from->is_halted)
+            node_service(channel->from, now);
+    }
     if (channel->from->sw) {
         sw_set_up(channel->from->sw, channel->from_port, is_up, now);
         node_service(channel->from, now);
@@ -897,7 +902,7 @@ void net_set_rate(struct net *net, uint32_t number, bps_t rate)
     struct channel *channel = net->channels[number];
     channel->rate = rate;
     if (channel->from->script.plan)
-        ep_set_link(plan_endpoint(channel->from->script.plan), rate);
+        ep_set_link(plan_endpoint(channel->from->script.plan), (uint8_t)channel->from_port, rate);
 }
 
 /* Running
@@ -1178,6 +1183,15 @@ uint32_t net_host_counters(struct net *net, uint32_t node, uint64_t *values, uin
         if (n < room)
             values[n] = counters->paused_ns[priority];
     return n;
+}
+
+void net_host_port(struct net *net, uint32_t node, uint8_t port, uint64_t *values)
+{
+    struct ep_port_counters its = ep_port_counters(plan_endpoint(net->nodes[node]->script.plan), port);
+#define COUNTER(name) *values++ = its.name;
+    EP_PORT_COUNTERS(COUNTER)
+#undef COUNTER
+    memcpy(values, its.paused_ns, sizeof its.paused_ns);
 }
 
 const char *net_counter_name(uint32_t number)

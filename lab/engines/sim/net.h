@@ -178,6 +178,9 @@ void net_host_times(struct net *net, uint32_t node, int64_t *starts, int64_t *en
 /* A host's counters, in the order of net_counter_name; the last 8 are the time each priority was
  * paused. Returns how many there are; at most `room` are written. */
 uint32_t net_host_counters(struct net *net, uint32_t node, uint64_t *values, uint32_t room);
+/* What of that went through one of its ports: packets and bytes sent, packets and bytes received,
+ * and for how long each priority was paused. */
+void net_host_port(struct net *net, uint32_t node, uint8_t port, uint64_t *values);
 const char *net_counter_name(uint32_t number); /* NULL beyond the last */
 
 #endif

@@ -22,7 +22,13 @@ from lab.scenario.faults import Spoil
 from switch.dataplane import BookLine, Dataplane, book_lines
 from topologies import Fabric, Link, Node, NodeKind
 from traffic.collectives import NEVER, Timeline
-from traffic.endpoint import EndpointPlan, EndpointReport, read_report
+from traffic.endpoint import (
+    PORT_COUNTERS,
+    EndpointPlan,
+    EndpointReport,
+    port_counter,
+    read_report,
+)
 
 OVERHEAD_BYTES = 24  # preamble and start 8, FCS 4, gap 12
 WORTH_EVENTS = 100  # in a turn: fewer are sooner done by one thread than handed to others
@@ -323,7 +329,13 @@ class Simulation:
         names = native.counter_names()
         values = (ctypes.c_uint64 * len(names))()
         self._native.net_host_counters(self._net, self._numbers[host], values, len(names))
-        return dict(zip(names, values, strict=True))
+        found = dict(zip(names, values, strict=True))
+        ports = len(self._fabric.leaves_of(host))
+        own = (ctypes.c_uint64 * len(PORT_COUNTERS))()
+        for port in range(ports if ports > 1 else 0):
+            self._native.net_host_port(self._net, self._numbers[host], port, own)
+            found |= {port_counter(port, name): own[at] for at, name in enumerate(PORT_COUNTERS)}
+        return found
 
     def report(self, host: Node) -> EndpointReport:
         """What became of a host's plan, in full."""

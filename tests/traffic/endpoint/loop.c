@@ -18,11 +18,11 @@ struct side {
 };
 
 static bool transmit(void *ctx, const uint8_t *frame, uint32_t stored, uint32_t wire,
-                     uint8_t priority, ns_t at)
+                     uint8_t port, uint8_t priority, ns_t at)
 {
     struct side *side = ctx;
     uint32_t slot = side->put % SLOTS;
-    (void)priority, (void)at;
+    (void)port, (void)priority, (void)at;
     if (side->put - side->taken == SLOTS || stored > HEADERS)
         return false;
     side->put++;
@@ -36,7 +36,7 @@ static void deliver(struct side *from, struct side *to, ns_t now)
 {
     for (; from->taken != from->put; from->taken++) {
         uint32_t slot = from->taken % SLOTS;
-        plan_receive(to->script.plan, from->bytes[slot], from->stored[slot], from->wire[slot], now);
+        plan_receive(to->script.plan, 0, from->bytes[slot], from->stored[slot], from->wire[slot], now);
         plan_service(to->script.plan, now);
     }
 }

@@ -192,8 +192,9 @@ static void print_frame(const struct host *host, const uint8_t *bytes, uint32_t 
 }
 
 static bool transmit(void *ctx, const uint8_t *bytes, uint32_t stored, uint32_t wire,
-                     uint8_t priority, ns_t at)
+                     uint8_t port, uint8_t priority, ns_t at)
 {
+    (void)port;
     struct host *host = ctx;
     struct star *star = host->star;
     const struct ep_config *config = ep_get_config(plan_endpoint(host->script.plan));
@@ -379,7 +380,7 @@ static void pause_host(struct host *host, unsigned priority, uint16_t quanta)
     be16_store(pfc + 14, PFC_OPCODE);
     be16_store(pfc + 16, (uint16_t)(1u << priority));
     be16_store(pfc + 18 + 2 * priority, quanta);
-    plan_receive(host->script.plan, pfc, sizeof pfc, sizeof pfc, star->now);
+    plan_receive(host->script.plan, 0, pfc, sizeof pfc, sizeof pfc, star->now);
     host->pause_from[priority] = star->now + 1;
     host->pause_until[priority] = star->now + (ns_t)quanta * 512 * 1000000000u / config->link_bps;
     service(host);
@@ -407,7 +408,7 @@ static void deliver(struct host *host, const struct frame *frame)
     /* A copy of the exact size, so that a sanitizer sees a read past the end. */
     uint8_t *exact = malloc(frame->stored);
     memcpy(exact, frame->bytes, frame->stored);
-    plan_receive(host->script.plan, exact, frame->stored, frame->wire, host->star->now);
+    plan_receive(host->script.plan, 0, exact, frame->stored, frame->wire, host->star->now);
     free(exact);
     service(host);
 }
