@@ -56,7 +56,7 @@ def check(before: Belongings, after: Belongings) -> None:
 
 
 def test_forty_runs_leave_nothing() -> None:
-    """Again and again, if need be: what is left adds up, what the kernel makes huge pages of not."""
+    """Again and again if need be: what is left adds up, huge pages that come and go do not."""
     looks = []
     for _ in range(5):
         looks.append(many(40))
