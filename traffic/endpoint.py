@@ -21,7 +21,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
@@ -43,6 +43,7 @@ from traffic.frames import (
 )
 
 __all__ = [
+    "ENTROPY_MOST",
     "NIC_SOURCE",
     "PORT_COUNTERS",
     "PROGRAM_SOURCES",
@@ -69,6 +70,7 @@ __all__ = [
     "TransferState",
     "TransportKind",
     "counted_at",
+    "mask_of",
     "port_counter",
     "read_report",
 ]
@@ -98,6 +100,7 @@ PORT_COUNTERS = (
 )
 """What an adapter with several ports counts by port (`struct ep_port_counters`)."""
 
+ENTROPY_MOST = 256
 _ANSWER_S = 30.0
 _LOOK_S = 0.2  # between two looks at whether to wait on
 _LATENESS_REAL_NS = 5_000_000  # more than that late, a host does not catch up with its own rate
@@ -111,6 +114,16 @@ def port_counter(port: int, name: str) -> str:
 def counted_at(counters: Mapping[str, int], port: int, name: str) -> int:
     """What an adapter counted at a port: with only one, that is all that it counted."""
     return counters.get(port_counter(port, name), counters.get(name, 0))
+
+
+def mask_of(entropies: Iterable[int]) -> int:
+    """Entropies as endpoints are told of them: bit i is entropy i."""
+    mask = 0
+    for entropy in entropies:
+        if not 0 <= entropy < ENTROPY_MOST:
+            raise ValueError(f"entropy {entropy}: they are 0 to {ENTROPY_MOST - 1}")
+        mask |= 1 << entropy
+    return mask
 
 
 class EndpointError(Exception):
@@ -518,6 +531,10 @@ class EndpointProcess:
     def set_link(self, link_bps: int, port: int = 0) -> None:
         """Let the link at a port have another rate from now on; 0: there is none any more."""
         self._say(f"link {link_bps} {port}\n" if port or not link_bps else f"link {link_bps}\n")
+
+    def deny(self, queue_pair: int, entropies: Collection[int]) -> None:
+        """Say which ways of a queue pair not to use, in place of what was said before."""
+        self._say(f"deny {queue_pair} {mask_of(entropies):x}\n")
 
     def halt(self, *, is_halted: bool, for_good: bool = False) -> None:
         """Let the program stand still or go on; for good: end it."""

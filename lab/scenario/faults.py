@@ -92,6 +92,16 @@ class Halt:
 
 
 @dataclass(frozen=True, slots=True)
+class Deny:
+    """A host's adapter is told which ways of a queue pair not to use, in place of those before."""
+
+    at_ns: int
+    host: Node
+    queue_pair: int
+    entropies: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
 class Replan:
     """Every switch is told what is new: dead cables, slow ones, and what cables lose."""
 
@@ -105,7 +115,7 @@ class Replan:
         return replace(settings, slowed=self.slowed, losses=self.losses)
 
 
-Event = Turn | Pace | Spoil | Restart | Forget | Halt | Replan
+Event = Turn | Pace | Spoil | Restart | Forget | Halt | Deny | Replan
 
 
 class Agenda:

@@ -585,6 +585,11 @@ void ep_set_up(struct ep *ep, uint8_t port, bool is_up, ns_t now)
         ep->transport->ports_changed(ep, &ep->qps[i], now);
 }
 
+bool ep_deny(struct ep *ep, struct qp *qp, const uint64_t *denied, ns_t now)
+{
+    return qp->uet && uet_deny(ep, qp, denied, now);
+}
+
 uint32_t qp_number(const struct qp *qp) { return qp->number; }
 
 enum ep_error qp_error(const struct qp *qp) { return qp->error; }

@@ -288,6 +288,11 @@ void ep_set_link(struct ep *ep, uint8_t port, bps_t link_bps);
  * for there is nothing else that it could do. */
 void ep_set_up(struct ep *ep, uint8_t port, bool is_up, ns_t now);
 
+/* A controller's word of which ways of a queue pair are not to be used, in place of what it said
+ * before: bit i of the ENTROPY_MOST bits is entropy i. What flies there is let land. False, and nothing
+ * is changed, if the queue pair keeps no states of ways (entropy mrc does), or no way would be left. */
+bool ep_deny(struct ep *ep, struct qp *qp, const uint64_t *denied, ns_t now);
+
 /* About a queue pair. */
 uint32_t qp_number(const struct qp *qp);
 enum ep_error qp_error(const struct qp *qp);

@@ -11,8 +11,10 @@ void health_init(struct health *health, struct way *ways, uint16_t count)
 bool health_takes(struct health *health, uint16_t way)
 {
     struct way *its = &health->ways[way];
-    if (!health->good || its->state == WAY_GOOD)
+    if (its->state == WAY_GOOD)
         return true;
+    if (!health->good)
+        return its->state != WAY_DENIED || health_denies_all(health);
     if (its->state == WAY_SKIP) {
         its->state = WAY_GOOD;
         health->skipped++;
@@ -35,7 +37,7 @@ static void expect_probe(struct health *health, struct way *way, ns_t at)
 
 void health_lost(struct health *health, uint16_t number, ns_t round_trip, ns_t now)
 {
-    if (number >= health->count || health->ways[number].state == WAY_BAD)
+    if (number >= health->count || health->ways[number].state >= WAY_BAD)
         return;
     struct way *way = &health->ways[number];
     ns_t lately = FORGET_ROUND_TRIPS * round_trip << way->relapses;
@@ -53,7 +55,8 @@ void health_lost(struct health *health, uint16_t number, ns_t round_trip, ns_t n
 
 void health_answered(struct health *health, uint16_t number, bool marked, ns_t now)
 {
-    if (number >= health->count || !health->ways[number].is_asked)
+    if (number >= health->count || health->ways[number].state != WAY_BAD ||
+        !health->ways[number].is_asked)
         return;
     struct way *way = &health->ways[number];
     way->is_asked = false;
@@ -65,6 +68,22 @@ void health_answered(struct health *health, uint16_t number, bool marked, ns_t n
     way->state = marked ? WAY_SKIP : WAY_GOOD;
     way->back_at = now;
     health->good++;
+}
+
+void health_deny(struct health *health, uint16_t number, bool is_denied)
+{
+    if (number >= health->count || health_denies(health, number) == is_denied)
+        return;
+    struct way *way = &health->ways[number];
+    health->good -= is_denied && way->state != WAY_BAD;
+    health->good += !is_denied;
+    health->denied = (uint16_t)(is_denied ? health->denied + 1 : health->denied - 1);
+    *way = (struct way){.state = is_denied ? WAY_DENIED : WAY_GOOD};
+}
+
+bool health_denies(const struct health *health, uint16_t way)
+{
+    return way < health->count && health->ways && health->ways[way].state == WAY_DENIED;
 }
 
 uint16_t health_probe(struct health *health, ns_t round_trip, ns_t now)

@@ -4,6 +4,7 @@
  *   skip         passed over once: a packet came back marked, or was cut
  *   assumed bad  not used: a packet was lost. Probes are sent that way instead, and so many in a row
  *                have to be answered before it is used again
+ *   denied       not used, nor asked about: a controller wants it free. Good again when it says so
  *
  *             marked, cut            lost
  *      skip ◄──────────── good ──────────────► assumed bad
@@ -21,7 +22,7 @@
 
 #include "units.h"
 
-enum way_state { WAY_GOOD, WAY_SKIP, WAY_BAD };
+enum way_state { WAY_GOOD, WAY_SKIP, WAY_BAD, WAY_DENIED };
 
 struct way {
     ns_t probe_at;     /* bad: when it is asked for again */
@@ -36,6 +37,7 @@ struct way {
 struct health {
     struct way *ways; /* the owner's */
     uint16_t count, good; /* good, or to be skipped */
+    uint16_t denied;
     uint16_t skipped;     /* turns passed over since somebody looked */
     ns_t probe_at;    /* no probe is due before; NS_NEVER */
 };
@@ -51,6 +53,15 @@ void health_skip(struct health *health, uint16_t way);
 void health_lost(struct health *health, uint16_t way, ns_t round_trip, ns_t now);
 /* A probe's answer came back that way. */
 void health_answered(struct health *health, uint16_t way, bool marked, ns_t now);
+
+void health_deny(struct health *health, uint16_t way, bool is_denied);
+
+/* Whether a way is denied; whether all are. */
+bool health_denies(const struct health *health, uint16_t way);
+static inline bool health_denies_all(const struct health *health)
+{
+    return health->count && health->denied == health->count;
+}
 
 /* The way whose probe is due, or HEALTH_NO_WAY: it counts as asked. */
 uint16_t health_probe(struct health *health, ns_t round_trip, ns_t now);

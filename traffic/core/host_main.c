@@ -9,6 +9,8 @@
  *   notes PATH            write down there what begins and ends, for who watches meanwhile
  *   ready                 open the socket
  *   link BPS [PORT]       once it is ready: the link has another rate from now on; 0: there is none
+ *   deny QP HEX           once it is ready: a controller's word of which ways not to use, in place of what
+ *                         it said before: bit i is entropy i. One that would leave none is not heard
  *   start NS              begin when CLOCK_MONOTONIC shows NS; that instant is fabric time 0
  *   stop                  report and leave; the end of the input means the same
  *
@@ -104,6 +106,8 @@ struct host {
     FILE *notes; /* or NULL */
     bool is_ready, said_done;
     unsigned turns;
+    char words[4096]; /* that have come, up to the last line's beginning */
+    size_t n_words;
 };
 
 static uint64_t real_now(void)
@@ -421,6 +425,14 @@ static bool take_link(struct host *host, const char *line)
     return true;
 }
 
+/* A word about the network, once there is an endpoint. */
+static bool take_news(struct host *host, const char *line)
+{
+    if (strncmp(line, "deny ", 5))
+        return take_link(host, line);
+    return script_denial(&host->script, line, host->epoch ? fabric_now(host) : 0);
+}
+
 static bool take_line(struct host *host, char *line)
 {
     if (!strncmp(line, "host ", 5))
@@ -433,8 +445,8 @@ static bool take_line(struct host *host, char *line)
         return get_ready(host);
     if (!strncmp(line, "start ", 6))
         return take_start(host, line + 6);
-    if (!strncmp(line, "link ", 5) && host->is_ready)
-        return take_link(host, line);
+    if ((!strncmp(line, "link ", 5) || !strncmp(line, "deny ", 5)) && host->is_ready)
+        return take_news(host, line);
     return script_line(&host->script, line);
 }
 
@@ -476,18 +488,24 @@ static bool receive_some(struct host *host)
     return some;
 }
 
-/* Take the words that have come. False: it is time to stop. */
+/* Take the words that have come, whole lines of them. False: it is time to stop. */
 static bool goes_on(struct host *host)
 {
-    char words[256];
-    ssize_t length = read(STDIN_FILENO, words, sizeof words - 1);
+    size_t room = sizeof host->words - 1 - host->n_words;
+    ssize_t length = read(STDIN_FILENO, host->words + host->n_words, room);
     if (length <= 0)
         return false;
-    words[length] = 0;
-    for (char *line = strtok(words, "\n"); line; line = strtok(NULL, "\n"))
-        if (!take_link(host, line))
+    host->n_words += (size_t)length;
+    host->words[host->n_words] = 0;
+    char *line = host->words, *end;
+    for (; (end = strchr(line, '\n')); line = end + 1) {
+        *end = 0;
+        if (!take_news(host, line))
             return false;
-    return true;
+    }
+    host->n_words = strlen(line);
+    memmove(host->words, line, host->n_words + 1);
+    return host->n_words < sizeof host->words - 1;
 }
 
 /* Wait for a frame, a word, or `wake`. True: it is time to stop. */

@@ -354,6 +354,24 @@ bool script_line(struct script *script, char *line)
     return fail(script, "there is no line '%.60s'", verb);
 }
 
+bool script_denial(struct script *script, const char *line, ns_t now)
+{
+    enum { DIGITS = 64, OF_A_WORD = 16 };
+    _Static_assert(DIGITS * 4 == ENTROPY_MOST, "as many as are read");
+    unsigned queue_pair;
+    char digits[DIGITS + 1];
+    uint64_t denied[DIGITS / OF_A_WORD] = {0};
+    if (sscanf(line, "deny %u %64[0-9a-f]", &queue_pair, digits) != 2)
+        return fail(script, "'deny' needs a queue pair and its entropies, bits of a number in hex");
+    size_t n = strlen(digits);
+    for (size_t i = 0; i < n; i++)
+        denied[i / OF_A_WORD] |= (uint64_t)nibble(digits[n - 1 - i]) << i % OF_A_WORD * 4;
+    struct qp *qp = ep_find_qp(plan_endpoint(script->plan), queue_pair);
+    if (qp)
+        ep_deny(plan_endpoint(script->plan), qp, denied, now);
+    return true;
+}
+
 static void print_time(FILE *file, ns_t t)
 {
     if (t == NS_NEVER)

@@ -35,6 +35,10 @@ struct script {
 /* Take one line, which is changed on the way. False: `script->problem` says what is wrong. */
 bool script_line(struct script *script, char *line);
 
+/* A controller's word of which ways of a queue pair not to use, in place of what it said before:
+ * `deny QP HEX`, where bit i of the number is entropy i. What `ep_deny` refuses is not heard. */
+bool script_denial(struct script *script, const char *line, ns_t now);
+
 void script_report(struct plan *plan, FILE *file, ns_t now);
 
 #endif

@@ -31,7 +31,8 @@ enum uet_answer_kind { UET_SAY_ACK, UET_SAY_NACK, UET_SAY_PROBE, UET_SAY_CREDIT_
 /* An answer that is owed. */
 struct uet_answer {
     uint64_t seq;
-    uint16_t entropy;
+    uint16_t entropy; /* whose answer it is; of a probe, that which it asks about */
+    uint16_t way;     /* the entropy that it takes itself, as it leaves */
     uint8_t kind, code;
     uint16_t opaque; /* a probe's own, of which its answer has it too: which way it asks about */
     bool marked, again, to_probe;
@@ -107,6 +108,8 @@ static inline uint8_t uet_plane(const struct ep *ep, uint16_t entropy)
     return (uint8_t)(entropy & (ep->config.ports - 1u));
 }
 void uet_nacked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns_t now);
+/* The ways that are not to be used, bit i: entropy i. False if none would be left, or no states are kept. */
+bool uet_deny(struct ep *ep, struct qp *qp, const uint64_t *denied, ns_t now);
 void uet_credited(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns_t now);
 uint32_t uet_target(const struct ep *ep, const struct qp *qp); /* the credit target, in units */
 

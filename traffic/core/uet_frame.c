@@ -87,7 +87,7 @@ uint32_t uet_frame_ack(struct ep *ep, const struct qp *qp, const struct uet_answ
                        uint32_t *stored)
 {
     const struct uet *uet = qp->uet;
-    uint8_t *pds = begin(ep, qp, qp->control_header, answer->entropy);
+    uint8_t *pds = begin(ep, qp, qp->control_header, answer->way);
     uint64_t cack = qp->expected - 1, from = qp->expected;
     if (answer->seq >= from + UET_SACK_BITS)
         from = answer->seq + 1 - UET_SACK_BITS;
@@ -114,7 +114,7 @@ uint32_t uet_frame_ack(struct ep *ep, const struct qp *qp, const struct uet_answ
 uint32_t uet_frame_nack(struct ep *ep, const struct qp *qp, const struct uet_answer *answer,
                         uint32_t *stored)
 {
-    uint8_t *pds = begin(ep, qp, qp->control_header, answer->entropy);
+    uint8_t *pds = begin(ep, qp, qp->control_header, answer->way);
     uet_store_prologue(pds, UET_NACK_TYPE, UET_NEXT_NONE,
                        (answer->marked ? UET_MARKED : 0) | (answer->again ? UET_RETX : 0));
     pds[2] = answer->code;
@@ -128,7 +128,7 @@ uint32_t uet_frame_nack(struct ep *ep, const struct qp *qp, const struct uet_ans
 uint32_t uet_frame_control(struct ep *ep, const struct qp *qp, unsigned what,
                            const struct uet_answer *answer, uint32_t payload, uint32_t *stored)
 {
-    uint8_t *pds = begin(ep, qp, qp->control_header, answer->entropy);
+    uint8_t *pds = begin(ep, qp, qp->control_header, answer->way);
     uet_store_prologue(pds, UET_CTRL, what, 0);
     be16_store(pds + 2, answer->opaque);
     be32_store(pds + 4, (uint32_t)answer->seq);

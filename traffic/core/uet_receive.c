@@ -47,25 +47,41 @@ uint8_t uet_answer_port(const struct ep *ep, const struct qp *qp)
                                                          : uet->answers[uet->first_answer].entropy);
 }
 
+/* The way an answer takes: that of what it answers, unless that is known to be no good from here. */
+static uint16_t way_back(const struct ep *ep, const struct qp *qp, uint16_t entropy)
+{
+    uint16_t ports = ep->config.ports, ways = ep->config.entropies;
+    if (!qp->uet->ways || entropy >= ways)
+        return entropy;
+    const struct health *health = &qp->uet->entropy[uet_plane(ep, entropy)].health;
+    if (!health->good || health->ways[entropy / ports].state < WAY_BAD)
+        return entropy;
+    do
+        entropy = (uint16_t)((entropy + ports) % ways);
+    while (health->ways[entropy / ports].state >= WAY_BAD);
+    return entropy;
+}
+
 static uint32_t answer_frame(struct ep *ep, struct qp *qp, const struct uet_answer *answer,
                              uint32_t *stored)
 {
     struct uet *uet = qp->uet;
     if (uet->owes_grant) {
-        struct uet_answer grant = {.seq = qp->expected - 1, .entropy = several(ep) ? uet->heard : 0};
+        struct uet_answer grant = {.seq = qp->expected - 1, .way = several(ep) ? uet->heard : 0};
         return uet_frame_control(ep, qp, UET_CTRL_CREDIT, &grant,
                                  (uint32_t)(uet->granted / UET_CREDIT_UNIT) & 0xFFFFFF, stored);
     }
-    if (answer->kind == UET_SAY_NACK)
-        return uet_frame_nack(ep, qp, answer, stored);
-    if (answer->kind == UET_SAY_PROBE)
-        return uet_frame_control(ep, qp, UET_CTRL_PROBE, answer, (uint32_t)answer->seq, stored);
-    if (answer->kind == UET_SAY_CREDIT_REQ) {
-        struct uet_answer request = *answer;
-        request.seq = qp->una;
-        return uet_frame_control(ep, qp, UET_CTRL_CREDIT_REQ, &request, uet_target(ep, qp), stored);
+    struct uet_answer its = *answer;
+    its.way = its.entropy;
+    if (its.kind == UET_SAY_PROBE)
+        return uet_frame_control(ep, qp, UET_CTRL_PROBE, &its, (uint32_t)its.seq, stored);
+    if (its.kind == UET_SAY_CREDIT_REQ) {
+        its.seq = qp->una;
+        return uet_frame_control(ep, qp, UET_CTRL_CREDIT_REQ, &its, uet_target(ep, qp), stored);
     }
-    return uet_frame_ack(ep, qp, answer, stored);
+    its.way = way_back(ep, qp, its.entropy);
+    return its.kind == UET_SAY_NACK ? uet_frame_nack(ep, qp, &its, stored)
+                                    : uet_frame_ack(ep, qp, &its, stored);
 }
 
 bool uet_answer(struct ep *ep, struct qp *qp, ns_t now)

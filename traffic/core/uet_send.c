@@ -219,17 +219,33 @@ static void forget_lost(struct uet *uet, uint64_t seq)
 /* Data goes where some way is good; if there is no such port, by any that has a link. */
 static void choose_ports(const struct ep *ep, struct qp *qp)
 {
-    uint8_t good = 0;
-    for (uint8_t port = 0; port < ep->config.ports; port++)
-        if (qp->uet->entropy[port].health.good)
-            good |= (uint8_t)(1u << port);
-    qp->ports = good & ep->up ? good & ep->up : ep->up ? ep->up : good;
+    uint8_t good = 0, free = 0; /* free: of denials */
+    for (uint8_t port = 0; port < ep->config.ports; port++) {
+        const struct health *health = &qp->uet->entropy[port].health;
+        good |= (uint8_t)((health->good != 0) << port);
+        free |= (uint8_t)(!health_denies_all(health) << port);
+    }
+    qp->ports = good & ep->up ? good & ep->up : free & ep->up ? free & ep->up : ep->up ? ep->up : good;
 }
 
 static void ports_changed(struct ep *ep, struct qp *qp, ns_t now)
 {
     choose_ports(ep, qp);
     schedule_data(ep, qp, now);
+}
+
+bool uet_deny(struct ep *ep, struct qp *qp, const uint64_t *denied, ns_t now)
+{
+    uint16_t left = 0;
+    for (uint16_t value = 0; value < ep->config.entropies; value++)
+        left += !(denied[value / 64] >> value % 64 & 1);
+    if (!qp->uet->ways || !left)
+        return false;
+    for (uint16_t value = 0; value < ep->config.entropies; value++)
+        health_deny(&entropy_of(ep, qp, value)->health, way_of(ep, value),
+                    denied[value / 64] >> value % 64 & 1);
+    ports_changed(ep, qp, now);
+    return true;
 }
 
 /* Ask about ways that were lost to us, those that it is time for. */

@@ -31,6 +31,7 @@ from lab.results.watch import but_for, longest_queues
 from lab.scenario.experiment import Experiment
 from lab.scenario.faults import (
     Agenda,
+    Deny,
     Event,
     Forget,
     Halt,
@@ -318,6 +319,8 @@ def let_happen(
                 collector.halt(is_halted=is_halted)
         case Halt(host=Node() as host, is_halted=is_halted, for_good=for_good):
             hosts[host].halt(is_halted=is_halted, for_good=for_good)
+        case Deny() as word if word.host in hosts:
+            hosts[word.host].deny(word.queue_pair, word.entropies)
         case Replan() as news:
             emulation.change(news.applied, dead=news.dead, at_ns=news.at_ns)
 

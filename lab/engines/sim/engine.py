@@ -28,7 +28,7 @@ from lab.results.losses import overrun
 from lab.results.outcome import INTERRUPTION, Fidelity, Gist, Outcome
 from lab.results.telemetry import Tally
 from lab.scenario.experiment import Experiment
-from lab.scenario.faults import Agenda, Halt, Pace, Replan, Restart, Spoil, Turn
+from lab.scenario.faults import Agenda, Deny, Halt, Pace, Replan, Restart, Spoil, Turn
 from lab.scenario.model import captured
 from lab.scenario.translate import REPORT_PORT
 from lab.scenario.wishes import ByHand
@@ -281,6 +281,8 @@ class _Course:
                     self._is_collected = not is_halted
                 case Halt(host=Node() as host, is_halted=is_halted):
                     self._simulation.halt(host, is_halted=is_halted)
+                case Deny(host=host, queue_pair=number, entropies=denied):
+                    self._simulation.deny(host, number, denied)
                 case Replan() as news:
                     self._replan(news)
 

@@ -107,6 +107,7 @@ SIGNATURES: dict[str, tuple[object, list[object]]] = {
     "net_add_channel": (I64, [P, U32, U32, U32, U32, U64, U32, U64]),
     "net_set_up": (None, [P, U32, B]),
     "net_set_halted": (None, [P, U32, B]),
+    "net_deny": (B, [P, U32, U32, c.POINTER(U64)]),
     "net_set_rate": (None, [P, U32, U64]),
     "net_record": (B, [P, U32, S]),
     "net_sample": (None, [P, c.POINTER(Watch), U64, U32]),

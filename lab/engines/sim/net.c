@@ -897,6 +897,19 @@ void net_set_halted(struct net *net, uint32_t number, bool is_halted)
         node_service(node, clock_of(net));
 }
 
+bool net_deny(struct net *net, uint32_t number, uint32_t queue_pair, const uint64_t *denied)
+{
+    struct node *node = net->nodes[number];
+    ns_t now = clock_of(net);
+    struct ep *ep = plan_endpoint(node->script.plan);
+    struct qp *qp = ep_find_qp(ep, queue_pair);
+    if (!qp || !ep_deny(ep, qp, denied, now))
+        return false;
+    if (!node->is_halted)
+        node_service(node, now);
+    return true;
+}
+
 void net_set_rate(struct net *net, uint32_t number, bps_t rate)
 {
     struct channel *channel = net->channels[number];

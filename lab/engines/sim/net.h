@@ -118,6 +118,9 @@ void net_set_up(struct net *net, uint32_t channel, bool is_up);
 /* Let a host stand still, deaf and mute, or go on. */
 void net_set_halted(struct net *net, uint32_t node, bool is_halted);
 
+/* Tell a host's adapter which ways of a queue pair not to use: see ep_deny. */
+bool net_deny(struct net *net, uint32_t node, uint32_t queue_pair, const uint64_t *denied);
+
 /* Let the link that a host's channel leads into have another rate, from the next frame on. */
 void net_set_rate(struct net *net, uint32_t channel, bps_t rate);
 

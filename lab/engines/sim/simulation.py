@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 from array import array
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,9 +23,11 @@ from switch.dataplane import BookLine, Dataplane, book_lines
 from topologies import Fabric, Link, Node, NodeKind
 from traffic.collectives import NEVER, Timeline
 from traffic.endpoint import (
+    ENTROPY_MOST,
     PORT_COUNTERS,
     EndpointPlan,
     EndpointReport,
+    mask_of,
     port_counter,
     read_report,
 )
@@ -194,6 +196,12 @@ class Simulation:
     def halt(self, host: Node, *, is_halted: bool) -> None:
         """Let a host stand still, or go on."""
         self._native.net_set_halted(self._net, self._numbers[host], is_halted)
+
+    def deny(self, host: Node, queue_pair: int, entropies: Collection[int]) -> None:
+        """Tell a host which ways of a queue pair not to use, in place of those told before."""
+        mask, words = mask_of(entropies), ENTROPY_MOST // 64
+        denied = (ctypes.c_uint64 * words)(*((mask >> 64 * at) % 2**64 for at in range(words)))
+        self._native.net_deny(self._net, self._numbers[host], queue_pair, denied)
 
     def wake(self, switch: Node) -> None:
         """After something was done to a switch from outside: let it act on it."""

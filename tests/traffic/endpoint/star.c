@@ -15,6 +15,7 @@
  *   mark ADDRESS at=NS            the next data packet to this host from then on is marked
  *   lose ADDRESS nth=N            the host's frame of this number is lost, the first being 0
  *   kill ADDRESS at=NS            from then on it neither sends nor receives
+ *   deny ADDRESS at=NS QP HEX     a controller's word to this host: see script.h
  *   inject ADDRESS at=NS HEX      a frame that nobody sent arrives at this host
  *   sample ADDRESS qp=N every=NS  print the queue pair's state as time goes
  *   watch ADDRESS                 print every frame that the host sends
@@ -45,7 +46,7 @@ struct frame {
     uint8_t bytes[FRAME];
 };
 
-enum what { AT_SWITCH, AT_HOST, DEQUEUE, WAKE, PAUSE, MARK, KILL, SAMPLE, INJECT };
+enum what { AT_SWITCH, AT_HOST, DEQUEUE, WAKE, PAUSE, MARK, KILL, SAMPLE, INJECT, DENY };
 
 struct event {
     ns_t at;
@@ -446,6 +447,12 @@ static void happen(struct star *star, struct event event)
         deliver(event.host, event.frame);
         give_back(star, event.frame);
         break;
+    case DENY:
+        if (!script_denial(&event.host->script, (const char *)event.frame->bytes, star->now))
+            quit(EXIT_BAD_INPUT, "%s", event.host->script.problem);
+        give_back(star, event.frame);
+        service(event.host);
+        break;
     case SAMPLE:
         sample(event.host, (uint32_t)event.a, event.b);
         break;
@@ -547,6 +554,19 @@ static void read_injection(struct star *star, struct event event, const char *na
     push(star, event);
 }
 
+static void read_denial(struct star *star, struct event event, const char *name, const char *line)
+{
+    unsigned queue_pair;
+    char digits[65];
+    event.what = DENY;
+    event.host = host_named(star, name, false);
+    event.frame = take_frame(star);
+    if (sscanf(line, "deny %*s %*s %u %64s", &queue_pair, digits) != 2)
+        quit(EXIT_BAD_INPUT, "a denial is of a queue pair and its entropies: %s", line);
+    snprintf((char *)event.frame->bytes, FRAME, "deny %u %s", queue_pair, digits);
+    push(star, event);
+}
+
 static void read_line(struct star *star, struct host **current, char *line)
 {
     char verb[16] = "", name[16] = "";
@@ -575,6 +595,8 @@ static void read_line(struct star *star, struct host **current, char *line)
     }
     if (!strcmp(verb, "inject"))
         read_injection(star, event, name, line);
+    else if (!strcmp(verb, "deny"))
+        read_denial(star, event, name, line);
     else if (!strcmp(verb, "watch"))
         host_named(star, name, false)->watched = true;
     else if (!strcmp(verb, "capture"))

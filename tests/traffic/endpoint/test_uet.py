@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import struct
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -25,11 +26,14 @@ from traffic.endpoint import (
     EndpointConfig,
     EndpointPlan,
     Entropy,
+    QueuePair,
     Transfer,
     TransportKind,
+    mask_of,
 )
 from traffic.frames import icrc
 
+Ends = tuple[QueuePair, ...]
 CCS = [CongestionControl.NONE, CongestionControl.NSCC, CongestionControl.RCCC]
 CCS += [CongestionControl.SWIFT]
 
@@ -68,11 +72,13 @@ def draw_world(star: Path, seed: int) -> tuple[Outcome, dict[str, int], bool]:
     cc = rng.choice(CCS)
     transfers: dict[str, list[Transfer]] = {A: [], B: []}
     total = {A: 0, B: 0}
-    pairs = []
+    pairs: list[Ends] = []
     for index in range(rng.choice((1, 3, 20))):
         psn = dict.fromkeys(("psn", "remote_psn"), rng.choice((0, 0xFFFFF0)))
         priority = rng.choice((0, 3))
-        pair = ends(A, B, 100 + 2 * index, ip=own.ip, **uet_pair(cc=cc, priority=priority, **psn))
+        pair: Ends = ends(
+            A, B, 100 + 2 * index, ip=own.ip, **uet_pair(cc=cc, priority=priority, **psn)
+        )
         pairs.append(pair)
         for way in range(2):
             sizes = [rng.randrange(60_000) for _ in range(rng.choice((1, 10, 60)))]
@@ -108,8 +114,20 @@ def draw_world(star: Path, seed: int) -> tuple[Outcome, dict[str, int], bool]:
         limit=rng.choice((1e12, 100_000, 20_000)),
         trim=rng.choice((0, 1)),
         timeout=200e9,
+        extra=denials(random.Random(~seed), own, pairs),
     )
     return outcome, total, any(faults.values())
+
+
+def denials(rng: random.Random, own: EndpointConfig, pairs: Sequence[Ends]) -> list[str]:
+    """Words of a controller to either end of every connection, some of which leave no way."""
+    words = []
+    for index in range(2 * len(pairs)):
+        host, number = ((A, B)[index % 2], pairs[index // 2][index % 2].number)
+        for _ in range(rng.choice((0, 1, 4))):
+            bits = rng.getrandbits(own.entropies or 1) | rng.getrandbits(own.entropies or 1)
+            words.append(f"deny {host} at={rng.randrange(1_000_000)} {number} {bits:x}")
+    return words
 
 
 def assert_right(star: Path, seed: int) -> None:
@@ -195,6 +213,35 @@ def test_a_lost_tail_is_probed_for(strict_star: Path, lost: str) -> None:
         assert not unfinished(outcome.hosts[B])
         ends_ns.append(outcome.end_ns)
     assert max(ends_ns) < size * 8 / 100 * 1.5 + 500_000
+
+
+def entropies_of(frames: Sequence[bytes]) -> list[int]:
+    """Of the requests among what a host sent, in order."""
+    told = [(frame[42] >> 3, int.from_bytes(frame[34:36], "big") - 0xC000) for frame in frames]
+    return [entropy for kind, entropy in told if kind == 2]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_denied_ways_are_not_used(strict_star: Path, seed: int) -> None:
+    """First some, then others; a word that would leave none is not heard."""
+    rng = random.Random(seed)
+    count = rng.choice((4, 64, 256))
+    first = frozenset(rng.sample(range(count), count // 2))
+    others = frozenset(rng.sample([*({*range(count)} - {min(first)})], count // 2))
+    own = config(entropy=Entropy.MRC, entropies=count)
+    words = [
+        f"deny {A} at=0 17 {mask_of(first):x}",
+        f"deny {A} at=60000 17 {mask_of(others):x}",
+        f"deny {A} at=90000 17 {mask_of(range(count)):x}",
+        f"capture {A}",
+    ]
+    plans = one_way(own, [8_000_000], **uet_pair())
+    outcome = run(strict_star, plans, extra=words, seed=seed, loss=rng.choice((0, 0.02)))
+    assert not unfinished(outcome.hosts[B])
+    used = entropies_of(outcome.captured)[1:]  # one leaves before anything is said
+    turned = next(at for at, entropy in enumerate(used) if entropy in first)
+    assert set(used[turned:]) == set(range(count)) - others
+    assert set(used[:turned]) == set(range(count)) - first
 
 
 def uet_frame(pds: bytes, *, src: str = B, dst: str = A, dscp: int = 48, was: int = 0) -> bytes:
