@@ -52,11 +52,21 @@ static uint16_t not_skipped(struct entropy *e)
     return value;
 }
 
+/* Switches that choose by an entropy's bits choose by the first ones: let these change most. */
+static uint16_t scattered(struct entropy *e)
+{
+    uint16_t turn = e->turn, order = e->order, value = 0;
+    for (uint16_t bit = 1; bit < e->values; bit <<= 1, turn >>= 1)
+        value = (uint16_t)(value << 1 | (turn & 1));
+    in_turn(e);
+    return value ^ order;
+}
+
 static uint16_t healthy(struct entropy *e)
 {
-    uint16_t value = in_turn(e);
+    uint16_t value = scattered(e);
     for (uint32_t tries = 2u * e->values; tries && !health_takes(&e->health, value); tries--)
-        value = in_turn(e);
+        value = scattered(e);
     return value;
 }
 
