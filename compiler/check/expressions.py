@@ -766,7 +766,7 @@ class Expressions:
             return self.bad(node)
         if isinstance(condition, c.Const):
             return yes if condition.value else no
-        if isinstance(yes.type, t.InfInt) and not isinstance(expected, t.Bits):
+        if isinstance(yes.type, t.InfInt):
             self.context.error(
                 "type-mismatch", node.span, "the numbers here have no width", "write one as 8w..."
             )

@@ -388,6 +388,8 @@ class Typing:
     def coerce(self, value: c.Expr, want: t.Type, what: str = "") -> c.Expr:
         """Convert implicitly, or report that it cannot be."""
         have = value.type
+        if isinstance(value, c.DefaultValue):  # 8.27: `...` has the type of what it fills
+            return replace(value, type=want)
         if have is want or want is t.ANYTHING or have is t.ANYTHING or have == want:
             return value
         done = self.try_coerce(value, want)
@@ -420,7 +422,7 @@ class Typing:
         if have is t.INVALID and (t.is_header(want) or t.is_union(want)):
             return c.Invalid(value.span, want)
         if isinstance(value, c.DefaultValue):
-            return c.DefaultValue(value.span, want)
+            return replace(value, type=want)
         if isinstance(have, t.Tuple) and isinstance(want, t.Struct) and want.kind == "struct":
             return None
         if isinstance(want, t.SetType):

@@ -175,7 +175,12 @@ class Types:
         args: list[s.Expr] = []
         pairs: list[tuple[str, s.Expr]] = []
         while self.kinds[self.cursor.at] != close:
-            if self.texts[self.cursor.at].isidentifier() and self.kinds[self.cursor.at + 1] == "=":
+            named = self.texts[self.cursor.at].isidentifier() and (
+                self.kinds[self.cursor.at + 1] == "="
+            )
+            if args if named else pairs:
+                self.cursor.fail("an annotation's values all have names, or none has")
+            if named:
                 key = self.texts[self.cursor.at]
                 self.cursor.at += 2
                 pairs.append((key, self.expressions.expression()))

@@ -9,7 +9,8 @@
     - CODE | PROGRAM     that must be refused, with one of these codes
     ~ REASON             why p4c 1.2.4.2 thinks otherwise of the program in the line above
 
-A program in braces is the body of the control in `body.p4`; all begin with `prelude.p4`.
+A program in braces is the body of the control in `body.p4`, and `main.p4` is a switch around it;
+all begin with `prelude.p4`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 HERE = Path(__file__).parent / "rules"
 PRELUDE = (HERE / "prelude.p4").read_text()
 BODY = (HERE / "body.p4").read_text()
+MAIN = (HERE / "main.p4").read_text()
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "p4-language.md"
 BEGIN = "<!-- rules: written by python -m tests.compiler.rules -->\n"
 END = "<!-- end of rules -->\n"
@@ -39,6 +41,11 @@ class Program:
         """The program as it is compiled."""
         inside = BODY.replace("@@@", self.text) if self.text.startswith("{") else self.text + "\n"
         return PRELUDE + inside
+
+    @property
+    def in_a_switch(self) -> str:
+        """The body of a control within a switch; nothing if the program is none."""
+        return self.whole + MAIN if self.text.startswith("{") else ""
 
 
 @dataclass(slots=True)

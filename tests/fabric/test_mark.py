@@ -99,7 +99,7 @@ def shares_on_veths(switch: str) -> list[tuple[int, float]]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=240,
+        timeout=1800,
     )
     assert done.returncode == 0, done.stderr
     return [(depth, share) for depth, share in json.loads(done.stdout)]
