@@ -2,15 +2,16 @@
 
     python -m tests.compiler.mutate --count 200000 --seed 1 --jobs 2
 
-Half the mutations work on bytes (flip, drop, double, splice), half on tokens (drop, double, swap,
-replace by one from elsewhere), one to four at a time. The seed is printed; a seed and a number give
-one program, so that `--first` goes on where a run stopped.
+Half the mutations work on bytes (flip, drop, double, splice), half on words (drop, double, swap,
+replace by one from elsewhere, mostly of the same kind), one to four at a time. The seed is printed;
+a seed and a number give one program, so that `--first` goes on where a run stopped.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
+import re
 import signal
 import sys
 import tempfile
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from compiler import CompileError, CompileOptions, compile_program
 from compiler.diagnostics import Diagnostics
-from compiler.lexer import tokenize
+from compiler.lexer import KEYWORDS, tokenize
 from compiler.preprocess import blank_comments
 
 if TYPE_CHECKING:
@@ -33,6 +34,10 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = [ROOT / "tests" / "p4", ROOT / "tests" / "compiler" / "stages", ROOT / "p4src"]
 LIMIT_SECONDS = 5.0
 STEP = 500
+_DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*\n?", re.MULTILINE)
+_TWO_IN_ONE = re.compile(r"(?<=\w)\0(?=\w)")
+_MARKS = frozenset("(){}[];:,.@")
+_CHANGES, _OFTEN = ("alike", "drop", "double", "swap", "replace", "insert"), (14, 1, 1, 2, 1, 1)
 
 
 @dataclass
@@ -62,6 +67,11 @@ def corpus(folders: list[Path]) -> list[Path]:
     return sorted(path for folder in folders for path in folder.rglob("*.p4"))
 
 
+def options_of(program: Path) -> CompileOptions:
+    """How a program is compiled elsewhere: what it includes lies beside it."""
+    return CompileOptions(include_dirs=(program.parent,), no_warnings=True)
+
+
 def mutate_bytes(text: bytes, chance: random.Random) -> bytes:
     """One to four changes to bytes."""
     data = bytearray(text)
@@ -82,67 +92,81 @@ def mutate_bytes(text: bytes, chance: random.Random) -> bytes:
     return bytes(data)
 
 
-def mutate_tokens(words: list[str], chance: random.Random) -> bytes:
-    """One to four changes to tokens; half of them replace one by another of its kind."""
+def mutate_words(words: list[str], chance: random.Random) -> bytes:
+    """One to four changes to words; most replace one by another of its kind, which may be right."""
     words = list(words)
     for _ in range(chance.choice((1, 1, 1, 2, 3, 4))):
         at = chance.randrange(len(words))
-        kind = chance.randrange(10)
-        if kind < 5:
-            alike = [w for w in words if _kind(w) == _kind(words[at])]
-            words[at] = chance.choice(alike)
-        elif kind == 5:
+        if _kind(words[at]) == "mark":  # half of all are, and few others may stand there
+            at = chance.randrange(len(words))
+        change = chance.choices(_CHANGES, _OFTEN)[0]
+        if change == "alike":
+            words[at] = chance.choice([w for w in words if _kind(w) == _kind(words[at])])
+        elif change == "drop" and len(words) > 1:
             del words[at]
-        elif kind == 6:
+        elif change == "double":
             words.insert(at, words[at])
-        elif kind == 7:
+        elif change == "swap":
             other = chance.randrange(len(words))
             words[at], words[other] = words[other], words[at]
-        elif kind == 8:
+        elif change == "replace":
             words[at] = chance.choice(words)
         else:
             words.insert(at, chance.choice(words))
-        if not words:
-            break
-    return " ".join(words).encode()
+    return joined(words).encode()
 
 
 def _kind(word: str) -> str:
-    if word[0].isdigit():
+    text = word.strip()
+    if text[0].isdigit():
         return "number"
-    return "word" if word[0].isalpha() or word[0] == "_" else "sign"
+    if text[0].isalpha() or text[0] == "_":
+        return "keyword" if text in KEYWORDS else "name"
+    if text[0] in '#"':
+        return text[0]
+    return "mark" if text in _MARKS else "operator"
 
 
-def split(program: bytes) -> tuple[list[bytes], list[str]]:
-    """A program's directives, and the tokens of everything else."""
-    lines = program.split(b"\n")
-    directives = [line for line in lines if line.lstrip().startswith(b"#")]
-    rest = b"\n".join(line for line in lines if not line.lstrip().startswith(b"#"))
-    blank = blank_comments(rest.decode("utf-8", "replace"))
-    return directives, [word for word in tokenize(blank, Diagnostics()).texts if word]
+def split(program: bytes) -> list[str]:
+    """A program's words, each with the space behind it; a directive is one, in its own line."""
+    text = blank_comments(program.decode("utf-8", "replace"))
+    words, at = [], 0
+    for line in _DIRECTIVE.finditer(text):
+        words += [*_words(text[at : line.start()]), f"\n{line[0].strip()}\n"]
+        at = line.end()
+    return words + _words(text[at:])
+
+
+def _words(text: str) -> list[str]:
+    tokens = tokenize(text, Diagnostics())
+    ends = [start + len(word) for start, word in zip(tokens.starts, tokens.texts, strict=True)]
+    spaces = [" " if text[end : end + 1].isspace() else "" for end in ends]
+    return [f"{word}{space}" for word, space in zip(tokens.texts, spaces, strict=True) if word]
+
+
+def joined(words: list[str]) -> str:
+    """Words as a program, none of which becomes one with its neighbour."""
+    return _TWO_IN_ONE.sub(" ", "\0".join(words)).replace("\0", "")
 
 
 def run(seed: int, first: int, count: int, folders: list[Path]) -> Outcome:
     """Mutations number `first` to `first + count` of a seed."""
-    programs = [path.read_bytes() for path in corpus(folders)]
     names = corpus(folders)
-    parts = [split(program) for program in programs]
+    programs = [path.read_bytes() for path in names]
+    words = [split(program) for program in programs]
     outcome = Outcome()
     signal.signal(signal.SIGVTALRM, _too_slow)
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "mutant.p4"
-        # A program in a room includes "../include/...", seen here from the room beside it.
-        rooms = (folder / "include" for folder in folders)
-        options = CompileOptions(include_dirs=(*folders, *rooms), no_warnings=True)
         for number in range(first, first + count):
             chance = random.Random(f"{seed}/{number}")
             which = chance.randrange(len(programs))
             if chance.random() < 0.5:
                 target.write_bytes(mutate_bytes(programs[which], chance))
             else:
-                directives, words = parts[which]
-                target.write_bytes(b"\n".join([*directives, mutate_tokens(words, chance)]))
-            _one(target, options, f"seed {seed} number {number} of {names[which].name}", outcome)
+                target.write_bytes(mutate_words(words[which], chance))
+            label = f"seed {seed} number {number} of {names[which].name}"
+            _one(target, options_of(names[which]), label, outcome)
     return outcome
 
 
