@@ -81,6 +81,8 @@ class Drawn:
             *(["UET"] if transport.get("kind") == "uet" else []),
             *(["trimming"] if "trim" in self.changes else []),
             *(["uSID"] if "segments" in self.changes else []),
+            *(["planes"] if "planes" in self.changes["topology"] else []),
+            *(["tenants' networks"] if "overlay" in self.changes else []),
             *(["BGP"] if "control" in self.changes else []),
             *(["full disk"] if self.disk_is_full else []),
             *(["clock jumps"] if self.clock else []),
@@ -128,16 +130,19 @@ def drawn(seed: int, engine: str = "sim") -> Drawn:
         "seed": seed,
     }  # fmt: skip
     changes |= _mechanism(rng, changes, leaves, spines, engine)
-    links = [f"leaf{leaf}-spine{spine}" for leaf in range(1, leaves + 1)
-             for spine in range(1, spines + 1)]  # fmt: skip
-    ends = [f"h{n + 1}-leaf{n // hosts + 1}" for n in range(leaves * hosts)]
-    switches = [f"leaf{n + 1}" for n in range(leaves)] + [f"spine{n + 1}" for n in range(spines)]
+    planes = changes["topology"].get("planes", 1)
+    links, ends, switches = _names(planes, leaves, spines, hosts)
+    vain = [*(["restart"] if "llr" in changes.get("link", ()) else []),
+            *(["storm"] if planes > 1 else [])]  # fmt: skip
     faults = [
         fault
         for _ in range(rng.randrange(1, 7))
         for fault in a_fault(rng, links, ends, switches, leaves * hosts)
-        if not (fault["action"] == "restart" and "llr" in changes.get("link", ()))
+        if fault["action"] not in vain
     ]
+    if planes > 1 and rng.random() < 0.4:
+        plane = {"plane": rng.randrange(planes) + 1, "for_ns": f"{rng.randrange(1, _LONGEST_US)}us"}
+        faults.append({"at_ns": f"{rng.randrange(_SPAN_US)}us", "action": "down", **plane})
     if "control" in changes:  # there restarts are of switches, or of what speaks BGP for them
         for fault in faults:
             if fault["action"] == "restart" and rng.random() < 0.5:
@@ -148,6 +153,22 @@ def drawn(seed: int, engine: str = "sim") -> Drawn:
         moments = sorted(round(0.2 * 200 ** rng.random(), 2) for _ in range(rng.randrange(1, 8)))
         clock = tuple((at_s, rng.choice(_JUMPS_S)) for at_s in moments)
     return Drawn(seed, changes, faults, is_full, clock)
+
+
+def _names(
+    planes: int, leaves: int, spines: int, hosts: int
+) -> tuple[list[str], list[str], list[str]]:
+    """Cables between switches, cables of hosts, and switches."""
+    links, ends = [], []
+    for first_leaf, first_spine in ((plane * leaves + 1, plane * spines + 1)
+                                    for plane in range(planes)):  # fmt: skip
+        links += [
+            f"leaf{first_leaf + leaf}-spine{first_spine + spine}"
+            for leaf in range(leaves) for spine in range(spines)
+        ]  # fmt: skip
+        ends += [f"h{n + 1}-leaf{first_leaf + n // hosts}" for n in range(leaves * hosts)]
+    switches = [f"leaf{n + 1}" for n in range(planes * leaves)]
+    return links, ends, switches + [f"spine{n + 1}" for n in range(planes * spines)]
 
 
 def _roce(rng: random.Random) -> dict[str, Any]:
@@ -165,9 +186,16 @@ def _mechanism(
 ) -> dict[str, Any]:
     """What is other than pauses, RoCEv2, IPv4 and a controller, if anything is."""
     by_bgp = ("bgp", "bgp") if engine == "mininet" else ()
-    kind = rng.choice(("pauses", "pauses", "retry", "credits", "both", "trimming", *by_bgp))
+    kind = rng.choice(
+        ("pauses", "retry", "credits", "both", "trimming", "planes", "tenants", *by_bgp)
+    )
     link: dict[str, Any] = {}
     found: dict[str, Any] = {}
+    if kind == "tenants":
+        hosts = leaves * changes["topology"]["hosts_per_leaf"]
+        return _tenants(rng, changes, hosts, can_be_bgp=bool(by_bgp))
+    if kind == "planes":
+        found["topology"] = changes["topology"] | {"kind": "planes", "planes": rng.choice((2, 4))}
     if kind in ("retry", "both"):
         link["llr"] = rng.choice(("go-back-n", "selective"))
     if kind in ("credits", "both"):
@@ -178,11 +206,11 @@ def _mechanism(
             "trim": {"enabled": True, "threshold": rng.choice(("30KB", "60KB"))},
             "schedule": {"kind": "ets", "weights": {3: 3, 5: 1}},
         }
-    if kind == "trimming" or rng.random() < 0.15:
+    if kind == "trimming" or rng.random() < (0.6 if kind == "planes" else 0.15):
         found["transport"] = {
             "kind": "uet",
             "cc": rng.choice(("none", "nscc", "rccc", "swift")),
-            "entropy": rng.choice(("oblivious", "bitmap", "reps")),
+            "entropy": rng.choice(("oblivious", "bitmap", "reps", "mrc")),
             "rto_ns": changes["transport"]["rto_ns"],
             "retry_limit": 250,
         }
@@ -199,6 +227,25 @@ def _mechanism(
             policies.append({"at": f"leaf{at}", "to": f"leaf{to}", "via": via})
         found["segments"] = {"enabled": True, "policies": policies}
     return found | ({"link": link} if link else {})
+
+
+def _tenants(
+    rng: random.Random, changes: dict[str, Any], hosts: int, *, can_be_bgp: bool
+) -> dict[str, Any]:
+    """Two tenants, or one of two hosts, with networks of their own, each in its own collective."""
+    names = [f"h{n + 1}" for n in range(hosts)]
+    groups = [names] if hosts < 4 else [names[::2], names[1::2]]
+    what = {"kind": "collective", "op": rng.choice(("all-reduce", "all-to-all"))}
+    parts = [what | {"bytes": changes["traffic"]["bytes"], "ranks": ranks} for ranks in groups]
+    is_bgp = can_be_bgp and rng.random() < 0.5
+    return {
+        "tenants": dict(zip(("blue", "red"), groups, strict=False)),
+        "overlay": {"kind": "vxlan", "subnets": rng.choice(("leaf", "tenant"))},
+        "traffic": {"kind": "mix", "parts": parts},
+        "lb": {"policy": rng.choice(("ecmp", "flowlet", "dlb"))},
+        "int": {"share": 0},
+        **({"control": {"kind": "bgp"}} if is_bgp else {}),
+    }
 
 
 def a_fault(

@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lab.engines import RunOptions
 from lab.results import conservation
@@ -44,6 +44,7 @@ _GROWTH = {
     "file_bytes": 130_000_000,
     "descriptors": 3 * (2 * _LEAVES * _SPINES + _LEAVES * _HOSTS_PER_LEAF),
 }
+_Each = TypeVar("_Each")
 _FIRST_ROUNDS = 8  # until all that is kept has been used once
 
 
@@ -207,23 +208,27 @@ def _told(one: Round) -> str:
     )
 
 
-def _ends(rounds: Sequence[Round]) -> tuple[Sequence[Round], Sequence[Round]]:
-    """The first of several rounds, and the last."""
-    count = max(1, round(_SHARE * len(rounds)))
-    return rounds[:count], rounds[-count:]
+def _ends(several: Sequence[_Each]) -> tuple[Sequence[_Each], Sequence[_Each]]:
+    """The first of several, and the last."""
+    count = max(1, round(_SHARE * len(several)))
+    return several[:count], several[-count:]
 
 
-def _jct_ns(rounds: Iterable[Round]) -> float:
-    return median(one.jct_ns for one in rounds if one.jct_ns is not None)
+def _calm_jct_ns(rounds: Iterable[Round]) -> tuple[float, float] | None:
+    """How long one took at the start and at the end, of those that tell: without faults, and to be
+    believed; None if there are none.
+    """
+    told = [one.jct_ns for one in rounds if not one.faults and one.jct_ns and one.is_believed]
+    return (median(_ends(told)[0]), median(_ends(told)[1])) if told else None
 
 
 def judged(rounds: Sequence[Round]) -> list[str]:
     """What has changed between start and end that should not have."""
     found = []
-    calm = [one for one in rounds if not one.faults and one.jct_ns and one.is_believed]
-    if not calm:
+    calm = _calm_jct_ns(rounds)
+    if calm is None:
         return ["no round without faults was to be believed: the machine could not keep up"]
-    first, last = map(_jct_ns, _ends(calm))
+    first, last = calm
     if abs(first / last - 1) > _SLOWER:
         found.append(f"throughput at the end is {first / last:.1%} of that at the start")
     early, late = _ends(rounds[min(_FIRST_ROUNDS, len(rounds) // 2) :])
@@ -236,11 +241,10 @@ def judged(rounds: Sequence[Round]) -> list[str]:
 
 def summary(rounds: Sequence[Round]) -> str:
     """What came of it, in a line."""
-    calm = [one for one in rounds if not one.faults and one.jct_ns and one.is_believed]
     faults = sum(one.faults for one in rounds)
     doubtful = sum(not one.is_believed for one in rounds)
     said = f"{len(rounds)} all-reduces, {faults} faults, {doubtful} rounds not to be believed"
-    if calm:
-        first, last = map(_jct_ns, _ends(calm))
+    if calm := _calm_jct_ns(rounds):
+        first, last = calm
         said += f"; without faults {first / 1e3:,.1f} us at the start, {last / 1e3:,.1f} at the end"
     return said

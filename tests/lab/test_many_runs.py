@@ -5,7 +5,6 @@ python -m tests.lab.test_many_runs RUNS
 
 from __future__ import annotations
 
-import gc
 import io
 import sys
 import tempfile
@@ -40,14 +39,8 @@ def many(runs: int) -> tuple[Belongings, Belongings]:
             result = keep(experiment, outcome_of(experiment, options, quiet), options)
             assert result.flows.failed == 0
             if seed == WARM:
-                before = _now()
-    return before, _now()
-
-
-def _now() -> Belongings:
-    """What is held now, and not what waits to be collected: a run's world may be in a circle."""
-    gc.collect()
-    return Belongings.now()
+                before = Belongings.now()
+    return before, Belongings.now()
 
 
 def check(before: Belongings, after: Belongings) -> None:

@@ -28,7 +28,7 @@ from typing import Any
 import grpc
 from finsy.proto import p4r, p4r_grpc
 
-from tests.switch.p4runtime.rig import DEVICE_ID, HERE, Built, Rig, compile_p4, running
+from tests.switch.p4runtime.rig import DEVICE_ID, HERE, Built, Rig, compile_p4, ended, running
 from tests.switch.p4runtime.test_fuzz import Monkey
 
 CLIENTS = 8
@@ -137,17 +137,9 @@ class Client:
         """Await a call's end, whatever it is."""
         self._told.said[what] += 1
         began = time.monotonic()
-        code = grpc.StatusCode.OK
-        try:
-            if isinstance(call, grpc.aio.UnaryStreamCall):
-                async for _ in call:
-                    pass
-            else:
-                await call
-        except grpc.aio.AioRpcError as error:
-            code = error.code()
-            if code in FAULTS:
-                self._told.faults.append(f"{what}: {error.details()}")
+        code, details = await ended(call)
+        if code in FAULTS:
+            self._told.faults.append(f"{what}: {details}")
         self._told.slowest_s = max(self._told.slowest_s, time.monotonic() - began)
         self._told.ended[f"{what} {code.name}"] += 1
 

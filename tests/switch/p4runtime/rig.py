@@ -312,6 +312,19 @@ def entity_of(message: Any) -> p4r.Entity:
     return p4r.Entity(**{kinds[type(message)]: message})
 
 
+async def ended(call: Any) -> tuple[grpc.StatusCode, str | None]:
+    """How a call ends, its answers read, and what is said of that."""
+    try:
+        if isinstance(call, grpc.aio.UnaryStreamCall):
+            async for _ in call:
+                pass
+        else:
+            await call
+    except grpc.aio.AioRpcError as error:
+        return error.code(), error.details()
+    return grpc.StatusCode.OK, None
+
+
 async def fails(call: Awaitable[Any]) -> grpc.aio.AioRpcError:
     """The error a call must end with."""
     with pytest.raises(grpc.aio.AioRpcError) as caught:
