@@ -5,6 +5,9 @@ several neighbours are equally near, the route has several next hops, in the ord
 
 Cables between the same two switches are ways of their own.
 
+Hosts that hang at a pair of leaves are known by both, and ways lead to both; where one of the two
+has lost its cable to a host, that host is known by an address of its own, at the other.
+
 Round dead cables the shortest way may lead down and up again, through a leaf that is neither end.
 That keeps hosts connected, and may close a cycle of buffers: the watchdog of p4src/pause.p4 is
 there for such.
@@ -51,34 +54,73 @@ def routes_of(fabric: Fabric, dead: Collection[str] = frozenset()) -> dict[Node,
             if all(link.name in dead for link in fabric.links_between(a, b))
         )
     leaves = [switch for switch in fabric.switches if fabric.hosts_of(switch)]
-    prefixes = {leaf: fabric.prefixes(leaf) for leaf in leaves}
     living.remove_nodes_from(fabric.hosts)  # no way leads through one
-    distances: dict[Node, dict[Node, int]] = {
+    distances: dict[Node, Distances] = {
         leaf: dict(nx.single_source_shortest_path_length(living, leaf)) for leaf in leaves
     }
+    places = _places(fabric, leaves, dead)
+    nearest = {ends: _nearest([distances[leaf] for leaf in ends]) for ends in places.values()}
     routes = {}
     for switch in fabric.switches:
         ways = _ways(fabric, dead, switch)
         routes[switch] = (
-            *_to_own_hosts(fabric, switch),
+            *_to_own_hosts(fabric, switch, dead),
             *(
-                Route(prefix, hops, leaf.number)
-                for leaf in leaves
-                if leaf != switch and switch in distances[leaf]
-                for hops in [_towards(ways, distances[leaf][switch], distances[leaf], dead)]
-                for prefix in prefixes[leaf]
+                Route(prefix, hops, ends[0].number)
+                for prefix, ends in places.items()
+                if switch not in ends and switch in nearest[ends]
+                for hops in [_towards(ways, nearest[ends][switch], nearest[ends], dead)]
             ),
         )
     return routes
 
 
-def _to_own_hosts(fabric: Fabric, switch: Node) -> tuple[Route, ...]:
+Distances = dict[Node, int]
+
+
+def _nearest(distances: list[Distances]) -> Distances:
+    """How far every switch is from the nearest of several."""
+    if len(distances) == 1:
+        return distances[0]
+    found: Distances = {}
+    for each in distances:
+        found |= {node: min(far, found.get(node, far)) for node, far in each.items()}
+    return found
+
+
+def _places(
+    fabric: Fabric, leaves: Collection[Node], dead: Collection[str]
+) -> dict[Network, tuple[Node, ...]]:
+    """By prefix: the leaves that it is behind."""
+    found: dict[Network, tuple[Node, ...]] = {}
+    for leaf in leaves:
+        if not fabric.has_pairs or any(
+            _is_here(fabric, host, leaf, dead) for host in fabric.hosts_of(leaf)
+        ):
+            for prefix in fabric.prefixes(leaf):
+                found[prefix] = *found.get(prefix, ()), leaf
+    if fabric.has_pairs and dead:
+        for host in fabric.hosts:
+            both = fabric.leaves_of(host)
+            here = tuple(leaf for leaf in both if _is_here(fabric, host, leaf, dead))
+            if here and here != found.get(fabric.prefix(both[0])):
+                found[ip_network(fabric.address(host))] = here
+    return found
+
+
+def _is_here(fabric: Fabric, host: Node, leaf: Node, dead: Collection[str]) -> bool:
+    return any(link.name not in dead for link in fabric.links_between(host, leaf))
+
+
+def _to_own_hosts(fabric: Fabric, switch: Node, dead: Collection[str]) -> tuple[Route, ...]:
+    """By its own cables; of a pair's leaves only if these live: the other's may."""
     return tuple(
         Route(
             ip_network(fabric.address(host, switch)),
             (NextHop(fabric.port_towards(switch, host), fabric.mac(host, switch)),),
         )
         for host in fabric.plain_hosts_of(switch)
+        if not fabric.has_pairs or _is_here(fabric, host, switch, dead)
     )
 
 

@@ -3,6 +3,7 @@
 from topologies.cabling import Imported
 from topologies.dragonfly import dragonfly
 from topologies.draw import dot, draw
+from topologies.dual_tor import dual_tor
 from topologies.fabric import (
     Address,
     Fabric,
@@ -23,6 +24,7 @@ from topologies.networkx_graph import import_networkx
 from topologies.planes import planes
 from topologies.rail import rail
 from topologies.tutorial import import_tutorial
+from topologies.two_fabrics import two_fabrics
 
 __all__ = [
     "Address",
@@ -38,6 +40,7 @@ __all__ = [
     "dot",
     "dragonfly",
     "draw",
+    "dual_tor",
     "fat_tree",
     "import_graphml",
     "import_infragraph",
@@ -47,4 +50,5 @@ __all__ = [
     "leaf_spine",
     "planes",
     "rail",
+    "two_fabrics",
 ]

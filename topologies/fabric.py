@@ -12,6 +12,8 @@ Everything a user may want to type is computable from a node's name and place:
   same four bytes, and all hosts of the leaf share the /24;
 - a host that hangs at several leaves, one in each plane, has an address and a MAC of that kind at
   each of them; planes share hosts and nothing else;
+- two leaves that are a pair have the same hosts, the first's prefix and, towards these, the first's
+  MAC: such a host has one address and one MAC at both of its ports;
 - in a fabric that speaks IPv6 it has the address fd00:0:0:<l>::<s>, all hosts of the leaf share the
   /64, and the MAC is the same;
 - a switch has one MAC, 02:01, its kind and its number, and the address 10.255.0.0 with 4 bits of
@@ -29,6 +31,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
+from itertools import count
 from typing import Literal
 
 import networkx as nx
@@ -143,12 +146,15 @@ class Fabric:
         self.ip: IpVersion = ip  # that hosts speak
         self.tenants: Mapping[Node, int] = {}  # hosts whose tenants have networks of their own
         self.is_stretched = False  # whether each of these is one subnet
+        self.is_spread = True
+        """Whether connections use all planes that both ends are in, and not the first of these."""
         self.graph: nx.Graph[Node] = nx.Graph()  # who is cabled to whom, by however many cables
         self._links: list[Link] = []
         self._by_port: dict[Node, dict[int, Link]] = {}
         self._between: dict[frozenset[Node], list[Link]] = {}
         self._slots: dict[Node, dict[Node, int]] = {}  # by host and leaf, in the order of its ports
         self._below: Counter[Node] = Counter()  # leaves' hosts
+        self._first_of: dict[Node, Node] = {}  # by the second leaf of a pair
         self._addresses: dict[Node, IPv4Address] = {}
         self._macs: dict[Node, str] = {}
 
@@ -202,6 +208,10 @@ class Fabric:
         self._by_port.setdefault(b, {})[link.b_port] = link
         self.graph.add_edge(a, b)
 
+    def pair(self, first: Node, second: Node) -> None:
+        """Let two leaves be the same to their hosts, which hang at both."""
+        self._first_of[second] = first
+
     def at_speeds(self, speeds: Mapping[str, Speed]) -> Fabric:
         """The same fabric with other cables where their names are given."""
         return self._copied(self.ip, speeds)
@@ -231,6 +241,7 @@ class Fabric:
     def _copied(self, ip: IpVersion, speeds: Mapping[str, Speed]) -> Fabric:
         other = Fabric(ip)
         other.tenants, other.is_stretched = self.tenants, self.is_stretched
+        other.is_spread, other._first_of = self.is_spread, self._first_of
         other._slots, other._addresses, other._macs = self._slots, self._addresses, self._macs
         for link in self._links:
             speed = speeds.get(link.name, link.speed)
@@ -302,33 +313,60 @@ class Fabric:
 
     # --- addresses ------------------------------------------------------------------------
 
-    def leaf_of(self, host: Node, plane: int = 0) -> Node:
-        """The leaf a host is cabled to, in the first plane or another."""
-        return self.leaves_of(host)[plane]
+    def leaf_of(self, host: Node, plane: int | None = None) -> Node:
+        """The leaf a host is cabled to first, or first in a plane."""
+        leaves = self.leaves_of(host)
+        if plane is None:
+            return leaves[0]
+        return next(leaf for leaf in leaves if self.plane_of(leaf) == plane)
 
     def leaves_of(self, host: Node) -> tuple[Node, ...]:
-        """The leaves a host is cabled to, by its ports: one, or one in every plane."""
+        """The leaves a host is cabled to, by its ports: mostly one, or one in every plane."""
         return tuple(self._slots[host])
+
+    @cached_property
+    def host_ports(self) -> int:
+        """How many ports a host has, at most."""
+        return max((len(leaves) for leaves in self._slots.values()), default=1)
+
+    @property
+    def ports_abreast(self) -> int:
+        """How many of them one kind of traffic can use."""
+        return self.host_ports if self.is_spread else 1
 
     @cached_property
     def planes(self) -> int:
         """How many planes there are: networks that only hosts join."""
-        return max((len(leaves) for leaves in self._slots.values()), default=1)
+        return 1 + max(self._plane_of.values(), default=0)
 
     def plane_of(self, switch: Node) -> int:
         """The plane a switch belongs to, from 0."""
         return self._plane_of[switch]
 
+    def planes_of(self, *hosts: Node) -> tuple[int, ...]:
+        """The planes that all of these hosts are in."""
+        each = (dict.fromkeys(map(self.plane_of, self.leaves_of(host))) for host in hosts)
+        first, *others = each
+        return tuple(plane for plane in first if all(plane in other for other in others))
+
     @cached_property
     def _plane_of(self) -> dict[Node, int]:
-        found = dict.fromkeys(self.switches, 0)
-        if self.planes > 1:
+        """Planes are counted as those count them that have most ports."""
+        found: dict[Node, int] = {}
+        if self.host_ports > 1:
             joined = self.graph.subgraph(self.switches)
-            for leaves in self._slots.values():
-                for plane, leaf in enumerate(leaves):
-                    if found[leaf] < plane:
-                        found |= dict.fromkeys(nx.node_connected_component(joined, leaf), plane)
-        return found
+            numbers = count()
+            for leaves in sorted(self._slots.values(), key=len, reverse=True):
+                for leaf in leaves:
+                    if leaf not in found:
+                        whole = nx.node_connected_component(joined, leaf)
+                        found |= dict.fromkeys(whole, next(numbers))
+        return dict.fromkeys(self.switches, 0) | found
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether hosts hang at pairs of leaves."""
+        return bool(self._first_of)
 
     def hosts_of(self, leaf: Node) -> tuple[Node, ...]:
         """The hosts cabled to a leaf."""
@@ -363,9 +401,10 @@ class Fabric:
 
     def prefix(self, leaf: Node) -> Network:
         """The addresses behind a leaf, where they follow from its number."""
+        number = self._first_of.get(leaf, leaf).number
         if self.ip == 6:
-            return IPv6Network((_IPV6_BLOCK | leaf.number << 64, 64))
-        return IPv4Network((10 << 24 | leaf.number << 8, 24))
+            return IPv6Network((_IPV6_BLOCK | number << 64, 64))
+        return IPv4Network((10 << 24 | number << 8, 24))
 
     def loopback(self, switch: Node) -> IPv4Address:
         """A switch's own address."""
@@ -378,7 +417,7 @@ class Fabric:
         """Whether two hosts are in the same network, and can speak to each other at all."""
         return self.tenants.get(a) == self.tenants.get(b)
 
-    def next_mac(self, src: Node, dst: Node, plane: int = 0) -> str:
+    def next_mac(self, src: Node, dst: Node, plane: int | None = None) -> str:
         """The MAC to which a host sends what is for another: its leaf's, or where all of a tenant's
         are one subnet its own."""
         is_near = self.is_stretched and src in self.tenants and self.are_joined(src, dst)
@@ -401,7 +440,7 @@ class Fabric:
 
     def _place_of(self, host: Node, leaf: Node | None) -> tuple[Node, int]:
         found = self._slots[host]
-        at = next(iter(found)) if leaf is None else leaf
+        at = next(iter(found)) if leaf is None else self._first_of.get(leaf, leaf)
         return at, found[at]
 
     def _ipv4_address(self, host: Node, leaf: Node | None) -> IPv4Address:

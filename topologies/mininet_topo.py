@@ -89,11 +89,12 @@ def build_network(fabric: Fabric, mtu: int) -> Mininet:
     for host in fabric.hosts:
         for port, leaf in enumerate(fabric.leaves_of(host)):
             device = host.interface(port)
-            further = further_setup(fabric, host, leaf, device) if port else ""
-            complaint = network.get(host.name).cmd(
-                f"ip link set {device} mtu {mtu} && {further}"
-                f"{route_setup(fabric, host, device, leaf)}"
-            )
+            commands = [f"ip link set {device} mtu {mtu}"]
+            if port:
+                commands.append(further_setup(fabric, host, leaf, device))
+            if not port or fabric.plane_of(leaf) != fabric.plane_of(fabric.leaf_of(host)):
+                commands.append(route_setup(fabric, host, device, leaf))
+            complaint = network.get(host.name).cmd(" && ".join(commands))
             if complaint:
                 raise TopologyError(f"{host} could not be set up: {complaint.strip()}")
     run_ip(
@@ -105,11 +106,15 @@ def build_network(fabric: Fabric, mtu: int) -> Mininet:
 
 
 def further_setup(fabric: Fabric, host: Node, leaf: Node, device: str) -> str:
-    """The commands that give a further port of a host what Mininet gives the first."""
+    """The commands that give a further port of a host what Mininet gives the first.
+
+    Behind a pair of leaves it has the first one's MAC, and the kernel uses the first alone.
+    """
     address = f"ip addr replace {fabric.address(host, leaf)}/24 dev {device} && "
+    has_own = fabric.address(host, leaf) != fabric.address(host)
     return (
         f"ip link set {device} address {fabric.mac(host, leaf)} && "
-        f"{address if fabric.ip == 4 else ''}ip link set {device} up && "
+        f"{address if fabric.ip == 4 and has_own else ''}ip link set {device} up"
     )
 
 

@@ -217,6 +217,7 @@ class EndpointConfig(_Record):
 
     link_bps: _Positive  # of each port
     ports: Annotated[int, Field(ge=1, le=8)] | None = None
+    bonded: Annotated[int, Field(ge=0, le=1)] | None = None
     overhead_bytes: _Natural | None = None
     mtu: _Positive | None = None
     ip: Annotated[int, Field(ge=4, le=6)] | None = None

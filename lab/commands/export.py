@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated
 
@@ -84,22 +85,10 @@ def _flows(name: str, out: Path | None) -> None:
         raise LabError(f"{path}: a table is .csv or .parquet", "Name it so.")
     if not run.flows:
         raise RunError(f"{name} keeps no messages", "Run it with measures.flows=true.")
-    more = ("fct_ns", "slowdown", "step", "what")
-    rows = [
-        (
-            each.start_ns,
-            each.src,
-            each.dst,
-            each.bytes,
-            each.fct_ns,
-            each.slowdown,
-            each.step,
-            each.what,
-        )
-        for each in sorted(run.flows, key=lambda flow: flow.start_ns or 0)
-        if each.start_ns is not None
-    ]
-    columns.write(path, kind, (*table.COLUMNS, *more), rows)
+    names = (*table.COLUMNS, "fct_ns", "slowdown", "step", "what")
+    began = [flow for flow in run.flows if flow.start_ns is not None]
+    rows = [attrgetter(*names)(flow) for flow in sorted(began, key=attrgetter("start_ns"))]
+    columns.write(path, kind, names, rows)
     print(f"{path}: {len(rows):,} messages")
 
 

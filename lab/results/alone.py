@@ -76,21 +76,31 @@ class Alone:
         self._each_has_reth = experiment.scenario.transport.recovery is Recovery.SELECTIVE
         # A sprayed message has all planes to itself: as if each cable were as many times as fast.
         is_sprayed = experiment.scenario.transport.kind is TransportKind.UET
-        self._planes = experiment.fabric.planes
-        times = self._planes if is_sprayed else 1
+        self._abreast = experiment.fabric.ports_abreast
+        times = self._abreast if is_sprayed else 1
 
         def cable(link: Link) -> LinkSpec:
             one = experiment.cable(link)
             return LinkSpec(times * one.rate_bps, one.delay_ns)
 
-        self._cable_of = {host: cable(link) for host, link in experiment.host_links.items()}
+        fabric = experiment.fabric
+        self._is_spread = fabric.is_spread
+        self._leaf = {
+            (host, plane): fabric.leaf_of(host, plane)
+            for host in self._hosts
+            for plane in fabric.planes_of(host)
+        }
+        self._cable_of = {
+            place: cable(fabric.links_between(place[0], leaf)[0])
+            for place, leaf in self._leaf.items()
+        }
         self._cables: dict[Node, dict[Node, set[LinkSpec]]] = {}
         for link in experiment.fabric.links:
             if link.joins_switches:
                 for here, there in ((link.a, link.b), (link.b, link.a)):
                     cables = self._cables.setdefault(here, {}).setdefault(there, set())
                     cables.add(cable(link))
-        self._leaf = {node: experiment.fabric.leaf_of(node) for node in self._hosts}
+        self._plane_between = cache(lambda a, b: fabric.planes_of(a, b)[0])
         self._ways_from = cache(self._find_ways)
         self._takes = cache(self._quickest)
 
@@ -104,11 +114,13 @@ class Alone:
     def payload_rate_gbps(self) -> float:
         """What of a host's rate is left for payload."""
         rate_bps = self._experiment.settings.host_link.rate_bps
-        return self._planes * rate_bps / 1e9 * self._mtu / (self._mtu + self._around)
+        return self._abreast * rate_bps / 1e9 * self._mtu / (self._mtu + self._around)
 
     def takes_ns(self, number: int) -> float:
         """How long a transfer takes."""
-        src, dst = (self._hosts[end[number]] for end in (self._schedule.src, self._schedule.dst))
+        a, b = (self._hosts[end[number]] for end in (self._schedule.src, self._schedule.dst))
+        plane = 0 if self._is_spread else self._plane_between(a, b)
+        src, dst = (a, plane), (b, plane)
         between = self._ways_from(self._leaf[src])[self._leaf[dst]]
         return self._takes(
             self._schedule.size[number], self._cable_of[src], between, self._cable_of[dst]

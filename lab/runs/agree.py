@@ -198,6 +198,15 @@ CASES = (
         for llr in ("go-back-n", "selective")
     ),
     Trial("link failure", "two-elephants", _FAILURE),
+    *(
+        Trial(title, name)
+        for title, name in (
+            *(("experts", "hot-experts"), ("inference", "kv-cache")),
+            *(("storage", "checkpoint-burst"), ("cluster", "cluster-day")),
+            *(("dragonfly", "dragonfly"), ("two fabrics", "two-fabrics")),
+        )
+    ),
+    Trial("dual ToR", "dual-tor", (_QUICK_REPAIR,)),
 )
 
 

@@ -69,12 +69,13 @@ def bring(path: Path, out: Path, extras: dict[str, Any], topology: Path | None =
     try:
         workload = _workload(path, extras)
     except TraceError as error:
-        if topology is not None or not _may_be_fabric(path):
+        if topology is None and path.is_file():
+            fabric = _fabric(path, is_sure=path.suffix in fabrics.SUFFIXES)
+        if topology is not None or fabric is None:
             cure = (
                 f"{error.cure}; or a fabric: {fabrics.KNOWN}" if error.cure == KNOWN else error.cure
             )
             raise ScenarioError(error.message, cure) from None
-        fabric = _fabric(path)
     except TrafficError as error:
         raise ScenarioError(error.message, error.cure) from None
     parts = [part for part in (workload, fabric) if part is not None]
@@ -131,20 +132,14 @@ def _told(kind: str, ranks: int, plan: Schedule) -> list[str]:
     return told
 
 
-def _may_be_fabric(path: Path) -> bool:
-    """Whether to say what is wrong with a fabric, or what is wrong with a workload."""
-    return path.is_file() and (
-        path.suffix in fabrics.SUFFIXES or fabrics.fabric_kind(path) is not None
-    )
-
-
-def _fabric(path: Path) -> _Part:
+def _fabric(path: Path, *, is_sure: bool = True) -> _Part | None:
+    """The fabric of a file; None if it is none, and need not be one."""
     try:
-        imported = fabrics.read_fabric(path)
+        kind, imported = fabrics.described(path)
     except TopologyError as error:
+        if isinstance(error, fabrics.NoFabricError) and not is_sure:
+            return None
         raise ScenarioError(str(error)) from None
-    kind = fabrics.fabric_kind(path)
-    assert kind is not None
     told = f"{fabrics.WHAT[kind]}: {_counted(imported)}"
     section = {"kind": "file", "path": path.name}
     return _Part(section, [path], [told], len(imported.fabric.hosts), fabrics.WHAT[kind])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -45,6 +45,7 @@ class _Place(NamedTuple):
     """Where a rank is."""
 
     host: Node
+    plane: int
     mac: str
     address: Address
 
@@ -111,6 +112,12 @@ class Experiment:
         ports = self.fabric.ports(host)
         return sum(self.cable(self.fabric.link_at(host, port)).rate_bps for port in ports)
 
+    def port_rates(self, host: Node) -> dict[int, int]:
+        """What each link of a host brings, by its ports, if not all bring the same."""
+        ports = self.fabric.ports(host)
+        rates = {port: self.cable(self.fabric.link_at(host, port)).rate_bps for port in ports}
+        return rates if len(set(rates.values())) > 1 else {}
+
     @property
     def pausable(self) -> frozenset[int]:
         """The classes that can be told to stand still."""
@@ -154,15 +161,14 @@ class Experiment:
 
     @cached_property
     def _places(self) -> list[list[_Place]]:
-        """By plane and rank."""
+        """By rank and port."""
         fabric = self.fabric
         return [
             [
-                _Place(host, fabric.mac(host, leaf), fabric.address(host, leaf))
-                for host in fabric.hosts
-                for leaf in [fabric.leaf_of(host, plane)]
+                _Place(host, fabric.plane_of(leaf), fabric.mac(host, leaf), address)
+                for leaf, address in zip(fabric.leaves_of(host), addresses, strict=True)
             ]
-            for plane in range(fabric.planes)
+            for host, addresses in ((host, fabric.addresses(host)) for host in fabric.hosts)
         ]
 
     @cached_property
@@ -179,18 +185,22 @@ class Experiment:
     def plan(self, rank: int, *, carries_payload: bool) -> EndpointPlan:
         """What a host has to do."""
         host = self.fabric.hosts[rank]
+        cable = self.cable(self.host_links[host])
         return EndpointPlan(
             config=endpoint_config(
                 self.scenario,
                 host.name,
-                self.cable(self.host_links[host]),
+                replace(cable, rate_bps=max([cable.rate_bps, *self.port_rates(host).values()])),
                 self.round_trip_ns,
                 self.settings.max_frame,
                 self._links_on_the_way,
-                self.fabric.planes,
+                len(self.fabric.leaves_of(host)),
+                is_bonded=self.fabric.has_pairs,
                 carries_payload=carries_payload,
             ),
-            queue_pairs=tuple(self._queue_pair(path, rank) for path in self._paths_of[rank]),
+            queue_pairs=tuple(
+                self._queue_pair(path, rank, turn) for turn, path in enumerate(self._paths_of[rank])
+            ),
             transfers=tuple(self._transfer(rank, part) for part in local_part(self.schedule, rank)),
         )
 
@@ -202,8 +212,11 @@ class Experiment:
     @cached_property
     def round_trip_ns(self) -> int:
         """What a full packet and its answer take over the longest way of an empty fabric."""
-        one, *others = (self.fabric.leaf_of(host) for host in self.fabric.hosts)
-        return self._round_trip_ns(max((self._far(one)[leaf] for leaf in others), default=0))
+        leaves: dict[int, list[Node]] = {}  # by plane
+        for leaf in (leaf for host in self.fabric.hosts for leaf in self.fabric.leaves_of(host)):
+            leaves.setdefault(self.fabric.plane_of(leaf), []).append(leaf)
+        far = (self._far(one)[leaf] for one, *others in leaves.values() for leaf in others)
+        return self._round_trip_ns(max(far, default=0))
 
     @cached_property
     def _known_far(self) -> dict[Node, dict[Node, int]]:
@@ -224,32 +237,42 @@ class Experiment:
             sum(n * (2 * cable.delay_ns + frame * 8e9 / cable.rate_bps) for n, cable in way)
         )
 
-    def _queue_pair(self, path: Path, rank: int) -> QueuePair:
-        """A rank's end of a path: an even number where it begins, the next one where it ends."""
+    def _queue_pair(self, path: Path, rank: int, turn: int) -> QueuePair:
+        """A rank's end of a path: an even number where it begins, the next one where it ends.
+
+        At a pair of leaves an adapter's queue pairs take its ports in turn. Planes are chosen by
+        what both ends know.
+        """
         begins = path[0] == rank
         number = self._numbers[path]
         here, there = path[:2] if begins else path[1::-1]
         activity = self.schedule.activities[self._activity_of[path]]
-        flow, *others = (
-            FlowAddress(
-                src_mac=places[here].mac,
-                dst_mac=self.fabric.next_mac(places[here].host, places[there].host, plane),
-                src=places[here].address,
-                dst=places[there].address,
+        ways = {
+            port: FlowAddress(
+                src_mac=mine.mac,
+                dst_mac=self.fabric.next_mac(mine.host, its.host, mine.plane),
+                src=mine.address,
+                dst=its.address,
                 src_port=self.source_port(path),
                 queue_pair=number + 1 if begins else number,
             )
-            for plane, places in enumerate(self._places)
-        )
-        port, planes = 0, tuple(others)
+            for port, mine in enumerate(self._places[here])
+            for its in self._places[there]
+            if mine.plane == its.plane
+        }
         if self.scenario.transport.kind is TransportKind.ROCE:
-            port = self.source_port(path) % self.fabric.planes
-            flow, planes = (flow, *others)[port], ()
+            place = turn if self.fabric.has_pairs else self.source_port(path)
+            port, flow = list(ways.items())[place % len(ways) if self.fabric.is_spread else 0]
+            planes: tuple[FlowAddress, ...] = ()
+        else:
+            port, (flow, *others) = 0, ways.values()
+            planes = tuple(others)
         return QueuePair(
             number=number if begins else number + 1,
             flow=flow,
             port=port,
             planes=planes,
+            rate_bps=self.port_rates(self.fabric.hosts[here]).get(port, 0),
             priority=activity.priority,
             dscp=self.settings.classes.dscp_of(activity.priority),
             control_dscp=self._control_dscp,

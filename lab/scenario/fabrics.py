@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from topologies import (
     Imported,
@@ -33,28 +33,36 @@ SUFFIXES = (".json", ".yaml", ".yml", ".graphml", ".topo")
 KNOWN = "the P4 tutorials' topology.json, networkx' JSON, GraphML, htsim's .topo, InfraGraph's YAML"
 
 
-def fabric_kind(path: Path) -> str | None:
-    """Which kind of fabric a file describes; None: it is no fabric at all."""
-    try:
-        return _read(path)[0]
-    except (TopologyError, FileError):
-        return None
+class NoFabricError(TopologyError):
+    """A file that is of none of these kinds."""
+
+
+class Described(NamedTuple):
+    """What a file describes, and which kind of file that is."""
+
+    kind: str
+    imported: Imported
 
 
 def read_fabric(path: Path) -> Imported:
     """The fabric that a file describes."""
+    return described(path).imported
+
+
+def described(path: Path) -> Described:
+    """The fabric that a file describes, and which kind of file it is."""
     try:
         kind, content = _read(path)
-    except FileError as error:
-        raise TopologyError(str(error)) from None
+    except (FileError, TopologyError) as error:
+        raise NoFabricError(str(error)) from None
     build: dict[str, Callable[[Any], Imported]] = {
         "tutorial": import_tutorial, "networkx": import_networkx, "graphml": import_graphml,
         "topo": import_topo, "infragraph": import_infragraph,
     }  # fmt: skip
+    if kind is None:
+        raise NoFabricError(f"{path}: it is not known what this is; known: {KNOWN}")
     try:
-        if kind is None:
-            raise TopologyError(f"it is not known what this is; known: {KNOWN}")
-        return build[kind](content)
+        return Described(kind, build[kind](content))
     except TopologyError as error:
         raise TopologyError(f"{path}: {error}") from None
 

@@ -324,7 +324,7 @@ def _replans(
     slowed: dict[str, float] = {}
     rates: dict[str, float] = {}
     told = (
-        *(*_repairs(scenario, turns), *_weighings(scenario, paces)),
+        *(*_repairs(scenario, fabric, turns), *_weighings(scenario, paces)),
         *(*_lossy(scenario), *_emptied(scenario)),
     )
     for at_ns, news in groupby(sorted(told, key=_by_time), key=_by_time):
@@ -339,14 +339,14 @@ def _replans(
             yield Replan(at_ns, dead, dict(slowed), losses_of(scenario, fabric, rates))
 
 
-def _repairs(scenario: Scenario, turns: list[Turn]) -> Iterator[_News]:
-    """Which cables are dead; round a host's own there is no way but another plane."""
+def _repairs(scenario: Scenario, fabric: Fabric, turns: list[Turn]) -> Iterator[_News]:
+    """Which cables are dead; hosts' own, too, where leaves are pairs: a way leads round them."""
     if scenario.reroute_ns is None:
         return
     dead: frozenset[str] = frozenset()
     for at_ns, together in groupby(turns, key=_by_time):
         for turn in together:
-            if turn.link.joins_switches:
+            if turn.link.joins_switches or fabric.has_pairs:
                 name = {turn.link.name}
                 dead = dead - name if turn.is_up else dead | name
         yield _News(_heard_ns(scenario.reroute_ns, at_ns), dead=dead)

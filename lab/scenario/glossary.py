@@ -49,6 +49,13 @@ WORDS = (
         "closlab run allreduce-ring --engine sim",
     ),
     Word(
+        "checkpoint",
+        "",
+        "A copy of all that a training job has learnt, written to storage now and then: a "
+        "burst from every GPU at once.",
+        "closlab run checkpoint-burst --engine sim",
+    ),
+    Word(
         "CNP",
         "congestion notification packet",
         "The receiver's word to a sender that a packet of its flow came marked; DCQCN slows down.",
@@ -74,6 +81,20 @@ WORDS = (
         "Switches in a ring, each paused by the next and waiting for it: nothing moves again, "
         "until a watchdog lets packets go.",
         "closlab run deadlock --engine sim",
+    ),
+    Word(
+        "dragonfly",
+        "",
+        "Groups of switches, all of a group cabled to each other, and few cables between "
+        "groups: short ways for little cable, and one way at most of them.",
+        "closlab run dragonfly --engine sim",
+    ),
+    Word(
+        "dual-ToR",
+        "two top-of-rack switches, multihoming",
+        "Every host of a rack has a port into each of two switches, so that it goes on when "
+        "one dies.",
+        "closlab run dual-tor --engine sim",
     ),
     Word(
         "dynamic threshold",
@@ -108,6 +129,13 @@ WORDS = (
         "A burst of a flow after a gap longer than the paths differ by: it may take another path "
         "and nothing arrives out of order.",
         "closlab run two-elephants --engine sim --set lb.policy=flowlet",
+    ),
+    Word(
+        "front-end fabric",
+        "back-end fabric",
+        "GPUs have a fabric to themselves, the back-end, and reach storage and the world "
+        "through another, the front-end, so that neither waits for the other.",
+        "closlab run two-fabrics --engine sim",
     ),
     Word(
         "go-back-N",
@@ -156,6 +184,21 @@ WORDS = (
         "From a job's first step to its last rank's end.",
     ),
     Word(
+        "KV cache",
+        "prefill and decode",
+        "What a model keeps of all tokens so far. Where some GPUs read prompts and others "
+        "write answers, it moves from the first to the second, and the first token waits for "
+        "it.",
+        "closlab run kv-cache --engine sim",
+    ),
+    Word(
+        "mixture of experts",
+        "MoE",
+        "Each token goes to a few of many experts, on whatever GPU they are, and back: two "
+        "all-to-alls a layer, uneven where some experts are in demand.",
+        "closlab run hot-experts --engine sim",
+    ),
+    Word(
         "pause storm",
         "PFC storm",
         "An adapter that sends XOFF without end, for example because it is broken: the queue "
@@ -175,6 +218,13 @@ WORDS = (
         "Looks at queues that stay paused and let nothing out; after a time it drops or forwards "
         "what they hold, and ends a storm or a deadlock at the price of losses.",
         "closlab explain pfc.watchdog_ns",
+    ),
+    Word(
+        "plane",
+        "multi-plane fabric",
+        "One of several networks that share nothing but the hosts, each of which has a port "
+        "into every one; what breaks in one is nothing to the others.",
+        "closlab run planes --engine sim",
     ),
     Word(
         "rail",

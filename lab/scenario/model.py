@@ -27,7 +27,21 @@ from lab.errors import ScenarioError
 from lab.scenario.fabrics import read_fabric
 from lab.scenario.keys import Key, Kinds, keys_of, nearest, nearest_key
 from lab.scenario.traffic import KINDS, AllPairs, read_traffic
-from topologies import Fabric, IpVersion, Link, dragonfly, fat_tree, leaf_spine, planes, rail
+from topologies import (
+    Fabric,
+    IpVersion,
+    Link,
+    Node,
+    Speed,
+    dragonfly,
+    dual_tor,
+    fat_tree,
+    leaf_spine,
+    planes,
+    rail,
+    two_fabrics,
+)
+from topologies.fabric import USUAL
 from traffic.collectives import Site, Spec, complaint
 from traffic.collectives.units import DurationNs, Size
 from traffic.endpoint import DcqcnProfile, DcqcnReaction, Entropy, Recovery, TransportKind
@@ -136,6 +150,51 @@ class Planes(_Section):
         return planes(self.planes, self.leaves, self.spines, self.hosts_per_leaf)
 
 
+class DualTor(_Section):
+    """Leaves in pairs: every host of a rack has a port into each of its two leaves."""
+
+    kind: Literal["dual-tor"]
+    racks: int = 2
+    """How many, of two leaves each: leaf1 and leaf2 are the first rack's."""
+    spines: int = 2
+    """Switches that join all leaves."""
+    hosts_per_rack: int = 4
+    """Hosts of each, with one address at two ports; a connection goes on by the other when one
+    fails."""
+
+    def build(self) -> Fabric:
+        """The fabric this describes."""
+        return dual_tor(self.racks, self.spines, self.hosts_per_rack)
+
+
+class TwoFabrics(_Section):
+    """A back-end fabric for GPUs, and a front-end where they meet servers, such as storage."""
+
+    kind: Literal["two-fabrics"]
+    leaves: int = 2
+    """Switches of the back-end that hosts hang at."""
+    spines: int = 2
+    """Switches that join these."""
+    hosts_per_leaf: int = 4
+    """Hosts at each, which have a second port, into the front-end."""
+    servers: int = 4
+    """Hosts of the front-end alone, counted on from those: connections with them go there, all
+    others through the back-end."""
+    front_leaves: int = 2
+    """Switches of the front-end that hosts hang at: neighbours together, servers likewise."""
+    front_spines: int = 1
+    """Switches that join these."""
+    front_rate_gbps: float | None = Field(default=None, ge=0.001, le=10_000)
+    """The rate of the front-end's links, if it differs."""
+
+    def build(self) -> Fabric:
+        """The fabric this describes."""
+        rate = self.front_rate_gbps
+        front = USUAL if rate is None else Speed(rate_bps=round(rate * 10**9))
+        counts = self.leaves, self.spines, self.hosts_per_leaf, self.servers
+        return two_fabrics(*counts, self.front_leaves, self.front_spines, front)
+
+
 class File(_Section):
     """A fabric somebody else described."""
 
@@ -156,9 +215,10 @@ class File(_Section):
 
 TOPOLOGIES: dict[str, type[_Section]] = {
     "leaf-spine": LeafSpine, "fat-tree": FatTree, "rail": Rail,
-    "dragonfly": Dragonfly, "planes": Planes, "file": File,
+    "dragonfly": Dragonfly, "planes": Planes, "dual-tor": DualTor, "two-fabrics": TwoFabrics,
+    "file": File,
 }  # fmt: skip
-Topology = LeafSpine | FatTree | Rail | Dragonfly | Planes | File
+Topology = LeafSpine | FatTree | Rail | Dragonfly | Planes | DualTor | TwoFabrics | File
 
 
 class LinkSettings(_Section):
@@ -805,8 +865,9 @@ class Scenario(_Section):
                 "link.llr: a switch that starts again would number its frames anew, which the "
                 "other end of a link cannot know; leave out the restart, or set link.llr to none"
             )
-        if isinstance(self.topology, Planes) and self.topology.planes > 1:
-            self._check_planes(self.topology)
+        ports = _ports_of_hosts(self.topology)
+        if ports > 1:
+            self._check_ports(ports)
         if self.control.kind == "bgp" and self.link.ip != 4:
             raise ValueError("control.kind: what BGP finds here is IPv4; leave link.ip 4")
         if self.control.kind == "bgp" and self.segments.enabled:
@@ -845,9 +906,10 @@ class Scenario(_Section):
             if is_refused:
                 raise ValueError(f"overlay.kind vxlan: {why}")
 
-    def _check_planes(self, topology: Planes) -> None:
+    def _check_ports(self, ports: int) -> None:
         """What adapters with several ports cannot do."""
         transport = self.transport
+        is_pair, is_front = (isinstance(self.topology, kind) for kind in (DualTor, TwoFabrics))
         vain = {
             "link.cbfc: adapters with several ports know no credits": self.link.cbfc,
             "transport.receive_gbps: adapters with several ports take what their links bring":
@@ -856,14 +918,22 @@ class Scenario(_Section):
             "overlay.kind: tenants' networks are of one plane": self.overlay.kind == "vxlan",
             "faults: adapters with several ports send no storm":
                 any(fault.action == "storm" for fault in self.faults),
+            "transport.kind: a connection of UET has ways through one fabric, not two":
+                is_front and transport.kind is TransportKind.UET,
+            "control.kind: pairs of leaves speak no BGP":
+                is_pair and self.control.kind == "bgp",
+            "lb.policy: conga knows the way to one leaf, not to a pair":
+                is_pair and self.lb.policy is Policy.CONGA,
+            "segments: lists lead to one leaf, of one fabric":
+                (is_pair or is_front) and self.segments.enabled,
         }  # fmt: skip
         for what, is_asked in vain.items():
             if is_asked:
                 raise ValueError(f"{what}; leave that out, or build a topology of one plane")
-        if transport.entropies < topology.planes:
+        if transport.entropies < ports:
             raise ValueError(
-                f"transport.entropies is {transport.entropies}: {topology.planes} planes share "
-                f"them out, so there must be {topology.planes} at least"
+                f"transport.entropies is {transport.entropies}: {ports} ports share them out, so "
+                f"there must be {ports} at least"
             )
 
     @field_validator("traffic", mode="before")
@@ -882,13 +952,22 @@ class Scenario(_Section):
     def site(self, fabric: Fabric) -> Site:
         """What traffic has to know of the fabric."""
         numbers = {host: at for at, host in enumerate(fabric.hosts)}
-        leaves = dict.fromkeys(fabric.leaf_of(host) for host in fabric.hosts)  # of the first plane
+        racks: dict[Node, list[int]] = {}  # by the leaf at a host's first port
+        for host in fabric.hosts:
+            racks.setdefault(fabric.leaf_of(host), []).append(numbers[host])
         return Site(
             hosts=len(fabric.hosts),
-            rate_gbps=self.link.rate_gbps * fabric.planes,
-            racks=tuple(tuple(numbers[h] for h in fabric.hosts_of(leaf)) for leaf in leaves),
+            rate_gbps=self.link.rate_gbps * fabric.ports_abreast,
+            racks=tuple(map(tuple, racks.values())),
             seed=self.seed,
         )
+
+
+def _ports_of_hosts(topology: Topology) -> int:
+    """How many an adapter has."""
+    if isinstance(topology, Planes):
+        return topology.planes
+    return 2 if isinstance(topology, DualTor | TwoFabrics) else 1
 
 
 def remarks(scenario: Scenario) -> list[str]:

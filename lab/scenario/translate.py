@@ -121,15 +121,19 @@ def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0
 
 def _rules(scenario: Scenario, fabric: Fabric) -> tuple[Rule, ...]:
     """The access list, its hosts by their addresses."""
+    if not scenario.access:
+        return ()
+    by_plane: list[dict[str, str]] = [{} for _ in range(fabric.planes)]
+    for host in fabric.hosts:
+        for leaf, address in zip(fabric.leaves_of(host), fabric.addresses(host), strict=True):
+            by_plane[fabric.plane_of(leaf)][host.name] = str(ip_network(address))
     rules = []
-    for told in (rule.model_dump() for rule in scenario.access):
-        for plane in range(fabric.planes):
-            addresses = {
-                host.name: str(ip_network(fabric.address(host, fabric.leaf_of(host, plane))))
-                for host in fabric.hosts
-            }
-            ends = {end: addresses.get(told[end], told[end]) for end in ("src", "dst")}
-            rules.append(Rule(**told | ends))
+    for rule in scenario.access:
+        told = rule.model_dump()
+        for addresses in by_plane:
+            if all(host in addresses for host in rule.hosts):
+                ends = {end: addresses.get(told[end], told[end]) for end in ("src", "dst")}
+                rules.append(Rule(**told | ends))
     return tuple(dict.fromkeys(rules))
 
 
@@ -386,6 +390,7 @@ def endpoint_config(
     hops: int,
     ports: int,
     *,
+    is_bonded: bool,
     carries_payload: bool,
 ) -> EndpointConfig:
     """What a host's adapter is set to."""
@@ -399,6 +404,7 @@ def endpoint_config(
     return EndpointConfig(
         link_bps=cable.rate_bps,
         ports=ports if ports > 1 else None,
+        bonded=int(is_bonded) or None,
         mtu=scenario.link.mtu,
         ip=scenario.link.ip,
         payload="pattern" if carries_payload else "none",

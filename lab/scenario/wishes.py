@@ -74,8 +74,9 @@ class Wish:
 
 
 def cables(fabric: Fabric) -> dict[str, Link]:
-    """By name: what can be cut, for there may be a way round it, or another plane."""
-    return {link.name: link for link in fabric.links if link.joins_switches or fabric.planes > 1}
+    """By name: what can be cut, for there may be a way round it, or another port."""
+    has_more = fabric.host_ports > 1
+    return {link.name: link for link in fabric.links if link.joins_switches or has_more}
 
 
 def _check(what: str, value: str, known: list[str] | dict[str, Link]) -> None:

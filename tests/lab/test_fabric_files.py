@@ -13,7 +13,7 @@ import networkx as nx
 import pytest
 import yaml
 
-from lab.scenario.fabrics import fabric_kind, read_fabric
+from lab.scenario.fabrics import NoFabricError, described, read_fabric
 from tests.traffic.traces.test_damaged import damaged
 from topologies import Imported, NodeKind, TopologyError, fat_tree, leaf_spine
 from traffic.traces import TraceError, kind_of
@@ -123,7 +123,7 @@ def test_htsims_fat_trees_are_those_of_the_lab(half: int, tmp_path: Path) -> Non
     path = tmp_path / "x.topo"
     three = [tier(half, half), tier(half, half), tier(2 * half, None)]
     path.write_text(topo(*three, nodes=2 * half**3, pod=half * half))
-    assert fabric_kind(path) == "topo"
+    assert described(path).kind == "topo"
     found, ours = read_fabric(path).fabric, fat_tree(2 * half)
 
     def like(a: dict[str, Any], b: dict[str, Any]) -> bool:
@@ -252,8 +252,8 @@ def test_infrastructures_are_built_as_their_slices_say(tmp_path: Path) -> None:
         }
         path = tmp_path / "infra"
         path.write_text(yaml.safe_dump(content) if seed % 2 else json.dumps(content))
-        assert fabric_kind(path) == "infragraph"
-        imported = read_fabric(path)
+        kind, imported = described(path)
+        assert kind == "infragraph"
         assert cables_of(imported) == want
         hosts = [name for name, node in imported.aliases.items() if node.kind is NodeKind.HOST]
         assert hosts == sorted(hosts, key=lambda name: [int(n) for n in name.split(".")[1:4:2]])
@@ -333,7 +333,9 @@ def test_what_is_wrong_in_a_slice_is_named(instance: str, tmp_path: Path) -> Non
 def test_a_fabric_is_no_workload_and_a_workload_no_fabric(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_text("Nodes 4\nConnections 1\n0->1 start 0 size 5\n")
-    assert (kind_of(path), fabric_kind(path)) == ("htsim", None)
+    assert kind_of(path) == "htsim"
+    with pytest.raises(NoFabricError):
+        described(path)
     path.write_text(topo(tier(2, 2), tier(2, None), nodes=4, pod=4))
     with pytest.raises(TraceError, match="it is not known what this is"):
         kind_of(path)

@@ -257,6 +257,21 @@ def check_checkpoint_burst(result: Result) -> None:
     assert carried(result, "leaf3>h") > 8_000_000
 
 
+def check_two_fabrics(result: Result) -> None:
+    """The checkpoint goes through the front-end alone, gradients through the other."""
+    lossless(result)
+    assert (result.parts or {})["checkpoint"].completed == 8 * 4
+    assert carried(result, "leaf3>h", "leaf4>h") > 8_000_000
+    steps = [(step.end_ns or 0) - step.start_ns for step in result.steps or ()]
+    assert steps[1] < 1.1 * min(steps[2:])
+
+
+def check_dual_tor(result: Result) -> None:
+    """A leaf dies, and the job is done all the same, by the other."""
+    assert result.jct_ns is not None
+    assert carried(result, "leaf2>h1") > 2 * carried(result, "leaf1>h1")
+
+
 def check_dragonfly(result: Result) -> None:
     """Of each group the one cable that leads to the next carries everything."""
     lossless(result)
@@ -284,6 +299,8 @@ CHECKS: dict[str, Callable[[Result], None]] = {
     "kv-cache": check_kv_cache,
     "checkpoint-burst": check_checkpoint_burst,
     "dragonfly": check_dragonfly,
+    "two-fabrics": check_two_fabrics,
+    "dual-tor": check_dual_tor,
     "trim-incast": check_trim_incast,
     "pfc-or-trim": check_pfc_or_trim,
     "spray-permutation": check_trimming,

@@ -531,6 +531,52 @@ def test_checkpoint_burst(run: RunScenario) -> None:
     assert without[1] < apart[1] < 0.9 * beside[1]
 
 
+def step_times(result: Result) -> list[int]:
+    return [(step.end_ns or 0) - step.start_ns for step in result.steps or ()]
+
+
+def test_two_fabrics(run: RunScenario) -> None:
+    """A burst in the front-end is nothing to the back-end; in one fabric for all it costs a step
+    more than half as much again, and nothing once it is over."""
+    shared = "topology={kind: leaf-spine, leaves: 3, spines: 4, hosts_per_leaf: 4}"
+    beside, without, together = (
+        run("two-fabrics", *changes).result
+        for changes in ((), ("traffic.parts.1.save=1",), (shared,))
+    )
+    assert step_times(beside) == pytest.approx(step_times(without), rel=0.01)
+    first, burst, _, last = step_times(together)
+    assert burst > 1.5 * step_times(without)[1]
+    assert (first, last) == pytest.approx(
+        (step_times(without)[0], step_times(without)[3]), rel=0.01
+    )
+    used = {link.name: link.bytes for link in beside.links}
+    into_servers = sum(used[f"leaf{3 + at // 2}>h{9 + at}"] for at in range(4))
+    assert into_servers > 8_000_000
+    slow = run("two-fabrics", "topology.front_rate_gbps=25").result
+    assert step_times(slow) == pytest.approx(step_times(without), rel=0.01)
+    parts = (slow.parts or {})["checkpoint"], (beside.parts or {})["checkpoint"]
+    slower, quick = (part.fct_ns.max for part in parts if part.fct_ns is not None)
+    assert 3.5 < slower / quick < 4.5
+
+
+def test_dual_tor(run: RunScenario) -> None:
+    """The job goes on without a leaf, or without a port, and does not where there is one leaf."""
+    whole = run("dual-tor", "faults=[]").result
+    assert (whole.drops.total, whole.roce.retransmitted_packets) == (0, 0)
+    leaf = run("dual-tor").result
+    port = run("dual-tor", "faults=[{at_ns: 400us, action: down, link: h1-leaf1}]").result
+    for found in (leaf, port):
+        assert found.flows.failed == found.roce.qp_errors == 0
+        assert found.drops.total > 0
+        assert step_times(found)[3] < 1.5 * step_times(whole)[3]
+    single = "topology={kind: leaf-spine, leaves: 2, spines: 2, hosts_per_leaf: 4}"
+    assert run("dual-tor", single).result.flows.failed > 0
+    back = "faults=[{at_ns: 400us, action: down, switch: leaf1, for_ns: 300us}]"
+    assert step_times(run("dual-tor", back).result)[3] < 1.05 * step_times(whole)[3]
+    sprayed = "transport={kind: uet, cc: nscc, entropy: mrc, timeout: 10}"
+    assert run("dual-tor", sprayed, "ecn.kmin=30KB", "ecn.kmax=120KB").result.flows.failed == 0
+
+
 def test_dragonfly(run: RunScenario) -> None:
     """Four cables are full; with less memory pauses go round in a circle, and nobody sends."""
     found = run("dragonfly").result

@@ -251,6 +251,7 @@ struct qp *ep_add_qp(struct ep *ep, const struct ep_qp_config *config, const cha
     qp->number = config->number;
     qp->remote = config->remote;
     qp->priority = config->priority;
+    qp->own_port = config->port;
     qp->ports = ep->uet ? ep->up : (uint8_t)(1u << config->port);
     qp->rate = ep->uet ? ep_bps(ep) : ep->config.link_bps;
     if (config->rate && config->rate < qp->rate)

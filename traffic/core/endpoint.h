@@ -23,7 +23,9 @@
  * Ports: an adapter may have several, one into each of as many planes, networks of their own. A RoCEv2
  * queue pair keeps to one of them. A UET connection uses all that lead to its peer: whichever port is
  * free takes the next packet, with an entropy of that port's plane (entropy modulo ports); an answer
- * leaves by the plane of what it answers, as long as that port has a link.
+ * leaves by the plane of what it answers, as long as that port has a link. Ports that are bonded lead
+ * to one network, where the endpoint has the same addresses at all of them: a RoCEv2 queue pair whose
+ * port has no link goes on by another until it has.
  *
  * Scheduling: what a queue pair owes (CNP, then ACK or NAK) before data, one queue pair after the
  * other; acknowledgements have the priority of the data they answer, unless told otherwise; data by
@@ -74,6 +76,7 @@ enum { EP_PORTS = 8 };
 struct ep_config {
     bps_t link_bps; /* of each port */
     uint8_t ports;  /* a power of two */
+    bool bonded;    /* they lead to one network: what has no link is made up for by the others */
     uint32_t overhead_bytes; /* preamble, gap and FCS: what the wire spends on a frame beside it */
     uint32_t mtu;            /* payload bytes a packet, a multiple of 8 */
     uint8_t ip;              /* 4 or 6 */

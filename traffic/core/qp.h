@@ -92,6 +92,7 @@ struct qp {
     int32_t deficit;           /* bytes it may send before the next one's turn */
     uint8_t priority, cc;
     uint8_t ports; /* bit i: port i may carry its data */
+    uint8_t own_port; /* RoCEv2: the one it keeps to as long as that has a link */
     bool in_ring, in_answers, in_notices, in_pace, in_rto;
 
     /* Requester: una <= acked <= next <= sent <= posted. */

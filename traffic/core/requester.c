@@ -517,5 +517,14 @@ static uint8_t answer_port(const struct ep *ep, const struct qp *qp)
     return first_port(qp->ports);
 }
 
+static void ports_changed(struct ep *ep, struct qp *qp, ns_t now)
+{
+    if (!ep->config.bonded)
+        return;
+    bool stays = ep->up >> qp->own_port & 1 || !ep->up;
+    qp->ports = (uint8_t)(1u << (stays ? qp->own_port : first_port(ep->up)));
+    schedule_data(ep, qp, now);
+}
+
 const struct transport ROCE = {can_send, send,  post, answer_port, responder_answer,
-                               timeout,  alarm, NULL};
+                               timeout,  alarm, ports_changed};

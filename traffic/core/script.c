@@ -39,6 +39,7 @@ static const struct key HEAD_KEYS[] = {
     HEAD("edges", U32, edges),
     HEAD("link-bps", U64, config.link_bps),
     HEAD("ports", U8, config.ports),
+    HEAD("bonded", U8, config.bonded),
     HEAD("overhead-bytes", U32, config.overhead_bytes),
     HEAD("mtu", U32, config.mtu),
     HEAD("ip", U8, config.ip),

@@ -7,10 +7,10 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from traffic.collectives import ClassedSpec, PlacementError, Schedule, Site
+from traffic.collectives import ClassedSpec, PlacementError, Schedule, Site, TrafficError
 from traffic.collectives.units import Host, Size
 from traffic.traces import aicb, chakra, goal, htsim, msccl, table
-from traffic.traces.graph import Graph
+from traffic.traces.graph import Graph, TraceError
 
 
 class TraceSpec(ClassedSpec):
@@ -26,15 +26,22 @@ class TraceSpec(ClassedSpec):
         raise NotImplementedError
 
     def schedule(self, site: Site) -> Schedule:
-        """The same as a schedule, on this site's hosts."""
-        graph = self.graph(site)
+        """The same as a schedule, on this site's hosts; what is wrong names the file."""
+        file = getattr(self, self.FILE)
+        try:
+            graph = self.graph(site)
+            schedule = graph.schedule()
+        except TrafficError as error:
+            if file in error.message:
+                raise
+            raise TraceError(f"{file}: {error.message}", error.cure) from None
         placed = tuple(range(graph.ranks)) if self.hosts is None else self.hosts
         if graph.ranks > site.hosts:
             raise PlacementError(
                 f"the trace has {graph.ranks} ranks, and the fabric {site.hosts} hosts",
                 "choose a larger topology",
             )
-        return graph.schedule().place(placed, site.hosts)
+        return schedule.place(placed, site.hosts)
 
 
 class FlowTableSpec(TraceSpec):

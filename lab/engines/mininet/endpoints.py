@@ -168,8 +168,10 @@ def _start(
                     patience=_patience(host, stages),
                 )
             )
-        for process in hosts.values():
+        for host, process in hosts.items():
             process.wait_ready()
+            for port, rate_bps in experiment.port_rates(host).items():
+                process.set_link(rate_bps, port)
             stage.advance()
         stage.note = f"time passes {dilation:,} times slower"
     return hosts
@@ -299,7 +301,7 @@ def let_happen(
     match event:
         case Turn(link=link, is_up=is_up):
             emulation.set_up(link, is_up=is_up)
-            if link.a in hosts and experiment.fabric.planes > 1:
+            if link.a in hosts and experiment.fabric.host_ports > 1:
                 bps = experiment.cable(link).rate_bps if is_up else 0
                 hosts[link.a].set_link(bps, link.a_port)
         case Pace(link=link, share=share, senders=senders):

@@ -170,6 +170,7 @@ def _build(
     with stages("Giving hosts their plans", len(fabric.hosts)) as stage:
         for rank, host in enumerate(fabric.hosts):
             simulation.set_plan(host, experiment.plan(rank, carries_payload=False))
+            simulation.set_rates(host, experiment.port_rates(host))
             stage.advance()
         stage.note = f"{len(experiment.schedule):,} transfers"
     return switches, simulation

@@ -138,6 +138,12 @@ class Simulation:
             if problem:
                 raise SimulationError(f"{host}: {problem.decode()}: {line[:80]}")
 
+    def set_rates(self, host: Node, rates: Mapping[int, int]) -> None:
+        """Tell a host that has its plan what each of its links brings."""
+        for port, rate_bps in rates.items():
+            channel = self._channels[self._fabric.link_at(host, port).up]
+            self._native.net_set_rate(self._net, channel, rate_bps)
+
     def record(self, channel: str, path: Path) -> None:
         """Record what a channel delivers."""
         if not self._native.net_record(self._net, self._channels[channel], os.fsencode(path)):
