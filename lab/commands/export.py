@@ -18,7 +18,7 @@ from lab.results import columns
 from lab.scenario import catalogue
 from lab.scenario.model import Scenario
 from lab.scenario.traffic import make_workload
-from traffic.collectives import TrafficError
+from traffic.collectives import Schedule, SizeError, TrafficError, prove
 from traffic.jobs import Workload
 from traffic.traces import chakra, table
 
@@ -70,11 +70,24 @@ def _workload(scenario: Scenario) -> Workload:
 
 def _chakra(name: str, changes: tuple[str, ...], out: Path | None) -> None:
     scenario = catalogue.load(name, changes)
+    schedule = _workload(scenario).schedule
+    proof = _proven(schedule)
     base = out or Path(f"{scenario.name}.et") / scenario.name
-    files = chakra.write(
-        _workload(scenario).schedule, base.with_name(base.name.removesuffix(".et"))
-    )
-    print(f"{files[0]} to {files[-1].name}")
+    files = chakra.write(schedule, base.with_name(base.name.removesuffix(".et")))
+    print(f"{files[0]} to {files[-1].name}{proof}")
+
+
+def _proven(schedule: Schedule) -> str:
+    """What others are told of the collectives that they get, as the end of a line."""
+    if not any(activity.collective for activity in schedule.activities):
+        return ""
+    try:
+        prove(schedule)
+    except SizeError as error:
+        return f"; not proven, for {error.message}"
+    except TrafficError as error:
+        raise LabError(f"not written, for it is wrong: {error}", "Please report it.") from None
+    return "; proven to compute what its collectives promise, whatever the timing"
 
 
 def _flows(name: str, out: Path | None) -> None:

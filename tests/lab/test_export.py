@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import csv
 import importlib.util
+import io
 import json
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
 
+from lab.commands import export
+from lab.errors import LabError
 from lab.scenario import catalogue
 from lab.scenario.traffic import make_workload
 from tests.lab.conftest import closlab
 from tests.lab.simulated import Run, simulate
 from tests.traffic.traces.programs import parsed
+from traffic.collectives import symbolic
 from traffic.traces import table
 
 SIZES = (100_000, 400_000)
@@ -93,6 +98,7 @@ def test_traffic_becomes_traces(tmp_path: Path) -> None:
         "export", "training-llama", "--as", "chakra", "-o", str(tmp_path / "t" / "llama")
     )
     assert made.returncode == 0, made.stderr
+    assert "proven to compute what its collectives promise" in made.stdout
     scenario = catalogue.load("training-llama")
     schedule = make_workload(scenario.traffic, scenario.site(scenario.fabric())).schedule
     sent: list[tuple[int, int, int]] = []
@@ -106,6 +112,25 @@ def test_traffic_becomes_traces(tmp_path: Path) -> None:
     want = zip(schedule.src, schedule.dst, schedule.size, strict=True)
     assert sorted(sent) == sorted(each for each in want if each[0] != each[1])
     assert computed == pytest.approx(sum(schedule.delay_ns) / 1000, rel=0.01)
+
+
+def test_what_is_not_right_is_not_exported_and_what_is_too_large_is_not_called_proven(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def written() -> list[Path]:
+        export.command(["allreduce-ring"], "chakra", tmp_path / "ring")
+        return [*tmp_path.iterdir()]
+
+    with monkeypatch.context() as wrong:
+        wrong.setattr(symbolic, "final", lambda *_: [((0, 0), 1)])  # a ring promises more
+        with pytest.raises(LabError, match="member 0 ends with"):
+            written()
+    assert not [*tmp_path.iterdir()]
+    monkeypatch.setattr(symbolic, "MAX_TRANSFERS", 3)
+    told = io.StringIO()
+    with redirect_stdout(told):
+        assert len(written()) == 8
+    assert "not proven, for all-reduce ring has 112 transfers" in told.getvalue()
 
 
 WRONG = {
