@@ -10,6 +10,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from types import MappingProxyType
 
 import finsy as fy
@@ -139,7 +140,8 @@ class Reading:
         return {priority: packets for priority, packets in found.items() if packets}
 
 
-def _queues(port: int) -> dict[int, int]:
+@cache
+def _queues(port: int) -> Mapping[int, int]:
     """The cells of a port's queues, by priority."""
     return {priority: queue_index(port, priority) for priority in PRIORITIES}
 

@@ -221,16 +221,17 @@ class Watch:
         switch, links = self._links[line.switch]
         found = []
         for priority in PRIORITIES:
+            cells = {port: queue_index(port, priority) for port in links}
 
-            def of(name: str, priority: int = priority) -> dict[int, int]:
-                cells = told.get(name, {})
-                return {p: cells.get(queue_index(p, priority), 0) for p in links}
+            def of(name: str, cells: dict[int, int] = cells) -> dict[int, int]:
+                values = told.get(name, {})
+                return {port: values.get(cell, 0) for port, cell in cells.items()}
 
             used, held = of(_IN_USED), of(_IN_HEADROOM)
-            queues = used if priority in lossless else of(_OUT_USED)
-            port, most = max(queues.items(), key=lambda item: item[1])
             if not any(used.values()) and not any(held.values()):
                 continue
+            queues = used if priority in lossless else of(_OUT_USED)
+            port, most = max(queues.items(), key=lambda item: item[1])
             link = links[port]
             peer = link.b if link.a == switch else link.a
             name = link.direction(peer if priority in lossless else switch) if most else ""

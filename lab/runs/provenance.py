@@ -19,6 +19,8 @@ from typing import Any
 from lab.engines import RunOptions
 from lab.machine import program
 from lab.machine.paths import ROOT
+from switch.build import digest
+from switch.cache import kept
 
 _BESIDE_THE_POINT = ("source_info", "program")  # of a compiled program: where its sources lie
 _GIT_S = 10
@@ -49,9 +51,14 @@ def program_hash(compiled: Path) -> str:
 
 @lru_cache(maxsize=4)  # who runs many scenarios runs them with one program
 def _hash_of(compiled: bytes) -> str:
-    said = json.loads(compiled, object_pairs_hook=_without_places)
-    text = json.dumps(said, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    """Worked out once and kept: to read a program takes longer than to run a small scenario."""
+
+    def work_out(path: Path) -> None:
+        said = json.loads(compiled, object_pairs_hook=_without_places)
+        text = json.dumps(said, separators=(",", ":"))
+        path.write_text(hashlib.sha256(text.encode()).hexdigest())
+
+    return kept(f"said-{digest(*_BESIDE_THE_POINT, compiled)}", work_out).read_text()
 
 
 def _without_places(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

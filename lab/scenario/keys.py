@@ -7,11 +7,16 @@ has keys of its own.
 
 from __future__ import annotations
 
+import ast
 import difflib
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -94,7 +99,7 @@ def _keys_of(model: type[BaseModel], kinds: Kinds, prefix: str, kind: str | None
             kind=kind,
             takes=_takes(field, is_section=is_section, is_list=is_list),
             default=_default(field),
-            about=" ".join((field.description or "").split()),
+            about=_about(model, name),
             is_section=is_section,
         )
         if members:
@@ -110,6 +115,33 @@ def _keys_of(model: type[BaseModel], kinds: Kinds, prefix: str, kind: str | None
                 yield from _keys_of(member, kinds, f"{whole}.", title)
         elif inside is not None:
             yield from _keys_of(inside, kinds, f"{whole}[]." if is_list else f"{whole}.", kind)
+
+
+def _about(model: type[BaseModel], name: str) -> str:
+    """What is said of a field: the string that stands below it."""
+    for owner in model.__mro__:
+        found = _said_in(owner.__module__).get((owner.__qualname__, name))
+        if found is not None:
+            return " ".join(found.split())
+    return ""
+
+
+@cache
+def _said_in(module: str) -> Mapping[tuple[str, str], str]:
+    """The strings below fields of a module's classes.
+
+    Models could be told to keep these themselves, and would look for them whenever anything starts.
+    """
+    source = getattr(sys.modules[module], "__file__", None)
+    found = {}
+    tree = ast.parse(Path(source).read_text() if source else "")
+    for node in (node for node in tree.body if isinstance(node, ast.ClassDef)):
+        for field, below in pairwise(node.body):
+            if isinstance(field, ast.AnnAssign) and isinstance(below, ast.Expr):
+                name, said = field.target, below.value
+                if isinstance(name, ast.Name) and isinstance(said, ast.Constant):
+                    found[node.name, name.id] = str(said.value)
+    return found
 
 
 def _model_in(kind: Any) -> tuple[type[BaseModel] | None, bool]:

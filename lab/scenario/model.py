@@ -6,6 +6,7 @@ An unknown key is refused with the nearest known one; sizes may be written ``16K
 
 from __future__ import annotations
 
+from functools import cache
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -52,9 +53,7 @@ ALL_LINKS = "all"  # in place of links' names
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", use_attribute_docstrings=True, serialize_by_alias=True
-    )
+    model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True)
 
 
 class LeafSpine(_Section):
@@ -995,9 +994,10 @@ def captured(scenario: Scenario, fabric: Fabric) -> list[Link]:
 SECTION_KINDS: Kinds = {"topology": TOPOLOGIES, "traffic": KINDS}
 
 
-def all_keys() -> list[Key]:
+@cache
+def all_keys() -> tuple[Key, ...]:
     """Every key a scenario may have."""
-    return list(keys_of(Scenario, SECTION_KINDS))
+    return tuple(keys_of(Scenario, SECTION_KINDS))
 
 
 def explained(error: ValidationError, model: type[BaseModel], section: str = "") -> str:

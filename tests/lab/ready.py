@@ -22,6 +22,7 @@ from pathlib import Path
 from select import select
 from typing import Any
 
+from lab.machine import program
 from lab.machine.paths import ROOT
 from tests import costs
 
@@ -114,6 +115,8 @@ def serve() -> str:
 if __name__ == "__main__":
     for name in READ:
         import_module(name)
+    with tempfile.TemporaryDirectory() as folder:
+        program.build(Path(folder))  # and so has the fabric's program in mind
     gc.freeze()  # what was read stays shared memory
     del sys.modules["__main__"].__file__  # as of one that began with these words:
     __spec__ = None

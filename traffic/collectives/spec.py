@@ -33,9 +33,7 @@ class Site:
 class Spec(BaseModel):
     """A piece of YAML that refuses what it does not know."""
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True
-    )
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     @classmethod
     def read(cls, data: object, what: str = "traffic") -> Self:
