@@ -30,6 +30,7 @@ def test_what_is_documented_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert threading.active_count() == 1
 
 
+@pytest.mark.slow
 @pytest.mark.mininet
 def test_what_is_documented_of_mininet_works(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

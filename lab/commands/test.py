@@ -40,7 +40,7 @@ def command(
     python = [sys.executable, "-m"]
     pytest = [*python, "pytest", "-m"]
     os.chdir(ROOT)
-    together = ["-n", str(len(os.sched_getaffinity(0))), "--dist", "worksteal"]
+    together = _at_once()
     if coverage:
         words = ["pytest", "-m", f"{kind} and not clock", *together, *(arguments or [])]
         raise typer.Exit(_covering([*python, "coverage"], words))
@@ -51,6 +51,11 @@ def command(
     raise typer.Exit(_all(pytest, kind, together))
 
 
+def _at_once(more: int = 0) -> list[str]:
+    """On all processors, and so many more."""
+    return ["-n", str(len(os.sched_getaffinity(0)) + more), "--dist", "worksteal"]
+
+
 def _all(pytest: list[str], kind: str, together: list[str]) -> int:
     """All courses; the exit code of the first that failed.
 
@@ -59,8 +64,11 @@ def _all(pytest: list[str], kind: str, together: list[str]) -> int:
     come afterwards: to make one takes locks of the kernel's, for which whoever is in a hurry would
     have to wait. A neighbour that gives way still wears caches out, and networks are two at once:
     what fails beside others is asked again by itself, and only then believed.
+
+    Of what gives way one more is at work than there are processors: tests wait now and then, for a
+    process or a time-out.
     """
-    computes = Job([*pytest, f"{kind} and not clock and not mininet", *together], gives_way=True)
+    computes = Job([*pytest, f"{kind} and not clock and not mininet", *_at_once(1)], gives_way=True)
     minding = {
         name: [*pytest, f"{kind} and {which}", "-o", f"cache_dir=.pytest_cache/{name}"]
         for name, which in (("clock", "clock"), ("networks", "mininet and not clock"))

@@ -14,7 +14,7 @@ ELSEWHERE = {  # where a test of its own is quicker or says more
 }
 
 
-LONG = {"degraded", "incast"}  # longer than all others; test_scenarios_sim.py has their scenarios
+LONG = {"degraded", "incast", "deadlock", "failure"}  # test_scenarios_sim.py has their scenarios
 
 
 def names(place: Place) -> list[str]:

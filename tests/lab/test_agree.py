@@ -112,9 +112,8 @@ def well_posed(name: str, out: Path) -> None:
     assert 0 < verdict.spread <= SPREAD or (messages == 1 and verdict.spread == 0)
 
 
-@pytest.mark.parametrize("name", ["flows, adaptive", "incast, no PFC"])
-def test_cases_have_an_answer(name: str, tmp_path: Path) -> None:
-    well_posed(name, tmp_path)
+def test_a_case_has_an_answer(tmp_path: Path) -> None:
+    well_posed("flows, adaptive", tmp_path)
 
 
 @pytest.mark.slow

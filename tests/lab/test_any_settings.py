@@ -202,7 +202,10 @@ def check(seed: int, out: Path) -> Result:
     return result
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(
+    "seed",
+    [*range(6), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(6, 12))],
+)
 def test_nothing_lossless_is_lost(seed: int, tmp_path: Path) -> None:
     check(seed, tmp_path)
 

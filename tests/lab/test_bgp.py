@@ -138,6 +138,7 @@ def descendants(pid: int) -> set[int]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.mininet
 @pytest.mark.ordinary
 def test_killed_it_leaves_no_daemon_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,10 +44,10 @@ def sprayed(seed: int, out: Path, sizes: tuple[str, ...]) -> Result:
 
 def test_where_nothing_is_lost_nothing_is_sent_again(tmp_path: Path) -> None:
     results = [
-        sprayed(seed, tmp_path / str(seed), ("64KB", "300KB", "1MB")) for seed in range(400, 412)
+        sprayed(seed, tmp_path / str(seed), ("64KB", "300KB", "1MB")) for seed in range(400, 406)
     ]
     early = sum(result.roce.out_of_order_packets for result in results)
-    assert early > 500
+    assert early > 200
     # One NAK for a gap, whatever comes behind it.
     assert sum(result.roce.naks for result in results) < 0.7 * early
 

@@ -110,7 +110,10 @@ def _end(kind: str) -> Callable[[subprocess.Popen[str]], None]:
     ("kind", "code", "told"),
     [
         ("interrupt", 130, ["Not whole: interrupted", "until then is kept in"]),
-        ("alone", 130, ["Not whole: interrupted", "until then is kept in"]),
+        pytest.param(
+            *("alone", 130, ["Not whole: interrupted", "until then is kept in"]),
+            marks=pytest.mark.slow,
+        ),
         pytest.param(
             *("endpoint", 1, ["Not whole: the endpoint of h", "died"]), marks=pytest.mark.slow
         ),

@@ -92,10 +92,10 @@ def hold(senders: int, out: Path, *changes: str, seeds: range = range(1, 3)) -> 
     assert own[1] == pytest.approx(model[1], abs=QUEUE_BOUND), where
 
 
-def test_two_and_sixty_three_to_one_are_the_model_s(tmp_path: Path) -> None:
-    """The latter have windows of less than a packet each."""
-    hold(2, tmp_path)
-    hold(63, tmp_path)
+@pytest.mark.parametrize("senders", [2, pytest.param(63, marks=pytest.mark.slow)])
+def test_many_to_one_are_the_model_s(senders: int, tmp_path: Path) -> None:
+    """Sixty-three have windows of less than a packet each."""
+    hold(senders, tmp_path)
 
 
 def test_faster_links_inside_count_for_what_they_are(tmp_path: Path) -> None:

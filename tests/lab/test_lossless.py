@@ -81,7 +81,7 @@ def check(case: Case, out: Path) -> None:
     assert run.pfc.xoff_frames
 
 
-@pytest.mark.parametrize("case", SAMPLE, ids=lambda case: "-".join(map(str, case)))
+@pytest.mark.parametrize("case", SAMPLE[:5], ids=lambda case: "-".join(map(str, case)))
 def test_nothing_is_lost_at_any_speeds(case: Case, tmp_path: Path) -> None:
     check(case, tmp_path)
 

@@ -152,6 +152,7 @@ def test_it_tells_what_switches_were_told_and_what_they_hold(lab: Prompt) -> Non
     assert all(28 <= now - earlier <= 40 for earlier, now in ways)
 
 
+@pytest.mark.slow
 def test_it_says_who_stood_still_whose_time_it_is_and_its_own_name(
     tmp_path: Path, own_cache: Path
 ) -> None:

@@ -11,6 +11,7 @@ from lab.runs.run import UNBELIEVED
 from tests.lab.conftest import closlab
 
 SCAPY = "transport.endpoint=scapy"
+FOUR = "topology={kind: leaf-spine, leaves: 2, spines: 1, hosts_per_leaf: 2}"
 
 
 def run(out: Path, scenario: str, *changes: str) -> tuple[Result, list[tuple[str, ...]]]:
@@ -27,7 +28,7 @@ def run(out: Path, scenario: str, *changes: str) -> tuple[Result, list[tuple[str
 
 @pytest.mark.mininet
 def test_a_collective_is_the_same_with_both(tmp_path: Path) -> None:
-    small = ("traffic.bytes=64KB",)
+    small = (FOUR, "traffic.bytes=64KB")
     core, messages = run(tmp_path / "core", "allreduce-ring", *small)
     scapy, same = run(tmp_path / "scapy", "allreduce-ring", *small, SCAPY)
     assert messages == same
@@ -39,7 +40,8 @@ def test_a_collective_is_the_same_with_both(tmp_path: Path) -> None:
 
 @pytest.mark.mininet
 def test_what_a_bad_cable_loses_is_sent_again(tmp_path: Path) -> None:
-    changes = ("traffic.bytes=200KB", "loss.rate=0.02", "transport.rto_ns=300us", SCAPY)
+    incast = ("traffic.senders=3", "traffic.bytes=200KB")
+    changes = (FOUR, *incast, "loss.rate=0.02", "transport.rto_ns=300us", SCAPY)
     result, messages = run(tmp_path, "incast", *changes)
     assert {complete for *_, complete in messages} == {"1"}
     assert result.drops.total > 0

@@ -20,7 +20,7 @@ from tests.lab.conftest import closlab, needs_frr
 pytestmark = [pytest.mark.mininet, pytest.mark.clock]
 
 MOST_S = 60
-ALWAYS = ("victim-flow", "link-failure")
+ALWAYS = ("link-failure",)
 
 
 def carried(result: Result, *parts: str) -> int:

@@ -62,6 +62,7 @@ def test_hpcc_and_reports_exclude_each_other() -> None:
         load("incast", ("transport.cc=hpcc", "int.share=0.5"))
 
 
+@pytest.mark.slow
 @pytest.mark.mininet
 def test_an_emulated_run_collects_reports_too(tmp_path: Path) -> None:
     words = ("run", "incast", "--set", "traffic.bytes=200KB", "--set", "int.share=0.5")

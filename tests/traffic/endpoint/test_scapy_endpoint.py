@@ -232,7 +232,10 @@ def send_alike(star: Path, plans: dict[str, EndpointPlan]) -> None:
             assert ours.get(name, 0) == theirs[name], (host, name)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(
+    "seed",
+    [*range(5), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(5, 12))],
+)
 def test_whatever_is_lost_arrives_in_the_end(seed: int) -> None:
     """Data, ACKs and NAKs: go-back-n and time-outs send it again, and nothing twice to the user."""
     rng = random.Random(seed)

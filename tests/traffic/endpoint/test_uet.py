@@ -146,7 +146,10 @@ def assert_right(star: Path, seed: int) -> None:
             assert counters["packet_seq_err"] <= outcome.counters(peer)["tx_naks"] * 2
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize(
+    "seed",
+    [*range(10), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(10, 24))],
+)
 def test_a_random_world_comes_right(strict_star: Path, seed: int) -> None:
     assert_right(strict_star, seed)
 
@@ -205,7 +208,7 @@ def test_a_window_hears_of_marks_that_answers_tell_of(strict_star: Path) -> None
 @pytest.mark.parametrize("lost", ["all", "tail"])
 def test_a_lost_tail_is_probed_for(strict_star: Path, lost: str) -> None:
     """Losses in both directions, no trimming: nothing waits for the longest time-out."""
-    size = 40_000 if lost == "tail" else 4_000_000
+    size = 40_000 if lost == "tail" else 1_000_000
     ends_ns = []
     for seed in range(8):
         plans = one_way(config(has_trimming=0, rto=4_000_000_000), [size], **uet_pair())

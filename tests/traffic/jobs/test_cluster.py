@@ -40,7 +40,10 @@ def by_lot(seed: int, most: int = 12) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize(
+    "seed",
+    [*range(15), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(15, 40))],
+)
 def test_each_host_has_one_job_at_a_time_and_all_steps_are_done(seed: int) -> None:
     draw = Random(seed)
     cluster = planned(
