@@ -126,8 +126,11 @@ def flows(count: int, seed: int) -> list[bytes]:
 @pytest.mark.parametrize(
     ("spines", "cores", "count", "seed"),
     [
-        *((2, 2, 3000, 1), (3, 5, 4000, 2), (16, 4, 6000, 3), (17, 33, 12_000, 4)),
-        *((64, 2, 8000, 5), (48, 64, 16_000, 6), (64, 64, 16_000, 7)),
+        *((2, 2, 3000, 1), (3, 5, 4000, 2), (16, 4, 6000, 3), (48, 64, 16_000, 6)),
+        *(
+            pytest.param(*each, marks=pytest.mark.slow)
+            for each in ((17, 33, 12_000, 4), (64, 2, 8000, 5), (64, 64, 16_000, 7))
+        ),
     ],
 )
 def test_flows_are_spread_as_by_chance_tier_after_tier(

@@ -97,7 +97,9 @@ def test_after_a_pause_the_link_is_soon_as_busy_as_before() -> None:
     assert len(after) * FRAME_NS >= 0.9 * (after[-1] - 60_000)
 
 
-@pytest.mark.parametrize("fabric_gbps", [25, 100, 400])
+@pytest.mark.parametrize(
+    "fabric_gbps", [100, *(pytest.param(gbps, marks=pytest.mark.slow) for gbps in (25, 400))]
+)
 def test_pauses_are_renewed_by_packets_that_go_round(fabric_gbps: int) -> None:
     """A receiver stands still for 3 ms, and at no speed of the fabric does a pause run out."""
     bed = build(

@@ -128,7 +128,10 @@ def test_a_flow_keeps_its_way_and_flows_spread() -> None:
     assert arrived(bed) == {"h3": 2000}
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "seed",
+    [*range(3), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 6))],
+)
 def test_nobody_is_reached_but_by_his_tenant(seed: int) -> None:
     """Any tenants, any addresses and MACs that a host may ask for: a model of who gets what."""
     draw = random.Random(seed)

@@ -143,7 +143,10 @@ def check(dataplane: Dataplane, models: list[Model], chooser: Chooser, now: int)
     return hits
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "seed",
+    [*range(2), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 4))],
+)
 def test_random_changes(program: Program, seed: int) -> None:
     rng = random.Random(seed)
     chooser = Chooser(rng)

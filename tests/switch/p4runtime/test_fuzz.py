@@ -169,7 +169,7 @@ async def outcomes(client: Client, updates: list[p4r.Update]) -> list[int]:
     return [rpc_code.OK] * len(updates)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("atomicity", ["CONTINUE_ON_ERROR", "ROLLBACK_ON_ERROR"])
 def test_random_updates(built: Built, names: Names, seed: int, atomicity: str):
     print(f"seed {seed}")

@@ -70,7 +70,10 @@ def test_each_host_has_one_job_at_a_time_and_all_steps_are_done(seed: int) -> No
         assert one[0] != other[0] or one[2] <= other[1] or other[2] <= one[1]
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize(
+    "seed",
+    [*range(12), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(12, 30))],
+)
 def test_who_comes_first_is_served_first(seed: int) -> None:
     """Counting hosts alone: each begins as soon as there are enough, and not before its elders."""
     jobs = by_lot(seed)
