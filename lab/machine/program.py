@@ -5,13 +5,16 @@ Both are kept, by the content of all they are made from, so that only the first 
 
 from __future__ import annotations
 
+import hashlib
+import json
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
+from typing import Any
 
 from lab.errors import LabError
 from lab.machine.building import building
@@ -21,6 +24,7 @@ from switch.cache import kept
 from switch.dataplane import Program
 
 P4C = "p4c-bm2-ss"
+_BESIDE_THE_POINT = ("source_info", "program")  # of a compiled program: where its sources lie
 _Compiler = Callable[[Path, tuple[str, ...]], tuple[str, str]]
 
 
@@ -51,6 +55,27 @@ def build_for_bmv2(out: Path, source: Path = FABRIC_PROGRAM) -> BuiltProgram:
     By p4c where it is installed, by our compiler otherwise.
     """
     return _kept(out, source, ("PARKING",), _compile_with_p4c if has_p4c() else _compile)
+
+
+def hash_of(compiled: Path) -> str:
+    """The hash of what a compiled program says, wherever it was compiled."""
+    return _hash_of(compiled.read_bytes())
+
+
+@lru_cache(maxsize=4)  # who runs many scenarios runs them with one program
+def _hash_of(compiled: bytes) -> str:
+    """Worked out once and kept: to read a program takes longer than to run a small scenario."""
+
+    def work_out(path: Path) -> None:
+        said = json.loads(compiled, object_pairs_hook=_without_places)
+        text = json.dumps(said, separators=(",", ":"))
+        path.write_text(hashlib.sha256(text.encode()).hexdigest())
+
+    return kept(f"said-{digest(*_BESIDE_THE_POINT, compiled)}", work_out).read_text()
+
+
+def _without_places(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {key: value for key, value in pairs if key not in _BESIDE_THE_POINT}
 
 
 def has_p4c() -> bool:

@@ -7,22 +7,17 @@ where its sources lie and how they are laid out, so the same program is the same
 from __future__ import annotations
 
 import hashlib
-import json
 import platform
 import subprocess
 from datetime import UTC, datetime
-from functools import cache, lru_cache
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from lab.engines import RunOptions
 from lab.machine import program
 from lab.machine.paths import ROOT
-from switch.build import digest
-from switch.cache import kept
 
-_BESIDE_THE_POINT = ("source_info", "program")  # of a compiled program: where its sources lie
 _GIT_S = 10
 
 
@@ -30,7 +25,7 @@ def provenance(options: RunOptions, compiled: Path) -> dict[str, str]:
     """All that is kept of it; what is not known is left out."""
     found = {
         **closlab_now(),
-        "p4_sha256": program_hash(compiled),
+        "p4_sha256": program.hash_of(compiled),
         "p4": "" if options.p4 is None else str(options.p4),
         "compiler": program.compiler(options.switch),
         "host": f"{platform.system()} {platform.release()} {platform.machine()}",
@@ -42,27 +37,6 @@ def closlab_now() -> dict[str, str]:
     """Which closlab this is, and when that is."""
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return {"version": version("closlab"), "commit": commit(), "date": now}
-
-
-def program_hash(compiled: Path) -> str:
-    """The hash of what a compiled program says, wherever it was compiled."""
-    return _hash_of(compiled.read_bytes())
-
-
-@lru_cache(maxsize=4)  # who runs many scenarios runs them with one program
-def _hash_of(compiled: bytes) -> str:
-    """Worked out once and kept: to read a program takes longer than to run a small scenario."""
-
-    def work_out(path: Path) -> None:
-        said = json.loads(compiled, object_pairs_hook=_without_places)
-        text = json.dumps(said, separators=(",", ":"))
-        path.write_text(hashlib.sha256(text.encode()).hexdigest())
-
-    return kept(f"said-{digest(*_BESIDE_THE_POINT, compiled)}", work_out).read_text()
-
-
-def _without_places(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    return {key: value for key, value in pairs if key not in _BESIDE_THE_POINT}
 
 
 @cache
