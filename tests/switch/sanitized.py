@@ -15,8 +15,13 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tests.test_packets import TESTS, program_of
+
+if TYPE_CHECKING:
+    from switch.dataplane import Dataplane
+    from switch.ops import Op
 
 FLAGS = "-Werror -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
 
@@ -34,6 +39,7 @@ def environment() -> dict[str, str]:
         "ASAN_OPTIONS": "detect_leaks=0",  # Python keeps much until it ends
         "UBSAN_OPTIONS": "print_stacktrace=1",
         "CLOSLAB_CFLAGS": FLAGS,
+        "PYTHONMALLOC": "malloc",  # so that a look past the end of what Python handed over is seen
     }
 
 
@@ -79,6 +85,20 @@ def play_tests(path: Path) -> None:
             assert result.passed, "\n".join(report(result))
 
 
+def cut_short(record: bytes, length: int) -> bytes:
+    """A record that ends before all of it has come, and says that it does."""
+    return record[:4] + length.to_bytes(4, "little") + record[8:length]
+
+
+def write_short(rng: random.Random, dataplane: Dataplane, op: Op) -> None:
+    """Refused, or enough for what is asked; what lies behind it is nobody's to read."""
+    record = dataplane.pack(op)
+    if isinstance(record, bytes):
+        cut = cut_short(record, rng.randrange(16, len(record) + 1, 8))
+        for all_or_nothing in (False, True):
+            dataplane.write_packed([op], [cut], all_or_nothing=all_or_nothing)
+
+
 def fuzz(path: Path, frames: int, seed: int) -> int:
     """Feed one program; returns how many frames left it."""
     from compiler.driver import compile_program
@@ -100,6 +120,7 @@ def fuzz(path: Path, frames: int, seed: int) -> int:
             dataplane.inject(rng.randrange(8), mutate(rng, rng.choice(seeds)), now)
             if i % 64 == 0:
                 dataplane.write([random_op(rng, program) for _ in range(4)])
+                write_short(rng, dataplane, random_op(rng, program))
                 sent += len(dataplane.outputs())
                 dataplane.drain()
             if i % 1024 == 0:

@@ -24,6 +24,7 @@ from switch.dataplane import (
 from switch.place import JsonError
 
 from .programs import compiled
+from .sanitized import cut_short
 
 P4 = Path(__file__).parent / "p4"
 FIELDS = [("mac", 48), ("port", 16), ("ip", 32), ("wide", 64), ("ip6", 128), ("proto", 8)]
@@ -334,3 +335,21 @@ def test_all_or_nothing(program: Program) -> None:
         assert {s.entry.values[0]: s.entry.params[0] for s in dataplane.entries(info.index)} == {
             1: 100, 4: 4,
         }  # fmt: skip
+
+
+@pytest.mark.parametrize("all_or_nothing", [False, True])
+def test_a_record_that_ends_too_soon_is_refused(program: Program, all_or_nothing: bool) -> None:
+    """Wherever it ends; under sanitizers, tests.switch.sanitized sees that nobody reads on."""
+    chooser = Chooser(random.Random(1))
+    with Dataplane("tables", program) as dataplane:
+        for info in (info for info in program.tables if info.keys):
+            op = TableWrite(Verb.INSERT, chooser.entry(info, 1))
+            record = dataplane.pack(op)
+            assert isinstance(record, bytes)
+            for length in range(16, len(record), 8):
+                (error,) = dataplane.write_packed(
+                    [op], [cut_short(record, length)], all_or_nothing=all_or_nothing
+                )
+                assert error is not None and error.code is Code.INVALID_ARGUMENT
+                assert [each for each in dataplane.entries(info.index) if not each.is_const] == []
+            assert dataplane.write([op]) == [None]
