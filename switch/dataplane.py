@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "LARGE_RING",
     "NO_ACTION",
     "ActionInfo",
     "BookLine",
@@ -122,6 +123,11 @@ __all__ = [
     "ValueSetWrite",
     "Verb",
 ]
+
+
+# Bytes for 2,200 frames: what comes in a slice of the scheduler, not much more, for a ring goes
+# through the caches from end to end.
+LARGE_RING = 7 << 19
 
 
 class Role(Enum):
@@ -446,11 +452,13 @@ class Dataplane:
         *,
         fd: int | None = None,
         netns: str | None = None,
+        ring_bytes: int = LARGE_RING,
     ) -> None:
         """Attach an interface by name, an open AF_PACKET socket, or (neither) a port in memory.
 
         `netns` is the path of the network namespace that the interface is in, if it is another.
-        A socket belongs to the switch from then on.
+        A socket belongs to the switch from then on. What comes by it waits in a ring of so many
+        bytes while nobody has time for it.
         """
         if not 0 <= number < native.PORTS:
             raise DataplaneError(f"{self.name}: port {number} is not 0 to {native.PORTS - 1}")
@@ -458,7 +466,7 @@ class Dataplane:
             added = self._native.hosted_add_memory_port(self._l, self._sw, number, self._box)
         else:
             port = self._open_interface(interface, fd, netns)
-            added = self._native.hosted_add_socket_port(self._l, self._sw, number, port)
+            added = self._native.hosted_add_socket_port(self._l, self._sw, number, port, ring_bytes)
         if not added:
             code = ctypes.get_errno()
             if code == errno.EBUSY:

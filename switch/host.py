@@ -58,6 +58,10 @@ __all__ = ["Host", "HostError", "Link", "SwitchSettings", "Tls", "main"]
 log = logging.getLogger(__name__)
 
 PORTS_AT_ONCE = 16
+# In rings frames wait for us. A few ports get large ones; of many none gets all there is to do.
+LARGE_RINGS = 8
+USUAL_RING, LEAST_RING, QUIET_RING = 1 << 20, 1 << 18, 1 << 16
+ALL_RINGS = 1 << 26
 
 
 class HostError(Exception):
@@ -93,6 +97,7 @@ class SwitchSettings:
     tls: Tls | None = None
     pcap: Path | None = None
     pcap_ports: Sequence[int] | None = None  # None: all of them
+    quiet_ports: Sequence[int] = ()  # by which little comes
     record: Cells = field(default_factory=Cells)
     trace: Callable[[str], None] | None = None
     console_port: int | None = None
@@ -229,9 +234,11 @@ class Host:
 
     def _open_ports(self) -> None:
         """All at the same time: the kernel takes tens of milliseconds for each."""
+        busy = sum(len(s.ports.keys() - set(s.quiet_ports)) for s in self._settings)
+        usual_bytes = _ring_bytes(busy)
         with ThreadPoolExecutor(PORTS_AT_ONCE) as pool:
             opening = [
-                pool.submit(_open_port, plane, settings, number, interface)
+                pool.submit(_open_port, plane, settings, number, interface, usual_bytes)
                 for settings, plane in zip(self._settings, self._planes, strict=True)
                 for number, interface in settings.ports.items()
             ]
@@ -286,9 +293,19 @@ async def _preload(device: Device, program: Path, p4info: Path | None) -> None:
     device.commit(pipeline)
 
 
-def _open_port(plane: dp.Dataplane, settings: SwitchSettings, number: int, interface: str) -> None:
+def _ring_bytes(ports: int) -> int:
+    """For each of so many ports."""
+    if ports <= LARGE_RINGS:
+        return dp.LARGE_RING
+    return max(LEAST_RING, min(USUAL_RING, ALL_RINGS // ports))
+
+
+def _open_port(
+    plane: dp.Dataplane, settings: SwitchSettings, number: int, interface: str, usual_bytes: int
+) -> None:
+    ring_bytes = QUIET_RING if number in settings.quiet_ports else usual_bytes
     try:
-        plane.add_port(number, interface)
+        plane.add_port(number, interface, ring_bytes=ring_bytes)
         link = settings.links.get(number)
         if link is not None:
             _configure_link(plane, number, link)

@@ -163,7 +163,8 @@ class Device:
     def get_pipeline(self, request: GetRequest) -> p4r.GetForwardingPipelineConfigResponse:
         """Return the parts of the config that are asked for."""
         self.require_id(request.device_id)
-        config = self.entities.pipeline.config
+        pipeline = self.entities.pipeline
+        config = pipeline.config
         response = p4r.GetForwardingPipelineConfigResponse()
         if config.HasField("cookie"):
             response.config.cookie.CopyFrom(config.cookie)
@@ -171,7 +172,7 @@ class Device:
         if kind in (GetRequest.ALL, GetRequest.P4INFO_AND_COOKIE):
             response.config.p4info.CopyFrom(config.p4info)
         if kind in (GetRequest.ALL, GetRequest.DEVICE_CONFIG_AND_COOKIE):
-            response.config.p4_device_config = config.p4_device_config
+            response.config.p4_device_config = pipeline.device_config
         response.config.SetInParent()
         return response
 

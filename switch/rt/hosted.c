@@ -148,10 +148,10 @@ ns_t hosted_receive(struct loop *loop, struct sw *sw, uint32_t port, const void 
 /* Ports */
 
 bool hosted_add_socket_port(struct loop *loop, struct sw *sw, uint32_t number,
-                            struct socket_port *port)
+                            struct socket_port *port, bytes_t ring_bytes)
 {
     /* Outside: it takes tens of milliseconds, which several ports can spend at the same time. */
-    if (!socket_start(port, loop_ring_bytes(loop))) {
+    if (!socket_start(port, ring_bytes)) {
         int saved = errno;
         socket_close(port);
         errno = saved;

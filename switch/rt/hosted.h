@@ -34,7 +34,7 @@ ns_t hosted_receive(struct loop *loop, struct sw *sw, uint32_t port, const void 
 
 /* Ports. socket_open is apart: it may take its time, and needs no switch. */
 bool hosted_add_socket_port(struct loop *loop, struct sw *sw, uint32_t number,
-                            struct socket_port *port);
+                            struct socket_port *port, bytes_t ring_bytes);
 bool hosted_add_memory_port(struct loop *loop, struct sw *sw, uint32_t number,
                             struct memory_box *box);
 void hosted_remove_port(struct loop *loop, struct sw *sw, uint32_t number);

@@ -39,10 +39,6 @@
 
 #define BURST 64
 #define EVENTS 64
-#define BIG_RINGS 8 /* ports that get a large ring: a fabric has too many for that */
-#define BIG_RING (7u << 19) /* 2,200 frames: what comes in a slice of the scheduler, not much more,
-                            * for a ring goes through the caches from end to end */
-#define SMALL_RING (1u << 20)
 
 /* All by the wall clock */
 #define BUSY_FRAMES 128         /* within BUSY_NS make a port busy */
@@ -270,11 +266,6 @@ static bool add_port(struct loop *loop, struct sw *sw, uint32_t number, struct s
     drop_port(loop, loop->n_ports - 1);
     errno = saved;
     return false;
-}
-
-bytes_t loop_ring_bytes(const struct loop *loop)
-{
-    return __atomic_load_n(&loop->n_ports, __ATOMIC_RELAXED) < BIG_RINGS ? BIG_RING : SMALL_RING;
 }
 
 bool loop_add_port(struct loop *loop, struct sw *sw, uint32_t number, struct socket_port *driver)

@@ -22,10 +22,6 @@ void loop_stop(struct loop *loop);
 ns_t loop_now(const struct loop *loop);
 struct pkt_pool *loop_pool(struct loop *loop);
 
-/* The receive ring that a port should be started with before it is added: a few ports get large
- * ones, which many could not have. */
-bytes_t loop_ring_bytes(const struct loop *loop);
-
 void loop_enter(struct loop *loop);
 /* `wake`: something may be due, look at every switch. */
 void loop_leave(struct loop *loop, bool wake);

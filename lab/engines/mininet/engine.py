@@ -32,6 +32,7 @@ from lab.machine.native_host import endpoint_program
 from lab.machine.precedence import take_precedence
 from lab.machine.program import source_in
 from lab.machine.speed import slowness
+from lab.machine.thrift import be_thrifty
 from lab.progress import Stages
 from lab.results.outcome import Outcome
 from lab.results.telemetry import Tally
@@ -54,6 +55,7 @@ def bring_up(
 ) -> Iterator[EmulatedFabric]:
     """Emulate it, for as long as the context lasts."""
     take_precedence()
+    be_thrifty()
     fabric, measures = experiment.fabric, experiment.scenario.measures
     is_bgp = experiment.scenario.control.kind == "bgp"
     kind = KINDS[options.switch]

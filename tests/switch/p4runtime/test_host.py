@@ -19,7 +19,8 @@ import grpc
 import pytest
 from finsy.proto import p4r, p4r_grpc
 
-from switch.host import Host, HostError, SwitchSettings, Tls
+from switch import dataplane as dp
+from switch.host import ALL_RINGS, Host, HostError, SwitchSettings, Tls, _ring_bytes
 from switch.p4runtime.infer import infer_p4info
 from switch.shims import NAMES, write_shims
 from switch.shims.__main__ import driver_words
@@ -215,6 +216,33 @@ async def test_a_program_alone_gets_an_inferred_p4info(built: Built):
             assert ours == theirs, kind
     finally:
         await hosted.stop()
+
+
+@asynchronous
+async def test_switches_of_one_program_keep_its_megabytes_once(built: Built):
+    """And neither keeps any of what it was sent alive: that has its own copy of all of them."""
+    items = [
+        SwitchSettings(name=f"s{n}", device_id=n, grpc_address="127.0.0.1:0", program=built.json)
+        for n in (1, 2)
+    ]
+    hosted = Host(items)
+    await hosted.start()
+    try:
+        kept = [device.entities.pipeline for device in hosted.devices.values()]
+        assert kept[0].device_config == Path(built.json).read_bytes()
+        assert kept[0].device_config is kept[1].device_config
+        assert not any(pipeline.config.p4_device_config for pipeline in kept)
+        assert all(pipeline.symbols.info == pipeline.config.p4info for pipeline in kept)
+    finally:
+        await hosted.stop()
+
+
+@pytest.mark.parametrize("ports", [1, 8, 9, 24, 64, 108, 250, 1000])
+def test_rings_of_many_ports_are_less_each(ports: int):
+    each = _ring_bytes(ports)
+    assert each <= _ring_bytes(max(1, ports - 1))
+    assert (ports < 9) == (each == dp.LARGE_RING)
+    assert ports > 256 or ports * each <= max(ALL_RINGS, 8 * dp.LARGE_RING)
 
 
 # TLS

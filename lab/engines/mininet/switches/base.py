@@ -58,6 +58,10 @@ class Setting:
         ports = [*self.fabric.ports(switch), *([REPORT_PORT] if self.reports else [])]
         return {port: switch.interface(port) for port in ports} | dict(self.controls(switch))
 
+    def quiet_ports(self, switch: Node) -> list[int]:
+        """Those that lead to no link of the fabric."""
+        return sorted(self.interfaces(switch).keys() - self.fabric.ports(switch).keys())
+
     def capture(self, switch: Node, ports: Iterable[int]) -> dict[str, object]:
         """What a switch's configuration says of captures, if it has these ports."""
         kept = [port for port in ports if (switch, port) in self.captured]

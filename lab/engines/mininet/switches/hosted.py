@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +15,7 @@ from controller import LinkSpec
 from lab.errors import RunError
 from lab.machine.patience import Patience
 from lab.machine.processes import last_line, line_of, say, stop
+from lab.machine.thrift import THRIFTY
 from lab.scenario.faults import Spoil
 
 _UNLIMITED_PACKETS, _UNLIMITED_BYTES = 1 << 20, 1 << 30  # the program's own limits are the limits
@@ -44,6 +46,7 @@ class Hosted:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
+                env=os.environ | THRIFTY,
                 start_new_session=True,  # Ctrl-C at the prompt is not meant for the switches
             )
         assert self._process.stdout is not None

@@ -47,6 +47,7 @@ class SoftSwitches(Switches):
                 "seed": setting.seed_of(switch),
                 **_tls(setting),
                 "ports": setting.interfaces(switch),
+                "quiet_ports": setting.quiet_ports(switch),
                 "links": {
                     port: link_of(setting.cable(switch, port))
                     for port in setting.fabric.ports(switch)
