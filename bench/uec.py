@@ -1,6 +1,6 @@
 """`closlab bench uec`: UET here beside the published figures of UET's reference simulator, htsim.
 
-    closlab bench uec [NAME...] [--all]
+    closlab bench uec [NAME...] [--all] [--seeds N] [--matrix FILE.cm] [--json FILE]
 
 Messages of 2 MB at 100 Gb/s through three tiers of a fat-tree, 1 us a hop, packets of 4,096 bytes,
 queues of 43 packets (a bandwidth-delay product) that trim, marks from 9 to 35 of them, what is cut
@@ -11,19 +11,24 @@ what flows that keep one way come to, is by lot. A packet takes 4,222 bytes of a
 98, a CRC, and what Ethernet adds) for 4,096 of a message, where htsim counts 4,150 for 4,086: 1.5 %
 more. With --all those of 1,024 hosts as well, a minute or so each.
 
+One figure is one draw of hashes and pairs. With --seeds every row is run with so many, from 1 on,
+and what stands against htsim's figure is their median, with the least and the most beside it; with
+--matrix permutations of 1,024 hosts pair whom a file of htsim's pairs.
+
 Slow links: by name they have a tenth of their rate in htsim, by its source (fat_tree_topology.cpp)
 a quarter, and only on the way from eight cores down to one switch of the first pod, as here. Its
-slow queue is a quarter as long as well, with marks from a quarter on; here switches know nothing of
-it, and packets that go there are late by 57 us before one is cut, not by 14. With that line taken
-out htsim takes 328.1 (oblivious), 254.2 (bitmap) and 232.4 (reps).
+slow queue is a quarter as long as well, with marks from a quarter on; so is it here, by
+buffer.follow_rate.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 from rich.console import Console
 from rich.table import Table
@@ -46,7 +51,7 @@ _SLOW_LINKS = ", ".join(  # all that lead down to one of a pod's switches
     f"{{at_ns: 0, action: slow, link: spine1-core{core}, share: 0.25, direction: down}}"
     for core in range(1, 9)
 )
-_SLOW = f"faults=[{_SLOW_LINKS}]"
+_SLOW = f"faults=[{_SLOW_LINKS}]", "reroute_ns=0", "buffer.follow_rate=true"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,17 +86,46 @@ ROWS = (
     _permutation("1,024 hosts, bitmap", 200.5, 16, "bitmap"),
     _permutation("1,024 hosts, reps", 198.2, 16, "reps"),
     _permutation("1,024 hosts, one path", 889.9, 16, "single"),
-    _permutation("8 core links at a quarter, oblivious", 280.8, 16, "oblivious", _SLOW),
-    _permutation("8 core links at a quarter, bitmap", 220.3, 16, "bitmap", _SLOW),
-    _permutation("8 core links at a quarter, reps", 206.7, 16, "reps", _SLOW),
+    _permutation("8 core links at a quarter, oblivious", 280.8, 16, "oblivious", *_SLOW),
+    _permutation("8 core links at a quarter, bitmap", 220.3, 16, "bitmap", *_SLOW),
+    _permutation("8 core links at a quarter, reps", 206.7, 16, "reps", *_SLOW),
 )
 _LARGE = 16
 
 
-def measure(row: Row, console: Console) -> float:
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A row, and what it came to here, run by run."""
+
+    row: Row
+    runs_us: tuple[float, ...]
+
+    @property
+    def us(self) -> float:
+        """What stands against htsim's figure."""
+        return median(self.runs_us)
+
+    @property
+    def difference(self) -> float:
+        """How much more it is."""
+        return self.us / self.row.published_us - 1
+
+    def record(self) -> dict[str, object]:
+        """For machines."""
+        return {
+            "name": self.row.name,
+            "htsim_us": self.row.published_us,
+            "closlab_us": self.us,
+            "difference": round(self.difference, 4),
+            "runs_us": list(self.runs_us),
+        }
+
+
+def measure(row: Row, console: Console, *more: str) -> float:
     """When all is over, in microseconds."""
     topology = f"topology={{kind: fat-tree, k: {row.k}}}"
-    experiment = Experiment.of(catalogue.load("incast", (topology, *_FABRIC, *row.changes)))
+    changes = (topology, *_FABRIC, *row.changes, *more)
+    experiment = Experiment.of(catalogue.load("incast", changes))
     with tempfile.TemporaryDirectory() as folder:
         options = RunOptions(out=Path(folder), engine="sim")
         result = keep(experiment, outcome_of(experiment, options, Stages(console)), options)
@@ -104,6 +138,9 @@ def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="closlab bench uec")
     parser.add_argument("names", nargs="*", help="rows whose names contain one of these")
     parser.add_argument("--all", action="store_true", help="those of 1,024 hosts as well")
+    parser.add_argument("--seeds", type=int, default=1, metavar="N", help="runs of each")
+    parser.add_argument("--matrix", type=Path, metavar="FILE.cm", help="pairs of 1,024 hosts")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write figures there as well")
     given = parser.parse_args(words)
     chosen = [
         row
@@ -112,14 +149,26 @@ def main(words: list[str]) -> int:
         or (not given.names and (given.all or row.k < _LARGE))
     ]
     console = Console(stderr=True)
-    table = Table("2 MB, 100 Gb/s", *("htsim, us", "closlab, us", "difference"))
+    table = Table("2 MB, 100 Gb/s", "htsim, us", "closlab, us", "least to most", "difference")
+    all_measured = []
     for row in chosen:
-        ours = measure(row, console)
+        pairs = (
+            (f"traffic={{kind: htsim, file: {given.matrix.absolute()}}}",)
+            if given.matrix and row.k == _LARGE
+            else ()
+        )
+        seeds = range(1, given.seeds + 1)
+        runs = tuple(measure(row, console, *pairs, f"seed={seed}") for seed in seeds)
+        measured = Measured(row, runs)
+        all_measured.append(measured)
         table.add_row(
             row.name,
             f"{row.published_us:,.1f}",
-            f"{ours:,.1f}",
-            f"{ours / row.published_us - 1:+.1%}",
+            f"{measured.us:,.1f}",
+            f"{min(runs):,.1f} to {max(runs):,.1f}" if len(runs) > 1 else "",
+            f"{measured.difference:+.1%}",
         )
-    Console(width=100).print(table)
+        if given.json:
+            given.json.write_text(json.dumps([each.record() for each in all_measured], indent=1))
+    Console(width=110).print(table)
     return 0

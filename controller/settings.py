@@ -87,6 +87,7 @@ class Buffer:
     lossy_reserved: int = 0
     headroom_pool: int | None = None  # what all headroom of a switch may come to; none: its sum
     cell: int = 1  # memory is taken in so many bytes
+    follow_rate: bool = False  # queues are marked and cut at a share, where their link has a share
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,9 +136,7 @@ class SwitchSite:
 
     def link(self, port: int) -> LinkSpec:
         """The cable at a port."""
-        peer = self.ports[port]
-        is_host = peer.kind is NodeKind.HOST
-        usual = self.settings.host_link if is_host else self.settings.fabric_link
+        usual = self._usual_link(port)
         own = self.fabric.link_at(self.switch, port).speed
         return LinkSpec(
             rate_bps=usual.rate_bps if own.rate_bps is None else own.rate_bps,
@@ -153,6 +151,17 @@ class SwitchSite:
         way = self.fabric.link_at(self.switch, port).direction(self.switch)
         share = self.settings.slowed.get(way, 1.0)
         return self.link(port).slowed(share)
+
+    def queue_at(self, port: int, size: int) -> int:
+        """The queue at which something is done that is done at ``size`` on a usual link."""
+        usual, now = self._usual_link(port).rate_bps, self.link_now(port).rate_bps
+        if now >= usual or not self.settings.buffer.follow_rate:
+            return size
+        return -(-size * now // usual)
+
+    def _usual_link(self, port: int) -> LinkSpec:
+        is_host = self.ports[port].kind is NodeKind.HOST
+        return self.settings.host_link if is_host else self.settings.fabric_link
 
     @property
     def host_ports(self) -> dict[int, Node]:
@@ -201,6 +210,7 @@ def switch_plan(
         *_punts(site),
         *_policies(site),
         *_buffer(site),
+        *_queue_limits(site),
         *_trim(site),
         *_pause(site),
         *_credits(site),
@@ -605,6 +615,18 @@ def _buffer(site: SwitchSite) -> Iterator[Entity]:
                 )
 
 
+def _queue_limits(site: SwitchSite) -> Iterator[Entity]:
+    """Where a queue is cut at less than elsewhere, as its link takes longer for as much."""
+    trim = site.settings.trim
+    if trim.threshold is None:
+        return
+    for port in site.ports:
+        most = site.queue_at(port, trim.threshold)
+        for priority in sorted(trim.classes) if most < trim.threshold else ():
+            match: dict[str, Match] = {"meta.out_port": port, "meta.priority": priority}
+            yield entry("queue_limits", match, "at_most", queue_most=most)
+
+
 def xon_of(site: SwitchSite) -> dict[str, int]:
     """When a pause ends: at a size, or so far below the threshold, whichever is more."""
     pfc = site.settings.pfc
@@ -795,13 +817,14 @@ def _marking(site: SwitchSite) -> Iterator[Entity]:
                 "standard_metadata.egress_port": port,
                 "meta.priority": priority,
             }
+            least, most = site.queue_at(port, ecn.kmin), site.queue_at(port, ecn.kmax)
             yield entry(
                 "ecn_profiles",
                 match,
                 "between_or_drop" if ecn.drop else "between",
-                queue_min=ecn.kmin,
-                queue_max=ecn.kmax,
-                gradient=thresholds.marking_gradient(ecn.kmin, ecn.kmax, ecn.pmax),
+                queue_min=least,
+                queue_max=most,
+                gradient=thresholds.marking_gradient(least, most, ecn.pmax),
             )
 
 

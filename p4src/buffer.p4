@@ -11,7 +11,8 @@
 //               was granted (credit.p4); beyond that dropped: it sent without credit.
 //
 // share     of the pool: alpha * free, alpha being a power of two and free what is left of the
-//           pool; or a fixed number of bytes (`queue_most`). Never more than what is free.
+//           pool; or a fixed number of bytes (`queue_most`). Never more than what is free. Queues
+//           that may lose are those of the port a packet leaves by, which may have a number of its own.
 // reserved  what a queue has to itself beside the pool. It is used first, and what is beyond it is
 //           given back first.
 // headroom  of every lossless queue, beside the pool; if ports share their headroom, all of it
@@ -112,6 +113,21 @@ control buffer_admit(inout metadata_t meta, inout standard_metadata_t standard_m
         size = QUEUES;
     }
 
+    // What one queue that may lose may take, where it leaves by a port that is not like the others.
+    action at_most(bytes_t queue_most) {
+        most = queue_most;
+    }
+
+    table queue_limits {
+        key = {
+            meta.out_port : exact;
+            meta.priority : exact;
+        }
+        actions = { at_most; NoAction; }
+        default_action = NoAction();
+        size = QUEUES;
+    }
+
     // One action, without a branch: the behavioural model locks the registers an action names for
     // as long as it runs, so that ports served by different threads keep one account.
     action charge() {
@@ -162,6 +178,9 @@ control buffer_admit(inout metadata_t meta, inout standard_metadata_t standard_m
 
     apply {
         buffer_profiles.apply();
+        if (!meta.lossless) {
+            queue_limits.apply();
+        }
         charge();
         if (meta.claim.size == 0) {
             meta.drop_reason = meta.lossless ? drop_reason_t.HEADROOM_FULL

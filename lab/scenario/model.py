@@ -268,6 +268,9 @@ class BufferSettings(_Section):
     """What ports share for their headroom; without it each has its own, which always suffices."""
     cell: Size = Field(default=1, ge=1, le=4096)
     """Memory is taken in so many bytes: a packet counts as whole cells."""
+    follow_rate: bool = False
+    """Whether trim.threshold and ecn's kmin and kmax are less at links of less than the usual rate,
+    for the same time; of one that has become slow the controller hears by reroute_ns."""
     profile: Literal["tomahawk-like", "tomahawk4-like"] | None = None
     """A chip whose buffer this is to be like, where no key says otherwise: controller/asics.py."""
 

@@ -191,6 +191,7 @@ def _buffer(scenario: Scenario) -> Buffer:
         reserved=told.reserved,
         lossy_reserved=told.lossy_reserved,
         headroom_pool=told.headroom_pool,
+        follow_rate=told.follow_rate,
         cell=told.cell,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 from dataclasses import replace
@@ -57,14 +58,17 @@ def test_as_much_is_cut_as_finds_no_room_and_has_room_as_headers(seed: int) -> N
     rng = random.Random(seed)
     size, cell = rng.randrange(200, 4200), rng.choice([1, 1, 64, 80, 208])
     left = rng.randrange(58, 190)
-    threshold, reserved = rng.randrange(20_000, 90_000), rng.randrange(0, 8000)
+    threshold, reserved = rng.randrange(45_000, 90_000), rng.randrange(0, 8000)
     trim = replace(PLAIN.trim, size=left, threshold=threshold, reserved=reserved)
-    settings = replace(PLAIN, trim=trim, buffer=Buffer(1_000_000, cell=cell))
+    share, follows = rng.choice([1.0, 0.5, 0.3, 0.1]), seed % 3 == 0
+    buffer = Buffer(1_000_000, cell=cell, follow_rate=follows)
+    settings = replace(PLAIN, trim=trim, buffer=buffer, slowed={"leaf1>h2": share})
     bed = Testbed.build(leaf_spine(2, 1, 2), settings)
     count = 400
     for n in range(count):
         bed.network.inject("leaf1", 1, bed.frame("h1", "h2", size=size, mark=n))
-    whole = 1 + threshold // in_cells(size, cell)  # the first is on the wire at once
+    most = math.ceil(threshold * share) if follows else threshold
+    whole = 1 + most // in_cells(size, cell)  # the first is on the wire at once
     cut = min(count - whole, reserved // in_cells(left, cell))
     assert cuts(bed, "leaf1") == ({(2, 3): cut} if cut else {})
     bed.network.run(10_000_000)
