@@ -188,6 +188,7 @@ CASES = (
     ),
     Trial("incast, trimming, NSCC", "incast", (*_TRIM, "transport={kind: uet, cc: nscc}")),
     Trial("incast, trimming, RCCC", "incast", (*_TRIM, "transport={kind: uet, cc: rccc}")),
+    Trial("incast, trimming, Swift", "incast", (*_TRIM, "transport={kind: uet, cc: swift}")),
     Trial("trim-incast", "trim-incast"),
     Trial("pfc-or-trim", "pfc-or-trim"),
     Trial("spray-permutation", "spray-permutation", slower=4),

@@ -8,7 +8,7 @@ sends again for one that is lost, and how fast a sender is whose credits take so
 import math
 import random
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -132,8 +132,13 @@ def cost(hop: Hop, llr: str) -> float:
 
 
 def one_in_a_hundred(gbps: float, delay_ns: int, mtu: int) -> Hop:
-    """Busy for so long that it does not matter how it ends."""
-    return Hop(gbps, delay_ns, mtu, 0.01, packets=12_000)
+    """Busy for so long that it does not matter what waits once, for the round trips of a replay.
+
+    Whatever comes behind a gap waits for it, three of them or four if the replay is lost as well;
+    after that there is a queue behind the link, which never rests again.
+    """
+    hop = Hop(gbps, delay_ns, mtu, 0.01)
+    return replace(hop, packets=max(12_000, round(600 * 2 * delay_ns / hop.frame_ns)))
 
 
 @pytest.mark.parametrize(("gbps", "delay_ns"), [(100, 1000), (400, 2000)])
