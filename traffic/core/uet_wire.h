@@ -11,7 +11,8 @@
  *   ACK_CC     prologue, ACK PSN offset (16), CACK PSN (32), SPDCID, DPDCID; CC type (4), flags (4),
  *              MPR (8), SACK offset (16), SACK bitmap (64, bit i is CACK + offset + i), CC state (64)
  *   NACK       prologue, code (8), vendor (8), NACK PSN (32), SPDCID, DPDCID, highest PSN seen (32)
- *   control    prologue, opaque (16; of a probe, which its answer has in place of an ACK PSN offset), PSN (32), SPDCID, DPDCID, payload (32)
+ *   control    prologue, opaque (16; of a probe: its answer has it where ACKs have the PSN offset),
+ *              PSN (32), SPDCID, DPDCID, payload (32)
  *   SES        opcode (8), flags (8), message id (16), generation (8), job (24), PID on FEP (16),
  *              resource index (16), buffer offset (64), initiator (32), memory key (64), then header
  *              data (64) in a message's first packet, else payload length (32) and message offset

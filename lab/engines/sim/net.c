@@ -344,7 +344,8 @@ static void channel_arrival(struct evq_event *event, ns_t now)
         sw_receive_cut(to->sw, channel->to_port, frame->bytes, frame->stored,
                        frame->wire - frame->stored, now);
     else if (to->script.plan)
-        plan_receive(to->script.plan, (uint8_t)channel->to_port, frame->bytes, frame->stored, frame->wire, now);
+        plan_receive(to->script.plan, (uint8_t)channel->to_port, frame->bytes, frame->stored,
+                     frame->wire, now);
     frame_release(part, frame);
     if (to->sw || to->script.plan)
         node_service(to, now);
