@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Callable, Mapping
 from xml.etree import ElementTree
 
-from lab.course.verdict import Grade, State, Verdict
+from lab.course.verdict import Grade, Judged, State
 
 _SIGNS = {State.PASSED: "ok", State.WRONG: "WRONG", State.NOT_JUDGED: "-"}
 
@@ -100,7 +100,7 @@ def gradescope(grade: Grade) -> str:
     return json.dumps(content, indent=2)
 
 
-def _told(verdict: Verdict) -> str:
+def _told(verdict: Judged) -> str:
     return "\n".join(filter(None, (verdict.what, verdict.where)))
 
 

@@ -21,7 +21,7 @@ from lab.course.check import Check
 from lab.course.checks import checks_of
 from lab.course.inside import TOO_MUCH_MEMORY
 from lab.course.lesson import Lesson
-from lab.course.verdict import NOT_JUDGED, Grade, State, Verdict
+from lab.course.verdict import NOT_JUDGED, Grade, Judged, State
 from lab.errors import LabError
 from lab.machine import tools
 from lab.machine.building import building
@@ -55,7 +55,7 @@ def grade(lesson: Lesson, folder: Path, processor_s: int = TIME_S) -> Grade:
             env={**os.environ, "PYTHONPATH": path},
         )
         assert process.stdout is not None
-        found: list[Verdict] = []
+        found: list[Judged] = []
         try:
             with process.stdout as stream:
                 for line in lines_of(stream.fileno(), processor_s):
@@ -67,18 +67,18 @@ def grade(lesson: Lesson, folder: Path, processor_s: int = TIME_S) -> Grade:
         if len(found) < len(checks):
             found.append(_ended(checks[len(found)], code, processor_s, said))
     rest = (
-        Verdict(check.says, check.points, State.NOT_JUDGED, NOT_JUDGED)
+        Judged(check.says, check.points, State.NOT_JUDGED, NOT_JUDGED)
         for check in checks[len(found) :]
     )
     return Grade(lesson.name, lesson.title, (*found, *rest))
 
 
-def _read(check: Check, line: str) -> Verdict:
+def _read(check: Check, line: str) -> Judged:
     state, what, where, seconds = json.loads(line)
-    return Verdict(check.says, check.points, State(state), what, where, seconds)
+    return Judged(check.says, check.points, State(state), what, where, seconds)
 
 
-def _ended(check: Check, code: int, processor_s: int, said: IO[bytes]) -> Verdict:
+def _ended(check: Check, code: int, processor_s: int, said: IO[bytes]) -> Judged:
     """What to say of a check that did not end."""
     said.seek(0)
     last = said.read().decode(errors="replace").strip().splitlines()[-_LAST_LINES:]
@@ -90,4 +90,4 @@ def _ended(check: Check, code: int, processor_s: int, said: IO[bytes]) -> Verdic
     else:
         what = f"the judge came to no end: {' '.join(last) or f'exit code {code}'}"
         where = "this is a defect of the lesson: tell whoever teaches it"
-    return Verdict(check.says, check.points, State.WRONG, what, where)
+    return Judged(check.says, check.points, State.WRONG, what, where)

@@ -18,7 +18,7 @@ from lab.course.bounds import MEMORY_BYTES, bound
 from lab.course.check import Check
 from lab.course.checks import checks_of
 from lab.course.lesson import Lesson, find
-from lab.course.verdict import NOT_JUDGED, AsAbove, State, Verdict, Wrong
+from lab.course.verdict import NOT_JUDGED, AsAbove, Judged, State, Wrong
 
 TOO_MUCH_MEMORY = (
     f"it takes more than {MEMORY_BYTES >> 30} GiB of memory",
@@ -26,14 +26,14 @@ TOO_MUCH_MEMORY = (
 )
 
 
-def verdicts(lesson: Lesson, folder: Path) -> Iterator[Verdict]:
+def verdicts(lesson: Lesson, folder: Path) -> Iterator[Judged]:
     """How each check ends."""
     bench = Bench(folder)
     is_wrong = False
     try:
         for check in checks_of(lesson.number):
             if check.comes_last and is_wrong:
-                verdict = Verdict(check.says, check.points, State.NOT_JUDGED, NOT_JUDGED)
+                verdict = Judged(check.says, check.points, State.NOT_JUDGED, NOT_JUDGED)
             else:
                 verdict = _judged(check, bench)
             is_wrong |= verdict.state is not State.PASSED
@@ -42,7 +42,7 @@ def verdicts(lesson: Lesson, folder: Path) -> Iterator[Verdict]:
         bench.close()
 
 
-def _judged(check: Check, bench: Bench) -> Verdict:
+def _judged(check: Check, bench: Bench) -> Judged:
     began = time.monotonic()
     state, what, where = State.PASSED, "", ""
     try:
@@ -54,7 +54,7 @@ def _judged(check: Check, bench: Bench) -> Verdict:
     except MemoryError:
         state, (what, where) = State.WRONG, TOO_MUCH_MEMORY
     took_s = time.monotonic() - began
-    return Verdict(check.says, check.points, state, what, where, round(took_s, 3))
+    return Judged(check.says, check.points, state, what, where, round(took_s, 3))
 
 
 def main(lesson: str, folder: str, processor_s: str) -> int:

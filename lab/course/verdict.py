@@ -30,7 +30,7 @@ class State(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Judged:
     """How a submission did at a check."""
 
     says: str
@@ -52,7 +52,7 @@ class Grade:
 
     lesson: str
     title: str
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[Judged, ...]
 
     @property
     def score(self) -> int:

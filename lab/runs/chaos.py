@@ -296,14 +296,14 @@ def is_survivable(faults: Faults) -> bool:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Ending:
     """How a run ended, and what should not have been."""
 
     how: str
     complaints: tuple[str, ...] = ()
 
 
-def judged(faults: Faults, outcome: Outcome, strays: Sequence[str], failed: int) -> Verdict:
+def judged(faults: Faults, outcome: Outcome, strays: Sequence[str], failed: int) -> Ending:
     """What is to be said of a run that came to its end."""
     complaints = [*strays]
     is_whole = failed == 0 and outcome.ended is None
@@ -316,7 +316,7 @@ def judged(faults: Faults, outcome: Outcome, strays: Sequence[str], failed: int)
         )
     if not outcome.fidelity.ok and outcome.dilation == 1:
         complaints.append(f"not to be believed: {outcome.fidelity.note}")
-    return Verdict(_FINISHED if is_whole else _FAILED, tuple(complaints))
+    return Ending(_FINISHED if is_whole else _FAILED, tuple(complaints))
 
 
 def quiet() -> Stages:
@@ -324,7 +324,7 @@ def quiet() -> Stages:
     return Stages(Console(file=io.StringIO()))
 
 
-def simulated(drawn: Drawn, faults: Faults | None = None) -> Verdict:
+def simulated(drawn: Drawn, faults: Faults | None = None) -> Ending:
     """Run it in the simulator: in this process, unless its clock is to jump."""
     if drawn.clock:
         return _apart(drawn, faults, "sim")
@@ -332,7 +332,7 @@ def simulated(drawn: Drawn, faults: Faults | None = None) -> Verdict:
         return _simulated(drawn, drawn.faults if faults is None else faults, Path(folder))
 
 
-def _simulated(drawn: Drawn, faults: Faults, out: Path) -> Verdict:
+def _simulated(drawn: Drawn, faults: Faults, out: Path) -> Ending:
     options = RunOptions(out=out, engine="sim")
     try:
         experiment = Experiment.of(drawn.scenario(faults))
@@ -341,7 +341,7 @@ def _simulated(drawn: Drawn, faults: Faults, out: Path) -> Verdict:
             strays = up.strays(outcome.end_ns)
         return _concluded(drawn, faults, experiment, outcome, strays, options)
     except LabError as error:
-        return Verdict("broke off", (error.message,))
+        return Ending("broke off", (error.message,))
 
 
 def _concluded(
@@ -351,7 +351,7 @@ def _concluded(
     outcome: Outcome,
     strays: Sequence[str],
     options: RunOptions,
-) -> Verdict:
+) -> Ending:
     """Check and keep what came of it, on a full disk if that is drawn."""
     missing = conservation.violations(experiment.fabric, outcome)
     complaint = None
@@ -368,11 +368,11 @@ def _concluded(
         elif "cannot be written" not in error.message:
             complaint = f"the disk was full, but what is said is: {error.message}"
         if drawn.disk_is_full:
-            return Verdict("kept nothing: the disk is full", (*missing, *strays,
+            return Ending("kept nothing: the disk is full", (*missing, *strays,
                            *([complaint] if complaint else [])))  # fmt: skip
     verdict = judged(faults, outcome, strays, failed)
     found = (*missing, *verdict.complaints, *([complaint] if complaint else []))
-    return Verdict(verdict.how, found)
+    return Ending(verdict.how, found)
 
 
 @contextmanager
@@ -387,12 +387,12 @@ def _disk(*, is_full: bool) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def emulated(drawn: Drawn, faults: Faults | None = None) -> Verdict:
+def emulated(drawn: Drawn, faults: Faults | None = None) -> Ending:
     """Run it on Mininet, in a process of its own, as a capsule wants it."""
     return _apart(drawn, faults, "mininet")
 
 
-def _apart(drawn: Drawn, faults: Faults | None, engine: str) -> Verdict:
+def _apart(drawn: Drawn, faults: Faults | None, engine: str) -> Ending:
     with tempfile.TemporaryDirectory() as folder:
         words = [sys.executable, "-c", "from lab.runs.chaos import in_process; in_process()"]
         chosen = drawn.faults if faults is None else faults
@@ -403,13 +403,13 @@ def _apart(drawn: Drawn, faults: Faults | None, engine: str) -> Verdict:
                 capture_output=True, text=True, check=False, timeout=_REAL_S * slowness(),
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            return Verdict("hung", (f"it did not end within {_REAL_S * slowness():.0f} s",))
+            return Ending("hung", (f"it did not end within {_REAL_S * slowness():.0f} s",))
         told = Path(folder, _TOLD)
         if not told.exists():
             last = done.stderr.strip()[-300:]
-            return Verdict("broke off", (f"it ended with {done.returncode}: {last}",))
+            return Ending("broke off", (f"it ended with {done.returncode}: {last}",))
         how, complaints = json.loads(told.read_text())
-        return Verdict(how, tuple(complaints))
+        return Ending(how, tuple(complaints))
 
 
 def jumping(clock: Jumps) -> dict[str, str]:
@@ -431,7 +431,7 @@ def in_process() -> None:
     faults = chosen.faults
     options = RunOptions(out=Path(asked["folder"]), engine=engine)
 
-    def tell(verdict: Verdict) -> None:
+    def tell(verdict: Ending) -> None:
         (options.out / _TOLD).write_text(json.dumps([verdict.how, verdict.complaints]))
 
     def attend(up: EmulatedFabric, experiment: Experiment, _name: str) -> None:
@@ -440,7 +440,7 @@ def in_process() -> None:
         tell(_concluded(chosen, faults, experiment, outcome, strays, options))
 
     def fail(error: LabError) -> None:
-        tell(Verdict("broke off", (error.message,)))
+        tell(Ending("broke off", (error.message,)))
 
     if engine == "sim":
         tell(_simulated(chosen, faults, options.out))
@@ -451,7 +451,7 @@ def in_process() -> None:
         fail(error)
 
 
-ENGINES: dict[str, Callable[[Drawn, Faults | None], Verdict]] = {
+ENGINES: dict[str, Callable[[Drawn, Faults | None], Ending]] = {
     "sim": simulated,
     "mininet": emulated,
 }
@@ -533,7 +533,7 @@ def chaos(seed: int, runs: int, engine: str, out: Path, say: Callable[[str], Non
         took_s = time.process_time() - began
         if took_s > _RUN_S:
             found = (*verdict.complaints, f"it took {took_s:.0f} s of processor time")
-            verdict = Verdict(verdict.how, found)
+            verdict = Ending(verdict.how, found)
         tally.by_end[verdict.how] = tally.by_end.get(verdict.how, 0) + 1
         actions = ", ".join(fault["action"] for fault in chosen.faults)
         say(f"seed {chosen.seed}: {verdict.how} ({chosen.kinds}{actions})")
@@ -549,8 +549,8 @@ def chaos(seed: int, runs: int, engine: str, out: Path, say: Callable[[str], Non
 
 def _keep(
     chosen: Drawn,
-    verdict: Verdict,
-    run: Callable[[Drawn, Faults | None], Verdict],
+    verdict: Ending,
+    run: Callable[[Drawn, Faults | None], Ending],
     out: Path,
     say: Callable[[str], None],
 ) -> None:

@@ -14,7 +14,7 @@ from lab.cli import main
 from lab.course.formats import FORMATS
 from lab.course.grade import grade
 from lab.course.lesson import find
-from lab.course.verdict import Grade, State, Verdict
+from lab.course.verdict import Grade, Judged, State
 from tests.changes import change
 
 PYTHON, P4 = "headroom.py", "pause.p4"
@@ -109,9 +109,9 @@ GRADE = Grade(
     "05-headroom",
     "5. XOFF, XON and headroom",
     (
-        Verdict("One", 2, State.PASSED, seconds=0.25),
-        Verdict("Two <&>", 3, State.WRONG, "line 1\nline 2", "there", 0.5),
-        Verdict("Three", 1, State.NOT_JUDGED, "because of what is said above"),
+        Judged("One", 2, State.PASSED, seconds=0.25),
+        Judged("Two <&>", 3, State.WRONG, "line 1\nline 2", "there", 0.5),
+        Judged("Three", 1, State.NOT_JUDGED, "because of what is said above"),
     ),
 )
 

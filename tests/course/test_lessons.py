@@ -13,7 +13,7 @@ import pytest
 
 from lab.course.inside import verdicts
 from lab.course.lesson import Lesson, lessons
-from lab.course.verdict import State, Verdict
+from lab.course.verdict import Judged, State
 from tests.changes import change
 
 BROKEN = Path(__file__).parent / "broken"
@@ -46,11 +46,11 @@ def mistakes() -> list[Mistake]:
 MISTAKES = mistakes()
 
 
-def judged(lesson: Lesson, folder: Path) -> list[Verdict]:
+def judged(lesson: Lesson, folder: Path) -> list[Judged]:
     return list(verdicts(lesson, folder))
 
 
-def told(found: list[Verdict]) -> list[str]:
+def told(found: list[Judged]) -> list[str]:
     """What is said of all that is wrong."""
     return [f"{v.what}\n{v.where}" for v in found if v.state is State.WRONG]
 

@@ -18,7 +18,7 @@ import yaml
 from lab.engines.sim.control import SimulatedSwitches
 from lab.results import conservation
 from lab.runs import chaos, soak
-from lab.runs.chaos import Belongings, Drawn, Faults, Verdict, drawn, shortest
+from lab.runs.chaos import Belongings, Drawn, Ending, Faults, drawn, shortest
 from lab.scenario import catalogue
 from tests.lab.conftest import closlab
 
@@ -132,7 +132,7 @@ def test_a_tail_that_is_lost_far_behind_what_is_missing_is_found() -> None:
         {"at_ns": "48us", "action": "corrupt", "link": "h1-leaf1", "rate": 0.5, "for_ns": "172us"},
     ]
     verdict = chaos.simulated(Drawn(5004, changes, faults, disk_is_full=False))
-    assert verdict == Verdict("finished")
+    assert verdict == Ending("finished")
 
 
 def test_a_missing_frame_is_a_complaint(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,7 +178,7 @@ def test_an_unfinished_job_must_have_a_reason() -> None:
     hopeless = Drawn(1, chosen.changes | {"limit_ns": "5us"}, flap, disk_is_full=False)
     (complaint,) = chaos.simulated(hopeless).complaints
     assert "every fault let go" in complaint and "limit" in complaint
-    assert isinstance(chaos.simulated(hopeless), Verdict)
+    assert isinstance(chaos.simulated(hopeless), Ending)
 
 
 def test_a_clock_jumps_for_all_that_a_program_starts() -> None:
@@ -212,7 +212,7 @@ def test_a_run_whose_clock_jumps_is_the_same_run() -> None:
     clock = ((0.0, 3600.0), (0.4, -86400.0), (0.8, 0.0), (1.2, 30.0))
     little = {"traffic": {"kind": "incast", "senders": 1, "bytes": "50KB"}}
     jumping = Drawn(1, drawn(1).changes | little, faults, disk_is_full=False, clock=clock)
-    assert chaos.simulated(jumping) == Verdict("finished")
+    assert chaos.simulated(jumping) == Ending("finished")
 
 
 # --- a soak ---------------------------------------------------------------------------------------
