@@ -21,8 +21,8 @@ from controller.entities import (
     TableEntry,
     default,
     entry,
+    mac_bits,
 )
-from controller.entities import mac_bits as _mac
 from controller.routes import MOST_WAYS, NextHop, Route, routes_of, ways_to
 from controller.settings import (
     PAUSE_PRIORITY,
@@ -263,7 +263,7 @@ def routing(
         yield from _group(site, group, next_hops)
     neighbours = {hop.port: hop.mac for next_hops in groups for hop in next_hops}
     for port, mac in sorted(neighbours.items()):
-        yield entry("neighbours", {"meta.out_port": port}, "neighbour", mac=_mac(mac))
+        yield entry("neighbours", {"meta.out_port": port}, "neighbour", mac=mac_bits(mac))
     steered = dict(_steered_prefixes(site, policies))
     for route in routes:
         if route.prefix not in steered:
@@ -288,7 +288,7 @@ def _route(route: Route, groups: Groups, table: str = "", key: str = "") -> Tabl
     match = _prefix_match(route.prefix, key)
     if len(route.next_hops) == 1:
         (hop,) = route.next_hops
-        return entry(table, match, "to_port", port=hop.port, next_mac=_mac(hop.mac))
+        return entry(table, match, "to_port", port=hop.port, next_mac=mac_bits(hop.mac))
     group = groups[route.next_hops]
     return entry(table, match, "to_group", group=group, leaf=route.leaf)
 
@@ -298,7 +298,9 @@ def _underlay(route: Route, groups: Groups) -> TableEntry:
     match: dict[str, Match] = {"meta.vtep": int(route.prefix.network_address)}
     if len(route.next_hops) == 1:
         (hop,) = route.next_hops
-        return entry("vtep_routes", match, "underlay_port", port=hop.port, next_mac=_mac(hop.mac))
+        return entry(
+            "vtep_routes", match, "underlay_port", port=hop.port, next_mac=mac_bits(hop.mac)
+        )
     group = groups[route.next_hops]
     return entry("vtep_routes", match, "underlay_group", group=group, leaf=route.leaf)
 
@@ -392,7 +394,7 @@ def _own_sids(site: SwitchSite) -> Iterator[Entity]:
     key = "hdr.carrier.dst_addr"
     yield entry("local_sids", {key: (segments.sid(own), 48)}, "node")
     for port, peer in site.ports.items():
-        mac = _mac(site.fabric.mac(peer))
+        mac = mac_bits(site.fabric.mac(peer))
         usid = segments.usid_of_port(port)
         for begins, length, own_first in (((own, usid), 64, 1), ((usid,), 48, 0)):
             match: dict[str, Match] = {key: (segments.sid(*begins), length)}
@@ -411,7 +413,7 @@ def _segment_list(site: SwitchSite, number: int, path: segments.Path, port: int)
         "src_addr": int(segments.source_of(site.switch)),
         "sids": first,
         "port": port,
-        "next_mac": _mac(site.fabric.mac(path[1])),
+        "next_mac": mac_bits(site.fabric.mac(path[1])),
     }
     match: dict[str, Match] = {"chosen": number}
     if not behind:
@@ -693,7 +695,7 @@ def _pause(site: SwitchSite) -> Iterator[Entity]:
             "pause_senders",
             {"standard_metadata.egress_port": port},
             "sender",
-            mac=_mac(site.fabric.mac(site.switch)),
+            mac=mac_bits(site.fabric.mac(site.switch)),
             pause_quanta=pfc.quanta,
             renew=site.ticks(thresholds.renewal_ns(site.link(port), pfc.quanta)),
         )
@@ -761,7 +763,7 @@ def _credits(site: SwitchSite) -> Iterator[Entity]:
                 "credit_senders",
                 {"standard_metadata.egress_port": port, "meta.copy_priority": priority},
                 "near_end",
-                mac=_mac(site.fabric.mac(site.switch)),
+                mac=mac_bits(site.fabric.mac(site.switch)),
                 own_credit=own,
             )
             if is_granted:
@@ -933,7 +935,7 @@ def _telemetry(site: SwitchSite) -> Iterator[Entity]:
         "collectors",
         "to_collector",
         node=node_id(site.switch),
-        src_mac=_mac(site.fabric.mac(site.switch)),
+        src_mac=mac_bits(site.fabric.mac(site.switch)),
         dst_mac=0xFFFFFFFFFFFF,
         src_addr=(172 << 24) | (16 << 16) | node_id(site.switch) & 0xFFFFF,
         dst_addr=int(IPv4Address(telemetry.collector)),

@@ -120,7 +120,7 @@ class ControlPlane:
         for port, peer in self.fabric.ports(switch).items():
             name = switch.interface(port)
             if peer in self.fabric.tenants:  # whose addresses mean nothing here
-                lines += [f"{_QUIET.format(name)}", f"ip link set {name} up"]
+                lines += [_QUIET.format(name), f"ip link set {name} up"]
                 if self.fabric.is_stretched:
                     lines += [
                         f"ip link set {name} master {_bridge(self.fabric.tenants[peer])}",

@@ -53,9 +53,8 @@ class Emulation:
         self._network: Mininet | None = None
         self._dead: frozenset[str] = frozenset()  # cables that the controller has heard of
         self._dead_by_hand: frozenset[str] = frozenset()
-        self.to_happen: tuple[
-            Event, ...
-        ] = ()  # when hosts had ended, of what a scenario has happen
+        # Of what a scenario has happen, when hosts had ended.
+        self.to_happen: tuple[Event, ...] = ()
         self.journal = Journal() if control is None else control.journal
 
     # --- bringing up ----------------------------------------------------------------------
