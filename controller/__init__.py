@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from controller.entities import SwitchPlan
 from controller.errors import ControllerError
 from controller.reports import Report, ReportError, decode
-from controller.routes import NextHop, Route, routes_of
+from controller.routes import NextHop, Route, routes_of, still_taken
 from controller.settings import (
     Buffer,
     Ecn,
@@ -75,6 +75,7 @@ __all__ = [
     "read_counts",
     "read_plans",
     "routes_of",
+    "still_taken",
     "switch_plan",
     "switch_plans",
     "to_finsy",

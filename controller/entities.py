@@ -103,16 +103,29 @@ class Changes:
 
 
 def changes(present: SwitchPlan, wanted: SwitchPlan) -> Changes:
-    """What to add, to change and to remove, so that a switch has what is wanted and no more."""
+    """What to add, to change and to remove, so that a switch has what is wanted and no more.
+
+    Routes are the way in to all else: they come last, and go first.
+    """
     had = {entity.key: entity for entity in present}
     wants = {entity.key: entity for entity in wanted}
+    added = (entity for key, entity in wants.items() if key not in had)
     return Changes(
-        add=tuple(entity for key, entity in wants.items() if key not in had),
+        add=tuple(sorted(added, key=_is_route)),
         change=tuple(e for key, e in wants.items() if key in had and had[key] != e),
         # A default cannot be removed, only replaced: one that is not planned is left alone.
         remove=tuple(
-            entity
-            for key, entity in had.items()
-            if key not in wants and not isinstance(entity, DefaultAction)
+            sorted(
+                (
+                    entity
+                    for key, entity in had.items()
+                    if key not in wants and not isinstance(entity, DefaultAction)
+                ),
+                key=lambda entity: not _is_route(entity),
+            )
         ),
     )
+
+
+def _is_route(entity: Entity) -> bool:
+    return isinstance(entity, TableEntry) and entity.table.endswith("_routes")

@@ -11,17 +11,22 @@ has lost its cable to a host, that host is known by an address of its own, at th
 Round dead cables the shortest way may lead down and up again, through a leaf that is neither end.
 That keeps hosts connected, and may close a cycle of buffers: the watchdog of p4src/pause.p4 is
 there for such.
+
+A cable that is drained carries as well as ever, and counts as longer than it is: more than a
+way by one switch further, less than one down and up again. Whoever has an equally short way takes
+that, and the switch before it goes on by it with what is still on its way there: nothing turns back
+towards who has not heard of it yet, and nothing is lost.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Set
 from dataclasses import dataclass
 from ipaddress import ip_network
 
 import networkx as nx
 
-from topologies import Fabric, Network, Node, NodeKind
+from topologies import Fabric, Link, Network, Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,25 +49,23 @@ class Route:
 MOST_WAYS = 64  # of a group of next hops (p4src/path.p4)
 
 
-def routes_of(fabric: Fabric, dead: Collection[str] = frozenset()) -> dict[Node, tuple[Route, ...]]:
+_DRAINED = 2.5  # links that a drained one counts as
+
+
+def routes_of(
+    fabric: Fabric,
+    dead: Collection[str] = frozenset(),
+    drained: Collection[str] = frozenset(),
+) -> dict[Node, tuple[Route, ...]]:
     """Every switch's routes, over the links that are not dead, which are called by their names."""
-    living: nx.Graph[Node] = nx.Graph(fabric.graph)
-    if dead:
-        living.remove_edges_from(
-            (a, b)
-            for a, b in fabric.graph.edges
-            if all(link.name in dead for link in fabric.links_between(a, b))
-        )
+    living = living_switches(fabric, dead, drained)
     leaves = [switch for switch in fabric.switches if fabric.hosts_of(switch)]
-    living.remove_nodes_from(fabric.hosts)  # no way leads through one
-    distances: dict[Node, Distances] = {
-        leaf: dict(nx.single_source_shortest_path_length(living, leaf)) for leaf in leaves
-    }
+    distances = {leaf: distances_from(living, leaf) for leaf in leaves}
     places = _places(fabric, leaves, dead)
     nearest = {ends: _nearest([distances[leaf] for leaf in ends]) for ends in places.values()}
     routes = {}
     for switch in fabric.switches:
-        ways = _ways(fabric, dead, switch)
+        ways = _ways(fabric, living, switch, {*dead}, {*drained})
         routes[switch] = (
             *_to_own_hosts(fabric, switch, dead),
             *(
@@ -75,7 +78,7 @@ def routes_of(fabric: Fabric, dead: Collection[str] = frozenset()) -> dict[Node,
     return routes
 
 
-Distances = dict[Node, int]
+Distances = dict[Node, float]
 
 
 def _nearest(distances: list[Distances]) -> Distances:
@@ -124,54 +127,102 @@ def _to_own_hosts(fabric: Fabric, switch: Node, dead: Collection[str]) -> tuple[
     )
 
 
-def living_switches(fabric: Fabric, dead: Collection[str] = frozenset()) -> nx.Graph[Node]:
-    """Switches, and who is joined by a cable that is not dead."""
+def living_switches(
+    fabric: Fabric,
+    dead: Collection[str] = frozenset(),
+    drained: Collection[str] = frozenset(),
+) -> nx.Graph[Node]:
+    """Switches, and who is joined by a cable that is not dead; by drained ones alone it is far."""
     graph: nx.Graph[Node] = nx.Graph()
     graph.add_nodes_from(fabric.switches)
-    graph.add_edges_from(
-        (link.a, link.b) for link in fabric.links if link.joins_switches and link.name not in dead
-    )
+    living = [link for link in fabric.links if link.joins_switches and link.name not in dead]
+    graph.add_edges_from((link.a, link.b) for link in living)
+    if drained:
+        near = {frozenset((link.a, link.b)) for link in living if link.name not in drained}
+        for link in living:
+            if frozenset((link.a, link.b)) not in near:
+                graph.edges[link.a, link.b][FAR] = _DRAINED
+                graph.graph[FAR] = True
     return graph
 
 
+FAR = "far"  # what an edge is called that counts as more than one, and a graph that has some
+
+
+def distances_from(graph: nx.Graph[Node], switch: Node) -> Distances:
+    """How far everybody is who can be reached."""
+    if graph.graph.get(FAR):
+        return dict(nx.single_source_dijkstra_path_length(graph, switch, weight=FAR))
+    return dict(nx.single_source_shortest_path_length(graph, switch))
+
+
 def ways_to(
-    fabric: Fabric, switch: Node, dead: Collection[str] = frozenset()
+    fabric: Fabric,
+    switch: Node,
+    dead: Collection[str] = frozenset(),
+    drained: Collection[str] = frozenset(),
 ) -> dict[Node, tuple[NextHop, ...]]:
     """The next hops to every other switch that can be reached."""
-    graph = living_switches(fabric, dead)
-    near = nx.single_source_shortest_path_length(graph, switch)
-    ways = _ways(fabric, dead, switch)
+    graph = living_switches(fabric, dead, drained)
+    near = distances_from(graph, switch)
+    ways = _ways(fabric, graph, switch, {*dead}, {*drained})
     found = {}
     for other in sorted(near):
         if other != switch:
-            distance = dict(nx.single_source_shortest_path_length(graph, other))
+            distance = distances_from(graph, other)
             found[other] = _towards(ways, distance[switch], distance, dead)
     return found
 
 
-Ways = list[tuple[Node, list[NextHop]]]
+def still_taken(
+    fabric: Fabric,
+    dead: Collection[str] = frozenset(),
+    drained: Collection[str] = frozenset(),
+) -> frozenset[str]:
+    """The drained links that some two leaves have no other way than."""
+    graph = living_switches(fabric, dead, drained)
+    leaves = [switch for switch in fabric.switches if fabric.hosts_of(switch)]
+    distances = [distances_from(graph, leaf) for leaf in leaves]
+    links = [link for link in fabric.links if link.name in drained and link.name not in dead]
 
-
-def _ways(fabric: Fabric, dead: Collection[str], switch: Node) -> Ways:
-    """A switch's neighbours, and every living cable to each."""
-    return [
-        (
-            peer,
-            [
-                NextHop(link.port_of(switch), fabric.mac(peer))
-                for link in fabric.links_between(switch, peer)
-                if link.name not in dead
-            ],
+    def is_taken(link: Link) -> bool:
+        cost = graph.edges[link.a, link.b].get(FAR)
+        return cost is not None and any(
+            near[link.a] + cost + far[link.b] == near[leaf]
+            for near in distances
+            for leaf, far in zip(leaves, distances, strict=True)
+            if link.a in near and leaf in near
         )
-        for peer in sorted(fabric.graph.neighbors(switch))
-        if peer.kind is not NodeKind.HOST
-    ]
+
+    return frozenset(link.name for link in links if is_taken(link))
+
+
+Ways = list[tuple[Node, float, list[NextHop]]]
+
+
+def _ways(
+    fabric: Fabric,
+    graph: nx.Graph[Node],
+    switch: Node,
+    dead: Set[str],
+    drained: Set[str],
+) -> Ways:
+    """A switch's neighbours, how far each counts as, and every living cable to it that may be
+    chosen."""
+    ways: Ways = []
+    for peer in sorted(graph.neighbors(switch)):
+        cost = graph.edges[switch, peer].get(FAR, 1)
+        left_out = dead if cost > 1 else dead | drained
+        cables = [each for each in fabric.links_between(switch, peer) if each.name not in left_out]
+        mac = fabric.mac(peer)
+        ways.append((peer, cost, [NextHop(link.port_of(switch), mac) for link in cables]))
+    return ways
 
 
 def _towards(
-    ways: Ways, near: int, distance: dict[Node, int], dead: Collection[str]
+    ways: Ways, near: float, distance: dict[Node, float], dead: Collection[str]
 ) -> tuple[NextHop, ...]:
     """The next hops to the leaf that everybody is so far from, of who is that near."""
-    hops = [hop for peer, hops in ways if distance.get(peer, near) < near for hop in hops]
+    hops = [hop for peer, cost, hops in ways if distance[peer] + cost == near for hop in hops]
     # A way round may lead over any leaf: as many as a group holds are enough.
     return tuple(hops[:MOST_WAYS] if dead else hops)

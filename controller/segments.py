@@ -9,15 +9,16 @@ its kind and number, those of its ports and of its end from a range of their own
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
+from enum import Enum
 from ipaddress import IPv6Address
 
 import networkx as nx
 
-from controller.routes import living_switches
-from controller.settings import SettingsError, Steering
-from topologies import Fabric, Node, NodeKind
+from controller.routes import FAR, living_switches
+from controller.settings import Settings, SettingsError, Steering
+from topologies import Fabric, Link, Node, NodeKind
 
 BLOCK = 0xFCBBBB00
 END = 0xF000
@@ -74,6 +75,7 @@ def source_of(switch: Node) -> IPv6Address:
 
 
 Path = tuple[Node, ...]  # from the first leaf to the last, both included
+Way = tuple[Path, Link]  # and the cable that it begins with
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,26 +85,35 @@ class Policy:
     number: int  # of the place
     steering: Steering
     target: Node  # a host or a leaf
-    paths: tuple[Path, ...]
+    first: int  # of its lists' numbers, whatever is dead: so many are its own
+    ways: tuple[Way, ...]
 
 
 def paths_between(graph: nx.Graph[Node], one: Node, other: Node) -> tuple[Path, ...]:
     """All shortest ways from leaf to leaf, in the order of their switches."""
     if not nx.has_path(graph, one, other):
         return ()
-    return tuple(sorted(tuple(path) for path in nx.all_shortest_paths(graph, one, other)))
+    weight = FAR if graph.graph.get(FAR) else None
+    found = nx.all_shortest_paths(graph, one, other, weight=weight)
+    return tuple(sorted(tuple(path) for path in found))
 
 
 def policies_of(
     fabric: Fabric,
     leaf: Node,
-    steering: Sequence[Steering],
+    settings: Settings,
     dead: Collection[str] = frozenset(),
 ) -> Iterator[Policy]:
-    """What a leaf steers, and by which living ways; those without one are left to the routes."""
-    graph = living_switches(fabric, dead)
+    """What a leaf steers, and by which ways: living ones that are not drained.
+
+    Those without one are left to the routes.
+    """
+    drained = settings.drained
+    whole = living_switches(fabric)
+    graph = living_switches(fabric, dead, drained) if dead or drained else whole
     numbers: dict[str, int] = {}
-    for told in steering:
+    first = 0
+    for told in settings.steering:
         if told.leaf != leaf.name:
             continue
         number = numbers.setdefault(told.to, len(numbers) + 1)
@@ -111,14 +122,74 @@ def policies_of(
         last = fabric.leaf_of(target, fabric.plane_of(leaf)) if is_host else target
         if last == leaf:
             raise SettingsError(f"segments: {target} is at {leaf} itself: nothing is to be steered")
-        wanted = tuple(
-            (leaf, *(fabric.node(name) for name in via), last) for via in told.via
-        ) or paths_between(graph, leaf, last)
-        for path in wanted:
+        named = tuple((leaf, *(fabric.node(name) for name in via), last) for via in told.via)
+        for path in named:
             _check(fabric, path)
-        found = tuple(path for path in wanted if nx.is_path(graph, path))
-        if found:
-            yield Policy(number, told, target, found)
+        most = len(_ways(fabric, named or paths_between(whole, leaf, last), frozenset()))
+        paths = tuple(path for path in named if _is_free(graph, path))
+        ways = _ways(fabric, paths if named else paths_between(graph, leaf, last), {*dead})
+        free = tuple(way for way in ways if way[1].name not in drained) or ways
+        if free:
+            # Ways round may be more than those that there were.
+            yield Policy(number, told, target, first, free[:most])
+        first += most
+
+
+class State(Enum):
+    """What the controller makes of a way."""
+
+    FREE = "free"
+    DENIED = "denied"  # something of it is drained
+    DEAD = "dead"
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A way from leaf to leaf as a segment list."""
+
+    path: Path
+    state: State
+
+    @property
+    def carriers(self) -> tuple[IPv6Address, ...]:
+        """The list as packets have it, the first address first."""
+        return tuple(map(IPv6Address, carriers(usids_along(self.path))))
+
+
+def lists_between(
+    fabric: Fabric,
+    leaf: Node,
+    other: Node,
+    dead: Collection[str] = frozenset(),
+    drained: Collection[str] = frozenset(),
+) -> tuple[Listed, ...]:
+    """All shortest ways of a whole fabric from leaf to leaf, and what is to be thought of each."""
+    graph = living_switches(fabric, dead, drained)
+
+    def state(path: Path) -> State:
+        if not nx.is_path(graph, path):
+            return State.DEAD
+        return State.FREE if _is_free(graph, path) else State.DENIED
+
+    return tuple(
+        Listed(path, state(path)) for path in paths_between(living_switches(fabric), leaf, other)
+    )
+
+
+def _is_free(graph: nx.Graph[Node], path: Path) -> bool:
+    """Whether a path is whole, and nothing of it drained."""
+    return nx.is_path(graph, path) and not any(
+        FAR in graph.edges[ends] for ends in nx.utils.pairwise(path)
+    )
+
+
+def _ways(fabric: Fabric, paths: Iterable[Path], dead: Set[str]) -> tuple[Way, ...]:
+    return tuple(
+        (path, link)
+        for path in paths
+        for link in fabric.links_between(*path[:2])
+        if link.name not in dead
+    )
 
 
 def _check(fabric: Fabric, path: Path) -> None:

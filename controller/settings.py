@@ -282,6 +282,7 @@ class Settings:
     lb: LoadBalancing = LoadBalancing()
     telemetry: Telemetry = Telemetry()
     slowed: Mapping[str, float] = field(default_factory=dict)  # shares of rates, by direction
+    drained: frozenset[str] = frozenset()  # cables that nobody takes who has another way
     losses: tuple[Loss, ...] = ()
     tenants: Mapping[str, int] = field(default_factory=dict)  # by host's name
     rules: tuple[Rule, ...] = ()

@@ -200,13 +200,13 @@ def switch_plan(
     """
     known = tenants.far_of(fabric, switch) if far is None else far
     site = SwitchSite(fabric, switch, settings)
-    policies = tuple(segments.policies_of(fabric, switch, settings.steering, dead))
+    policies = tuple(segments.policies_of(fabric, switch, settings, dead))
     return (
         *_classes(settings),
         *routing(site, routes, groups, policies, dead),
         *tenants.own_entries(fabric, switch),
         *tenants.far_entries(fabric, switch, known),
-        *_steering(site, policies, dead),
+        *_steering(site, policies),
         *_punts(site),
         *_policies(site),
         *_buffer(site),
@@ -333,7 +333,7 @@ def _sid_routes(site: SwitchSite, dead: Collection[str]) -> tuple[Route, ...]:
     """The ways to every other switch's micro-segments."""
     return tuple(
         Route(IPv6Network((segments.sid(segments.usid_of(other)), 48)), hops)
-        for other, hops in ways_to(site.fabric, site.switch, dead).items()
+        for other, hops in ways_to(site.fabric, site.switch, dead, site.settings.drained).items()
     )
 
 
@@ -346,7 +346,7 @@ def _steered_prefixes(
         target = policy.target
         is_host = target.kind is NodeKind.HOST
         prefixes = (
-            (ip_network(site.fabric.address(target, policy.paths[0][-1])),)
+            (ip_network(site.fabric.address(target, policy.ways[0][0][-1])),)
             if is_host
             else site.fabric.prefixes(target)
         )
@@ -359,23 +359,14 @@ def _steered_prefixes(
 # --- usid.p4 -------------------------------------------------------------------------------------
 
 
-def _steering(
-    site: SwitchSite, policies: Sequence[segments.Policy], dead: Collection[str]
-) -> Iterator[Entity]:
+def _steering(site: SwitchSite, policies: Sequence[segments.Policy]) -> Iterator[Entity]:
     if not site.settings.segments:
         return
     yield from _own_sids(site)
     known: set[tuple[int, int]] = set()  # the first told of a place and a tenant counts
-    lists = 0
     for policy in policies:
-        ways = [
-            (path, link.port_of(site.switch))
-            for path in policy.paths
-            for link in site.fabric.links_between(*path[:2])
-            if link.name not in dead
-        ]
-        for at, (path, port) in enumerate(ways):
-            yield _segment_list(site, lists + at, path, port)
+        for number, (path, link) in enumerate(policy.ways, policy.first):
+            yield _segment_list(site, number, path, link.port_of(site.switch))
         everybody = {NOBODY, *site.settings.tenants.values()}
         told = policy.steering.tenant
         for tenant in sorted(everybody if told is None else {told}):
@@ -385,8 +376,8 @@ def _steering(
                     "meta.steering": policy.number,
                     "meta.tenant": tenant,
                 }
-                yield entry("segment_policies", match, "choose", first_list=lists, lists=len(ways))
-        lists += len(ways)
+                lists = {"first_list": policy.first, "lists": len(policy.ways)}
+                yield entry("segment_policies", match, "choose", **lists)
 
 
 def _own_sids(site: SwitchSite) -> Iterator[Entity]:
@@ -1021,10 +1012,23 @@ def _loss(loss: Loss) -> Iterator[Entity]:
 
 
 def switch_plans(
-    fabric: Fabric, settings: Settings = USUAL, dead: Collection[str] = frozenset()
+    fabric: Fabric,
+    settings: Settings = USUAL,
+    dead: Collection[str] = frozenset(),
+    groups: dict[str, Groups] | None = None,
 ) -> dict[str, SwitchPlan]:
-    """Every switch's plan, by its name; links that are called ``dead`` carry nothing."""
+    """Every switch's plan, by its name; links that are called ``dead`` carry nothing.
+
+    ``groups`` remembers switches' numbers of groups from one plan to the next.
+    """
     return {
-        switch.name: switch_plan(fabric, switch, routes, settings, dead=dead)
-        for switch, routes in routes_of(fabric, dead).items()
+        switch.name: switch_plan(
+            fabric,
+            switch,
+            routes,
+            settings,
+            None if groups is None else groups.setdefault(switch.name, {}),
+            dead=dead,
+        )
+        for switch, routes in routes_of(fabric, dead, settings.drained).items()
     }

@@ -31,6 +31,7 @@ from controller import (
     Telemetry,
     decode,
     read_plans,
+    segments,
 )
 from controller.entities import Match, TableEntry
 from lab.engines.mininet.emulation import Emulation
@@ -44,6 +45,7 @@ from lab.quantity import duration, percent, size
 from lab.results.outcome import HOST_PAUSED_NS, Outcome, SwitchCounts
 from lab.results.telemetry import switch_named
 from lab.runs.run import proved
+from lab.scenario.faults import drained_links
 from lab.scenario.keys import nearest
 from lab.scenario.translate import REPORT_PORT
 from topologies import Address, Link, Node, NodeKind
@@ -269,6 +271,102 @@ class LabPrompt(CLI):  # type: ignore[misc]
             self._hands.turn(links, is_up=what == "start")
             told = "is off: its cables are cut" if what == "stop" else "is back: its cables are up"
             self._say(f"{name} {told}, {len(links)} of them, and routes lead accordingly.")
+
+    def do_drain(self, line: str) -> None:
+        """drain CABLE|SWITCH: leave a cable, or all of a switch, to who has no other way.
+
+        As in: drain leaf1-spine2. It carries as well as ever, and no packet is lost.
+        """
+        with self._answering():
+            name, links = self._drainable(line, "drain")
+            still = self._hands.drain(links, is_drained=True)
+            self._say(f"{name} is drained: who has another way takes that. 'undrain {name}' it.")
+            if still:
+                self._say(f"{_listed(sorted(still))} is used still: some have no other way.")
+
+    def do_undrain(self, line: str) -> None:
+        """undrain CABLE|SWITCH: use again what was drained."""
+        with self._answering():
+            name, links = self._drainable(line, "undrain")
+            self._hands.drain(links, is_drained=False)
+            self._say(f"{name} is used again.")
+
+    def _drainable(self, line: str, word: str) -> tuple[str, tuple[Link, ...]]:
+        usage = f"{word} leaf1-spine2, or {word} spine2"
+        words = self._words(line, usage, least=1, most=2)
+        if len(words) == 1 and "-" not in words[0] and words[0] not in self._switches:
+            raise _Misspelt(self._no_such("switch", words[0], self._switches))
+        if len(words) == 2 or words[0] not in self._switches:
+            link = self._link(" ".join(words).replace("-", " "), word)
+            return link.name, (link,)
+        return words[0], drained_links(words[0], self._fabric)
+
+    def do_segments(self, line: str) -> None:
+        """segments HOST HOST: the ways between two hosts as lists of micro-segments.
+
+        'taken' are those by which the first host's leaf steers; others are free, denied (something
+        of it is drained) or dead.
+        """
+        with self._answering():
+            names = self._words(line, "segments HOST HOST", least=2, most=2)
+            hosts = {host.name: host for host in self._fabric.hosts}
+            for name in names:
+                if name not in hosts:
+                    raise _Misspelt(self._no_such("host", name, hosts))
+            here, there = (hosts[name] for name in names)
+            rows = [
+                row
+                for plane in range(self._fabric.planes)
+                for row in self._lists(plane, here, there)
+            ]
+            if not rows:
+                raise _Misspelt(f"both hang at {self._fabric.leaf_of(here)}: no list leads there")
+            self._print_rows(("way", "carrier", "is"), rows)
+            if not self._emulation.settings.segments:
+                self._say("Nobody goes by them: start the lab with --set segments.enabled=true.")
+
+    def _lists(self, plane: int, here: Node, there: Node) -> Iterator[tuple[str, str, str]]:
+        fabric = self._fabric
+        leaf, last = fabric.leaf_of(here, plane), fabric.leaf_of(there, plane)
+        if leaf == last:
+            return
+        dead, drained = self._emulation.avoided
+        settings = replace(self._emulation.settings, drained=drained)
+        taken = {
+            path
+            for policy in segments.policies_of(fabric, leaf, settings, dead)
+            if policy.target in (there, last)
+            for path, _ in policy.ways
+        }
+        listed = segments.lists_between(fabric, leaf, last, dead, drained)
+        others = [segments.Listed(path, segments.State.FREE) for path in sorted(taken)
+                  if path not in {each.path for each in listed}]  # fmt: skip
+        for each in (*listed, *others):
+            way = " ".join(map(str, each.path))
+            state = "taken" if each.path in taken else each.state.value
+            yield way, " then ".join(map(str, each.carriers)), state
+
+    def do_planes(self, _line: str) -> None:
+        """planes: of each plane the cables that are up, drained and down, and hosts' ports."""
+        with self._answering():
+            fabric, cut = self._fabric, self._emulation.journal.cut
+            drained = self._emulation.avoided[1]
+            rows = []
+            for plane in range(fabric.planes):
+                links = [each for each in fabric.links if fabric.plane_of(each.b) == plane]
+                between = {each.name for each in links if each.joins_switches}
+                ends = {each.name for each in links} - between
+                down = sorted((between | ends) & cut)
+                rows.append(
+                    (
+                        plane + 1,
+                        f"{len(between - cut)} of {len(between)}",
+                        f"{len(ends - cut)} of {len(ends)}",
+                        _listed(sorted(between & drained)),
+                        _listed(down),
+                    )
+                )
+            self._print_rows(("plane", "cables up", "hosts' ports up", "drained", "down"), rows)
 
     def do_traffic(self, _line: str) -> None:
         """traffic: let the hosts send what the scenario says, and show what came of it."""
@@ -519,7 +617,8 @@ def prompt(
         "Try  [bold]h1 ping -c 3 h8[/],  [bold]pingall[/],  [bold]net[/],  and what it can tell:\n"
         "  [bold]traffic[/]  [bold]queues[/]  [bold]counters[/]  [bold]pause[/]  "
         "[bold]tables leaf1[/]  [bold]int h1 h5[/]  [bold]lb conga[/]  "
-        "[bold]fail leaf1 spine2[/]\n"
+        "[bold]fail leaf1 spine2[/]  [bold]drain leaf1-spine2[/]  [bold]planes[/]  "
+        "[bold]segments h1 h8[/]\n"
         "[bold]help[/] lists all words, [bold]help int[/] explains one; [bold]exit[/] takes the "
         "fabric down.\n"
         "From a second terminal:  [bold]closlab shell leaf1[/],  [bold]closlab enter h1[/]  and  "

@@ -7,6 +7,7 @@ from typing import Any
 
 from controller import SwitchPlan, switch_plans
 from controller.entities import Changes, changes
+from controller.tables import Groups
 from controller.wire import canonical
 from lab.scenario.experiment import Experiment
 from lab.scenario.faults import Replan, Restart, events_of
@@ -18,10 +19,12 @@ def strays(
     end_ns: int,
     schema: Any,
     read: Callable[[Node, SwitchPlan], SwitchPlan],
+    groups: dict[str, Groups] | None = None,
 ) -> Iterator[str]:
     """What switches have and should not, or lack, in words.
 
-    What they should have follows from the scenario alone. A switch that started again and was not
+    What they should have follows from the scenario, and from how groups were numbered on the way
+    there, where that is remembered. A switch that started again and was not
     noticed yet has nothing, which is as it should be.
     """
     past = [
@@ -37,7 +40,7 @@ def strays(
     emptied = {
         event.switch for event in past if isinstance(event, Restart) and event.at_ns >= told_ns
     }
-    plans = switch_plans(experiment.fabric, settings, dead)
+    plans = switch_plans(experiment.fabric, settings, dead, groups)
     yield from astray(
         {switch: plans[switch.name] for switch in experiment.fabric.switches
          if switch not in emptied},

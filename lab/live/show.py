@@ -72,7 +72,7 @@ class Show:
 
     # --- as hands --------------------------------------------------------------------------------
 
-    words = ("lb", "fail", "mend", "pace", "stop", "go")
+    words = ("lb", "fail", "mend", "drain", "undrain", "pace", "stop", "go")
 
     def do(self, words: str) -> str:
         """Change the pace, or have it done at the next glance."""

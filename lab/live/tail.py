@@ -36,7 +36,7 @@ class Tail:
 
     lab: RunningLab
     every_ns: int = 0  # of the fabric's time between two glances, at least
-    words: tuple[str, ...] = ("lb", "fail", "mend", "traffic")
+    words: tuple[str, ...] = ("lb", "fail", "mend", "drain", "undrain", "traffic")
     hub: Hub = field(init=False)
 
     def __post_init__(self) -> None:

@@ -169,6 +169,7 @@ def check(scenario: Scenario) -> None:
 
 def _check_switches(scenario: Scenario, fabric: Fabric) -> None:
     known = [switch.name for switch in fabric.switches]
+    ends = {link.name for link in fabric.links if not link.joins_switches}
     for plane in (fault.plane for fault in scenario.faults if fault.plane is not None):
         if plane > fabric.planes:
             raise ScenarioError(
@@ -178,6 +179,11 @@ def _check_switches(scenario: Scenario, fabric: Fabric) -> None:
         if fault.switch is not None and fault.switch not in known:
             raise ScenarioError(
                 f"there is no switch '{fault.switch}' in this fabric" + nearest(fault.switch, known)
+            )
+        if fault.action in ("drain", "undrain") and fault.link in ends:
+            raise ScenarioError(
+                f"faults: {fault.link} is a host's: who sends there has no other way",
+                f"Name a link between switches to {fault.action}, or a switch.",
             )
 
 

@@ -9,6 +9,9 @@ A cable that loses packets does so by a table of the switches at its ends (p4src
 corrupts, doubles or reorders them, pause frames too, between their ports (switch/rt/cable.h). Where
 the link makes good what it loses (LLR), losing is the same as corrupting.
 
+A cable that is drained goes on carrying: switches are told, at once, to leave it to who has no
+other way (controller/routes.py).
+
 A switch that starts again has empty tables until the controller, ``reroute_ns`` later, has noticed.
 A controller that stops does nothing of what it should meanwhile, and afterwards all of it.
 """
@@ -109,10 +112,11 @@ class Replan:
     dead: frozenset[str]
     slowed: Mapping[str, float]  # by direction: leaf1>spine1
     losses: tuple[Loss, ...]
+    drained: frozenset[str] = frozenset()
 
     def applied(self, settings: Settings) -> Settings:
         """What a controller goes by from now on, dead cables aside."""
-        return replace(settings, slowed=self.slowed, losses=self.losses)
+        return replace(settings, slowed=self.slowed, losses=self.losses, drained=self.drained)
 
 
 Event = Turn | Pace | Spoil | Restart | Forget | Halt | Deny | Replan
@@ -183,7 +187,7 @@ def reroutes(scenario: Scenario, fabric: Fabric) -> Iterator[Told]:
     for event in events_of(scenario, fabric):
         if isinstance(event, Replan) and event.at_ns:
             slow = {link.name for link in fabric.links if {link.up, link.down} & {*event.slowed}}
-            names = ", ".join(sorted({*event.dead, *slow}))
+            names = ", ".join(sorted({*event.dead, *slow, *event.drained}))
             yield Told(event.at_ns, "reroute", f"routes know of {names or 'no fault any more'}")
 
 
@@ -208,6 +212,15 @@ def cut_links(fault: Fault, fabric: Fabric) -> tuple[Link, ...]:
     return tuple(link for link in fabric.links if fabric.plane_of(link.b) + 1 == fault.plane)
 
 
+def drained_links(name: str, fabric: Fabric) -> tuple[Link, ...]:
+    """The cables between switches that are drained with what has this name: one, or a switch's."""
+    return tuple(
+        link
+        for link in fabric.links
+        if link.joins_switches and name in (link.name, link.a.name, link.b.name)
+    )
+
+
 class _News(NamedTuple):
     """What the controller comes to know, or to want."""
 
@@ -215,6 +228,7 @@ class _News(NamedTuple):
     dead: frozenset[str] | None = None  # from now on; None: as before
     slowed: Mapping[str, float] = MappingProxyType({})  # shares of directions that change
     rates: Mapping[str, float] = MappingProxyType({})  # by link, of those that change
+    drained: frozenset[str] | None = None  # likewise
     is_emptied: bool = False  # a switch has nothing of what it was told
 
 
@@ -321,22 +335,25 @@ def _replans(
 ) -> Iterator[Replan]:
     """One for each time at which there is news."""
     dead: frozenset[str] = frozenset()
+    drained: frozenset[str] = frozenset()
     slowed: dict[str, float] = {}
     rates: dict[str, float] = {}
     told = (
         *(*_repairs(scenario, fabric, turns), *_weighings(scenario, paces)),
-        *(*_lossy(scenario), *_emptied(scenario)),
+        *(*_lossy(scenario), *_emptied(scenario), *_drains(scenario, fabric)),
     )
     for at_ns, news in groupby(sorted(told, key=_by_time), key=_by_time):
-        before = dead, dict(slowed), dict(rates)
+        before = dead, drained, dict(slowed), dict(rates)
         together = list(news)
         for each in together:
             dead = dead if each.dead is None else each.dead
+            drained = drained if each.drained is None else each.drained
             slowed |= each.slowed
             rates |= each.rates
         is_emptied = any(each.is_emptied for each in together)
-        if is_emptied or (dead, slowed, rates) != before:
-            yield Replan(at_ns, dead, dict(slowed), losses_of(scenario, fabric, rates))
+        if is_emptied or (dead, drained, slowed, rates) != before:
+            losses = losses_of(scenario, fabric, rates)
+            yield Replan(at_ns, dead, dict(slowed), losses, drained)
 
 
 def _repairs(scenario: Scenario, fabric: Fabric, turns: list[Turn]) -> Iterator[_News]:
@@ -359,6 +376,22 @@ def _weighings(scenario: Scenario, paces: list[Pace]) -> Iterator[_News]:
     for pace in paces:
         slowed = {pace.link.direction(sender): pace.share for sender in pace.senders}
         yield _News(_heard_ns(scenario.reroute_ns, pace.at_ns), slowed=slowed)
+
+
+def _drains(scenario: Scenario, fabric: Fabric) -> Iterator[_News]:
+    """Which cables are drained."""
+    changes = []
+    for fault in scenario.faults:
+        if fault.action in ("drain", "undrain"):
+            names = {link.name for link in drained_links(fault.link or fault.switch or "", fabric)}
+            is_drained = fault.action == "drain"
+            changes.append((fault.at_ns, names, is_drained))
+            if fault.for_ns is not None:
+                changes.append((fault.at_ns + fault.for_ns, names, not is_drained))
+    drained: frozenset[str] = frozenset()
+    for at_ns, names, is_drained in sorted(changes, key=itemgetter(0)):
+        drained = drained | names if is_drained else drained - names
+        yield _News(at_ns, drained=drained)
 
 
 def _emptied(scenario: Scenario) -> Iterator[_News]:

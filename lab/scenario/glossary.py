@@ -49,6 +49,13 @@ WORDS = (
         "closlab run allreduce-ring --engine sim",
     ),
     Word(
+        "carrier",
+        "uSID carrier",
+        "An IPv6 address whose upper 32 bits are the block and whose others are up to six uSIDs; a "
+        "packet that is steered has one as the destination of a header of its own, 40 bytes long.",
+        "closlab run usid-steering --engine sim",
+    ),
+    Word(
         "checkpoint",
         "",
         "A copy of all that a training job has learnt, written to storage now and then: a "
@@ -88,6 +95,13 @@ WORDS = (
         "Groups of switches, all of a group cabled to each other, and few cables between "
         "groups: short ways for little cable, and one way at most of them.",
         "closlab run dragonfly --engine sim",
+    ),
+    Word(
+        "drain",
+        "",
+        "To have a cable or a switch left by all who have another way, before somebody unplugs it: "
+        "it carries on what is under way, and nothing is lost.",
+        "closlab explain faults.action",
     ),
     Word(
         "dual-ToR",
@@ -264,6 +278,13 @@ WORDS = (
         "A transport whose packets each take a way of their own (entropy), say where their bytes "
         "belong, and are acknowledged and sent again one by one.",
         "closlab explain transport.kind",
+    ),
+    Word(
+        "uN, uA, uDT",
+        "",
+        "What a uSID stands for: a switch, which forwards to the next (uN), a port of it (uA), or "
+        "the end, where the carrier is taken off (uDT).",
+        "closlab run usid-steering --engine sim --set link.ip=6",
     ),
     Word(
         "uSID",

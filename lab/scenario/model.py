@@ -669,6 +669,7 @@ _CHANCES = "lose", "corrupt", "duplicate", "reorder"
 _SUFFERERS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("down", "up"), (_LINK, _SWITCH, _PLANE)),
     **dict.fromkeys(("slow", *_CHANCES), (_LINK,)),
+    **dict.fromkeys(("drain", "undrain"), (_LINK, _SWITCH)),
     "storm": (_HOST,),
     "restart": (_SWITCH,),
     "restart-bgp": (_SWITCH,),
@@ -683,12 +684,13 @@ class Fault(_Section):
     """When; a cable that dies at 0 was dead before, and routes lead round it from the start."""
     action: Literal[
         "down", "up", "slow", "lose", "corrupt", "duplicate", "reorder", "storm", "restart", "halt",
-        "restart-bgp",
+        "restart-bgp", "drain", "undrain",
     ]  # fmt: skip
     """A link, all links of a switch or of a plane go down, or up; a link is slow, loses, corrupts,
-    doubles or reorders; an adapter pauses who
-    sends (storm); a switch starts again with empty tables, or its BGP (restart-bgp) with none of
-    what it knew; a host or another part stops (halt)."""
+    doubles or reorders; who has another way leaves a link, or all links of a switch, so that
+    nothing is lost (drain), or uses them again (undrain); an adapter pauses who sends (storm); a
+    switch starts again with empty tables, or its BGP (restart-bgp) with none of what it knew; a
+    host or another part stops (halt)."""
     link: str | None = None
     """Which link it happens to, such as leaf1-spine2."""
     share: float | None = Field(default=None, gt=0, le=1)
@@ -738,7 +740,7 @@ class Fault(_Section):
             )
         if self.action == "storm" and self.for_ns is None:
             raise ValueError("say how long the storm lasts: for_ns")
-        if self.action in ("up", "restart", "restart-bgp") and self.for_ns is not None:
+        if self.action in ("up", "restart", "restart-bgp", "undrain") and self.for_ns is not None:
             raise ValueError(f"{self.action} happens at once: leave out for_ns")
         return self
 
@@ -880,6 +882,13 @@ class Scenario(_Section):
             raise ValueError("control.kind: what BGP says has no credits; leave out link.cbfc")
         if self.overlay.kind == "vxlan":
             self._check_vxlan()
+        if self.control.kind == "bgp" and any(
+            f.action in ("drain", "undrain") for f in self.faults
+        ):
+            raise ValueError(
+                "faults: drain is a controller's word, and with control.kind=bgp switches find "
+                "their routes themselves: leave out the one or the other"
+            )
         if self.control.kind != "bgp" and any(f.action == "restart-bgp" for f in self.faults):
             raise ValueError(
                 "faults: restart-bgp is for control.kind=bgp: set that, or leave it out"

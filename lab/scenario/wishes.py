@@ -15,7 +15,13 @@ from lab.scenario.keys import nearest
 from lab.scenario.model import Fault, Scenario
 from topologies import Fabric, Link
 
-_ACTIONS = {"fail": "down", "mend": "up"}
+_ACTIONS = {"fail": "down", "mend": "up", "drain": "drain", "undrain": "undrain"}
+_DONE = {
+    "fail": "cut; routes lead round it",
+    "mend": "up",
+    "drain": "drained: who has another way takes that",
+    "undrain": "used again",
+}
 
 
 class ByHand(NamedTuple):
@@ -43,9 +49,14 @@ class Wish:
             case "fail" | "mend":
                 value = value.replace(" ", "-")
                 _check("cable between switches", value, cables(fabric))
+            case "drain" | "undrain":
+                value = value.replace(" ", "-")
+                between = {link.name: link for link in fabric.links if link.joins_switches}
+                _check("cable between switches", value, between)
             case _:
                 raise LabError(
-                    f"nobody here knows the word '{word}'", "It is one of lb, fail and mend."
+                    f"nobody here knows the word '{word}'",
+                    "It is one of lb, fail, mend, drain and undrain.",
                 )
         return cls(word, value)
 
@@ -57,6 +68,11 @@ class Wish:
     def policy(self) -> Policy | None:
         """The load balancer it asks for, if it does."""
         return Policy(self.value) if self.word == "lb" else None
+
+    @property
+    def done(self) -> str:
+        """What is told of a cable once it was done."""
+        return f"{self.value} is {_DONE[self.word]}."
 
     @property
     def link(self) -> str:

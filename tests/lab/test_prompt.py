@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from lab.engines.mininet import hands
 from lab.machine.paths import SHELL_ENVIRONMENT
+from lab.report import read_run
 from tests.lab.conftest import CLOSLAB, closlab
 
 pytestmark = pytest.mark.mininet
@@ -26,6 +28,10 @@ WRONG = {
     "lb cnga": "no policy 'cnga'; did you mean 'conga'?",
     "fail leaf1 leaf2": "no cable between leaf1 and leaf2; there are leaf1-spine1, leaf1-spine2",
     "fail leaf1 h1": "no switch 'h1'",
+    "drain leaf1-leaf2": "no cable between leaf1 and leaf2",
+    "drain h1": "no switch 'h1'",
+    "segments h1 h2": "both hang at leaf1",
+    "segments h1 h99": "no host 'h99'",
     "int h1 h2": "both hang at leaf1",
     "int h1 h99": "no host 'h99'",
     "int h1 h1": "name two",
@@ -254,3 +260,37 @@ def test_a_second_terminal_records_a_link(lab: Prompt, tmp_path: Path) -> None:
     wrong = closlab("pcap", "leaf1-spin2")
     assert wrong.returncode == 1
     assert "no link 'leaf1-spin2' in the running lab; did you mean 'leaf1-spine2'" in wrong.stderr
+
+
+def test_a_cable_is_drained_while_hosts_send_and_nothing_is_lost(tmp_path: Path) -> None:
+    """Over and over, from a second terminal; lists and planes tell of it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CLOSLAB_RUNNING", str(tmp_path / "running"))
+        small = "topology={kind: leaf-spine, leaves: 2, spines: 3, hosts_per_leaf: 2}"
+        traffic = "traffic={kind: collective, op: all-to-all, bytes: 300KB}"
+        settings = (small, traffic, "link.ip=6", "segments.enabled=true",
+                    "segments.policies=[{at: leaf1, to: leaf2}]")  # fmt: skip
+        lab = Prompt(tmp_path / "out", *(word for key in settings for word in ("--set", key)))
+        (folder,) = (path for path in (tmp_path / "running").iterdir() if path.is_dir())
+        with lab.meanwhile("traffic"):
+            for _ in range(3):
+                for word in ("drain", "undrain"):
+                    for cable in ("leaf1-spine2", "leaf2-spine3"):
+                        assert cable in hands.ask(folder, f"{word} {cable}")
+        result = read_run(tmp_path / "out").result
+        assert (result.drops.total, result.flows.completed) == (0, 12)
+        drained, both, lists, planes, again = lab.ask(
+            *("drain leaf1-spine2", "drain spine1 ", "segments h1 h3", "planes"),
+            "undrain spine1",
+        )
+        assert "leaf1-spine2 is drained" in drained
+        assert "used still" not in both
+        rows = dict(re.findall(r"leaf1 (spine\d) leaf2 +\S+ +(\w+)", lists))
+        assert rows == {"spine1": "denied", "spine2": "denied", "spine3": "taken"}
+        assert "fcbb:bb00:2003:1002:f000::" in lists
+        assert re.search(r"1 +6 of 6 +4 of 4 ", planes)
+        assert "leaf2-spine1" in planes
+        assert "spine1 is used again" in again
+        (counters,) = lab.ask("counters")
+        assert "No switch dropped a packet." in counters
+        lab.process.communicate(b"exit\n", timeout=60)

@@ -412,6 +412,28 @@ def test_a_dead_way_is_taken_out_of_the_lists(run: RunScenario) -> None:
     assert set(found.drops.by_reason) <= {"port_down", "link_down"}
 
 
+@pytest.mark.parametrize("is_steered", [False, True])
+def test_what_is_drained_is_left_and_nothing_is_lost(run: RunScenario, is_steered: bool) -> None:
+    """From when it is told until it is used again, but for what was on its way."""
+    policies = "[{at: leaf1, to: leaf2}]" if is_steered else "[]"
+    common = (f"segments={{enabled: {str(is_steered).lower()}, policies: {policies}}}",
+              "traffic={kind: collective, op: all-to-all, bytes: 4MB}")  # fmt: skip
+    whole, never, meanwhile = (
+        run("usid-steering", *common, f"faults=[{faults}]")
+        for faults in (
+            "",
+            "{at_ns: 0, action: drain, link: leaf1-spine2}",
+            "{at_ns: 50us, action: drain, switch: spine2, for_ns: 200us}",
+        )
+    )
+    for each in (whole, never, meanwhile):
+        assert each.result.drops.total == 0
+        assert each.result.flows.completed == 56
+    for way in ("leaf1>spine2", "spine2>leaf1"):
+        used = [each.links(way)[way] for each in (whole, never, meanwhile)]
+        assert used[1] == 0 < used[2] < 0.9 * used[0]
+
+
 def test_degraded_path(run: RunScenario) -> None:
     """conga goes round, dlb does not; over several seeds in tests.fabric.shows."""
     conga, dlb = (run("degraded-path", f"lb.policy={policy}") for policy in ("conga", "dlb"))

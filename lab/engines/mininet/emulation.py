@@ -9,13 +9,14 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mininet.log import setLogLevel
 from mininet.net import Mininet
 
 from controller import ControllerError, Settings, SwitchPlan, install, switch_plans
 from controller.client import ANSWER_S
+from controller.tables import Groups
 from lab.engines.mininet.control import LEAST_MTU, ControlPlane
 from lab.engines.mininet.journal import Journal
 from lab.engines.mininet.switches import Switches
@@ -53,6 +54,9 @@ class Emulation:
         self._network: Mininet | None = None
         self._dead: frozenset[str] = frozenset()  # cables that the controller has heard of
         self._dead_by_hand: frozenset[str] = frozenset()
+        self._drained_by_hand: frozenset[str] = frozenset()
+        self.groups: dict[str, Groups] = {}  # as switches know them
+        self._avoided = self.avoided  # as switches were told
         # Of what a scenario has happen, when hosts had ended.
         self.to_happen: tuple[Event, ...] = ()
         self.journal = Journal() if control is None else control.journal
@@ -73,6 +77,7 @@ class Emulation:
         *,
         dead: Collection[str] | None = None,
         by_hand: frozenset[str] | None = None,
+        drained_by_hand: frozenset[str] | None = None,
     ) -> int | None:
         """Give every switch its program and its plan, or what is new of it.
 
@@ -81,12 +86,15 @@ class Emulation:
         Routes lead round cables that are known to be dead: by the scenario's faults, and those that
         somebody cut; what is not given is as it was. Switches that find their own routes keep them.
         """
-        before = self._dead | self._dead_by_hand
         self._dead = self._dead if dead is None else frozenset(dead)
-        self._dead_by_hand = self._dead_by_hand if by_hand is None else by_hand
-        known = self._dead | self._dead_by_hand
-        if known != before and self.control is None:
-            names = ", ".join(sorted(known)) or "no fault any more"
+        if by_hand is not None:
+            self._dead_by_hand = by_hand
+        if drained_by_hand is not None:
+            self._drained_by_hand = drained_by_hand
+        before, self._avoided = self._avoided, self.avoided
+        known, drained = self.avoided
+        if self._avoided != before and self.control is None:
+            names = ", ".join(sorted(known | drained)) or "no fault any more"
             self.journal.note("reroute", f"routes know of {names}")
 
         moments: dict[str, int] = {}
@@ -103,7 +111,8 @@ class Emulation:
 
         try:
             if self.control is None:
-                tell(switch_plans(self.fabric, self._settings, known))
+                settings = replace(self._settings, drained=drained)
+                tell(switch_plans(self.fabric, settings, known, self.groups))
             else:
                 self.control.install(self._settings, tell)
         except ControllerError as error:
@@ -124,6 +133,12 @@ class Emulation:
         begins_ns = self.install_routes(dead=dead)
         if self.control is not None and at_ns is not None and begins_ns is not None:
             self.control.begun[at_ns] = begins_ns
+
+    @property
+    def avoided(self) -> tuple[frozenset[str], frozenset[str]]:
+        """The cables that the controller takes for dead, and those that are drained."""
+        drained = self._settings.drained | self._drained_by_hand
+        return self._dead | self._dead_by_hand, drained
 
     @property
     def settings(self) -> Settings:

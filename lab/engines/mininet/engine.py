@@ -164,7 +164,7 @@ class EmulatedFabric:
         schema = fy.P4Schema(switches.setting.program.p4info)
         control = self.emulation.control
         if control is None:
-            return [*strays(experiment, end_ns, schema, switches.read_plan)]
+            return [*strays(experiment, end_ns, schema, switches.read_plan, self.emulation.groups)]
         try:
             control.await_routes_without(dead_at(experiment.scenario, experiment.fabric, end_ns))
         except RunError as error:

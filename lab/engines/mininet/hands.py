@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from controller import ControllerError, Policy
+from controller import ControllerError, Policy, still_taken
 from lab.errors import LabError
 from lab.scenario.wishes import Wish, cables
 from topologies import Link
@@ -42,6 +42,7 @@ class Hands:
         self._beside: threading.Thread | None = None  # in which they send whom nobody waits for
         self.enough = threading.Event()  # set: who sends is to end
         self._dead: set[str] = set()
+        self._drained: set[str] = set()
         self.traffic: Callable[[], object] | None = None  # where one may have it sent again
 
     def balance(self, policy: Policy) -> None:
@@ -60,6 +61,24 @@ class Hands:
             self._emulation.install_routes(by_hand=frozenset(self._dead))
             for name in sorted(between):
                 self._emulation.journal.did(f"{'mend' if is_up else 'fail'} {name}")
+
+    def drain(self, links: Collection[Link], *, is_drained: bool) -> frozenset[str]:
+        """Leave cables to who has no other way, or use them again; those that are used still."""
+        if self._emulation.control is not None:
+            raise LabError(
+                "these switches find their routes themselves, and nobody drains a cable for them",
+                "Ask FRR, by vtysh; or start the lab with --control p4runtime.",
+            )
+        with self._lock:
+            names = {link.name for link in links}
+            self._drained = self._drained | names if is_drained else self._drained - names
+            self._emulation.install_routes(drained_by_hand=frozenset(self._drained))
+            for name in sorted(names):
+                self._emulation.journal.did(f"{'drain' if is_drained else 'undrain'} {name}")
+            known = self._emulation.avoided
+            return (
+                still_taken(self._emulation.fabric, *known) & names if is_drained else frozenset()
+            )
 
     def send(self) -> str:
         """Let the hosts send what the scenario says, meanwhile; what to tell who asked."""
@@ -115,10 +134,14 @@ class Hands:
             if wish.policy is not None:
                 self.balance(wish.policy)
                 return f"From now on paths are chosen by {wish.value}."
-            self.turn([cables(fabric)[wish.value]], is_up=wish.word == "mend")
+            link = cables(fabric)[wish.value]
+            if wish.word in ("drain", "undrain"):
+                self.drain([link], is_drained=wish.word == "drain")
+            else:
+                self.turn([link], is_up=wish.word == "mend")
         except ControllerError as error:
             raise LabError(str(error)) from None
-        return f"{wish.value} is {'up' if wish.word == 'mend' else 'cut; routes lead round it'}."
+        return wish.done
 
 
 @contextmanager

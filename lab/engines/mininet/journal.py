@@ -47,6 +47,11 @@ class Journal:
         (self._cut.discard if is_up else self._cut.add)(cable)
         self.note("fault", f"{cable} {'up' if is_up else 'down'}", cable)
 
+    @property
+    def cut(self) -> frozenset[str]:
+        """The cables that are cut at the moment."""
+        return frozenset(self._cut)
+
     def did(self, words: str) -> None:
         """Somebody had something done."""
         self._by_hand.append((time.monotonic_ns(), words))
