@@ -24,6 +24,12 @@ def command(
     tflops: Annotated[
         float | None, typer.Option("--tflops", help="How fast ranks of Chakra's traces compute.")
     ] = None,
+    gpus: Annotated[
+        int | None, typer.Option("--gpus", help="How many GPUs, where a file of AICB does not say.")
+    ] = None,
+    scale: Annotated[
+        float | None, typer.Option("--scale", help="Shrinks bytes and times of AICB's: 0.001.")
+    ] = None,
     topology: Annotated[
         Path | None, typer.Option("--topology", help="A fabric's file: run the workload on that.")
     ] = None,
@@ -36,6 +42,7 @@ def command(
     """
     extras = {
         "bytes": size, "groups": None if groups is None else str(groups), "tflops": tflops,
+        "gpus": gpus, "scale": scale,
     }  # fmt: skip
     folder = Path(f"{file.name.partition('.')[0] or 'trace'}.lab") if out is None else out
     told = {key: value for key, value in extras.items() if value is not None}

@@ -14,7 +14,7 @@ KNOWN = (
 )
 _SIGNS = (
     ("msccl", re.compile(r"\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<algo\b", re.DOTALL)),
-    ("aicb", re.compile(r"\s*HYBRID_TRANSFORMER")),
+    ("aicb", re.compile(r"\s*(HYBRID_TRANSFORMER|MICRO\s*\n)")),
     ("goal", re.compile(r"(\s|//[^\n]*\n|#[^\n]*\n|/\*.*?\*/)*num_ranks\b", re.DOTALL)),
     (
         "htsim",

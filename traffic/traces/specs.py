@@ -10,7 +10,7 @@ from pydantic import Field
 from traffic.collectives import ClassedSpec, PlacementError, Schedule, Site, TrafficError
 from traffic.collectives.units import Host, Size
 from traffic.traces import aicb, chakra, goal, htsim, msccl, table
-from traffic.traces.graph import Graph, TraceError
+from traffic.traces.graph import MOST_RANKS, Graph, TraceError
 
 
 class TraceSpec(ClassedSpec):
@@ -121,10 +121,14 @@ class AicbSpec(TraceSpec):
     kind: Literal["aicb"] = "aicb"
     file: str
     """The .txt file."""
+    gpus: Annotated[int, Field(ge=1, le=MOST_RANKS)] | None = None
+    """How many there are, where the file does not say all_gpus."""
+    scale: float = Field(default=1.0, gt=0, le=1)
+    """Shrinks all bytes and durations alike, so that a simulator can afford it."""
 
     def graph(self, _site: Site) -> Graph:
         """What its GPUs do."""
-        return aicb.read(Path(self.file))
+        return aicb.read(Path(self.file), self.gpus, self.scale)
 
 
 TRACES: tuple[type[TraceSpec], ...] = (

@@ -148,6 +148,60 @@ def test_layers_exchange_within_their_groups(seed: int, tmp_path: Path) -> None:
         assert sum(schedule.size) == pytest.approx(want)
 
 
+ROW = "a -1 1 NONE 0 1 NONE 0 1 NONE 0 0"
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_stages_wait_for_each_other(seed: int, tmp_path: Path) -> None:
+    """Against a pipeline reckoned micro-batch by micro-batch; a link hands on one at a time."""
+    chance = Random(seed)
+    stages, batches, gpus = (chance.randint(a, b) for a, b in ((2, 4), (1, 4), (1, 2)))
+    forward, backward = chance.randint(1000, 9000), chance.randint(1000, 9000)
+    passed_on = chance.choice([1000, 40_000, 200_000])
+    rows = ["head -1 0 NONE 0 0 NONE 0 0 NONE 0 0", *batches * [
+        f"embedding_layer -1 {forward} NONE 0 {backward} NONE 0 0 NONE 0 0",
+        "attention -1 0 NONE 0 0 NONE 0 0 NONE 0 0",
+    ]]  # fmt: skip
+    text = layers(1, 1, stages * gpus, rows)
+    text = text.replace("pp: 1", f"pp: {stages}").replace("ga: 3", f"ga: {batches}")
+    path = written(tmp_path, text.replace("\n", f" pp_comm: {passed_on}.0\n", 1), "w.txt")
+    lasts_ns = passed_on * 8 / 100
+    over = [0.0] * stages
+    for order, work in ((range(stages), forward), (range(stages - 1, -1, -1), backward)):
+        arrived = [0.0] * batches
+        for stage in order:
+            free = 0.0
+            for batch in range(batches):
+                over[stage] = max(over[stage], arrived[batch]) + work
+                free = max(free, over[stage]) + lasts_ns
+                arrived[batch] = free + 600
+    took = FABRIC.run(aicb.read(path).schedule()).finish_ns
+    assert took == pytest.approx(max(over), abs=50)
+    half = FABRIC.run(aicb.read(path, scale=0.5).schedule()).finish_ns
+    assert half < took
+
+
+def test_groups_stay_within_their_stage(tmp_path: Path) -> None:
+    row = "embedding_layer -1 1 ALLREDUCE 8000 1 NONE 0 1 REDUCESCATTER 8000 0"
+    text = layers(2, 1, 12, [row]).replace("pp: 1", "pp: 3").replace("ga: 3", "ga: 1")
+    path = written(tmp_path, text.replace("\n", " pp_comm 96\n", 1), "w.txt")
+    schedule = aicb.read(path).schedule()
+    sent = zip(schedule.src, schedule.dst, schedule.size, strict=True)
+    across = {(s, d, size) for s, d, size in sent if s // 4 != d // 4}
+    ahead = {(rank, rank + 4, 96) for rank in range(8)}
+    assert across == ahead | {(dst, src, size) for src, dst, size in ahead}
+
+
+def test_rows_of_a_micro_benchmark_come_one_after_the_other(tmp_path: Path) -> None:
+    rows = [f"micro_test -1 1 NONE 0 1 NONE 0 1 ALLREDUCE {size} 1" for size in (4000, 9, 2, 80)]
+    path = written(tmp_path, "\n".join(["MICRO", "4", *rows]), "w.txt")
+    assert kind_of(path) == "aicb"
+    schedule = aicb.read(path, 4).schedule()
+    named = [activity for activity in schedule.activities if activity.kind == "collective"]
+    sizes = [one.collective.bytes for one in named if one.collective is not None]
+    assert sizes == [4000, 9, 4, 80]
+
+
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [
@@ -157,7 +211,14 @@ def test_layers_exchange_within_their_groups(seed: int, tmp_path: Path) -> None:
         (layers(1, 1, 2, ["a -1 1 SUM 5 1 NONE 0 1 NONE 0 0"]), ":3: 'SUM' is not known"),
         (layers(1, 1, 2, ["a -1 x NONE 5 1 NONE 0 1 NONE 0 0"]), ":3: a time: 'x' is no whole"),
         (layers(1, 1, 2, []).replace("\n0", "\n1"), "it says 1 layers, and has 0"),
-        (layers(1, 1, 2, ["a"]).replace("pp: 1", "pp: 4"), "pipelines are not told by layers"),
+        (layers(1, 1, 6, ["a"]).replace("pp: 1", "pp: 4"), "6 GPUs do not divide into 1 and 1 and"),
+        (layers(1, 1, 8, [ROW]).replace("pp: 1", "pp: 4"), "pp_comm does not say what goes on"),
+        (layers(1, 1, 8, [ROW]).replace("pp: 1", "pp: 4 pp_comm 5"), "says ga: 3, and has 0 rows"),
+        (layers(1, 1, 60_000, 47 * [ROW]), "60,000 GPUs compute 8,460,000 times; at most"),
+        (
+            layers(1, 1, 8, [ROW]).replace("all_gpus", "gpus"),
+            "does not say all_gpus; say it: --gpu",
+        ),
     ],
 )
 def test_what_is_wrong_in_layers_is_named(text: str, wrong: str, tmp_path: Path) -> None:
