@@ -1,85 +1,128 @@
-"""What a switch's EVPN found, as the kernel beside it is told: who is behind which other leaf.
+"""What EVPN found of a tenant, as the kernel beside a switch is told: who is behind which leaf.
 
-zebra writes what EVPN tells of a bridged network into the kernel's forwarding table of its vxlan
-device. Whoever listens to rtnetlink hears of it, both kinds in the same words:
+A tenant has a network namespace there, with a bridge for its routed network, and one for its
+bridged network if that leads to other leaves; behind each is a vxlan device. zebra writes there
+what EVPN tells, and whoever listens to rtnetlink hears of it:
 
-    RTM_NEWNEIGH, RTM_DELNEIGH, of AF_BRIDGE, with a MAC (NDA_LLADDR) and a leaf's address (NDA_DST)
-
-A MAC of zeros means all that nobody knows: that leaf takes part (EVPN's type 3). Any other is a
-host's (type 2). FPM tells of hosts only, so it is not asked.
+    a neighbour of the bridged          a host's MAC and its leaf (type 2); a MAC of zeros: that
+    network's device                    leaf takes part (type 3)
+    a route of BGP's by the routed      addresses and their leaf (type 5, or 2 with an address)
+    network's bridge
+    a neighbour at that bridge          the MAC of such a leaf
 """
 
 from __future__ import annotations
 
-import socket
-import struct
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv4Network
 
-from controller.netlink import attributes, messages
-from controller.tenants import BRIDGED_VNI, FarMac, FarMember
+from controller.fpm import DEL_ROUTE, NEW_ROUTE, FpmError, route_of
+from controller.kernel import (
+    BRIDGED,
+    DEL_NEIGHBOUR,
+    NEW_NEIGHBOUR,
+    ROUTED,
+    Neighbour,
+    neighbour_of,
+)
+from controller.netlink import NetlinkError, messages
+from controller.tenants import BRIDGED_VNI, ROUTED_VNI, FarMac, FarMember, FarPrefix
 
-_NEW, _DELETED = 28, 29
-_BRIDGE = 7
-_NEIGHBOUR = struct.Struct("=BxxxiHBB")
-_ADDRESS, _MAC = 1, 2
-_NEWS = 1 << 2  # RTMGRP_NEIGH
 _NOBODY = bytes(6)
-_ROOM = 1 << 20  # bytes of news that may wait
-
-
-def listener() -> socket.socket:
-    """What the kernel of this network namespace tells from now on."""
-    news = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
-    news.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _ROOM)
-    news.bind((0, _NEWS))
-    news.setblocking(False)
-    return news
 
 
 @dataclass
 class Fdb:
-    """Of one switch."""
+    """Of one tenant at one switch."""
 
-    tenants: Mapping[int, int]  # by the number of the vxlan device
+    tenant: int
+    routed: int  # the number of the bridge,
+    bridged: int = 0  # and of the vxlan device, if there is one
 
-    _hosts: dict[tuple[int, bytes], IPv4Address] = field(default_factory=dict)
-    _leaves: set[tuple[int, IPv4Address]] = field(default_factory=set)
+    _hosts: dict[bytes, IPv4Address] = field(default_factory=dict)
+    _members: set[IPv4Address] = field(default_factory=set)
+    _prefixes: dict[IPv4Network, IPv4Address] = field(default_factory=dict)
+    _leaves: dict[IPv4Address, bytes] = field(default_factory=dict)
 
     def hear(self, data: bytes) -> bool:
         """Take in what the kernel tells; whether that was anything new."""
-        before = dict(self._hosts), set(self._leaves)
-        for kind, body in messages(data):
-            if kind in (_NEW, _DELETED) and len(body) >= _NEIGHBOUR.size:
-                self._take(body, is_new=kind == _NEW)
-        return before != (self._hosts, self._leaves)
+        before = self._all()
+        self._take_all(messages(data))
+        return before != self._all()
 
-    def _take(self, body: bytes, *, is_new: bool) -> None:
-        family, device = _NEIGHBOUR.unpack_from(body)[:2]
-        said = dict(attributes(body[_NEIGHBOUR.size :]))
-        tenant, address, mac = (
-            self.tenants.get(device),
-            said.get(_ADDRESS, b""),
-            said.get(_MAC, b""),
-        )
-        if family != _BRIDGE or tenant is None or len(address) != 4 or len(mac) != len(_NOBODY):
+    def learn_anew(self, everything: Iterable[tuple[int, bytes]]) -> bool:
+        """Know what the kernel says there is, and nothing else; whether that is anything new."""
+        before = self._all()
+        for known in (self._hosts, self._members, self._prefixes, self._leaves):
+            known.clear()
+        self._take_all(everything)
+        return before != self._all()
+
+    def _all(self) -> tuple[object, ...]:
+        known = self._hosts, self._members, self._prefixes, self._leaves
+        return tuple(each.copy() for each in known)
+
+    def _take_all(self, told: Iterable[tuple[int, bytes]]) -> None:
+        for kind, body in told:
+            found = neighbour_of(body) if kind in (NEW_NEIGHBOUR, DEL_NEIGHBOUR) else None
+            if found is not None:
+                self._take_neighbour(found, is_new=kind == NEW_NEIGHBOUR)
+            elif kind in (NEW_ROUTE, DEL_ROUTE):
+                self._take_route(body, is_new=kind == NEW_ROUTE)
+
+    def _take_neighbour(self, found: Neighbour, *, is_new: bool) -> None:
+        if len(found.address) != 4:
             return
-        leaf = IPv4Address(address)
-        if mac == _NOBODY:
-            (self._leaves.add if is_new else self._leaves.discard)((tenant, leaf))
-        elif is_new:  # a host has one place: where it was before, nothing is said of
-            self._hosts[tenant, mac] = leaf
-        elif self._hosts.get((tenant, mac)) == leaf:
-            del self._hosts[tenant, mac]
+        leaf, mac = IPv4Address(found.address), found.mac
+        if (found.family, found.device) == (ROUTED, self.routed):
+            if is_new and mac:
+                self._leaves[leaf] = mac
+            else:
+                self._leaves.pop(leaf, None)
+        elif (found.family, found.device) == (BRIDGED, self.bridged) and mac:
+            if mac == _NOBODY:
+                (self._members.add if is_new else self._members.discard)(leaf)
+            elif is_new:  # a host has one place: where it was before, nothing is said of
+                self._hosts[mac] = leaf
+            elif self._hosts.get(mac) == leaf:
+                del self._hosts[mac]
+
+    def _take_route(self, body: bytes, *, is_new: bool) -> None:
+        try:
+            route = route_of(body, is_new=is_new)
+        except FpmError as error:
+            raise NetlinkError(str(error)) from None
+        if route is None:
+            return
+        leaves = [
+            IPv4Address(way.gateway)
+            for way in route.ways
+            if way.interface == self.routed and len(way.gateway) == 4
+        ]
+        if leaves:
+            self._prefixes[route.prefix] = leaves[0]
+        else:
+            self._prefixes.pop(route.prefix, None)
+
+    def prefixes(self) -> tuple[FarPrefix, ...]:
+        """Addresses behind other leaves whose MACs are known."""
+        return tuple(
+            FarPrefix(self.tenant, prefix, leaf, self._leaves[leaf].hex(":"))
+            for prefix, leaf in sorted(self._prefixes.items())
+            if leaf in self._leaves
+        )
 
     def macs(self) -> tuple[FarMac, ...]:
         """Hosts behind other leaves."""
         return tuple(
-            FarMac(tenant, mac.hex(":"), leaf)
-            for (tenant, mac), leaf in sorted(self._hosts.items())
+            FarMac(self.tenant, mac.hex(":"), leaf) for mac, leaf in sorted(self._hosts.items())
         )
 
     def members(self) -> tuple[FarMember, ...]:
-        """Leaves that take part in a bridged network."""
-        return tuple(FarMember(BRIDGED_VNI + tenant, leaf) for tenant, leaf in sorted(self._leaves))
+        """Leaves that take part in a network of the tenant's."""
+        routed = {found.vtep for found in self.prefixes()}
+        return (
+            *(FarMember(ROUTED_VNI + self.tenant, leaf) for leaf in sorted(routed)),
+            *(FarMember(BRIDGED_VNI + self.tenant, leaf) for leaf in sorted(self._members)),
+        )

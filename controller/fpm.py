@@ -27,7 +27,7 @@ _ROUTE = struct.Struct("=8BI")
 _NEXT_HOP = struct.Struct("=4BI")
 _ONE_OF_MANY = struct.Struct("=HBBi")  # of RTA_MULTIPATH
 _MEMBER = struct.Struct("=IBBH")  # of NHA_GROUP
-_NEW_ROUTE, _DEL_ROUTE, _NEW_NEXT_HOP, _DEL_NEXT_HOP = 24, 25, 104, 105
+NEW_ROUTE, DEL_ROUTE, _NEW_NEXT_HOP, _DEL_NEXT_HOP = 24, 25, 104, 105
 _RTA_DST, _RTA_OIF, _RTA_GATEWAY, _RTA_MULTIPATH, _RTA_VIA, _RTA_NH_ID = 1, 4, 5, 9, 18, 30
 _NHA_ID, _NHA_GROUP, _NHA_OIF, _NHA_GATEWAY = 1, 2, 5, 6
 _AF_INET = 2
@@ -109,15 +109,16 @@ class Reader:
 def _messages(data: bytes) -> Iterator[Message]:
     for kind, body in messages(data):
         message: Message | None = None
-        if kind in (_NEW_ROUTE, _DEL_ROUTE):
-            message = _route(body, is_new=kind == _NEW_ROUTE)
+        if kind in (NEW_ROUTE, DEL_ROUTE):
+            message = route_of(body, is_new=kind == NEW_ROUTE)
         elif kind in (_NEW_NEXT_HOP, _DEL_NEXT_HOP):
             message = _next_hops(body, is_new=kind == _NEW_NEXT_HOP)
         if message is not None:
             yield message
 
 
-def _route(body: bytes, *, is_new: bool) -> BgpRoute | None:
+def route_of(body: bytes, *, is_new: bool) -> BgpRoute | None:
+    """A route of BGP's, if it is one; the kernel tells its ways beside their number."""
     if len(body) < _ROUTE.size:
         raise FpmError(f"a route of {len(body)} bytes")
     family, length, _, _, _, protocol, _, kind, _ = _ROUTE.unpack_from(body)
@@ -129,12 +130,11 @@ def _route(body: bytes, *, is_new: bool) -> BgpRoute | None:
     prefix = IPv4Network((int.from_bytes(address[:4], "big"), length), strict=False)
     if not is_new:
         return BgpRoute(prefix)
-    if _RTA_NH_ID in told:
-        return BgpRoute(prefix, number=_number(told[_RTA_NH_ID]))
-    if _RTA_MULTIPATH in told:
-        return BgpRoute(prefix, ways=tuple(_many(told[_RTA_MULTIPATH])))
+    ways = tuple(_many(told.get(_RTA_MULTIPATH, b"")))
     way = _way(told, _number(told.get(_RTA_OIF, b"")))
-    return BgpRoute(prefix, ways=(way,) if way.interface else ())
+    if way.interface and not ways:
+        ways = (way,)
+    return BgpRoute(prefix, _number(told[_RTA_NH_ID]) if _RTA_NH_ID in told else None, ways)
 
 
 def _many(data: bytes) -> Iterator[Way]:

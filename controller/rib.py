@@ -12,11 +12,18 @@ swept when the time that was granted is over, so what is gone does not stay for 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network
 
-from controller.fpm import BgpRoute, Message, NextHops, Way
+from controller.fpm import DEL_ROUTE, NEW_ROUTE, BgpRoute, Message, NextHops, Way, route_of
+from controller.kernel import (
+    DEL_NEIGHBOUR,
+    IN_PLACE_OF_IPV6,
+    NEW_NEIGHBOUR,
+    ROUTED,
+    neighbour_of,
+)
 from controller.routes import MOST_WAYS, NextHop, Route
 
 MOST_DEPTH = 4  # of sets of next hops in each other
@@ -35,6 +42,7 @@ class Rib:
         self._sets: dict[int, NextHops] = {}
         self._routes: dict[IPv4Network, BgpRoute] = {}
         self._stale: set[IPv4Network] = set()
+        self._neighbours: dict[int, str] = {}
         self._places = {port: place for place, port in enumerate(self.order)}
 
     def hear(self, message: Message) -> None:
@@ -53,6 +61,28 @@ class Rib:
                     message = BgpRoute(message.prefix, message.number, ways)
                 self._routes[message.prefix] = message
                 self._stale.discard(message.prefix)
+
+    def hear_kernel(self, told: Iterable[tuple[int, bytes]]) -> None:
+        """Take in what the kernel tells of zebra's routes, instead of zebra."""
+        for kind, body in told:
+            found = neighbour_of(body) if kind in (NEW_NEIGHBOUR, DEL_NEIGHBOUR) else None
+            route = (
+                route_of(body, is_new=kind == NEW_ROUTE) if kind in (NEW_ROUTE, DEL_ROUTE) else None
+            )
+            if found is not None and (found.family, found.address) == (ROUTED, IN_PLACE_OF_IPV6):
+                if kind == NEW_NEIGHBOUR and found.mac:
+                    self._neighbours[found.device] = found.mac.hex(":")
+                else:
+                    self._neighbours.pop(found.device, None)
+            if route is not None:  # its sets of next hops, if it has some, are told beside
+                self.hear(BgpRoute(route.prefix, ways=route.ways))
+
+    def learn_anew(self, everything: Iterable[tuple[int, bytes]]) -> None:
+        """Know what the kernel says there is, and nothing else."""
+        self.grow_stale()
+        self._neighbours.clear()
+        self.hear_kernel(everything)
+        self.sweep()
 
     def grow_stale(self, *, forgets_sets: bool = False) -> None:
         """A daemon starts again; if it is zebra, numbers of sets will mean something else."""
@@ -102,9 +132,10 @@ class Rib:
 
     def _hops(self, ways: Sequence[Way]) -> tuple[NextHop, ...]:
         hops = {
-            NextHop(self.ports[way.interface], way.mac)
+            NextHop(self.ports[way.interface], mac)
             for way in ways
-            if way.interface in self.ports and way.mac is not None
+            if way.interface in self.ports
+            and (mac := way.mac or self._neighbours.get(way.interface)) is not None
         }
         known = [hop for hop in hops if hop.port in self._places]
         return tuple(sorted(known, key=lambda hop: self._places[hop.port])[:MOST_WAYS])

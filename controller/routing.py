@@ -12,10 +12,11 @@ import asyncio
 import logging
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 import finsy as fy
 
@@ -23,12 +24,13 @@ from controller.client import Target, connected, done, read_plan, speaking, writ
 from controller.entities import Entity, SwitchPlan, TableEntry, changes
 from controller.fdb import Fdb
 from controller.fpm import FpmError, Reader
-from controller.netlink import NetlinkError
+from controller.kernel import View
+from controller.netlink import NetlinkError, messages
 from controller.rib import Rib
 from controller.routes import Route
 from controller.settings import Settings
 from controller.tables import ROUTING, Groups, SwitchSite, routing, switch_plan
-from controller.tenants import BRIDGED_VNI, OWN_ACTIONS, Far, far_entries, far_of
+from controller.tenants import OWN_ACTIONS, Far, far_entries
 from controller.wire import canonical
 
 ROLE = "routing"
@@ -58,8 +60,8 @@ class Followed:
     listener: socket.socket  # where the daemon connects
     rib: Rib
     own: tuple[Route, ...]  # what needs no daemon: the hosts at its ports
-    fdb: Fdb | None = None  # what EVPN found of bridged networks,
-    news: socket.socket | None = None  # and where the kernel tells of it
+    underlay: View | None = None  # where the kernel tells of its routes, if zebra does not
+    evpn: Sequence[tuple[Fdb, View]] = ()  # what EVPN found of tenants, and who tells
     groups: Groups = field(default_factory=dict)
     present: SwitchPlan = ()
     told: tuple[Route, ...] = ()  # the routes that this is,
@@ -71,12 +73,13 @@ class Followed:
         return (*self.own, *self.rib.routes())
 
     def far(self) -> Far:
-        """What is known of tenants elsewhere: of bridged networks by EVPN, if it speaks that."""
-        known = far_of(self.site.fabric, self.site.switch)
-        if self.fdb is None:
-            return known
-        routed = (member for member in known.members if member.vni < BRIDGED_VNI)
-        return Far(known.prefixes, self.fdb.macs(), (*routed, *self.fdb.members()))
+        """What EVPN found of tenants elsewhere."""
+        found = [fdb for fdb, _ in self.evpn]
+        return Far(
+            tuple(prefix for fdb in found for prefix in fdb.prefixes()),
+            tuple(mac for fdb in found for mac in fdb.macs()),
+            tuple(member for fdb in found for member in fdb.members()),
+        )
 
     def entities(self, routes: tuple[Route, ...], far: Far) -> Iterator[Entity]:
         """What a switch is told of these."""
@@ -88,13 +91,30 @@ class Followed:
         site = self.site
         return switch_plan(site.fabric, site.switch, routes, site.settings, self.groups, far=far)
 
-    def hear(self) -> bool:
-        """Take in what the kernel tells; whether it was new."""
-        assert self.fdb is not None and self.news is not None
+    def views(self) -> Iterator[tuple[View, Callable[[], bool]]]:
+        """Where the kernel tells of something, and who is to hear it; whether it was new."""
+        if self.underlay is not None:
+            yield self.underlay, partial(self.hear_underlay, self.underlay)
+        for fdb, view in self.evpn:
+            yield view, partial(self.hear, fdb, view)
+
+    def hear_underlay(self, view: View) -> bool:
+        """The same of the switch's own routes."""
         try:
-            return self.fdb.hear(self.news.recv(_PIECE))
-        except BlockingIOError:
-            return False
+            news = view.hear()
+            if news is not None:
+                self.rib.hear_kernel(messages(news))
+            else:
+                self.rib.learn_anew(view.everything())
+        except (NetlinkError, FpmError, OSError) as error:
+            log.warning("what is routed at %s is not understood: %s", self.target.name, error)
+        return True
+
+    def hear(self, fdb: Fdb, view: View) -> bool:
+        """Take in what the kernel tells; whether it was new. What was lost is asked for."""
+        try:
+            news = view.hear()
+            return fdb.hear(news) if news is not None else fdb.learn_anew(view.everything())
         except (NetlinkError, OSError) as error:
             log.warning("what EVPN found at %s is not understood: %s", self.target.name, error)
             return False
@@ -209,8 +229,8 @@ class Routing:
         async with connected(each.target, ROLE, ROUTING) as switch:
             server = await asyncio.start_server(daemon.serve, sock=each.listener)
             loop = asyncio.get_running_loop()
-            if each.news is not None:
-                loop.add_reader(each.news, lambda: news.set() if each.hear() else None)
+            for view, hear in each.views():
+                loop.add_reader(view.news, _then(hear, news.set))
             try:
                 while True:
                     await news.wait()
@@ -219,8 +239,8 @@ class Routing:
                     async with each.writing:
                         await self._tell(each, switch, news)
             finally:
-                if each.news is not None:
-                    loop.remove_reader(each.news)
+                for view, _ in each.views():
+                    loop.remove_reader(view.news)
                 server.close()
                 daemon.close()
 
@@ -240,6 +260,16 @@ class Routing:
             with suppress(fy.P4ClientError):
                 each.present = _of_routing(await read_plan(switch))
             asyncio.get_running_loop().call_later(_AGAIN_S, news.set)
+
+
+def _then(hear: Callable[[], bool], tell: Callable[[], object]) -> Callable[[], None]:
+    """Hear, and tell if that was new."""
+
+    def heard() -> None:
+        if hear():
+            tell()
+
+    return heard
 
 
 def _of_routing(found: SwitchPlan) -> SwitchPlan:

@@ -54,12 +54,10 @@ def _set(interface: str, commands: tuple[int, ...]) -> None:
 
 
 @contextmanager
-def network_of(pid: int) -> Iterator[None]:
-    """Let the calling thread work in another process's network namespace for a while."""
-    with (
-        Path("/proc/thread-self/ns/net").open("rb") as home,
-        Path(f"/proc/{pid}/ns/net").open("rb") as away,
-    ):
+def network_of(place: int | Path) -> Iterator[None]:
+    """Let the calling thread work for a while in a process's network namespace, or a file's."""
+    file = place if isinstance(place, Path) else Path(f"/proc/{place}/ns/net")
+    with Path("/proc/thread-self/ns/net").open("rb") as home, file.open("rb") as away:
         _enter(away.fileno())
         try:
             yield

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -155,45 +156,71 @@ def test_killed_it_leaves_no_daemon_behind(tmp_path: Path, monkeypatch: pytest.M
     eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in family))
 
 
+TWO_TENANTS = (
+    *("--set", "topology={kind: leaf-spine, leaves: 2, spines: 1, hosts_per_leaf: 2}"),
+    *("--set", "tenants={blue: [h1, h3], red: [h2, h4]}"),
+    *("--set", "traffic={kind: flows, flows: [{src: h1, dst: h3, bytes: 1KB}]}"),
+)
+
+
+@contextmanager
+def tenants(tmp_path: Path, subnets: str) -> Iterator[tuple[Prompt, Callable[[str], int]]]:
+    """A lab of two, and how many entries of a table of leaf1's lead to leaf2."""
+    needs_frr()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CLOSLAB_RUNNING", str(tmp_path / "running"))
+        overlay = f"overlay={{kind: vxlan, subnets: {subnets}}}"
+        lab = Prompt(tmp_path / "out", "--control", "bgp", *TWO_TENANTS, "--set", overlay)
+        yield lab, lambda table: len(re.findall(r"to_\w*leaf", lab.ask(f"tables leaf1 {table}")[0]))
+        lab.process.communicate(b"exit\n", timeout=30)
+        assert lab.process.returncode == 0
+
+
+def at_leaf2(tenant: int, *words: str) -> None:
+    """Have a command done in a tenant's network namespace."""
+    inside = ("nsenter", f"--net=/run/netns/tenant{tenant}", *words)
+    assert closlab("enter", "leaf2", "--control", *inside).returncode == 0
+
+
 @pytest.mark.mininet
 @pytest.mark.slow
-def test_evpn_tells_of_tenants_hosts_and_takes_it_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Types 2 and 3 become MACs and floods of tables, for tenants with the same addresses."""
-    needs_frr()
-    monkeypatch.setenv("CLOSLAB_RUNNING", str(tmp_path / "running"))
-    lab = Prompt(
-        tmp_path / "out", "--control", "bgp",
-        *("--set", "topology={kind: leaf-spine, leaves: 2, spines: 1, hosts_per_leaf: 2}"),
-        *("--set", "tenants={blue: [h1, h3], red: [h2, h4]}"),
-        *("--set", "overlay={kind: vxlan, subnets: tenant}"),
-        *("--set", "traffic={kind: flows, flows: [{src: h1, dst: h3, bytes: 1KB}]}"),
-    )  # fmt: skip
+def test_evpn_tells_of_tenants_hosts_and_takes_it_back(tmp_path: Path) -> None:
+    """Types 2 and 3 become MACs, floods and routes, for tenants with the same addresses."""
+    host = ("02:00:0a:00:02:01", "dev", "leaf2-eth1", "master")
+    with tenants(tmp_path, "tenant") as (lab, known):
+        assert known("tenant_macs") == known("floods") == known("tenant_routes") == 2
+        (told,) = lab.ask("vtysh leaf1 show bgp l2vpn evpn")
+        assert {
+            "[2]:[0]:[48]:[02:00:0a:00:02:01]",
+            "[2]:[0]:[48]:[02:00:0a:00:02:01]:[32]:[172.16.0.2]",
+            "[3]:[0]:[32]:[10.255.16.2]",
+        } <= set(told.split())
+        assert "0% dropped (4/4 received)" in lab.ask("pingall")[0]
+        for one in ("h1", "h2"):  # both ask for the same address
+            assert "2 received" in lab.ask(f"{one} ping -c 2 -W 5 172.16.0.2")[0]
+        at_leaf2(1, "bridge", "fdb", "del", *host)
+        eventually(lambda: known("tenant_macs") == known("tenant_routes") == 1)
+        at_leaf2(2, "ip", "link", "set", "bridged-vx", "down")
+        eventually(lambda: known("tenant_macs") == 0 and known("floods") == 1)
+        at_leaf2(2, "ip", "link", "set", "bridged-vx", "up")
+        at_leaf2(1, "bridge", "fdb", "replace", *host, "static")
+        eventually(lambda: known("tenant_macs") == known("floods") == 2)
 
-    def found(table: str) -> list[str]:
-        return re.findall(r"(?:flood|bridge)_to_leaf.*", lab.ask(f"tables leaf1 {table}")[0])
 
-    def in_room(*words: str) -> None:
-        assert closlab("enter", "leaf2", "--control", *words).returncode == 0
-
-    assert len(found("tenant_macs")) == len(found("floods")) == 2
-    (told,) = lab.ask("vtysh leaf1 show bgp l2vpn evpn")
-    assert {"[2]:[0]:[48]:[02:00:0a:00:02:01]", "[3]:[0]:[32]:[10.255.16.2]"} <= set(told.split())
-    assert "0% dropped (4/4 received)" in lab.ask("pingall")[0]
-    for host in ("h1", "h2"):  # both ask for the same address
-        assert "2 received" in lab.ask(f"{host} ping -c 2 -W 5 172.16.0.2")[0]
-    in_room("bridge", "fdb", "del", "02:00:0a:00:02:01", "dev", "leaf2-eth1", "master")
-    eventually(lambda: len(found("tenant_macs")) == 1)
-    in_room("ip", "link", "set", "vxlan2", "down")
-    eventually(lambda: len(found("tenant_macs")) == 0 and len(found("floods")) == 1)
-    in_room("ip", "link", "set", "vxlan2", "up")
-    in_room(
-        *("bridge", "fdb", "replace", "02:00:0a:00:02:01", "dev", "leaf2-eth1", "master", "static")
-    )
-    eventually(lambda: len(found("tenant_macs")) == len(found("floods")) == 2)
-    lab.process.communicate(b"exit\n", timeout=30)
-    assert lab.process.returncode == 0
+@pytest.mark.mininet
+@pytest.mark.slow
+def test_evpn_tells_of_tenants_subnets_and_takes_it_back(tmp_path: Path) -> None:
+    """Type 5."""
+    with tenants(tmp_path, "leaf") as (lab, known):
+        assert known("tenant_routes") == 2
+        (told,) = lab.ask("vtysh leaf1 show bgp l2vpn evpn")
+        assert told.split().count("[5]:[0]:[24]:[10.0.2.0]") == 2
+        for one in ("h1", "h2"):
+            assert "2 received" in lab.ask(f"{one} ping -c 2 -W 5 10.0.2.1")[0]
+        at_leaf2(1, "ip", "link", "set", "routed-vx", "down")
+        eventually(lambda: known("tenant_routes") == 1)
+        at_leaf2(1, "ip", "link", "set", "routed-vx", "up")
+        eventually(lambda: known("tenant_routes") == 2)
 
 
 def test_what_is_missing_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

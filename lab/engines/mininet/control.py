@@ -11,6 +11,8 @@ All of it goes by the machine's clock, however slowly the fabric's time passes.
 
 from __future__ import annotations
 
+import math
+import shlex
 import socket
 import struct
 import threading
@@ -21,14 +23,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from controller import NextHop, Route, Settings, SwitchPlan, Target, routes_of
-from controller.fdb import Fdb, listener
+from controller.fdb import Fdb
 from controller.fpm import PORT as FPM_PORT
+from controller.kernel import View
 from controller.netlink import attributes, messages
 from controller.rib import Rib
-from controller.routing import Change, Followed, Routing
+from controller.routing import STALE_S, Change, Followed, Routing
 from controller.tables import SwitchSite, control_port
-from controller.tenants import BRIDGED_VNI, Far, far_of, tenants_at
-from lab.engines.mininet.frr import DAEMONS, Room, configurations
+from controller.tenants import BRIDGED_VNI, ROUTED_VNI, Far, far_of, tenants_at
+from lab.engines.mininet.frr import DAEMONS, Room, configurations, vrf
 from lab.engines.mininet.journal import Journal
 from lab.errors import RunError
 from lab.machine.speed import slowness
@@ -42,6 +45,7 @@ LEAST_MTU = 1500  # of cables: IPv6, which neighbours speak, needs 1280
 PUNTS_PER_S = 2000  # of the machine's time, by front port
 _CONVERGE_S = 60.0
 _POLL_S = 0.02
+_TELL_S = 1.0
 
 
 def interface(switch: Node, port: int) -> str:
@@ -79,7 +83,12 @@ class ControlPlane:
         self.journal = Journal()
         self._told = told
         self._rooms = {
-            switch: Room(switch, folder, lambda s: still("a room for FRR", s))
+            switch: Room(
+                switch,
+                folder,
+                lambda s: still("a room for FRR", s),
+                has_vrfs=bool(tenants_at(fabric, switch)),
+            )
             for switch in fabric.switches
         }
         self._routing: Routing | None = None
@@ -89,6 +98,7 @@ class ControlPlane:
         self._stopping = threading.Event()
         self._watch = threading.Thread(target=self._look_after, name="daemons", daemon=True)
         self._began = 0.0
+        self._tells_until = math.inf  # of tenants' hosts
 
     # --- bringing up ------------------------------------------------------------------------------
 
@@ -116,16 +126,12 @@ class ControlPlane:
 
     def _furniture(self, switch: Node) -> list[str]:
         """Interfaces up; towards hosts with the gateway's address and nothing unasked."""
-        lines = list(_tenant_bridges(self.fabric, switch))
+        lines = list(_tenant_networks(self.fabric, switch))
         for port, peer in self.fabric.ports(switch).items():
             name = switch.interface(port)
             if peer in self.fabric.tenants:  # whose addresses mean nothing here
-                lines += [_QUIET.format(name), f"ip link set {name} up"]
-                if self.fabric.is_stretched:
-                    lines += [
-                        f"ip link set {name} master {_bridge(self.fabric.tenants[peer])}",
-                        f"bridge fdb replace {self.fabric.mac(peer)} dev {name} master static",
-                    ]
+                if not self.fabric.is_stretched:
+                    lines += [_QUIET.format(name), f"ip link set {name} up"]
             elif peer.kind is NodeKind.HOST:
                 address = self.fabric.address(peer, switch)
                 lines += [
@@ -150,12 +156,14 @@ class ControlPlane:
         by_name = {target.name: target for target in targets}
         for switch, room in self._rooms.items():
             ports = self.fabric.ports(switch)
+            tenants = tenants_at(self.fabric, switch)
             with network_of(room.pid):
                 server = socket.create_server(("127.0.0.1", FPM_PORT))
-                here = tenants_at(self.fabric, switch) if self.fabric.is_stretched else ()
-                devices = {socket.if_nametoindex(_tunnel(tenant)): tenant for tenant in here}
-                news = listener() if devices else None
-                numbers = {socket.if_nametoindex(switch.interface(port)): port for port in ports}
+                names = {switch.interface(port): port for port in ports}
+                here = socket.if_nameindex()
+                numbers = {number: names[name] for number, name in here if name in names}
+                underlay = View() if tenants else None
+            evpn = [self._seen(room, tenant) for tenant in tenants]
             order = sorted(ports, key=lambda port: (ports[port], self._cable(switch, port)))
             self._followed[switch.name] = Followed(
                 SwitchSite(self.fabric, switch, settings),
@@ -163,10 +171,16 @@ class ControlPlane:
                 server,
                 Rib(numbers, order, leaves),
                 routes_of(self.fabric, {link.name for link in self.fabric.links})[switch],
-                Fdb(devices) if devices else None,
-                news,
+                underlay,
+                evpn,
             )
         self._routing = Routing(self._followed, self._heard)
+
+    def _seen(self, room: Room, tenant: int) -> tuple[Fdb, View]:
+        """What EVPN finds of a tenant from now on."""
+        with network_of(room.namespace(vrf(tenant))):
+            numbers = {name: number for number, name in socket.if_nameindex()}
+            return Fdb(tenant, numbers[_ROUTED], numbers.get(f"{_BRIDGED}-vx", 0)), View()
 
     def _cable(self, switch: Node, port: int) -> int:
         return self.fabric.link_at(switch, port).number
@@ -187,6 +201,7 @@ class ControlPlane:
         """Until every switch knows all the ways that there are; each that does is told of."""
         wanted = self._await_ways(frozenset(), self._began, done)
         took_s = time.monotonic() - self._began
+        self._tells_until = time.monotonic()
         self.converged = Converged(took_s, sum(map(len, wanted.values())))
         return self.converged
 
@@ -307,8 +322,8 @@ class ControlPlane:
             self._routing.stop()
         for each in self._followed.values():
             each.listener.close()
-            if each.news is not None:
-                each.news.close()
+            for view, _ in each.views():
+                view.close()
         for room in self._rooms.values():
             room.close()
 
@@ -316,13 +331,19 @@ class ControlPlane:
         self.changes.append(change)
 
     def _look_after(self) -> None:
-        """Start again what dies."""
+        """Start again what dies, and tell those that began of whom they do not ask."""
+        told = time.monotonic()
         while not self._stopping.wait(_POLL_S):
+            if told + _TELL_S < time.monotonic() and told < self._tells_until:
+                told = time.monotonic()
+                for switch, room in self._rooms.items():
+                    room.have_done(_tell_hosts(self.fabric, switch))
             try:
                 for switch, room in self._rooms.items():
                     for daemon in room.revive():
-                        if daemon == "bgpd" and self._routing is not None:
+                        if daemon in ("bgpd", "zebra") and self._routing is not None:
                             self._routing.spare(switch.name)
+                            self._tells_until = time.monotonic() + STALE_S
                         self.journal.note("fault", f"{daemon} of {switch} died, and is started")
             except RunError as error:
                 self._failure = error.message
@@ -332,32 +353,66 @@ class ControlPlane:
 _QUIET = "echo 1 > /proc/sys/net/ipv6/conf/{}/disable_ipv6"
 
 
-def _bridge(tenant: int) -> str:
-    """A tenant's bridge in a room."""
-    return f"tenant{tenant}"
+_ROUTED, _BRIDGED = "routed", "bridged"  # a tenant's networks, in its namespace
 
 
-def _tunnel(tenant: int) -> str:
-    """The device behind which EVPN finds the tenant's hosts elsewhere; nothing travels by it."""
-    return f"vxlan{tenant}"
-
-
-def _tenant_bridges(fabric: Fabric, switch: Node) -> Iterator[str]:
-    """What zebra looks at to know which networks are here, and where it writes what it finds."""
-    here = tenants_at(fabric, switch) if fabric.is_stretched else ()
+def _tenant_networks(fabric: Fabric, switch: Node) -> Iterator[str]:
+    """What zebra looks at to know which tenants are here, and where it writes what it finds."""
+    here = tenants_at(fabric, switch)
     if here:
         yield f"ip address add {fabric.loopback(switch)}/32 dev lo"
-    for tenant in here:
-        bridge, tunnel = _bridge(tenant), _tunnel(tenant)
-        yield f"ip link add {bridge} type bridge"
-        yield (
-            f"ip link add {tunnel} type vxlan id {BRIDGED_VNI + tenant} dstport 4789 "
-            f"local {fabric.loopback(switch)} nolearning"
-        )
-        yield f"ip link set {tunnel} master {bridge}"
-        for name in (bridge, tunnel):
-            yield _QUIET.format(name)
-            yield f"ip link set {name} up"
+    for tenant, hosts in here.items():
+        yield f"ip netns add {vrf(tenant)}"
+        inside = ["ip link set lo up"]
+        inside += _network(_ROUTED, f"address {fabric.mac(switch)}")
+        yield _tunnel(fabric, switch, tenant, _ROUTED, ROUTED_VNI)
+        inside += _behind(_ROUTED)
+        if fabric.is_stretched:
+            yield _tunnel(fabric, switch, tenant, _BRIDGED, BRIDGED_VNI)
+            inside += [*_network(_BRIDGED), *_behind(_BRIDGED)]
+            for host in hosts:
+                name, mac = switch.interface(fabric.port_towards(switch, host)), fabric.mac(host)
+                yield f"ip link set {name} netns {vrf(tenant)}"
+                inside += [
+                    _QUIET.format(name),
+                    f"ip link set {name} master {_BRIDGED} up",
+                    f"bridge fdb replace {mac} dev {name} master static",
+                ]
+        script = shlex.quote("; ".join(["set -e", *inside]))
+        yield f"nsenter --net=/run/netns/{vrf(tenant)} sh -c {script}"
+
+
+def _tell_hosts(fabric: Fabric, switch: Node) -> Iterator[str]:
+    """Have the kernel tell of tenants' hosts, and their addresses, anew.
+
+    zebra listens while EVPN runs, and does not ask for what was told before.
+    """
+    for tenant, hosts in tenants_at(fabric, switch).items() if fabric.is_stretched else ():
+        for host in hosts:
+            words = (
+                f"ip -n {vrf(tenant)} neighbour replace {fabric.address(host)} "
+                f"lladdr {fabric.mac(host)} dev {_BRIDGED} nud"
+            )
+            yield from (f"{words} stale", f"{words} reachable")
+
+
+def _network(name: str, more: str = "") -> list[str]:
+    """A bridge of a tenant's."""
+    return [f"ip link add {name} {more} type bridge", _QUIET.format(name), f"ip link set {name} up"]
+
+
+def _tunnel(fabric: Fabric, switch: Node, tenant: int, network: str, vni: int) -> str:
+    """The device behind which EVPN finds who is elsewhere; nothing travels by it."""
+    return (
+        f"ip link add {network}-vx netns {vrf(tenant)} type vxlan id {vni + tenant} dstport 4789 "
+        f"local {fabric.loopback(switch)} nolearning"
+    )
+
+
+def _behind(network: str) -> list[str]:
+    """Have a bridge's tunnel at it."""
+    tunnel = f"{network}-vx"
+    return [_QUIET.format(tunnel), f"ip link set {tunnel} master {network} up"]
 
 
 def _unordered(far: Far) -> tuple[frozenset[object], ...]:

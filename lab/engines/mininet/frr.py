@@ -18,9 +18,10 @@ import shlex
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
+from controller.tenants import ROUTED_VNI, tenants_at
 from lab.errors import RunError
 from lab.machine.patience import Patience
 from lab.machine.processes import last_line, line_of, say, stop
@@ -56,19 +57,27 @@ echo {_READY}
 # A daemon tries in vain for ten seconds what it finds missing when it begins.
 _AFTER = 'until [ -S "$0" ]; do sleep 0.01; done; exec "$@"'
 _WAITS_FOR = {"bfdd": "/run/frr/zserv.api", "bgpd": "/run/frr/bfdd.vty"}
-_WORDS = {"zebra": ("-M", "dplane_fpm_nl")}
+_WITH_FPM = "-M", "dplane_fpm_nl"
+# A VRF is a network namespace: these are in every kernel, devices that are one are not. FPM does
+# not say whose a route is then, and the module of 8.4 dies of leaves' MACs: the kernel is asked.
+_WITH_VRFS = ("--vrfwnetns",)
 
 # What they free when they have read their configuration goes back to the kernel: a fifth of it all.
 _THRIFT = {"MALLOC_TOP_PAD_": "0", "MALLOC_TRIM_THRESHOLD_": "0"}
 
 
-# Of tenants' bridged networks: zebra knows from the kernel's vxlan devices which are here.
+# Of tenants' networks: zebra knows from the kernel's vxlan devices which are here.
 _EVPN = (
     " address-family l2vpn evpn",
     "  neighbor fabric activate",
     "  advertise-all-vni",
     " exit-address-family",
 )
+
+
+def vrf(tenant: int) -> str:
+    """A tenant's VRF, and the network namespace that it is."""
+    return f"tenant{tenant}"
 
 
 def as_number(switch: Node) -> int:
@@ -84,9 +93,13 @@ def configurations(fabric: Fabric, switch: Node, bfd_ms: int) -> dict[str, str]:
         if peer.kind is not NodeKind.HOST
     ]
     own = fabric.prefixes(switch) if fabric.hosts_of(switch) else ()
+    here = tenants_at(fabric, switch)
     lines = {
-        "zebra": ["fpm address 127.0.0.1"],
-        "bgpd": _bgp(fabric, switch, neighbours, own, has_bfd=bool(bfd_ms)),
+        "zebra": [*_vrfs(here)] if here else ["fpm address 127.0.0.1"],
+        "bgpd": [
+            *_bgp(fabric, switch, neighbours, own, has_bfd=bool(bfd_ms)),
+            *(line for tenant in here for line in _tenant(fabric, switch, tenant)),
+        ],
         "bfdd": _bfd(bfd_ms),
     }
     return {
@@ -128,9 +141,31 @@ def _bgp(
         *(f"  network {prefix}" for prefix in own),
         "  maximum-paths 64",
         " exit-address-family",
-        *(_EVPN if fabric.is_stretched else ()),
+        *(_EVPN if fabric.tenants else ()),
         # Last: a session begins with this line, and ends if what it carries changes after it.
         *(f" neighbor {name} interface peer-group fabric" for name in neighbours),
+    ]
+
+
+def _vrfs(tenants: Collection[int]) -> Iterator[str]:
+    """Which VRF's routes are told under which VNI."""
+    for tenant in tenants:
+        yield from (f"vrf {vrf(tenant)}", f" vni {ROUTED_VNI + tenant}", "exit-vrf")
+
+
+def _tenant(fabric: Fabric, switch: Node, tenant: int) -> list[str]:
+    """A tenant's routes: its subnet here (EVPN's type 5), or as hosts are (type 2)."""
+    subnets = [] if fabric.is_stretched else [f"  network {fabric.prefix(switch)}"]
+    return [
+        f"router bgp {as_number(switch)} vrf {vrf(tenant)}",
+        f" bgp router-id {fabric.loopback(switch)}",
+        " no bgp network import-check",
+        " address-family ipv4 unicast",
+        *subnets,
+        " exit-address-family",
+        " address-family l2vpn evpn",
+        "  advertise ipv4 unicast",
+        " exit-address-family",
     ]
 
 
@@ -149,8 +184,11 @@ def _bfd(bfd_ms: int) -> list[str]:
 class Room:
     """A switch's."""
 
-    def __init__(self, switch: Node, folder: Path, still: Callable[[float], None]) -> None:
+    def __init__(
+        self, switch: Node, folder: Path, still: Callable[[float], None], *, has_vrfs: bool = False
+    ) -> None:
         self.switch = switch
+        self._has_vrfs = has_vrfs
         self.folder = folder / switch.name
         self._still = still
         shutil.rmtree(self.folder, ignore_errors=True)  # an earlier run's
@@ -175,6 +213,10 @@ class Room:
         """The process that holds it."""
         return self._shell.pid
 
+    def namespace(self, name: str) -> Path:
+        """A network namespace within, by its name there."""
+        return Path(f"/proc/{self.pid}/root/run/netns/{name}")
+
     def await_ready(self) -> None:
         """Until all that was said to it is done."""
         assert self._shell.stdout is not None
@@ -191,6 +233,11 @@ class Room:
         say(self._shell, "\n".join([*lines, f"echo {_READY}"]))
         self.await_ready()
 
+    def have_done(self, lines: Iterable[str]) -> None:
+        """The same, without waiting for it."""
+        for line in lines:
+            say(self._shell, line)
+
     def inside(self, words: Sequence[str]) -> list[str]:
         """A command, to be run in it from elsewhere in the capsule."""
         return ["nsenter", f"--target={self.pid}", "--net", "--mount", "--", *words]
@@ -204,7 +251,9 @@ class Room:
 
     def start(self, daemon: str) -> None:
         """Start a daemon, once those it needs are there."""
-        words = [str(FRR / daemon), "-A", "127.0.0.1", *_WORDS.get(daemon, ())]
+        words = [str(FRR / daemon), "-A", "127.0.0.1"]
+        if daemon == "zebra":
+            words += _WITH_VRFS if self._has_vrfs else _WITH_FPM
         if daemon in _WAITS_FOR:
             words = ["sh", "-c", _AFTER, _WAITS_FOR[daemon], *words]
         with (self.folder / f"{daemon}.out").open("ab") as said:
