@@ -168,6 +168,7 @@ def agrees(name: str, out: Path) -> None:
         assert json.loads((folder / f"1-{engine}" / "result.json").read_text())["engine"] == engine
 
 
+@pytest.mark.slow
 @pytest.mark.mininet
 @pytest.mark.clock
 @pytest.mark.timeout(600)

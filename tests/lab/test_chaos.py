@@ -68,6 +68,7 @@ def test_on_mininet_everything_holds(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_a_run_repeats_from_its_seed() -> None:
     """To the last figure of its books."""
     told = []

@@ -117,7 +117,7 @@ def _end(kind: str) -> Callable[[subprocess.Popen[str]], None]:
         pytest.param(
             *("endpoint", 1, ["Not whole: the endpoint of h", "died"]), marks=pytest.mark.slow
         ),
-        ("switches", 1, ["Not whole: the switches died"]),
+        pytest.param(*("switches", 1, ["Not whole: the switches died"]), marks=pytest.mark.slow),
     ],
 )
 def test_a_run_that_is_cut_short_keeps_what_it_saw(

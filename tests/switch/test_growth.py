@@ -38,6 +38,7 @@ def test_what_is_dearer_by_luck_is_not_believed_what_stays_is(seed: int) -> None
     assert len(looks) <= growth.AGAIN
 
 
+@pytest.mark.slow
 def test_figures_are_kept_drawn_and_compared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
