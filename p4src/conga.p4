@@ -19,9 +19,9 @@
 #define PATH_INDEX(leaf, path) ((bit<32>)((leaf) ++ (bit<6>)(path)))
 
 register<metric_t>(LEAF_PATHS) conga_to;           // by leaf and path: how busy the way there is,
-register<tick_t>(LEAF_PATHS)   conga_to_time;      // and when that was heard
+@times register<tick_t>(LEAF_PATHS)   conga_to_time;      // and when that was heard
 register<metric_t>(LEAF_PATHS) conga_from;         // by leaf and path: how busy the way here is,
-register<tick_t>(LEAF_PATHS)   conga_from_time;    // and when that was seen
+@times register<tick_t>(LEAF_PATHS)   conga_from_time;    // and when that was seen
 register<bit<8>>(LEAVES)       conga_paths;        // by leaf: how many ways it was seen to use
 register<bit<8>>(LEAVES)       conga_next;         // by leaf: the path to tell it of next
 

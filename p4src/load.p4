@@ -13,7 +13,7 @@
 #include "sizes.p4"
 
 register<bytes_t>(PORTS) link_bytes;          // sent and not forgotten
-register<tick_t>(PORTS)  link_time;           // when the last packet left
+@times register<tick_t>(PORTS)  link_time;           // when the last packet left
 register<bit<32>>(PORTS) link_utilisation;    // as of then, in 1/65536 of the link's rate
 
 control load(inout metadata_t meta, in standard_metadata_t standard_metadata) {

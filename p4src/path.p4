@@ -40,7 +40,7 @@
 #include "conga.p4"
 #include "flow.p4"
 
-register<tick_t>(FLOWLETS)   flowlet_seen;      // when the flow's last packet came
+@times register<tick_t>(FLOWLETS)   flowlet_seen;      // when the flow's last packet came
 register<member_t>(FLOWLETS) flowlet_member;    // and which way it went
 register<member_t>(DRILLS)   drill_best;        // by group and priority: the way that won last
 

@@ -30,9 +30,9 @@
 @queue_gate
 register<tick_t>(QUEUES)  queue_gate;         // by egress queue: until when it stands still
 register<tick_t>(QUEUES)  pause_total;        // by egress queue: how long it stood, and will stand
-register<tick_t>(QUEUES)  pause_heard;        // by egress queue: when the last XOFF came
-register<tick_t>(QUEUES)  pause_moved;        // by egress queue: when the last packet left
-register<tick_t>(QUEUES)  pause_stuck_since;  // by egress queue: first look at which none had
+@times register<tick_t>(QUEUES)  pause_heard;        // by egress queue: when the last XOFF came
+@times register<tick_t>(QUEUES)  pause_moved;        // by egress queue: when the last packet left
+@times register<tick_t>(QUEUES)  pause_stuck_since;  // by egress queue: first look at which none had
 register<stuck_t>(QUEUES) pause_stuck;        // by egress queue: what the watchdog made of it
 
 register<bit<1>>(QUEUES)  pause_asked;        // by ingress queue: 1 while its sender is to pause

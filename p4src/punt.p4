@@ -23,7 +23,7 @@
 #include "sizes.p4"
 #include "ports.p4"
 
-register<tick_t>(PORTS) punt_due;    // by front port: what was punted is worth the time until then
+@times register<tick_t>(PORTS) punt_due;    // by front port: what was punted is worth the time until then
 
 control punt(in headers_t hdr, inout metadata_t meta,
              inout standard_metadata_t standard_metadata) {

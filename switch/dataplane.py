@@ -161,6 +161,9 @@ class Role(Enum):
         return (1 if self is Role.PORT_DOWN else 17), 64
 
 
+TIMES = "@times"  # the annotation of registers that hold times
+CLOCK_BITS = 48  # of a program's clock
+
 _PORT_BITS, _PRIORITY_BITS = 9, 3
 
 
@@ -557,6 +560,18 @@ class Dataplane:
     def _check_port(self, done: bool, number: int) -> None:
         if not done:
             raise DataplaneError(f"{self.name}: port {number} is not 0 to {native.PORTS - 1}")
+
+    def keep_times(self, registers: Sequence[int]) -> None:
+        """Let these hold times, and no others: with the program's clock they are set back.
+
+        In P4 such a register has the annotation ``@times``.
+        """
+        for number in (native.NONE, *registers):
+            if not self._native.hosted_keep_times(self._l, self._sw, number):
+                raise DataplaneError(
+                    f"{self.name}: register {number} cannot hold times: there is none of that "
+                    "number, its cells are no bit<48>, or there are too many of them"
+                )
 
     def share_register(self, role: Role, register: int | None) -> None:
         """Share a register with the program; None: share none in that role any more."""

@@ -163,6 +163,7 @@ SIGNATURES: dict[str, tuple[object, list[object]]] = {
     "hosted_set_replay": (B, [P, P, U32, P]),
     "hosted_set_credit": (B, [P, P, U32, P]),
     "hosted_share": (B, [P, P, U32, U32]),
+    "hosted_keep_times": (B, [P, P, U32]),
     "pcap_on": (P, [c.c_int, B]),
     "pcap_write": (B, [P, S, U32, U32, U64]),
     "pcap_close": (None, [P]),

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 INGRESS_FIELDS = (  # set before ingress, from the packet
     ("standard_metadata.ingress_port", "p->ingress_port"),
-    ("intrinsic_metadata.ingress_global_timestamp", "r->now"),
+    ("intrinsic_metadata.ingress_global_timestamp", "r->now - r->sw->began"),
 )
 EGRESS_FIELDS = (  # set before egress
     ("standard_metadata.egress_port", "p->egress_port"),
     ("standard_metadata.instance_type", "p->type"),
     ("standard_metadata.packet_length", "p->length"),
-    ("intrinsic_metadata.egress_global_timestamp", "r->now"),
+    ("intrinsic_metadata.egress_global_timestamp", "r->now - r->sw->began"),
     ("queueing_metadata.enq_timestamp", "p->enq_ns"),
     ("queueing_metadata.enq_qdepth", "p->enq_depth"),
     ("queueing_metadata.deq_timedelta", "r->now - p->enq_ns"),

@@ -158,6 +158,7 @@ class Device:
         """Give the switch the registers and tables it shares with the program."""
         for role, register in pipeline.shared_registers.items():
             self.plane.share_register(role, register)
+        self.plane.keep_times(pipeline.time_registers)
         self.plane.set_order_tables(pipeline.order_tables)
 
     def get_pipeline(self, request: GetRequest) -> p4r.GetForwardingPipelineConfigResponse:

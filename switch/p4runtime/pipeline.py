@@ -127,6 +127,7 @@ class Pipeline:
             for value_set in symbols.value_sets
         }
         self.shared_registers = {role: self._register_marked(role) for role in dp.Role}
+        self.time_registers = self._registers_of_times()
         self.order_tables = {
             order: self._table_marked(order.mark, list(order.key_bits)) for order in dp.Order
         }
@@ -153,6 +154,16 @@ class Pipeline:
                 f"register {found[0].name}: {role.mark} needs cells of {least} to {most} bits"
             )
         return found[0].index
+
+    def _registers_of_times(self) -> list[int]:
+        """Return those that hold times, and are set back with the program's clock."""
+        found = [self.registers[r.id] for r in self.symbols.registers if dp.TIMES in r.marks]
+        for register in found:
+            if register.width != dp.CLOCK_BITS:
+                raise invalid(
+                    f"register {register.name}: {dp.TIMES} needs cells of {dp.CLOCK_BITS} bits"
+                )
+        return [register.index for register in found]
 
     def _table_marked(self, mark: str, bits: list[int]) -> int | None:
         """Return the table by whose entries queues are served, under an annotation."""

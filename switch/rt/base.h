@@ -108,6 +108,7 @@ static inline void sw_put_bits(uint8_t *p, size_t at, unsigned bits, uint64_t va
 struct sw_cells {
     void *at;
     uint32_t cell_bytes, stride, count;
+    uint64_t from; /* of times: when the clock that they are of was 0 */
 };
 
 static inline void *sw_cell(const struct sw_cells *cells, uint32_t i)

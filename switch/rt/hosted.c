@@ -267,21 +267,39 @@ bool hosted_set_cable(struct loop *loop, struct sw *sw, uint32_t number, uint32_
     return done;
 }
 
+/* A register's cells, if it is there. */
+static bool cells_of(const struct sw *sw, uint32_t reg, struct sw_cells *cells)
+{
+    bool is_there = sw->program && reg < sw->program->n_registers;
+    if (is_there)
+        *cells = state_register(&sw->state, reg);
+    return is_there;
+}
+
+static bool holds_times(const struct sw_cells *cells)
+{
+    return cells->cell_bytes == 4 || cells->cell_bytes == 8;
+}
+
 bool hosted_share(struct loop *loop, struct sw *sw, uint32_t role, uint32_t reg)
 {
     bool ok = role < SW_ROLES;
     struct sw_cells cells = {0};
     enter(loop, 0);
-    if (ok && reg != TABLE_NONE) {
-        const struct sw_program *program = sw->program;
-        ok = program && reg < program->n_registers;
-        if (ok) {
-            cells = state_register(&sw->state, reg);
-            ok = role == SW_PORT_DOWN || cells.cell_bytes == 4 || cells.cell_bytes == 8;
-        }
-    }
+    if (ok && reg != TABLE_NONE)
+        ok = cells_of(sw, reg, &cells) && (role == SW_PORT_DOWN || holds_times(&cells));
     if (ok)
         sw_share(sw, (enum sw_role)role, cells);
+    leave(loop, true);
+    return ok;
+}
+
+bool hosted_keep_times(struct loop *loop, struct sw *sw, uint32_t reg)
+{
+    struct sw_cells cells = {0};
+    enter(loop, 0);
+    bool ok = reg == TABLE_NONE || (cells_of(sw, reg, &cells) && cells.cell_bytes == 8);
+    ok = ok && sw_keep_times(sw, cells);
     leave(loop, true);
     return ok;
 }

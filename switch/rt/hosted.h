@@ -78,6 +78,7 @@ bool hosted_set_cable(struct loop *loop, struct sw *sw, uint32_t number, uint32_
 /* Share a register with the program; TABLE_NONE for none. False if there is no such register, or
  * its cells cannot hold times where times are wanted. */
 bool hosted_share(struct loop *loop, struct sw *sw, uint32_t role, uint32_t reg);
+bool hosted_keep_times(struct loop *loop, struct sw *sw, uint32_t reg); /* TABLE_NONE: none */
 
 /* Capture what a port receives or sends; NULL stops. False with errno. */
 bool hosted_set_pcap(struct loop *loop, struct sw *sw, uint32_t number, bool is_out,

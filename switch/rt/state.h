@@ -16,8 +16,10 @@ void state_free(struct sw_state *state);
 static inline struct sw_cells state_register(const struct sw_state *state, uint32_t number)
 {
     const struct sw_array_desc *desc = &state->program->registers[number];
-    return (struct sw_cells){(uint8_t *)state->registers + desc->at, desc->cell_bytes, desc->stride,
-                             desc->size};
+    return (struct sw_cells){.at = (uint8_t *)state->registers + desc->at,
+                             .cell_bytes = desc->cell_bytes,
+                             .stride = desc->stride,
+                             .count = desc->size};
 }
 
 /* Is the key a member? `words` is a constant in generated code. */

@@ -89,9 +89,42 @@ static void write_down_cells(struct sw *sw)
 
 void sw_share(struct sw *sw, enum sw_role role, struct sw_cells cells)
 {
+    cells.from = sw->began;
     sw->shared[role] = cells;
     if (role == SW_PORT_DOWN)
         write_down_cells(sw);
+}
+
+bool sw_keep_times(struct sw *sw, struct sw_cells cells)
+{
+    if (!cells.at)
+        sw->n_times = 0;
+    else if (sw->n_times < SW_TIMES_MOST)
+        sw->times[sw->n_times++] = cells;
+    else
+        return false;
+    return true;
+}
+
+static void set_back(struct sw_cells *cells)
+{
+    for (uint32_t i = 0; cells->at && i < cells->count; i++) {
+        uint64_t time = sw_cell_read(cells, i);
+        time = time > SW_CLOCK_BACK ? time - SW_CLOCK_BACK : time != 0;
+        memcpy(sw_cell(cells, i), &time, cells->cell_bytes); /* little-endian, of 4 or 8 bytes */
+    }
+    cells->from += SW_CLOCK_BACK;
+}
+
+static void set_clock_back(struct sw *sw, ns_t now)
+{
+    while (now - sw->began >= SW_CLOCK_MOST) {
+        sw->began += SW_CLOCK_BACK;
+        for (uint32_t i = 0; i < sw->n_times; i++)
+            set_back(&sw->times[i]);
+        set_back(&sw->shared[SW_QUEUE_GATE]);
+        set_back(&sw->shared[SW_TIMER]);
+    }
 }
 
 /* A port came, went, or changed its state: whoever chooses among ports must know. */
@@ -300,6 +333,7 @@ bool sw_load(struct sw *sw, const struct sw_program *program, ns_t now)
             link_end(sw->ports[n]);
         }
     memset(sw->shared, 0, sizeof sw->shared);
+    sw->n_times = 0;
     sw->idle_check = SW_NEVER;
     sw->state = state;
     sw->program = program;
@@ -1093,7 +1127,7 @@ void sw_tell_time(struct sw *sw, ns_t now)
 {
     const struct sw_cells *clock = &sw->shared[SW_CLOCK];
     if (clock->at)
-        memcpy(clock->at, &now, clock->cell_bytes); /* little-endian, of 4 or 8 bytes */
+        memcpy(clock->at, &(ns_t){now - sw->began}, clock->cell_bytes); /* as above */
 }
 
 /* Bad cables */
@@ -1188,6 +1222,8 @@ bool sw_set_credit(struct sw *sw, uint32_t number, const struct sw_credit *credi
 
 ns_t sw_service(struct sw *sw, ns_t now)
 {
+    if (SW_UNLIKELY(now - sw->began >= SW_CLOCK_MOST) && sw->n_times)
+        set_clock_back(sw, now);
     if (SW_UNLIKELY(sw->n_cables != 0))
         service_cables(sw, now);
     sw_tell_time(sw, now);

@@ -125,6 +125,14 @@ enum sw_role {
     SW_ROLES,
 };
 
+/* A program's clock has 48 bits, as v1model's has. Before it would begin anew it is set back, and
+ * with it the times that the program keeps: in registers that it names, @times, and in those of a
+ * gate and of timers. A time of before the clock's new 0 becomes 1, which is long ago; 0 stays 0,
+ * no time. Of a program that names none the clock begins anew. */
+#define SW_TIMES_MOST 32
+#define SW_CLOCK_MOST (((ns_t)1 << 48) - ((ns_t)1 << 44))
+#define SW_CLOCK_BACK ((ns_t)1 << 47) /* differences of times in 32 bits stay what they are */
+
 struct sw {
     char name[64];
     struct pkt_pool *pool;
@@ -143,6 +151,9 @@ struct sw {
     ns_t busy_until[SW_PORTS]; /* before then a port need not be looked at; side by side, for most
                                   ports with a backlog are busy whenever anything happens */
     struct sw_cells shared[SW_ROLES];
+    struct sw_cells times[SW_TIMES_MOST]; /* more registers that hold times */
+    uint32_t n_times;
+    ns_t began; /* when the program's clock was 0 */
     struct pre_table groups, sessions;
     struct pkt *gathered[SW_GATHER]; /* received and parsed, in order */
     uint32_t n_gathered;
@@ -206,6 +217,9 @@ void sw_resume(struct sw *sw, uint32_t number); /* its driver can take more agai
 /* Share a register with the program from now on; none if `cells.at` is NULL. */
 void sw_share(struct sw *sw, enum sw_role role, struct sw_cells cells);
 
+/* One more register holds times; none does if `cells.at` is NULL. False if there are too many. */
+bool sw_keep_times(struct sw *sw, struct sw_cells cells);
+
 /* Write the time where the program wants it, if it does; sw_service does so too. */
 void sw_tell_time(struct sw *sw, ns_t now);
 
@@ -251,7 +265,7 @@ static inline ns_t timer_due(const struct sw *sw) /* when the next is; SW_NEVER 
 {
     const struct sw_cells *cells = &sw->shared[SW_TIMER];
     ns_t due = cells->at ? sw_cell_read(cells, cells->count - 1) : 0;
-    return due ? due : SW_NEVER;
+    return due ? cells->from + due : SW_NEVER;
 }
 /* A queue, port * SW_QUEUES + priority, has waited for credits for long: rings behind all cells. */
 void timer_ask(struct sw *sw, uint32_t queue, ns_t now);

@@ -50,17 +50,19 @@ void timer_ring(struct sw *sw, ns_t now)
         ns_t deadline = sw_cell_read(cells, i);
         if (!deadline)
             continue;
+        deadline += cells->from;
         if (deadline <= now) {
             set_cell(cells, i, 0);
             ring(sw, i, now);
             deadline = sw_cell_read(cells, i); /* set anew? */
+            deadline += deadline ? cells->from : 0;
         }
         if (deadline && deadline < next)
             next = deadline;
     }
-    ns_t earliest = sw_cell_read(cells, last); /* of what was set anew for cells already passed */
-    if (earliest && earliest < next)
+    ns_t earliest = timer_due(sw); /* of what was set anew for cells already passed */
+    if (earliest < next)
         next = earliest;
     /* A program that orders a packet for a time gone by must not stop the clock. */
-    set_cell(cells, last, next == SW_NEVER ? 0 : next > now ? next : now + 1);
+    set_cell(cells, last, next == SW_NEVER ? 0 : (next > now ? next : now + 1) - cells->from);
 }

@@ -90,7 +90,7 @@ struct tm_port {
 /* The time until which a queue, port * SW_QUEUES + priority, stands still; 0 without a gate. */
 static inline ns_t tm_gate_time(const struct sw_cells *gate, unsigned queue)
 {
-    return gate->at && queue < gate->count ? sw_cell_read(gate, queue) : 0;
+    return gate->at && queue < gate->count ? gate->from + sw_cell_read(gate, queue) : 0;
 }
 
 void tm_init(struct tm_port *port);

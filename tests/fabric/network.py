@@ -59,6 +59,10 @@ SHARED = {
     Role.QUEUE_WAITS: "credit_waits",
     Role.LINK_COUNTS: "link_counts",
 }
+TIMES = (
+    "link_time", "flowlet_seen", "pause_heard", "pause_moved", "pause_stuck_since", "conga_to_time",
+    "conga_from_time", "punt_due",
+)  # fmt: skip
 ORDERS = {
     Order.QUEUE_SCHEDULE: "queue_schedules",
     Order.PORT_SHAPER: "port_shapers",
@@ -81,6 +85,7 @@ class Switch:
         plane = Dataplane(name, program, seed=seed, cpu_port=500)
         for role, register in SHARED.items():
             plane.share_register(role, index_of(program.registers, register))
+        plane.keep_times([index_of(program.registers, register) for register in TIMES])
         plane.set_order_tables({order: index_of(program.tables, t) for order, t in ORDERS.items()})
         return cls(name, plane)
 

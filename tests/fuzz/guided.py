@@ -80,8 +80,9 @@ def fuzz(name: str, seconds: int, processes: int = 1) -> int:
         (corpus / str(number)).write_bytes(data)
     environment = _environment(name, found)
     command = (environment[_CHILD],)
-    # Whoever uses all memory, or does not come back, is found too.
-    limits = (f"-max_len={_LONGEST}", "-timeout=20", "-rss_limit_mb=4096")
+    # Whoever uses all memory, or does not come back, is found too. That goes by the wall's clock: a
+    # machine that stood still for twenty seconds has been taken for a switch that did.
+    limits = (f"-max_len={_LONGEST}", "-timeout=120", "-rss_limit_mb=4096")
     jobs = (f"-fork={processes}",) if processes > 1 else ()
     look = (*command, f"-max_total_time={seconds}", *limits, *jobs, "-print_final_stats=1",
             f"-artifact_prefix={found}/", str(corpus))  # fmt: skip
