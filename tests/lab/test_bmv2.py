@@ -112,3 +112,24 @@ def test_p4c_takes_the_program_that_parks_and_names_things_alike(tmp_path: Path)
     for kind in ("tables", "actions", "counters", "registers"):
         ids = {what.preamble.name: what.preamble.id for what in getattr(info, kind)}
         assert ids == {what.preamble.name: what.preamble.id for what in getattr(ours.p4info, kind)}
+
+
+@pytest.mark.reference
+@pytest.mark.timeout(TRIES * TIMEOUT_S)
+def test_bmv2_steers_by_micro_segments(tmp_path: Path) -> None:
+    """IPv6 in carriers, each flow over the spine its list names, as in the simulator."""
+    changes = (
+        "topology={kind: leaf-spine, leaves: 2, spines: 2, hosts_per_leaf: 2}",
+        "link.ip=6",
+        "segments.policies=[{at: leaf1, to: h3, via: [[spine2]]}, {at: leaf1, to: h4, "
+        "via: [[spine1]]}]",
+        "traffic.flows=[{src: h1, dst: h3, bytes: 20KB}, {src: h2, dst: h4, bytes: 40KB}]",
+    )
+    ways = []
+    for engine in ("sim", "mininet"):
+        result = run(engine, "usid-steering", tmp_path / engine, changes)
+        assert (result["drops"]["total"], result["flows"]["completed"]) == (0, 2)
+        used = {link["name"]: link["bytes"] for link in result["links"]}
+        ways.append([used[f"leaf1>spine{n}"] for n in (1, 2)])
+    assert ways[0] == ways[1]
+    assert ways[0][0] > 1.9 * ways[0][1]
