@@ -78,7 +78,7 @@ __all__ = [
 CORE = Path(__file__).parent / "core"
 _MODULES = (
     *("dcqcn", "credit", "endpoint", "entropy", "frame", "health", "hpcc", "icrc", "intake"),
-    *("nscc", "plan", "rccc", "requester", "responder", "script", "swift", "turns"),
+    *("mrc_frame", "nscc", "plan", "rccc", "requester", "responder", "script", "swift", "turns"),
     *("uet_frame", "uet_receive", "uet_send"),
 )
 SOURCES = tuple(CORE / f"{name}.c" for name in _MODULES)
@@ -153,10 +153,16 @@ UET_ONLY = frozenset({CongestionControl.NSCC, CongestionControl.RCCC, Congestion
 
 
 class TransportKind(StrEnum):
-    """What carries messages: RoCEv2, or Ultra Ethernet Transport."""
+    """What carries messages: RoCEv2, Ultra Ethernet Transport, or MRC."""
 
     ROCE = "roce"
     UET = "uet"
+    MRC = "mrc"
+
+    @property
+    def sprays(self) -> bool:
+        """Whether every packet takes a way of its own and is answered by itself."""
+        return self is not TransportKind.ROCE
 
 
 class Entropy(StrEnum):

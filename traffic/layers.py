@@ -1,6 +1,8 @@
 """The layers that scapy lacks: what rides behind a BTH, and in-band telemetry.
 
     Ether / IP / UDP(4791) / BTH / RETH / ImmDt / payload        an RDMA WRITE, one of its packets
+    Ether / IP / UDP(4791) / BTH / METH / RETH / ImmDt / payload      the same of MRC
+    Ether / IP / UDP(4791) / BTH / SETH, NETH or PETH            what answers that, and asks
     Ether / IP / UDP(INT_PORT) / IntShim / IntHeader / BTH ...   the same with INT on board
     Ether / IP / UDP(REPORT_PORT) / ReportGroup / Report ...     a telemetry report
     Ether / Conga / IP ...                                       anything, between two leaves
@@ -20,6 +22,8 @@ from scapy.fields import (
     FieldListField,
     IntField,
     ShortField,
+    SignedShortField,
+    ThreeBytesField,
     XIntField,
     XLongField,
     XShortField,
@@ -36,9 +40,14 @@ __all__ = [
     "BTH",
     "INT_DOMAIN",
     "INT_PORT",
+    "METH",
+    "MRC_OPCODES",
+    "NETH",
+    "PETH",
     "REPORT_PORT",
     "RETH",
     "ROCE_PORT",
+    "SETH",
     "CNPPadding",
     "Conga",
     "ImmDt",
@@ -54,6 +63,11 @@ ETHERTYPE_IP, ETHERTYPE_IPV6 = 0x0800, 0x86DD
 ETHERTYPE_CONGA = 0x88B5  # for local experiments
 REPORT_PORT = 32766  # ours to choose: the UDP destination of telemetry reports
 
+MRC_OPCODES = {
+    0xC6: "WRITE_FIRST", 0xC7: "WRITE_MIDDLE", 0xC8: "WRITE_LAST", 0xC9: "WRITE_LAST_IMM",
+    0xCA: "WRITE_ONLY", 0xCB: "WRITE_ONLY_IMM", 0xDC: "SACK", 0xDD: "NACK", 0xDE: "PROBE_REQ",
+}  # fmt: skip
+_MRC_IMM = (0xC9, 0xCB)
 _WRITE_FIRST, _WRITE_LAST_IMM, _WRITE_ONLY, _WRITE_ONLY_IMM = 0x06, 0x09, 0x0A, 0x0B
 
 # What each instruction bit, most significant first, makes a hop write: names and widths in bits.
@@ -81,7 +95,82 @@ class RETH(Packet):  # type: ignore[misc]
     def guess_payload_class(self, _: bytes) -> type[Packet]:
         """An immediate follows if the opcode says so, else the message's bytes."""
         bth = self.underlayer
-        return ImmDt if isinstance(bth, BTH) and bth.opcode == _WRITE_ONLY_IMM else Raw
+        if isinstance(bth, METH):
+            bth = bth.underlayer
+        has_imm = isinstance(bth, BTH) and bth.opcode in (_WRITE_ONLY_IMM, *_MRC_IMM)
+        return ImmDt if has_imm else Raw
+
+
+class METH(Packet):  # type: ignore[misc]
+    """MRC's count of messages; a RETH follows in every packet (core/mrc_wire.h)."""
+
+    name = "METH"
+    fields_desc = [ShortField("rqmsn", 0), ShortField("msn", 0)]
+
+
+_M = {0: "NONE", 1: "SKIP_ONCE", 2: "ALWAYS_SKIP"}
+_PROLOGUE = (
+    BitField("type", 8, 5), BitField("next", 0, 4), BitEnumField("m", 0, 2, _M),
+    BitField("rsvd", 0, 3), BitField("pr", 0, 1), BitField("rsvd2", 0, 1),
+)  # fmt: skip
+_IDS = (ShortField("spdcid", 0), ShortField("dpdcid", 0))
+
+
+class SETH(Packet):  # type: ignore[misc]
+    """MRC's selective acknowledgement, and what its congestion control goes by."""
+
+    name = "SETH"
+    fields_desc = [
+        *_PROLOGUE,
+        SignedShortField("ack_psn_offset", 0),  # of a probe's answer its number
+        XIntField("entropy", 0),
+        *_IDS,
+        ByteField("rsvd3", 0),
+        ThreeBytesField("cack_psn", 0),
+        BitField("cc_type", 0, 4),
+        BitField("cc_flags", 0, 4),
+        ByteField("mpr", 0),
+        ShortField("sack_offset", 1),
+        XLongField("sack_bitmap", 0),
+        ShortField("tx_timestamp", 0),
+        ShortField("ooo_count", 0),
+        ByteField("rcv_cwnd_pen", 0),
+        ThreeBytesField("rcvd_bytes", 0),
+    ]
+
+
+class NETH(Packet):  # type: ignore[misc]
+    """MRC's refusal of one packet."""
+
+    name = "NETH"
+    fields_desc = [
+        *_PROLOGUE,
+        BitEnumField("reason", 1, 8, {1: "TRIMMED", 2: "TRIMMED_LASTHOP"}),
+        ByteField("vendor", 0),
+        XIntField("entropy", 0),
+        *_IDS,
+        ByteField("rsvd3", 0),
+        ThreeBytesField("nack_psn", 0),
+        ByteField("cc", 0),
+        ByteField("rsvd4", 0),
+        ShortField("tx_timestamp", 0),
+    ]
+
+
+class PETH(Packet):  # type: ignore[misc]
+    """MRC's question: of a way, if it has a number, else of what has come."""
+
+    name = "PETH"
+    fields_desc = [
+        *_PROLOGUE,
+        ByteField("rsvd3", 0),
+        ByteField("vendor", 0),
+        ShortField("probe_id", 0),
+        ShortField("rsvd4", 0),
+        *_IDS,
+        ShortField("tx_timestamp", 0),
+        ShortField("ftype", 0),
+    ]
 
 
 class ImmDt(Packet):  # type: ignore[misc]
@@ -257,6 +346,9 @@ bind_layers(BTH, RETH, opcode=_WRITE_FIRST)
 bind_layers(BTH, RETH, opcode=_WRITE_ONLY)
 bind_layers(BTH, RETH, opcode=_WRITE_ONLY_IMM)
 bind_layers(BTH, ImmDt, opcode=_WRITE_LAST_IMM)
+for _opcode in MRC_OPCODES:
+    bind_layers(BTH, {0xDC: SETH, 0xDD: NETH, 0xDE: PETH}.get(_opcode, METH), opcode=_opcode)
+bind_layers(METH, RETH)
 bind_layers(UDP, IntShim, dport=INT_PORT)
 bind_layers(IntShim, IntHeader, type=1)
 bind_layers(UDP, ReportGroup, dport=REPORT_PORT)

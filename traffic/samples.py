@@ -32,9 +32,13 @@ from traffic.layers import (
     AETH,
     BTH,
     INT_PORT,
+    METH,
+    NETH,
+    PETH,
     REPORT_PORT,
     RETH,
     ROCE_PORT,
+    SETH,
     CNPPadding,
     ImmDt,
     IntHeader,
@@ -113,6 +117,30 @@ def _report() -> Packet:
 _ETHERNET = 14  # bytes of a header
 
 
+_MRC_SENT_AGAIN = 0x20  # of what scapy calls reserved
+_MRC_PROBED = 2  # the queue pair that probes of ways are for
+_ENTROPY = 0xC1230000  # as the samples' UDP source port says it
+
+
+def _mrc(opcode: int, behind: Packet, dscp: int = DSCP_CONTROL, **fields: int) -> Packet:
+    """An MRC packet."""
+    said = {"dqpn": 0x101, "psn": 7} | fields
+    return _transport(dscp) / BTH(opcode=opcode, **said) / behind
+
+
+def _mrc_write() -> Packet:
+    behind = METH(rqmsn=1, msn=1) / RETH(va=0, rkey=0x2A, dmalen=len(_DATA)) / ImmDt(data=0x2A)
+    return _mrc(0xCB, behind / Raw(_DATA), DSCP_ROCE, ackreq=1)
+
+
+def _cut(packet: Packet) -> Packet:
+    """What p4src/trim.p4 leaves of a packet."""
+    left = Ether(bytes(packet)[:_CUT_TO])
+    left[IP].tos, left[IP].len = _DSCP_CUT << 2 | ECN_CAPABLE, _CUT_TO - _ETHERNET
+    del left[IP].chksum
+    return left
+
+
 def _uet(dscp: int, pds: Packet) -> Packet:
     """A UET packet, closed by its CRC."""
     udp = UDP(sport=0xC123, dport=UET_PORT, chksum=0)
@@ -129,14 +157,6 @@ def _uet_write() -> Packet:
     pds = UetPds(next=3, flags=0x08, clear_psn_offset=-1, psn=0x1000007, spdcid=0x100, dpdcid=0x101)
     ses = UetSes(som=1, eom=1, message_id=0x2A, memory_key=0x2A, request_length=len(_DATA))
     return _uet(DSCP_ROCE, pds / ses / Raw(_DATA))
-
-
-def _uet_cut() -> Packet:
-    """What p4src/trim.p4 leaves of it."""
-    left = Ether(bytes(_uet_write())[:_CUT_TO])
-    left[IP].tos, left[IP].len = _DSCP_CUT << 2 | ECN_CAPABLE, _CUT_TO - 14
-    del left[IP].chksum
-    return left
 
 
 def _uet_answer(**fields: int) -> Packet:
@@ -169,7 +189,7 @@ KINDS = {
         ),
     ),
     "uet-write": Kind("UET: a write in one packet, which may take any way", _uet_write),
-    "uet-cut": Kind("UET: what a switch without room left of it", _uet_cut),
+    "uet-cut": Kind("UET: what a switch without room left of it", lambda: _cut(_uet_write())),
     "uet-ack": Kind(
         "UET: one packet has come, and what others have",
         lambda: _uet_answer(type=8, cack_psn=0x1000007, ack_psn_offset=2, sack_bitmap=0b10),
@@ -184,6 +204,43 @@ KINDS = {
     ),
     "uet-credit": Kind(
         "UET: so much may be sent in all", lambda: _uet_answer(type=11, next=7, payload_=0x400)
+    ),
+    "mrc-write": Kind("MRC: a write in one packet, which may take any way", _mrc_write),
+    "mrc-cut": Kind("MRC: what a switch without room left of it", lambda: _cut(_mrc_write())),
+    "mrc-sack": Kind(
+        "MRC: one packet has come, marked, and what others have",
+        lambda: _mrc(
+            0xDC,
+            SETH(
+                m=1,
+                cack_psn=7,
+                ack_psn_offset=2,
+                entropy=_ENTROPY,
+                sack_bitmap=0b10,
+                spdcid=0x101,
+                dpdcid=0x100,
+            ),
+            dqpn=0x100,
+            psn=9,
+        ),
+    ),
+    "mrc-nack": Kind(
+        "MRC: one was cut: send it again",
+        lambda: _mrc(
+            0xDD,
+            NETH(type=10, reason=1, nack_psn=8, entropy=_ENTROPY, spdcid=0x101, dpdcid=0x100),
+            dqpn=0x100,
+            psn=8,
+            resv7=_MRC_SENT_AGAIN,
+        ),
+    ),
+    "mrc-probe": Kind(
+        "MRC: does this way lead there?",
+        lambda: _mrc(
+            0xDE,
+            PETH(type=11, next=6, probe_id=0x124, spdcid=0x100, dpdcid=0x101),
+            dqpn=_MRC_PROBED,
+        ),
     ),
     "report": Kind("a telemetry report of one packet", _report),
 }

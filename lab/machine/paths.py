@@ -15,6 +15,7 @@ SCENARIOS = ROOT / "scenarios"
 EXERCISES = ROOT / "exercises"
 CONGA_DISSECTOR = ROOT / "lab" / "wireshark" / "conga.lua"
 UET_DISSECTOR = CONGA_DISSECTOR.with_name("uet.lua")
+MRC_DISSECTOR = CONGA_DISSECTOR.with_name("mrc.lua")
 SHELL_ENVIRONMENT = ROOT / ".venv-shell"
 DOCS_ENVIRONMENT = ROOT / ".venv-docs"
 

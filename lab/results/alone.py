@@ -18,7 +18,7 @@ from lab.scenario.experiment import Experiment
 from lab.scenario.translate import IMMEDIATE_BYTES, RETH_BYTES, data_headers_bytes
 from topologies import Link, Node
 from traffic.collectives import Schedule
-from traffic.endpoint import Recovery, TransportKind
+from traffic.endpoint import Recovery
 
 _WIRE = 24  # preamble and start 8, FCS 4, gap 12
 
@@ -75,7 +75,7 @@ class Alone:
         self._around = data_headers_bytes(experiment.scenario) + _WIRE
         self._each_has_reth = experiment.scenario.transport.recovery is Recovery.SELECTIVE
         # A sprayed message has all planes to itself: as if each cable were as many times as fast.
-        is_sprayed = experiment.scenario.transport.kind is TransportKind.UET
+        is_sprayed = experiment.scenario.transport.kind.sprays
         self._abreast = experiment.fabric.ports_abreast
         times = self._abreast if is_sprayed else 1
 

@@ -47,6 +47,7 @@ class _Place(NamedTuple):
     host: Node
     plane: int
     mac: str
+    leafs: str  # MAC, where it sends what is not for a neighbour in its own subnet
     address: Address
 
 
@@ -145,10 +146,23 @@ class Experiment:
     # --- what hosts are told --------------------------------------------------------------------
 
     @cached_property
-    def _numbers(self) -> dict[Path, int]:
+    def _carriers(self) -> dict[Path, Path]:
+        """By path: the one whose queue pair it takes."""
+        paths = self.schedule.queue_pairs()
+        most = self.scenario.transport.queue_pairs
+        if most is None:
+            return {path: path for path in paths}
+        beside: dict[tuple[int, int, int], list[Path]] = {}
+        for path in paths:
+            beside.setdefault((*path[:2], self._activity_of[path]), []).append(path)
         return {
-            path: _FIRST_QUEUE_PAIR + 2 * at for at, path in enumerate(self.schedule.queue_pairs())
+            path: group[at % most] for group in beside.values() for at, path in enumerate(group)
         }
+
+    @cached_property
+    def _numbers(self) -> dict[Path, int]:
+        carriers = dict.fromkeys(self._carriers.values())
+        return {path: _FIRST_QUEUE_PAIR + 2 * at for at, path in enumerate(carriers)}
 
     @cached_property
     def _paths_of(self) -> list[list[Path]]:
@@ -165,7 +179,13 @@ class Experiment:
         fabric = self.fabric
         return [
             [
-                _Place(host, fabric.plane_of(leaf), fabric.mac(host, leaf), address)
+                _Place(
+                    host,
+                    fabric.plane_of(leaf),
+                    fabric.mac(host, leaf),
+                    fabric.mac(fabric.leaf_of(host, fabric.plane_of(leaf))),
+                    address,
+                )
                 for leaf, address in zip(fabric.leaves_of(host), addresses, strict=True)
             ]
             for host, addresses in ((host, fabric.addresses(host)) for host in fabric.hosts)
@@ -250,7 +270,7 @@ class Experiment:
         ways = {
             port: FlowAddress(
                 src_mac=mine.mac,
-                dst_mac=self.fabric.next_mac(mine.host, its.host, mine.plane),
+                dst_mac=self._next_mac(mine, its),
                 src=mine.address,
                 dst=its.address,
                 src_port=self.source_port(path),
@@ -282,6 +302,11 @@ class Experiment:
             base_rtt_ns=self._base_rtt_ns(path),
         )
 
+    def _next_mac(self, here: _Place, there: _Place) -> str:
+        """To whom a frame goes first; only tenants' subnets have neighbours."""
+        fabric = self.fabric
+        return fabric.next_mac(here.host, there.host) if fabric.is_stretched else here.leafs
+
     def _base_rtt_ns(self, path: Path) -> int:
         """What UET measures delays against; RoCEv2 is not told."""
         if self.scenario.transport.kind is TransportKind.ROCE:
@@ -304,9 +329,9 @@ class Experiment:
     def _transfer(self, rank: int, part: LocalTransfer) -> Transfer:
         number = None
         if part.kind == "send":
-            number = self._numbers[rank, part.peer, part.channel]
+            number = self._numbers[self._carriers[rank, part.peer, part.channel]]
         elif part.kind == "receive":
-            number = self._numbers[part.peer, rank, part.channel] + 1
+            number = self._numbers[self._carriers[part.peer, rank, part.channel]] + 1
         return Transfer(
             id=part.id,
             kind=_KINDS[part.kind],
@@ -320,5 +345,4 @@ class Experiment:
 def _uses_control(scenario: Scenario) -> bool:
     """Whether adapters send packets of their own in the control class."""
     transport = scenario.transport
-    is_uet = transport.kind is TransportKind.UET
-    return is_uet or transport.cc == "dcqcn" or transport.acks == "control"
+    return transport.kind.sprays or transport.cc == "dcqcn" or transport.acks == "control"

@@ -213,6 +213,14 @@ WORDS = (
         "closlab run hot-experts --engine sim",
     ),
     Word(
+        "MRC",
+        "Multipath Reliable Connection, OCP MRC",
+        "RDMA writes in RoCEv2's headers, each packet of which takes a way of its own, says where "
+        "its bytes belong, and is answered. Of each way is known whether it is good, to be skipped "
+        "once, assumed bad, or denied by a controller.",
+        "closlab run path-health --engine sim --set transport.kind=mrc",
+    ),
+    Word(
         "pause storm",
         "PFC storm",
         "An adapter that sends XOFF without end, for example because it is broken: the queue "

@@ -476,20 +476,25 @@ class TransportSettings(_Section):
     without congestion control. In the simulator core alone does."""
     kind: TransportKind = TransportKind.ROCE
     """RoCEv2 (roce), or Ultra Ethernet Transport (uet): every packet takes a way of its own, says
-    where its bytes belong and is answered; what is lost, and only that, goes again."""
+    where its bytes belong and is answered; what is lost, and only that, goes again. MRC (mrc) does
+    the same in RoCEv2's headers, and keeps states of ways (entropy: mrc) unless told otherwise."""
     recovery: Recovery = Recovery.GO_BACK_N
     """What a loss costs RoCEv2: go-back-0 (the message again), go-back-n, or selective."""
     cc: Literal["none", "dcqcn", "hpcc", "nscc", "rccc", "swift"] = "none"
     """What a sender does about congestion: nothing. RoCEv2: dcqcn about marks, hpcc telemetry.
-    UET: nscc about delay and marks, rccc what the receiver grants, swift about delay."""
+    UET and MRC: nscc about delay and marks, swift about delay; UET: rccc what the receiver
+    grants."""
     entropy: Entropy = Entropy.REPS
-    """How UET chooses ways: oblivious (all in turn), bitmap (but those congested), reps (those that
-    packets came back from unmarked), single (always the same), or mrc (all in turn but those that
-    lose packets, which are probed until they are better)."""
+    """How UET and MRC choose ways: oblivious (all in turn), bitmap (but those congested), reps
+    (those that packets came back from unmarked), single (always the same), or mrc (all in turn but
+    those that lose packets, which are probed until they are better)."""
     entropies: int = Field(default=128, ge=1, le=256)
     """From how many values it chooses, a power of two; switches choose ways by their hash."""
     dcqcn: DcqcnSettings = DcqcnSettings()
     """DCQCN's parameters: a profile by name, or a section of them."""
+    queue_pairs: int | None = Field(default=None, ge=1, le=64)
+    """How many queue pairs the channels between two hosts share, in turn; without it each has its
+    own."""
     window: int = Field(default=512, ge=1, le=1 << 20)
     """Packets a queue pair may have in flight."""
     timeout: int = Field(default=20, ge=0, le=31)
@@ -523,12 +528,19 @@ class TransportSettings(_Section):
             return self.rto_ns
         return 4096 << self.timeout if self.timeout else 0
 
+    @model_validator(mode="before")
+    @classmethod
+    def _keep_states(cls, data: object) -> object:
+        is_mrc = isinstance(data, dict) and data.get("kind") == TransportKind.MRC
+        return {"entropy": Entropy.MRC, **data} if is_mrc else data  # type: ignore[dict-item]
+
     @model_validator(mode="after")
     def _check(self) -> TransportSettings:
         if self.entropies & (self.entropies - 1):
             raise ValueError(f"entropies is {self.entropies}; it must be a power of two")
-        kinds = {"dcqcn": "roce", "hpcc": "roce", "nscc": "uet", "rccc": "uet", "swift": "uet"}
-        if kinds.get(self.cc, self.kind) != self.kind:
+        kinds = {"dcqcn": "roce", "hpcc": "roce", "nscc": "uet or mrc", "rccc": "uet"}
+        kinds["swift"] = kinds["nscc"]
+        if self.kind not in kinds.get(self.cc, self.kind).split(" or "):
             raise ValueError(f"{self.cc} is for transport.kind={kinds[self.cc]}: set that, or none")
         if self.first_rto_ns and 0 < self.longest_rto_ns < self.first_rto_ns:
             raise ValueError(

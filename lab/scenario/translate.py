@@ -44,6 +44,7 @@ from traffic.frames import IP_BYTES
 
 REPORT_PORT = MAX_PORT + 1  # by which telemetry reports leave
 _ROCE_BYTES = 14 + 8 + 12 + 4  # of a data packet, IP aside: Ethernet to BTH, and the ICRC
+_METH_BYTES = 4
 _UET_BYTES = 14 + 8 + 16 + 44 + 4  # Ethernet to SES, credits asked for, and the CRC
 RETH_BYTES, IMMEDIATE_BYTES = 16, 4  # of a message's first packet, and of its last
 _CONGA_BYTES = 8
@@ -274,8 +275,11 @@ def data_headers_bytes(scenario: Scenario) -> int:
 
 def _most_headers_bytes(scenario: Scenario, telemetry: Telemetry) -> int:
     """What a frame can have besides its payload, whatever is switched on."""
-    is_uet = scenario.transport.kind is TransportKind.UET
-    packet = _UET_BYTES if is_uet else _ROCE_BYTES + RETH_BYTES + IMMEDIATE_BYTES
+    packet = {
+        TransportKind.ROCE: _ROCE_BYTES + RETH_BYTES + IMMEDIATE_BYTES,
+        TransportKind.MRC: _ROCE_BYTES + _METH_BYTES + RETH_BYTES + IMMEDIATE_BYTES,
+        TransportKind.UET: _UET_BYTES,
+    }[scenario.transport.kind]
     return IP_BYTES[scenario.link.ip] + packet + _CONGA_BYTES + telemetry.most_bytes
 
 
@@ -352,7 +356,7 @@ def _dcqcn(given: DcqcnSettings) -> dict[str, Any]:
 def _uet(scenario: Scenario, hops: int) -> dict[str, Any]:
     """What only UET has to be told."""
     return {
-        "transport": TransportKind.UET,
+        "transport": scenario.transport.kind,
         "entropy": scenario.transport.entropy,
         "entropies": scenario.transport.entropies,
         "last_hop_dscp": scenario.trim.last_hop_dscp,
@@ -396,7 +400,7 @@ def endpoint_config(
 ) -> EndpointConfig:
     """What a host's adapter is set to."""
     transport = scenario.transport
-    is_uet = transport.kind is TransportKind.UET
+    is_uet = transport.kind.sprays
     storms = [
         (fault.at_ns, fault.at_ns + fault.for_ns)
         for fault in scenario.faults

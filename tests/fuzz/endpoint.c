@@ -92,7 +92,8 @@ int fuzz(const uint8_t *data, size_t size)
         if (record.where & RIGHT_SUM)
             put_right(record.frame, record.length);
         uint32_t more = record.where & CUT && is_cut_short ? 1000 : 0;
-        plan_receive(plan, 0, record.frame, (uint32_t)record.length, (uint32_t)record.length + more,
+        uint8_t port = (uint8_t)((record.where & WHERE) % config->ports);
+        plan_receive(plan, port, record.frame, (uint32_t)record.length, (uint32_t)record.length + more,
                      now);
         free(record.frame);
         plan_service(plan, now);

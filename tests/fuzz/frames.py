@@ -38,7 +38,7 @@ from tests.fabric.test_forged import with_shim
 from tests.fabric.test_pause import pause_frame
 from tests.fabric.testbed import ipv4_frame, ipv6_frame
 from tests.fuzz.bytes import changed
-from tests.traffic.endpoint.star import A, B, compile_star, ends, receives, run, sends
+from tests.traffic.endpoint.star import A, B, C, D, compile_star, ends, receives, run, sends
 from topologies import leaf_spine
 from traffic.endpoint import (
     CORE,
@@ -46,6 +46,7 @@ from traffic.endpoint import (
     CongestionControl,
     EndpointConfig,
     EndpointPlan,
+    Entropy,
     Recovery,
     TransportKind,
 )
@@ -151,14 +152,23 @@ def plans() -> Iterator[tuple[EndpointPlan, EndpointPlan]]:
         (uet, CongestionControl.RCCC),
         (uet, CongestionControl.SWIFT),
     ]
+    mrc = uet | {"transport": TransportKind.MRC, "entropy": Entropy.MRC, "entropies": 16}
     kinds += [({**settings, "payload": "none"}, cc) for settings, cc in kinds[1:4]]
     kinds += [({**settings, "ip": 6}, cc) for settings, cc in kinds[1:3]]
+    kinds += [(mrc | {"ip": ip}, CongestionControl.NSCC) for ip in (4, 6)]
+    kinds += [(mrc | {"ports": 2}, CongestionControl.NONE)]
     for settings, cc in kinds:
         config = EndpointConfig(link_bps=100 * GBPS, mtu=256, window=64, **settings)
         chosen: dict[str, object] = {"cc": cc, "priority": 3}
-        if config.transport is TransportKind.UET:
-            chosen["transport"] = TransportKind.UET
+        if config.transport is not None:
+            chosen["transport"] = config.transport
         here, there = ends(A, B, ip=config.ip or 4, **chosen)
+        if config.ports is not None:
+            far = ends(C, D, ip=config.ip or 4, **chosen)
+            here, there = (
+                own.model_copy(update={"planes": (other.flow,)})
+                for own, other in zip((here, there), far, strict=True)
+            )
         sizes, answers = [3000, 0, 700], [2000, 1]
         yield tuple(
             EndpointPlan(
@@ -181,12 +191,20 @@ def adapters(library: ctypes.CDLL) -> list[Dataplane]:
 def adapter_seeds() -> Iterator[bytes]:
     """What its peer says to it, in a world that loses, marks and cuts."""
     star = compile_star()
+    heard: list[bytes] = []
     for number, (plan, peer) in enumerate(plans()):
+        if plan.config.ports is not None:  # star.c has but one: the same, by both
+            yield bytes([number]) + b"".join(
+                record(frame, RIGHT_SUM | at % 2) for at, frame in enumerate(heard)
+            )
+            continue
         for faults in ({}, {"loss": 0.1, "kmin": 300, "kmax": 900, "pmax": 0.5}, {"trim": 1.0}):
             outcome = run(
                 star, {A: plan, B: peer}, extra=[f"capture {B}"], delay=500.0, rate=10.0 * GBPS,
                 limit=1200.0 if "trim" in faults else 1e6, **{"seed": 1.0, **faults},
             )  # fmt: skip
+            if plan.config.transport is TransportKind.MRC and plan.config.ip == 4:
+                heard = outcome.captured
             yield bytes([number]) + b"".join(
                 record(frame, RIGHT_SUM * (number % 2)) for frame in outcome.captured
             )

@@ -3,16 +3,18 @@
 import os
 import shutil
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
 from scapy.utils import rdpcap
 
 from lab.engines.mininet.tap import NOT_ROOT, conga_hint
-from lab.machine.paths import CONGA_DISSECTOR, UET_DISSECTOR
+from lab.machine.paths import CONGA_DISSECTOR, MRC_DISSECTOR, UET_DISSECTOR
 from tests.lab.simulated import simulate
-from traffic.layers import BTH, Conga
+from traffic.layers import BTH, METH, NETH, PETH, RETH, SETH, Conga
 from traffic.uet_layers import UetPds, UetSes
 
 
@@ -79,3 +81,60 @@ def test_tshark_and_scapy_read_the_same_of_uet(tmp_path: Path) -> None:
             cut += is_cut
     assert set(seen) == {8, 10, 11, 13}
     assert seen[10] == cut > 10
+
+
+MRC_FIELDS = {  # of tshark, and of scapy
+    "opcode": (BTH, "opcode"), "dqp": (BTH, "dqpn"), "psn": (BTH, "psn"), "msn": (METH, "msn"),
+    "va": (RETH, "va"), "dma_length": (RETH, "dmalen"), "m": (SETH, "m"), "pr": (SETH, "pr"),
+    "cack_psn": (SETH, "cack_psn"), "sack_bitmap": (SETH, "sack_bitmap"),
+    "rcvd_bytes": (SETH, "rcvd_bytes"), "nack_psn": (NETH, "nack_psn"),
+    "nack_reason": (NETH, "reason"), "probe_id": (PETH, "probe_id"),
+}  # fmt: skip
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+def test_tshark_and_scapy_read_the_same_of_mrc(tmp_path: Path) -> None:
+    """Writes, cut ones, SACKs, NACKs and probes of ways, as a lossy incast has them."""
+    simulate(
+        "incast",
+        *("pfc.enabled=false", "trim.enabled=true", "trim.threshold=50KB", "loss.rate=0.02"),
+        *("transport={kind: mrc, cc: nscc, timeout: 10}", "traffic.bytes=100KB"),
+        "measures.pcap=[h1-leaf1]",
+        out=tmp_path,
+    )
+    who = NOT_ROOT if os.geteuid() == 0 else ()
+    shown = [word for name in (*MRC_FIELDS, "cut") for word in ("-e", f"mrc.{name}")]
+    seen: Counter[int] = Counter()
+    cut = 0
+    for name in ("h1-leaf1.pcap", "leaf1-h1.pcap"):
+        capture = str(tmp_path / "pcaps" / name)
+        words = [*who, "tshark", "-X", f"lua_script:{MRC_DISSECTOR}", "-r", capture]
+        done = subprocess.run(
+            [*words, "-T", "fields", *shown], capture_output=True, text=True, check=True
+        )
+        rows = [line.split("\t") for line in done.stdout.splitlines()]
+        # The simulator keeps headers, and no ICRC behind them.
+        frames = [Ether(bytes(kept).ljust(kept.wirelen, b"\0")) for kept in rdpcap(capture)]
+        assert len(rows) == len(frames) > 100
+        for row, frame in zip(rows, frames, strict=True):
+            is_cut = frame[UDP].len + 20 > frame[IP].len
+            opcode = frame[BTH].opcode
+            wanted: list[int | None] = [
+                getattr(frame[layer], field) if layer in frame else None
+                for layer, field in MRC_FIELDS.values()
+            ]
+            if is_cut:
+                wanted[4:6] = None, None  # of which nothing, or not all, is left
+            told = [_number(word) for word in row[:-1]]
+            told[6] = told[6] if opcode == 0xDC else None  # NACKs have it too
+            told[13] = told[13] if opcode == 0xDE else None  # a probe's answer too
+            assert told == wanted
+            assert (_number(row[-1]) == 1) == is_cut
+            seen[opcode] += 1
+            cut += is_cut
+    assert {0xC6, 0xC7, 0xC9, 0xDC, 0xDD, 0xDE} <= set(seen)
+    assert seen[0xDD] >= cut > 10
+
+
+def _number(word: str) -> int | None:
+    return int(word == "True") if word in ("True", "False") else int(word, 0) if word else None

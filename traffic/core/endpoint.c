@@ -5,6 +5,7 @@
 
 #include "icrc.h"
 #include "transport.h"
+#include "mrc_wire.h"
 #include "uet.h"
 
 void ep_config_default(struct ep_config *config, bps_t link_bps)
@@ -103,7 +104,7 @@ struct ep *ep_new(const struct ep_config *config, const struct ep_port *port, ui
     struct ep *ep = calloc(1, sizeof *ep);
     if (!ep)
         return NULL;
-    bool is_uet = config->transport == EP_UET;
+    bool is_uet = config->transport != EP_ROCE;
     bool is_selective = !is_uet && config->recovery == EP_SELECTIVE;
     size_t sets = is_uet ? 3 : is_selective ? 2 : 0;
     size_t words = (size_t)qps * sets * bits_for(config->window) / 64;
@@ -111,6 +112,7 @@ struct ep *ep_new(const struct ep_config *config, const struct ep_port *port, ui
     if (!is_selective) /* UET's is of its own */
         ep->config.recovery = is_uet ? EP_GO_BACK_N : config->recovery;
     ep->transport = is_uet ? &UET : &ROCE;
+    ep->format = config->transport == EP_MRC ? &MRC_FORMAT : &UET_FORMAT;
     ep->port = *port;
     ep->qp_room = qps;
     ep->expected_room = expected;
@@ -201,9 +203,13 @@ static const char *qp_problem(const struct ep *ep, const struct ep_qp_config *co
     bool with_int = config->data_bytes == headers + WIRE_INT_SHIM + WIRE_INT_MD;
     if (ep->qp_count == ep->qp_room)
         return "there are more queue pairs than room was made for";
-    bool is_uet = ep->config.transport == EP_UET;
+    bool is_uet = ep->config.transport != EP_ROCE;
     if (is_uet && (config->number > UINT16_MAX || config->remote > UINT16_MAX))
-        return "UET tells its connections apart by 16 bits: there are too many of them";
+        return "UET and MRC tell connections apart by 16 bits: there are too many of them";
+    if (ep->config.transport == EP_MRC && config->number == MRC_PROBED)
+        return "with MRC queue pair 2 is that of probes";
+    if (ep->config.transport == EP_MRC && config->cc == EP_CC_RCCC)
+        return "MRC knows no credit";
     if (is_uet != (config->cc >= EP_CC_NSCC) && config->cc)
         return "nscc, rccc and swift are for UET; dcqcn and hpcc for RoCEv2";
     if (config->number > PSN_MASK || config->remote > PSN_MASK)
@@ -218,7 +224,7 @@ static const char *qp_problem(const struct ep *ep, const struct ep_qp_config *co
     if (be16_load(config->data + 12) != type || !is_plain_ip(ep, config->data + WIRE_IP_AT) ||
         be16_load(config->control + 12) != type || !is_plain_ip(ep, config->control + WIRE_IP_AT))
         return "templates are of the endpoint's version of IP, without options";
-    if (be16_load(config->data + udp_at(ep) + 2) != (with_int ? ep->config.int_port : is_uet ? UET_PORT : ROCE_PORT))
+    if (be16_load(config->data + udp_at(ep) + 2) != (with_int ? ep->config.int_port : is_uet ? ep->format->port : ROCE_PORT))
         return "a data template goes to its transport's UDP port, with INT on board to INT's";
     if (config->port >= ep->config.ports)
         return "there is no such port";
@@ -482,7 +488,7 @@ static void receive_roce(struct ep *ep, const uint8_t *frame, uint32_t stored, n
 
 static bool is_uet(const struct ep *ep, const uint8_t *frame)
 {
-    return is_whole_udp(ep, frame + WIRE_IP_AT) && be16_load(frame + udp_at(ep) + 2) == UET_PORT;
+    return is_whole_udp(ep, frame + WIRE_IP_AT) && be16_load(frame + udp_at(ep) + 2) == ep->format->port;
 }
 
 static void take(struct ep *ep, const uint8_t *frame, uint32_t stored, ns_t now)

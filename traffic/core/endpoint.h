@@ -66,9 +66,9 @@ enum ep_recovery {
 /* Whose class acknowledgements travel in; CNPs always have the control class. */
 enum ep_acks { EP_ACKS_DATA, EP_ACKS_CONTROL };
 
-enum ep_transport { EP_ROCE, EP_UET };
+enum ep_transport { EP_ROCE, EP_UET, EP_MRC };
 
-/* The first group is RoCEv2's, the second UET's. */
+/* The first group is RoCEv2's, the second UET's, and but for RCCC MRC's. */
 enum ep_cc { EP_CC_NONE, EP_CC_DCQCN, EP_CC_HPCC, EP_CC_NSCC, EP_CC_RCCC, EP_CC_SWIFT };
 
 enum { EP_PORTS = 8 };
@@ -144,6 +144,7 @@ struct ep_message {
     uint64_t first;    /* sequence number of its first packet */
     uint32_t received; /* bytes in place */
     uint32_t packets;
+    uint16_t number; /* of those on its queue pair, counted round */
     bool done;
 };
 

@@ -172,6 +172,7 @@ struct ep {
     ps_t grant_at;       /* and when the next of them gets some */
 
     const struct transport *transport;
+    const struct uet_format *format; /* UET: how its packets are written */
     struct qp *qps;
     struct selective *selective; /* one per queue pair, or NULL */
     struct uet *uet;             /* the same */

@@ -209,7 +209,7 @@ static bool assign(const struct key *key, const char *text, void *record)
     static const char *const REACTIONS[] = {"at-once", "periodic", NULL};
     static const char *const CLASSES[] = {"data", "control", NULL};
     static const char *const CCS[] = {"none", "dcqcn", "hpcc", "nscc", "rccc", "swift", NULL};
-    static const char *const TRANSPORTS[] = {"roce", "uet", NULL};
+    static const char *const TRANSPORTS[] = {"roce", "uet", "mrc", NULL};
     static const char *const ENTROPIES[] = {"oblivious", "bitmap", "reps", "single", "mrc", NULL};
     void *place = (char *)record + key->place;
 

@@ -55,6 +55,7 @@ struct uet {
     ns_t probed_at;
     struct entropy *entropy; /* by port: its own values, of which each is planes x index + port */
     struct way *ways;        /* by MRC, or NULL */
+    uint16_t posted;         /* messages, counted round */
     uint8_t *planes;         /* ends at all ports but the first; or NULL */
     uint16_t heard;          /* the entropy of the last packet of the peer's */
     struct congestion cc;
@@ -70,18 +71,45 @@ struct uet {
     bool in_demands, owes_grant;
 };
 
-/* A UET packet taken apart, as far as every kind has it. */
-struct uet_packet {
-    unsigned type, next, flags;
-    const uint8_t *pds;
-    uint32_t bytes, there; /* from the PDS on, without the CRC; and how many of them are */
-    uint32_t was;          /* the frame's size before it was cut */
-    uint16_t entropy;
-    bool marked; /* on the way here; what an answer says of the other way is in its flags */
-    bool cut, cut_at_last_hop;
+enum uet_kind {
+    UET_IS_NOTHING, /* that is known, or too short */
+    UET_IS_UNASKED, /* known, and nothing that would be answered */
+    UET_IS_DATA,
+    UET_IS_ACK,
+    UET_IS_NACK,
+    UET_IS_PROBE,
+    UET_IS_CREDIT,
+    UET_IS_CREDIT_REQ,
 };
 
-/* uet_frame.c: build in ep->frame; `*stored` is how much of the returned length is there. */
+#define UET_UNTOLD UINT32_MAX
+
+/* A packet taken apart, as far as its kind has it. */
+struct uet_packet {
+    enum uet_kind kind;
+    const uint8_t *pds;    /* what stands behind UDP */
+    uint32_t bytes, there; /* from there on, without the CRC; and how many of them are */
+    uint32_t was;          /* the frame's size before it was cut */
+    uint16_t entropy;      /* the way it came, */
+    uint16_t about;        /* and the one that an answer is about */
+    uint32_t to, from;     /* the connection's numbers here and there, or UET_UNTOLD */
+    uint32_t psn;          /* its low bits; of an ACK, of the last before which nothing is missing */
+    int32_t ahead;         /* ACK: how much further the packet is that it answers */
+    uint64_t map;          /* ACK: bit i: that which is i + `map_ahead` further has come */
+    uint16_t map_ahead, opaque; /* opaque: of a probe, and its answer */
+    uint8_t code;          /* NACK */
+    uint32_t credit;       /* granted, or wanted; of 256 bytes */
+    bool marked;           /* on the way here */
+    bool told_marked, told_bad; /* answers: the packet they answer was; its way is not to be used */
+    bool again, to_probe, spends; /* spends: of a connection that needs credit */
+    bool cut, cut_at_last_hop;
+    /* Data that is whole. */
+    bool has_content;
+    uint64_t key, offset;
+    uint32_t size, whole; /* whole: of the message, or UET_UNTOLD */
+    const uint8_t *data;
+};
+
 struct uet_segment {
     uint64_t seq;
     uint32_t offset, bytes, credit_target;
@@ -89,14 +117,40 @@ struct uet_segment {
     bool again;
     const struct ep_message *message;
 };
-uint32_t uet_frame_data(struct ep *ep, const struct qp *qp, const struct uet_segment *segment,
-                        uint32_t *stored);
-uint32_t uet_frame_ack(struct ep *ep, const struct qp *qp, const struct uet_answer *answer,
-                       uint32_t *stored);
-uint32_t uet_frame_nack(struct ep *ep, const struct qp *qp, const struct uet_answer *answer,
-                        uint32_t *stored);
-uint32_t uet_frame_control(struct ep *ep, const struct qp *qp, unsigned what,
-                           const struct uet_answer *answer, uint32_t payload, uint32_t *stored);
+
+/* What differs from one wire to the other: uet_frame.c has UET's, mrc_frame.c MRC's. Frames are built in
+ * ep->frame; `*stored` is how much of the returned length is there. */
+struct uet_format {
+    uint16_t port;     /* of UDP */
+    uint32_t headers;  /* of data, behind UDP */
+    uint32_t psn_mask;
+    uint32_t (*data)(struct ep *ep, const struct qp *qp, const struct uet_segment *segment,
+                     uint32_t *stored);
+    uint32_t (*ack)(struct ep *ep, const struct qp *qp, const struct uet_answer *answer,
+                    uint32_t *stored);
+    uint32_t (*nack)(struct ep *ep, const struct qp *qp, const struct uet_answer *answer,
+                     uint32_t *stored);
+    uint32_t (*control)(struct ep *ep, const struct qp *qp, unsigned what,
+                        const struct uet_answer *answer, uint32_t payload, uint32_t *stored);
+    /* Of a packet whose lengths and CRC are right. */
+    void (*read)(struct uet_packet *packet);
+};
+
+extern const struct uet_format UET_FORMAT, MRC_FORMAT;
+
+/* The sequence number nearest to `near` with a PSN's low bits. */
+static inline uint64_t uet_unwrap_as(const struct ep *ep, uint64_t near, uint32_t psn)
+{
+    return ep->format->psn_mask == PSN_MASK ? psn_unwrap(near, psn) : uet_unwrap(near, psn);
+}
+
+/* uet_frame.c: begin a frame from a template, of which only Ethernet, IP and UDP count; returns what is
+ * behind UDP. And 64 bits of what has arrived, from one packet on; and the first such that an answer
+ * about a packet is to tell of. */
+uint8_t *uet_begin(struct ep *ep, const struct qp *qp, const uint8_t *template, uint16_t entropy);
+uint64_t uet_map_from(const struct uet *uet, uint64_t from);
+uint64_t uet_map_begin(const struct qp *qp, const struct uet_answer *answer);
+uint16_t uet_early(const struct qp *qp); /* how far the last that came is ahead */
 
 /* uet_send.c */
 uint32_t uet_frame_size(const struct ep *ep, uint32_t bytes); /* of a packet with so much on board */

@@ -12,8 +12,7 @@ static void move_to(struct ep *ep, const struct qp *qp, uint8_t plane)
     memcpy(ip + ip_source_at(ip), ends + MACS, 2 * ip_address_bytes(ip));
 }
 
-/* Begin a frame from a template, of which only Ethernet, IP and UDP count; returns its PDS. */
-static uint8_t *begin(struct ep *ep, const struct qp *qp, const uint8_t *template, uint16_t entropy)
+uint8_t *uet_begin(struct ep *ep, const struct qp *qp, const uint8_t *template, uint16_t entropy)
 {
     uint8_t *ip = ep->frame + WIRE_IP_AT, *udp = ep->frame + udp_at(ep), plane = uet_port(ep, entropy);
     uint16_t port = (uint16_t)(UET_FIRST_PORT + entropy);
@@ -23,7 +22,7 @@ static uint8_t *begin(struct ep *ep, const struct qp *qp, const uint8_t *templat
     if (ip_is_v6(ip))
         be16_store(ip + 2, port); /* the flow label */
     be16_store(udp, port);
-    be16_store(udp + 2, UET_PORT);
+    be16_store(udp + 2, ep->format->port);
     return udp + WIRE_UDP;
 }
 
@@ -50,10 +49,10 @@ static uint8_t *store_ses(uint8_t *at, const struct uet_segment *segment)
     return at + UET_SES;
 }
 
-uint32_t uet_frame_data(struct ep *ep, const struct qp *qp, const struct uet_segment *segment,
-                        uint32_t *stored)
+static uint32_t data(struct ep *ep, const struct qp *qp, const struct uet_segment *segment,
+                     uint32_t *stored)
 {
-    uint8_t *pds = begin(ep, qp, qp->data, segment->entropy);
+    uint8_t *pds = uet_begin(ep, qp, qp->data, segment->entropy);
     uint8_t *at = pds + UET_PDS;
     bool asks = qp->cc == EP_CC_RCCC;
     int64_t clear = (int64_t)qp->una - 1 - (int64_t)segment->seq;
@@ -74,8 +73,7 @@ uint32_t uet_frame_data(struct ep *ep, const struct qp *qp, const struct uet_seg
     return frame_close(ep, pds, at + segment->bytes, 0, stored);
 }
 
-/* 64 bits of what has arrived, from one packet on. */
-static uint64_t map_from(const struct uet *uet, uint64_t from)
+uint64_t uet_map_from(const struct uet *uet, uint64_t from)
 {
     uint64_t bits = 0;
     for (uint32_t i = 0; i < UET_SACK_BITS && from + i < uet->high; i++)
@@ -83,15 +81,24 @@ static uint64_t map_from(const struct uet *uet, uint64_t from)
     return bits;
 }
 
-uint32_t uet_frame_ack(struct ep *ep, const struct qp *qp, const struct uet_answer *answer,
-                       uint32_t *stored)
+uint64_t uet_map_begin(const struct qp *qp, const struct uet_answer *answer)
+{
+    uint64_t from = qp->expected;
+    return answer->seq >= from + UET_SACK_BITS ? answer->seq + 1 - UET_SACK_BITS : from;
+}
+
+uint16_t uet_early(const struct qp *qp)
+{
+    uint64_t early = qp->uet->high > qp->expected ? qp->uet->high - qp->expected : 0;
+    return early < UINT16_MAX ? (uint16_t)early : UINT16_MAX;
+}
+
+static uint32_t ack(struct ep *ep, const struct qp *qp, const struct uet_answer *answer,
+                    uint32_t *stored)
 {
     const struct uet *uet = qp->uet;
-    uint8_t *pds = begin(ep, qp, qp->control_header, answer->way);
-    uint64_t cack = qp->expected - 1, from = qp->expected;
-    if (answer->seq >= from + UET_SACK_BITS)
-        from = answer->seq + 1 - UET_SACK_BITS;
-    uint32_t early = uet->high > qp->expected ? (uint32_t)(uet->high - qp->expected) : 0;
+    uint8_t *pds = uet_begin(ep, qp, qp->control_header, answer->way);
+    uint64_t cack = qp->expected - 1, from = uet_map_begin(qp, answer);
     uet_store_prologue(pds, UET_ACK_CC_TYPE, UET_NEXT_NONE,
                        (answer->marked ? UET_MARKED : 0) | (answer->again ? UET_RETX : 0) |
                            (answer->to_probe ? UET_PROBE_ANSWER : 0));
@@ -101,20 +108,20 @@ uint32_t uet_frame_ack(struct ep *ep, const struct qp *qp, const struct uet_answ
     pds[12] = (uint8_t)((qp->cc == EP_CC_RCCC ? UET_CC_CREDIT : UET_CC_NSCC) << 4);
     pds[13] = 0;
     be16_store(pds + 14, (uint16_t)(from - cack));
-    be64_store(pds + 16, map_from(uet, from));
+    be64_store(pds + 16, uet_map_from(uet, from));
     memset(pds + 24, 0, 8);
     if (qp->cc == EP_CC_RCCC)
         be24_store(pds + 24, (uint32_t)(uet->granted / UET_CREDIT_UNIT) & 0xFFFFFF);
     else
         be24_store(pds + 27, (uint32_t)(uet->received / UET_CREDIT_UNIT) & 0xFFFFFF);
-    be16_store(pds + 30, (uint16_t)(early < UINT16_MAX ? early : UINT16_MAX));
+    be16_store(pds + 30, uet_early(qp));
     return frame_close(ep, pds, pds + UET_ACK_CC, 0, stored);
 }
 
-uint32_t uet_frame_nack(struct ep *ep, const struct qp *qp, const struct uet_answer *answer,
-                        uint32_t *stored)
+static uint32_t nack(struct ep *ep, const struct qp *qp, const struct uet_answer *answer,
+                     uint32_t *stored)
 {
-    uint8_t *pds = begin(ep, qp, qp->control_header, answer->way);
+    uint8_t *pds = uet_begin(ep, qp, qp->control_header, answer->way);
     uet_store_prologue(pds, UET_NACK_TYPE, UET_NEXT_NONE,
                        (answer->marked ? UET_MARKED : 0) | (answer->again ? UET_RETX : 0));
     pds[2] = answer->code;
@@ -125,10 +132,10 @@ uint32_t uet_frame_nack(struct ep *ep, const struct qp *qp, const struct uet_ans
     return frame_close(ep, pds, pds + UET_NACK, 0, stored);
 }
 
-uint32_t uet_frame_control(struct ep *ep, const struct qp *qp, unsigned what,
-                           const struct uet_answer *answer, uint32_t payload, uint32_t *stored)
+static uint32_t control(struct ep *ep, const struct qp *qp, unsigned what,
+                        const struct uet_answer *answer, uint32_t payload, uint32_t *stored)
 {
-    uint8_t *pds = begin(ep, qp, qp->control_header, answer->way);
+    uint8_t *pds = uet_begin(ep, qp, qp->control_header, answer->way);
     uet_store_prologue(pds, UET_CTRL, what, 0);
     be16_store(pds + 2, answer->opaque);
     be32_store(pds + 4, (uint32_t)answer->seq);
@@ -136,3 +143,80 @@ uint32_t uet_frame_control(struct ep *ep, const struct qp *qp, unsigned what,
     be32_store(pds + 12, payload);
     return frame_close(ep, pds, pds + UET_CONTROL, 0, stored);
 }
+
+/* --- and back ---------------------------------------------------------------------------------- */
+
+static void read_data(struct uet_packet *packet)
+{
+    const uint8_t *pds = packet->pds;
+    uint32_t headers = UET_PDS + (packet->spends ? UET_PDS_CREDIT : 0) + UET_SES;
+    if (packet->there < headers - UET_SES)
+        return;
+    packet->kind = UET_IS_DATA;
+    if (packet->spends)
+        packet->credit = be24_load(pds + UET_PDS + 1);
+    const uint8_t *ses = pds + headers - UET_SES;
+    if (packet->bytes < headers || packet->there < headers ||
+        (be16_load(pds) >> 7 & 0xF) != UET_NEXT_STD || (ses[0] & 0x3F) != UET_SES_WRITE)
+        return;
+    bool starts = ses[1] & UET_SES_SOM;
+    packet->key = be64_load(ses + 24);
+    packet->size = packet->bytes - headers;
+    packet->data = pds + headers;
+    packet->offset = starts ? 0 : be32_load(ses + 36);
+    packet->has_content = starts || be32_load(ses + 32) == packet->size;
+}
+
+static void read_ack(struct uet_packet *packet, unsigned flags)
+{
+    const uint8_t *pds = packet->pds;
+    packet->kind = UET_IS_ACK;
+    packet->to_probe = flags & UET_PROBE_ANSWER;
+    packet->opaque = be16_load(pds + 2);
+    packet->ahead = packet->to_probe ? 0 : (int16_t)packet->opaque;
+    packet->map_ahead = be16_load(pds + 14);
+    packet->map = be64_load(pds + 16);
+    packet->spends = pds[12] >> 4 == UET_CC_CREDIT;
+    packet->credit = be24_load(pds + 24);
+}
+
+static void read_control(struct uet_packet *packet, unsigned what)
+{
+    const uint8_t *pds = packet->pds;
+    packet->opaque = be16_load(pds + 2);
+    packet->credit = be32_load(pds + 12) & 0xFFFFFF;
+    if (what == UET_CTRL_PROBE)
+        packet->psn = be32_load(pds + 12);
+    packet->kind = what == UET_CTRL_PROBE        ? UET_IS_PROBE
+                   : what == UET_CTRL_CREDIT     ? UET_IS_CREDIT
+                   : what == UET_CTRL_CREDIT_REQ ? UET_IS_CREDIT_REQ
+                                                 : UET_IS_UNASKED;
+}
+
+static void read(struct uet_packet *packet)
+{
+    const uint8_t *pds = packet->pds;
+    uint16_t prologue = be16_load(pds);
+    unsigned type = prologue >> 11, flags = prologue & 0x7F;
+    packet->to = be16_load(pds + 10);
+    packet->from = be16_load(pds + 8);
+    packet->psn = be32_load(pds + 4);
+    packet->again = flags & UET_RETX;
+    packet->told_marked = flags & UET_MARKED;
+    packet->about = packet->entropy;
+    packet->whole = UET_UNTOLD;
+    packet->spends = type == UET_RUD_CC_REQ;
+    if (type == UET_RUD_REQ || type == UET_RUD_CC_REQ)
+        read_data(packet);
+    else if (type == UET_ACK_CC_TYPE && packet->there >= UET_ACK_CC)
+        read_ack(packet, flags);
+    else if (type == UET_NACK_TYPE && packet->there >= UET_NACK) {
+        packet->kind = UET_IS_NACK;
+        packet->code = pds[2];
+    } else if (type == UET_CTRL && packet->there >= UET_CONTROL)
+        read_control(packet, prologue >> 7 & 0xF);
+}
+
+const struct uet_format UET_FORMAT = {
+    UET_PORT, UET_PDS + UET_SES, UINT32_MAX, data, ack, nack, control, read,
+};

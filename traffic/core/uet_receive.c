@@ -68,20 +68,20 @@ static uint32_t answer_frame(struct ep *ep, struct qp *qp, const struct uet_answ
     struct uet *uet = qp->uet;
     if (uet->owes_grant) {
         struct uet_answer grant = {.seq = qp->expected - 1, .way = several(ep) ? uet->heard : 0};
-        return uet_frame_control(ep, qp, UET_CTRL_CREDIT, &grant,
+        return ep->format->control(ep, qp, UET_CTRL_CREDIT, &grant,
                                  (uint32_t)(uet->granted / UET_CREDIT_UNIT) & 0xFFFFFF, stored);
     }
     struct uet_answer its = *answer;
     its.way = its.entropy;
     if (its.kind == UET_SAY_PROBE)
-        return uet_frame_control(ep, qp, UET_CTRL_PROBE, &its, (uint32_t)its.seq, stored);
+        return ep->format->control(ep, qp, UET_CTRL_PROBE, &its, (uint32_t)its.seq, stored);
     if (its.kind == UET_SAY_CREDIT_REQ) {
         its.seq = qp->una;
-        return uet_frame_control(ep, qp, UET_CTRL_CREDIT_REQ, &its, uet_target(ep, qp), stored);
+        return ep->format->control(ep, qp, UET_CTRL_CREDIT_REQ, &its, uet_target(ep, qp), stored);
     }
     its.way = way_back(ep, qp, its.entropy);
-    return its.kind == UET_SAY_NACK ? uet_frame_nack(ep, qp, &its, stored)
-                                    : uet_frame_ack(ep, qp, &its, stored);
+    return its.kind == UET_SAY_NACK ? ep->format->nack(ep, qp, &its, stored)
+                                    : ep->format->ack(ep, qp, &its, stored);
 }
 
 bool uet_answer(struct ep *ep, struct qp *qp, ns_t now)
@@ -160,67 +160,43 @@ void uet_grant(struct ep *ep, ns_t now)
 
 /* --- data -------------------------------------------------------------------------------------- */
 
-struct content {
-    uint64_t key;
-    uint32_t offset, bytes;
-    const uint8_t *data;
-};
-
-/* False if it makes no sense. */
-static bool content_of(const struct uet_packet *packet, uint32_t headers, struct content *content)
+/* So far behind that whoever sent it could not have sent the last that came. */
+static bool is_ancient(const struct qp *qp, uint64_t seq)
 {
-    const uint8_t *ses = packet->pds + headers - UET_SES;
-    if (packet->bytes < headers || packet->there < headers || packet->next != UET_NEXT_STD ||
-        (ses[0] & 0x3F) != UET_SES_WRITE)
-        return false;
-    *content = (struct content){
-        .key = be64_load(ses + 24),
-        .bytes = packet->bytes - headers,
-        .data = packet->pds + headers,
-    };
-    if (ses[1] & UET_SES_SOM)
-        return true;
-    content->offset = be32_load(ses + 36);
-    return be32_load(ses + 32) == content->bytes;
+    return seq + 2 * ((uint64_t)qp->uet->got.mask + 1) < qp->expected;
 }
 
 static void take_data(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns_t now)
 {
     struct uet *uet = qp->uet;
-    bool asks = packet->type == UET_RUD_CC_REQ;
-    uint32_t headers = UET_PDS + (asks ? UET_PDS_CREDIT : 0) + UET_SES;
-    if (packet->there < headers - UET_SES) {
-        ep->counters.rx_malformed++;
-        return;
-    }
-    uint64_t seq = uet_unwrap(qp->expected, be32_load(packet->pds + 4));
+    uint64_t seq = uet_unwrap_as(ep, qp->expected, packet->psn);
     struct uet_answer answer = {
         .seq = seq,
         .entropy = packet->entropy,
         .marked = packet->marked,
-        .again = packet->flags & UET_RETX,
+        .again = packet->again,
     };
     bool known = seq < qp->expected;
     bool in_window = !known && seq <= qp->expected + uet->got.mask;
     known = known || (in_window && seqset_has(&uet->got, seq));
-    if (!known && !in_window) {
+    if ((!known && !in_window) || is_ancient(qp, seq)) {
         ep->counters.rx_refused++;
         return;
     }
-    struct content content;
     struct ep_message *message = NULL;
     if (!packet->cut && !known) {
-        if (content_of(packet, headers, &content) && content.key <= UINT32_MAX)
-            message = responder_target(ep, qp, (uint32_t)content.key, content.offset, content.bytes);
-        if (!message || !responder_place(ep, message, content.offset, content.data, content.bytes)) {
+        if (packet->has_content && packet->key <= UINT32_MAX)
+            message = responder_target(ep, qp, (uint32_t)packet->key, packet->offset, packet->size);
+        if (!message || (packet->whole != UET_UNTOLD && packet->whole != message->size) ||
+            !responder_place(ep, message, packet->offset, packet->data, packet->size)) {
             ep->counters.rx_refused++;
             return;
         }
     }
     ep->counters.np_ecn_marked_packets += packet->marked;
     uet->received += packet->was;
-    if (asks && qp->cc == EP_CC_RCCC)
-        want_credit(ep, qp, be24_load(packet->pds + UET_PDS + 1), now);
+    if (packet->spends && qp->cc == EP_CC_RCCC)
+        want_credit(ep, qp, packet->credit, now);
     if (packet->cut && !known) {
         answer.kind = UET_SAY_NACK;
         answer.code = packet->cut_at_last_hop ? UET_NACK_TRIMMED_LAST_HOP : UET_NACK_TRIMMED;
@@ -247,14 +223,14 @@ static void take_data(struct ep *ep, struct qp *qp, const struct uet_packet *pac
 /* A probe is answered by what is known of the packet it names. */
 static void take_probe(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns_t now)
 {
-    uint64_t seq = uet_unwrap(qp->expected, be32_load(packet->pds + 12));
-    if (seq > qp->expected + qp->uet->got.mask) {
+    uint64_t seq = uet_unwrap_as(ep, qp->expected, packet->psn);
+    if (seq > qp->expected + qp->uet->got.mask || is_ancient(qp, seq)) {
         ep->counters.rx_refused++;
         return;
     }
     struct uet_answer answer = {.seq = seq < qp->expected ? qp->expected - 1 : seq,
                                 .to_probe = true,
-                                .opaque = be16_load(packet->pds + 2),
+                                .opaque = packet->opaque,
                                 .entropy = packet->entropy};
     answer.marked = answer.opaque && packet->marked; /* what is asked about a tail is no traffic */
     uet_owe(ep, qp, &answer, now);
@@ -268,27 +244,13 @@ static void take_request(struct ep *ep, struct qp *qp, uint32_t units, ns_t now)
     schedule_answer(ep, qp, now);
 }
 
-static void take_control(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns_t now)
-{
-    if (packet->there < UET_CONTROL)
-        ep->counters.rx_malformed++;
-    else if (packet->next == UET_CTRL_PROBE)
-        take_probe(ep, qp, packet, now);
-    else if (packet->next == UET_CTRL_CREDIT)
-        uet_credited(ep, qp, packet, now);
-    else if (packet->next == UET_CTRL_CREDIT_REQ && qp->cc == EP_CC_RCCC)
-        take_request(ep, qp, be32_load(packet->pds + 12) & 0xFFFFFF, now);
-    else
-        ep->counters.rx_refused++;
-}
-
 /* --- taking apart ------------------------------------------------------------------------------ */
 
-static bool crc_matches(const uint8_t *ip, const struct uet_packet *packet, uint32_t length)
+static bool crc_matches(const struct ep *ep, const uint8_t *ip, const struct uet_packet *packet, uint32_t length)
 {
     uint32_t crc;
     memcpy(&crc, packet->pds + packet->bytes, sizeof crc);
-    return crc == icrc_of(ip, packet->pds, packet->bytes, length, UET_PORT);
+    return crc == icrc_of(ip, packet->pds, packet->bytes, length, ep->format->port);
 }
 
 /* The counter of what is wrong with it, NULL if nothing is. */
@@ -312,33 +274,36 @@ static uint64_t *take_apart(struct ep *ep, const uint8_t *frame, uint32_t stored
         return &ep->counters.rx_malformed;
     packet->bytes = was - of_ip - WIRE_UDP - WIRE_ICRC;
     packet->there = (uint32_t)(end - packet->pds);
-    if (whole && !packet->cut && !crc_matches(ip, packet, length))
+    if (whole && !packet->cut && !crc_matches(ep, ip, packet, length))
         return &ep->counters.rx_icrc_errors;
-    uint16_t prologue = be16_load(packet->pds);
-    packet->type = prologue >> 11;
-    packet->next = prologue >> 7 & 0xF;
-    packet->flags = prologue & 0x7F;
     packet->marked = (ip_tos(ip) & 3) == 3;
     packet->cut_at_last_hop = packet->cut && ip_tos(ip) >> 2 == ep->config.last_hop_dscp;
     packet->entropy = (uint16_t)(be16_load(udp) - UET_FIRST_PORT);
+    ep->format->read(packet);
     return NULL;
 }
 
 static void take_known(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns_t now)
 {
     qp->uet->heard = packet->entropy;
-    if (packet->type == UET_RUD_REQ || packet->type == UET_RUD_CC_REQ)
+    if (packet->kind == UET_IS_DATA)
         take_data(ep, qp, packet, now);
     else if (packet->cut)
         ep->counters.rx_refused++; /* an answer: nobody has reason to cut it */
-    else if (packet->type == UET_ACK_CC_TYPE && packet->there >= UET_ACK_CC)
+    else if (packet->kind == UET_IS_ACK)
         uet_acked(ep, qp, packet, now);
-    else if (packet->type == UET_NACK_TYPE && packet->there >= UET_NACK)
+    else if (packet->kind == UET_IS_NACK)
         uet_nacked(ep, qp, packet, now);
-    else if (packet->type == UET_CTRL)
-        take_control(ep, qp, packet, now);
-    else
+    else if (packet->kind == UET_IS_PROBE)
+        take_probe(ep, qp, packet, now);
+    else if (packet->kind == UET_IS_CREDIT)
+        uet_credited(ep, qp, packet, now);
+    else if (packet->kind == UET_IS_CREDIT_REQ && qp->cc == EP_CC_RCCC)
+        take_request(ep, qp, packet->credit, now);
+    else if (packet->kind == UET_IS_NOTHING)
         ep->counters.rx_malformed++;
+    else
+        ep->counters.rx_refused++;
 }
 
 void uet_take(struct ep *ep, const uint8_t *frame, uint32_t stored, ns_t now)
@@ -349,10 +314,10 @@ void uet_take(struct ep *ep, const uint8_t *frame, uint32_t stored, ns_t now)
         ++*wrong;
         return;
     }
-    struct qp *qp = ep_find_qp(ep, be16_load(packet.pds + 10));
+    struct qp *qp = ep_find_qp(ep, packet.to);
     ep->counters.rx_cut_packets += packet.cut;
     if (!qp || qp->error || !qp_is_from_plane(ep, qp, frame + WIRE_IP_AT) ||
-        be16_load(packet.pds + 8) != qp->remote)
+        (packet.from != qp->remote && packet.from != UET_UNTOLD))
         ep->counters.rx_no_queue_pair++;
     else
         take_known(ep, qp, &packet, now);

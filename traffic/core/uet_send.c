@@ -32,7 +32,7 @@ static uint64_t end_of(const struct ep_message *message)
 
 uint32_t uet_frame_size(const struct ep *ep, uint32_t bytes)
 {
-    return bth_at(ep) + UET_PDS + UET_SES + bytes + WIRE_ICRC;
+    return bth_at(ep) + ep->format->headers + bytes + WIRE_ICRC;
 }
 
 static struct uet_sent *record_of(const struct uet *uet, uint64_t seq)
@@ -177,6 +177,7 @@ static void post(struct ep *ep, struct qp *qp, struct ep_message *message, ns_t 
         return;
     }
     qp->uet->backlog += message->size;
+    message->number = ++qp->uet->posted;
     requester_append(ep, qp, message);
     if (starves(ep, qp)) {
         ask_for_credit(ep, qp, now);
@@ -289,7 +290,7 @@ static uint32_t send(struct ep *ep, struct qp *qp, uint8_t port, ns_t now)
     struct entropy before = uet->entropy[port];
     segment.entropy = next_entropy(ep, qp, port, now);
     segment.credit_target = uet_target(ep, qp);
-    uint32_t stored, wire = uet_frame_data(ep, qp, &segment, &stored);
+    uint32_t stored, wire = ep->format->data(ep, qp, &segment, &stored);
     ps_t at = schedule_send(ep, port, stored, wire, qp->priority, qp->ready, now);
     if (at == PS_NEVER) {
         uet->entropy[port] = before;
@@ -434,6 +435,18 @@ static void answered_way(const struct ep *ep, struct qp *qp, uint16_t entropy, b
     choose_ports(ep, qp);
 }
 
+/* One has come by the way that an answer is about. */
+static void arrived_by(const struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns_t now)
+{
+    struct entropy *ways = entropy_of(ep, qp, packet->about);
+    uint16_t way = way_of(ep, packet->about);
+    entropy_arrived(ways, way, packet->told_marked);
+    if (packet->told_bad) {
+        entropy_lost(ways, way, qp->uet->round_trip, now);
+        choose_ports(ep, qp);
+    }
+}
+
 static void note_round_trip(struct uet *uet, ns_t took)
 {
     uet->round_trip = took > uet->round_trip ? took : uet->round_trip - (uet->round_trip - took) / 16;
@@ -442,13 +455,11 @@ static void note_round_trip(struct uet *uet, ns_t took)
 void uet_acked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns_t now)
 {
     struct uet *uet = qp->uet;
-    uint64_t cack = uet_unwrap(qp->una, be32_load(packet->pds + 4));
-    uint16_t opaque = be16_load(packet->pds + 2);
-    uint64_t first = cack + be16_load(packet->pds + 14);
-    bool to_probe = packet->flags & UET_PROBE_ANSWER, marked = packet->flags & UET_MARKED;
-    uint64_t seq = cack + (to_probe ? 0 : (uint64_t)(int64_t)(int16_t)opaque);
+    uint64_t cack = uet_unwrap_as(ep, qp->una, packet->psn);
+    uint64_t first = cack + packet->map_ahead, seq = cack + (uint64_t)(int64_t)packet->ahead;
+    bool to_probe = packet->to_probe, marked = packet->told_marked;
     if (!uet->sent || cack >= qp->sent || seq >= qp->sent ||
-        (packet->pds[12] >> 4 == UET_CC_CREDIT) != (qp->cc == EP_CC_RCCC)) {
+        packet->spends != (qp->cc == EP_CC_RCCC)) {
         ep->counters.rx_refused++;
         return;
     }
@@ -456,20 +467,20 @@ void uet_acked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns
     bool remembered = !to_probe && seq + uet->acked.mask >= qp->next && seq + 1 > SEQ_START;
     struct uet_sent record = remembered ? *record_of(uet, seq) : (struct uet_sent){0};
     uint64_t upto = cack + 1 > qp->una ? cack + 1 : qp->una;
-    bytes_t news = settle(qp, upto, first, be64_load(packet->pds + 16));
+    bytes_t news = settle(qp, upto, first, packet->map);
     if (remembered) {
-        entropy_arrived(entropy_of(ep, qp, packet->entropy), way_of(ep, packet->entropy), marked);
-        if (record.again != !!(packet->flags & UET_RETX))
+        arrived_by(ep, qp, packet, now);
+        if (record.again != packet->again)
             record.at = 0; /* another transmission's answer */
-        if (record.again && !(packet->flags & UET_RETX))
+        if (record.again && !packet->again)
             uet->overtaken *= 2; /* it was late, and not lost */
     }
     ns_t base = uet->cc.link.base_rtt, took = record.at ? now - record.at : 0;
     ns_t delay = took > base ? took - base : 0;
     if (took)
         note_round_trip(uet, took);
-    if (to_probe && opaque)
-        answered_way(ep, qp, (uint16_t)(opaque - 1), marked, now);
+    if (to_probe && packet->opaque)
+        answered_way(ep, qp, (uint16_t)(packet->opaque - 1), marked, now);
     else if (to_probe && cack + 1 >= qp->una)
         answered_probe(ep, qp, upto, first, now);
     complete(ep, qp, upto, now);
@@ -477,7 +488,7 @@ void uet_acked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns
         uet->cc.ops->acked(&uet->cc, news, took ? delay : DELAY_UNTOLD, marked,
                            uet->in_flight, now);
     if (qp->cc == EP_CC_RCCC)
-        rccc_granted(&uet->cc, be24_load(packet->pds + 24));
+        rccc_granted(&uet->cc, packet->credit);
     find_overtaken(ep, qp, now);
     if (qp->una >= qp->sent && !starves(ep, qp))
         qp->rto_at = NS_NEVER;
@@ -490,8 +501,8 @@ void uet_acked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns
 void uet_nacked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns_t now)
 {
     struct uet *uet = qp->uet;
-    uint64_t seq = uet_unwrap(qp->una, be32_load(packet->pds + 4));
-    unsigned code = packet->pds[2];
+    uint64_t seq = uet_unwrap_as(ep, qp->una, packet->psn);
+    unsigned code = packet->code;
     if (!uet->sent || seq >= qp->sent ||
         (code != UET_NACK_TRIMMED && code != UET_NACK_TRIMMED_LAST_HOP)) {
         ep->counters.rx_refused++;
@@ -499,7 +510,7 @@ void uet_nacked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, n
     }
     ep->counters.packet_seq_err++;
     const struct uet_sent *record = record_of(uet, seq);
-    if (seq < qp->una || !record->flies || record->again != !!(packet->flags & UET_RETX))
+    if (seq < qp->una || !record->flies || record->again != packet->again)
         return; /* it was found to be lost before, or arrived */
     uint32_t size = land(uet, seq);
     mark_lost(uet, seq);
@@ -507,7 +518,7 @@ void uet_nacked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, n
     struct entropy *ways = entropy_of(ep, qp, record->entropy);
     uint16_t way = way_of(ep, record->entropy);
     if (last_hop) /* its way led through the fabric well; no other would have led past the last port */
-        entropy_arrived(ways, way, packet->flags & UET_MARKED);
+        entropy_arrived(ways, way, packet->told_marked);
     else
         entropy_cut(ways, way);
     if (uet->cc.ops)
@@ -523,7 +534,7 @@ void uet_credited(struct ep *ep, struct qp *qp, const struct uet_packet *packet,
         return;
     }
     ep->counters.rx_credits++;
-    rccc_granted(&qp->uet->cc, be32_load(packet->pds + 12) & 0xFFFFFF);
+    rccc_granted(&qp->uet->cc, packet->credit);
     schedule_data(ep, qp, now);
 }
 

@@ -8,7 +8,7 @@
  *
  *   fabric seed=N delay=NS rate=BPS limit=BYTES kmin=BYTES kmax=BYTES pmax=P
  *          loss=P duplicate=P reorder=P corrupt=P cut=P shake=NS timeout=NS
- *          trim=1               what is more than `limit` is cut to 64 bytes, if it is UET's data
+ *          trim=1               what is more than `limit` is cut to 64 bytes, if it is UET's or MRC's data
  *          late=NS              endpoints are woken up to so much later than they ask
  *   host ADDRESS                  the plan that follows is this host's
  *   pause ADDRESS at=NS priority=N quanta=N
@@ -34,6 +34,7 @@
 #include <stdlib.h>
 
 #include "script.h"
+#include "mrc_wire.h"
 #include "uet_wire.h"
 
 enum { HOSTS = 64, NTH = 512, INT_PORT = 20052, FRAME = 10240, UTILISATION_WINDOW = 2000 };
@@ -341,8 +342,10 @@ static bool is_cut(const struct star *star, struct frame *frame)
 {
     uint8_t *ip = frame->bytes + WIRE_IP_AT;
     uint32_t left = 64 - WIRE_IPV4 + ip_bytes(ip);
+    const uint8_t *udp = udp_of(frame);
+    bool is_mrc = be16_load(udp + 2) == ROCE_PORT && udp[WIRE_UDP] >= MRC_WRITE_FIRST;
     if (!star->trims || frame->stored <= left || !is_data(frame) ||
-        be16_load(udp_of(frame) + 2) != UET_PORT)
+        (be16_load(udp + 2) != UET_PORT && !is_mrc))
         return false;
     lengthen(frame, (int)left - WIRE_ETHERNET - (int)ip_length(ip));
     frame->stored = frame->wire = left;

@@ -29,7 +29,7 @@ FLAGS = ("-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Werror")
 # Hardly optimised: what sanitizers add takes the compiler long to make quicker.
 SANITIZE = ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 GBPS = 1_000_000_000
-A, B, C = "10.0.0.1", "10.0.0.2", "10.0.0.3"
+A, B, C, D = "10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"
 
 
 def compile_c(sources: Sequence[Path], *flags: str) -> Path:

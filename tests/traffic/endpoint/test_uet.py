@@ -8,6 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from scapy.layers.inet import UDP
+from scapy.layers.l2 import Ether
+from scapy.packet import Raw
 
 from tests.traffic.endpoint.star import (
     GBPS,
@@ -32,6 +35,9 @@ from traffic.endpoint import (
     mask_of,
 )
 from traffic.frames import icrc
+from traffic.layers import BTH, METH, RETH, SETH, ImmDt
+from traffic.messages import pattern
+from traffic.samples import icrc_is_right
 
 Ends = tuple[QueuePair, ...]
 CCS = [CongestionControl.NONE, CongestionControl.NSCC, CongestionControl.RCCC]
@@ -51,7 +57,7 @@ def config(**changes: object) -> EndpointConfig:
 
 
 def uet_pair(**settings: object) -> dict[str, object]:
-    return {"transport": TransportKind.UET, **settings}
+    return {"transport": TransportKind.UET} | settings
 
 
 def draw_world(star: Path, seed: int) -> tuple[Outcome, dict[str, int], bool]:
@@ -70,6 +76,9 @@ def draw_world(star: Path, seed: int) -> tuple[Outcome, dict[str, int], bool]:
         seed=seed,
     )
     cc = rng.choice(CCS)
+    if seed % 3 == 2:
+        cc = CongestionControl.NONE if cc is CongestionControl.RCCC else cc
+        own = own.model_copy(update={"transport": TransportKind.MRC})
     transfers: dict[str, list[Transfer]] = {A: [], B: []}
     total = {A: 0, B: 0}
     pairs: list[Ends] = []
@@ -77,7 +86,11 @@ def draw_world(star: Path, seed: int) -> tuple[Outcome, dict[str, int], bool]:
         psn = dict.fromkeys(("psn", "remote_psn"), rng.choice((0, 0xFFFFF0)))
         priority = rng.choice((0, 3))
         pair: Ends = ends(
-            A, B, 100 + 2 * index, ip=own.ip, **uet_pair(cc=cc, priority=priority, **psn)
+            A,
+            B,
+            100 + 2 * index,
+            ip=own.ip,
+            **uet_pair(cc=cc, priority=priority, transport=own.transport, **psn),
         )
         pairs.append(pair)
         for way in range(2):
@@ -247,7 +260,9 @@ def test_denied_ways_are_not_used(strict_star: Path, seed: int) -> None:
     assert set(used[:turned]) == set(range(count)) - first
 
 
-def uet_frame(pds: bytes, *, src: str = B, dst: str = A, dscp: int = 48, was: int = 0) -> bytes:
+def uet_frame(
+    pds: bytes, *, src: str = B, dst: str = A, dscp: int = 48, was: int = 0, port: int = 4793
+) -> bytes:
     """A frame as B's endpoint would send it, its CRC right; `was`: how much more UDP says."""
 
     def address(text: str) -> bytes:
@@ -267,21 +282,9 @@ def uet_frame(pds: bytes, *, src: str = B, dst: str = A, dscp: int = 48, was: in
         address(src),
         address(dst),
     )
-    udp = struct.pack("!HHHH", 0xC000, 4793, total - 20 + was, 0)
+    udp = struct.pack("!HHHH", 0xC000, port, total - 20 + was, 0)
     packet = ip + udp + pds
-    keep = packet[32]
-    crc = icrc(packet) if keep == 0xFF else _crc(packet)
-    return bytes(12) + b"\x08\x00" + packet + crc.to_bytes(4, "little")
-
-
-def _crc(packet: bytes) -> int:
-    """As an ICRC, but that nothing after UDP is masked."""
-    import zlib
-
-    masked = bytearray(packet)
-    masked[1] = masked[8] = 0xFF
-    masked[10:12] = masked[26:28] = b"\xff\xff"
-    return zlib.crc32(b"\xff" * 8 + masked)
+    return bytes(12) + b"\x08\x00" + packet + icrc(packet).to_bytes(4, "little")
 
 
 def request(psn: int, spdcid: int, dpdcid: int, body: bytes = b"") -> bytes:
@@ -344,6 +347,117 @@ def test_strangers_change_nothing_and_are_counted(strict_star: Path, cc: str) ->
     assert changed <= {
         *("rx_packets", "rx_bytes", "rx_no_queue_pair", "rx_refused", "rx_cut_packets"),
     }
+
+
+def bth(opcode: int, to: int, psn: int) -> bytes:
+    return struct.pack("!BBHII", opcode, 0, 0xFFFF, to, 0x80 << 24 | psn & 0xFFFFFF)
+
+
+def mrc_write(to: int, psn: int, offset: int = 0, key: int = 1) -> bytes:
+    """Four kilobytes in the middle of a message that nobody posted, or of the wrong bytes."""
+    return bth(0xC7, to, psn) + struct.pack("!HHQII", 1, 1, offset, key, 2_000_000) + bytes(4096)
+
+
+def mrc_answer(psn: int, ids: tuple[int, int], *, ahead: int = 0, bitmap: int = 0) -> bytes:
+    head = struct.pack("!HhIHHI", 8 << 11, ahead, 0xC000_0000, *ids, psn & 0xFFFFFF)
+    return bth(0xDC, ids[1], 7) + head + struct.pack("!BBHQQ", 0, 0, 1, bitmap, 0)
+
+
+def mrc_nack(psn: int, ids: tuple[int, int], reason: int = 1) -> bytes:
+    said = struct.pack("!HBBIHHII", 10 << 11, reason, 0, 0xC000_0000, *ids, psn & 0xFFFFFF, 0)
+    return bth(0xDD, ids[1], psn) + said
+
+
+def mrc_probe(psn: int, ids: tuple[int, int], number: int = 0) -> bytes:
+    to = 2 if number else ids[1]
+    said = struct.pack("!HBBHHHHI", 11 << 11 | 6 << 7, 0, 0, number, 0, *ids, 0)
+    return bth(0xDE, to, psn) + said
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_strangers_change_nothing_of_mrc(strict_star: Path, seed: int) -> None:
+    """Answers, probes and writes of others, or of a peer about what nobody sent or asked for."""
+    rng = random.Random(seed)
+    ip = {"port": 4791}
+    mine = (18, 17)
+
+    def answers(src: str, ids: tuple[int, int]) -> list[bytes]:
+        far = rng.choice((5_000_000, 0x7FFFFF, 0x800000))
+        return [
+            uet_frame(said, src=src, **ip)
+            for said in (
+                mrc_nack(far, ids),
+                mrc_nack(3, ids, reason=200),
+                mrc_answer(far, ids, bitmap=2**64 - 1),
+                mrc_answer(-1, ids, ahead=32767),
+                mrc_probe(far, ids),
+                mrc_probe(far, ids, number=3),
+            )
+        ]
+
+    def writes(src: str, to: int) -> list[bytes]:
+        far = rng.choice((5_000_000, 0x7FFFFF))
+        return [
+            uet_frame(mrc_write(to, 2, 4096), src=src, dscp=26, **ip),
+            uet_frame(mrc_write(to, far, 4096), src=src, dscp=26, **ip),
+            uet_frame(bth(0xC7, to, far), src=src, dscp=41, was=4000, **ip),
+        ]
+
+    own = config(transport=TransportKind.MRC, entropy=Entropy.MRC)
+    plans = one_way(own, [2_000_000], **uet_pair(transport=TransportKind.MRC))
+    quiet = run(strict_star, plans)
+    others = answers(C, mine) + answers(B, (99, 17)) + answers(B, (18, 99))
+    others += writes(C, 17) + writes(B, 99)
+    peers = answers(B, mine) + writes(B, 17)
+    opcodes = (0x06, 0xC5, 0xDF, 0xD8)
+    unknown = [uet_frame(bth(opcode, 17, 3) + bytes(64), **ip) for opcode in opcodes]
+    cut_off = (mrc_nack(3, mine)[:20], mrc_answer(3, mine)[:40], mrc_probe(3, mine)[:24])
+    short = [uet_frame(said, **ip) for said in cut_off]
+    lines = [
+        f"inject {A} at={rng.randrange(1000, 150_000)} {frame.hex()}"
+        for frame in others + peers + unknown + short
+    ]
+    noisy = run(strict_star, plans, extra=lines)
+    assert not noisy.hosts[A].qp_errors
+    assert noisy.end_ns == quiet.end_ns
+    before, after = quiet.counters(A), noisy.counters(A)
+    assert after["rx_no_queue_pair"] == len(others)
+    assert after["rx_refused"] == len(peers)
+    assert after["rx_malformed"] == len(unknown + short)
+    changed = {name for name in after if after[name] != before[name]}
+    assert changed <= {
+        *("rx_packets", "rx_bytes", "rx_no_queue_pair", "rx_refused", "rx_cut_packets"),
+        "rx_malformed",
+    }
+
+
+def test_mrc_knows_writes_alone_and_their_headers(strict_star: Path) -> None:
+    """What is on the wire, read by scapy: every packet places itself, each is answered."""
+    kind = {"transport": TransportKind.MRC}
+    own = config(**kind, entropy=Entropy.MRC, entropies=16)
+    sizes = [3 * 4096 + 5, 0, 4096, 9000]
+    captures = [f"capture {A}", f"capture {B}"]
+    outcome = run(strict_star, one_way(own, sizes, **uet_pair(**kind)), extra=captures)
+    packets = [Ether(frame) for frame in outcome.captured]
+    assert all(icrc_is_right(frame) for frame in outcome.captured)
+    written = {number: bytearray(size) for number, size in enumerate(sizes, 1)}
+    immediates = []
+    for packet in packets:
+        if METH not in packet:
+            continue
+        reth, number = packet[RETH], packet[METH].msn
+        data = bytes(packet[Raw])[: -packet[BTH].padcount or None] if Raw in packet else b""
+        written[number][reth.va : reth.va + len(data)] = data
+        assert reth.dmalen == sizes[number - 1] and reth.rkey == number
+        immediates += [packet[ImmDt].data] if ImmDt in packet else []
+    assert immediates == [1, 2, 3, 4]
+    for number, data in written.items():
+        assert bytes(data) == pattern(number, 0, len(data))
+    answered = [packet[SETH] for packet in packets if SETH in packet]
+    assert {packet[BTH].opcode for packet in packets} == {0xC6, 0xC7, 0xC9, 0xCB, 0xDC}
+    sent = [packet for packet in packets if METH in packet]
+    assert [seth.entropy >> 16 for seth in answered] == [packet[UDP].sport for packet in sent]
+    assert answered[-1].cack_psn == len(sent) - 1
 
 
 def test_roce_frames_to_a_connection_are_not_its_own(strict_star: Path) -> None:
