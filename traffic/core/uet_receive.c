@@ -274,6 +274,8 @@ static uint64_t *take_apart(struct ep *ep, const uint8_t *frame, uint32_t stored
         return &ep->counters.rx_malformed;
     packet->bytes = was - of_ip - WIRE_UDP - WIRE_ICRC;
     packet->there = (uint32_t)(end - packet->pds);
+    if (packet->there > packet->bytes)
+        packet->there = packet->bytes; /* the CRC is none of them */
     if (whole && !packet->cut && !crc_matches(ep, ip, packet, length))
         return &ep->counters.rx_icrc_errors;
     packet->marked = (ip_tos(ip) & 3) == 3;
