@@ -4,11 +4,14 @@ import json
 import os
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from controller import Settings
 from lab.engines.mininet.emulation import Emulation
+from lab.engines.mininet.journal import Journal
 from lab.engines.mininet.running import Registration, find, running
 from lab.errors import LabError, RunError
 from lab.machine.certificates import Certificates
@@ -79,7 +82,22 @@ def test_from_another_process_namespace_nothing_is_judged(folder: Path) -> None:
 
 def test_a_cable_that_cannot_be_cut_is_told(tmp_path: Path) -> None:
     fabric = leaf_spine(1, 1, 1)
-    emulation = Emulation(fabric, None, None)  # type: ignore[arg-type]
+    emulation = Emulation(fabric, None, Settings())  # type: ignore[arg-type]
     for is_up, what in ((False, "cut"), (True, "mended")):
         with pytest.raises(RunError, match=f"h1-leaf1 could not be {what}: .*leaf1-eth"):
             emulation.set_up(fabric.links[0], is_up=is_up)
+
+
+def test_two_may_write_down_what_they_do_at_once(tmp_path: Path) -> None:
+    journal, path = Journal(), tmp_path / "journal.json"
+    journal.keep_in(path)
+
+    def work(cable: str) -> None:
+        for turn in range(200):
+            journal.turned(cable, is_up=turn % 2 == 1)
+
+    with ThreadPoolExecutor() as pool:
+        for done in [pool.submit(work, cable) for cable in ("a", "b", "c")]:
+            done.result()
+    told = json.loads(path.read_text())
+    assert told["cut"] == [] and len(told["events"]) == 200

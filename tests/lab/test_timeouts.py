@@ -44,7 +44,9 @@ def test_what_adapters_are_told(changes: tuple[str, ...], rto: int, first: int |
     """4.096 us x 2^n, n being 20 as NCCL has it."""
     scenario = catalogue.load("hello", changes)
     cable = LinkSpec(10**11)
-    config = endpoint_config(scenario, "h1", cable, 12_000, 4_300, 4, 1, carries_payload=False)
+    config = endpoint_config(
+        scenario, "h1", cable, 12_000, 4_300, 4, 1, is_bonded=False, carries_payload=False
+    )
     assert (config.rto, config.rto_first, config.retry_limit) == (rto, first, 7)
 
 

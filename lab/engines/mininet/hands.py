@@ -195,4 +195,6 @@ def _serve(hands: Hands, listener: socket.socket) -> None:
                 told: dict[str, str | None] = {"said": hands.do(words)}
             except LabError as error:
                 told = {"error": error.message, "cure": error.cure}
+            except OSError as error:
+                told = {"error": str(error), "cure": None}
             line.sendall(json.dumps(told).encode() + b"\n")

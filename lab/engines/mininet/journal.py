@@ -8,6 +8,7 @@ share.
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections import deque
 from collections.abc import Iterable
@@ -20,9 +21,10 @@ _MOST = 200  # events
 
 
 class Journal:
-    """Of one fabric."""
+    """Of one fabric. The lab writes, and whoever has something done from outside meanwhile."""
 
     def __init__(self) -> None:
+        self._lock = threading.RLock()
         self._path: Path | None = None
         self._cut: set[str] = set()
         self._events: deque[tuple[int, str, str, str]] = deque(maxlen=_MOST)
@@ -30,8 +32,9 @@ class Journal:
 
     def keep_in(self, path: Path) -> None:
         """From now on in a file."""
-        self._path = path
-        self._write()
+        with self._lock:
+            self._path = path
+            self._write()
 
     def notes_of(self, host: str) -> Path | None:
         """Where a host's program writes down what it sends and has received, if anybody can see."""
@@ -39,13 +42,15 @@ class Journal:
 
     def note(self, kind: str, what: str, link: str = "") -> None:
         """Something happened."""
-        self._events.append((time.monotonic_ns(), kind, what, link))
-        self._write()
+        with self._lock:
+            self._events.append((time.monotonic_ns(), kind, what, link))
+            self._write()
 
     def turned(self, cable: str, *, is_up: bool) -> None:
         """A cable was cut, or mended."""
-        (self._cut.discard if is_up else self._cut.add)(cable)
-        self.note("fault", f"{cable} {'up' if is_up else 'down'}", cable)
+        with self._lock:
+            (self._cut.discard if is_up else self._cut.add)(cable)
+            self.note("fault", f"{cable} {'up' if is_up else 'down'}", cable)
 
     @property
     def cut(self) -> frozenset[str]:
