@@ -5,14 +5,14 @@
 #include "script.h"
 #include "uet_wire.h"
 
-enum { PLANS_MOST = 16, TURNS_MOST = 20000 };
+enum { PLANS_MOST = 16, TURNS_MOST = 20000, PORTS_MOST = 8 };
 
 static char *plans[PLANS_MOST];
 static unsigned count;
 
+/* What an adapter sends by: its ports, each of which has its own time. */
 struct link {
-    ns_t last_at;
-    unsigned refused;
+    ns_t last_at[PORTS_MOST];
 };
 
 static bool transmit(void *ctx, const uint8_t *frame, uint32_t stored, uint32_t wire,
@@ -22,9 +22,9 @@ static bool transmit(void *ctx, const uint8_t *frame, uint32_t stored, uint32_t 
     volatile uint8_t all = priority ^ port;
     for (uint32_t i = 0; i < stored; i++)
         all = (uint8_t)(all ^ frame[i]);
-    if (stored > wire || at < link->last_at)
+    if (port >= PORTS_MOST || stored > wire || at < link->last_at[port])
         abort(); /* back in time: against its contract */
-    link->last_at = at;
+    link->last_at[port] = at;
     return true;
 }
 
