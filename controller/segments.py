@@ -108,14 +108,15 @@ def policies_of(
 
     Those without one are left to the routes.
     """
+    steering = [told for told in settings.steering if told.leaf == leaf.name]
+    if not steering:
+        return
     drained = settings.drained
     whole = living_switches(fabric)
     graph = living_switches(fabric, dead, drained) if dead or drained else whole
     numbers: dict[str, int] = {}
     first = 0
-    for told in settings.steering:
-        if told.leaf != leaf.name:
-            continue
+    for told in steering:
         number = numbers.setdefault(told.to, len(numbers) + 1)
         target = fabric.node(told.to)
         is_host = target.kind is NodeKind.HOST

@@ -339,8 +339,8 @@ class LabPrompt(CLI):  # type: ignore[misc]
             for path, _ in policy.ways
         }
         listed = segments.lists_between(fabric, leaf, last, dead, drained)
-        others = [segments.Listed(path, segments.State.FREE) for path in sorted(taken)
-                  if path not in {each.path for each in listed}]  # fmt: skip
+        round_about = taken - {each.path for each in listed}
+        others = [segments.Listed(path, segments.State.FREE) for path in sorted(round_about)]
         for each in (*listed, *others):
             way = " ".join(map(str, each.path))
             state = "taken" if each.path in taken else each.state.value

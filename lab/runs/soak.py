@@ -219,7 +219,10 @@ def _calm_jct_ns(rounds: Iterable[Round]) -> tuple[float, float] | None:
     believed; None if there are none.
     """
     told = [one.jct_ns for one in rounds if not one.faults and one.jct_ns and one.is_believed]
-    return (median(_ends(told)[0]), median(_ends(told)[1])) if told else None
+    if not told:
+        return None
+    first, last = _ends(told)
+    return median(first), median(last)
 
 
 def judged(rounds: Sequence[Round]) -> list[str]:

@@ -115,9 +115,17 @@ class Experiment:
 
     def port_rates(self, host: Node) -> dict[int, int]:
         """What each link of a host brings, by its ports, if not all bring the same."""
-        ports = self.fabric.ports(host)
-        rates = {port: self.cable(self.fabric.link_at(host, port)).rate_bps for port in ports}
-        return rates if len(set(rates.values())) > 1 else {}
+        return self._port_rates[host]
+
+    @cached_property
+    def _port_rates(self) -> dict[Node, dict[int, int]]:
+        """The same of all hosts: every queue pair asks."""
+        found = {}
+        for host in self.fabric.hosts:
+            ports = self.fabric.ports(host)
+            rates = {port: self.cable(self.fabric.link_at(host, port)).rate_bps for port in ports}
+            found[host] = rates if len(set(rates.values())) > 1 else {}
+        return found
 
     @property
     def pausable(self) -> frozenset[int]:

@@ -941,8 +941,8 @@ class Scenario(_Section):
             "overlay.kind: tenants' networks are of one plane": self.overlay.kind == "vxlan",
             "faults: adapters with several ports send no storm":
                 any(fault.action == "storm" for fault in self.faults),
-            "transport.kind: a connection of UET has ways through one fabric, not two":
-                is_front and transport.kind is TransportKind.UET,
+            "transport.kind: a sprayed connection has ways through one fabric, not two":
+                is_front and transport.kind.sprays,
             "control.kind: pairs of leaves speak no BGP":
                 is_pair and self.control.kind == "bgp",
             "lb.policy: conga knows the way to one leaf, not to a pair":

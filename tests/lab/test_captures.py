@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -18,25 +19,28 @@ from traffic.layers import BTH, METH, NETH, PETH, RETH, SETH, Conga
 from traffic.uet_layers import UetPds, UetSes
 
 
+def dissected(capture: str, dissector: Path, fields: Iterable[str]) -> list[list[str]]:
+    """What tshark tells of each frame's fields by a dissector of ours."""
+    who = NOT_ROOT if os.geteuid() == 0 else ()
+    words = [*who, "tshark", "-X", f"lua_script:{dissector}", "-r", capture, "-T", "fields"]
+    shown = [word for field in fields for word in ("-e", field)]
+    done = subprocess.run([*words, *shown], capture_output=True, text=True, check=True)
+    return [line.split("\t") for line in done.stdout.splitlines()]
+
+
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 def test_tshark_reads_what_is_behind_congas_header(tmp_path: Path) -> None:
     simulate("degraded-path", "measures.pcap=[leaf1-spine2]", "traffic.messages=1", out=tmp_path)
     capture = str(tmp_path / "pcaps" / "leaf1-spine2.pcap")
-    shown = [word for name in ("conga.leaf", "conga.path", "ip.dst") for word in ("-e", name)]
-    who = NOT_ROOT if os.geteuid() == 0 else ()
-    script = f"lua_script:{CONGA_DISSECTOR}"
-    words = [*who, "tshark", "-X", script, "-r", capture, "-T", "fields", *shown]
-    done = subprocess.run(
-        [*words, "-e", "infiniband.bth.opcode"], capture_output=True, text=True, check=True
-    )
+    fields = "conga.leaf", "conga.path", "ip.dst", "infiniband.bth.opcode"
+    rows = dissected(capture, CONGA_DISSECTOR, fields)
     frame = rdpcap(capture)[0]
     assert frame[Conga].leaf == 1 and frame[IP].dst.startswith("10.0.2.") and BTH in frame
-    rows = [line.split("\t") for line in done.stdout.splitlines()]
     assert len(rows) > 20
     assert all(len(row) == 4 and row[0] == "1" and row[2].startswith("10.0.2.") for row in rows)
     assert all(row[3] for row in rows), "the RoCEv2 header is found"
     assert len({row[1] for row in rows}) == 1, "one link is one of the leaf's ways"
-    assert f"{script} -r {capture}" in conga_hint(capture)
+    assert f"lua_script:{CONGA_DISSECTOR} -r {capture}" in conga_hint(capture)
 
 
 UET_FIELDS = ("type", "psn", "cack_psn", "ack_sack_bitmap", "nack_code", "nack_psn", "spdcid")
@@ -52,18 +56,13 @@ def test_tshark_and_scapy_read_the_same_of_uet(tmp_path: Path) -> None:
         "measures.pcap=[h1-leaf1]",
         out=tmp_path,
     )
-    who = NOT_ROOT if os.geteuid() == 0 else ()
+    more = "uet.ses.std.request_length", "uet.cut"
+    fields = [*(f"uet.pds.{field}" for field in UET_FIELDS), *more]
     seen: dict[int, int] = {}
     cut = 0
     for name in ("h1-leaf1.pcap", "leaf1-h1.pcap"):
         capture = str(tmp_path / "pcaps" / name)
-        shown = [word for field in UET_FIELDS for word in ("-e", f"uet.pds.{field}")]
-        more = ("-e", "uet.ses.std.request_length", "-e", "uet.cut")
-        words = [*who, "tshark", "-X", f"lua_script:{UET_DISSECTOR}", "-r", capture]
-        done = subprocess.run(
-            [*words, "-T", "fields", *shown, *more], capture_output=True, text=True, check=True
-        )
-        rows = [line.split("\t") for line in done.stdout.splitlines()]
+        rows = dissected(capture, UET_DISSECTOR, fields)
         frames = rdpcap(capture)
         assert len(rows) == len(frames) > 100
         for row, frame in zip(rows, frames, strict=True):
@@ -102,17 +101,12 @@ def test_tshark_and_scapy_read_the_same_of_mrc(tmp_path: Path) -> None:
         "measures.pcap=[h1-leaf1]",
         out=tmp_path,
     )
-    who = NOT_ROOT if os.geteuid() == 0 else ()
-    shown = [word for name in (*MRC_FIELDS, "cut") for word in ("-e", f"mrc.{name}")]
+    fields = [f"mrc.{name}" for name in (*MRC_FIELDS, "cut")]
     seen: Counter[int] = Counter()
     cut = 0
     for name in ("h1-leaf1.pcap", "leaf1-h1.pcap"):
         capture = str(tmp_path / "pcaps" / name)
-        words = [*who, "tshark", "-X", f"lua_script:{MRC_DISSECTOR}", "-r", capture]
-        done = subprocess.run(
-            [*words, "-T", "fields", *shown], capture_output=True, text=True, check=True
-        )
-        rows = [line.split("\t") for line in done.stdout.splitlines()]
+        rows = dissected(capture, MRC_DISSECTOR, fields)
         # The simulator keeps headers, and no ICRC behind them.
         frames = [Ether(bytes(kept).ljust(kept.wirelen, b"\0")) for kept in rdpcap(capture)]
         assert len(rows) == len(frames) > 100

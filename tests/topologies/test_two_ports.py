@@ -9,6 +9,8 @@ import networkx as nx
 import pytest
 
 from controller.routes import Route, routes_of
+from lab.errors import ScenarioError
+from lab.scenario import catalogue
 from topologies import Fabric, Node, Speed, TopologyError, dual_tor, leaf_spine, two_fabrics
 
 FRONT = Speed(rate_bps=25 * 10**9)
@@ -122,3 +124,9 @@ def test_two_fabrics_that_cannot_be_are_refused(
 ) -> None:
     with pytest.raises(TopologyError, match=complaint):
         two_fabrics(*sizes, FRONT)
+
+
+@pytest.mark.parametrize("kind", ["uet", "mrc"])
+def test_what_sprays_goes_through_one_fabric(kind: str) -> None:
+    with pytest.raises(ScenarioError, match="through one fabric, not two"):
+        catalogue.load("two-fabrics", (f"transport.kind={kind}",))
