@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import tempfile
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -62,25 +65,41 @@ def _all(pytest: list[str], kind: str, together: list[str]) -> int:
     What says the same however little time it gets gives way to what has a clock or a network to
     mind, and takes what processors' time is left. What a clock judges runs one by one, and networks
     come afterwards: to make one takes locks of the kernel's, for which whoever is in a hurry would
-    have to wait. A neighbour that gives way still wears caches out, and networks are two at once:
-    what fails beside others is asked again by itself, and only then believed.
+    have to wait. A neighbour that gives way still wears caches out, networks are two at once, and
+    who gives way may starve for a minute: what fails beside others is asked again by itself, and
+    only then believed. What passes then is named at the end: it deserves a look all the same.
 
     Of what gives way one more is at work than there are processors: tests wait now and then, for a
     process or a time-out.
     """
-    computes = Job([*pytest, f"{kind} and not clock and not mininet", *_at_once(1)], gives_way=True)
-    minding = {
-        name: [*pytest, f"{kind} and {which}", "-o", f"cache_dir=.pytest_cache/{name}"]
-        for name, which in (("clock", "clock"), ("networks", "mininet and not clock"))
+    asked = {
+        "computes": [*pytest, f"{kind} and not clock and not mininet"],
+        "clock": [*pytest, f"{kind} and clock"],
+        "networks": [*pytest, f"{kind} and mininet and not clock"],
     }
-    judged, networks = Job(minding["clock"]), Job([*minding["networks"], *together])
-    (computed,), minded = side_by_side([computes], [judged, networks])
-    failed = [
-        asked for asked, code in zip(minding.values(), minded, strict=True) if code == _FAILED
-    ]
-    (again,) = side_by_side([Job([*asked, "--last-failed"]) for asked in failed])
-    codes = (computed, *again, *(code for code in minded if code != _FAILED))
-    return next(filter(None, codes), 0)
+    with tempfile.TemporaryDirectory() as folder:
+        notes = {name: Path(folder, name) for name in asked}  # pytest's, of what failed
+        for name, words in asked.items():
+            words += ["-o", f"cache_dir={notes[name]}"]
+        computes = Job([*asked["computes"], *_at_once(1)], gives_way=True)
+        judged, networks = Job(asked["clock"]), Job([*asked["networks"], *together])
+        (computed,), minded = side_by_side([computes], [judged, networks])
+        codes = dict(zip(asked, (computed, *minded), strict=True))
+        failed = [name for name, code in codes.items() if code == _FAILED]
+        beside = _failures(notes.values())
+        (again,) = side_by_side(
+            [Job([*asked[name], "--last-failed", "--exitfirst"]) for name in failed]
+        )
+        codes |= zip(failed, again, strict=True)
+        for test in sorted(beside - _failures(notes.values())):
+            print(f"failed beside others, passed alone: {test}")
+    return next(filter(None, codes.values()), 0)
+
+
+def _failures(notes: Iterable[Path]) -> set[str]:
+    """The tests that failed when they were last asked."""
+    lists = (each / "v/cache/lastfailed" for each in notes)
+    return {test for found in lists if found.exists() for test in json.loads(found.read_text())}
 
 
 def _covering(tool: list[str], words: list[str]) -> int:

@@ -28,6 +28,7 @@ from controller.entities import SwitchPlan, entry
 from controller.wire import canonical
 from switch import host as switch_host
 from tests.controller.conftest import asynchronous, switches, targets_of
+from tests.waiting import LONG_S
 from topologies import leaf_spine
 
 Program = tuple[Path, Path]
@@ -149,7 +150,7 @@ def test_a_switch_too_slow_to_answer_is_named(
     thread = threading.Thread(target=lambda: asyncio.run(serve()))
     thread.start()
     try:
-        assert ready.wait(30)
+        assert ready.wait(LONG_S)
         with pytest.raises(ControllerError, match=r"(leaf|spine)1 at 127\.0\.0\.1"):
             install(
                 targets_of(fabric, addresses, program),

@@ -18,12 +18,12 @@ from typing import IO, Any
 
 import pytest
 
+from tests.waiting import LONG_S
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 needs_chromium = pytest.mark.skipif(
     CHROMIUM is None, reason="Chromium is not installed: apt-get install chromium"
 )
-_ANSWER_S = 30.0
-_SILENT_S = 120.0
 _STARTS = 3
 
 
@@ -53,8 +53,8 @@ class Browser:
 
     def _next(self) -> dict[str, Any]:
         while b"\0" not in self._buffer:
-            if not select([self._receive], [], [], _SILENT_S)[0]:
-                raise TimeoutError(f"the browser has said nothing for {_SILENT_S:.0f} s")
+            if not select([self._receive], [], [], LONG_S)[0]:
+                raise TimeoutError(f"the browser has said nothing for {LONG_S:.0f} s")
             read = os.read(self._receive, 1 << 16)
             if not read:
                 raise BrokenPipeError("the browser has gone")
@@ -102,7 +102,7 @@ class Tab:
         assert "exceptionDetails" not in told, told["exceptionDetails"]
         return told["result"].get("value")
 
-    def until(self, code: str, within_s: float = _ANSWER_S) -> Any:
+    def until(self, code: str, within_s: float = LONG_S) -> Any:
         """Wait until an expression is true; what it is worth then."""
         deadline = time.monotonic() + within_s
         while not (found := self.js(code)):

@@ -28,6 +28,7 @@ from lab.machine.paths import SCENARIOS
 from lab.scenario import catalogue
 from lab.scenario.model import Scenario
 from tests.lab.conftest import closlab as command
+from tests.waiting import LONG_S
 
 LONG = {"traffic.bytes": "50MB"}  # many slices of the simulator, and minutes of Mininet's time
 LITTLE = {"traffic.bytes": "100KB"}
@@ -246,9 +247,9 @@ def test_another_thread_cancels() -> None:
 
     worker = threading.Thread(target=work)
     worker.start()
-    assert under_way.wait(60)
+    assert under_way.wait(LONG_S)
     enough.set()
-    worker.join(60)
+    worker.join(LONG_S)
     assert len(ended) == 1
     with pytest.raises(closlab.Cancelled):  # before it began
         closlab.run("incast", cancel=enough)
@@ -301,7 +302,6 @@ def test_a_sweep_is_its_runs_and_ends_when_it_is_told() -> None:
             enough.set()
 
     strangers = set(multiprocessing.active_children())  # of what else this process tests
-    began = time.monotonic()
     with pytest.raises(closlab.Cancelled, match="1 of 4 runs"):
         closlab.sweep(
             closlab.scenario("incast", set=LITTLE),
@@ -310,9 +310,8 @@ def test_a_sweep_is_its_runs_and_ends_when_it_is_told() -> None:
             progress=hear,
             cancel=enough,
         )
-    assert time.monotonic() - began < 120
     for worker in set(multiprocessing.active_children()) - strangers:
-        worker.join(10)
+        worker.join(LONG_S)
     assert not set(multiprocessing.active_children()) - strangers
     with pytest.raises(closlab.ScenarioError, match=r"lb\.policy"):
         closlab.sweep("incast", {"lb.policy": ["ecmp", "best"]})
@@ -357,10 +356,10 @@ def test_an_emulated_run_ends_when_it_is_told(own_cache: Path) -> None:
 @pytest.mark.mininet
 def test_a_lab_dies_with_the_script_that_wants_it(own_cache: Path) -> None:
     script = subprocess.Popen([sys.executable, "-c", _DIES])
-    assert script.wait(120) == -signal.SIGKILL
+    assert script.wait(LONG_S) == -signal.SIGKILL
     heads = labs(own_cache)
     assert heads  # nobody was left to take their word back
-    until = time.monotonic() + 30
+    until = time.monotonic() + LONG_S
     while any(Path(f"/proc/{head}").exists() for head in heads) and time.monotonic() < until:
         time.sleep(0.1)
     assert not any(Path(f"/proc/{head}").exists() for head in heads)

@@ -21,6 +21,7 @@ from lab.machine import tools
 from lab.machine.speed import slowness
 from tests.lab.conftest import CLOSLAB, closlab, needs_frr
 from tests.lab.test_prompt import Prompt
+from tests.waiting import LONG_S
 from topologies import Fabric, fat_tree, leaf_spine
 
 FABRIC = leaf_spine(4, 2, 2)
@@ -36,7 +37,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prompt]:
         patch.setenv("CLOSLAB_RUNNING", str(running))
         lab = Prompt(tmp_path_factory.mktemp("out"), "--control", "bgp")
         yield lab
-        lab.process.communicate(b"exit\n", timeout=30)
+        lab.process.communicate(b"exit\n", timeout=LONG_S)
         assert lab.process.returncode == 0
         assert not list(running.iterdir())
 
@@ -172,7 +173,7 @@ def tenants(tmp_path: Path, subnets: str) -> Iterator[tuple[Prompt, Callable[[st
         overlay = f"overlay={{kind: vxlan, subnets: {subnets}}}"
         lab = Prompt(tmp_path / "out", "--control", "bgp", *TWO_TENANTS, "--set", overlay)
         yield lab, lambda table: len(re.findall(r"to_\w*leaf", lab.ask(f"tables leaf1 {table}")[0]))
-        lab.process.communicate(b"exit\n", timeout=30)
+        lab.process.communicate(b"exit\n", timeout=LONG_S)
         assert lab.process.returncode == 0
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import LONG_S
+
 pytestmark = [pytest.mark.mininet, pytest.mark.ordinary]  # a user namespace besides
 
 _RUN = """
@@ -36,7 +38,7 @@ def test_it_has_a_network_mounts_and_processes_of_its_own() -> None:
         "print(os.getpid(), [name for _, name in socket.if_nameindex()], "
         "sorted(int(p) for p in os.listdir('/proc') if p.isdigit()))"
     )
-    out, err = done.communicate(timeout=20)
+    out, err = done.communicate(timeout=LONG_S)
     assert done.returncode == 0, err
     assert out.splitlines()[1] == "1 ['lo'] [1]"
 
@@ -46,14 +48,14 @@ def test_its_loopback_works() -> None:
         "import socket; s = socket.create_server(('127.0.0.1', 50051)); "
         "socket.create_connection(('127.0.0.1', 50051), 2); print('connected')"
     )
-    out, err = done.communicate(timeout=20)
+    out, err = done.communicate(timeout=LONG_S)
     assert "connected" in out, err
 
 
 @pytest.mark.parametrize(("body", "code"), [("return 7", 7), ("raise KeyboardInterrupt", 130)])
 def test_the_exit_code_comes_through(body: str, code: int) -> None:
     done = start(body)
-    done.communicate(timeout=20)
+    done.communicate(timeout=LONG_S)
     assert done.returncode == code
 
 
@@ -72,9 +74,9 @@ def test_a_kill_of_either_end_ends_everything_in_it(victim: str) -> None:
     mounts = Path("/proc/self/mounts").read_text()
 
     os.kill(capsule.pid if victim == "outside" else first, signal.SIGKILL)
-    capsule.wait(20)
+    capsule.wait(LONG_S)
 
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + LONG_S
     while in_namespace(namespace) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert in_namespace(namespace) == []

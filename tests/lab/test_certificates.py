@@ -23,6 +23,7 @@ from lab.runs.perform import check
 from switch.host import Host, SwitchSettings, Tls
 from tests.lab.conftest import closlab
 from tests.switch.p4runtime.rig import asynchronous
+from tests.waiting import LONG_S
 
 needs_openssl = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not there")
 
@@ -65,7 +66,7 @@ def test_only_the_controller_of_this_run_is_heard() -> None:
                     async with channel:
                         call = p4r_grpc.P4RuntimeStub(channel).Capabilities
                         try:
-                            await call(p4r.CapabilitiesRequest(), timeout=30)
+                            await call(p4r.CapabilitiesRequest(), timeout=LONG_S)
                             heard[name] = "heard"
                         except grpc.aio.AioRpcError as error:
                             heard[name] = error.code().name
@@ -126,7 +127,7 @@ def test_who_may_only_read_cannot_write(tmp_path: Path) -> None:
                             ("write", stub.Write, write),
                         ):
                             try:
-                                await call(request, timeout=30)
+                                await call(request, timeout=LONG_S)
                                 refused[low, name] = "done"
                             except grpc.aio.AioRpcError as error:
                                 refused[low, name] = error.code().name

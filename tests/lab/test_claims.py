@@ -18,6 +18,7 @@ from lab.claims.claim import UNSOURCED
 from lab.claims.court import run_case
 from lab.scenario import catalogue
 from tests.lab.conftest import CLOSLAB, closlab, session_of
+from tests.waiting import LONG_S
 
 BY_KEY = {claim.key: claim for claim in CLAIMS}
 Finder = Callable[[str], Found]
@@ -292,18 +293,18 @@ def test_an_interrupt_ends_the_runs_at_once_and_says_what_is_kept(tmp_path: Path
         start_new_session=True,
     )
     try:
-        deadline = time.monotonic() + 100
+        deadline = time.monotonic() + LONG_S
         while len(session_of(trial.pid)) < 3 and time.monotonic() < deadline:
             time.sleep(0.1)
         time.sleep(1)
         os.killpg(trial.pid, signal.SIGINT)
-        _, said = trial.communicate(timeout=30)
+        _, said = trial.communicate(timeout=LONG_S)
     finally:
         trial.kill()
     assert trial.returncode == 130
     assert said.endswith("Interrupted before any claim had all its runs; nothing is kept.\n")
     assert "Traceback" not in said
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + LONG_S
     while (living := session_of(trial.pid)) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert living == []
@@ -315,13 +316,13 @@ def test_workers_end_with_who_was_killed(tmp_path: Path) -> None:
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    deadline = time.monotonic() + 100
+    deadline = time.monotonic() + LONG_S
     while len(session_of(trial.pid)) < 4 and time.monotonic() < deadline:  # one counts semaphores
         time.sleep(0.1)
     time.sleep(1)
     trial.kill()
     trial.wait()
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + LONG_S
     while (living := session_of(trial.pid)) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert living == []

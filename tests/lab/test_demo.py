@@ -16,6 +16,7 @@ from lab.machine.paths import ROOT
 from lab.runs.run import UNBELIEVED
 from tests.lab.conftest import CLOSLAB, closlab
 from tests.lab.test_capsule import in_namespace
+from tests.waiting import LONG_S
 from traffic.frames import icrc
 
 pytestmark = pytest.mark.mininet
@@ -94,7 +95,7 @@ def test_kill_9_at_any_moment_leaves_nothing(tmp_path: Path, own_cache: Path, se
         # A process that is ending has lost its environment already, but not its namespace.
         return [*_marked(ours), *(pid for space in spaces if space for pid in in_namespace(space))]
 
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + LONG_S
     while left_over() and time.monotonic() < deadline:
         time.sleep(0.05)
     assert left_over() == []

@@ -21,6 +21,7 @@ from lab.scenario.experiment import Experiment
 from tests.lab.conftest import CLOSLAB, closlab, session_of
 from tests.lab.simulated import simulate
 from tests.lab.test_capsule import in_namespace
+from tests.waiting import LONG_S
 
 _LONG = (  # a minute, unless it is ended
     *("--set", "topology={kind: leaf-spine, leaves: 2, spines: 1, hosts_per_leaf: 2}"),
@@ -55,13 +56,13 @@ def _under_way(out: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
         [*CLOSLAB, "run", *words, "--out", str(out)], stderr=subprocess.PIPE, text=True
     )
     record = out / "logs" / "switches.jsonl"
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + LONG_S
     while time.monotonic() < deadline and not _has_traffic(record):
         assert run.poll() is None, run.communicate()[1]
         time.sleep(0.05)
     network = (Path("/proc") / str(_capsule(run)) / "ns" / "net").readlink()
     yield run
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + LONG_S
     while in_namespace(network) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert in_namespace(network) == []
@@ -76,7 +77,7 @@ def _has_traffic(record: Path) -> bool:
 
 def _kept(out: Path, run: subprocess.Popen[str], code: int, *told: str) -> None:
     """The run ended so, said this, and kept what it had seen."""
-    _, err = run.communicate(timeout=60)
+    _, err = run.communicate(timeout=LONG_S)
     assert run.returncode == code, err
     assert "Traceback" not in err
     for word in told:
@@ -175,7 +176,7 @@ def test_what_is_interrupted_too_soon_says_that_there_is_nothing(
             assert run.poll() is None
             time.sleep(0.05)
     run.send_signal(signal.SIGINT)
-    _, err = run.communicate(timeout=60)
+    _, err = run.communicate(timeout=LONG_S)
     assert run.returncode == 130, err
     assert told in err
     assert "Traceback" not in err
@@ -184,7 +185,9 @@ def test_what_is_interrupted_too_soon_says_that_there_is_nothing(
 
 @pytest.mark.clock
 def test_an_interrupt_while_all_is_still_read_ends_in_silence(tmp_path: Path) -> None:
-    (tmp_path / "typer.py").write_text("import time\nprint('reading', flush=True)\ntime.sleep(30)")
+    (tmp_path / "typer.py").write_text(
+        "import time\nprint('reading', flush=True)\ntime.sleep(1000)"
+    )
     run = subprocess.Popen(
         [sys.executable, "-c", "from lab.start import main; main()"],
         stdout=subprocess.PIPE,
@@ -196,7 +199,7 @@ def test_an_interrupt_while_all_is_still_read_ends_in_silence(tmp_path: Path) ->
     assert run.stdout is not None
     assert run.stdout.readline() == "reading\n"
     run.send_signal(signal.SIGINT)
-    _, err = run.communicate(timeout=20)
+    _, err = run.communicate(timeout=LONG_S)
     assert (run.returncode, err) == (-signal.SIGINT, "")
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from lab.results.watch import Watch, but_for
 from tests.lab.conftest import CLOSLAB
+from tests.waiting import LONG_S
 from topologies import leaf_spine
 
 # What stands still may lose frames: who sends them again does not wait as long as NCCL does.
@@ -88,7 +89,7 @@ def test_switches_that_seldom_get_their_turn_falsify_a_run(tmp_path: Path) -> No
     except ProcessLookupError:
         pass  # the run is over
     finally:
-        said = running.communicate(timeout=60)[1]
+        said = running.communicate(timeout=LONG_S)[1]
     result = json.loads((tmp_path / "result.json").read_text())
     assert running.returncode == 3, said
     assert not result["fidelity"]["ok"] and "switches were" in result["fidelity"]["note"]

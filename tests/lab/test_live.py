@@ -23,6 +23,7 @@ from lab.scenario.experiment import Experiment
 from tests.lab.browser import Browser, Tab, browser, needs_chromium
 from tests.lab.conftest import CLOSLAB
 from tests.lab.conftest import closlab as closlab_command
+from tests.waiting import LONG_S
 
 pytest.importorskip("starlette")
 STORM = {"limit_ns": "450us", "measures.series_ns": "1us"}
@@ -47,7 +48,7 @@ class Page:
         self, path: str, words: str | None = None, method: str | None = None, **headers: str
     ) -> tuple[int, str]:
         """What is answered, and with which status."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=LONG_S)
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         verb = method or ("GET" if words is None else "POST")
         connection.request(verb, path, words, named)
@@ -67,7 +68,7 @@ class Page:
         )
         return max(map(float, found), default=-1)
 
-    def until(self, condition: Callable[[], bool], most_s: float = 120) -> None:
+    def until(self, condition: Callable[[], bool], most_s: float = LONG_S) -> None:
         deadline = time.monotonic() + most_s
         while not condition():
             assert time.monotonic() < deadline
@@ -155,7 +156,7 @@ def test_frames_tell_what_the_run_noted_which_is_the_same_without(tmp_path: Path
     with live(tmp_path / "live", *little, pace="500us/s") as page:
         directions = json.loads(page.ask("/scene")[1])["directions"]
         text = page.ask("/frames")[1]
-        page.process.communicate(timeout=120)
+        page.process.communicate(timeout=LONG_S)
     found = [json.loads(each) for each in re.findall(r"^data: (\{\".*)$", text, re.MULTILINE)]
     cells: dict[str, tuple[int, ...]] = dict.fromkeys(directions, (0,) * 5)
     for frame in found:
@@ -209,7 +210,7 @@ def test_it_draws_and_a_cut_is_seen(chromium: Browser, tmp_path: Path) -> None:
         assert not tab.complaints()
 
         page.process.send_signal(signal.SIGINT)  # the server dies with the run
-        page.process.communicate(timeout=60)
+        page.process.communicate(timeout=LONG_S)
         tab.until("['over', 'lost'].includes(document.querySelector('#state').dataset.is)")
         with pytest.raises(ConnectionRefusedError):
             page.ask("/")
@@ -283,7 +284,7 @@ def test_a_lab_on_mininet_is_watched_from_outside(
             for each in (tab, other):
                 each.until(f"{CUT} === 'leaf4-spine1'", 10)
             second.process.send_signal(signal.SIGINT)  # who no longer watches ends nothing
-            assert second.process.wait(timeout=20) == 0
+            assert second.process.wait(timeout=LONG_S) == 0
         events = "document.querySelector('#events').textContent"
         tab.until(f"{events}.includes('routes know of leaf4-spine1')")
         tab.until(f"{events}.includes('the hosts have sent')", 120)
@@ -293,7 +294,7 @@ def test_a_lab_on_mininet_is_watched_from_outside(
         shown.process.stdin.write("exit\n")
         shown.process.stdin.close()
         tab.until("document.querySelector('#state').dataset.is === 'over'")
-        assert shown.process.wait(timeout=60) == 0
+        assert shown.process.wait(timeout=LONG_S) == 0
         assert not tab.complaints()
         with pytest.raises(ConnectionRefusedError):
             shown.ask("/")
@@ -322,7 +323,7 @@ def test_traffic_that_the_page_started_is_ended_at_the_prompt(tmp_path: Path) ->
             kept = json.loads(result.read_text())
             assert "interrupted" in kept["ended"] and kept["flows"]["completed"] == 0
             (tmp_path / "report.html").unlink()
-        assert shown.process.wait(timeout=60) == 0
+        assert shown.process.wait(timeout=LONG_S) == 0
         assert shown.process.stderr is not None
         assert "Traceback" not in shown.process.stderr.read()
 
@@ -352,7 +353,7 @@ def test_sixty_four_ports_ten_times_a_second_cost_little() -> None:
             hub.publish(looker.look(at_ns, notes, is_last=moment == 25))
             time.sleep(0.1)
         share = (time.process_time() - cpu_s) / (time.monotonic() - began)
-        reader.wait(timeout=20)
+        reader.wait(timeout=LONG_S)
     assert share < 0.05
 
 
@@ -361,7 +362,7 @@ def test_a_slow_reader_holds_up_nobody(tmp_path: Path) -> None:
     with live(tmp_path, "--set", "traffic.bytes=100KB", pace="1ms/s") as page:
         idle = http.client.HTTPConnection("127.0.0.1", page.port)
         idle.request("GET", "/frames")
-        page.process.communicate(timeout=60)
+        page.process.communicate(timeout=LONG_S)
         assert page.process.returncode == 0
         idle.close()
 

@@ -5,7 +5,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -38,11 +37,9 @@ def test_one_alone_speaks_for_itself(capfdbinary: pytest.CaptureFixture[bytes]) 
 
 
 def test_if_one_fails_the_others_are_ended_with_all_they_started(tmp_path: Path) -> None:
-    began = time.monotonic()
-    stays = f"sleep 60 & echo $! > {tmp_path}/pid; wait"
+    stays = f"sleep 1000 & echo $! > {tmp_path}/pid; wait"
     ended = run(shells(h1=stays, h2=f"while [ ! -s {tmp_path}/pid ]; do sleep 0.02; done; exit 5"))
     assert (ended.code, ended.failed) == (5, "h2")
-    assert time.monotonic() - began < 30
     left = Path(f"/proc/{int((tmp_path / 'pid').read_text())}/stat")
     assert not left.exists() or left.read_text().rpartition(")")[2].split()[0] == "Z"
 

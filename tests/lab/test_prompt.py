@@ -14,6 +14,7 @@ from lab.engines.mininet import hands
 from lab.machine.paths import SHELL_ENVIRONMENT
 from lab.report import read_run
 from tests.lab.conftest import CLOSLAB, closlab
+from tests.waiting import LONG_S
 
 pytestmark = pytest.mark.mininet
 
@@ -97,7 +98,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prompt]:
         patch.setenv("CLOSLAB_RUNNING", str(running))
         lab = Prompt(tmp_path_factory.mktemp("out"))
         yield lab
-        lab.process.communicate(b"exit\n", timeout=30)
+        lab.process.communicate(b"exit\n", timeout=LONG_S)
         assert lab.process.returncode == 0
         assert not list(running.iterdir())
 
@@ -132,7 +133,7 @@ def test_p4runtime_shell_reads_the_routes(lab: Prompt) -> None:
     argv = [*CLOSLAB, "shell", "leaf1"]
     script = "tables\nfor entry in table_entry['ipv4_routes'].read(): print(entry)\n\nexit\n"
     done = subprocess.run(
-        argv, input=script, capture_output=True, text=True, check=False, timeout=60
+        argv, input=script, capture_output=True, text=True, check=False, timeout=LONG_S
     )
     assert "ipv4_routes" in done.stdout, done.stderr
     assert "neighbours" in done.stdout
@@ -169,7 +170,7 @@ def test_it_says_who_stood_still_whose_time_it_is_and_its_own_name(
         input="traffic\npause\ncounters leaf1\ncounters spine1\nexit\n",
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=LONG_S,
         check=False,
     )
     _, _, pause, leaf, spine, _ = done.stdout.split("mininet> ")
@@ -192,7 +193,7 @@ def test_following_packets_leaves_the_scenarios_own_telemetry_alone(
         input="int h1 h8\ntraffic\nexit\n",
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=LONG_S,
         check=False,
     )
     (told,) = re.findall(r"(\d+) telemetry reports", done.stdout + done.stderr)
@@ -250,7 +251,7 @@ def test_a_second_terminal_records_a_link(lab: Prompt, tmp_path: Path) -> None:
     assert recorder.stderr is not None
     assert "Recording leaf1-eth1" in recorder.stderr.readline()
     closlab("enter", "h1", "ping", "-c", "3", "-i", "0.2", "10.0.1.2")
-    recorder.wait(20)
+    recorder.wait(LONG_S)
     from scapy.layers.inet import ICMP
     from scapy.utils import rdpcap
 
@@ -293,4 +294,4 @@ def test_a_cable_is_drained_while_hosts_send_and_nothing_is_lost(tmp_path: Path)
         assert "spine1 is used again" in again
         (counters,) = lab.ask("counters")
         assert "No switch dropped a packet." in counters
-        lab.process.communicate(b"exit\n", timeout=60)
+        lab.process.communicate(b"exit\n", timeout=LONG_S)

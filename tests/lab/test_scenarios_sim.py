@@ -24,9 +24,9 @@ def run(tmp_path: Path) -> RunScenario:
     runs = iter(range(100))
 
     def timed(name: str, *changes: str) -> Run:
-        began = time.monotonic()
+        began = time.process_time()
         found = simulate(name, *changes, out=tmp_path / str(next(runs)))
-        assert time.monotonic() - began < 60
+        assert time.process_time() - began < 60
         return found
 
     return timed

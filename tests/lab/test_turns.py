@@ -13,15 +13,18 @@ import pytest
 from lab.machine.paths import ROOT
 from lab.machine.processes import Job, side_by_side
 from tests.lab.conftest import CLOSLAB, closlab
+from tests.waiting import LONG_S
 
 TESTS = """
 import os, pathlib, pytest
 
 def turn(name):
     idle = os.sched_getscheduler(0) == os.SCHED_IDLE
-    with pathlib.Path(os.environ["SEEN"]).open("a") as seen:
+    told = pathlib.Path(os.environ["SEEN"])
+    again = told.exists() and f"{name} g" in told.read_text()
+    with told.open("a") as seen:
         print(name, "gives way" if idle else "goes first", file=seen)
-    assert name != os.environ["BAD"]
+    assert name != os.environ["BAD"] or again and os.environ["HOW"] == "once"
 
 def test_that_computes():
     turn("computes")
@@ -54,23 +57,32 @@ def environment(folder: Path, bad: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "bad",
+    ("bad", "how"),
     [
-        "clock",
-        *(pytest.param(x, marks=pytest.mark.slow) for x in ("", "computes", "network")),
+        ("clock", "always"),
+        ("computes", "once"),
+        *(
+            pytest.param(bad, how, marks=pytest.mark.slow)
+            for bad, how in (
+                ("", "always"), ("clock", "once"), ("computes", "always"), ("network", "always"),
+                ("network", "once"),
+            )
+        ),
     ],
-)
-def test_all_turns_come_and_any_may_fail(tmp_path: Path, bad: str) -> None:
-    """What a clock judges, or has a network, may fail beside others, if it does not alone."""
-    done = closlab("test", **environment(tmp_path, bad))
-    assert done.returncode == bool(bad), done.stdout
+)  # fmt: skip
+def test_all_turns_come_and_any_may_fail(tmp_path: Path, bad: str, how: str) -> None:
+    """What fails beside others may, if it does not alone."""
+    done = closlab("test", **environment(tmp_path, bad), HOW=how)
+    assert done.returncode == bool(bad and how == "always"), done.stdout
     # Who gives way already, as these tests do beside those of a clock, makes nobody go first.
     goes = "gives way" if os.sched_getscheduler(0) == os.SCHED_IDLE else "goes first"
     seen = (tmp_path / "seen").read_text().splitlines()
     seen.remove("computes gives way")
-    again = [bad] if bad in ("clock", "network") else []
+    again = [bad] if bad else []
     assert seen == [f"{name} {goes}" for name in ("clock", "network", *again)]
-    assert done.stdout.count("1 failed") == bool(bad) + len(again)
+    assert done.stdout.count("1 failed") == len(again) * (2 if how == "always" else 1)
+    named = done.stdout.count("failed beside others, passed alone: test_four.py::test_that_")
+    assert named == bool(bad and how == "once")
 
 
 def says(text: str, code: int = 0, wait_s: float = 0) -> Job:
@@ -107,14 +119,14 @@ def test_an_interrupt_ends_all(tmp_path: Path, tell: Callable[[int, int], None])
         assert turns.stderr.readline() == "here\n"
         time.sleep(0.2)
         tell(turns.pid, signal.SIGINT)
-        out, err = turns.communicate(timeout=100)  # its pipes have an end: nobody has them open
+        out, err = turns.communicate(timeout=LONG_S)  # its pipes have an end: nobody has them open
     assert turns.returncode == -signal.SIGINT
     assert "more" not in out
     assert "KeyboardInterrupt" in err
 
 
 def test_the_command_tells_of_an_interrupt_by_its_exit_code(tmp_path: Path) -> None:
-    slow = environment(tmp_path, "")
+    slow = {**environment(tmp_path, ""), "HOW": "always"}
     with subprocess.Popen(
         [*CLOSLAB, "test"],
         stdout=subprocess.PIPE,
@@ -125,5 +137,5 @@ def test_the_command_tells_of_an_interrupt_by_its_exit_code(tmp_path: Path) -> N
         assert tests.stdout is not None
         tests.stdout.read(1)  # the first turn has begun
         os.killpg(tests.pid, signal.SIGINT)
-        tests.communicate(timeout=100)
+        tests.communicate(timeout=LONG_S)
     assert tests.returncode == 130

@@ -24,6 +24,7 @@ from switch.dataplane import Dataplane, Loop, PortState, Program, Stats
 from switch.host import Host as SwitchHost
 from switch.host import SwitchSettings
 from tests.veths import MTU, bring_up, run, veth
+from tests.waiting import LONG_S
 
 WIRE = """
 #include <core.p4>
@@ -162,7 +163,7 @@ def settled(plane: Dataplane) -> Stats:
 
 
 def wait_until(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + LONG_S
     while not condition():
         assert time.monotonic() < deadline, f"in vain: {what}"
         time.sleep(0.005)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.switch.interfaces import cases
+from tests.waiting import LONG_S
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -34,7 +35,7 @@ def run_in_namespaces(module: str, *words: str) -> None:
         [*unshare(), sys.executable, "-m", module, *words],
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=LONG_S,
         cwd=ROOT,
         check=False,
     )

@@ -8,6 +8,7 @@ import pytest
 
 from switch.dataplane import CounterWrite, Dataplane, Loop, RegisterWrite
 from switch.recorder import Cells, Recorder
+from tests.waiting import LONG_S
 
 from .programs import compiled
 from .test_externs import SOURCE, index
@@ -60,7 +61,7 @@ def test_a_file_that_is_too_long_is_begun_anew(tmp_path: Path) -> None:
     with Loop() as loop, Dataplane("one", compiled(SOURCE), loop=loop) as one:
         recorder = Recorder(loop, [(one, CELLS)], path, 0.001, most_bytes=2000)
         recorder.start()
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + LONG_S
         seen = set()
         while len(seen) < 3 and time.monotonic() < deadline:
             if before.exists():
@@ -77,6 +78,6 @@ def _lines(path: Path) -> list[dict[str, object]]:
 
 
 def _await_lines(path: Path, count: int) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + LONG_S
     while len(path.read_text().splitlines()) < count and time.monotonic() < deadline:
         time.sleep(0.005)

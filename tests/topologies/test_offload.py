@@ -11,6 +11,7 @@ from array import array
 
 import pytest
 
+from tests.waiting import LONG_S
 from topologies.ip import add_veths
 from topologies.offload import switch_off_segmentation
 
@@ -43,7 +44,7 @@ def main() -> None:
 @pytest.mark.mininet
 def test_an_interface_hands_over_frames_and_nothing_larger() -> None:
     words = ["unshare", "-rn", sys.executable, "-m", "tests.topologies.test_offload"]
-    subprocess.run(words, check=True, timeout=60)
+    subprocess.run(words, check=True, timeout=LONG_S)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from switch import dataplane as dp
 from switch.p4runtime.device import Device
 from switch.p4runtime.pipeline import parse_p4info
 from switch.p4runtime.service import Server
+from tests.waiting import LONG_S
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
@@ -125,12 +126,12 @@ class Client:
         """Bid; how the stream ended if it did."""
         answer = asyncio.create_task(self.bid())
         ended = asyncio.create_task(self.stream.code())
-        await asyncio.wait((answer, ended), timeout=20, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((answer, ended), timeout=LONG_S, return_when=asyncio.FIRST_COMPLETED)
         if answer.done() and not answer.exception():
             ended.cancel()
             return None
         answer.cancel()
-        return await asyncio.wait_for(ended, 20)
+        return await asyncio.wait_for(ended, LONG_S)
 
     def arbitration(self) -> p4r.MasterArbitrationUpdate:
         update = p4r.MasterArbitrationUpdate(device_id=DEVICE_ID)
@@ -140,7 +141,7 @@ class Client:
             update.role.name = self.role
         return update
 
-    async def next(self, kind: str, timeout: float = 100) -> p4r.StreamMessageResponse:
+    async def next(self, kind: str, timeout: float = LONG_S) -> p4r.StreamMessageResponse:
         """The next message of a kind; others before it are skipped."""
         while True:
             message = await asyncio.wait_for(self.inbox.get(), timeout)

@@ -8,6 +8,8 @@ import finsy as fy
 import pytest
 from finsy.p4entity import P4Replica, P4ValueSetMember
 
+from tests.waiting import LONG_S
+
 from .rig import DEVICE_ID, Built, Rig, asynchronous, running
 
 FRAME = bytes.fromhex("112233445566 0a0000000001 1234") + bytes(46)
@@ -171,7 +173,7 @@ async def test_packets_and_digests_and_idle_entries_arrive(built: Built):
         rig.plane.inject(3, FRAME[:12] + b"\x88\xb8" + bytes(46), 1_000)
         rig.plane.inject(1, FRAME[:12] + b"\x88\xb5" + bytes(46), 1_000)
         rig.plane.service(3 * second)
-        got_packet, got_digest, got_idle = await asyncio.wait_for(asyncio.gather(*tasks), 20)
+        got_packet, got_digest, got_idle = await asyncio.wait_for(asyncio.gather(*tasks), LONG_S)
         assert got_packet["ingress_port"] == 3
         assert got_digest.data[0] == {"mac": 0x0A0000000001, "port": 1}
         assert got_idle.table_entry[0].match["dst"] == 5

@@ -25,6 +25,7 @@ from switch.p4runtime.infer import infer_p4info
 from switch.shims import NAMES, write_shims
 from switch.shims.__main__ import driver_words
 from tests.lab.ready import ready
+from tests.waiting import LONG_S
 
 from .rig import ROOT, Built, asynchronous
 
@@ -83,7 +84,7 @@ def cpu_seconds(pid: int) -> float:
 def capabilities(address: str) -> str:
     with grpc.insecure_channel(address) as channel:
         stub = p4r_grpc.P4RuntimeStub(channel)
-        answer = stub.Capabilities(p4r.CapabilitiesRequest(), wait_for_ready=True, timeout=30)
+        answer = stub.Capabilities(p4r.CapabilitiesRequest(), wait_for_ready=True, timeout=LONG_S)
         return answer.p4runtime_api_version
 
 
@@ -97,7 +98,7 @@ def test_six_switches_are_ready_soon_and_end_cleanly(tmp_path: Path):
         for switch in switches:
             assert capabilities(switch["grpc_address"])
         child.send_signal(signal.SIGTERM)
-        out, err = child.communicate(timeout=30)
+        out, err = child.communicate(timeout=LONG_S)
         assert child.returncode == 0
         assert out == ""
         assert "Traceback" not in err
@@ -121,7 +122,7 @@ def test_links_change_as_its_input_says_and_what_it_cannot_mean_is_told(tmp_path
         assert all(line.startswith("a line of standard input: ") for line in said)
         assert "there is no 's9'" in said[1] and "port 700 is not 0 to" in said[2]
         child.send_signal(signal.SIGTERM)
-        child.communicate(timeout=30)
+        child.communicate(timeout=LONG_S)
         assert child.returncode == 0
 
 
@@ -277,7 +278,7 @@ async def ask(port: int, credentials: grpc.ChannelCredentials) -> str:
     async with grpc.aio.secure_channel(f"127.0.0.1:{port}", credentials) as channel:
         stub = p4r_grpc.P4RuntimeStub(channel)
         return (
-            await stub.Capabilities(p4r.CapabilitiesRequest(), timeout=30)
+            await stub.Capabilities(p4r.CapabilitiesRequest(), timeout=LONG_S)
         ).p4runtime_api_version
 
 
@@ -305,7 +306,7 @@ def test_tls(pki: Path, mutual: bool):
             async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
                 stub = p4r_grpc.P4RuntimeStub(channel)
                 with pytest.raises(grpc.aio.AioRpcError):
-                    await stub.Capabilities(p4r.CapabilitiesRequest(), timeout=30)
+                    await stub.Capabilities(p4r.CapabilitiesRequest(), timeout=LONG_S)
         finally:
             await hosted.stop()
 
@@ -332,10 +333,10 @@ def test_one_switch_with_simple_switch_grpcs_flags(built: Built, tmp_path: Path)
         with grpc.insecure_channel(address) as channel:
             stub = p4r_grpc.P4RuntimeStub(channel)
             request = p4r.GetForwardingPipelineConfigRequest(device_id=3)
-            answer = stub.GetForwardingPipelineConfig(request, timeout=30)
+            answer = stub.GetForwardingPipelineConfig(request, timeout=LONG_S)
             assert len(answer.config.p4info.tables) == len(built.info.tables)
         child.send_signal(signal.SIGINT)
-        _, err = child.communicate(timeout=30)
+        _, err = child.communicate(timeout=LONG_S)
         assert child.returncode == 0
         assert "--nanolog is ignored" in err
 
@@ -441,7 +442,7 @@ def test_simple_switch_cli_talks_to_a_switch(built: Built, tmp_path: Path):
             input=COMMANDS,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=LONG_S,
             check=False,
         )
     assert done.returncode == 0, done.stderr
@@ -455,7 +456,7 @@ def test_simple_switch_cli_says_when_nobody_answers(tmp_path: Path):
         [str(tmp_path / "simple_switch_CLI"), "--thrift-port", str(free_port())],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=LONG_S,
         check=False,
     )
     assert done.returncode == 1

@@ -9,6 +9,7 @@ import pytest
 from finsy.proto import p4r, p4r_grpc, rpc_code
 
 from switch.p4runtime.service import MAX_STREAMS
+from tests.waiting import LONG_S
 
 from . import orders
 from .rig import (
@@ -188,7 +189,7 @@ async def test_every_stream_that_ends_in_an_error_gets_its_status():
                 await stream.write(p4r.StreamMessageRequest(arbitration=elsewhere))
             except (asyncio.InvalidStateError, grpc.aio.AioRpcError):
                 pass  # it ended by the first already
-            error = await fails(asyncio.wait_for(read_all(stream), 20))
+            error = await fails(asyncio.wait_for(read_all(stream), LONG_S))
             return error.code(), error.details()
 
     async with running() as rig:

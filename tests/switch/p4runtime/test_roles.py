@@ -14,6 +14,7 @@ from finsy.proto.stratum1.p4_role_config_pb2 import P4RoleConfig
 
 from switch.p4runtime.arbitration import Arbiter, Stream
 from switch.p4runtime.errors import RequestError
+from tests.waiting import LONG_S
 
 from .rig import (
     DEVICE_ID,
@@ -91,12 +92,12 @@ async def heard(client: Client, wanted: set[str]) -> set[str]:
     """The kinds of what a controller was sent: what it must be, and more if there is more."""
     kinds: set[str] = set()
     while not wanted <= kinds:
-        message = await asyncio.wait_for(client.inbox.get(), 20)
+        message = await asyncio.wait_for(client.inbox.get(), LONG_S)
         kinds.add(message.WhichOneof("update") or "")
     # The answer to nonsense comes after all that is on its way by now.
     await client.stream.write(p4r.StreamMessageRequest())
     while "error" not in kinds:
-        message = await asyncio.wait_for(client.inbox.get(), 20)
+        message = await asyncio.wait_for(client.inbox.get(), LONG_S)
         kinds.add(message.WhichOneof("update") or "")
     return kinds & {"packet", "digest"}
 

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import LONG_S
+
 from .rig import DEVICE_ID, SHELL_PYTHON, Built, Rig, asynchronous, running
 
 TOUR = Path(__file__).with_name("shell_tour.py")
@@ -24,7 +26,7 @@ async def in_shell(*words: str, stdin: str = "") -> str:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
-    out, _ = await asyncio.wait_for(process.communicate(stdin.encode()), 40)
+    out, _ = await asyncio.wait_for(process.communicate(stdin.encode()), LONG_S)
     assert process.returncode == 0, out.decode()
     return out.decode()
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import LONG_S
+
 from .rig import ROOT, Built
 
 TOUR = Path(__file__).with_name("veth_tour.py")
@@ -26,7 +28,7 @@ def test_frames_cross_two_switches_and_are_recorded(built: Built, tmp_path: Path
         [*unshare, *words],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=LONG_S,
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         check=False,

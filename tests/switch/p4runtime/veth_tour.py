@@ -9,6 +9,7 @@ import finsy as fy
 
 from switch.host import Host, SwitchSettings
 from tests.veths import run, veth
+from tests.waiting import LONG_S
 
 FRAME = bytes.fromhex("112233445566 0a0000000001 1234") + bytes(46)
 RAW = socket.htons(3)  # ETH_P_ALL
@@ -41,7 +42,7 @@ async def notifications(address: str) -> None:
         with tap("h1") as source:
             for ether_type in (b"\x88\xb8", b"\x88\xb5"):
                 source.send(FRAME[:12] + ether_type + bytes(46))
-        packet, digest, timeout = await asyncio.wait_for(asyncio.gather(*tasks), 20)
+        packet, digest, timeout = await asyncio.wait_for(asyncio.gather(*tasks), LONG_S)
     assert packet["ingress_port"] == 1
     assert digest.data[0] == {"mac": 0x0A0000000001, "port": 1}
     assert timeout.table_entry[0].match["dst"] == 5

@@ -17,6 +17,7 @@ from scapy.contrib.mac_control import MACControlClassBasedFlowControl
 from scapy.layers.l2 import Ether
 
 from tests.traffic.endpoint.star import A, B, ends, receives, sends, unfinished
+from tests.waiting import LONG_S
 from traffic.endpoint import (
     SCAPY_PROGRAM,
     EndpointConfig,
@@ -231,7 +232,7 @@ def test_a_pause_frame_from_the_wire_is_obeyed(program: Path, wire: Wire) -> Non
         plans = one_way(config, [40_000_000])
         begun = partial(print, file=speaker.stdin, flush=True)
         sender, receiver = exchange(program, wire, plans, begun=begun)
-        assert speaker.wait(10) == 0
+        assert speaker.wait(LONG_S) == 0
     assert not unfinished(receiver)
     assert sender.counters["rx_pfc_frames"] == 1
     paused_ns = 0xFFFF * 512  # quanta of 512 bit times at 1 Gb/s
@@ -357,4 +358,4 @@ def test_killed_python_leaves_no_program_behind(program: Path, wire: Wire) -> No
         host.start(time.monotonic_ns())
         assert host._process.stdin is not None
         host._process.stdin.close()
-        assert host._process.wait(10) == 0
+        assert host._process.wait(LONG_S) == 0

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 
 from tests.switch.interfaces import wait_until
 from tests.veths import veth
+from tests.waiting import LONG_S
 
 RATE, OVERHEAD, DELAY_NS = 100_000_000_000, 24, 1000
 CLASSES = "".join({26: "3", 8: "1"}.get(dscp, "0") for dscp in range(64))
@@ -82,7 +83,7 @@ def adapter(
         assert process.stdout.readline() == "ready\n"
         yield process, listen("in0"), listen("out0")
         process.stdin.close()
-        assert process.wait(5) == 0
+        assert process.wait(LONG_S) == 0
 
 
 def tell(process: subprocess.Popen[str], words: str) -> None:
