@@ -28,6 +28,10 @@ import networkx as nx
 
 from topologies import Fabric, Link, Network, Node
 
+MOST_WAYS = 64  # of a group of next hops (p4src/path.p4)
+FAR = "far"  # what an edge is called that counts as more than one, and a graph that has some
+_DRAINED = 2.5  # links that a drained one counts as
+
 
 @dataclass(frozen=True, slots=True)
 class NextHop:
@@ -46,10 +50,8 @@ class Route:
     leaf: int = 0  # whose hosts these are, if not this switch's own
 
 
-MOST_WAYS = 64  # of a group of next hops (p4src/path.p4)
-
-
-_DRAINED = 2.5  # links that a drained one counts as
+Distances = dict[Node, float]
+Ways = list[tuple[Node, float, list[NextHop]]]  # a neighbour, how far it counts as, its cables
 
 
 def routes_of(
@@ -76,9 +78,6 @@ def routes_of(
             ),
         )
     return routes
-
-
-Distances = dict[Node, float]
 
 
 def _nearest(distances: list[Distances]) -> Distances:
@@ -146,9 +145,6 @@ def living_switches(
     return graph
 
 
-FAR = "far"  # what an edge is called that counts as more than one, and a graph that has some
-
-
 def distances_from(graph: nx.Graph[Node], switch: Node) -> Distances:
     """How far everybody is who can be reached."""
     if graph.graph.get(FAR):
@@ -195,9 +191,6 @@ def still_taken(
         )
 
     return frozenset(link.name for link in links if is_taken(link))
-
-
-Ways = list[tuple[Node, float, list[NextHop]]]
 
 
 def _ways(

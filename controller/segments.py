@@ -126,9 +126,13 @@ def policies_of(
         named = tuple((leaf, *(fabric.node(name) for name in via), last) for via in told.via)
         for path in named:
             _check(fabric, path)
-        most = len(_ways(fabric, named or paths_between(whole, leaf, last), frozenset()))
-        paths = tuple(path for path in named if _is_free(graph, path))
-        ways = _ways(fabric, paths if named else paths_between(graph, leaf, last), {*dead})
+        paths = named or paths_between(whole, leaf, last)
+        most = len(_ways(fabric, paths, frozenset()))
+        if named:
+            paths = tuple(path for path in named if _is_free(graph, path))
+        elif graph is not whole:
+            paths = paths_between(graph, leaf, last)
+        ways = _ways(fabric, paths, {*dead})
         free = tuple(way for way in ways if way[1].name not in drained) or ways
         if free:
             # Ways round may be more than those that there were.
