@@ -18,7 +18,7 @@ import select
 import struct
 import threading
 import weakref
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple, Self
@@ -67,7 +67,7 @@ from .program import (
 from .records import CTL_COUNTER, CTL_METER, CTL_REGISTER, METER, Records
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
 __all__ = [
@@ -895,22 +895,19 @@ class Dataplane:
     def stats(self) -> Stats:
         """Every packet accounted for."""
         names = native.drop_names()
-        numbers = (ctypes.c_uint64 * (5 + len(names)))()
+        numbers = _room_for_stats(names)
         self._native.hosted_stats(self._l, self._sw, numbers)
-        received, copies, sent, held, _, *drops = numbers
-        return Stats(
-            received=received,
-            copies=copies,
-            sent=sent,
-            held=held,
-            drops={n: d for n, d in zip(names, drops, strict=True) if d},
-            ports=self._ports(),
-        )
+        return replace(_stats(numbers, names), ports=self._ports())
 
-    def books(self) -> list[BookLine]:
-        """What became of every frame and byte, by class; lines of nothing are left out."""
-        tell = partial(self._native.hosted_books, self._l, self._sw)
-        return book_lines(tell, native.drop_names())
+    def books(self) -> tuple[list[BookLine], Stats]:
+        """What became of every frame and byte, by class, and in plain numbers at the same moment.
+
+        Lines of nothing are left out, and so is what ports tell.
+        """
+        names = native.drop_names()
+        numbers = _room_for_stats(names)
+        tell = partial(self._native.hosted_books, self._l, self._sw, numbers)
+        return book_lines(tell, names), _stats(numbers, names)
 
     def _ports(self) -> dict[int, PortStats]:
         infos = (native.PortInfo * native.PORTS)()
@@ -1005,6 +1002,17 @@ class Dataplane:
             frames.append((port, data[at : at + length], when))
             at += -(-length // 8) * 8
         return frames
+
+
+def _room_for_stats(drops: Sequence[str]) -> ctypes.Array[ctypes.c_uint64]:
+    """For a `struct hosted_stats`."""
+    return (ctypes.c_uint64 * (5 + len(drops)))()
+
+
+def _stats(numbers: Iterable[int], names: Sequence[str]) -> Stats:
+    received, copies, sent, held, _, *drops = numbers
+    dropped = {name: count for name, count in zip(names, drops, strict=True) if count}
+    return Stats(received=received, copies=copies, sent=sent, held=held, drops=dropped)
 
 
 def book_lines(tell: Callable[[object, int], int], reasons: Sequence[str]) -> list[BookLine]:

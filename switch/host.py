@@ -330,7 +330,7 @@ def _configure_link(plane: dp.Dataplane, port: int, link: Link) -> None:
 
 def _books_of(plane: dp.Dataplane) -> dict[str, object]:
     """A switch's books, and its plain account of the same."""
-    lines, stats = plane.books(), plane.stats()
+    lines, stats = plane.books()
     return {
         "lines": lines,
         **{name: getattr(stats, name) for name in ("received", "copies", "sent", "held", "drops")},

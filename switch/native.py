@@ -172,7 +172,7 @@ SIGNATURES: dict[str, tuple[object, list[object]]] = {
     "hosted_set_trace": (None, [P, P, P, P]),
     "hosted_stats": (None, [P, P, P]),
     "hosted_ports": (U32, [P, P, P, U32]),
-    "hosted_books": (U32, [P, P, P, U32]),
+    "hosted_books": (U32, [P, P, P, P, U32]),
     "hosted_event_fd": (c.c_int, [P]),
     "hosted_drain": (c.c_size_t, [P, P, c.c_size_t]),
     "hosted_abi": (U32, []),

@@ -333,18 +333,25 @@ void hosted_set_trace(struct loop *loop, struct sw *sw, sw_text_fn trace, sw_tex
 
 /* The account */
 
-void hosted_stats(struct loop *loop, struct sw *sw, struct hosted_stats *out)
+static void tell_stats(const struct sw *sw, struct hosted_stats *out)
 {
-    enter(loop, 0);
     *out = (struct hosted_stats){sw->received, sw->copies, sw->sent, sw->held,
                                  sw->events.refused, {0}};
     memcpy(out->drops, sw->drops, sizeof out->drops);
+}
+
+void hosted_stats(struct loop *loop, struct sw *sw, struct hosted_stats *out)
+{
+    enter(loop, 0);
+    tell_stats(sw, out);
     leave(loop, false);
 }
 
-uint32_t hosted_books(struct loop *loop, struct sw *sw, struct book_line *lines, uint32_t room)
+uint32_t hosted_books(struct loop *loop, struct sw *sw, struct hosted_stats *stats,
+                      struct book_line *lines, uint32_t room)
 {
     enter(loop, 0);
+    tell_stats(sw, stats);
     uint32_t n = sw_books(sw, lines, room);
     leave(loop, false);
     return n;

@@ -92,8 +92,9 @@ struct hosted_stats {
 };
 void hosted_stats(struct loop *loop, struct sw *sw, struct hosted_stats *out);
 
-/* See sw_books. */
-uint32_t hosted_books(struct loop *loop, struct sw *sw, struct book_line *lines, uint32_t room);
+/* See sw_books. Both are of one moment: between two, packets go on. */
+uint32_t hosted_books(struct loop *loop, struct sw *sw, struct hosted_stats *stats,
+                      struct book_line *lines, uint32_t room);
 
 struct hosted_port {
     uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes;

@@ -71,7 +71,10 @@ class Page:
     def until(self, condition: Callable[[], bool], most_s: float = LONG_S) -> None:
         deadline = time.monotonic() + most_s
         while not condition():
-            assert time.monotonic() < deadline
+            if time.monotonic() > deadline:
+                self.process.kill()
+                assert self.process.stderr is not None
+                pytest.fail(f"it did not come to that: {self.said}{self.process.stderr.read()}")
             time.sleep(0.05)
 
     def tell(self, line: str) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
+import threading
 from pathlib import Path
 
 import pytest
 
-from switch.dataplane import Dataplane, Program, Role
+from switch.dataplane import Dataplane, Loop, Program, Role
 
 from .churn import random_op
 from .paths import SOURCE, Want, ask
@@ -93,3 +94,28 @@ def test_through_anything(seed: int) -> None:
         reasons |= stats.drops.keys()
     # Otherwise this proves little.
     assert {"ingress", "egress", "queue_full", "port_down", "no_such_port", "assert"} <= reasons
+
+
+def test_books_and_plain_account_are_of_one_moment() -> None:
+    """Whoever asks while packets go on, as of a run that is interrupted."""
+    is_over = threading.Event()
+    with Loop() as loop, Dataplane("busy", compiled(SOURCE), loop=loop, cpu_port=8) as dataplane:
+        frame = ask(Want.FORWARD, 99, size=64)
+
+        def go_on() -> None:
+            while not is_over.is_set():
+                dataplane.packet_out(frame)
+
+        others = threading.Thread(target=go_on)
+        others.start()
+        try:
+            seen = []
+            while len(seen) < 1000 or seen[0] == seen[-1]:
+                lines, stats = dataplane.books()
+                came = sum(line.packets for line in lines if line.book == "in" and not line.made)
+                lost = sum(line.packets for line in lines if line.book == "dropped")
+                assert (came, lost) == (stats.received, sum(stats.drops.values()))
+                seen.append(came)
+        finally:
+            is_over.set()
+            others.join()

@@ -181,10 +181,9 @@ class SimulatedSwitches:
 
     def books(self, node: Node) -> SwitchBooks:
         """A switch's books."""
-        plane = self.planes[node]
-        stats = plane.stats()
+        lines, stats = self.planes[node].books()
         return SwitchBooks(
-            lines_of(plane.books()),
+            lines_of(lines),
             *(stats.received, stats.copies, stats.sent, stats.held, stats.drops),
         )
 
