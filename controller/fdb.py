@@ -17,16 +17,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network
 
-from controller.fpm import DEL_ROUTE, NEW_ROUTE, FpmError, route_of
-from controller.kernel import (
-    BRIDGED,
-    DEL_NEIGHBOUR,
-    NEW_NEIGHBOUR,
-    ROUTED,
-    Neighbour,
-    neighbour_of,
-)
-from controller.netlink import NetlinkError, messages
+from controller.fpm import BgpRoute
+from controller.kernel import BRIDGED, ROUTED, Neighbour, Told, found_of
 from controller.tenants import BRIDGED_VNI, ROUTED_VNI, FarMac, FarMember, FarPrefix
 
 _NOBODY = bytes(6)
@@ -45,13 +37,13 @@ class Fdb:
     _prefixes: dict[IPv4Network, IPv4Address] = field(default_factory=dict)
     _leaves: dict[IPv4Address, bytes] = field(default_factory=dict)
 
-    def hear(self, data: bytes) -> bool:
+    def hear(self, told: Iterable[Told]) -> bool:
         """Take in what the kernel tells; whether that was anything new."""
         before = self._all()
-        self._take_all(messages(data))
+        self._take_all(told)
         return before != self._all()
 
-    def learn_anew(self, everything: Iterable[tuple[int, bytes]]) -> bool:
+    def learn_anew(self, everything: Iterable[Told]) -> bool:
         """Know what the kernel says there is, and nothing else; whether that is anything new."""
         before = self._all()
         for known in (self._hosts, self._members, self._prefixes, self._leaves):
@@ -63,38 +55,32 @@ class Fdb:
         known = self._hosts, self._members, self._prefixes, self._leaves
         return tuple(each.copy() for each in known)
 
-    def _take_all(self, told: Iterable[tuple[int, bytes]]) -> None:
-        for kind, body in told:
-            found = neighbour_of(body) if kind in (NEW_NEIGHBOUR, DEL_NEIGHBOUR) else None
-            if found is not None:
-                self._take_neighbour(found, is_new=kind == NEW_NEIGHBOUR)
-            elif kind in (NEW_ROUTE, DEL_ROUTE):
-                self._take_route(body, is_new=kind == NEW_ROUTE)
+    def _take_all(self, told: Iterable[Told]) -> None:
+        for found in found_of(told):
+            match found:
+                case Neighbour():
+                    self._take_neighbour(found)
+                case BgpRoute():
+                    self._take_route(found)
 
-    def _take_neighbour(self, found: Neighbour, *, is_new: bool) -> None:
+    def _take_neighbour(self, found: Neighbour) -> None:
         if len(found.address) != 4:
             return
         leaf, mac = IPv4Address(found.address), found.mac
         if (found.family, found.device) == (ROUTED, self.routed):
-            if is_new and mac:
+            if found.is_there and mac:
                 self._leaves[leaf] = mac
             else:
                 self._leaves.pop(leaf, None)
         elif (found.family, found.device) == (BRIDGED, self.bridged) and mac:
             if mac == _NOBODY:
-                (self._members.add if is_new else self._members.discard)(leaf)
-            elif is_new:  # a host has one place: where it was before, nothing is said of
+                (self._members.add if found.is_there else self._members.discard)(leaf)
+            elif found.is_there:  # a host has one place: where it was before, nothing is said of
                 self._hosts[mac] = leaf
             elif self._hosts.get(mac) == leaf:
                 del self._hosts[mac]
 
-    def _take_route(self, body: bytes, *, is_new: bool) -> None:
-        try:
-            route = route_of(body, is_new=is_new)
-        except FpmError as error:
-            raise NetlinkError(str(error)) from None
-        if route is None:
-            return
+    def _take_route(self, route: BgpRoute) -> None:
         leaves = [
             IPv4Address(way.gateway)
             for way in route.ways

@@ -16,14 +16,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network
 
-from controller.fpm import DEL_ROUTE, NEW_ROUTE, BgpRoute, Message, NextHops, Way, route_of
-from controller.kernel import (
-    DEL_NEIGHBOUR,
-    IN_PLACE_OF_IPV6,
-    NEW_NEIGHBOUR,
-    ROUTED,
-    neighbour_of,
-)
+from controller.fpm import BgpRoute, Message, NextHops, Way
+from controller.kernel import IN_PLACE_OF_IPV6, ROUTED, Neighbour, Told, found_of
 from controller.routes import MOST_WAYS, NextHop, Route
 
 MOST_DEPTH = 4  # of sets of next hops in each other
@@ -62,22 +56,21 @@ class Rib:
                 self._routes[message.prefix] = message
                 self._stale.discard(message.prefix)
 
-    def hear_kernel(self, told: Iterable[tuple[int, bytes]]) -> None:
+    def hear_kernel(self, told: Iterable[Told]) -> None:
         """Take in what the kernel tells of zebra's routes, instead of zebra."""
-        for kind, body in told:
-            found = neighbour_of(body) if kind in (NEW_NEIGHBOUR, DEL_NEIGHBOUR) else None
-            route = (
-                route_of(body, is_new=kind == NEW_ROUTE) if kind in (NEW_ROUTE, DEL_ROUTE) else None
-            )
-            if found is not None and (found.family, found.address) == (ROUTED, IN_PLACE_OF_IPV6):
-                if kind == NEW_NEIGHBOUR and found.mac:
-                    self._neighbours[found.device] = found.mac.hex(":")
-                else:
-                    self._neighbours.pop(found.device, None)
-            if route is not None:  # its sets of next hops, if it has some, are told beside
-                self.hear(BgpRoute(route.prefix, ways=route.ways))
+        for found in found_of(told):
+            match found:
+                case Neighbour(family=family, address=address):
+                    if (family, address) != (ROUTED, IN_PLACE_OF_IPV6):
+                        continue
+                    if found.is_there and found.mac:
+                        self._neighbours[found.device] = found.mac.hex(":")
+                    else:
+                        self._neighbours.pop(found.device, None)
+                case BgpRoute():  # its sets of next hops, if it has some, are told beside
+                    self.hear(BgpRoute(found.prefix, ways=found.ways))
 
-    def learn_anew(self, everything: Iterable[tuple[int, bytes]]) -> None:
+    def learn_anew(self, everything: Iterable[Told]) -> None:
         """Know what the kernel says there is, and nothing else."""
         self.grow_stale()
         self._neighbours.clear()

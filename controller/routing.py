@@ -14,18 +14,20 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import finsy as fy
 
 from controller.client import Target, connected, done, read_plan, speaking, write_changes
 from controller.entities import Entity, SwitchPlan, TableEntry, changes
+from controller.errors import ControllerError
 from controller.fdb import Fdb
 from controller.fpm import FpmError, Reader
 from controller.kernel import View
-from controller.netlink import NetlinkError, messages
+from controller.netlink import NetlinkError
 from controller.rib import Rib
 from controller.routes import Route
 from controller.settings import Settings
@@ -101,20 +103,15 @@ class Followed:
     def hear_underlay(self, view: View) -> bool:
         """The same of the switch's own routes."""
         try:
-            news = view.hear()
-            if news is not None:
-                self.rib.hear_kernel(messages(news))
-            else:
-                self.rib.learn_anew(view.everything())
-        except (NetlinkError, FpmError, OSError) as error:
+            view.tell(self.rib.hear_kernel, self.rib.learn_anew)
+        except (NetlinkError, OSError) as error:
             log.warning("what is routed at %s is not understood: %s", self.target.name, error)
         return True
 
     def hear(self, fdb: Fdb, view: View) -> bool:
         """Take in what the kernel tells; whether it was new. What was lost is asked for."""
         try:
-            news = view.hear()
-            return fdb.hear(news) if news is not None else fdb.learn_anew(view.everything())
+            return view.tell(fdb.hear, fdb.learn_anew)
         except (NetlinkError, OSError) as error:
             log.warning("what EVPN found at %s is not understood: %s", self.target.name, error)
             return False
@@ -221,21 +218,19 @@ class Routing:
             task.cancel()
         await asyncio.gather(*tasks, stopping, return_exceptions=True)
         for task in ended - {stopping}:
-            task.result()
+            _fail_with(task)
 
     async def _follow(self, each: Followed) -> None:
-        news = asyncio.Event()
+        news = _News()
         daemon = self._daemons[each.site.switch.name] = _Daemon(each.rib, news)
         async with connected(each.target, ROLE, ROUTING) as switch:
             server = await asyncio.start_server(daemon.serve, sock=each.listener)
             loop = asyncio.get_running_loop()
             for view, hear in each.views():
-                loop.add_reader(view.news, _then(hear, news.set))
+                loop.add_reader(view.news, partial(news.take, hear))
             try:
                 while True:
-                    await news.wait()
-                    await asyncio.sleep(_TOGETHER_S)
-                    news.clear()
+                    await news.come()
                     async with each.writing:
                         await self._tell(each, switch, news)
             finally:
@@ -244,7 +239,7 @@ class Routing:
                 server.close()
                 daemon.close()
 
-    async def _tell(self, each: Followed, switch: fy.Switch, news: asyncio.Event) -> None:
+    async def _tell(self, each: Followed, switch: fy.Switch, news: _News) -> None:
         """Tell a switch what is new; if it refuses, find out what it has, and try again soon."""
         try:
             routes, far = each.routes(), each.far()
@@ -262,14 +257,52 @@ class Routing:
             asyncio.get_running_loop().call_later(_AGAIN_S, news.set)
 
 
-def _then(hear: Callable[[], bool], tell: Callable[[], object]) -> Callable[[], None]:
-    """Hear, and tell if that was new."""
+def _fail_with(task: asyncio.Future[Any]) -> None:
+    """Fail as it did; of a defect of ours all that is known is said."""
+    try:
+        task.result()
+    except fy.P4ClientError:
+        raise
+    except asyncio.CancelledError:  # finsy's way of saying that its own task has failed
+        raise ControllerError("a switch broke off; is its process running?") from None
+    except Exception as error:
+        log.critical("nobody follows the routing daemons any more", exc_info=error)
+        raise
 
-    def heard() -> None:
-        if hear():
-            tell()
 
-    return heard
+class _News:
+    """That something is new; or that who took it in has failed, which fails who waits for it."""
+
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+        self._error: BaseException | None = None
+
+    def set(self) -> None:
+        """There is something."""
+        self._event.set()
+
+    def take(self, take: Callable[[], bool]) -> None:
+        """Take something in, which may be new."""
+        with self.taken():
+            if take():
+                self.set()
+
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        """While something is taken in, which nobody else waits for."""
+        try:
+            yield
+        except Exception as error:
+            self._error = error
+            self.set()
+
+    async def come(self) -> None:
+        """Until there is something, and what is told together with it."""
+        await self._event.wait()
+        await asyncio.sleep(_TOGETHER_S)
+        self._event.clear()
+        if self._error is not None:
+            raise self._error
 
 
 def _of_routing(found: SwitchPlan) -> SwitchPlan:
@@ -284,7 +317,7 @@ def _of_routing(found: SwitchPlan) -> SwitchPlan:
 class _Daemon:
     """A switch's daemon, as it comes and goes."""
 
-    def __init__(self, rib: Rib, news: asyncio.Event) -> None:
+    def __init__(self, rib: Rib, news: _News) -> None:
         self._rib, self._news = rib, news
         self._sweep: asyncio.TimerHandle | None = None
         self._writers: set[asyncio.StreamWriter] = set()
@@ -293,28 +326,29 @@ class _Daemon:
         """Take in what it tells, until it is gone."""
         self._writers.add(writer)
         messages = Reader()
-        try:
-            while data := await reader.read(_PIECE):
-                for message in messages.feed(data):
-                    self._rib.hear(message)
-                self._news.set()
-        except (FpmError, OSError) as error:
-            log.warning("a routing daemon is not understood: %s", error)
-        finally:
-            self._writers.discard(writer)
-            writer.close()
-            self.starts_again(forgets_sets=True)
+        with self._news.taken():
+            try:
+                while data := await reader.read(_PIECE):
+                    for message in messages.feed(data):
+                        self._rib.hear(message)
+                    self._news.set()
+            except (FpmError, OSError) as error:
+                log.warning("a routing daemon is not understood: %s", error)
+            finally:
+                self._writers.discard(writer)
+                writer.close()
+                self.starts_again(forgets_sets=True)
 
     def starts_again(self, *, forgets_sets: bool = False) -> None:
         """Keep what it told for a while."""
         self._rib.grow_stale(forgets_sets=forgets_sets)
         if self._sweep is not None:
             self._sweep.cancel()
-        self._sweep = asyncio.get_running_loop().call_later(STALE_S, self._forget)
+        loop = asyncio.get_running_loop()
+        self._sweep = loop.call_later(STALE_S, self._news.take, self._forget)
 
-    def _forget(self) -> None:
-        if self._rib.sweep():
-            self._news.set()
+    def _forget(self) -> bool:
+        return bool(self._rib.sweep())
 
     def close(self) -> None:
         """Hang up."""

@@ -28,8 +28,10 @@ import asyncio
 import gc
 import json
 import logging
+import os
 import signal
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
@@ -416,13 +418,21 @@ async def run_until_signal(
     with _without_collections():
         await host.start()
     changing = loop.create_task(_take_changes(host)) if links_change else None
+    if changing is not None:
+        changing.add_done_callback(lambda task: stop.set() if _failed(task) else None)
     try:
         ready()
         await stop.wait()
+        if changing is not None and _failed(changing):
+            changing.result()
     finally:
         if changing is not None:
             changing.cancel()
         await host.stop()
+
+
+def _failed(task: asyncio.Task[None]) -> bool:
+    return task.done() and not task.cancelled() and task.exception() is not None
 
 
 async def _take_changes(host: Host) -> None:
@@ -439,6 +449,12 @@ async def _take_changes(host: Host) -> None:
             log.error("%s", error)
 
 
+def _end_with_it(told: threading.ExceptHookArgs) -> None:
+    """A thread that dies was there for something: whoever started us is to notice."""
+    threading.__excepthook__(told)
+    os._exit(1)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Host the switches a file describes."""
     parser = argparse.ArgumentParser(prog="switch.host", description="Host switches.")
@@ -449,6 +465,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--links-change", action="store_true", help="as standard input says")
     arguments = parser.parse_args(argv)
     logging.basicConfig(level=logging.INFO, format="%(message)s")
+    threading.excepthook = _end_with_it
     record = (arguments.record, arguments.record_every) if arguments.record else None
     try:
         host = Host(read_config(arguments.config), dilation=arguments.dilation, record=record)

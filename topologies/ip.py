@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
+import fcntl
+import socket
+import struct
 import subprocess
 from collections.abc import Iterable
+
+_GET_FLAGS, _SET_FLAGS, _UP = 0x8913, 0x8914, 1  # SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP
+_REQUEST = struct.Struct("16sH22x")
+
+
+def turn(interface: str, *, is_up: bool) -> None:
+    """Have an interface up, or down, at once: without a process that would do it."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        asked = _REQUEST.pack(interface.encode(), 0)
+        name, flags = _REQUEST.unpack(fcntl.ioctl(control, _GET_FLAGS, asked))
+        flags = flags | _UP if is_up else flags & ~_UP
+        fcntl.ioctl(control, _SET_FLAGS, _REQUEST.pack(name, flags))
 
 
 def run_ip(commands: Iterable[str]) -> None:

@@ -175,7 +175,10 @@ def _inside(
                 up.emulation.journal.keep_in(registration.journal)
                 around.enter_context(reachable(up.hands, registration.folder))
                 if attend is not None:
-                    return attend(up, experiment, registration.name) or 0
+                    code = attend(up, experiment, registration.name) or 0
+                    if control is not None:
+                        control.check()
+                    return code
                 outcome = proved(experiment, up.measure())
             return conclude(experiment, outcome)
     except LabError as error:

@@ -46,6 +46,10 @@ def route(kind: int, prefix: str, vtep: str, *, protocol: int = BGP, device: int
     return struct.pack("=IHHII", 16 + len(body), kind, 0, 0, 0) + body
 
 
+def hear(fdb: Fdb, data: bytes) -> bool:
+    return fdb.hear(messages(data))
+
+
 def fdb_of_one() -> Fdb:
     return Fdb(1, ROUTED, DEVICE)
 
@@ -53,33 +57,34 @@ def fdb_of_one() -> Fdb:
 def test_hosts_and_leaves_come_and_go() -> None:
     fdb = fdb_of_one()
     mac = "02:00:0a:00:02:01"
-    assert fdb.hear(message(NEW, DEVICE, NOBODY, LEAF2) + message(NEW, DEVICE, mac, LEAF2))
+    assert hear(fdb, message(NEW, DEVICE, NOBODY, LEAF2) + message(NEW, DEVICE, mac, LEAF2))
     assert fdb.members() == (FarMember(20_001, IPv4Address(LEAF2)),)
     assert fdb.macs() == (FarMac(1, mac, IPv4Address(LEAF2)),)
-    assert not fdb.hear(message(NEW, DEVICE, mac, LEAF2))  # known
-    assert fdb.hear(message(DELETED, DEVICE, mac, LEAF2))
-    assert not fdb.hear(message(DELETED, DEVICE, mac, LEAF2))
+    assert not hear(fdb, message(NEW, DEVICE, mac, LEAF2))  # known
+    assert hear(fdb, message(DELETED, DEVICE, mac, LEAF2))
+    assert not hear(fdb, message(DELETED, DEVICE, mac, LEAF2))
     assert fdb.macs() == ()
 
 
 def test_addresses_are_behind_a_leaf_once_its_mac_is_known() -> None:
     fdb = fdb_of_one()
     prefix = IPv4Network("10.0.2.0/24")
-    fdb.hear(route(NEW_ROUTE, "10.0.2.0/24", LEAF2))
+    hear(fdb, route(NEW_ROUTE, "10.0.2.0/24", LEAF2))
     assert fdb.prefixes() == fdb.members() == ()
-    fdb.hear(message(NEW, ROUTED, MAC2, LEAF2, family=INET))
+    hear(fdb, message(NEW, ROUTED, MAC2, LEAF2, family=INET))
     assert fdb.prefixes() == (FarPrefix(1, prefix, IPv4Address(LEAF2), MAC2),)
     assert fdb.members() == (FarMember(10_001, IPv4Address(LEAF2)),)
-    fdb.hear(message(NEW, ROUTED, MAC3, LEAF3, family=INET) + route(NEW_ROUTE, str(prefix), LEAF3))
+    hear(fdb, message(NEW, ROUTED, MAC3, LEAF3, family=INET) + route(NEW_ROUTE, str(prefix), LEAF3))
     assert fdb.prefixes() == (FarPrefix(1, prefix, IPv4Address(LEAF3), MAC3),)
-    fdb.hear(route(DELETED_ROUTE, str(prefix), LEAF3))
+    hear(fdb, route(DELETED_ROUTE, str(prefix), LEAF3))
     assert fdb.prefixes() == fdb.members() == ()
 
 
 def test_what_was_lost_is_learned_from_all_there_is() -> None:
     fdb = fdb_of_one()
-    fdb.hear(
-        message(NEW, DEVICE, "02:00:00:00:00:01", LEAF2) + route(NEW_ROUTE, "10.0.9.0/24", LEAF2)
+    hear(
+        fdb,
+        message(NEW, DEVICE, "02:00:00:00:00:01", LEAF2) + route(NEW_ROUTE, "10.0.9.0/24", LEAF2),
     )
     now = message(NEW, DEVICE, "02:00:00:00:00:02", LEAF3)
     assert fdb.learn_anew(messages(now))
@@ -102,7 +107,7 @@ def test_what_was_lost_is_learned_from_all_there_is() -> None:
 )
 def test_what_is_not_evpns_is_left_out(other: bytes) -> None:
     fdb = fdb_of_one()
-    assert not fdb.hear(other)
+    assert not hear(fdb, other)
     assert fdb.macs() == fdb.members() == fdb.prefixes() == ()
 
 
@@ -110,10 +115,10 @@ def test_a_host_that_moves_is_where_it_was_last_told() -> None:
     """As the kernel has it: a replaced entry is told anew, without a word of the old one."""
     fdb = fdb_of_one()
     mac = "02:00:00:00:00:01"
-    fdb.hear(message(NEW, DEVICE, mac, "10.255.16.2"))
-    fdb.hear(message(NEW, DEVICE, mac, "10.255.16.3"))
+    hear(fdb, message(NEW, DEVICE, mac, "10.255.16.2"))
+    hear(fdb, message(NEW, DEVICE, mac, "10.255.16.3"))
     assert fdb.macs() == (FarMac(1, mac, IPv4Address("10.255.16.3")),)
-    fdb.hear(message(DELETED, DEVICE, mac, "10.255.16.3"))
+    hear(fdb, message(DELETED, DEVICE, mac, "10.255.16.3"))
     assert fdb.macs() == ()
 
 
@@ -131,16 +136,16 @@ def test_any_history_and_any_bytes(seed: int) -> None:
         leaf, prefix = f"10.255.16.{draw.randrange(1, 4)}", f"10.0.{draw.randrange(4)}.0/24"
         what = draw.choice((DEVICE, ROUTED, None))
         if what is None:
-            fdb.hear(route(NEW_ROUTE if is_new else DELETED_ROUTE, prefix, leaf))
+            hear(fdb, route(NEW_ROUTE if is_new else DELETED_ROUTE, prefix, leaf))
             prefixes = {**prefixes, prefix: leaf} if is_new else prefixes
             if not is_new:
                 prefixes.pop(prefix, None)
         elif what == ROUTED:
-            fdb.hear(message(NEW if is_new else DELETED, ROUTED, mac, leaf, family=INET))
+            hear(fdb, message(NEW if is_new else DELETED, ROUTED, mac, leaf, family=INET))
             known.pop(leaf, None)
             known |= {leaf: mac} if is_new else {}
         else:
-            fdb.hear(message(NEW if is_new else DELETED, DEVICE, mac, leaf))
+            hear(fdb, message(NEW if is_new else DELETED, DEVICE, mac, leaf))
             if mac == NOBODY:
                 (leaves.add if is_new else leaves.discard)(leaf)
             elif is_new:
@@ -159,7 +164,7 @@ def test_any_history_and_any_bytes(seed: int) -> None:
         for _ in range(draw.randrange(1, 6)):
             frame[draw.randrange(len(frame))] = draw.randrange(256)
         with suppress(NetlinkError):
-            fdb.hear(bytes(frame[: draw.randrange(len(frame) + 1)]))
+            hear(fdb, bytes(frame[: draw.randrange(len(frame) + 1)]))
 
 
 def test_routes_of_the_switch_itself_are_the_kernels_too() -> None:
@@ -181,11 +186,13 @@ def test_routes_of_the_switch_itself_are_the_kernels_too() -> None:
 
 
 OVERRUN = """
+import select
 import subprocess
 from ipaddress import IPv4Address
 from socket import if_nametoindex
 from controller.fdb import Fdb
 from controller.kernel import View
+from controller.netlink import messages
 
 def ip(*lines):
     subprocess.run(["ip", "-batch", "-"], input="\\n".join(lines), text=True, check=True)
@@ -198,15 +205,16 @@ ip(*(f"neighbour add {leaf} lladdr 02:00:00:00:00:01 nud noarp dev routed" for l
 ip(*(f"route add {leaf + (1 << 16)}/32 via {leaf} dev routed onlink proto bgp" for leaf in leaves))
 ip("neighbour del 10.255.0.1 dev routed")
 lost = 0
-while (news := view.hear()) != b"":
-    if news is None:
-        lost += 1
-        fdb.learn_anew(view.everything())
-    else:
-        fdb.hear(news)
+def anew(told):
+    global lost
+    lost += 1
+    fdb.learn_anew(told)
+
+while view.news in select.select([view.news], [], [], 0)[0]:
+    view.tell(fdb.hear, anew)
 print(lost, len(fdb.prefixes()), fdb.prefixes()[0].vtep)
 ip("neighbour del 10.255.0.2 dev routed")
-fdb.hear(view.hear())
+fdb.hear(messages(view.hear()))
 print(len(fdb.prefixes()))
 """
 

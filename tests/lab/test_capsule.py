@@ -59,6 +59,27 @@ def test_the_exit_code_comes_through(body: str, code: int) -> None:
     assert done.returncode == code
 
 
+DIES = "import threading; threading.Thread(target=[].pop, name='carriers').start(); "
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        DIES + "threading.Event().wait()",
+        DIES + "import subprocess; subprocess.run(['sleep', '600'])",
+        DIES + "[each.join() for each in threading.enumerate()[1:]]",
+        DIES + "import contextlib, time\n    with contextlib.suppress(Exception): time.sleep(600)",
+    ],
+)
+def test_a_thread_that_dies_takes_the_run_with_it(body: str) -> None:
+    """At once, whatever is waited for; and even if somebody takes the word of it for his own."""
+    done = start(body)
+    _, err = done.communicate(timeout=LONG_S)
+    assert done.returncode == 70
+    assert "IndexError: pop from empty list" in err
+    assert "closlab: a thread of the run died (carriers)" in err
+
+
 @pytest.mark.parametrize("victim", ["outside", "inside"])
 def test_a_kill_of_either_end_ends_everything_in_it(victim: str) -> None:
     capsule = start(

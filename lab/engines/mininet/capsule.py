@@ -10,6 +10,8 @@ the last of them the network and mount namespaces go, and every interface and mo
 the waiting parent is killed, the kernel kills process 1 (its parent-death signal). So there is no
 clean-up to forget, and nothing to find from an earlier run.
 
+A thread of process 1 that dies takes the run with it: one without it may look whole and is not.
+
 Without root a user namespace comes first, in which the caller is root.
 """
 
@@ -23,6 +25,7 @@ import signal
 import socket
 import struct
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping
@@ -41,6 +44,8 @@ _MS_PRIVATE = 1 << 18
 _SIOCSIFFLAGS = 0x8914
 _IFF_UP = 1
 _ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+_THREAD_DIED = signal.SIGUSR1
+_DEFECT = 70
 _TOLD_TWICE_S = 1.0  # the terminal and the process outside tell of one interrupt within
 
 _CURE = """\
@@ -108,24 +113,54 @@ def _first_process(run: Callable[[], int], gate: socket.socket) -> int:
         signal.signal(number, signal.default_int_handler)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _once())
+    died = _mind_threads()
     try:
         with gate:
             gate.send(b"r")
             if not gate.recv(1):
                 return 1  # the parent died before it could make this run known
         _furnish()
-        return run()
+        code = run()
+        return _DEFECT if died else code
     except CapsuleError as error:
         error.show()
         return 1
     except KeyboardInterrupt:
         return 130
+    except _ThreadDied:  # which has told all it knew
+        return _DEFECT
     except Exception:
         traceback.print_exc()  # a defect of ours: say all we know
-        return 70
+        return _DEFECT
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
+
+
+class _ThreadDied(Exception):  # noqa: N818  (no error of who meets it)
+    """A thread that the run relied on."""
+
+
+def _mind_threads() -> list[str]:
+    """Have a thread that dies end the run, at once; the names of those that did."""
+    died: list[str] = []
+
+    def tell(end: threading.ExceptHookArgs) -> None:
+        threading.__excepthook__(end)  # a defect of ours: say all we know
+        name = end.thread.name if end.thread is not None else "one without a name"
+        print(f"closlab: a thread of the run died ({name}), and the run ends", file=sys.stderr)
+        sys.stderr.flush()
+        died.append(name)
+        first = threading.main_thread().ident
+        if len(died) == 1 and first is not None:
+            signal.pthread_kill(first, _THREAD_DIED)  # wakes it, whatever it waits for
+
+    def leave(_number: int, _frame: FrameType | None) -> None:
+        raise _ThreadDied
+
+    threading.excepthook = tell
+    signal.signal(_THREAD_DIED, leave)
+    return died
 
 
 def _once() -> Callable[[int, FrameType | None], None]:

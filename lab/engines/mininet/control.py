@@ -14,11 +14,9 @@ from __future__ import annotations
 import math
 import shlex
 import socket
-import struct
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,11 +24,11 @@ from controller import NextHop, Route, Settings, SwitchPlan, Target, routes_of
 from controller.fdb import Fdb
 from controller.fpm import PORT as FPM_PORT
 from controller.kernel import View
-from controller.netlink import attributes, messages
 from controller.rib import Rib
 from controller.routing import STALE_S, Change, Followed, Routing
 from controller.tables import SwitchSite, control_port
 from controller.tenants import BRIDGED_VNI, ROUTED_VNI, Far, far_of, tenants_at
+from lab.engines.mininet.carriers import Carriers
 from lab.engines.mininet.frr import DAEMONS, Room, configurations, vrf
 from lab.engines.mininet.journal import Journal
 from lab.errors import RunError
@@ -93,7 +91,13 @@ class ControlPlane:
         }
         self._routing: Routing | None = None
         self._followed: dict[str, Followed] = {}
-        self._carriers = _Carriers(fabric)
+        self._carriers = Carriers(
+            {
+                switch.interface(port): interface(switch, port)
+                for switch in fabric.switches
+                for port in fabric.ports(switch)
+            }
+        )
         self._failure: str | None = None
         self._stopping = threading.Event()
         self._watch = threading.Thread(target=self._look_after, name="daemons", daemon=True)
@@ -305,7 +309,10 @@ class ControlPlane:
     def check(self) -> None:
         """Fail if it does not go on."""
         if self.failure is not None:
-            raise RunError(f"the switches' control plane failed: {self.failure}")
+            raise self._failed()
+
+    def _failed(self) -> RunError:
+        return RunError(f"the switches' control plane failed: {self.failure}")
 
     @property
     def failure(self) -> str | None:
@@ -331,9 +338,15 @@ class ControlPlane:
         self.changes.append(change)
 
     def _look_after(self) -> None:
-        """Start again what dies, and tell those that began of whom they do not ask."""
+        """Start again what dies, and tell those that began of whom they do not ask.
+
+        What fails is told at once: at the prompt nobody asks for it.
+        """
         told = time.monotonic()
         while not self._stopping.wait(_POLL_S):
+            if self.failure is not None:
+                self._failed().show()
+                return
             if told + _TELL_S < time.monotonic() and told < self._tells_until:
                 told = time.monotonic()
                 for switch, room in self._rooms.items():
@@ -347,7 +360,6 @@ class ControlPlane:
                         self.journal.note("fault", f"{daemon} of {switch} died, and is started")
             except RunError as error:
                 self._failure = error.message
-                return
 
 
 _QUIET = "echo 1 > /proc/sys/net/ipv6/conf/{}/disable_ipv6"
@@ -424,70 +436,3 @@ _Ways = Mapping[object, frozenset[NextHop]]
 
 def _as_sets(routes: tuple[Route, ...]) -> _Ways:
     return {route.prefix: frozenset(route.next_hops) for route in routes}
-
-
-_IFINFO = struct.Struct("=BxHiII")
-_NEW_LINK, _INTERFACE_NAME, _LINK_GROUP = 16, 3, 1
-_LOWER_UP, _UP = 1 << 16, 1
-
-
-class _Carriers:
-    """Lets the interfaces in rooms have the carriers of the front ports, as the kernel tells them.
-
-    A veth has one as long as its other end is up, so that is what is switched.
-    """
-
-    def __init__(self, fabric: Fabric) -> None:
-        self._ends = {
-            switch.interface(port): interface(switch, port)
-            for switch in fabric.switches
-            for port in fabric.ports(switch)
-        }
-        self._is_up = dict.fromkeys(self._ends, True)
-        self._news: socket.socket | None = None
-        self._thread = threading.Thread(target=self._listen, name="carriers", daemon=True)
-
-    def start(self) -> None:
-        """Listen from now on."""
-        self._news = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
-        self._news.bind((0, _LINK_GROUP))
-        self._news.settimeout(1)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Listen no more."""
-        if self._news is not None:
-            news, self._news = self._news, None
-            if self._thread.is_alive():
-                self._thread.join()
-            news.close()
-
-    def _listen(self) -> None:
-        while (news := self._news) is not None:
-            with suppress(TimeoutError):
-                turned = {
-                    name: is_up
-                    for name, is_up in _links(news.recv(1 << 16))
-                    if name in self._ends and self._is_up[name] != is_up
-                }
-                self._is_up |= turned
-                if turned:
-                    run_ip(
-                        f"link set {self._ends[name]} {'up' if is_up else 'down'}"
-                        for name, is_up in turned.items()
-                    )
-
-
-def _links(data: bytes) -> list[tuple[str, bool]]:
-    """The interfaces that a message of rtnetlink is about, and whether they have a carrier."""
-    found = []
-    for kind, body in messages(data):
-        if kind == _NEW_LINK and len(body) >= _IFINFO.size:
-            flags = _IFINFO.unpack_from(body)[3]
-            is_up = bool(flags & _LOWER_UP and flags & _UP)
-            found += [
-                (content.rstrip(b"\0").decode(), is_up)
-                for what, content in attributes(body[_IFINFO.size :])
-                if what == _INTERFACE_NAME
-            ]
-    return found

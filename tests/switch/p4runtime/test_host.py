@@ -75,6 +75,23 @@ def outcome_of(config: Path, switches: Any) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
+NO_RECORDER = """
+import sys
+from switch import host, recorder
+recorder.Recorder._run = lambda _: [].pop()
+sys.exit(host.main(sys.argv[1:]))
+"""
+
+
+def test_it_ends_with_a_thread_of_its_own(tmp_path: Path) -> None:
+    """Whoever started it sees that it is gone; not that it writes nothing down any more."""
+    _, _, config = host(tmp_path / "config", [settings(1)])
+    with process("-c", NO_RECORDER, config, "--record", str(tmp_path / "record")) as child:
+        _, said = child.communicate(timeout=LONG_S)
+        assert child.returncode == 1
+        assert said.strip().endswith("IndexError: pop from empty list")
+
+
 def cpu_seconds(pid: int) -> float:
     """The processor time a process has used."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

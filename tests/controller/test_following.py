@@ -1,0 +1,49 @@
+"""Who follows routing daemons fails with whoever takes in what they tell: nobody goes on deaf."""
+
+import asyncio
+
+import pytest
+
+from controller.fpm import Message
+from controller.rib import Rib
+from controller.routing import _Daemon, _News
+from tests.controller.test_fpm import by_number, route
+
+
+def come(news: _News) -> None:
+    asyncio.run(asyncio.wait_for(news.come(), 60))
+
+
+def test_what_is_new_is_told_and_what_fails() -> None:
+    news = _News()
+    news.take(lambda: False)
+    news.take(lambda: True)
+    come(news)
+    news.take([].pop)
+    with pytest.raises(IndexError):
+        come(news)
+
+
+class Deaf(Rib):
+    """A defect."""
+
+    def hear(self, message: Message) -> None:
+        raise KeyError(message)
+
+
+def test_a_daemons_word_that_is_too_much_is_no_silence() -> None:
+    async def told() -> None:
+        news = _News()
+        daemon = _Daemon(Deaf({}, []), news)
+        server = await asyncio.start_server(daemon.serve, "127.0.0.1", 0)
+        _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        writer.write(route("10.0.2.0/24", by_number(1)))
+        try:
+            await news.come()
+        finally:
+            daemon.close()
+            writer.close()
+            server.close()
+
+    with pytest.raises(KeyError):
+        asyncio.run(asyncio.wait_for(told(), 60))
