@@ -49,7 +49,7 @@ _SPAN_US = 150  # in which faults begin
 _LONGEST_US = 300
 _RUN_S = 120.0  # of processor time, after which a run hangs
 _REAL_S = 900.0  # after which one on Mininet does
-_TOLD = "verdict.json"
+_TOLD = "ending.json"
 _FEW_BYTES = 2048  # a file may have on a disk that is full
 _GROWTH_BYTES = 16 << 20  # that a process may grow by once it is warm
 _WARM = 10  # runs
@@ -74,14 +74,16 @@ class Drawn:
     def kinds(self) -> str:
         """What there is to it besides faults of links, switches and hosts, in words."""
         link, transport = self.changes.get("link", {}), self.changes["transport"]
+        shape = self.changes["topology"]["kind"]
         found = [
             *(["LLR"] if "llr" in link else []),
             *(["CBFC"] if "cbfc" in link else []),
             *(["IPv6"] if "ip" in link else []),
             *(["UET"] if transport.get("kind") == "uet" else []),
+            *(["MRC"] if transport.get("kind") == "mrc" else []),
             *(["trimming"] if "trim" in self.changes else []),
             *(["uSID"] if "segments" in self.changes else []),
-            *(["planes"] if "planes" in self.changes["topology"] else []),
+            *([shape] if shape != "leaf-spine" else []),
             *(["tenants' networks"] if "overlay" in self.changes else []),
             *(["BGP"] if "control" in self.changes else []),
             *(["full disk"] if self.disk_is_full else []),
@@ -130,19 +132,23 @@ def drawn(seed: int, engine: str = "sim") -> Drawn:
         "seed": seed,
     }  # fmt: skip
     changes |= _mechanism(rng, changes, leaves, spines, engine)
-    planes = changes["topology"].get("planes", 1)
-    links, ends, switches = _names(planes, leaves, spines, hosts)
+    fabric = Drawn(seed, changes, [], disk_is_full=False).scenario().fabric()
+    links = [link.name for link in fabric.links if link.joins_switches]
+    ends = [link.name for link in fabric.links if not link.joins_switches]
+    switches = [switch.name for switch in fabric.switches]
     vain = [*(["restart"] if "llr" in changes.get("link", ()) else []),
-            *(["storm"] if planes > 1 else [])]  # fmt: skip
+            *(["storm"] if fabric.host_ports > 1 else []),
+            *(["drain"] if "control" in changes else [])]  # fmt: skip
     faults = [
         fault
         for _ in range(rng.randrange(1, 7))
-        for fault in a_fault(rng, links, ends, switches, leaves * hosts)
+        for fault in a_fault(rng, links, ends, switches, len(fabric.hosts))
         if fault["action"] not in vain
     ]
-    if planes > 1 and rng.random() < 0.4:
-        plane = {"plane": rng.randrange(planes) + 1, "for_ns": f"{rng.randrange(1, _LONGEST_US)}us"}
-        faults.append({"at_ns": f"{rng.randrange(_SPAN_US)}us", "action": "down", **plane})
+    if fabric.planes > 1 and rng.random() < 0.4:
+        faults.append(_dies(rng, plane=rng.randrange(fabric.planes) + 1))
+    if changes["topology"]["kind"] == "dual-tor" and rng.random() < 0.4:
+        faults.append(_dies(rng, switch=rng.choice(switches)))
     if "control" in changes:  # there restarts are of switches, or of what speaks BGP for them
         for fault in faults:
             if fault["action"] == "restart" and rng.random() < 0.5:
@@ -155,20 +161,10 @@ def drawn(seed: int, engine: str = "sim") -> Drawn:
     return Drawn(seed, changes, faults, is_full, clock)
 
 
-def _names(
-    planes: int, leaves: int, spines: int, hosts: int
-) -> tuple[list[str], list[str], list[str]]:
-    """Cables between switches, cables of hosts, and switches."""
-    links, ends = [], []
-    for first_leaf, first_spine in ((plane * leaves + 1, plane * spines + 1)
-                                    for plane in range(planes)):  # fmt: skip
-        links += [
-            f"leaf{first_leaf + leaf}-spine{first_spine + spine}"
-            for leaf in range(leaves) for spine in range(spines)
-        ]  # fmt: skip
-        ends += [f"h{n + 1}-leaf{first_leaf + n // hosts}" for n in range(leaves * hosts)]
-    switches = [f"leaf{n + 1}" for n in range(planes * leaves)]
-    return links, ends, switches + [f"spine{n + 1}" for n in range(planes * spines)]
+def _dies(rng: random.Random, **whose: int | str) -> dict[str, Any]:
+    """All cables of a plane or a switch, for some time."""
+    at_us, for_us = rng.randrange(_SPAN_US), rng.randrange(1, _LONGEST_US)
+    return {"at_ns": f"{at_us}us", "action": "down", **whose, "for_ns": f"{for_us}us"}
 
 
 def _roce(rng: random.Random) -> dict[str, Any]:
@@ -186,16 +182,20 @@ def _mechanism(
 ) -> dict[str, Any]:
     """What is other than pauses, RoCEv2, IPv4 and a controller, if anything is."""
     by_bgp = ("bgp", "bgp") if engine == "mininet" else ()
-    kind = rng.choice(
-        ("pauses", "retry", "credits", "both", "trimming", "planes", "tenants", *by_bgp)
-    )
+    kinds = "pauses", "retry", "credits", "both", "trimming", "planes", "pairs", "front", "tenants"
+    kind = rng.choice((*kinds, "mrc", *by_bgp))
     link: dict[str, Any] = {}
     found: dict[str, Any] = {}
+    hosts = leaves * changes["topology"]["hosts_per_leaf"]
     if kind == "tenants":
-        hosts = leaves * changes["topology"]["hosts_per_leaf"]
         return _tenants(rng, changes, hosts, can_be_bgp=bool(by_bgp))
+    if kind == "front":
+        return _front(rng, changes, hosts)
     if kind == "planes":
         found["topology"] = changes["topology"] | {"kind": "planes", "planes": rng.choice((2, 4))}
+    if kind == "pairs":
+        shape = {"kind": "dual-tor", "racks": 2, "spines": spines, "hosts_per_rack": hosts // 2}
+        found |= {"topology": shape, "lb": {"policy": rng.choice(("ecmp", "flowlet", "dlb"))}}
     if kind in ("retry", "both"):
         link["llr"] = rng.choice(("go-back-n", "selective"))
     if kind in ("credits", "both"):
@@ -206,19 +206,14 @@ def _mechanism(
             "trim": {"enabled": True, "threshold": rng.choice(("30KB", "60KB"))},
             "schedule": {"kind": "ets", "weights": {3: 3, 5: 1}},
         }
-    if kind == "trimming" or rng.random() < (0.6 if kind == "planes" else 0.15):
-        found["transport"] = {
-            "kind": "uet",
-            "cc": rng.choice(("none", "nscc", "rccc", "swift")),
-            "entropy": rng.choice(("oblivious", "bitmap", "reps", "mrc")),
-            "rto_ns": changes["transport"]["rto_ns"],
-            "retry_limit": 250,
-        }
+    often = {"trimming": 1, "mrc": 1, "planes": 0.6}
+    if rng.random() < often.get(kind, 0.15):
+        found |= _sprayed(rng, changes, is_mrc=kind == "mrc" or rng.random() < 0.3)
     if kind == "bgp":
         return found | {"control": {"kind": "bgp", "bfd_ms": rng.choice((0, 100, 300))}}
     if rng.random() < 0.3:
         link["ip"] = 6
-    if rng.random() < 0.25:
+    if kind != "pairs" and rng.random() < 0.25:
         policies = []
         for _ in range(rng.randrange(1, 4)):
             at, to = rng.sample(range(1, leaves + 1), 2)
@@ -227,6 +222,33 @@ def _mechanism(
             policies.append({"at": f"leaf{at}", "to": f"leaf{to}", "via": via})
         found["segments"] = {"enabled": True, "policies": policies}
     return found | ({"link": link} if link else {})
+
+
+def _sprayed(rng: random.Random, changes: dict[str, Any], *, is_mrc: bool) -> dict[str, Any]:
+    """UET, or MRC: every packet goes its own way."""
+    entropies = "oblivious", "bitmap", "reps", "mrc"
+    transport = {
+        "kind": "mrc" if is_mrc else "uet",
+        "cc": rng.choice(("none", "nscc", "swift", *(() if is_mrc else ("rccc",)))),
+        "entropy": rng.choice(("mrc", *entropies) if is_mrc else entropies),
+        "rto_ns": changes["transport"]["rto_ns"],
+        "retry_limit": 250,
+        **({"queue_pairs": rng.randrange(1, 4)} if rng.random() < 0.3 else {}),
+    }
+    structured = {"lb": {"policy": "structured"}} if rng.random() < 0.3 else {}
+    return {"transport": transport, **structured}
+
+
+def _front(rng: random.Random, changes: dict[str, Any], hosts: int) -> dict[str, Any]:
+    """A collective in the back-end, while its hosts write to servers of a front-end fabric."""
+    names = [f"h{n + 1}" for n in range(hosts + 2)]
+    collective = {"kind": "collective", "op": rng.choice(("all-reduce", "all-to-all"))}
+    parts = [
+        collective | {"bytes": changes["traffic"]["bytes"], "ranks": names[:hosts]},
+        {"kind": "storage", "servers": names[hosts:], "save": "100KB"},
+    ]
+    front = {"kind": "two-fabrics", "servers": 2, "front_leaves": 2, "front_spines": 2}
+    return {"topology": changes["topology"] | front, "traffic": {"kind": "mix", "parts": parts}}
 
 
 def _tenants(
@@ -257,7 +279,7 @@ def a_fault(
     at, lasts = {"at_ns": f"{at_us}us"}, {"for_ns": f"{for_us}us"}
     host = f"h{rng.randrange(hosts) + 1}"
     chance = round(rng.choice((0.001, 0.01, 0.1, 0.5)), 3)
-    match rng.randrange(11):
+    match rng.randrange(12):
         case 0:
             yield {**at, "action": "down", "link": link, **lasts}
         case 1:  # for good, where there is another way
@@ -282,6 +304,9 @@ def a_fault(
             is_dead = rng.random() < 0.2
             yield {**at, "action": "halt", "host": host, **({} if is_dead else lasts)}
             yield {**at, "action": "halt", "part": "collector", **lasts}
+        case 10:
+            what = rng.choice(({"link": rng.choice(links)}, {"switch": rng.choice(switches)}))
+            yield {**at, "action": "drain", **what, **lasts}
         case _:
             yield {**at, "action": "storm", "host": host, **lasts}
 
@@ -370,9 +395,9 @@ def _concluded(
         if drawn.disk_is_full:
             return Ending("kept nothing: the disk is full", (*missing, *strays,
                            *([complaint] if complaint else [])))  # fmt: skip
-    verdict = judged(faults, outcome, strays, failed)
-    found = (*missing, *verdict.complaints, *([complaint] if complaint else []))
-    return Ending(verdict.how, found)
+    ending = judged(faults, outcome, strays, failed)
+    found = (*missing, *ending.complaints, *([complaint] if complaint else []))
+    return Ending(ending.how, found)
 
 
 @contextmanager
@@ -431,8 +456,8 @@ def in_process() -> None:
     faults = chosen.faults
     options = RunOptions(out=Path(asked["folder"]), engine=engine)
 
-    def tell(verdict: Ending) -> None:
-        (options.out / _TOLD).write_text(json.dumps([verdict.how, verdict.complaints]))
+    def tell(ending: Ending) -> None:
+        (options.out / _TOLD).write_text(json.dumps([ending.how, ending.complaints]))
 
     def attend(up: EmulatedFabric, experiment: Experiment, _name: str) -> None:
         outcome = up.measure()
@@ -529,17 +554,17 @@ def chaos(seed: int, runs: int, engine: str, out: Path, say: Callable[[str], Non
         if number and number == min(_WARM, runs // 2):
             before = Belongings.now()
         chosen, began = drawn(seed + number, engine), time.process_time()
-        verdict = run(chosen, None)
+        ending = run(chosen, None)
         took_s = time.process_time() - began
         if took_s > _RUN_S:
-            found = (*verdict.complaints, f"it took {took_s:.0f} s of processor time")
-            verdict = Ending(verdict.how, found)
-        tally.by_end[verdict.how] = tally.by_end.get(verdict.how, 0) + 1
+            found = (*ending.complaints, f"it took {took_s:.0f} s of processor time")
+            ending = Ending(ending.how, found)
+        tally.by_end[ending.how] = tally.by_end.get(ending.how, 0) + 1
         actions = ", ".join(fault["action"] for fault in chosen.faults)
-        say(f"seed {chosen.seed}: {verdict.how} ({chosen.kinds}{actions})")
-        if verdict.complaints:
+        say(f"seed {chosen.seed}: {ending.how} ({chosen.kinds}{actions})")
+        if ending.complaints:
             tally.failed.append(chosen.seed)
-            _keep(chosen, verdict, run, out, say)
+            _keep(chosen, ending, run, out, say)
     after = Belongings.now()
     for leak in after.leaks(before) if before else ():
         say(f"after {runs} runs {leak}")
@@ -549,13 +574,13 @@ def chaos(seed: int, runs: int, engine: str, out: Path, say: Callable[[str], Non
 
 def _keep(
     chosen: Drawn,
-    verdict: Ending,
+    ending: Ending,
     run: Callable[[Drawn, Faults | None], Ending],
     out: Path,
     say: Callable[[str], None],
 ) -> None:
     """Shorten a schedule that fails, and write it down as a scenario."""
-    for complaint in verdict.complaints:
+    for complaint in ending.complaints:
         say(f"  {complaint}")
     fewest = shortest(chosen.faults, lambda faults: bool(run(chosen, faults).complaints))
     file = out / f"chaos-{chosen.seed}.yaml"

@@ -33,9 +33,10 @@ def test_whatever_happens_everything_holds(tmp_path: Path) -> None:
     assert kinds >= {"down", "slow", "restart", "halt", "storm", "corrupt", "reorder"}
 
 
-MECHANISMS = {"LLR", "CBFC", "IPv6", "UET", "trimming", "uSID", "planes", "tenants' networks",
-              "full disk", "clock jumps"}  # fmt: skip
-ACTIONS = {"down", "slow", "lose", "corrupt", "duplicate", "reorder", "restart", "halt", "storm"}
+MECHANISMS = {"LLR", "CBFC", "IPv6", "UET", "MRC", "trimming", "uSID", "planes", "dual-tor",
+              "two-fabrics", "tenants' networks", "full disk", "clock jumps"}  # fmt: skip
+ACTIONS = {"down", "slow", "lose", "corrupt", "duplicate", "reorder", "restart", "halt", "storm",
+           "drain"}  # fmt: skip
 
 
 @pytest.mark.parametrize("engine", chaos.ENGINES)
@@ -132,8 +133,8 @@ def test_a_tail_that_is_lost_far_behind_what_is_missing_is_found() -> None:
         {"at_ns": "21us", **down},
         {"at_ns": "48us", "action": "corrupt", "link": "h1-leaf1", "rate": 0.5, "for_ns": "172us"},
     ]
-    verdict = chaos.simulated(Drawn(5004, changes, faults, disk_is_full=False))
-    assert verdict == Ending("finished")
+    ending = chaos.simulated(Drawn(5004, changes, faults, disk_is_full=False))
+    assert ending == Ending("finished")
 
 
 def test_a_missing_frame_is_a_complaint(monkeypatch: pytest.MonkeyPatch) -> None:
