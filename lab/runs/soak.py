@@ -190,7 +190,7 @@ def _round(
     outcome = now.measure()
     wrong = conservation.violations(experiment.fabric, outcome) + now.strays(outcome.end_ns)
     result = assembled(now.experiment, outcome, options)
-    if result.flows.failed or outcome.ended:
+    if outcome.fidelity.ok and (result.flows.failed or outcome.ended):  # else it is told why
         wrong.append(f"{result.flows.failed} messages did not arrive: {outcome.ended}")
     took_s = time.monotonic() - begins
     return Round(

@@ -10,13 +10,15 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import yaml
 
 from lab.engines.sim.control import SimulatedSwitches
 from lab.results import conservation
+from lab.results.outcome import Fidelity, Outcome
 from lab.runs import chaos, soak
 from lab.runs.chaos import Belongings, Drawn, Ending, Faults, drawn, shortest
 from lab.scenario import catalogue
@@ -135,6 +137,20 @@ def test_a_tail_that_is_lost_far_behind_what_is_missing_is_found() -> None:
     ]
     ending = chaos.simulated(Drawn(5004, changes, faults, disk_is_full=False))
     assert ending == Ending("finished")
+
+
+@pytest.mark.parametrize(("dilation", "is_late"), [(1, False), (4000, False), (4000, True)])
+def test_what_did_not_arrive_is_a_complaint_unless_the_machine_was_too_slow(
+    dilation: int, is_late: bool
+) -> None:
+    """Which an emulated run says of itself, and which is no defect; switches may stray for it."""
+    outcome = SimpleNamespace(
+        ended="queue pairs went to error", endpoints={}, dilation=dilation,
+        fidelity=Fidelity(0, ok=not is_late, note="the machine could not keep up"),
+    )  # fmt: skip
+    found = chaos.judged([], cast(Outcome, outcome), [], failed=3)
+    assert found.how == "failed by name" and bool(found.complaints) != is_late
+    assert chaos.judged([], cast(Outcome, outcome), ["a route"], failed=3).complaints
 
 
 def test_a_missing_frame_is_a_complaint(monkeypatch: pytest.MonkeyPatch) -> None:

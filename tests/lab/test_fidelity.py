@@ -62,3 +62,11 @@ def test_switches_are_judged_as_hosts_are(
     assert found.ok == (max(late.values()) <= PATIENCE_NS)
     for who, late_ns in late.items():
         assert (f"{who} {late_ns:,} ns late" in (found.note or "")) == (late_ns > PATIENCE_NS)
+
+
+def test_faults_that_come_late_are_told() -> None:
+    doubts = endpoints._Doubts(0, 0, {}, 0, behind_ns=123_456)
+    found = doubts.fidelity(1_000, dilation=50)
+    assert not found.ok and found.note is not None
+    assert "a fault, or its end, came 123,456 ns late" in found.note
+    assert found.note.endswith("--dilation 100")

@@ -58,6 +58,7 @@ _HEAD_START_NS = 300_000_000  # until all of them have read when to begin
 _MOST_REAL_S = 600.0  # that a run may last, on a machine that is not slow
 _AFTER_ERROR_S = 2.0  # until what else is to come has come, once a queue pair gave up
 _SELDOM = 0.01  # of the times when something was due
+_BEHIND = 0.25  # of a run: what happens so late makes another run of it
 _POLL_S = 0.02
 _UNDER_WAY = 3  # frames in a link that neighbours say to each other at once, at most
 _SHOW_S = 0.25
@@ -112,11 +113,12 @@ def run(
         is_settled = False
     fabric = experiment.fabric
     cut = {link.name for fault in faults for link in cut_links(fault, fabric)}
+    end_ns = timeline.finish_ns if ended is None else course.now_ns
     return Outcome(
         timeline=timeline,
         switches=switches,
         endpoints=endpoints,
-        end_ns=timeline.finish_ns if ended is None else course.now_ns,
+        end_ns=end_ns,
         dilation=dilation,
         max_queue_bytes=longest_queues(notes),
         cut_frames={
@@ -135,6 +137,7 @@ def run(
             but_for(_SELDOM, emulation.switches.late(course.epoch_ns)),
             {} if faults else missing,
             overrun(experiment, switches, endpoints),
+            course.behind_ns if course.behind_ns > _BEHIND * end_ns else 0,
         ).fidelity(_most_late_ns(experiment), dilation),
         routed=emulation.control.outcome(course.epoch_ns, dilation) if emulation.control else None,
         by_hand=tuple(emulation.journal.by_hand(course.epoch_ns, dilation)),
@@ -209,6 +212,7 @@ class _Course:
         self._show_at = 0.0
         self._seen: tuple[int, Gist | None] = 0, None
         self.epoch_ns = 0  # when the hosts begin
+        self.behind_ns = 0  # how late began what was to happen
 
     def run(self) -> str | None:
         """Start all, and wait for all; why that was not the end, if it was not."""
@@ -287,6 +291,8 @@ class _Course:
 
     def _let_happen(self, now_ns: int) -> None:
         for event in self._agenda.due(now_ns):
+            if self.epoch_ns:
+                self.behind_ns = max(self.behind_ns, self.now_ns - event.at_ns)
             let_happen(event, self._experiment, self._emulation, self._hosts, self._collector)
 
 
@@ -379,6 +385,7 @@ class _Doubts:
     switches_late_ns: int
     lost: Mapping[str, int]  # frames, between processes, by direction of a link
     overrun: int
+    behind_ns: int = 0  # so late what was to happen did, if that is much
 
     def fidelity(self, most_ns: int, dilation: int) -> Fidelity:
         """A run is believed if nobody was often later than a packet takes to cross a link.
@@ -388,7 +395,8 @@ class _Doubts:
         """
         late = {"hosts woke": self.hosts_late_ns, "switches were": self.switches_late_ns}
         late_ns = max(late.values())
-        slower = max(2 if self.lost or self.overrun else 1, -(-late_ns // most_ns))
+        is_short = self.lost or self.overrun or self.behind_ns
+        slower = max(2 if is_short else 1, -(-late_ns // most_ns))
         if slower == 1:
             return Fidelity(late_p99_ns=late_ns)
         what = [f"{who} {late_ns:,} ns late" for who, late_ns in late.items() if late_ns > most_ns]
@@ -397,6 +405,8 @@ class _Doubts:
             what.append(f"{sum(self.lost.values()):,} frames were lost between processes ({where})")
         if self.overrun:
             what.append(f"{self.overrun:,} packets came after the pause that should have kept them")
+        if self.behind_ns:
+            what.append(f"a fault, or its end, came {self.behind_ns:,} ns late")
         return Fidelity(
             late_ns,
             ok=False,
