@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from statistics import mean
@@ -48,6 +48,10 @@ _MOST_LINES = 8
 _MOST_ROWS = 500
 
 
+# What no run can pass, where that is known: by figure, and by values of the key that makes an axis.
+Bounds = Mapping[str, Mapping[str, float]]
+
+
 @dataclass(frozen=True, slots=True)
 class SweptRun:
     """One run of a sweep."""
@@ -70,6 +74,7 @@ class Sweep:
     command: str = ""  # that makes it again
     made: str = ""  # by which closlab, when
     engine: str = "sim"
+    bounds: Bounds = field(default_factory=dict)
 
     @cached_property
     def figures(self) -> list[Figure]:
@@ -137,6 +142,7 @@ def read_sweep(folder: Path) -> Sweep:
             keys=tuple(content["keys"]),
             runs=tuple(runs),
             asked=content["asked"],
+            bounds=content.get("bounds", {}),
         )
     except (KeyError, TypeError) as error:
         raise unreadable(folder / KEPT, f"it has no {error}") from None
@@ -263,11 +269,13 @@ def _lines(
     if not found or len(found) > _MOST_LINES:
         return None
     low, high = min(places.values()), max(places.values())
+    bound = {places[x]: y for x, y in sweep.bounds.get(figure.key, {}).items() if x in places}
     return lines(
         figure.name,
         (key, units),
         (figure.name, figure.kind.units),
-        {name: {x: mean(ys) for x, ys in points.items()} for name, points in found.items()},
+        {name: {x: mean(ys) for x, ys in points.items()} for name, points in found.items()}
+        | ({"the bound": bound} if bound else {}),
         is_log=low > 0 and high / low > 20,
         spreads={
             name: {x: Spread.of(ys) for x, ys in points.items()} for name, points in found.items()

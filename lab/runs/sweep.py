@@ -16,7 +16,7 @@ import re
 import shlex
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 
@@ -31,7 +31,7 @@ from lab.progress import Hear, Stages
 from lab.report import REPORT, Sweep, SweptRun, read_run, write_sweep
 from lab.report.again import closlab_of
 from lab.report.numbers import FIGURES
-from lab.report.sweep import as_numbers
+from lab.report.sweep import Bounds, as_numbers
 from lab.results.result import Result
 from lab.runs.child import run_in_child
 from lab.runs.perform import clear
@@ -64,6 +64,7 @@ class Grid:
     out: Path
     engine: str
     command: str  # that makes it again, if one does
+    bounds: Bounds = field(default_factory=dict)
 
     def values(self, variant: Variant) -> tuple[str, ...]:
         """What is varied, as it is in one of them."""
@@ -112,6 +113,7 @@ def lay_out(
     out: Path,
     engine: str = "sim",
     command: str = "",
+    bounds: Bounds | None = None,
 ) -> Grid:
     """Every combination, each loaded with its changes: all must make sense before any is run."""
     if not varied or not all(varied):
@@ -121,7 +123,7 @@ def lay_out(
         Variant(number, load((*fixed, *combination)), (*fixed, *combination), out / str(number))
         for number, combination in enumerate(product(*varied), 1)
     )
-    return Grid(variants, fixed, out, engine, command)
+    return Grid(variants, fixed, out, engine, command, bounds or {})
 
 
 def make(grid: Grid, processes: int | None, stages: Stages, cluster: str | None = None) -> Made:
@@ -156,6 +158,7 @@ def make(grid: Grid, processes: int | None, stages: Stages, cluster: str | None 
         asked=len(grid.variants),
         command=grid.command,
         engine=grid.engine,
+        bounds=grid.bounds,
         made=closlab_of(closlab_now()),
     )
     with (grid.out / "sweep.csv").open("w", newline="") as file:

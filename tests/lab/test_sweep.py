@@ -117,6 +117,14 @@ def test_values_that_are_numbers_make_an_axis(tmp_path: Path) -> None:
     assert ">policy=spray</text>" in written(swept(*names, keys=("lb.policy",)), tmp_path)
 
 
+def test_what_no_run_can_pass_is_drawn_beside_the_runs(tmp_path: Path) -> None:
+    found = swept(*(((f"{n}MB",), 10.0 * n) for n in (1, 2, 3)), keys=("traffic.bytes",))
+    assert "the bound" not in written(found, tmp_path)
+    bounded = replace(found, bounds={"duration_ns": {"1MB": 20.0, "3MB": 40.0, "9MB": 60.0}})
+    assert "the bound" in written(bounded, tmp_path)
+    assert read_sweep(tmp_path).bounds == bounded.bounds
+
+
 def test_a_sweep_that_is_not_whole_says_so(tmp_path: Path) -> None:
     page = written(swept((("1",), 10.0), keys=("seed",), asked=40), tmp_path)
     assert "Only 1 of 40 runs are here. No run dropped a packet." in page
