@@ -7,7 +7,7 @@ from statistics import mean, median
 
 from lab.claims.claim import Case, Claim, Found, Judgement, Verdict
 from lab.quantity import NANOSECONDS, PER_CENT, PLAIN, duration, number, percent
-from lab.report.charts import bars, lines
+from lab.report.charts import Spread, bars, lines
 
 Runs = Mapping[str, Found]
 
@@ -366,6 +366,77 @@ _NO_PFC = Claim(
 )
 
 
+# --- a neighbour of an incast --------------------------------------------------------------------
+
+_MRC, _PFC_ALONE, _DCQCN = "MRC", "PFC alone", "PFC and DCQCN"
+_BY_ROCE = ("pfc.enabled=true", "trim.enabled=false")
+_BESIDE_INCAST = {
+    _MRC: ("transport.kind=mrc",),
+    _PFC_ALONE: (*_BY_ROCE, "transport={kind: roce}", "ecn.enabled=false"),
+    _DCQCN: (
+        *(*_BY_ROCE, "transport={kind: roce, cc: dcqcn}"),
+        "ecn={enabled: true, kmin: 400KB, kmax: 1600KB, pmax: 0.2}",
+    ),
+}
+_BY_ITSELF = "traffic={kind: flows, flows: [{src: h16, dst: h2, bytes: 8MB, at_ns: 100us}]}"
+
+
+def _judge_neighbour(found: Runs) -> Judgement:
+    kept = {
+        school: [
+            (found[f"{school}, alone"].fct_max_ns or 0.0)
+            / found[f"{school}, seed {seed}"].part_fct_ns["victim"]
+            for seed in _SEEDS
+        ]
+        for school in _BESIDE_INCAST
+    }
+    middle = {school: median(each) for school, each in kept.items()}
+    spared = min(kept[_MRC]) >= 0.97
+    others_suffer = [middle[school] < 0.97 for school in (_PFC_ALONE, _DCQCN)]
+    told = "; ".join(
+        f"{school} {percent(middle[school])}, from {percent(min(each))} to {percent(max(each))}"
+        for school, each in kept.items()
+    )
+    return Judgement(
+        _all_or_some([spared, *others_suffer]) if spared else Verdict.FAILS,
+        f"Of the rate that it has alone the flow beside the incast keeps, in the middle of "
+        f"{len(_SEEDS)} seeds: {told}.",
+        {
+            f"{school}: {name} kept": choose(each)
+            for school, each in kept.items()
+            for name, choose in (("least", min), ("median", median), ("most", max))
+        },
+        bars(
+            "Rate that the flow beside the incast keeps",
+            middle,
+            percent,
+            {school: Spread.of(each) for school, each in kept.items()},
+        ),
+    )
+
+
+_NEIGHBOUR = Claim(
+    "neighbour",
+    "MRC leaves an incast's neighbours alone, where PFC and DCQCN do not.",
+    "Multipath Reliable Connection, arXiv:2605.04333 (figure 18: with PFC alone the victim is left "
+    "30 to 100 of 400 Gb/s, with DCQCN it loses a quarter, with MRC nothing).",
+    "Seven hosts of other racks write 8 MB each to one, and another to its neighbour at the same "
+    "leaf, at 400 Gb/s over four spines; eight seeds of hashes; by each transport also alone.",
+    {
+        **{
+            f"{school}, alone": Case("victim-mrc", (*changes, _BY_ITSELF))
+            for school, changes in _BESIDE_INCAST.items()
+        },
+        **{
+            f"{school}, seed {seed}": Case("victim-mrc", (*changes, f"seed={seed}"))
+            for school, changes in _BESIDE_INCAST.items()
+            for seed in _SEEDS
+        },
+    },
+    _judge_neighbour,
+)
+
+
 # --- oversubscription ----------------------------------------------------------------------------
 
 _SPINES = (4, 2, 1)
@@ -469,5 +540,5 @@ _RAILS = Claim(
 
 FABRIC_CLAIMS = (
     _PRODUCTIVITY, _SLOW_LINK, _INCAST, _ECMP, _VICTIM, _PFC_ECN, _NO_PFC,
-    _OVERSUBSCRIPTION, _RAILS,
+    _NEIGHBOUR, _OVERSUBSCRIPTION, _RAILS,
 )  # fmt: skip

@@ -35,6 +35,8 @@ VERDICTS = {
     "ecmp": Verdict.HOLDS,
     "victim": Verdict.HOLDS,
     "pfc-ecn": Verdict.SOMETIMES,
+    "no-pfc": Verdict.HOLDS,
+    "neighbour": Verdict.HOLDS,
     "oversubscription": Verdict.SOMETIMES,
     "rails": Verdict.HOLDS,
 }
@@ -201,6 +203,29 @@ def test_victim(paused_ns: float, free_ns: float, verdict: Verdict) -> None:
         return Found(fct_max_ns=victim_ns, part_fct_ns={"victim": victim_ns})
 
     assert judged("victim", find) is verdict
+
+
+@pytest.mark.parametrize(
+    ("mrc", "pfc", "dcqcn", "verdict"),
+    [
+        (0.98, 0.2, 0.75, Verdict.HOLDS),
+        (0.98, 0.2, 0.99, Verdict.SOMETIMES),  # DCQCN does as well
+        (0.96, 0.2, 0.75, Verdict.FAILS),
+    ],
+)
+def test_neighbour(mrc: float, pfc: float, dcqcn: float, verdict: Verdict) -> None:
+    """By the worst of seeds for who is to spare it, by the median for who is not."""
+    keeps = {"MRC": mrc, "PFC alone": pfc, "PFC and DCQCN": dcqcn}
+
+    def find(name: str) -> Found:
+        school, _, told = name.rpartition(", ")
+        if told == "alone":
+            return Found(fct_max_ns=1e5)
+        worse = 1.0 if told == "seed 3" or school != "MRC" else 1.01
+        worse *= 3 if told == "seed 4" and school != "MRC" else 1
+        return Found(part_fct_ns={"victim": 1e5 / keeps[school] / worse})
+
+    assert judged("neighbour", find) is verdict
 
 
 def test_oversubscription() -> None:
