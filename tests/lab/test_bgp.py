@@ -20,6 +20,7 @@ from lab.errors import MissingTool
 from lab.machine import tools
 from lab.machine.speed import slowness
 from tests.lab.conftest import CLOSLAB, closlab, needs_frr
+from tests.lab.listeners import listeners
 from tests.lab.test_prompt import Prompt
 from tests.waiting import LONG_S
 from topologies import Fabric, fat_tree, leaf_spine
@@ -68,6 +69,14 @@ def eventually(what: Callable[[], bool]) -> None:
     while not what():
         assert time.monotonic() < until
         time.sleep(0.1)
+
+
+@pytest.mark.mininet
+def test_switches_hear_their_neighbours_and_nobody_else_from_outside(lab: Prompt) -> None:
+    """BGP and BFD, in the rooms of switches; all else listens on loopback."""
+    heard = [each for each in listeners(lab.process.pid) if not each.is_local]
+    said = {(Path(each.command.split()[0]).name, each.is_inside) for each in heard}
+    assert said == {("bgpd", True), ("bfdd", True)}
 
 
 @pytest.mark.mininet

@@ -23,7 +23,9 @@ from lab.scenario.experiment import Experiment
 from tests.lab.browser import Browser, Tab, browser, needs_chromium
 from tests.lab.conftest import CLOSLAB
 from tests.lab.conftest import closlab as closlab_command
+from tests.lab.listeners import listeners
 from tests.waiting import LONG_S
+from traffic.frames import INT_PORT, ROCE_PORT, UET_PORT
 
 pytest.importorskip("starlette")
 STORM = {"limit_ns": "450us", "measures.series_ns": "1us"}
@@ -310,9 +312,13 @@ def test_a_lab_on_mininet_is_watched_from_outside(
 @pytest.mark.mininet
 @pytest.mark.clock
 def test_traffic_that_the_page_started_is_ended_at_the_prompt(tmp_path: Path) -> None:
-    """By Ctrl-C, after which hosts may send again, and by leaving; either way it is concluded."""
-    words = ("run", "incast", "--live", "--cli", "--out", str(tmp_path))
+    """By Ctrl-C, after which hosts may send again, and by leaving; either way it is concluded.
+
+    Meanwhile nobody comes to what this lab listens at, but to adapters by the fabric.
+    """
+    words = ("run", "incast", "--live", "--gnmi", "0", "--cli", "--out", str(tmp_path))
     result = tmp_path / "result.json"
+    incast = catalogue.load("incast").fabric()
 
     with page(*words, "--set", "traffic.bytes=50MB") as shown:
         for end in (lambda: shown.process.send_signal(signal.SIGINT), lambda: shown.tell("exit")):
@@ -321,6 +327,12 @@ def test_traffic_that_the_page_started_is_ended_at_the_prompt(tmp_path: Path) ->
             shown.until(lambda: shown.longest_queue() > 50_000)
             status, told = shown.do("traffic")
             assert status == 400 and "sending already" in told
+            found = listeners(shown.process.pid)
+            outside = {each.port for each in found if not each.is_inside}
+            assert shown.port in outside and len(outside) == 2  # gNMI's is the other
+            assert len(found) >= 2 + len(incast.switches)  # which speak P4Runtime
+            told = {(each.is_inside, each.port) for each in found if not each.is_local}
+            assert told <= {(True, port) for port in (ROCE_PORT, UET_PORT, INT_PORT)}  # adapters'
             end()
             shown.until((tmp_path / "report.html").exists)  # which is written last
             kept = json.loads(result.read_text())
