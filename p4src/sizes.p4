@@ -23,6 +23,6 @@ const bit<32> VTEPS         = 65536;     // leaves by tenants' networks
 const bit<32> FLOODS        = 16384;     // steps of all floods together
 const bit<32> RULES         = 1024;      // of the access list
 const bit<32> INT_FLOWS     = 1024;      // sets of flows under telemetry
-const bit<32> DROP_REASONS  = 32;        // values of drop_reason_t that can be counted
+const bit<32> DROP_REASONS  = 64;        // values of drop_reason_t that can be counted: 31 are free
 
 #endif

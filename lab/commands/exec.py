@@ -33,7 +33,8 @@ def command(
 
     Each is told its rank and the others in RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT and
     GLOO_SOCKET_IFNAME, as torch.distributed has them, and in CLOSLAB_HOST, CLOSLAB_HOSTS and
-    CLOSLAB_DILATION. If one fails, the others are ended.
+    CLOSLAB_DILATION. Hosts of tenants with networks of their own are a job for each tenant. If one
+    fails, the others are ended.
     """
     wanted = Wanted(hosts, tuple(words), priority, times(stretch))
     raise typer.Exit(run(wanted, lab, on, changes, dilation, out))

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from lab.engines.mininet import hands, programs
 from lab.engines.mininet.programs import INTERFACE, Ended, Task
 from lab.engines.mininet.running import RunningLab
 from lab.errors import LabError, MissingTool
+from lab.machine.paths import writable
 from lab.progress import Stages
 from lab.quantity import duration
 from lab.results.outcome import SwitchCounts
@@ -25,6 +26,7 @@ from lab.scenario.experiment import Experiment
 from lab.scenario.faults import Agenda
 from lab.scenario.keys import nearest
 from lab.scenario.model import Scenario
+from topologies import Fabric
 
 if TYPE_CHECKING:
     from lab.engines.mininet.engine import EmulatedFabric
@@ -42,6 +44,7 @@ class Ground:
     dilation: float
     enter: Callable[[list[str]], list[str]]  # makes of a command in the capsule one from here
     plug: Callable[[Sequence[str], int], object]  # gets hosts ready, to send in a class
+    tenants: Mapping[str, int] = field(default_factory=dict)  # of hosts with networks of their own
 
     @classmethod
     def of_running(cls, lab: RunningLab) -> Ground:
@@ -50,14 +53,19 @@ class Ground:
         def plug(names: Sequence[str], priority: int) -> None:
             hands.ask(lab.folder, f"{hands.PLUG} {','.join(names)} {priority}")
 
-        return cls(lab.hosts, float(lab.watch["dilation"]), lab.enter_command, plug)
+        fabric = Scenario.model_validate(lab.watch["scenario"]).fabric()
+        dilation = float(lab.watch["dilation"])
+        return cls(lab.hosts, dilation, lab.enter_command, plug, _tenants_of(fabric))
 
     @classmethod
     def inside(cls, up: EmulatedFabric) -> Ground:
         """A fabric that is up, seen from within its capsule."""
         emulation = up.emulation
         dilation = emulation.switches.setting.dilation
-        return cls(emulation.host_pids(), dilation, lambda words: words, up.hands.nics.plug)
+        tenants = _tenants_of(emulation.fabric)
+        return cls(
+            emulation.host_pids(), dilation, lambda words: words, up.hands.nics.plug, tenants
+        )
 
     def hosts(self, wanted: str | int) -> list[str]:
         """Hosts by name, such as `h1,h2`, or `all`; or the first so many."""
@@ -80,6 +88,17 @@ class Ground:
             raise LabError(f"'{wanted}' names a host twice: a host runs one program at a time")
         return names
 
+    def jobs(self, hosts: Sequence[str]) -> list[list[str]]:
+        """Hosts that can reach each other: a tenant's whose network is its own know no others."""
+        found: dict[int | None, list[str]] = {}
+        for host in hosts:
+            found.setdefault(self.tenants.get(host), []).append(host)
+        return [*found.values()]
+
+
+def _tenants_of(fabric: Fabric) -> dict[str, int]:
+    return {host.name: tenant for host, tenant in fabric.tenants.items()}
+
 
 @dataclass(frozen=True)
 class Wanted:
@@ -93,12 +112,23 @@ class Wanted:
 
     def tasks(self, ground: Ground, folder: Path) -> list[Task]:
         """The processes to start; a folder keeps what they need."""
-        hosts = ground.hosts(self.hosts)
+        jobs = ground.jobs(ground.hosts(self.hosts))
         stretch = ground.dilation if self.stretch is None else self.stretch
         if self.mpirun is not None:
+            hosts, *others = jobs
+            if others:
+                raise LabError(
+                    f"{hosts[0]} and {others[0][0]} are of two tenants with networks of their own, "
+                    "and its ranks could not reach each other",
+                    f"Name hosts of one tenant, such as --hosts {','.join(hosts)}.",
+                )
             words = _mpirun_words(self.mpirun, ground, hosts, stretch, self.words, folder)
             return [_task(ground, hosts, 0, words, 1.0)]
-        return [_task(ground, hosts, rank, self.words, stretch) for rank in range(len(hosts))]
+        return [
+            _task(ground, hosts, rank, self.words, stretch)
+            for hosts in jobs
+            for rank in range(len(hosts))
+        ]
 
 
 def _task(
@@ -142,7 +172,8 @@ def launch_on(
                 "Leave that fault out.",
             )
     with tempfile.TemporaryDirectory(prefix="closlab-") as folder:
-        options = RunOptions(out=out or Path(folder), prompt=True, dilation=dilation)
+        kept = Path(folder) if out is None else writable(out)
+        options = RunOptions(out=kept, prompt=True, dilation=dilation)
         check(options)
 
         def attend(up: EmulatedFabric, experiment: Experiment, _name: str) -> int:

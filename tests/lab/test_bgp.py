@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from controller import routes_of
-from lab.engines.mininet.frr import configurations
+from lab.engines.mininet.frr import as_number, configurations
 from lab.errors import MissingTool
 from lab.machine import tools
 from lab.machine.speed import slowness
@@ -192,6 +192,23 @@ def at_leaf2(tenant: int, *words: str) -> None:
     assert closlab("enter", "leaf2", "--control", *inside).returncode == 0
 
 
+FAR = "172.31.9.0/24"
+
+
+def tell_of(prefix: str, how: str) -> None:
+    """Have leaf2 tell of a subnet of the first tenant's, or no more."""
+    number = as_number(leaf_spine(2, 1, 2).node("leaf2"))
+    told = f"router bgp {number} vrf tenant1", "address-family ipv4 unicast", f"{how} {prefix}"
+    words = [word for each in ("configure terminal", *told) for word in ("-c", each)]
+    assert closlab("enter", "leaf2", "--control", "vtysh", *words).returncode == 0
+
+
+def without_route(lab: Prompt, switch: str) -> int:
+    """Packets that ended at a switch for want of one."""
+    found = re.search(rf"{switch} dropped (\S+): no_route", lab.ask(f"counters {switch}")[0])
+    return int(found[1].replace(",", "")) if found else 0
+
+
 @pytest.mark.mininet
 @pytest.mark.slow
 def test_evpn_tells_of_tenants_hosts_and_takes_it_back(tmp_path: Path) -> None:
@@ -230,6 +247,17 @@ def test_evpn_tells_of_tenants_subnets_and_takes_it_back(tmp_path: Path) -> None
         at_leaf2(1, "ip", "link", "set", "routed-vx", "down")
         eventually(lambda: known("tenant_routes") == 1)
         at_leaf2(1, "ip", "link", "set", "routed-vx", "up")
+        eventually(lambda: known("tenant_routes") == 2)
+        tell_of(FAR, "network")  # of which no controller of ours knows
+        eventually(lambda: known("tenant_routes") == 3)
+        assert re.search(
+            rf"dst_addr {FAR} .*to_tenant_leaf", lab.ask("tables leaf1 tenant_routes")[0]
+        )
+        for one, ends_at in (("h1", "leaf2"), ("h2", "leaf1")):  # one tenant's, and not the other's
+            before = without_route(lab, ends_at)
+            lab.ask(f"{one} ping -c 3 -i 0.2 -W 1 172.31.9.1")
+            assert without_route(lab, ends_at) == before + 3
+        tell_of(FAR, "no network")
         eventually(lambda: known("tenant_routes") == 2)
 
 

@@ -87,6 +87,27 @@ def test_hosts_that_are_not_there_are_named() -> None:
             ground.hosts(wanted)
 
 
+def test_tenants_with_networks_of_their_own_are_a_job_each(tmp_path: Path) -> None:
+    pids = {f"h{n}": n for n in range(1, 6)}
+    tenants = {"h1": 1, "h2": 2, "h3": 1, "h4": 2}
+    ground = Ground(pids, 1.0, lambda words: words, lambda *_: None, tenants)
+    told = [
+        (task.host, *(task.environment[k] for k in ("RANK", "WORLD_SIZE", "CLOSLAB_HOSTS")))
+        for task in Wanted("h4,h3,h2,h1,h5", ("true",)).tasks(ground, tmp_path)
+    ]
+    assert told == [
+        ("h4", "0", "2", "h4,h2"),
+        ("h2", "1", "2", "h4,h2"),
+        ("h3", "0", "2", "h3,h1"),
+        ("h1", "1", "2", "h3,h1"),
+        ("h5", "0", "1", "h5"),
+    ]
+    with pytest.raises(LabError, match="h1 and h2 are of two tenants") as caught:
+        Wanted("h1,h2,h3", ("true",), mpirun="mpirun").tasks(ground, tmp_path)
+    assert "--hosts h1,h3" in str(caught.value.cure)
+    assert len(Wanted("h1,h3", ("true",), mpirun="mpirun").tasks(ground, tmp_path)) == 1
+
+
 def test_only_open_mpi_of_today_is_taken_for_mpirun(tmp_path: Path) -> None:
     with pytest.raises(MissingTool, match="there is no"):
         find_mpirun(str(tmp_path / "mpirun"))
@@ -217,3 +238,21 @@ def test_mpi_exchanges_right_data_between_eight_hosts() -> None:
     done = closlab("mpirun", "--on", "hello", "-n", "8", "python3", "-c", program)
     assert done.returncode == 0, done.stderr
     assert sorted(done.stdout.split()[::2]) == [f"h{n}" for n in range(1, 9)]
+
+
+@pytest.mark.mininet
+@pytest.mark.parametrize("subnets", ["leaf", pytest.param("tenant", marks=pytest.mark.slow)])
+def test_two_tenants_with_the_same_addresses_run_programs_side_by_side(subnets: str) -> None:
+    done = closlab(
+        *("exec", "all", "--on", "evpn-tenants"),
+        *("--set", "topology={kind: leaf-spine, leaves: 2, spines: 1, hosts_per_leaf: 2}"),
+        *("--set", "tenants={blue: [h1, h3], red: [h2, h4]}"),
+        *("--set", "traffic={kind: flows, flows: [{src: h1, dst: h3, bytes: 1KB}]}"),
+        *("--set", f"overlay.subnets={subnets}"),
+        *("--", "python3", PEERS, "20000"),
+    )
+    assert done.returncode == 0, done.stderr
+    assert sorted(re.findall(r"(h\d): (h\d) right", done.stdout)) == [
+        (f"h{n}", f"h{n}") for n in range(1, 5)
+    ]
+    assert "Switches dropped 0" in done.stderr
