@@ -250,9 +250,7 @@ def test_evpn_tells_of_tenants_subnets_and_takes_it_back(tmp_path: Path) -> None
         eventually(lambda: known("tenant_routes") == 2)
         tell_of(FAR, "network")  # of which no controller of ours knows
         eventually(lambda: known("tenant_routes") == 3)
-        assert re.search(
-            rf"dst_addr {FAR} .*to_tenant_leaf", lab.ask("tables leaf1 tenant_routes")[0]
-        )
+        assert f"dst_addr {FAR}" in lab.ask("tables leaf1 tenant_routes")[0]
         for one, ends_at in (("h1", "leaf2"), ("h2", "leaf1")):  # one tenant's, and not the other's
             before = without_route(lab, ends_at)
             lab.ask(f"{one} ping -c 3 -i 0.2 -W 1 172.31.9.1")
