@@ -26,7 +26,7 @@ from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
-from typing import Annotated, Self
+from typing import Annotated, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -69,6 +69,7 @@ __all__ = [
     "TransferReport",
     "TransferState",
     "TransportKind",
+    "WayChange",
     "counted_at",
     "mask_of",
     "port_counter",
@@ -424,6 +425,15 @@ class QpError(_Record):
     at_ns: int
 
 
+class WayChange(NamedTuple):
+    """That a way was left (bad), is used again (good), or was denied by a controller."""
+
+    at_ns: int
+    queue_pair: int
+    entropy: int
+    state: str
+
+
 class EndpointReport(_Record):
     """What an endpoint did."""
 
@@ -432,6 +442,7 @@ class EndpointReport(_Record):
     paused_ns: dict[int, int]  # by priority
     qp_errors: tuple[QpError, ...]
     late: Counter[int]  # how much later than asked the program woke, in fabric ns, and how often
+    ways: tuple[WayChange, ...] = ()  # the first of them, where states of ways are kept
 
 
 def read_report(lines: Iterable[str]) -> EndpointReport:
@@ -441,6 +452,7 @@ def read_report(lines: Iterable[str]) -> EndpointReport:
     paused: dict[int, int] = {}
     errors: list[QpError] = []
     late: Counter[int] = Counter()
+    ways: list[WayChange] = []
     for line in lines:
         match line.split():
             case ["transfer", number, kind, state, start, end]:
@@ -457,6 +469,8 @@ def read_report(lines: Iterable[str]) -> EndpointReport:
                 paused[int(priority)] = int(duration)
             case ["qp-error", number, reason, at]:
                 errors.append(QpError(number=int(number), reason=reason, at_ns=int(at)))
+            case ["way", at, pair, entropy, state]:
+                ways.append(WayChange(int(at), int(pair), int(entropy), state))
             case ["late", late_ns, times]:
                 late[int(late_ns)] += int(times)
     return EndpointReport(
@@ -465,6 +479,7 @@ def read_report(lines: Iterable[str]) -> EndpointReport:
         paused_ns=paused,
         qp_errors=tuple(errors),
         late=late,
+        ways=tuple(ways),
     )
 
 

@@ -243,6 +243,17 @@ class PauseNote(NamedTuple):
     what: str
 
 
+class WayNote(NamedTuple):
+    """What became of a way of a connection."""
+
+    time_ns: int
+    host: str  # that sends by it
+    peer: str
+    queue_pair: int
+    entropy: int
+    state: str  # bad: not used, but asked about; good again; denied, by a controller
+
+
 class RouteChange(NamedTuple):
     """That a switch was told other routes, by its own control plane."""
 
@@ -313,6 +324,7 @@ class Outcome:
     notes: tuple[Note, ...] = ()
     stocks: tuple[Stock, ...] = ()
     pauses: tuple[PauseNote, ...] = ()  # the first of them
+    ways: tuple[WayNote, ...] = ()  # the first of each host
     telemetry: Tally | None = None
     fidelity: Fidelity = Fidelity()
     by_hand: tuple[ByHand, ...] = ()

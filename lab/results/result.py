@@ -3,7 +3,8 @@
 ``result.json`` holds the figures (times in fabric nanoseconds; what does not apply is absent),
 ``flows.csv`` one line a message, ``work.csv`` what hosts computed and when, ``timeseries.csv`` what
 links carried, how long their queues were and what held them up over time, ``buffers.csv`` what
-switches held, and ``pauses.csv`` the first pauses one by one.
+switches held, ``pauses.csv`` the first pauses one by one, and ``ways.csv`` when connections left
+ways and came back to them.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from lab.results import outcome as seen
 from lab.results.alone import Alone
 from lab.results.cluster import ClusterResult, cluster_result
 from lab.results.inference import InferenceResult, inference_result
-from lab.results.outcome import Note, Outcome, PauseNote, PortCounts, Stock
+from lab.results.outcome import Note, Outcome, PauseNote, PortCounts, Stock, WayNote
 from lab.results.part import Part, Percentiles, percentiles
 from lab.scenario.experiment import Experiment
 from lab.scenario.faults import Told, told
@@ -340,6 +341,7 @@ def save(result: Result, experiment: Experiment, outcome: Outcome, out: Path) ->
     _write_csv(out / "timeseries.csv", Note._fields, outcome.notes or None)
     _write_csv(out / "buffers.csv", Stock._fields, outcome.stocks or None)
     _write_csv(out / "pauses.csv", PauseNote._fields, outcome.pauses or None)
+    _write_csv(out / "ways.csv", WayNote._fields, outcome.ways or None)
 
 
 def _write_csv(path: Path, head: Sequence[str], rows: Iterable[Sequence[object]] | None) -> None:

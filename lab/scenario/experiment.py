@@ -265,6 +265,15 @@ class Experiment:
             sum(n * (2 * cable.delay_ns + frame * 8e9 / cable.rate_bps) for n, cable in way)
         )
 
+    @cached_property
+    def _path_of(self) -> dict[int, Path]:
+        return {number: path for path, number in self._numbers.items()}
+
+    def peer_of(self, queue_pair: int) -> Node:
+        """The host at the other end of a queue pair: see `_queue_pair` for its number."""
+        src, dst, _ = self._path_of[queue_pair & ~1]
+        return self.fabric.hosts[src if queue_pair & 1 else dst]
+
     def _queue_pair(self, path: Path, rank: int, turn: int) -> QueuePair:
         """A rank's end of a path: an even number where it begins, the next one where it ends.
 

@@ -113,3 +113,25 @@ def test_a_schedule_becomes_what_switches_are_told() -> None:
 def settings_of(name: str, changes: tuple[str, ...] = ()) -> Settings:
     scenario = catalogue.load(name, changes)
     return controller_settings(scenario, scenario.topology.build())
+
+
+@pytest.mark.parametrize("most", [1, 3, 4, 16])
+def test_channels_share_queue_pairs_in_turn(most: int) -> None:
+    """As many as are told at most, alike at both ends, and all of a channel's messages by one."""
+    channels = 8
+    changes = f"traffic.channels={channels}", f"transport.queue_pairs={most}"
+    experiment = Experiment.of(catalogue.load("allreduce-ring", changes))
+    plans = [experiment.plan(rank, carries_payload=False) for rank in range(2)]
+    pairs = [{(pair.number, pair.flow.queue_pair) for pair in plan.queue_pairs} for plan in plans]
+    between = pairs[0] & {(remote, number) for number, remote in pairs[1]}
+    assert len(between) == min(most, channels)
+    assert len(pairs[0]) == 2 * len(between)  # from the host before as well
+    schedule = experiment.schedule
+    carried: dict[int, set[int]] = {}
+    for transfer in plans[0].transfers:
+        if schedule.src[transfer.id] == 0:
+            carried.setdefault(transfer.queue_pair, set()).add(schedule.channel[transfer.id])
+    told = sorted(sorted(each) for each in carried.values())
+    assert told == sorted(
+        list(range(first, channels, most)) for first in range(min(most, channels))
+    )

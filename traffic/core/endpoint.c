@@ -180,6 +180,7 @@ void ep_free(struct ep *ep)
     free(ep->uet);
     free(ep->entropies);
     free(ep->ways);
+    free(ep->way_notes);
     free(ep->planes);
     free(ep->expected);
     free(ep->bitmaps);
@@ -595,6 +596,18 @@ void ep_set_up(struct ep *ep, uint8_t port, bool is_up, ns_t now)
 bool ep_deny(struct ep *ep, struct qp *qp, const uint64_t *denied, ns_t now)
 {
     return qp->uet && uet_deny(ep, qp, denied, now);
+}
+
+const struct ep_way_note *ep_way_notes(const struct ep *ep, uint32_t *count)
+{
+    *count = ep->n_way_notes;
+    return ep->way_notes;
+}
+
+const char *way_state_name(uint16_t state)
+{
+    static const char *const NAMES[] = {"good", "skip", "bad", "denied"};
+    return state < sizeof NAMES / sizeof *NAMES ? NAMES[state] : "?";
 }
 
 uint32_t qp_number(const struct qp *qp) { return qp->number; }

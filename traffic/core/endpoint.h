@@ -297,6 +297,19 @@ void ep_set_up(struct ep *ep, uint8_t port, bool is_up, ns_t now);
  * is changed, if the queue pair keeps no states of ways (entropy mrc does), or no way would be left. */
 bool ep_deny(struct ep *ep, struct qp *qp, const uint64_t *denied, ns_t now);
 
+/* That a way of a queue pair was left, or is used again, or that a controller denied it. */
+struct ep_way_note {
+    ns_t at;
+    uint32_t queue_pair;
+    uint16_t entropy;
+    uint16_t state; /* enum way_state */
+};
+
+/* The first EP_WAY_NOTES of these, in order; the endpoint's. What is passed over once is not noted. */
+enum { EP_WAY_NOTES = 4096 };
+const struct ep_way_note *ep_way_notes(const struct ep *ep, uint32_t *count);
+const char *way_state_name(uint16_t state);
+
 /* About a queue pair. */
 uint32_t qp_number(const struct qp *qp);
 enum ep_error qp_error(const struct qp *qp);

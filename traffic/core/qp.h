@@ -178,6 +178,8 @@ struct ep {
     struct uet *uet;             /* the same */
     struct entropy *entropies;   /* UET: one per queue pair and port */
     struct way *ways;            /* UET by MRC: one per queue pair and value; or NULL */
+    struct ep_way_note *way_notes; /* of these, made when the first is */
+    uint32_t n_way_notes;
     uint8_t *planes;             /* UET with several ports: by queue pair, ends at all but the first */
     uint32_t qp_count, qp_room, expected_count, expected_room;
     struct idmap qp_by_number, message_by_id;

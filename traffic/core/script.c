@@ -411,6 +411,10 @@ void script_report(struct plan *plan, FILE *file, ns_t now)
             fprintf(file, "counter port%u_paused_%d_ns %llu\n", port, priority,
                     (unsigned long long)its.paused_ns[priority]);
     }
+    const struct ep_way_note *note = ep_way_notes(plan_endpoint(plan), &count);
+    for (const struct ep_way_note *end = note + count; note < end; note++)
+        fprintf(file, "way %llu %u %u %s\n", (unsigned long long)note->at, note->queue_pair,
+                note->entropy, way_state_name(note->state));
     for (int priority = 0; priority < 8; priority++)
         if (counters->paused_ns[priority])
             fprintf(file, "paused %d %llu\n", priority,

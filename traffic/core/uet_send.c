@@ -229,6 +229,37 @@ static void choose_ports(const struct ep *ep, struct qp *qp)
     qp->ports = good & ep->up ? good & ep->up : free & ep->up ? free & ep->up : ep->up ? ep->up : good;
 }
 
+/* What is known of a way; of one that nothing is kept of it is good. */
+static uint8_t state_of(const struct ep *ep, const struct qp *qp, uint16_t entropy)
+{
+    const struct health *health = &entropy_of(ep, qp, entropy)->health;
+    uint16_t way = way_of(ep, entropy);
+    uint8_t state = health->ways && way < health->count ? health->ways[way].state : WAY_GOOD;
+    return state == WAY_SKIP ? WAY_GOOD : state;
+}
+
+/* A way may have changed, from what it was: note it, as far as there is room. */
+static void note_way(struct ep *ep, const struct qp *qp, uint16_t entropy, uint8_t was, ns_t now)
+{
+    uint8_t state = state_of(ep, qp, entropy);
+    if (state == was || ep->n_way_notes == EP_WAY_NOTES)
+        return;
+    if (!ep->way_notes)
+        ep->way_notes = calloc(EP_WAY_NOTES, sizeof *ep->way_notes);
+    if (ep->way_notes)
+        ep->way_notes[ep->n_way_notes++] = (struct ep_way_note){
+            .at = now, .queue_pair = qp->number, .entropy = entropy, .state = state};
+}
+
+/* A packet was lost that went this way. */
+static void lost_by(struct ep *ep, struct qp *qp, uint16_t entropy, ns_t now)
+{
+    uint8_t was = state_of(ep, qp, entropy);
+    entropy_lost(entropy_of(ep, qp, entropy), way_of(ep, entropy), qp->uet->round_trip, now);
+    note_way(ep, qp, entropy, was, now);
+    choose_ports(ep, qp);
+}
+
 static void ports_changed(struct ep *ep, struct qp *qp, ns_t now)
 {
     choose_ports(ep, qp);
@@ -242,9 +273,12 @@ bool uet_deny(struct ep *ep, struct qp *qp, const uint64_t *denied, ns_t now)
         left += !(denied[value / 64] >> value % 64 & 1);
     if (!qp->uet->ways || !left)
         return false;
-    for (uint16_t value = 0; value < ep->config.entropies; value++)
+    for (uint16_t value = 0; value < ep->config.entropies; value++) {
+        uint8_t was = state_of(ep, qp, value);
         health_deny(&entropy_of(ep, qp, value)->health, way_of(ep, value),
                     denied[value / 64] >> value % 64 & 1);
+        note_way(ep, qp, value, was, now);
+    }
     ports_changed(ep, qp, now);
     return true;
 }
@@ -335,16 +369,14 @@ static void mark_lost(struct uet *uet, uint64_t seq)
         uet->first_lost = seq;
 }
 
-static void lose(const struct ep *ep, struct qp *qp, uint64_t seq, ns_t now)
+static void lose(struct ep *ep, struct qp *qp, uint64_t seq, ns_t now)
 {
     struct uet *uet = qp->uet;
     uint32_t size = land(uet, seq);
     if (!size)
         return;
     mark_lost(uet, seq);
-    uint16_t entropy = record_of(uet, seq)->entropy;
-    entropy_lost(entropy_of(ep, qp, entropy), way_of(ep, entropy), uet->round_trip, now);
-    choose_ports(ep, qp);
+    lost_by(ep, qp, record_of(uet, seq)->entropy, now);
     if (uet->cc.ops)
         uet->cc.ops->lost(&uet->cc, size, uet->in_flight, now);
 }
@@ -366,7 +398,7 @@ static uint32_t arrived(struct qp *qp, uint64_t seq)
 }
 
 /* What was sent so long before one that has arrived that it should have, too, is lost. */
-static void find_overtaken(const struct ep *ep, struct qp *qp, ns_t now)
+static void find_overtaken(struct ep *ep, struct qp *qp, ns_t now)
 {
     struct uet *uet = qp->uet;
     uint64_t room = 2 * ((uint64_t)uet->acked.mask + 1), patience = ep->config.window;
@@ -415,7 +447,7 @@ static bytes_t settle(struct qp *qp, uint64_t upto, uint64_t first, uint64_t map
     return news;
 }
 
-static void answered_probe(const struct ep *ep, struct qp *qp, uint64_t upto, uint64_t first, ns_t now)
+static void answered_probe(struct ep *ep, struct qp *qp, uint64_t upto, uint64_t first, ns_t now)
 {
     const struct uet *uet = qp->uet;
     uint64_t end = first + UET_SACK_BITS < qp->sent ? first + UET_SACK_BITS : qp->sent;
@@ -427,24 +459,23 @@ static void answered_probe(const struct ep *ep, struct qp *qp, uint64_t upto, ui
 }
 
 /* A way that was asked about leads there. */
-static void answered_way(const struct ep *ep, struct qp *qp, uint16_t entropy, bool marked, ns_t now)
+static void answered_way(struct ep *ep, struct qp *qp, uint16_t entropy, bool marked, ns_t now)
 {
     if (!qp->uet->ways)
         return; /* nobody asked */
+    uint8_t was = state_of(ep, qp, entropy);
     health_answered(&entropy_of(ep, qp, entropy)->health, way_of(ep, entropy), marked, now);
+    note_way(ep, qp, entropy, was, now);
     choose_ports(ep, qp);
 }
 
 /* One has come by the way that an answer is about. */
-static void arrived_by(const struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns_t now)
+static void arrived_by(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns_t now)
 {
-    struct entropy *ways = entropy_of(ep, qp, packet->about);
-    uint16_t way = way_of(ep, packet->about);
-    entropy_arrived(ways, way, packet->told_marked);
-    if (packet->told_bad) {
-        entropy_lost(ways, way, qp->uet->round_trip, now);
-        choose_ports(ep, qp);
-    }
+    entropy_arrived(entropy_of(ep, qp, packet->about), way_of(ep, packet->about),
+                    packet->told_marked);
+    if (packet->told_bad)
+        lost_by(ep, qp, packet->about, now);
 }
 
 static void note_round_trip(struct uet *uet, ns_t took)
@@ -492,7 +523,7 @@ void uet_acked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns
     find_overtaken(ep, qp, now);
     if (qp->una >= qp->sent && !starves(ep, qp))
         qp->rto_at = NS_NEVER;
-    else if (news || to_probe)
+    else if (news || (to_probe && !packet->opaque)) /* of a way: nothing of what is missing */
         start_timer(ep, qp, now, true);
     probe_ways(ep, qp, now);
     schedule_data(ep, qp, now);

@@ -28,6 +28,7 @@ from lab.results.outcome import (
     SwitchCounts,
 )
 from lab.results.watch import but_for, longest_queues
+from lab.results.ways import way_notes
 from lab.scenario.experiment import Experiment
 from lab.scenario.faults import (
     Agenda,
@@ -132,6 +133,7 @@ def run(
         notes=notes,
         stocks=watch.stocks(*since, experiment.settings.lossless) if is_noted else (),
         pauses=watch.pauses(*since) if is_noted else (),
+        ways=way_notes(experiment, {host: report.ways for host, report in reports.items()}),
         fidelity=_Doubts(
             but_for(_SELDOM, sum((report.late for report in reports.values()), Counter())),
             but_for(_SELDOM, emulation.switches.late(course.epoch_ns)),

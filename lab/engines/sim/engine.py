@@ -27,6 +27,7 @@ from lab.progress import Stage, Stages
 from lab.results.losses import overrun
 from lab.results.outcome import INTERRUPTION, Fidelity, Gist, Outcome
 from lab.results.telemetry import Tally
+from lab.results.ways import way_notes
 from lab.scenario.experiment import Experiment
 from lab.scenario.faults import Agenda, Deny, Halt, Pace, Replan, Restart, Spoil, Turn
 from lab.scenario.model import captured
@@ -341,6 +342,7 @@ def _outcome(
         notes=tuple(simulation.samples()),
         stocks=tuple(simulation.stocks()),
         pauses=tuple(simulation.pauses()),
+        ways=way_notes(experiment, {host: simulation.ways(host) for host in fabric.hosts}),
         fidelity=_fidelity(overrun(experiment, counts, endpoints)),
         ended=ended,
     )

@@ -67,6 +67,20 @@ class Stock(c.Structure):
     ]
 
 
+class WayNote(c.Structure):
+    """struct ep_way_note."""
+
+    _fields_ = [
+        ("at", c.c_uint64),
+        ("queue_pair", c.c_uint32),
+        ("entropy", c.c_uint16),
+        ("state", c.c_uint16),
+    ]
+
+
+WAY_STATES = ("good", "skip", "bad", "denied")  # enum way_state
+
+
 class Pause(c.Structure):
     """struct net_pause."""
 
@@ -130,6 +144,7 @@ SIGNATURES: dict[str, tuple[object, list[object]]] = {
     "net_host_times": (None, [P, U32, P, P, U64]),
     "net_host_counters": (U32, [P, U32, P, U32]),
     "net_host_port": (None, [P, U32, c.c_uint8, P]),
+    "net_way_notes": (c.POINTER(WayNote), [P, U32, c.POINTER(U32)]),
     "net_counter_name": (S, [U32]),
 }
 

@@ -1199,6 +1199,11 @@ uint32_t net_host_counters(struct net *net, uint32_t node, uint64_t *values, uin
     return n;
 }
 
+const struct ep_way_note *net_way_notes(const struct net *net, uint32_t node, uint32_t *count)
+{
+    return ep_way_notes(plan_endpoint(net->nodes[node]->script.plan), count);
+}
+
 void net_host_port(struct net *net, uint32_t node, uint8_t port, uint64_t *values)
 {
     struct ep_port_counters its = ep_port_counters(plan_endpoint(net->nodes[node]->script.plan), port);

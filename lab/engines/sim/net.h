@@ -178,6 +178,9 @@ bool net_host_report(struct net *net, uint32_t node, int file);
  * ends, if the host receives it; both if it computes. Others, and what never happened, are left
  * alone. */
 void net_host_times(struct net *net, uint32_t node, int64_t *starts, int64_t *ends, uint64_t count);
+/* What was noted of a host's ways: see ep_way_notes. */
+const struct ep_way_note *net_way_notes(const struct net *net, uint32_t node, uint32_t *count);
+
 /* A host's counters, in the order of net_counter_name; the last 8 are the time each priority was
  * paused. Returns how many there are; at most `room` are written. */
 uint32_t net_host_counters(struct net *net, uint32_t node, uint64_t *values, uint32_t room);

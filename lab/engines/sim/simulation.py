@@ -27,6 +27,7 @@ from traffic.endpoint import (
     PORT_COUNTERS,
     EndpointPlan,
     EndpointReport,
+    WayChange,
     mask_of,
     port_counter,
     read_report,
@@ -325,6 +326,15 @@ class Simulation:
                 PauseNote(note.at, name if what == "stuck" else back[name], note.priority, what)
             )
         return found
+
+    def ways(self, host: Node) -> tuple[WayChange, ...]:
+        """What became of the ways of a host's queue pairs, where states of them are kept."""
+        count = ctypes.c_uint32()
+        notes = self._native.net_way_notes(self._net, self._numbers[host], ctypes.byref(count))
+        return tuple(
+            WayChange(note.at, note.queue_pair, note.entropy, native.WAY_STATES[note.state])
+            for note in (notes[at] for at in range(count.value))
+        )
 
     def timeline(self, hosts: tuple[Node, ...], transfers: int) -> Timeline:
         """When everything of a schedule happened, its ranks being these hosts."""

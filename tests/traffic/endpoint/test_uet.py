@@ -258,6 +258,9 @@ def test_denied_ways_are_not_used(strict_star: Path, seed: int) -> None:
     turned = next(at for at, entropy in enumerate(used) if entropy in first)
     assert set(used[turned:]) == set(range(count)) - others
     assert set(used[:turned]) == set(range(count)) - first
+    noted = [way for way in outcome.hosts[A].ways if way.state == "denied"]
+    assert {way.entropy for way in noted if way.at_ns == 0} == first
+    assert {way.entropy for way in noted if way.at_ns == 60_000} == others - first
 
 
 def uet_frame(

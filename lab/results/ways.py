@@ -1,0 +1,26 @@
+"""What became of connections' ways, as their adapters noted it, of all hosts in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from lab.results.outcome import WayNote
+from lab.scenario.experiment import Experiment
+from topologies import Node
+from traffic.endpoint import WayChange
+
+
+def way_notes(
+    experiment: Experiment, changes: Mapping[Node, Iterable[WayChange]]
+) -> tuple[WayNote, ...]:
+    """Of each host its changes, beside whom the queue pair leads to."""
+    notes = (
+        WayNote(at_ns, host.name, experiment.peer_of(pair).name, pair, entropy, state)
+        for host, its in changes.items()
+        for at_ns, pair, entropy, state in its
+    )
+    return tuple(sorted(notes, key=_by_time))
+
+
+def _by_time(note: WayNote) -> int:
+    return note.time_ns
