@@ -133,6 +133,14 @@ _TRIM = (
     "schedule={kind: ets, weights: {3: 3, 5: 1}}",
 )
 _A_QUARTER = ("faults=[{at_ns: 0, action: slow, link: leaf1-spine1, share: 0.25}]",)
+_FOLLOWED = (  # so much is on its way that only a queue whose marks follow its link is marked
+    "traffic={kind: flows, flows: ["
+    "{src: h3, dst: h1, bytes: 2MB}, {src: h5, dst: h2, bytes: 2MB}]}",
+    *("transport.window=24", "ecn={enabled: true, kmin: 100KB, kmax: 100KB, pmax: 1}"),
+    "faults=[{at_ns: 0, action: slow, link: leaf1-spine1, share: 0.25, direction: down}, "
+    "{at_ns: 0, action: slow, link: leaf1-spine2, share: 0.25, direction: down}]",
+    *("reroute_ns=0", "buffer.follow_rate=true"),
+)
 _LOSSY_LINK = (
     "traffic={kind: flows, flows: ["
     "{src: h3, dst: h1, bytes: 8MB}, {src: h5, dst: h2, bytes: 8MB}]}",
@@ -193,6 +201,7 @@ CASES = (
     Trial("pfc-or-trim", "pfc-or-trim"),
     Trial("spray-permutation", "spray-permutation", slower=4),
     Trial("degraded-spray", "degraded-spray", _A_QUARTER, slower=4),
+    Trial("slow links, followed", "incast", _FOLLOWED),
     Trial("incast, credits", "incast", ("link.cbfc=true",)),
     *(
         Trial(f"retry, {llr}", "incast", (*_LOSSY_LINK, f"link.llr={llr}"))

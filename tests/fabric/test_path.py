@@ -67,6 +67,20 @@ def test_ecmp_keeps_each_flow_on_a_path_and_spreads_flows_evenly(spines: int) ->
     assert reordered(bed, "h4") == 0
 
 
+@pytest.mark.parametrize("spines", [4, 8, 16])
+def test_neighbouring_ports_take_all_ways_of_a_leaf_equally_often(spines: int) -> None:
+    """What a sprayed transport's entropies are: a CRC is linear, and none of their bits is lost."""
+    bed = build(Policy.ECMP, spines, hosts=3)
+    for source, base in ((1, 0xC000), (2, 0xC080), (3, 0x4380)):
+        before = uplinks(bed)
+        for port in range(base, base + 128):
+            frame = bed.frame(f"h{source}", f"h{7 - source}", size=100, src_port=port)
+            bed.network.inject("leaf1", source, frame)
+        bed.network.run(bed.network.now + 100_000)
+        sent = [now - then for now, then in zip(uplinks(bed), before, strict=True)]
+        assert sent == [128 // spines] * spines
+
+
 def test_spray_is_even_and_reorders() -> None:
     bed = build(Policy.SPRAY)
     # One path is longer: there the order is lost.

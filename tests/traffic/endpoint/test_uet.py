@@ -434,6 +434,74 @@ def test_strangers_change_nothing_of_mrc(strict_star: Path, seed: int) -> None:
     }
 
 
+def random_uet(rng: random.Random, cc: str, ids: tuple[int, int], psn: int, src: str) -> bytes:
+    """A packet of UET of which only its ends and its number are not by lot."""
+    kind = rng.choice((2, 7, 8, 9, 10, 11, 11, 12, 13, rng.randrange(32)))
+    what = rng.choice((0, 3, 6, 7, 8, rng.randrange(16)))
+    if cc == "rccc" and kind == 11 and what in (7, 8) and src == B:
+        what = 6  # the peer may grant credit and ask for it, whatever the number
+    head = struct.pack("!HHIHH", kind << 11 | what << 7 | rng.randrange(128),
+                       rng.randrange(1 << 16), psn, *ids)  # fmt: skip
+    probed = psn.to_bytes(4, "big") if kind == 11 else rng.randbytes(4)
+    said = head + probed + rng.randbytes(rng.choice((0, 3, 8, 16, 20, 44, 200)))
+    return uet_frame(said, src=src, dscp=rng.choice((26, 41, 42, 48)), was=rng.choice((0, 0, 4096)))
+
+
+def random_mrc(rng: random.Random, _cc: str, ids: tuple[int, int], psn: int, src: str) -> bytes:
+    """The same of MRC; a write does not say who sent it."""
+    opcodes = [0xDC, 0xDD, 0xDE]
+    opcodes += [*range(0xC6, 0xCC), rng.randrange(256)] if ids[0] == 18 or ids[1] != 17 else []
+    opcode, psn = rng.choice(opcodes), psn & 0xFFFFFF
+    flags = rng.randbytes(1)
+    head = struct.pack("!BcHII", opcode, flags, 0xFFFF, ids[1], rng.randrange(256) << 24 | psn)
+    said = head + rng.randbytes(8) + struct.pack("!HHI", *ids, psn)
+    said += rng.randbytes(rng.choice((20, 44, 200)))
+    return uet_frame(said, src=src, dscp=rng.choice((26, 41, 48)), was=rng.choice((0, 0, 4000)),
+                     port=4791)  # fmt: skip
+
+
+@pytest.mark.parametrize("cc", [*CCS, None], ids=lambda cc: str(cc or "mrc"))
+def test_what_strangers_say_at_random_is_counted_and_nothing_else(
+    strict_star: Path, cc: CongestionControl | None
+) -> None:
+    """Any type, flags, codes, maps, entropies, credits and lengths; a peer's with far numbers."""
+    rng = random.Random(str(cc))
+    kind = TransportKind.UET if cc else TransportKind.MRC
+    own = config() if cc else config(transport=kind, entropy=Entropy.MRC)
+    made, most = (random_uet, 1 << 31) if cc else (random_mrc, 1 << 23)
+    pair = uet_pair(cc=cc) if cc else uet_pair(transport=kind)
+    plans = one_way(own, [2_000_000], **pair)
+
+    def frames(src: str, ids: tuple[int, int]) -> list[bytes]:
+        far = (FIRST + rng.randrange(1 << 20, most - (1 << 20)) for _ in range(60))
+        near = (FIRST + rng.randrange(500) for _ in range(60))
+        psns = far if (src, ids) == (B, (18, 17)) else near
+        return [made(rng, str(cc), ids, psn, src) for psn in psns]
+
+    others = frames(C, (18, 17)) + frames(B, (99, 17)) + frames(B, (18, 99))
+    peers = frames(B, (18, 17))
+    quiet = run(strict_star, plans)
+    noisy = run(
+        strict_star,
+        plans,
+        extra=[
+            f"inject {A} at={rng.randrange(1000, 150_000)} {frame.hex()}"
+            for frame in others + peers
+        ],
+    )
+    assert not noisy.hosts[A].qp_errors
+    assert noisy.end_ns == quiet.end_ns
+    before, after = quiet.counters(A), noisy.counters(A)
+    assert after["rx_no_queue_pair"] == len(others)
+    assert after["rx_refused"] + after["rx_malformed"] == len(peers)
+    assert min(after["rx_refused"], after["rx_malformed"], after["rx_cut_packets"]) > 0
+    changed = {name for name in after if after[name] != before[name]}
+    assert changed <= {
+        *("rx_packets", "rx_bytes", "rx_no_queue_pair", "rx_refused", "rx_cut_packets"),
+        "rx_malformed",
+    }
+
+
 def test_mrc_knows_writes_alone_and_their_headers(strict_star: Path) -> None:
     """What is on the wire, read by scapy: every packet places itself, each is answered."""
     kind = {"transport": TransportKind.MRC}
