@@ -156,9 +156,15 @@ def test_values_of_any_length_are_answered(built: Built, names: Names, length: i
 
 
 def test_messages_in_every_order_are_answered(built: Built):
-    told = asyncio.run(orders.play(built, 500, seed=3))
-    assert told.faults == []
-    assert told.ended["writes OK"] and told.ended["programs OK"] and told.ended["stream OK"]
+    """Some must be allowed, or this proves little; whose bid is highest when is the machine's."""
+    wanted = {"writes OK", "programs OK", "stream OK"}
+    for seed in range(3, 23):
+        told = asyncio.run(orders.play(built, 500, seed))
+        assert told.faults == []
+        wanted -= told.ended.keys()
+        if not wanted:
+            break
+    assert not wanted
 
 
 @pytest.mark.slow
