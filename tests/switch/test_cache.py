@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from switch import program
+from switch import build, program
 from switch.cache import CacheError, cache_dir, kept
 
 from .interfaces import compiled_wire
@@ -154,3 +154,27 @@ def test_a_translation_that_was_kept_is_the_program(
     program._translated.cache_clear()
     assert program._translated(text, "other") != fresh  # it bears its name
     program._translated.cache_clear()
+
+
+def test_programs_are_compiled_anew_for_new_headers_and_linked_anew_for_a_new_runtime(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def built(runtime: str, header: bytes) -> tuple[Path, int, int]:
+        """A program's library, and what there is by now: compiled, and linked."""
+        sources = {"a.h": header, "a.c": runtime.encode()}
+        monkeypatch.setattr(build, "runtime_sources", lambda: sources)
+        monkeypatch.setattr(build, "runtime_library", lambda: empty(runtime))
+        found = build.program_library("int sw_program;")
+        return found, *(len(list((base / "closlab").glob(f"p4-*.{kind}"))) for kind in ("o", "so"))
+
+    def empty(name: str) -> Path:
+        source = tmp_path / "empty.c"
+        source.write_text("")
+        return build.compiled(f"{name}.so", [str(source)])
+
+    first, *counts = built("one", b"")
+    assert counts == [1, 1]
+    assert built("one", b"") == (first, 1, 1)
+    second, *counts = built("two", b"")
+    assert second != first and counts == [1, 2]
+    assert built("two", b"// other")[1:] == (2, 3)
