@@ -1105,9 +1105,9 @@ static void flush_ports(struct sw *sw)
 static ns_t service_ports(struct sw *sw, ns_t now)
 {
     ns_t wake;
-    unsigned turns = 0;
+    uint64_t copies = sw->copies;
     do { /* a departure may clone to a port that was passed over already */
-        if (turns++ == SW_TURNS_MOST)
+        if (sw->copies - copies >= SW_TURNS_MOST)
             return now + 1;
         sw->has_newcomers = false;
         wake = SW_NEVER;

@@ -1,12 +1,17 @@
 """What egress clones to another port leaves in the same service, whichever port is served first."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from compiler import compile_program
+from switch import build
 from switch.dataplane import CloneWrite, Dataplane, Program, Replica, Verb
 
+(TURNS_MOST,) = map(
+    int, re.findall(r"#define SW_TURNS_MOST (\d+)", (build.RUNTIME / "sw.h").read_text())
+)
 PROGRAM = """
 #include <core.p4>
 #include <v1model.p4>
@@ -55,6 +60,7 @@ def test_a_program_that_clones_for_ever_does_not_hang_the_switch(tmp_path: Path)
         switch.inject(1, bytes(60), 0)
         assert switch.service(1) == 2  # there is more to do, a moment later
         stats = switch.stats()
+        assert 0 < stats.copies <= 2 * (TURNS_MOST + 1)  # when it came, and when it was served
         assert stats.received + stats.copies == stats.sent + sum(stats.drops.values()) + stats.held
     finally:
         switch.close()
