@@ -513,7 +513,8 @@ class TransportSettings(_Section):
     """Which class acknowledgements travel in: that of their data, as adapters have it (a queue pair
     has one DSCP), so that a pause holds them too; or the control class, beside CNPs."""
     retry_limit: int = Field(default=7, ge=0, le=250)
-    """Time-outs in a row before a queue pair gives up; 7 is NCCL's (NCCL_IB_RETRY_CNT)."""
+    """Time-outs in a row, no NAK among them, before a queue pair gives up; 7 is NCCL's
+    (NCCL_IB_RETRY_CNT)."""
 
     receive_gbps: float | dict[str, Annotated[float, Field(gt=0, le=10_000)]] | None = None
     """How fast hosts take what comes, all of them or by name, such as {h1: 25}; without it at their

@@ -88,7 +88,7 @@ struct ep_config {
     bool many_ways;        /* the fabric leads packets of a flow different ways: disorder is usual */
     ns_t rto;              /* without progress for this long: send again; 0: never */
     ns_t rto_first;        /* adaptive: a silence's first time-out, each further one twice as long */
-    uint32_t retry_limit;  /* time-outs in a row without progress before the queue pair errors */
+    uint32_t retry_limit;  /* time-outs in a row, with neither progress nor a NAK, before it errors */
     ns_t catch_up;         /* how much lateness to make up for; 1 under a virtual clock */
     uint16_t int_port;     /* UDP destination port of packets with INT on board */
     uint8_t control_priority; /* of CNPs, and of what pauses the peer */

@@ -447,7 +447,12 @@ static void alarm(struct ep *ep, struct qp *qp, ns_t now)
     schedule_data(ep, qp, now);
 }
 
-/* A NAK for a sequence error: `expected` is what the peer waits for. */
+/* A NAK for a sequence error: `expected` is what the peer waits for.
+ *
+ * It clears what counts against the limit, as progress does: who sends it is there, and hears us.
+ * InfiniBand's retry counter counts what is sent again for a NAK too, with time-outs; ours is one of
+ * silences. Both give up where nobody answers; an adapter of theirs does so also where the same packet
+ * is lost each time and only what comes behind it arrives. */
 static void sequence_error(struct ep *ep, struct qp *qp, uint64_t expected, ns_t now)
 {
     ep->counters.packet_seq_err++;
