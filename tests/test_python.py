@@ -30,6 +30,15 @@ def test_what_is_documented_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert threading.active_count() == 1
 
 
+def test_what_is_documented_of_mininet_is_so_of_any_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By day in the simulator; tests/lab/test_watch.py runs and watches networks so."""
+    monkeypatch.chdir(tmp_path)
+    text = ON_MININET.replace('"mininet"', '"sim"')
+    assert run_blocks(text, {"closlab": closlab}) == ON_MININET.count("```python")
+
+
 @pytest.mark.slow
 @pytest.mark.mininet
 def test_what_is_documented_of_mininet_works(

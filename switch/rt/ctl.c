@@ -188,10 +188,9 @@ static void watch_idle(struct sw *sw, struct sw_table *t, uint32_t position, ns_
     struct sw_entry_info *info = &t->info[position];
     t->n_timeouts += (timeout != 0) - (info->idle_timeout != 0);
     info->idle_timeout = timeout;
-    info->expires = now + timeout;
     info->told_idle = false;
-    if (timeout && info->expires < sw->idle_check)
-        sw->idle_check = info->expires;
+    if (timeout && now + timeout < sw->idle_check)
+        sw->idle_check = now + timeout;
 }
 
 static enum ctl_reason write_table(const struct call *c)
@@ -596,7 +595,7 @@ struct undo {
         uint32_t sequence;      /* its table's, before */
         bool was_there;         /* all else is then its own */
         uint32_t own_sequence;  /* which decides between entries of one priority */
-        ns_t hit, expires;
+        ns_t hit;
         bool told_idle;
         struct sw_counter counter;
         struct sw_meter meter;
@@ -660,7 +659,6 @@ static void carry_state(const struct sw_table_desc *desc, struct sw_entry *e,
          sizeof u->kept.counter},
         {desc->hit_at ? entry_at(e, desc->hit_at) : NULL, &u->kept.hit, sizeof u->kept.hit},
         {desc->meter_at ? entry_at(e, desc->meter_at) : NULL, &u->kept.meter, sizeof u->kept.meter},
-        {&info->expires, &u->kept.expires, sizeof u->kept.expires},
         {&info->told_idle, &u->kept.told_idle, sizeof u->kept.told_idle},
     };
     for (unsigned i = 0; i < SW_COUNT(parts); i++)

@@ -32,17 +32,14 @@ static ns_t look(struct sw *sw, uint32_t table, ns_t now)
         struct sw_entry_info *info = &t->info[i];
         if (!info->is_used || !info->idle_timeout)
             continue;
-        ns_t hit = *(const ns_t *)entry_at(table_at(t, i), t->desc->hit_at);
-        if (hit + info->idle_timeout > now) {
-            info->told_idle = false;
-            info->expires = hit + info->idle_timeout;
-        } else {
-            if (!info->told_idle)
-                tell(sw, table, i, now);
-            info->told_idle = true;
-            info->expires = now + info->idle_timeout; /* it may be hit again */
-        }
-        wake = info->expires < wake ? info->expires : wake;
+        ns_t due = *(const ns_t *)entry_at(table_at(t, i), t->desc->hit_at) + info->idle_timeout;
+        bool is_idle = due <= now;
+        if (is_idle && !info->told_idle)
+            tell(sw, table, i, now);
+        info->told_idle = is_idle;
+        if (is_idle)
+            due = now + info->idle_timeout; /* it may be hit again */
+        wake = due < wake ? due : wake;
     }
     return wake;
 }

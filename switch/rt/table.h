@@ -39,7 +39,6 @@ struct sw_entry {
 
 struct sw_entry_info { /* what the control plane needs besides */
     ns_t idle_timeout;
-    ns_t expires; /* when to look at last hit next */
     int32_t priority;
     uint32_t prefix; /* lpm: length */
     struct sw_tuple *tuple; /* ternary */

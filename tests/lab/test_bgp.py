@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +27,7 @@ from tests.waiting import LONG_S
 from topologies import Fabric, fat_tree, leaf_spine
 
 FABRIC = leaf_spine(4, 2, 2)
+DAEMONS = ("zebra", "bgpd", "bfdd")
 PATIENCE_S = 20.0
 Ways = dict[str, set[int]]
 
@@ -149,6 +151,21 @@ def descendants(pid: int) -> set[int]:
     return found
 
 
+def processes(pids: set[int], *names: str) -> dict[int, str]:
+    """Those of these names."""
+    found = {pid: Path(f"/proc/{pid}/comm").read_text().strip() for pid in pids}
+    return {pid: name for pid, name in found.items() if name in names}
+
+
+@pytest.mark.mininet
+def test_every_daemon_is_in_the_capsule(lab: Prompt) -> None:
+    """With which it dies, however that ends (test_capsule.py)."""
+    daemons = processes(descendants(lab.process.pid), *DAEMONS)
+    assert Counter(daemons.values()) == dict.fromkeys(DAEMONS, len(FABRIC.switches))
+    (capsule,) = {Path(f"/proc/{pid}/ns/pid").readlink() for pid in daemons}
+    assert capsule != Path("/proc/self/ns/pid").readlink()
+
+
 @pytest.mark.slow
 @pytest.mark.mininet
 @pytest.mark.ordinary
@@ -157,10 +174,7 @@ def test_killed_it_leaves_no_daemon_behind(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("CLOSLAB_RUNNING", str(tmp_path / "running"))
     lab = Prompt(tmp_path / "out", "--control", "bgp", "--set", "topology.leaves=2")
     family = descendants(lab.process.pid)
-    names = [Path(f"/proc/{pid}/comm").read_text().strip() for pid in family]
-    assert {name: names.count(name) for name in ("zebra", "bgpd", "bfdd")} == {
-        "zebra": 4, "bgpd": 4, "bfdd": 4,
-    }  # fmt: skip
+    assert Counter(processes(family, *DAEMONS).values()) == dict.fromkeys(DAEMONS, 4)
     os.kill(lab.process.pid, signal.SIGKILL)
     lab.process.communicate()
     eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in family))

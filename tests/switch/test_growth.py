@@ -2,8 +2,12 @@
 
 import json
 import random
+import subprocess
 from collections.abc import Sequence
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
@@ -38,11 +42,23 @@ def test_what_is_dearer_by_luck_is_not_believed_what_stays_is(seed: int) -> None
     assert len(looks) <= growth.AGAIN
 
 
-@pytest.mark.slow
+def _here(words: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+    """What a process with these words would say, said by this one."""
+    with redirect_stdout(StringIO()) as told:
+        code = growth.main(words[3:])
+    return subprocess.CompletedProcess(words, code, told.getvalue(), "")
+
+
+@pytest.mark.parametrize("alone", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_figures_are_kept_drawn_and_compared(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    alone: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """With one probe, which is measured for real, in a process of its own."""
+    """With one probe, which is measured for real: every night in a process of its own."""
+    if not alone:
+        monkeypatch.setattr(growth, "subprocess", SimpleNamespace(run=_here))
     (probe,) = [each for each in growth.probes() if each.name == "exact, 10 entries"]
     monkeypatch.setattr(growth, "probes", lambda: iter([probe]))
     kept, picture = tmp_path / "kept.json", tmp_path / "plot.svg"
