@@ -6,7 +6,6 @@ One lab for all of it: each test leaves it as it found it.
 import os
 import re
 import signal
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -20,7 +19,7 @@ from lab.engines.mininet.frr import as_number, configurations
 from lab.errors import MissingTool
 from lab.machine import tools
 from lab.machine.speed import slowness
-from tests.lab.conftest import CLOSLAB, closlab, needs_frr
+from tests.lab.conftest import closlab, needs_frr
 from tests.lab.listeners import listeners
 from tests.lab.test_prompt import Prompt
 from tests.waiting import LONG_S
@@ -283,10 +282,7 @@ def test_what_is_missing_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_no_fault_for_bgp_without_it() -> None:
     fault = "faults=[{at_ns: 1us, action: restart-bgp, switch: leaf1}]"
-    done = subprocess.run(
-        [*CLOSLAB, "run", "hello", "--engine", "sim", "--set", fault],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = closlab("run", "hello", "--engine", "sim", "--set", fault)
     assert done.returncode == 1
     assert "restart-bgp is for control.kind=bgp" in done.stderr
 
