@@ -9,6 +9,7 @@ from pathlib import Path
 from lab.machine.building import building
 from switch import build
 from switch.mirror import compare
+from traffic.endpoint import CORE
 from traffic.endpoint import SOURCES as ENDPOINT_SOURCES
 
 FOLDER = Path(__file__).parent
@@ -105,8 +106,8 @@ class Glance(c.Structure):
     ]
 
 
-MIRRORS = (Account, ChannelReport, Sample, Watch, Stock, Pause, Glance)
-HEADERS = (FOLDER / "net.h",)
+MIRRORS = (Account, ChannelReport, Sample, Watch, Stock, Pause, Glance, WayNote)
+HEADERS = (FOLDER / "net.h", CORE / "endpoint.h")
 
 P, S, I64, U32, U64, B = c.c_void_p, c.c_char_p, c.c_int64, c.c_uint32, c.c_uint64, c.c_bool
 
