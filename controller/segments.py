@@ -9,10 +9,12 @@ its kind and number, those of its ports and of its end from a range of their own
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from enum import Enum
 from ipaddress import IPv6Address
+from itertools import pairwise
 
 import networkx as nx
 
@@ -52,9 +54,15 @@ def sid(*usids: int) -> int:
 
 
 def carriers(usids: Sequence[int]) -> tuple[int, ...]:
-    """A list of any length, six to an address, the first to be gone by first."""
-    starts = range(0, len(usids), MOST_IN_CARRIER)
-    made = tuple(sid(*usids[at : at + MOST_IN_CARRIER]) for at in starts)
+    """A list of any length, six to an address, the first to be gone by first.
+
+    The last is an end, and stands behind its switch's own uSID: where that one takes the next
+    address up, it does not look again whether it is meant.
+    """
+    cuts = [*range(0, len(usids), MOST_IN_CARRIER), len(usids)]
+    if len(cuts) > 2 and cuts[-1] - cuts[-2] == 1:
+        cuts[-2] -= 1
+    made = tuple(sid(*usids[here:there]) for here, there in pairwise(cuts))
     if len(made) > 1 + MOST_SEGMENTS:
         raise SettingsError(
             f"a segment list has {len(usids)} uSIDs; switches read "
@@ -129,7 +137,7 @@ def policies_of(
         paths = named or paths_between(whole, leaf, last)
         most = len(_ways(fabric, paths, frozenset()))
         if named:
-            paths = tuple(path for path in named if _is_free(graph, path))
+            paths = tuple(path for path in named if not drained_on(graph, path))
         elif graph is not whole:
             paths = paths_between(graph, leaf, last)
         ways = _ways(fabric, paths, {*dead})
@@ -170,22 +178,16 @@ def lists_between(
 ) -> tuple[Listed, ...]:
     """All shortest ways of a whole fabric from leaf to leaf, and what is to be thought of each."""
     graph = living_switches(fabric, dead, drained)
-
-    def state(path: Path) -> State:
-        if not nx.is_path(graph, path):
-            return State.DEAD
-        return State.FREE if _is_free(graph, path) else State.DENIED
-
-    return tuple(
-        Listed(path, state(path)) for path in paths_between(living_switches(fabric), leaf, other)
-    )
+    paths = paths_between(living_switches(fabric), leaf, other)
+    states = {0: State.FREE, math.inf: State.DEAD}
+    return tuple(Listed(path, states.get(drained_on(graph, path), State.DENIED)) for path in paths)
 
 
-def _is_free(graph: nx.Graph[Node], path: Path) -> bool:
-    """Whether a path is whole, and nothing of it drained."""
-    return nx.is_path(graph, path) and not any(
-        FAR in graph.edges[ends] for ends in nx.utils.pairwise(path)
-    )
+def drained_on(graph: nx.Graph[Node], path: Path) -> float:
+    """How many steps of a way are drained, by `living_switches`; infinity: it is dead."""
+    if not nx.is_path(graph, path):
+        return math.inf
+    return sum(FAR in graph.edges[ends] for ends in pairwise(path))
 
 
 def _ways(fabric: Fabric, paths: Iterable[Path], dead: Set[str]) -> tuple[Way, ...]:

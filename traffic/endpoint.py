@@ -24,6 +24,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
+from ipaddress import IPv6Address
 from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
 from typing import Annotated, NamedTuple, Self
@@ -310,6 +311,7 @@ class QueuePair(_Record):
     remote_psn: _U24 = 0
     port: Annotated[int, Field(ge=0, lt=8)] = 0  # RoCEv2: that it keeps to
     planes: tuple[FlowAddress, ...] = ()  # UET: the same at every further port
+    lists: tuple[IPv6Address | None, ...] = ()  # by entropy: micro-segments to be carried along
 
     def line(self) -> str:
         """This queue pair in the words of `script.h`."""
@@ -336,6 +338,12 @@ class QueuePair(_Record):
             f"data={data.hex()} "
             f"control={control_template(self.flow, **control_dscp).hex()}"
         )
+
+    def list_lines(self) -> Iterator[str]:
+        """Its segment lists likewise."""
+        for entropy, told in enumerate(self.lists):
+            if told is not None:
+                yield f"list {self.number} {entropy} {told.packed.hex()}"
 
 
 class Transfer(_Record):
@@ -380,6 +388,7 @@ class EndpointPlan(_Record):
         )
         for queue_pair in self.queue_pairs:
             yield queue_pair.line()
+            yield from queue_pair.list_lines()
         for transfer in self.transfers:
             yield transfer.line()
         for transfer in self.transfers:

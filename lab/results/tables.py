@@ -77,12 +77,9 @@ def _share_bar(sent: int, total: int) -> str:
 def _summary(result: Result) -> str:
     flows, roce, drops = result.flows, result.roce, result.drops
     whole = "[green]" if flows.failed == 0 else "[red]"
+    checked = ", every byte and ICRC right" if result.engine == "mininet" else ""
     lines = [
-        f"{whole}{flows.completed} of {flows.count} messages arrived whole[/], every byte and ICRC "
-        f"right: {roce.data_packets:,} packets, {roce.data_bytes:,} bytes, "
-        f"{roce.out_of_order_packets:,} out of order"
-        if result.engine == "mininet"
-        else f"{whole}{flows.completed} of {flows.count} messages arrived whole[/]: "
+        f"{whole}{flows.completed} of {flows.count} messages arrived whole[/]{checked}: "
         f"{roce.data_packets:,} packets, {roce.data_bytes:,} bytes, "
         f"{roce.out_of_order_packets:,} out of order, {roce.retransmitted_packets:,} sent again"
     ]

@@ -157,6 +157,10 @@ _TWO_CLASSES = (
     "{kind: incast, senders: 3, bytes: 1MB}, {kind: incast, senders: 3, bytes: 1MB, priority: 4}]}",
 )
 _WEIGHTS = (*_TWO_CLASSES, "schedule={kind: ets, weights: {3: 3, 4: 1}}")
+_ADAPTERS_STEER = (
+    *("link.ip=6", "segments={enabled: true, hosts: true}", "transport.kind=mrc"),
+    "faults=[{at_ns: 100us, action: drain, link: leaf1-spine1}]",
+)
 CASES = (
     Trial("incast, PFC", "incast"),
     Trial("incast over IPv6", "incast", ("link.ip=6",)),
@@ -217,6 +221,8 @@ CASES = (
         )
     ),
     Trial("dual ToR", "dual-tor", (_QUICK_REPAIR,)),
+    *(Trial(name, name) for name in ("planes", "path-health", "victim-mrc")),
+    Trial("planes, adapters steer", "planes", _ADAPTERS_STEER),
 )
 
 

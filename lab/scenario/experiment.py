@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from ipaddress import IPv6Address
 from typing import NamedTuple
 
 import networkx as nx
@@ -20,6 +21,7 @@ from lab.scenario.translate import (
     endpoint_config,
     slowed,
 )
+from lab.scenario.ways import Ends, Helm, Ways
 from topologies import Address, Fabric, Link, Node
 from traffic.collectives import LocalTransfer, Schedule, TrafficError, local_part
 from traffic.endpoint import (
@@ -317,7 +319,29 @@ class Experiment:
             cc=CongestionControl(self.scenario.transport.cc),
             transport=self.scenario.transport.kind,
             base_rtt_ns=self._base_rtt_ns(path),
+            lists=self._lists(here, there),
         )
+
+    @cached_property
+    def _ways(self) -> Ways | None:
+        """Those that adapters steer by; none if they do not."""
+        steers = self.scenario.segments.hosts
+        return Ways(self.fabric, self.scenario.transport.entropies) if steers else None
+
+    def _lists(self, here: int, there: int) -> tuple[IPv6Address | None, ...]:
+        if self._ways is None:
+            return ()
+        return self._ways.lists(self.fabric.hosts[here], self.fabric.hosts[there])
+
+    def helm(self) -> Helm:
+        """What adapters are told of ways that are drained or dead."""
+        hosts = self.fabric.hosts
+        pairs: dict[Ends, tuple[Node, Node]] = {}
+        for path, number in self._numbers.items():
+            src, dst = hosts[path[0]], hosts[path[1]]
+            pairs[src, number] = src, dst
+            pairs[dst, number + 1] = dst, src
+        return Helm(self._ways, pairs)
 
     def _next_mac(self, here: _Place, there: _Place) -> str:
         """To whom a frame goes first; only tenants' subnets have neighbours."""

@@ -666,13 +666,17 @@ class SegmentSettings(_Section):
 
     enabled: bool = False
     """Whether switches have micro-segments, and routes to each other's."""
+    hosts: bool = False
+    """Whether adapters put lists on, too: each entropy of a sprayed connection is one of the
+    shortest ways then, named switch by switch; one that is drained or dead is denied to them."""
     policies: tuple[SegmentPolicy, ...] = ()
     """What is steered; of two policies of a leaf for the same place and tenant the first counts."""
 
     @model_validator(mode="after")
     def _check(self) -> SegmentSettings:
-        if self.policies and not self.enabled:
-            raise ValueError("policies need micro-segments: set enabled to true")
+        for key in ("policies", "hosts"):
+            if getattr(self, key) and not self.enabled:
+                raise ValueError(f"{key} need micro-segments: set enabled to true")
         return self
 
 
@@ -887,10 +891,7 @@ class Scenario(_Section):
             self._check_ports(ports)
         if self.control.kind == "bgp" and self.link.ip != 4:
             raise ValueError("control.kind: what BGP finds here is IPv4; leave link.ip 4")
-        if self.control.kind == "bgp" and self.segments.enabled:
-            raise ValueError(
-                "control.kind: BGP tells no ways to micro-segments; leave out segments, or BGP"
-            )
+        self._check_segments()
         if self.control.kind == "bgp" and self.link.cbfc:
             raise ValueError("control.kind: what BGP says has no credits; leave out link.cbfc")
         if self.overlay.kind == "vxlan":
@@ -907,6 +908,19 @@ class Scenario(_Section):
                 "faults: restart-bgp is for control.kind=bgp: set that, or leave it out"
             )
         return self
+
+    def _check_segments(self) -> None:
+        """Who tells switches of them, and adapters that steer."""
+        if self.control.kind == "bgp" and self.segments.enabled:
+            raise ValueError(
+                "control.kind: BGP tells no ways to micro-segments; leave out segments, or BGP"
+            )
+        keeps_states = self.transport.kind.sprays and self.transport.entropy is Entropy.MRC
+        if self.segments.hosts and not (self.link.ip == 6 and keeps_states):
+            raise ValueError(
+                "segments.hosts: adapters steer IPv6, by ways whose states they keep: set "
+                "link.ip=6, and transport.kind=mrc, or uet with transport.entropy=mrc"
+            )
 
     def _check_vxlan(self) -> None:
         """What of the rest does not look into a tunnel, or has none."""

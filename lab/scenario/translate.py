@@ -116,6 +116,7 @@ def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0
         rules=_rules(scenario, fabric),
         segments=scenario.segments.enabled,
         steering=_steering(scenario, fabric),
+        hosts_steer=scenario.segments.hosts,
         tick_ns=tick_ns,
     )
 

@@ -143,17 +143,18 @@ struct ep *ep_new(const struct ep_config *config, const struct ep_port *port, ui
     }
     ep->expected = malloc((expected + 1) * sizeof(struct ep_message *));
     ep->bitmaps = calloc(words + 1, sizeof *ep->bitmaps);
-    ep->frame = calloc(1, config->mtu + 512);
+    ep->room = calloc(1, WIRE_IPV6 + config->mtu + 512);
     bool maps = idmap_init(&ep->qp_by_number, qps) & idmap_init(&ep->message_by_id, expected);
     bool selective = !is_selective || (ep->alarms.items && ep->selective);
     selective = selective && (!is_uet || (ep->uet && ep->entropies)) && (!is_mrc || ep->ways) &&
                 (!has_planes || ep->planes);
     bool intake = intake_init(&ep->intake, &config->intake);
     if (!intake || !ep->qps || !ep->pace.items || !ep->rto.items || !ep->expected || !ep->bitmaps ||
-        !ep->frame || !selective || !maps) {
+        !ep->room || !selective || !maps) {
         ep_free(ep);
         return NULL;
     }
+    ep->frame = ep->room + WIRE_IPV6;
     return ep;
 }
 
@@ -169,6 +170,7 @@ void ep_free(struct ep *ep)
             free(ep->uet[i].sent);
             free(ep->uet[i].line);
             free(ep->uet[i].answers);
+            free(ep->uet[i].lists);
         }
     }
     intake_free(&ep->intake);
@@ -184,7 +186,7 @@ void ep_free(struct ep *ep)
     free(ep->planes);
     free(ep->expected);
     free(ep->bitmaps);
-    free(ep->frame);
+    free(ep->room);
     idmap_free(&ep->qp_by_number);
     idmap_free(&ep->message_by_id);
     free(ep);
@@ -591,6 +593,20 @@ void ep_set_up(struct ep *ep, uint8_t port, bool is_up, ns_t now)
     ep->up = is_up ? before | bit : before & (uint8_t)~bit;
     for (uint32_t i = 0; ep->up != before && ep->transport->ports_changed && i < ep->qp_count; i++)
         ep->transport->ports_changed(ep, &ep->qps[i], now);
+}
+
+const char *ep_steer(struct ep *ep, struct qp *qp, uint32_t entropy, const uint8_t *list)
+{
+    if (!qp->uet || ep->config.ip != 6)
+        return "only what is sprayed over IPv6 is steered";
+    if (entropy >= ep->config.entropies)
+        return "there is no such entropy";
+    if (!qp->uet->lists)
+        qp->uet->lists = calloc(ep->config.entropies, WIRE_IPV6_ADDRESS);
+    if (!qp->uet->lists)
+        return "memory is short";
+    memcpy(qp->uet->lists + (size_t)entropy * WIRE_IPV6_ADDRESS, list, WIRE_IPV6_ADDRESS);
+    return NULL;
 }
 
 bool ep_deny(struct ep *ep, struct qp *qp, const uint64_t *denied, ns_t now)

@@ -310,6 +310,10 @@ enum { EP_WAY_NOTES = 4096 };
 const struct ep_way_note *ep_way_notes(const struct ep *ep, uint32_t *count);
 const char *way_state_name(uint16_t state);
 
+/* Let what a queue pair sends by an entropy be carried along a list of micro-segments, an IPv6 address;
+ * NULL, or what is wrong. Entropies without a list are not steered. */
+const char *ep_steer(struct ep *ep, struct qp *qp, uint32_t entropy, const uint8_t *list);
+
 /* About a queue pair. */
 uint32_t qp_number(const struct qp *qp);
 enum ep_error qp_error(const struct qp *qp);

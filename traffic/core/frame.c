@@ -37,14 +37,16 @@ uint32_t frame_close(struct ep *ep, uint8_t *bth, uint8_t *end, uint32_t behind,
         close_ipv4(ip, length);
     be16_store(udp + 4, (uint16_t)(length - (uint32_t)(udp - ip)));
 
-    *stored = (uint32_t)(end - ep->frame);
+    if (ep->in_front)
+        be16_store(ip - WIRE_IPV6 + 4, (uint16_t)length);
+    *stored = (uint32_t)(end - ep->frame) + ep->in_front;
     if (ep->config.payload == EP_PAYLOAD_PATTERN) {
         uint16_t port = telemetry ? be16_load(udp + WIRE_UDP + 2) : be16_load(udp + 2);
         uint32_t icrc = icrc_of(ip, bth, (size_t)(end - bth), length - telemetry, port);
         memcpy(end, &icrc, sizeof icrc); /* little-endian, as the hosts we run on */
         *stored += WIRE_ICRC;
     }
-    return WIRE_ETHERNET + length;
+    return WIRE_ETHERNET + length + ep->in_front;
 }
 
 uint32_t frame_data(struct ep *ep, const struct qp *qp, const struct segment *segment,
@@ -146,6 +148,7 @@ uint32_t frame_pause(struct ep *ep, uint8_t classes, uint16_t quanta)
 {
     static const uint8_t addresses[] = {0x01, 0x80, 0xC2, 0, 0, 0x01, /* the next bridge */
                                         0x02, 0,    0,    0, 0, 0};   /* an adapter */
+    ep->in_front = 0;
     memset(ep->frame, 0, WIRE_PFC);
     memcpy(ep->frame, addresses, sizeof addresses);
     be16_store(ep->frame + 12, ETHERTYPE_MAC_CONTROL);

@@ -185,7 +185,9 @@ struct ep {
     struct idmap qp_by_number, message_by_id;
     struct ep_message **expected;
     uint64_t *bitmaps; /* two per queue pair when selective, three for UET */
-    uint8_t *frame;
+    uint8_t *room;     /* memory for a frame, */
+    uint8_t *frame;    /* where it is built in there, */
+    uint32_t in_front; /* and how much stands before: a carrier (uet_frame.c) */
 };
 
 /* Where headers stand in this endpoint's frames, INT aside. */

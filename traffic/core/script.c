@@ -333,6 +333,20 @@ static bool read_after(struct script *script, char **rest)
     return true;
 }
 
+static bool read_list(struct script *script, const char *line)
+{
+    unsigned queue_pair, entropy;
+    char digits[2 * WIRE_IPV6_ADDRESS + 1];
+    uint8_t list[WIRE_IPV6_ADDRESS];
+    if (sscanf(line, "%u %u %32s", &queue_pair, &entropy, digits) != 3 ||
+        hex(digits, list, sizeof list) != sizeof list)
+        return fail(script, "'list' needs a queue pair, an entropy and an IPv6 address in hex");
+    struct ep *ep = plan_endpoint(script->plan);
+    struct qp *qp = ep_find_qp(ep, queue_pair);
+    const char *problem = qp ? ep_steer(ep, qp, entropy, list) : "it is not there";
+    return !problem || fail(script, "list: queue pair %u: %s", queue_pair, problem);
+}
+
 bool script_line(struct script *script, char *line)
 {
     char *rest, *verb = strtok_r(line, " \n", &rest);
@@ -344,6 +358,8 @@ bool script_line(struct script *script, char *line)
         return fail(script, "the endpoint comes first, before '%.60s'", verb);
     if (!strcmp(verb, "qp"))
         return read_qp(script, &rest);
+    if (!strcmp(verb, "list"))
+        return read_list(script, rest);
     if (!strcmp(verb, "send"))
         return read_transfer(script, &rest, TRANSFER_SEND);
     if (!strcmp(verb, "receive"))

@@ -2,6 +2,8 @@
  *
  *   endpoint link-bps=100000000000 qps=2 transfers=3 edges=1 mtu=4096 recovery=go-back-n ...
  *   qp number=17 remote=18 priority=3 cc=dcqcn data=HEX control=HEX [rate=BPS psn=N remote-psn=N]
+ *   list 17 3 HEX    what goes by queue pair 17 and entropy 3 is carried to this IPv6 address, a list
+ *                    of micro-segments
  *   send id=1 qp=17 size=1048576 [delay=NS]
  *   receive id=2 qp=17 size=1048576
  *   compute id=3 delay=1000

@@ -174,7 +174,7 @@ void schedule_pause(struct ep *ep, uint8_t port, const uint8_t *pfc, ns_t now)
 
 static ps_t later(ps_t a, ps_t b) { return a > b ? a : b; }
 
-/* Hand ep->frame to the wire. Returns when its first bit left, PS_NEVER if the host refused it. */
+/* Hand ep->frame, with what stands before it, to the wire. Returns when its first bit left, PS_NEVER if the host refused it. */
 ps_t schedule_send(struct ep *ep, uint8_t port, uint32_t stored, uint32_t wire, uint8_t priority,
                    ps_t ready, ns_t now)
 {
@@ -184,8 +184,8 @@ ps_t schedule_send(struct ep *ep, uint8_t port, uint32_t stored, uint32_t wire, 
     at = later(at, ready);
     at = later(at, lane->free);
     at = later(at, ps_of_ns(lane->paused_until[priority]));
-    if (!ep->port.transmit(ep->port.transmit_ctx, ep->frame, stored, wire, port, priority,
-                           ns_after_ps(at))) {
+    if (!ep->port.transmit(ep->port.transmit_ctx, ep->frame - ep->in_front, stored, wire, port,
+                           priority, ns_after_ps(at))) {
         ep->stalled = true;
         return PS_NEVER;
     }
@@ -385,6 +385,7 @@ static void note_credits(struct ep *ep, ns_t now)
 
 static bool send_question(struct ep *ep, uint8_t priority, ns_t now)
 {
+    ep->in_front = 0;
     credit_ask(&ep->credit, priority, ep->frame, now);
     uint8_t class = ep->config.control_priority;
     if (schedule_send(ep, 0, CREDIT_WIRE, CREDIT_WIRE, class, 0, now) == PS_NEVER)

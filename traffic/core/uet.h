@@ -58,6 +58,7 @@ struct uet {
     uint16_t posted;         /* messages, counted round */
     uint8_t *planes;         /* ends at all ports but the first; or NULL */
     uint16_t heard;          /* the entropy of the last packet of the peer's */
+    uint8_t *lists;          /* by entropy: where a carrier leads; NULL: it is not steered */
     struct congestion cc;
 
     /* Responder. */

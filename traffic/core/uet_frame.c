@@ -12,6 +12,27 @@ static void move_to(struct ep *ep, const struct qp *qp, uint8_t plane)
     memcpy(ip + ip_source_at(ip), ends + MACS, 2 * ip_address_bytes(ip));
 }
 
+/* Where a queue pair's packets are carried by an entropy and a plane; NULL: nowhere. The plane is not the
+ * entropy's own if that has no link. */
+static const uint8_t *list_of(const struct ep *ep, const struct qp *qp, uint16_t entropy, uint8_t plane)
+{
+    if (!qp->uet->lists || entropy >= ep->config.entropies || plane != uet_plane(ep, entropy))
+        return NULL;
+    const uint8_t *list = qp->uet->lists + (size_t)entropy * WIRE_IPV6_ADDRESS;
+    return list[0] ? list : NULL;
+}
+
+/* Put a carrier of micro-segments in front, with the packet's own class, mark, flow label and source. */
+static void carry(struct ep *ep, const uint8_t *list)
+{
+    uint8_t *ip = ep->frame + WIRE_IP_AT, *carrier = ip - WIRE_IPV6;
+    memcpy(ep->frame - WIRE_IPV6, ep->frame, WIRE_ETHERNET);
+    memcpy(carrier, ip, WIRE_IPV6 - WIRE_IPV6_ADDRESS);
+    memcpy(carrier + WIRE_IPV6 - WIRE_IPV6_ADDRESS, list, WIRE_IPV6_ADDRESS);
+    carrier[6] = IP_IPV6;
+    ep->in_front = WIRE_IPV6;
+}
+
 uint8_t *uet_begin(struct ep *ep, const struct qp *qp, const uint8_t *template, uint16_t entropy)
 {
     uint8_t *ip = ep->frame + WIRE_IP_AT, *udp = ep->frame + udp_at(ep), plane = uet_port(ep, entropy);
@@ -23,6 +44,10 @@ uint8_t *uet_begin(struct ep *ep, const struct qp *qp, const uint8_t *template, 
         be16_store(ip + 2, port); /* the flow label */
     be16_store(udp, port);
     be16_store(udp + 2, ep->format->port);
+    ep->in_front = 0;
+    const uint8_t *list = list_of(ep, qp, entropy, plane);
+    if (list)
+        carry(ep, list);
     return udp + WIRE_UDP;
 }
 

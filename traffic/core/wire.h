@@ -19,6 +19,7 @@ enum {
     WIRE_ETHERNET = 14,
     WIRE_IPV4 = 20,
     WIRE_IPV6 = 40,
+    WIRE_IPV6_ADDRESS = 16,
     WIRE_UDP = 8,
     WIRE_BTH = 12,
     WIRE_RETH = 16,
@@ -47,7 +48,7 @@ enum {
     PFC_OPCODE = 0x0101,
 };
 
-enum { ROCE_PORT = 4791, IP_UDP = 17, IP_FRAGMENT = 0x3FFF /* more to come, or an offset */ };
+enum { ROCE_PORT = 4791, IP_UDP = 17, IP_IPV6 = 41, IP_FRAGMENT = 0x3FFF /* more to come, or an offset */ };
 
 enum bth_opcode {
     BTH_WRITE_FIRST = 0x06,

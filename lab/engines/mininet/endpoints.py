@@ -211,6 +211,7 @@ class _Course:
         self._limit_ns = experiment.scenario.limit_ns
         self._slowness = slowness()
         self._agenda = Agenda(experiment.scenario, experiment.fabric)
+        self._helm = experiment.helm()
         self._show_at = 0.0
         self._seen: tuple[int, Gist | None] = 0, None
         self.epoch_ns = 0  # when the hosts begin
@@ -296,6 +297,9 @@ class _Course:
             if self.epoch_ns:
                 self.behind_ns = max(self.behind_ns, self.now_ns - event.at_ns)
             let_happen(event, self._experiment, self._emulation, self._hosts, self._collector)
+        # By the scenario, or by somebody at the prompt.
+        for host, number, denied in self._helm.news(*self._emulation.avoided):
+            self._hosts[host].deny(number, denied)
 
 
 def let_happen(

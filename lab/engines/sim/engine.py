@@ -206,6 +206,7 @@ class _Course:
         self._stage = stage
         self._limit_ns = experiment.scenario.limit_ns
         self._agenda = Agenda(experiment.scenario, experiment.fabric)
+        self._helm = experiment.helm()
         self._seen: tuple[int, Gist | None] = 0, None
         self._began = time.perf_counter()
         self._transfers = 1
@@ -294,6 +295,8 @@ class _Course:
         plans = switch_plans(self._experiment.fabric, settings, news.dead)
         for switch in self._experiment.fabric.switches:
             self._switches.install(switch, plans[switch.name])
+        for host, number, denied in self._helm.news(news.dead, news.drained):
+            self._simulation.deny(host, number, denied)
 
     def _show(self, now_ns: int) -> None:
         took_s = max(1e-6, time.perf_counter() - self._began)
