@@ -289,7 +289,7 @@ def field_lists(unit: Unit) -> str:
         "static void clear(void *phv)",
         "{",
         "    struct phv *h = phv;",
-        f"    memset(h, 0, {unit.cleared_bytes});",
+        f"    sw_wipe(h, {unit.cleared_bytes});",
         *(f"    {path}.is_valid = false;" for path, _ in unit.long_headers),
         *(f"    {path}.{name}_bits = 0;" for path, name in unit.long_headers),
         "}",

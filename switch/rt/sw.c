@@ -860,18 +860,25 @@ static bool send(const struct sw_port *port, const uint8_t *frame, uint32_t len,
                                : port->ops->send(port->driver, frame, len, when);
 }
 
-/* Put a frame into a cable; whether it went there, whatever then becomes of it. */
-static bool put_out(const struct sw_port *port, const uint8_t *bytes, uint32_t len, uint32_t absent,
-                    ns_t when)
+static __attribute__((noinline)) bool put_into_bad_cable(const struct sw_port *port,
+                                                         const uint8_t *bytes, uint32_t len,
+                                                         uint32_t absent, ns_t when)
 {
     struct cable *cable = port->cables[CABLE_OUT];
-    if (SW_UNLIKELY(cable != NULL)) {
-        enum cable_fate fate = cable_take(cable, bytes, len, absent, when);
-        if (fate == CABLE_LOSES || fate == CABLE_DELAYS)
-            return true;
-        if (fate == CABLE_DOUBLES && !send(port, bytes, len, absent, when))
-            count_bytes(&cable->lost[frame_class(bytes, len)], len + absent);
-    }
+    enum cable_fate fate = cable_take(cable, bytes, len, absent, when);
+    if (fate == CABLE_LOSES || fate == CABLE_DELAYS)
+        return true;
+    if (fate == CABLE_DOUBLES && !send(port, bytes, len, absent, when))
+        count_bytes(&cable->lost[frame_class(bytes, len)], len + absent);
+    return send(port, bytes, len, absent, when);
+}
+
+/* Put a frame into a cable; whether it went there, whatever then becomes of it. */
+static inline bool put_out(const struct sw_port *port, const uint8_t *bytes, uint32_t len,
+                           uint32_t absent, ns_t when)
+{
+    if (SW_UNLIKELY(port->cables[CABLE_OUT] != NULL))
+        return put_into_bad_cable(port, bytes, len, absent, when);
     return send(port, bytes, len, absent, when);
 }
 

@@ -256,3 +256,21 @@ def test_two_tenants_with_the_same_addresses_run_programs_side_by_side(subnets: 
         (f"h{n}", f"h{n}") for n in range(1, 5)
     ]
     assert "Switches dropped 0" in done.stderr
+
+
+def test_programs_go_by_a_plane_that_joins_them_or_are_told_that_none_does() -> None:
+    """h1 has no port into the first plane, nor h2 into the second; then not even into the third."""
+    gone = "{at_ns: 0, action: down, link: %s}"
+    small = "topology={kind: planes, planes: %d, leaves: 2, spines: 1, hosts_per_leaf: 1}"
+    faults = ", ".join(gone % link for link in ("h1-leaf1", "h2-leaf4"))
+    left, none = (
+        closlab(
+            *("exec", who, "--on", "hello", "--set", small % planes),
+            *("--set", f"faults=[{faults}]", "--", "ping", "-c", "1", "-W", "30", "h2"),
+        )
+        for planes, who in ((4, "h1"), (2, "all"))
+    )
+    assert " 0% packet loss" in left.stdout and "10.0.5.1" not in left.stdout, left
+    assert "10.0.6.1" in left.stdout  # h2 in the third plane
+    assert none.returncode == 1, none
+    assert "no plane joins h1, h2: cut are h1-leaf1, h2-leaf4" in none.stderr

@@ -43,6 +43,7 @@ _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_BIND, _MS_REC = 2, 4, 8, 4096, 16384
 _MS_PRIVATE = 1 << 18
 _SIOCSIFFLAGS = 0x8914
 _IFF_UP = 1
+_NAMES = Path("/etc/hosts")
 _ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 _THREAD_DIED = signal.SIGUSR1
 _DEFECT = 70
@@ -195,13 +196,18 @@ def name_addresses(addresses: Mapping[str, str], file: Path) -> None:
     The file takes the place of /etc/hosts, which has none of our names, in this capsule only. No
     name server is asked: there is none, and what asks for it would be a packet in the fabric.
     """
-    lines = ["127.0.0.1 localhost", *(f"{address} {name}" for name, address in addresses.items())]
-    file.write_text("\n".join(lines) + "\n")
-    _mount(str(file), "/etc/hosts", None, _MS_BIND)
+    rename(addresses, file)
+    _mount(str(file), str(_NAMES), None, _MS_BIND)
     if Path("/etc/nsswitch.conf").is_file():
         order = file.with_name(f"{file.name}.order")
         order.write_text("passwd: files\ngroup: files\nhosts: files\n")
         _mount(str(order), "/etc/nsswitch.conf", None, _MS_BIND)
+
+
+def rename(addresses: Mapping[str, str], file: Path = _NAMES) -> None:
+    """Let names be of other addresses from now on, on all hosts."""
+    lines = ["127.0.0.1 localhost", *(f"{address} {name}" for name, address in addresses.items())]
+    file.write_text("\n".join(lines) + "\n")
 
 
 def _mount(source: str, target: str, kind: str | None, flags: int) -> None:

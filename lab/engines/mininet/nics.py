@@ -4,17 +4,26 @@ A host's kernel knows neither the rate and length of its dilated cable nor pause
 given an interface of its own, eth0, and what it sends there goes through a program that knows
 them (traffic/core/nic_main.c). Hosts get theirs when somebody is to send from them; RoCEv2's
 endpoints have no need of it, and go on using the cable's own end.
+
+A program knows one address of a host. Where hosts have several ports, eth0 is at the first that
+lives, in the plane in which those that are to send reach each other and most others, and names are of
+that plane's addresses. Which that is is settled when programs start, and not while they run.
 """
 
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from operator import itemgetter
 
+import networkx as nx
+
+from controller.routes import living_switches
 from controller.settings import SettingsError
 from controller.thresholds import WIRE_OVERHEAD
+from lab.engines.mininet.capsule import rename
 from lab.engines.mininet.emulation import Emulation
 from lab.engines.mininet.programs import INTERFACE
 from lab.errors import LabError, RunError
@@ -23,7 +32,7 @@ from lab.machine.patience import Patience
 from lab.machine.processes import line_of, say, stop
 from lab.scenario.experiment import Experiment
 from lab.scenario.keys import nearest
-from topologies import Node
+from topologies import Fabric, Node
 from topologies.mininet_topo import route_setup
 from topologies.offload import switch_off_checksum_offload
 
@@ -67,6 +76,8 @@ class Nics:
         self._emulation = emulation
         self._dilation = dilation
         self._running: dict[Node, subprocess.Popen[str]] = {}
+        self._ports: dict[Node, int] = {}  # of those, the one that theirs is at
+        self._plane = 0
 
     def plug_in(self, words: str) -> str:
         """Get hosts ready, as in `h1,h2 3`: what they send from now on goes in that class."""
@@ -83,9 +94,10 @@ class Nics:
             dscp = self._experiment.settings.classes.dscp_of(priority)
         except SettingsError as error:
             raise LabError(str(error)) from None
+        ports = self._choose(hosts)
         for host in hosts:
-            if host not in self._running:
-                self._running[host] = self._start(host)
+            if self._ports.get(host) != ports[host]:
+                self._move(host, ports[host])
             say(self._running[host], f"mark {dscp}")
 
     def counts(self) -> NicCounts:
@@ -103,6 +115,55 @@ class Nics:
             raise LabError(f"there is no host '{name}'{nearest(name, hosts)}")
         return hosts[name]
 
+    def _choose(self, hosts: Sequence[Node]) -> dict[Node, int]:
+        """The port of each by which all reach all, in the plane that misses fewest of its hosts."""
+        fabric, cut = self._emulation.fabric, self._emulation.journal.cut
+        joined = living_switches(fabric, cut)
+        best: list[tuple[int, int, dict[Node, int]]] = []
+        for plane in fabric.planes_of(*hosts):
+            leaves = _living_leaves(fabric, hosts[0], plane, cut)
+            for first in leaves[:1]:
+                reached = nx.node_connected_component(joined, first)
+                ports = {
+                    host: fabric.port_towards(host, leaf)
+                    for host in fabric.hosts
+                    for leaf in _living_leaves(fabric, host, plane, cut)[:1]
+                    if leaf in reached
+                }
+                missed = sum(plane in fabric.planes_of(host) for host in fabric.hosts) - len(ports)
+                if ports.keys() >= {*hosts}:
+                    best.append((missed, plane, ports))
+        if not best:
+            raise LabError(
+                f"no plane joins {', '.join(host.name for host in hosts)}: cut are "
+                f"{', '.join(sorted(cut)) or 'no cables'}",
+                "Mend a cable ('mend' at the prompt), leave out faults of the scenario, or name "
+                "hosts that reach each other.",
+            )
+        _, plane, ports = min(best, key=itemgetter(0, 1))
+        self._be_in(plane)
+        return ports
+
+    def _be_in(self, plane: int) -> None:
+        fabric = self._emulation.fabric
+        if plane != self._plane:
+            self._plane = plane
+            rename(
+                {
+                    host.name: str(fabric.address(host, fabric.leaf_of(host, plane)))
+                    for host in fabric.hosts
+                    if plane in fabric.planes_of(host)
+                }
+            )
+
+    def _move(self, host: Node, port: int) -> None:
+        if host in self._running:
+            stop(self._running.pop(host))
+            pid = self._emulation.host_pids()[host.name]
+            _carry_out(("mnexec", "-a", str(pid)), f"ip link del {INTERFACE}")
+        self._running[host] = self._start(host, port)
+        self._ports[host] = port
+
     def _ask(self, host: Node) -> NicCounts:
         process = self._running[host]
         say(process, "tell")
@@ -112,26 +173,27 @@ class Nics:
             raise RunError(f"the adapter of {host} is gone")
         return NicCounts(*map(int, told[1::2]))
 
-    def _start(self, host: Node) -> subprocess.Popen[str]:
+    def _start(self, host: Node, port: int) -> subprocess.Popen[str]:
         experiment, fabric = self._experiment, self._emulation.fabric
         pid = self._emulation.host_pids()[host.name]
-        outside = host.interface(0)
-        cable = experiment.cable(experiment.host_links[host])
+        outside, leaf = host.interface(port), fabric.ports(host)[port]
+        cable = experiment.cable(fabric.link_at(host, port))
+        mac = fabric.mac(host, leaf)
         mtu = experiment.scenario.link.mtu
         here = ("mnexec", "-a", str(pid))
         # The cable's end has another address: what comes there is the adapter's, not the stack's.
-        borrowed = "02:ff:" + fabric.mac(host).split(":", 2)[2]
-        address = f"ip addr add {fabric.address(host)}/24 dev {INTERFACE}"
+        borrowed = "02:ff:" + mac.split(":", 2)[2]
+        address = f"ip addr add {fabric.address(host, leaf)}/24 dev {INTERFACE}"
         _carry_out(
             here,
-            f"ip link add dev {INTERFACE} mtu {mtu} address {fabric.mac(host)} "
+            f"ip link add dev {INTERFACE} mtu {mtu} address {mac} "
             f"type veth peer name {_INSIDE} mtu {mtu}",
             f"ip addr flush dev {outside}",
             f"ip link set dev {outside} address {borrowed}",
             *([address] if fabric.ip == 4 else []),  # IPv6's comes with its route
             f"ip link set {_INSIDE} up",
             f"ip link set {INTERFACE} up",
-            route_setup(fabric, host, INTERFACE),
+            route_setup(fabric, host, INTERFACE, leaf),
         )
         for interface in (INTERFACE, _INSIDE):
             switch_off_checksum_offload(interface, pid)
@@ -169,6 +231,18 @@ class Nics:
                 f"burst {_BURST_FRAMES * frame} limit {_QUEUE_FRAMES * frame} "
                 f"overhead {WIRE_OVERHEAD}",
             )
+
+
+def _living_leaves(
+    fabric: Fabric, host: Node, plane: int, cut: Collection[str]
+) -> tuple[Node, ...]:
+    """Those of a plane that a host has a living cable to."""
+    return tuple(
+        leaf
+        for leaf in fabric.leaves_of(host)
+        if fabric.plane_of(leaf) == plane
+        and any(link.name not in cut for link in fabric.links_between(host, leaf))
+    )
 
 
 def _carry_out(here: Iterable[str], *commands: str) -> None:
