@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from controller.entities import SwitchPlan
 from controller.errors import ControllerError
 from controller.reports import Report, ReportError, decode
-from controller.routes import NextHop, Route, routes_of, still_taken
+from controller.routes import NextHop, Route, in_turn, routes_of, still_taken
 from controller.settings import (
     Buffer,
     Ecn,
@@ -71,6 +71,7 @@ __all__ = [
     "Trim",
     "Watchdog",
     "decode",
+    "in_turn",
     "install",
     "read_counts",
     "read_plans",

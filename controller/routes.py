@@ -16,11 +16,15 @@ A cable that is drained carries as well as ever, and counts as longer than it is
 way by one switch further, less than one down and up again. Whoever has an equally short way takes
 that, and the switch before it goes on by it with what is still on its way there: nothing turns back
 towards who has not heard of it yet, and nothing is lost.
+
+That holds for one cable in any fabric: to go round between who has heard and who has not, a packet
+must have been sent a whole link further back at every other step, which 1.5 links more are too few
+for. It holds for several at once where ways round are longer by an even number of links.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Set
+from collections.abc import Collection, Iterator, Set
 from dataclasses import dataclass
 from ipaddress import ip_network
 
@@ -143,6 +147,18 @@ def living_switches(
                 graph.edges[link.a, link.b][FAR] = _DRAINED
                 graph.graph[FAR] = True
     return graph
+
+
+def in_turn(
+    fabric: Fabric, before: frozenset[str], after: frozenset[str]
+) -> Iterator[frozenset[str]]:
+    """What switches are to be told is drained, one after the other, the last being ``after``."""
+    now = before
+    if not nx.is_bipartite(living_switches(fabric)):
+        for name in sorted(before ^ after)[:-1]:
+            now ^= {name}
+            yield now
+    yield after
 
 
 def distances_from(graph: nx.Graph[Node], switch: Node) -> Distances:

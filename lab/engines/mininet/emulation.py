@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from mininet.log import setLogLevel
 from mininet.net import Mininet
 
-from controller import ControllerError, Settings, SwitchPlan, install, switch_plans
+from controller import ControllerError, Settings, SwitchPlan, in_turn, install, switch_plans
 from controller.client import ANSWER_S
 from controller.tables import Groups
 from lab.engines.mininet.control import LEAST_MTU, ControlPlane
@@ -107,12 +107,13 @@ class Emulation:
             answer_s = ANSWER_S * slowness()
             changed = install(self.switches.targets, plans, is_told, answer_s=answer_s)
             for name in [name for name, entities in changed.items() if not entities]:
-                del moments[name]
+                moments.pop(name, None)
 
         try:
             if self.control is None:
-                settings = replace(self._settings, drained=drained)
-                tell(switch_plans(self.fabric, settings, known, self.groups))
+                for so_far in in_turn(self.fabric, before[1], drained):
+                    settings = replace(self._settings, drained=so_far)
+                    tell(switch_plans(self.fabric, settings, known, self.groups))
             else:
                 self.control.install(self._settings, tell)
         except ControllerError as error:

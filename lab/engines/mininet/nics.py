@@ -6,8 +6,8 @@ them (traffic/core/nic_main.c). Hosts get theirs when somebody is to send from t
 endpoints have no need of it, and go on using the cable's own end.
 
 A program knows one address of a host. Where hosts have several ports, eth0 is at the first that
-lives, in the plane in which those that are to send reach each other and most others, and names are of
-that plane's addresses. Which that is is settled when programs start, and not while they run.
+lives, in the plane in which those that are to send reach each other and most others, and names are
+of that plane's addresses. Which that is is settled when programs start, and not while they run.
 """
 
 from __future__ import annotations
