@@ -258,6 +258,7 @@ def test_two_tenants_with_the_same_addresses_run_programs_side_by_side(subnets: 
     assert "Switches dropped 0" in done.stderr
 
 
+@pytest.mark.mininet
 def test_programs_go_by_a_plane_that_joins_them_or_are_told_that_none_does() -> None:
     """h1 has no port into the first plane, nor h2 into the second; then not even into the third."""
     gone = "{at_ns: 0, action: down, link: %s}"

@@ -275,7 +275,12 @@ def test_a_second_terminal_records_a_link(lab: Prompt, tmp_path: Path) -> None:
     assert "no link 'leaf1-spin2' in the running lab; did you mean 'leaf1-spine2'" in wrong.stderr
 
 
-def test_a_cable_is_drained_while_hosts_send_and_nothing_is_lost(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "_time", [1, *(pytest.param(again, marks=pytest.mark.slow) for again in range(2, 11))]
+)
+def test_a_cable_is_drained_while_hosts_send_and_nothing_is_lost(
+    tmp_path: Path, _time: int
+) -> None:
     """Over and over, from a second terminal; lists and planes tell of it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CLOSLAB_RUNNING", str(tmp_path / "running"))
