@@ -26,7 +26,6 @@ from lab.scenario.experiment import Experiment
 from lab.scenario.faults import Agenda
 from lab.scenario.keys import nearest
 from lab.scenario.model import Scenario
-from topologies import Fabric
 
 if TYPE_CHECKING:
     from lab.engines.mininet.engine import EmulatedFabric
@@ -53,16 +52,16 @@ class Ground:
         def plug(names: Sequence[str], priority: int) -> None:
             hands.ask(lab.folder, f"{hands.PLUG} {','.join(names)} {priority}")
 
-        fabric = Scenario.model_validate(lab.watch["scenario"]).fabric()
+        scenario = Scenario.model_validate(lab.watch["scenario"])
         dilation = float(lab.watch["dilation"])
-        return cls(lab.hosts, dilation, lab.enter_command, plug, _tenants_of(fabric))
+        return cls(lab.hosts, dilation, lab.enter_command, plug, _tenants_of(scenario))
 
     @classmethod
     def inside(cls, up: EmulatedFabric) -> Ground:
         """A fabric that is up, seen from within its capsule."""
         emulation = up.emulation
         dilation = emulation.switches.setting.dilation
-        tenants = _tenants_of(emulation.fabric)
+        tenants = _tenants_of(up.experiment.scenario)
         return cls(
             emulation.host_pids(), dilation, lambda words: words, up.hands.nics.plug, tenants
         )
@@ -96,8 +95,8 @@ class Ground:
         return [*found.values()]
 
 
-def _tenants_of(fabric: Fabric) -> dict[str, int]:
-    return {host.name: tenant for host, tenant in fabric.tenants.items()}
+def _tenants_of(scenario: Scenario) -> dict[str, int]:
+    return {host.name: tenant for host, tenant in scenario.fabric().tenants.items()}
 
 
 @dataclass(frozen=True)
