@@ -23,24 +23,28 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import IPv6Address
 from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
-from typing import Annotated, NamedTuple, Self
+from typing import Annotated, NamedTuple, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from traffic.frames import (
+    DSCP_CONTROL,
+    DSCP_ROCE,
+    ECN_CAPABLE,
     INT_LINK_RATE,
     INT_QUEUE,
     INT_UTILISATION,
     ROCE_PORT,
     UET_PORT,
     FlowAddress,
-    control_template,
-    data_template,
+    Template,
     ends_of,
+    template_of,
 )
 
 __all__ = [
@@ -62,6 +66,8 @@ __all__ = [
     "EndpointReport",
     "Entropy",
     "HostSettings",
+    "PairWording",
+    "Plan",
     "QpError",
     "QueuePair",
     "Recovery",
@@ -71,10 +77,13 @@ __all__ = [
     "TransferState",
     "TransportKind",
     "WayChange",
+    "after_lines",
     "counted_at",
+    "list_lines",
     "mask_of",
     "port_counter",
     "read_report",
+    "transfer_line",
 ]
 
 CORE = Path(__file__).parent / "core"
@@ -287,6 +296,10 @@ class EndpointConfig(_Record):
         given = self.model_dump(exclude_none=True)
         return " ".join(f"{name.replace('_', '-')}={_word(value)}" for name, value in given.items())
 
+    def line(self, queue_pairs: int, transfers: int, edges: int) -> str:
+        """How a plan begins that has so many of each."""
+        return f"endpoint {self.words()} qps={queue_pairs} transfers={transfers} edges={edges}"
+
 
 def _word(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -315,35 +328,86 @@ class QueuePair(_Record):
 
     def line(self) -> str:
         """This queue pair in the words of `script.h`."""
-        dscp = {} if self.dscp is None else {"dscp": self.dscp}
-        control_dscp = {} if self.control_dscp is None else {"dscp": self.control_dscp}
-        telemetry = INT_QUEUE | INT_UTILISATION if self.cc is CongestionControl.HPCC else 0
-        own = INT_LINK_RATE if telemetry else 0
-        data = data_template(
-            self.flow,
-            telemetry=telemetry,
-            own_telemetry=own,
+        wording = PairWording.of(
+            self.flow.src.version,
+            transport=self.transport,
+            cc=self.cc,
+            priority=self.priority,
+            rate_bps=self.rate_bps,
+            base_rtt_ns=self.base_rtt_ns,
+            dscp=self.dscp,
+            control_dscp=self.control_dscp,
             ecn_capable=self.ecn_capable,
-            port=UET_PORT if self.transport is TransportKind.UET else ROCE_PORT,
-            **dscp,
+            psn=self.psn,
+            remote_psn=self.remote_psn,
+            port=self.port,
         )
-        ends = b"".join(ends_of(flow) for flow in self.planes)
-        planes = f"planes={ends.hex()} " if ends else ""
-        rtt = f"base-rtt={self.base_rtt_ns} " if self.base_rtt_ns else ""
-        return (
-            f"qp number={self.number} remote={self.flow.queue_pair} priority={self.priority} "
-            f"cc={self.cc} rate={self.rate_bps} psn={self.psn} remote-psn={self.remote_psn} "
-            f"{rtt}"
-            f"{f'port={self.port} ' if self.port else ''}{planes}"
-            f"data={data.hex()} "
-            f"control={control_template(self.flow, **control_dscp).hex()}"
+        flow = self.flow
+        planes = b"".join(ends_of(flow) for flow in self.planes)
+        ends = ends_of(flow)
+        return wording.line(self.number, flow.queue_pair, ends, flow.src_port, planes)
+
+
+@dataclass(frozen=True, slots=True)
+class PairWording:
+    """The words of queue pairs that differ in who they are and to whom they speak only.
+
+    Of these there may be millions: nothing is checked here, for endpoints check what they are told.
+    """
+
+    settings: str
+    port: str
+    data: Template
+    control: Template
+
+    @classmethod
+    def of(
+        cls,
+        version: int,
+        *,
+        transport: TransportKind,
+        cc: CongestionControl,
+        priority: int,
+        rate_bps: int = 0,
+        base_rtt_ns: int = 0,
+        dscp: int | None = None,
+        control_dscp: int | None = None,
+        ecn_capable: bool = True,
+        psn: int = 0,
+        remote_psn: int = 0,
+        port: int = 0,
+    ) -> PairWording:
+        """Those of such settings, under a version of IP: see `QueuePair`."""
+        telemetry = INT_QUEUE | INT_UTILISATION if cc is CongestionControl.HPCC else 0
+        own = INT_LINK_RATE if telemetry else 0
+        tos = (DSCP_ROCE if dscp is None else dscp) << 2 | (ECN_CAPABLE if ecn_capable else 0)
+        answers = (DSCP_CONTROL if control_dscp is None else control_dscp) << 2 | ECN_CAPABLE
+        to = UET_PORT if transport is TransportKind.UET else ROCE_PORT
+        rtt = f"base-rtt={base_rtt_ns} " if base_rtt_ns else ""
+        return cls(
+            f"priority={priority} cc={cc} rate={rate_bps} psn={psn} remote-psn={remote_psn} {rtt}",
+            f"port={port} " if port else "",
+            template_of(version, tos, telemetry, own, to),
+            template_of(version, answers),
         )
 
-    def list_lines(self) -> Iterator[str]:
-        """Its segment lists likewise."""
-        for entropy, told in enumerate(self.lists):
-            if told is not None:
-                yield f"list {self.number} {entropy} {told.packed.hex()}"
+    def line(
+        self, number: int, remote: int, ends: bytes, src_port: int, planes: bytes = b""
+    ) -> str:
+        """One of them: `ends` as `ends_of` writes them, `planes` those at every further port."""
+        return (
+            f"qp number={number} remote={remote} {self.settings}{self.port}"
+            f"{f'planes={planes.hex()} ' if planes else ''}"
+            f"data={self.data.addressed(ends, src_port, remote).hex()} "
+            f"control={self.control.addressed(ends, src_port, remote).hex()}"
+        )
+
+
+def list_lines(number: int, lists: Iterable[IPv6Address | None]) -> Iterator[str]:
+    """A queue pair's segment lists likewise, by entropy."""
+    for entropy, told in enumerate(lists):
+        if told is not None:
+            yield f"list {number} {entropy} {told.packed.hex()}"
 
 
 class Transfer(_Record):
@@ -366,35 +430,53 @@ class Transfer(_Record):
 
     def line(self) -> str:
         """This transfer in the words of `script.h`."""
-        if self.queue_pair is None:
-            return f"{self.kind} id={self.id} delay={self.delay_ns}"
-        delay = f" delay={self.delay_ns}" if self.delay_ns else ""
-        return f"{self.kind} id={self.id} qp={self.queue_pair} size={self.size}{delay}"
+        return transfer_line(self.kind, self.id, self.queue_pair, self.size, self.delay_ns)
+
+
+def transfer_line(kind: str, number: int, pair: int | None, size: int, delay_ns: int) -> str:
+    """A transfer in the words of `script.h`."""
+    if pair is None:
+        return f"{kind} id={number} delay={delay_ns}"
+    delay = f" delay={delay_ns}" if delay_ns else ""
+    return f"{kind} id={number} qp={pair} size={size}{delay}"
+
+
+def after_lines(number: int, after: Sequence[int]) -> Iterator[str]:
+    """What a transfer waits for; the program reads lines of limited length."""
+    for at in range(0, len(after), 64):
+        yield f"after {number} {' '.join(map(str, after[at : at + 64]))}"
+
+
+class Plan(Protocol):
+    """All that an endpoint has to do."""
+
+    @property
+    def config(self) -> EndpointConfig:
+        """What its adapter is set to."""
+
+    def lines(self, config: EndpointConfig | None = None) -> Iterator[str]:
+        """The plan in the words of `script.h`, perhaps with another config."""
 
 
 class EndpointPlan(_Record):
-    """All that an endpoint has to do."""
+    """A plan part by part."""
 
     config: EndpointConfig
     queue_pairs: tuple[QueuePair, ...]
     transfers: tuple[Transfer, ...]
 
-    def lines(self) -> Iterator[str]:
+    def lines(self, config: EndpointConfig | None = None) -> Iterator[str]:
         """The plan in the words of `script.h`."""
         edges = sum(len(transfer.after) for transfer in self.transfers)
-        yield (
-            f"endpoint {self.config.words()} qps={len(self.queue_pairs)} "
-            f"transfers={len(self.transfers)} edges={edges}"
-        )
+        config = config or self.config
+        yield config.line(len(self.queue_pairs), len(self.transfers), edges)
         for queue_pair in self.queue_pairs:
             yield queue_pair.line()
-            yield from queue_pair.list_lines()
+            yield from list_lines(queue_pair.number, queue_pair.lists)
         for transfer in self.transfers:
             yield transfer.line()
         for transfer in self.transfers:
-            # The program reads lines of limited length.
-            for at in range(0, len(transfer.after), 64):
-                yield f"after {transfer.id} {' '.join(map(str, transfer.after[at : at + 64]))}"
+            yield from after_lines(transfer.id, transfer.after)
 
 
 class HostSettings(_Record):
@@ -496,13 +578,12 @@ def _time(word: str) -> int | None:
     return None if word == "-" else int(word)
 
 
-def _patient(plan: EndpointPlan, settings: HostSettings) -> EndpointPlan:
+def _patient(plan: Plan, settings: HostSettings) -> Iterator[str]:
     """The plan with lateness made up for, unless it says how much: no real clock wakes on time."""
     if plan.config.catch_up is not None:
-        return plan
+        return plan.lines()
     catch_up = max(1, _LATENESS_REAL_NS // settings.dilation)
-    config = plan.config.model_copy(update={"catch_up": catch_up})
-    return plan.model_copy(update={"config": config})
+    return plan.lines(plan.config.model_copy(update={"catch_up": catch_up}))
 
 
 GiveUp = Callable[[], bool]  # asked again and again: whether to wait no longer
@@ -524,7 +605,7 @@ class EndpointProcess:
         self,
         program: Path | Sequence[str],
         settings: HostSettings,
-        plan: EndpointPlan,
+        plan: Plan,
         *,
         prefix: Sequence[str] = (),
         patience: Callable[[int], GiveUp] = lambda _: after(_ANSWER_S),
@@ -533,7 +614,7 @@ class EndpointProcess:
         self._patience = patience
         self._lines: list[str] = []
         self._partial = b""
-        self._plan = "\n".join((*settings.lines(), *_patient(plan, settings).lines(), "ready\n"))
+        self._plan = "\n".join((*settings.lines(), *_patient(plan, settings), "ready\n"))
         try:
             self._process = subprocess.Popen(
                 [*prefix, *([str(program)] if isinstance(program, Path) else program)],

@@ -98,23 +98,76 @@ def data_template(
     an INT shim and header on board; `own_telemetry` is of those that only our domain knows.
     """
     tos = dscp << 2 | (ECN_CAPABLE if ecn_capable else 0)
-    return _addressed(_headers(flow.src.version, tos, telemetry, own_telemetry, port), flow)
+    template = template_of(flow.src.version, tos, telemetry, own_telemetry, port)
+    return template.addressed(ends_of(flow), flow.src_port, flow.queue_pair)
 
 
 def control_template(flow: FlowAddress, *, dscp: int = DSCP_CONTROL) -> bytes:
     """The headers of a flow's ACKs, NAKs and CNPs."""
-    return _addressed(_headers(flow.src.version, dscp << 2 | ECN_CAPABLE), flow)
+    template = template_of(flow.src.version, dscp << 2 | ECN_CAPABLE)
+    return template.addressed(ends_of(flow), flow.src_port, flow.queue_pair)
+
+
+_MACS = 12  # bytes of both
+_LABEL = slice(16, 18)  # the lower bits of IPv6's flow label
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """Headers that many flows have in common, in pieces between what is each flow's own."""
+
+    begin: bytes  # from the Ethernet type on, in IPv6 to the flow label
+    to_addresses: bytes
+    has_label: bool
+    to_queue_pair: bytes  # from the UDP destination on
+    rest: bytes
+
+    @classmethod
+    def cut(cls, headers: bytes, version: int) -> Template:
+        """Of headers whose addresses are not filled in."""
+        udp = _ETHERNET.size + IP_BYTES[version]
+        addresses = udp - (32 if version == 6 else 8)
+        label = _LABEL if version == 6 else slice(_MACS, _MACS)
+        return cls(
+            headers[_MACS : label.start],
+            headers[label.stop : addresses],
+            version == 6,
+            headers[udp + 2 : -7],
+            headers[-4:],
+        )
+
+    def addressed(self, ends: bytes, src_port: int, queue_pair: int) -> bytes:
+        """A flow's; the lengths and checksums are the endpoint's to stamp."""
+        port = src_port.to_bytes(2, "big")
+        return b"".join(
+            (
+                ends[:_MACS],
+                self.begin,
+                port if self.has_label else b"",
+                self.to_addresses,
+                ends[_MACS:],
+                port,
+                self.to_queue_pair,
+                queue_pair.to_bytes(3, "big"),
+                self.rest,
+            )
+        )
+
+
+@cache  # thousands of flows have the same
+def template_of(
+    version: int, tos: int, telemetry: int = 0, own_telemetry: int = 0, port: int = ROCE_PORT
+) -> Template:
+    """What such packets have in common."""
+    return Template.cut(_headers(version, tos, telemetry, own_telemetry, port), version)
 
 
 _INT_HOPS = 8
 _INT_WORDS = (1, 1, 1, 1, 2, 2, 2, 1, 1, 0, 0, 0, 0, 0, 0, 1)  # per instruction and hop
 
 
-@cache  # thousands of flows have the same, but for their addresses
-def _headers(
-    version: int, tos: int, telemetry: int = 0, own_telemetry: int = 0, port: int = ROCE_PORT
-) -> bytes:
-    """A template whose addresses are still to be filled in."""
+def _headers(version: int, tos: int, telemetry: int, own_telemetry: int, port: int) -> bytes:
+    """Headers whose addresses are still to be filled in."""
     words = sum(words for bit, words in enumerate(_INT_WORDS) if telemetry & 0x8000 >> bit)
     words += own_telemetry.bit_count()
     domain = INT_DOMAIN if own_telemetry else 0
@@ -145,29 +198,14 @@ def _ipv4_header(tos: int, length: int) -> bytes:
     return network[:10] + checksum.to_bytes(2, "big") + network[12:]
 
 
-def _addressed(headers: bytes, flow: FlowAddress) -> bytes:
-    """Fill in a flow's addresses; the lengths and checksums are the endpoint's to stamp."""
-    frame = bytearray(headers)
-    frame[0:6] = _mac(flow.dst_mac)
-    frame[6:12] = _mac(flow.src_mac)
-    addresses = flow.src.packed + flow.dst.packed
-    udp = _ETHERNET.size + IP_BYTES[flow.src.version]
-    port = flow.src_port.to_bytes(2, "big")
-    if flow.src.version == 6:
-        frame[16:18] = port  # the flow label's lower bits
-    frame[udp - len(addresses) : udp] = addresses
-    frame[udp : udp + 2] = port
-    frame[-7:-4] = flow.queue_pair.to_bytes(3, "big")
-    return bytes(frame)
-
-
 def ends_of(flow: FlowAddress) -> bytes:
     """Both ends of a flow as they stand in a frame: MAC addresses, to and from, then IP's."""
-    return _mac(flow.dst_mac) + _mac(flow.src_mac) + flow.src.packed + flow.dst.packed
+    return mac_bytes(flow.dst_mac) + mac_bytes(flow.src_mac) + flow.src.packed + flow.dst.packed
 
 
 @cache
-def _mac(text: str) -> bytes:
+def mac_bytes(text: str) -> bytes:
+    """A MAC address as it stands in a frame."""
     return bytes.fromhex(text.replace(":", ""))
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise, takewhile
+from itertools import islice, pairwise, starmap, takewhile
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -20,6 +20,7 @@ from topologies import Fabric, TopologyError
 from traffic.collectives import TrafficError, complaint
 
 Row = TypeVar("Row", bound=NamedTuple)
+_ROWS_AT_ONCE = 4096
 
 
 class KeptFlow(NamedTuple):
@@ -220,11 +221,34 @@ def _rows(path: Path, kind: type[Row]) -> Iterator[Row]:
         columns = [(head.index(name), _READERS.get(name, int)) for name in wanted]
     except ValueError as error:
         raise unreadable(path, f"its first line lacks a column: {error}") from None
-    for number, row in enumerate(rows, 2):
+    names: dict[str, str] = {}  # each kept once: there may be millions of lines
+    number = 2
+    while block := list(islice(rows, _ROWS_AT_ONCE)):
         try:
-            yield kind(*(read(row[at]) for at, read in columns))
+            yield from _understood(block, kind, columns, names)
         except (ValueError, IndexError):
-            raise unreadable(path, f"line {number} is not understood: {','.join(row)}") from None
+            for at, row in enumerate(block, number):
+                try:
+                    [*_understood([row], kind, columns, names)]
+                except (ValueError, IndexError):
+                    said = f"line {at} is not understood: {','.join(row)}"
+                    raise unreadable(path, said) from None
+            raise
+        number += len(block)
+
+
+def _understood(
+    rows: Sequence[Sequence[str]],
+    kind: type[Row],
+    columns: Iterable[tuple[int, Callable[[str], Any]]],
+    names: dict[str, str],
+) -> list[Row]:
+    """Lines, a column at a time: that is quicker than one after the other."""
+    found: list[Iterable[Any]] = []
+    for at, read in columns:
+        cells = [row[at] for row in rows]
+        found.append(map(names.setdefault, cells, cells) if read is str else map(read, cells))
+    return list(starmap(kind, zip(*found, strict=True)))
 
 
 def _int_or_none(text: str) -> int | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from ipaddress import IPv6Address
 from typing import NamedTuple
 
@@ -22,17 +24,19 @@ from lab.scenario.translate import (
     slowed,
 )
 from lab.scenario.ways import Ends, Helm, Ways
-from topologies import Address, Fabric, Link, Node
-from traffic.collectives import LocalTransfer, Schedule, TrafficError, local_part
+from topologies import Fabric, Link, Node
+from traffic.collectives import LocalTransfer, Paths, Schedule, TrafficError, local_part
 from traffic.endpoint import (
     CongestionControl,
-    EndpointPlan,
-    QueuePair,
-    Transfer,
+    EndpointConfig,
+    PairWording,
     TransferKind,
     TransportKind,
+    after_lines,
+    list_lines,
+    transfer_line,
 )
-from traffic.frames import FlowAddress
+from traffic.frames import mac_bytes
 from traffic.jobs import Workload
 from traffic.patterns.flows import udp_source_port
 
@@ -40,17 +44,41 @@ _KINDS = {
     "send": TransferKind.SEND, "receive": TransferKind.RECEIVE, "work": TransferKind.COMPUTE,
 }  # fmt: skip
 _FIRST_QUEUE_PAIR = 0x100
-Path = tuple[int, int, int]  # source, destination and channel: what has a queue pair of its own
+_Ports = list[
+    tuple[int, bytes]
+]  # ports that lead to a peer, and both ends as frames have them there
 
 
 class _Place(NamedTuple):
-    """Where a rank is."""
+    """Where a rank is, as it stands in frames."""
 
     host: Node
     plane: int
-    mac: str
-    leafs: str  # MAC, where it sends what is not for a neighbour in its own subnet
-    address: Address
+    mac: bytes
+    leafs: bytes  # MAC, where it sends what is not for a neighbour in its own subnet
+    address: bytes
+
+
+class _Pairs(NamedTuple):
+    """Queue pairs, or rather connections: by their turn, which numbers them."""
+
+    path: Sequence[int]  # that it is made for
+    source_port: array[int]
+    of_path: Sequence[int]  # by path: what it takes
+    of_rank: list[array[int]]  # what a rank sends or receives on
+
+
+@dataclass(frozen=True)
+class HostPlan:
+    """What a host has to do: parts of an experiment, put into words when they are asked for."""
+
+    experiment: Experiment
+    rank: int
+    config: EndpointConfig
+
+    def lines(self, config: EndpointConfig | None = None) -> Iterator[str]:
+        """The plan in the words of `script.h`."""
+        return self.experiment.plan_lines(self.rank, config or self.config)
 
 
 @dataclass(frozen=True)
@@ -156,32 +184,36 @@ class Experiment:
     # --- what hosts are told --------------------------------------------------------------------
 
     @cached_property
-    def _carriers(self) -> dict[Path, Path]:
-        """By path: the one whose queue pair it takes."""
-        paths = self.schedule.queue_pairs()
+    def _paths(self) -> Paths:
+        return Paths.taken(self.schedule)
+
+    @cached_property
+    def _pairs(self) -> _Pairs:
+        """A path has one of its own, unless that is more than there may be."""
+        paths = self._paths
         most = self.scenario.transport.queue_pairs
-        if most is None:
-            return {path: path for path in paths}
-        beside: dict[tuple[int, int, int], list[Path]] = {}
-        for path in paths:
-            beside.setdefault((*path[:2], self._activity_of[path]), []).append(path)
-        return {
-            path: group[at % most] for group in beside.values() for at, path in enumerate(group)
-        }
-
-    @cached_property
-    def _numbers(self) -> dict[Path, int]:
-        carriers = dict.fromkeys(self._carriers.values())
-        return {path: _FIRST_QUEUE_PAIR + 2 * at for at, path in enumerate(carriers)}
-
-    @cached_property
-    def _paths_of(self) -> list[list[Path]]:
-        """By rank: the paths it sends or receives on."""
-        paths: list[list[Path]] = [[] for _ in range(self.schedule.ranks)]
-        for path in self._numbers:
-            paths[path[0]].append(path)
-            paths[path[1]].append(path)
-        return paths
+        path: Sequence[int] = range(len(paths))
+        of_path: Sequence[int] = path
+        if most is not None:
+            beside: dict[tuple[int, int, int], list[int]] = {}
+            for number, key in enumerate(zip(paths.src, paths.dst, paths.activity, strict=True)):
+                beside.setdefault(key, []).append(number)
+            turns: dict[int, int] = {}  # by the first path of each
+            of_path = array("i", path)
+            for group in beside.values():
+                for at, number in enumerate(group):
+                    of_path[number] = turns.setdefault(group[at % most], len(turns))
+            path = array("i", turns)
+        of_rank = [array("i") for _ in range(self.schedule.ranks)]
+        ports = array("H")
+        for turn, number in enumerate(path):
+            of_rank[paths.src[number]].append(turn)
+            of_rank[paths.dst[number]].append(turn)
+            activity = self.schedule.activities[paths.activity[number]]
+            ports.append(
+                udp_source_port(paths[number], activity.source_ports, seed=self.scenario.seed)
+            )
+        return _Pairs(path, ports, of_path, of_rank)
 
     @cached_property
     def _places(self) -> list[list[_Place]]:
@@ -192,47 +224,44 @@ class Experiment:
                 _Place(
                     host,
                     fabric.plane_of(leaf),
-                    fabric.mac(host, leaf),
-                    fabric.mac(fabric.leaf_of(host, fabric.plane_of(leaf))),
-                    address,
+                    mac_bytes(fabric.mac(host, leaf)),
+                    mac_bytes(fabric.mac(fabric.leaf_of(host, fabric.plane_of(leaf)))),
+                    address.packed,
                 )
                 for leaf, address in zip(fabric.leaves_of(host), addresses, strict=True)
             ]
             for host, addresses in ((host, fabric.addresses(host)) for host in fabric.hosts)
         ]
 
-    @cached_property
-    def _activity_of(self) -> dict[Path, int]:
-        schedule = self.schedule
-        return dict(
-            zip(
-                zip(schedule.src, schedule.dst, schedule.channel, strict=True),
-                schedule.activity,
-                strict=True,
-            )
-        )
-
-    def plan(self, rank: int, *, carries_payload: bool) -> EndpointPlan:
+    def plan(self, rank: int, *, carries_payload: bool) -> HostPlan:
         """What a host has to do."""
         host = self.fabric.hosts[rank]
         cable = self.cable(self.host_links[host])
-        return EndpointPlan(
-            config=endpoint_config(
-                self.scenario,
-                host.name,
-                replace(cable, rate_bps=max([cable.rate_bps, *self.port_rates(host).values()])),
-                self.round_trip_ns,
-                self.settings.max_frame,
-                self._links_on_the_way,
-                len(self.fabric.leaves_of(host)),
-                is_bonded=self.fabric.has_pairs,
-                carries_payload=carries_payload,
-            ),
-            queue_pairs=tuple(
-                self._queue_pair(path, rank, turn) for turn, path in enumerate(self._paths_of[rank])
-            ),
-            transfers=tuple(self._transfer(rank, part) for part in local_part(self.schedule, rank)),
+        config = endpoint_config(
+            self.scenario,
+            host.name,
+            replace(cable, rate_bps=max([cable.rate_bps, *self.port_rates(host).values()])),
+            self.round_trip_ns,
+            self.settings.max_frame,
+            self._links_on_the_way,
+            len(self.fabric.leaves_of(host)),
+            is_bonded=self.fabric.has_pairs,
+            carries_payload=carries_payload,
         )
+        return HostPlan(self, rank, config)
+
+    def plan_lines(self, rank: int, config: EndpointConfig) -> Iterator[str]:
+        """The same in the endpoint's words."""
+        parts = list(local_part(self.schedule, rank))
+        edges = sum(len(part.after) for part in parts)
+        yield config.line(len(self._pairs.of_rank[rank]), len(parts), edges)
+        yield from self._pair_lines(rank)
+        for part in parts:
+            yield transfer_line(
+                _KINDS[part.kind], part.id, self._end(part), part.size, part.delay_ns
+            )
+        for part in parts:
+            yield from after_lines(part.id, part.after)
 
     @cached_property
     def _links_on_the_way(self) -> int:
@@ -267,59 +296,65 @@ class Experiment:
             sum(n * (2 * cable.delay_ns + frame * 8e9 / cable.rate_bps) for n, cable in way)
         )
 
-    @cached_property
-    def _path_of(self) -> dict[int, Path]:
-        return {number: path for path, number in self._numbers.items()}
-
     def peer_of(self, queue_pair: int) -> Node:
-        """The host at the other end of a queue pair: see `_queue_pair` for its number."""
-        src, dst, _ = self._path_of[queue_pair & ~1]
+        """The host at the other end of a queue pair: see `_end` for its number."""
+        path = self._pairs.path[(queue_pair - _FIRST_QUEUE_PAIR) // 2]
+        src, dst, _ = self._paths[path]
         return self.fabric.hosts[src if queue_pair & 1 else dst]
 
-    def _queue_pair(self, path: Path, rank: int, turn: int) -> QueuePair:
-        """A rank's end of a path: an even number where it begins, the next one where it ends.
+    def _pair_lines(self, rank: int) -> Iterator[str]:
+        """A rank's ends of its queue pairs.
 
         At a pair of leaves an adapter's queue pairs take its ports in turn. Planes are chosen by
         what both ends know.
         """
-        begins = path[0] == rank
-        number = self._numbers[path]
-        here, there = path[:2] if begins else path[1::-1]
-        activity = self.schedule.activities[self._activity_of[path]]
+        pairs, paths, fabric = self._pairs, self._paths, self.fabric
+        rates = self.port_rates(fabric.hosts[rank])
+        is_roce = self.scenario.transport.kind is TransportKind.ROCE
+        ways_to = cache(lambda peer: self._joined(rank, peer))
+        wording = cache(self._wording)
+        for place, turn in enumerate(pairs.of_rank[rank]):
+            path, source_port = pairs.path[turn], pairs.source_port[turn]
+            begins = paths.src[path] == rank
+            peer = paths.dst[path] if begins else paths.src[path]
+            ways: _Ports = ways_to(peer)
+            port, planes = 0, b""
+            if not is_roce:
+                planes = b"".join(ends for _, ends in ways[1:])
+            elif fabric.is_spread:
+                port = (place if fabric.has_pairs else source_port) % len(ways)
+            used, ends = ways[port]
+            used = used if is_roce else 0
+            rtt_ns = 0 if is_roce else self._base_rtt_ns(rank, peer)
+            kind = wording(paths.activity[path], used, rates.get(used, 0), rtt_ns)
+            number = _end(turn, begins)
+            yield kind.line(number, _end(turn, not begins), ends, source_port, planes)
+            yield from list_lines(number, self._lists(rank, peer))
+
+    def _joined(self, here: int, there: int) -> _Ports:
+        """Between two ranks."""
         ways = {
-            port: FlowAddress(
-                src_mac=mine.mac,
-                dst_mac=self._next_mac(mine, its),
-                src=mine.address,
-                dst=its.address,
-                src_port=self.source_port(path),
-                queue_pair=number + 1 if begins else number,
-            )
+            port: self._next_mac(mine, its) + mine.mac + mine.address + its.address
             for port, mine in enumerate(self._places[here])
             for its in self._places[there]
             if mine.plane == its.plane
         }
-        if self.scenario.transport.kind is TransportKind.ROCE:
-            place = turn if self.fabric.has_pairs else self.source_port(path)
-            port, flow = list(ways.items())[place % len(ways) if self.fabric.is_spread else 0]
-            planes: tuple[FlowAddress, ...] = ()
-        else:
-            port, (flow, *others) = 0, ways.values()
-            planes = tuple(others)
-        return QueuePair(
-            number=number if begins else number + 1,
-            flow=flow,
-            port=port,
-            planes=planes,
-            rate_bps=self.port_rates(self.fabric.hosts[here]).get(port, 0),
+        return list(ways.items())
+
+    def _wording(self, number: int, port: int, rate_bps: int, rtt_ns: int) -> PairWording:
+        """What an activity's queue pairs have in common at a port."""
+        activity, transport = self.schedule.activities[number], self.scenario.transport
+        return PairWording.of(
+            self.scenario.link.ip,
+            transport=transport.kind,
+            cc=CongestionControl(transport.cc),
             priority=activity.priority,
+            rate_bps=rate_bps,
+            base_rtt_ns=rtt_ns,
             dscp=self.settings.classes.dscp_of(activity.priority),
             control_dscp=self._control_dscp,
             ecn_capable=activity.ecn_capable,
-            cc=CongestionControl(self.scenario.transport.cc),
-            transport=self.scenario.transport.kind,
-            base_rtt_ns=self._base_rtt_ns(path),
-            lists=self._lists(here, there),
+            port=port,
         )
 
     @cached_property
@@ -337,23 +372,23 @@ class Experiment:
         """What adapters are told of ways that are drained or dead."""
         hosts = self.fabric.hosts
         pairs: dict[Ends, tuple[Node, Node]] = {}
-        for path, number in self._numbers.items():
-            src, dst = hosts[path[0]], hosts[path[1]]
-            pairs[src, number] = src, dst
-            pairs[dst, number + 1] = dst, src
+        for turn, path in enumerate(self._pairs.path if self._ways else ()):
+            src, dst = hosts[self._paths.src[path]], hosts[self._paths.dst[path]]
+            pairs[src, _end(turn, begins=True)] = src, dst
+            pairs[dst, _end(turn, begins=False)] = dst, src
         return Helm(self._ways, pairs)
 
-    def _next_mac(self, here: _Place, there: _Place) -> str:
+    def _next_mac(self, here: _Place, there: _Place) -> bytes:
         """To whom a frame goes first; only tenants' subnets have neighbours."""
         fabric = self.fabric
-        return fabric.next_mac(here.host, there.host) if fabric.is_stretched else here.leafs
+        if not fabric.is_stretched:
+            return here.leafs
+        return mac_bytes(fabric.next_mac(here.host, there.host))
 
-    def _base_rtt_ns(self, path: Path) -> int:
+    def _base_rtt_ns(self, here: int, there: int) -> int:
         """What UET measures delays against; RoCEv2 is not told."""
-        if self.scenario.transport.kind is TransportKind.ROCE:
-            return 0
-        src, dst = (self.fabric.leaf_of(self.fabric.hosts[path[at]]) for at in (0, 1))
-        return self._round_trip_ns(self._far(src)[dst])
+        one, other = (self.fabric.leaf_of(self.fabric.hosts[rank]) for rank in (here, there))
+        return self._round_trip_ns(self._far(one)[other])
 
     @cached_property
     def _control_dscp(self) -> int | None:
@@ -362,25 +397,16 @@ class Experiment:
             return None
         return self.settings.classes.dscp_of(CONTROL_PRIORITY)
 
-    def source_port(self, path: Path) -> int:
-        """What makes a path differ from others to a hash."""
-        activity = self.schedule.activities[self._activity_of[path]]
-        return udp_source_port(path, activity.source_ports, seed=self.scenario.seed)
+    def _end(self, part: LocalTransfer) -> int | None:
+        """The queue pair's end that a transfer is at."""
+        if part.kind == "work":
+            return None
+        return _end(self._pairs.of_path[self._paths.of[part.id]], part.kind == "send")
 
-    def _transfer(self, rank: int, part: LocalTransfer) -> Transfer:
-        number = None
-        if part.kind == "send":
-            number = self._numbers[self._carriers[rank, part.peer, part.channel]]
-        elif part.kind == "receive":
-            number = self._numbers[self._carriers[part.peer, rank, part.channel]] + 1
-        return Transfer(
-            id=part.id,
-            kind=_KINDS[part.kind],
-            queue_pair=number,
-            size=part.size,
-            delay_ns=part.delay_ns,
-            after=part.after,
-        )
+
+def _end(turn: int, begins: bool) -> int:
+    """The number of a queue pair where it begins, or of its other end."""
+    return _FIRST_QUEUE_PAIR + 2 * turn + (not begins)
 
 
 def _uses_control(scenario: Scenario) -> bool:

@@ -44,8 +44,9 @@ def test_what_adapters_say_themselves_goes_where_the_control_class_is() -> None:
     moved = "classes.dscp={48: 0, 57: 6}"
     for change in ("transport.cc=dcqcn", "transport.acks=control"):
         experiment = Experiment.of(catalogue.load("incast", (moved, change)))
-        lines = [pair.line() for pair in experiment.plan(0, carries_payload=False).queue_pairs]
-        tos = {bytes.fromhex(line.rsplit("control=", 1)[1])[15] for line in lines}
+        lines = experiment.plan(0, carries_payload=False).lines()
+        pairs = [line for line in lines if line.startswith("qp ")]
+        tos = {bytes.fromhex(line.rsplit("control=", 1)[1])[15] for line in pairs}
         assert tos == {57 << 2 | 2}  # ECN-capable
 
 

@@ -24,6 +24,7 @@ from traffic.collectives.errors import (
 )
 from traffic.collectives.groups import ParallelGroups, check_partition
 from traffic.collectives.local import LocalTransfer, local_part
+from traffic.collectives.paths import Paths
 from traffic.collectives.schedule import (
     Activity,
     Mode,
@@ -50,6 +51,7 @@ __all__ = [
     "LocalTransfer",
     "Mode",
     "ParallelGroups",
+    "Paths",
     "PlacementError",
     "RankError",
     "Schedule",

@@ -6,7 +6,6 @@ the fabric. Nothing in it refers to anything another rank alone would know.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
@@ -28,11 +27,8 @@ class LocalTransfer(NamedTuple):
 
 def local_part(schedule: Schedule, rank: int) -> Iterator[LocalTransfer]:
     """What a rank has to do and to expect, in the order of ids."""
-    last = -1
-    for number in heapq.merge(schedule.starts(rank), schedule.arrivals(rank)):
-        if number == last:
-            continue  # work is at both of its ends here
-        last = number
+    # Work is at both of its ends here.
+    for number in sorted({*schedule.starts(rank), *schedule.arrivals(rank)}):
         src, dst = schedule.src[number], schedule.dst[number]
         receives = src != rank
         yield LocalTransfer(

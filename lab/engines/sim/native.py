@@ -118,7 +118,7 @@ SIGNATURES: dict[str, tuple[object, list[object]]] = {
     "net_place": (None, [P, U32, U32]),
     "net_add_switch": (I64, [P, P]),
     "net_add_host": (I64, [P]),
-    "net_host_line": (S, [P, U32, S]),
+    "net_host_lines": (S, [P, U32, S, c.POINTER(U32)]),
     "net_add_channel": (I64, [P, U32, U32, U32, U32, U64, U32, U64]),
     "net_set_up": (None, [P, U32, B]),
     "net_set_halted": (None, [P, U32, B]),

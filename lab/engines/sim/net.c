@@ -825,14 +825,21 @@ int64_t net_add_host(struct net *net)
     return net->n_nodes - 1;
 }
 
-const char *net_host_line(struct net *net, uint32_t number, const char *line)
+const char *net_host_lines(struct net *net, uint32_t number, const char *lines, uint32_t *taken)
 {
     struct script *script = &net->nodes[number]->script;
     char copy[SCRIPT_LINE_MAX];
-    if (strlen(line) >= sizeof copy)
-        return "the line is too long";
-    strcpy(copy, line);
-    return script_line(script, copy) ? NULL : script->problem;
+    *taken = 0;
+    for (const char *end; *lines; lines = *end ? end + 1 : end, ++*taken) {
+        end = lines + strcspn(lines, "\n");
+        if ((size_t)(end - lines) >= sizeof copy)
+            return "the line is too long";
+        memcpy(copy, lines, (size_t)(end - lines));
+        copy[end - lines] = 0;
+        if (!script_line(script, copy))
+            return script->problem;
+    }
+    return NULL;
 }
 
 int64_t net_add_channel(struct net *net, uint32_t from, uint32_t from_port, uint32_t to,

@@ -104,8 +104,9 @@ int64_t net_add_host(struct net *net);
 /* Have a part simulate a node, before there are channels at it; they all begin in part 0. */
 void net_place(struct net *net, uint32_t node, uint32_t part);
 
-/* One line of a host's plan (traffic/core/script.h); NULL, or what is wrong with it. */
-const char *net_host_line(struct net *net, uint32_t node, const char *line);
+/* Lines of a host's plan (traffic/core/script.h); NULL, or what is wrong with the one behind those
+ * that were `taken`. */
+const char *net_host_lines(struct net *net, uint32_t node, const char *lines, uint32_t *taken);
 
 /* A channel from a node's port to another's. `rate` and `overhead` matter for hosts; a switch
  * knows its ports' links itself, the delay included. Returns its number, or -1. */

@@ -12,6 +12,7 @@ from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Self
 
@@ -25,8 +26,8 @@ from traffic.collectives import NEVER, Timeline
 from traffic.endpoint import (
     ENTROPY_MOST,
     PORT_COUNTERS,
-    EndpointPlan,
     EndpointReport,
+    Plan,
     WayChange,
     mask_of,
     port_counter,
@@ -35,6 +36,7 @@ from traffic.endpoint import (
 
 OVERHEAD_BYTES = 24  # preamble and start 8, FCS 4, gap 12
 WORTH_EVENTS = 100  # in a turn: fewer are sooner done by one thread than handed to others
+_LINES_AT_ONCE = 512
 _UNLIMITED_PACKETS, _UNLIMITED_BYTES = 1 << 20, 1 << 30  # the program's own limits are the limits
 
 
@@ -132,12 +134,15 @@ class Simulation:
 
     # --- before it runs --------------------------------------------------------------------------
 
-    def set_plan(self, host: Node, plan: EndpointPlan) -> None:
+    def set_plan(self, host: Node, plan: Plan) -> None:
         """Give a host what it has to do."""
-        for line in plan.lines():
-            problem = self._native.net_host_line(self._net, self._numbers[host], line.encode())
+        taken, lines = ctypes.c_uint32(), plan.lines()
+        while block := list(islice(lines, _LINES_AT_ONCE)):
+            problem = self._native.net_host_lines(
+                self._net, self._numbers[host], "\n".join(block).encode(), ctypes.byref(taken)
+            )
             if problem:
-                raise SimulationError(f"{host}: {problem.decode()}: {line[:80]}")
+                raise SimulationError(f"{host}: {problem.decode()}: {block[taken.value][:80]}")
 
     def set_rates(self, host: Node, rates: Mapping[int, int]) -> None:
         """Tell a host that has its plan what each of its links brings."""
