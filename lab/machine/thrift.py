@@ -17,6 +17,12 @@ _M_MMAP_THRESHOLD = -3  # malloc.h
 THRIFTY = {"MALLOC_MMAP_THRESHOLD_": str(_MMAP_THRESHOLD_BYTES)}
 
 
+def give_back() -> None:
+    """Let the kernel have what is free, however small its pieces are."""
+    with suppress(AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
 def be_thrifty() -> None:
     """The same for this one, from now on; where there is another allocator, nothing."""
     with suppress(AttributeError):

@@ -8,7 +8,6 @@ fails, the fewest of its faults are found that make it fail as well, and kept as
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import io
 import json
@@ -20,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +32,7 @@ from lab.engines.sim import engine as sim
 from lab.errors import LabError, RunError
 from lab.machine.native_host import clock_library
 from lab.machine.speed import slowness
+from lab.machine.thrift import give_back
 from lab.progress import Stages
 from lab.results import conservation
 from lab.results.outcome import Outcome
@@ -513,8 +513,7 @@ class Belongings:
     def now(cls) -> Belongings:
         """What this one has, what its allocator merely keeps given back."""
         gc.collect()
-        with suppress(AttributeError):  # another C library's
-            ctypes.CDLL(None).malloc_trim(0)
+        give_back()
         pages = int(Path("/proc/self/statm").read_text().split()[1])
         tasks = Path("/proc/self/task")
         children = "".join(

@@ -174,7 +174,12 @@ void ep_free(struct ep *ep)
         }
     }
     intake_free(&ep->intake);
+    for (struct templates *next, *each = ep->templates; each; each = next) {
+        next = each->next;
+        free(each);
+    }
     free(ep->qps);
+    free(ep->dcqcn);
     free(ep->pace.items);
     free(ep->rto.items);
     free(ep->alarms.items);
@@ -244,6 +249,51 @@ static struct seqset bitmap(struct ep *ep, uint32_t index)
     return (struct seqset){ep->bitmaps + (size_t)index * bits / 64, bits - 1};
 }
 
+/* Take out of headers what is one flow's own. */
+static struct flow take_flow(uint8_t *headers)
+{
+    struct flow flow = {0}, nobody = {0};
+    uint8_t *ip = headers + WIRE_IP_AT;
+    uint32_t bytes = ip_address_bytes(ip);
+    const uint8_t *address = ip + ip_source_at(ip) + bytes;
+    memcpy(flow.mac, headers, sizeof flow.mac);
+    if (ip_is_v6(ip))
+        memcpy(flow.label, ip + 2, sizeof flow.label);
+    memcpy(flow.address, address, bytes);
+    memcpy(flow.port, address + bytes, sizeof flow.port);
+    stamp_flow(headers, &nobody);
+    return flow;
+}
+
+/* Let a queue pair have the templates of others that differ from its own in their flow only. */
+static bool take_templates(struct ep *ep, struct qp *qp, const struct ep_qp_config *config,
+                           const char **problem)
+{
+    struct templates wanted = {.data_bytes = config->data_bytes}, *has;
+    memcpy(wanted.data, config->data, config->data_bytes);
+    memcpy(wanted.control, config->control, config->control_bytes);
+    struct flow flow = take_flow(wanted.data), answers = take_flow(wanted.control);
+    if (memcmp(&flow, &answers, sizeof flow)) {
+        *problem = "both templates are of one flow: the same peer, the same UDP source port";
+        return false;
+    }
+    be24_store(wanted.data + config->data_bytes - WIRE_BTH + 5, 0); /* as `remote` has it */
+    be24_store(wanted.control + config->control_bytes - WIRE_BTH + 5, 0);
+    for (has = ep->templates; has; has = has->next)
+        if (has->data_bytes == wanted.data_bytes && !memcmp(has->data, wanted.data, sizeof has->data) &&
+            !memcmp(has->control, wanted.control, sizeof has->control))
+            break;
+    if (!has && (has = malloc(sizeof *has))) {
+        wanted.next = ep->templates;
+        *has = wanted;
+        ep->templates = has;
+    }
+    qp->templates = has;
+    qp->flow = flow;
+    *problem = has ? NULL : "memory is short";
+    return has;
+}
+
 struct qp *ep_add_qp(struct ep *ep, const struct ep_qp_config *config, const char **problem)
 {
     uint32_t index = ep->qp_count;
@@ -251,6 +301,8 @@ struct qp *ep_add_qp(struct ep *ep, const struct ep_qp_config *config, const cha
 
     *problem = qp_problem(ep, config);
     if (*problem)
+        return NULL;
+    if (!take_templates(ep, qp, config, problem))
         return NULL;
     if (!idmap_add(&ep->qp_by_number, config->number, index)) {
         *problem = "a queue pair of that number is there already";
@@ -268,9 +320,6 @@ struct qp *ep_add_qp(struct ep *ep, const struct ep_qp_config *config, const cha
     qp->una = qp->acked = qp->next = qp->sent = qp->posted = SEQ_START + config->first_psn;
     qp->expected = SEQ_START + config->remote_first_psn;
     qp->rto_at = NS_NEVER;
-    qp->data_bytes = config->data_bytes;
-    memcpy(qp->data, config->data, config->data_bytes);
-    memcpy(qp->control_header, config->control, config->control_bytes);
     if (ep->config.recovery == EP_SELECTIVE) {
         qp->selective = &ep->selective[index];
         *qp->selective = (struct selective){
@@ -295,7 +344,14 @@ struct qp *ep_add_qp(struct ep *ep, const struct ep_qp_config *config, const cha
         }
     }
     if (config->cc == EP_CC_DCQCN) {
-        dcqcn_init(&qp->control.dcqcn, qp->rate);
+        if (!ep->dcqcn)
+            ep->dcqcn = calloc(ep->qp_room, sizeof *ep->dcqcn);
+        if (!ep->dcqcn) {
+            *problem = "memory is short";
+            return NULL;
+        }
+        qp->control.dcqcn = &ep->dcqcn[index];
+        dcqcn_init(qp->control.dcqcn, qp->rate);
     } else if (config->cc == EP_CC_HPCC) {
         qp->control.hpcc = malloc(sizeof *qp->control.hpcc);
         qp->echo = calloc(1, sizeof *qp->echo);
@@ -387,11 +443,10 @@ static bool take_int(struct packet *packet, const uint8_t *at, const uint8_t *en
 /* Queue pair numbers are each endpoint's own: a packet that strayed here may bear one of ours. */
 bool qp_is_from_peer(const struct qp *qp, const uint8_t *ip)
 {
-    const uint8_t *ours = qp->data + WIRE_IP_AT;
+    const uint8_t *ours = qp->templates->data + WIRE_IP_AT;
     uint32_t source = ip_source_at(ours), bytes = ip_address_bytes(ours);
-    uint32_t destination = source + bytes;
-    return !memcmp(ip + source, ours + destination, bytes) &&
-           !memcmp(ip + destination, ours + source, bytes);
+    return !memcmp(ip + source, qp->flow.address, bytes) &&
+           !memcmp(ip + source + bytes, ours + source, bytes);
 }
 
 bool qp_is_from_plane(const struct ep *ep, const struct qp *qp, const uint8_t *ip)
@@ -644,7 +699,7 @@ void qp_state(struct ep *ep, const struct qp *qp, ns_t now, struct qp_state *sta
         .waiting = qp->posted - qp->sent,
     };
     if (qp->cc == EP_CC_DCQCN) {
-        struct dcqcn cc = qp->control.dcqcn;
+        struct dcqcn cc = *qp->control.dcqcn;
         dcqcn_advance(&cc, &ep->config.dcqcn, now);
         state->rate = cc.current;
         state->alpha = cc.alpha;

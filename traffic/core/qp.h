@@ -85,6 +85,19 @@ struct selective {
     bool twice;           /* one came twice, which was not told yet */
 };
 
+/* What is at the head of many queue pairs' frames, but for what is each one's own (struct flow). */
+struct templates {
+    struct templates *next;
+    uint32_t data_bytes;
+    uint8_t data[EP_DATA_HEADER], control[WIRE_HEADERS_MOST];
+};
+
+/* The rest, as it stands in frames; besides, the BTH has `remote`. */
+struct flow {
+    uint8_t mac[6], label[2], port[2]; /* label: the lower bits of IPv6's */
+    uint8_t address[16];               /* the peer's; of IPv4 the first four */
+};
+
 struct qp {
     /* Scheduling. */
     struct qp *ring_next, *answers_next, *notices_next;
@@ -116,7 +129,7 @@ struct qp {
     struct uet *uet;             /* NULL unless that is the transport */
 
     union {
-        struct dcqcn dcqcn;
+        struct dcqcn *dcqcn;
         struct hpcc *hpcc;
     } control;
 
@@ -130,13 +143,13 @@ struct qp {
     ns_t cnp_at;
     struct echo *echo;
 
-    /* Identity and templates. */
+    /* Identity. */
     uint32_t number, remote;
-    uint32_t data_bytes;
-    uint8_t data[EP_DATA_HEADER], control_header[WIRE_HEADERS_MOST];
+    const struct templates *templates;
+    struct flow flow;
 };
 
-_Static_assert(sizeof(struct qp) <= 512, "a thousand hosts may have two million of these");
+_Static_assert(sizeof(struct qp) <= 312, "a thousand hosts may have two million of these");
 
 struct ring {
     struct qp *head, *tail;
@@ -174,6 +187,8 @@ struct ep {
     const struct transport *transport;
     const struct uet_format *format; /* UET: how its packets are written */
     struct qp *qps;
+    struct templates *templates; /* a list: few differ */
+    struct dcqcn *dcqcn;         /* one per queue pair, once there is one with it */
     struct selective *selective; /* one per queue pair, or NULL */
     struct uet *uet;             /* the same */
     struct entropy *entropies;   /* UET: one per queue pair and port */
@@ -233,6 +248,19 @@ struct segment {
     uint32_t offset, bytes, length; /* within the message; the RETH's length */
     const struct ep_message *message;
 };
+/* Put into a frame that was begun by a template what is a queue pair's own. */
+static inline void stamp_flow(uint8_t *frame, const struct flow *flow)
+{
+    uint8_t *ip = frame + WIRE_IP_AT;
+    uint32_t bytes = ip_address_bytes(ip);
+    uint8_t *address = ip + ip_source_at(ip) + bytes;
+    memcpy(frame, flow->mac, sizeof flow->mac);
+    if (ip_is_v6(ip))
+        memcpy(ip + 2, flow->label, sizeof flow->label);
+    memcpy(address, flow->address, bytes);
+    memcpy(address + bytes, flow->port, sizeof flow->port);
+}
+
 uint32_t frame_data(struct ep *ep, const struct qp *qp, const struct segment *segment,
                     uint32_t *stored);
 uint32_t frame_ack(struct ep *ep, const struct qp *qp, uint64_t seq, uint8_t syndrome,

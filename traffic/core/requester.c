@@ -37,7 +37,7 @@ static uint64_t end_of(const struct ep_message *message)
 /* What a full packet of a queue pair is long, hops' telemetry aside. */
 static bytes_t full_packet(const struct ep *ep, const struct qp *qp)
 {
-    return qp->data_bytes + ep->config.mtu + WIRE_ICRC;
+    return qp->templates->data_bytes + ep->config.mtu + WIRE_ICRC;
 }
 
 /* In packets. HPCC's is in bytes: one more may leave as long as those in flight do not fill it. */
@@ -105,7 +105,7 @@ static void pace(struct ep *ep, struct qp *qp, ps_t at, uint32_t wire, ns_t now)
 {
     bps_t rate = qp->rate, allowed = rate;
     if (qp->cc == EP_CC_DCQCN)
-        allowed = dcqcn_sent(&qp->control.dcqcn, &ep->config.dcqcn, now, wire);
+        allowed = dcqcn_sent(qp->control.dcqcn, &ep->config.dcqcn, now, wire);
     else if (qp->cc == EP_CC_HPCC)
         allowed = hpcc_rate(qp->control.hpcc, &ep->config.hpcc);
     qp->ready = at + ps_for_bytes(wire, allowed < rate ? allowed : rate);
@@ -513,7 +513,7 @@ void requester_cnp(struct ep *ep, struct qp *qp, ns_t now)
         return;
     }
     ep->counters.rp_cnp_handled++;
-    dcqcn_cnp(&qp->control.dcqcn, &ep->config.dcqcn, now);
+    dcqcn_cnp(qp->control.dcqcn, &ep->config.dcqcn, now);
 }
 
 static uint8_t answer_port(const struct ep *ep, const struct qp *qp)

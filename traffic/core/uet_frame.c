@@ -38,6 +38,7 @@ uint8_t *uet_begin(struct ep *ep, const struct qp *qp, const uint8_t *template, 
     uint8_t *ip = ep->frame + WIRE_IP_AT, *udp = ep->frame + udp_at(ep), plane = uet_port(ep, entropy);
     uint16_t port = (uint16_t)(UET_FIRST_PORT + entropy);
     memcpy(ep->frame, template, bth_at(ep));
+    stamp_flow(ep->frame, &qp->flow);
     if (plane)
         move_to(ep, qp, plane);
     if (ip_is_v6(ip))
@@ -77,7 +78,7 @@ static uint8_t *store_ses(uint8_t *at, const struct uet_segment *segment)
 static uint32_t data(struct ep *ep, const struct qp *qp, const struct uet_segment *segment,
                      uint32_t *stored)
 {
-    uint8_t *pds = uet_begin(ep, qp, qp->data, segment->entropy);
+    uint8_t *pds = uet_begin(ep, qp, qp->templates->data, segment->entropy);
     uint8_t *at = pds + UET_PDS;
     bool asks = qp->cc == EP_CC_RCCC;
     int64_t clear = (int64_t)qp->una - 1 - (int64_t)segment->seq;
@@ -122,7 +123,7 @@ static uint32_t ack(struct ep *ep, const struct qp *qp, const struct uet_answer 
                     uint32_t *stored)
 {
     const struct uet *uet = qp->uet;
-    uint8_t *pds = uet_begin(ep, qp, qp->control_header, answer->way);
+    uint8_t *pds = uet_begin(ep, qp, qp->templates->control, answer->way);
     uint64_t cack = qp->expected - 1, from = uet_map_begin(qp, answer);
     uet_store_prologue(pds, UET_ACK_CC_TYPE, UET_NEXT_NONE,
                        (answer->marked ? UET_MARKED : 0) | (answer->again ? UET_RETX : 0) |
@@ -146,7 +147,7 @@ static uint32_t ack(struct ep *ep, const struct qp *qp, const struct uet_answer 
 static uint32_t nack(struct ep *ep, const struct qp *qp, const struct uet_answer *answer,
                      uint32_t *stored)
 {
-    uint8_t *pds = uet_begin(ep, qp, qp->control_header, answer->way);
+    uint8_t *pds = uet_begin(ep, qp, qp->templates->control, answer->way);
     uet_store_prologue(pds, UET_NACK_TYPE, UET_NEXT_NONE,
                        (answer->marked ? UET_MARKED : 0) | (answer->again ? UET_RETX : 0));
     pds[2] = answer->code;
@@ -160,7 +161,7 @@ static uint32_t nack(struct ep *ep, const struct qp *qp, const struct uet_answer
 static uint32_t control(struct ep *ep, const struct qp *qp, unsigned what,
                         const struct uet_answer *answer, uint32_t payload, uint32_t *stored)
 {
-    uint8_t *pds = uet_begin(ep, qp, qp->control_header, answer->way);
+    uint8_t *pds = uet_begin(ep, qp, qp->templates->control, answer->way);
     uet_store_prologue(pds, UET_CTRL, what, 0);
     be16_store(pds + 2, answer->opaque);
     be32_store(pds + 4, (uint32_t)answer->seq);

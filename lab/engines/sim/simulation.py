@@ -18,6 +18,7 @@ from typing import Self
 
 from controller import LinkSpec
 from lab.engines.sim import native
+from lab.machine.thrift import give_back
 from lab.results.outcome import Gist, Note, PauseNote, Stock
 from lab.scenario.faults import Spoil
 from switch.dataplane import BookLine, Dataplane, book_lines
@@ -37,6 +38,7 @@ from traffic.endpoint import (
 OVERHEAD_BYTES = 24  # preamble and start 8, FCS 4, gap 12
 WORTH_EVENTS = 100  # in a turn: fewer are sooner done by one thread than handed to others
 _LINES_AT_ONCE = 512
+_MANY_HOSTS = 256  # whose memory is worth the time of looking for it
 _UNLIMITED_PACKETS, _UNLIMITED_BYTES = 1 << 20, 1 << 30  # the program's own limits are the limits
 
 
@@ -383,6 +385,8 @@ class Simulation:
         if self._net:
             self._native.net_free(self._net)
             self._net = None
+            if len(self._fabric.hosts) >= _MANY_HOSTS:
+                give_back()
 
     def __enter__(self) -> Self:
         return self
