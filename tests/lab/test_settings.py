@@ -1,5 +1,6 @@
 """What switches are told of a scenario: how long frames can get."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -122,17 +123,25 @@ def test_channels_share_queue_pairs_in_turn(most: int) -> None:
     channels = 8
     changes = f"traffic.channels={channels}", f"transport.queue_pairs={most}"
     experiment = Experiment.of(catalogue.load("allreduce-ring", changes))
-    plans = [experiment.plan(rank, carries_payload=False) for rank in range(2)]
-    pairs = [{(pair.number, pair.flow.queue_pair) for pair in plan.queue_pairs} for plan in plans]
+    plans = [[*experiment.plan(rank, carries_payload=False).lines()] for rank in range(2)]
+    told_of = [[dict(_words(line)) for line in plan if line.startswith("qp ")] for plan in plans]
+    pairs = [{(pair["number"], pair["remote"]) for pair in each} for each in told_of]
     between = pairs[0] & {(remote, number) for number, remote in pairs[1]}
     assert len(between) == min(most, channels)
     assert len(pairs[0]) == 2 * len(between)  # from the host before as well
-    schedule = experiment.schedule
-    carried: dict[int, set[int]] = {}
-    for transfer in plans[0].transfers:
-        if schedule.src[transfer.id] == 0:
-            carried.setdefault(transfer.queue_pair, set()).add(schedule.channel[transfer.id])
+    carried: dict[str, set[int]] = {}
+    for line in plans[0]:
+        if line.startswith("send "):
+            send = dict(_words(line))
+            carried.setdefault(send["qp"], set()).add(experiment.schedule.channel[int(send["id"])])
     told = sorted(sorted(each) for each in carried.values())
     assert told == sorted(
         list(range(first, channels, most)) for first in range(min(most, channels))
     )
+
+
+def _words(line: str) -> Iterator[tuple[str, str]]:
+    """The keys of a plan's line."""
+    for word in line.split()[1:]:
+        key, _, value = word.partition("=")
+        yield key, value
