@@ -44,9 +44,8 @@ _KINDS = {
     "send": TransferKind.SEND, "receive": TransferKind.RECEIVE, "work": TransferKind.COMPUTE,
 }  # fmt: skip
 _FIRST_QUEUE_PAIR = 0x100
-_Ports = list[
-    tuple[int, bytes]
-]  # ports that lead to a peer, and both ends as frames have them there
+# Ports that lead to a peer, and both ends as frames have them there.
+_Ports = list[tuple[int, bytes]]
 
 
 class _Place(NamedTuple):
