@@ -189,10 +189,13 @@ def test_frames_tell_what_the_run_noted_which_is_the_same_without(tmp_path: Path
 @needs_chromium
 def test_it_draws_and_a_cut_is_seen(chromium: Browser, tmp_path: Path) -> None:
     with live(tmp_path, "--set", "reroute_ns=20us") as page:
+        assert page.do("stop")[0] == 200  # or it is over before a browser in want of time looks
         tab, other = (opened(chromium, page, "live", width=w) for w in (1400, 400))
         assert tab.js("document.querySelectorAll('#drawing .hit').length") == 32
         assert tab.js("location.hash") == ""  # the token is not left to be seen
+        assert page.do("pace 20us")[0] == page.do("go")[0] == 200
         tab.until(AT_100_US)
+        assert page.do("pace 2us")[0] == 200
         squares = "[...document.querySelectorAll('#drawing [data-q]')]"
         assert tab.js(f"{squares}.filter((q) => +q.getAttribute('width') > 0).length > 2")
         for each, name in ((tab, "leaf1>h1"), (other, "leaf2>spine1")):
@@ -207,6 +210,7 @@ def test_it_draws_and_a_cut_is_seen(chromium: Browser, tmp_path: Path) -> None:
         tab.click("#cut")
         for each in (other, tab):
             each.until(f"{CUT} === 'leaf3-spine2'")
+        assert page.do("pace 20us")[0] == 200
         events = "document.querySelector('#events').textContent"
         tab.until(f"{events}.includes('routes know of leaf3-spine2')")
         other.close()  # a browser that is closed ends nothing
@@ -265,7 +269,7 @@ def test_a_lab_on_mininet_is_watched_from_outside(
 ) -> None:
     """By the run's own page and by a second terminal's; what they ask for is done, and told."""
     words = ("run", "incast", "--live", "--cli", "--out", str(tmp_path / "out"))
-    soon = ("--set", "traffic.bytes=1MB", "--set", "transport.rto_ns=500us")  # what a cut loses
+    soon = ("--set", "traffic.bytes=3MB", "--set", "transport.rto_ns=500us")  # what a cut loses
     with page(*words, *soon) as shown:
         tab = opened(chromium, shown, "live")
         (told,) = own_cache.glob("*/lab.json")
