@@ -279,9 +279,10 @@ def test_a_lab_on_mininet_is_watched_from_outside(
             done = "now().messages.slice(0, 2).join()"
             tab.until(f"{done} === '7,0'")
             tab.click("#traffic")
-            tab.until("now().messages[2].length > 0")  # those under way
+            tab.until("frames.some((f) => f.messages[2].length > 0)")  # those under way
+            full = "scene.directions.some((_, d) => cell(f, d, QUEUE) > 50000)"
             for each in (tab, other):
-                each.until("scene.directions.some((_, d) => cell(now(), d, QUEUE) > 50000)")
+                each.until(f"frames.some((f) => {full})")
             ages_s = []
             for _ in range(20):  # how old is the newest that is on the screen?
                 shown_ns = tab.js("now().t") * watch["dilation"] + watch["since_ns"]
