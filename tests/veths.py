@@ -18,13 +18,18 @@ MTU = 9216
 NO_KERNEL = 77  # how a module ends that the kernel lacks something for
 
 
+def alone(*more: str) -> list[str]:
+    """How to start what is to have a network of its own, or a skip that says why not."""
+    words = ["unshare", "--user", "--map-root-user", "--net", *more]
+    if subprocess.run([*words, "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("user namespaces are not allowed here")
+    return words
+
+
 def told_alone(module: str) -> dict[str, list[str | None]]:
     """What a module prints in namespaces of its own: by case, what came and what should have."""
-    alone = ["unshare", "--user", "--map-root-user", "--mount", "--net"]
-    if subprocess.run([*alone, "true"], capture_output=True, check=False).returncode != 0:
-        pytest.skip("user namespaces are not allowed here")
     done = subprocess.run(
-        [*alone, sys.executable, "-m", module],
+        [*alone("--mount"), sys.executable, "-m", module],
         capture_output=True, text=True, check=False, timeout=240,
     )  # fmt: skip
     if done.returncode == NO_KERNEL:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from operator import attrgetter
 
 from lab.results.outcome import WayNote
 from lab.scenario.experiment import Experiment
@@ -19,8 +20,4 @@ def way_notes(
         for host, its in changes.items()
         for at_ns, pair, entropy, state in its
     )
-    return tuple(sorted(notes, key=_by_time))
-
-
-def _by_time(note: WayNote) -> int:
-    return note.time_ns
+    return tuple(sorted(notes, key=attrgetter("time_ns")))

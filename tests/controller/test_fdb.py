@@ -17,6 +17,7 @@ from controller.fdb import Fdb
 from controller.netlink import NetlinkError, messages
 from controller.rib import Rib
 from controller.tenants import FarMac, FarMember, FarPrefix
+from tests.veths import alone
 
 ROOT = Path(__file__).parents[2]
 NEW, DELETED, NEW_ROUTE, DELETED_ROUTE, INET, BRIDGE = 28, 29, 24, 25, 2, 7
@@ -223,7 +224,7 @@ print(len(fdb.prefixes()))
 def test_news_that_found_no_room_are_asked_for() -> None:
     """The kernel tells of thousands of routes while nobody listens; what is gone is gone."""
     done = subprocess.run(
-        ["unshare", "--user", "--map-root-user", "--net", sys.executable, "-c", OVERRUN],
+        [*alone(), sys.executable, "-c", OVERRUN],
         capture_output=True, text=True, check=False, cwd=ROOT,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

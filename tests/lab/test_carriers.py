@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.veths import alone
+
 ROOT = Path(__file__).parents[2]
 
 # One that waits as if the machine were slow, while the kernel has thousands of things to tell.
@@ -67,7 +69,7 @@ print("followed")
 @pytest.mark.mininet
 def test_no_storm_of_news_loses_a_carrier() -> None:
     done = subprocess.run(
-        ["unshare", "--user", "--map-root-user", "--net", sys.executable, "-c", STORM],
+        [*alone(), sys.executable, "-c", STORM],
         capture_output=True, text=True, check=False, cwd=ROOT,
     )  # fmt: skip
     assert (done.stdout, done.stderr) == ("followed\n", "")

@@ -174,7 +174,8 @@ void schedule_pause(struct ep *ep, uint8_t port, const uint8_t *pfc, ns_t now)
 
 static ps_t later(ps_t a, ps_t b) { return a > b ? a : b; }
 
-/* Hand ep->frame, with what stands before it, to the wire. Returns when its first bit left, PS_NEVER if the host refused it. */
+/* Hand ep->frame, with what stands before it, to the wire. Returns when its first bit left, PS_NEVER
+ * if the host refused it. */
 ps_t schedule_send(struct ep *ep, uint8_t port, uint32_t stored, uint32_t wire, uint8_t priority,
                    ps_t ready, ns_t now)
 {

@@ -19,11 +19,9 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import fcntl
 import os
 import signal
 import socket
-import struct
 import sys
 import threading
 import time
@@ -34,6 +32,7 @@ from types import FrameType
 
 from lab.errors import CapsuleError
 from lab.machine.processes import die_with_parent
+from topologies.ip import turn
 
 _CLONE_NEWNS = 0x00020000
 _CLONE_NEWUSER = 0x10000000
@@ -41,8 +40,6 @@ _CLONE_NEWPID = 0x20000000
 _CLONE_NEWNET = 0x40000000
 _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_BIND, _MS_REC = 2, 4, 8, 4096, 16384
 _MS_PRIVATE = 1 << 18
-_SIOCSIFFLAGS = 0x8914
-_IFF_UP = 1
 _NAMES = Path("/etc/hosts")
 _ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 _THREAD_DIED = signal.SIGUSR1
@@ -182,12 +179,10 @@ def _furnish() -> None:
     """Give the namespaces what programs expect: a /proc of their own and a loopback that is up."""
     _mount("none", "/", None, _MS_REC | _MS_PRIVATE)
     _mount("proc", "/proc", "proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
-        request = struct.pack("16sh22x", b"lo", _IFF_UP)
-        try:
-            fcntl.ioctl(control, _SIOCSIFFLAGS, request)
-        except OSError as error:
-            raise _refusal(error.errno or errno.EPERM) from None
+    try:
+        turn("lo", is_up=True)
+    except OSError as error:
+        raise _refusal(error.errno or errno.EPERM) from None
 
 
 def name_addresses(addresses: Mapping[str, str], file: Path) -> None:

@@ -79,9 +79,6 @@ class WayNote(c.Structure):
     ]
 
 
-WAY_STATES = ("good", "skip", "bad", "denied")  # enum way_state
-
-
 class Pause(c.Structure):
     """struct net_pause."""
 
@@ -146,6 +143,7 @@ SIGNATURES: dict[str, tuple[object, list[object]]] = {
     "net_host_counters": (U32, [P, U32, P, U32]),
     "net_host_port": (None, [P, U32, c.c_uint8, P]),
     "net_way_notes": (c.POINTER(WayNote), [P, U32, c.POINTER(U32)]),
+    "way_state_name": (S, [c.c_uint16]),
     "net_counter_name": (S, [U32]),
 }
 

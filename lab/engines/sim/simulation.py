@@ -338,8 +338,9 @@ class Simulation:
         """What became of the ways of a host's queue pairs, where states of them are kept."""
         count = ctypes.c_uint32()
         notes = self._native.net_way_notes(self._net, self._numbers[host], ctypes.byref(count))
+        name = self._native.way_state_name
         return tuple(
-            WayChange(note.at, note.queue_pair, note.entropy, native.WAY_STATES[note.state])
+            WayChange(note.at, note.queue_pair, note.entropy, name(note.state).decode())
             for note in (notes[at] for at in range(count.value))
         )
 
