@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from .. import bmv2
 from ..place import JsonError
+from .alike import families
 from .expression import Exprs, Rep, cast
 from .names import c_string, comment, spoken
 from .temporaries import SCALARS
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..bmv2 import Expr, Primitive
+    from .alike import Family
     from .unit import Unit
 
 REWRITTEN = {  # primitives that are another way to say `assign(dst, a op b)`
@@ -30,6 +32,9 @@ REWRITTEN = {  # primitives that are another way to say `assign(dst, a op b)`
     "shift_left": "<<",
     "shift_right": ">>",
 }
+
+
+VOID_RUN = "    (void)r;\n"  # where no line of the source is told
 
 
 class Actions:
@@ -478,15 +483,77 @@ def bare(text: str) -> str:
     return text[1:-1]
 
 
+def emit_actions(unit: Unit, indices: list[int]) -> list[str]:
+    """The functions of actions; what those of a family do is one of their own."""
+    alike = families(unit, indices)
+    parts = []
+    for index in indices:
+        family = alike.get(index)
+        if family is None:
+            parts.append(emit_action(unit, index))
+        else:
+            if index == family.first:
+                parts.append(emit_body(unit, family))
+            parts.append(emit_member(unit, family, index))
+    return parts
+
+
 def emit_action(unit: Unit, index: int) -> str:
     """The function of an action, and the struct of its parameters."""
     action = unit.program.actions[index]
     name = unit.actions[index]
     params = tuple(zip(unit.params[index], (p.width for p in action.params), strict=True))
+    told = trace_call(action.name, params)
+    text = emit_function(unit, index, action.body, params, (name, f"do_{name}", told))
+    return said_as(action.name, name) + text
+
+
+def said_as(name: str, c_name: str) -> str:
+    """What an action is called in the program, where C calls it otherwise."""
+    return f"/* {comment(name)} */\n" if c_name != name else ""
+
+
+def emit_body(unit: Unit, family: Family) -> str:
+    """The function of what a family does, and the struct of what its members give it."""
+    name = f"alike_{unit.actions[family.first]}"
+    params = tuple((p.name, p.width) for p in family.body.params)
+    text = emit_function(unit, family.first, family.body.body, params, (name, name, VOID_RUN))
+    return f"/* what {len(family.arguments)} actions do, each with its own */\n{text}"
+
+
+def emit_member(unit: Unit, family: Family, index: int) -> str:
+    """The function of an action that belongs to a family."""
+    action = unit.program.actions[index]
+    name, body = unit.actions[index], f"alike_{unit.actions[family.first]}"
+    exprs = Exprs(unit)
+    given = [exprs.exact(e).text for e in family.arguments[index]]
+    pairs = zip(family.body.params, given, strict=True)
+    lines = [f"static inline void do_{name}(struct sw_run *r, struct phv *h)", "{"]
+    if given:
+        lines.append(f"    const struct {body}_params with = {{")
+        lines += [f"        .{p.name} = {text}," for p, text in pairs]
+        lines.append("    };")
+    lines += [
+        trace_call(action.name, ()).rstrip(),
+        f"    {body}(r, h{', &with' if given else ''});",
+        "}",
+    ]
+    return said_as(action.name, name) + "\n".join(lines)
+
+
+def emit_function(
+    unit: Unit,
+    index: int,
+    steps: tuple[Primitive, ...],
+    params: tuple[tuple[str, int], ...],
+    head: tuple[str, str, str],
+) -> str:
+    """A function that runs these steps with the temporaries of an action."""
+    name, function, begins = head
     writer = Actions(unit, Exprs(unit, params))
-    jumps = jump_targets(action)
+    jumps = jump_targets(steps)
     body: list[str] = []
-    for i, primitive in enumerate(action.body):
+    for i, primitive in enumerate(steps):
         if i in jumps:
             body.append(f"step_{i}:;")
         said = trace_text(primitive.source)
@@ -497,23 +564,22 @@ def emit_action(unit: Unit, index: int) -> str:
             if primitive.op.startswith("_jump")
             else writer.primitive(primitive)
         )
-    if len(action.body) in jumps:
-        body.append(f"step_{len(action.body)}:;")
+    if len(steps) in jumps:
+        body.append(f"step_{len(steps)}:;")
     text = "\n".join(body)
     parts = []
     if params:
         fields = "\n".join(f"    {declare(n, w)}" for n, w in params)
         parts.append(f"struct {name}_params {{\n{fields}\n}};\n\n")
     argument = f", const struct {name}_params *a" if params else ""
-    parts.append(f"/* {comment(action.name)} */\n" if name != action.name else "")
-    parts.append(f"static inline void do_{name}(struct sw_run *r, struct phv *h{argument})\n{{\n")
+    parts.append(f"static inline void {function}(struct sw_run *r, struct phv *h{argument})\n{{\n")
     scope = ("h", "a") if params else ("h",)
     unused = (n for n in scope if not re.search(rf"\b{n}\b(?=->|[,)])", text))
     parts += [f"    (void){n};\n" for n in unused]
     for field in unit.temporaries.get(index, ()):
         variable = own_name(unit.fields[unit.program.headers[SCALARS].type.name, field.name])
         parts.append(f"    {c_type(field.width, field.is_signed)} {variable} = {{0}};\n")
-    parts.append(trace_call(action.name, params))
+    parts.append(begins)
     body_text = indent(text).replace("    step_", "step_")
     parts.append(f"{body_text}\n}}" if text else "}")
     return "".join(parts)
@@ -527,15 +593,15 @@ def declare(name: str, width: int) -> str:
     return f"{c_type(width)} {name};{bits}"
 
 
-def jump_targets(action: bmv2.Action) -> set[int]:
+def jump_targets(steps: tuple[Primitive, ...]) -> set[int]:
     """The primitives that jumps lead to."""
     found = set()
-    for primitive in action.body:
+    for primitive in steps:
         if primitive.op.startswith("_jump"):
             target = primitive.args[-1]
             while isinstance(target, bmv2.Op):
                 raise JsonError(f"{primitive.path}: a jump must lead to a constant place")
-            if not isinstance(target, bmv2.Const) or not 0 <= target.value <= len(action.body):
+            if not isinstance(target, bmv2.Const) or not 0 <= target.value <= len(steps):
                 raise JsonError(f"{primitive.path}: a jump leads out of the action")
             found.add(target.value)
     return found

@@ -12,7 +12,7 @@ from ..layout import (
     param_layout,
     profile_actions,
 )
-from .action import emit_action
+from .action import emit_actions
 from .control import ControlWriter
 from .expression import Exprs
 from .header import emit_equal, emit_extract, emit_put, emit_structs
@@ -63,7 +63,7 @@ def generate(program: Program, name: str = "program") -> str:
         emit_registers(unit),
         *emit_calculations(unit),
         *selectors(unit),
-        *(emit_action(unit, i) for i in used_actions(program)),
+        *emit_actions(unit, used_actions(program)),
         *(emit_apply(unit, t) for t in program.tables),
         *(ControlWriter(unit, program.pipelines[p]).emit() for p in ("ingress", "egress")),
         ParserWriter(unit).emit(),
