@@ -6,11 +6,11 @@ What a command needs is imported when it is called, so that ``closlab list`` doe
 from __future__ import annotations
 
 import ast
+import gc
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -74,6 +74,8 @@ def _tell_interruption() -> int:
 
 def _tell_version(asked: bool) -> None:
     if asked:
+        from importlib.metadata import version
+
         print(f"closlab {version('closlab')}")
         raise typer.Exit
 
@@ -127,13 +129,22 @@ def _title(name: str) -> str:
     return ""
 
 
+def _all_is_read() -> None:
+    """Look for garbage again, and never in the code."""
+    gc.freeze()
+    gc.enable()
+
+
 def main() -> None:
     """Run the command line."""
     try:
         if len(sys.argv) > 1 and sys.argv[1] in _TAKE_THEIR_WORDS:
             command = import_module(f"lab.commands.{sys.argv[1]}")
+            _all_is_read()
             sys.exit(command.main(sys.argv[2:]))
-        app_for(_words())(prog_name="closlab")
+        app = app_for(_words())
+        _all_is_read()
+        app(prog_name="closlab")
     except LabError as error:
         error.show()
         sys.exit(1)

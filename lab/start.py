@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 
 
@@ -10,6 +11,7 @@ def main() -> None:
     told = signal.getsignal(signal.SIGINT)
     if told is signal.default_int_handler:  # else it was started so as not to hear of it
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+    gc.disable()  # until all is read: code stays, there is no garbage in it
     from lab import cli
 
     signal.signal(signal.SIGINT, told)

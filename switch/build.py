@@ -13,6 +13,11 @@ import platform
 import shlex
 import shutil
 import subprocess
+import tempfile
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -109,28 +114,72 @@ def runtime_digest() -> str:
     return digest(compiler_id(), " ".join(flags()), *parts)
 
 
-def compiled(name: str, arguments: list[str], options: list[str] | None = None) -> Path:
-    """What the compiler makes of these arguments, kept under that name.
+def compiled(
+    name: str,
+    sources: Sequence[Path],
+    words: Sequence[str] = (),
+    options: Sequence[str] | None = None,
+) -> Path:
+    """What the compiler makes of these sources, kept under that name.
 
+    Several are compiled side by side, and then linked; ``words`` follow them, each time.
     ``options`` take the place of the flags that all shared objects are built with.
     """
+    chosen = flags() if options is None else options
 
     def make(output: Path) -> None:
-        chosen = flags() if options is None else options
-        command = [*compiler(), *chosen, *arguments, "-o", str(output)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if os.strerror(errno.ENOSPC) in done.stderr:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        if done.returncode != 0:
-            raise BuildError(f"{shlex.join(command)}\n{done.stderr.strip()}")
+        units = [path for path in sources if path.suffix == ".c"]
+        if len(units) < 2:
+            return _compile([*chosen, *map(str, sources), *words], output)
+        with tempfile.TemporaryDirectory(prefix="closlab-") as folder:
+            objects = [Path(folder) / f"{number}.o" for number in range(len(units))]
+            parts = [[*chosen, "-c", str(unit), *words] for unit in units]
+            others = [path for path in sources if path.suffix != ".c"]
+            _side_by_side(parts, objects, [unit.stat().st_size for unit in units])
+            _compile([*chosen, *map(str, (*objects, *others)), *words], output)
+        return None
 
     return kept(name, make)
 
 
+def _side_by_side(parts: list[list[str]], outputs: list[Path], sizes: list[int]) -> None:
+    """Compile on all processors; what takes long begins first."""
+    order = sorted(range(len(parts)), key=lambda i: -sizes[i])
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as workers:
+        under_way = [workers.submit(_compile, parts[i], outputs[i]) for i in order]
+        try:
+            for one in under_way:
+                one.result()
+        finally:
+            workers.shutdown(wait=False, cancel_futures=True)
+
+
+def _compile(arguments: Sequence[str], output: Path) -> None:
+    command = [*compiler(), *arguments, "-o", str(output)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if os.strerror(errno.ENOSPC) in done.stderr:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    if done.returncode != 0:
+        raise BuildError(f"{shlex.join(command)}\n{done.stderr.strip()}")
+
+
 def runtime_library() -> Path:
     """The run-time's shared object, built if need be."""
-    sources = [str(RUNTIME / n) for n in runtime_sources() if n.endswith(".c")]
-    return compiled(f"rt-{runtime_digest()}.so", [*sources, "-pthread"])
+    sources = [RUNTIME / n for n in runtime_sources() if n.endswith(".c")]
+    return compiled(f"rt-{runtime_digest()}.so", sources, ["-pthread"])
+
+
+def runtime_ahead() -> None:
+    """Begin to build the run-time, if need be, beside what is done before it is asked for.
+
+    What goes wrong with it is told to who asks.
+    """
+
+    def build() -> None:
+        with suppress(Exception):
+            runtime_library()
+
+    threading.Thread(target=build, name="run-time").start()
 
 
 def program_library(source: str, *, trace: bool = False) -> Path:
@@ -145,14 +194,14 @@ def program_library(source: str, *, trace: bool = False) -> Path:
     name = f"p4-{digest(source, compiler_id(), *told, *headers)}"
     text = kept(f"{name}.c", lambda path: path.write_text(source))
     options = [*PROGRAM_FLAGS, *defines, f"-I{RUNTIME}"]
-    unlinked = compiled(f"{name}.o", ["-c", *options, str(text)])
+    unlinked = compiled(f"{name}.o", [text], ["-c", *options])
     runtime = runtime_library()
     linked = f"p4-{digest(unlinked.name, runtime.name)}.so"
-    return compiled(linked, [str(unlinked), str(runtime)])
+    return compiled(linked, [unlinked, runtime])
 
 
 def beside_runtime(source: Path) -> Path:
     """A C file's shared object, linked to the run-time, built if need be."""
     runtime = runtime_library()
     name = f"{source.stem}-{digest(source.read_bytes(), runtime.name)}.so"
-    return compiled(name, [f"-I{RUNTIME}", str(source), str(runtime)])
+    return compiled(name, [source, runtime], [f"-I{RUNTIME}"])

@@ -6,6 +6,7 @@ Names are the full control-plane names of the BMv2 JSON, which P4Info uses too.
 
 from __future__ import annotations
 
+import gc
 import json
 import pickle  # of our own cache, as the libraries are that we load
 import sys
@@ -17,7 +18,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from . import bmv2, build, codegen
+from . import bmv2, build
 from .cache import kept
 from .ops import NO_ACTION
 from .place import JsonError
@@ -178,7 +179,7 @@ class Program:
         text = read(source)
         if not name:
             name = Path(source).stem if isinstance(source, str | Path) else "program"
-        parsed, c_text = _translated(text, name)
+        parsed, c_text, digests = _translated(text, name)
         library = build.program_library(c_text, trace=trace)
         return cls(
             name=name,
@@ -198,8 +199,8 @@ class Program:
                 for i, r in enumerate(parsed.registers.values())
             ),
             digests=tuple(
-                DigestInfo(i, d.name, tuple(codegen.digest_widths(parsed, d)))
-                for i, d in enumerate(parsed.digests)
+                DigestInfo(i, d.name, widths)
+                for i, (d, widths) in enumerate(zip(parsed.digests, digests, strict=True))
             ),
             value_sets=tuple(
                 ValueSetInfo(i, v.name, v.width) for i, v in enumerate(parsed.value_sets.values())
@@ -212,7 +213,8 @@ _RECURSION_LIMIT = 10_000
 
 _LARGE = 1 << 18  # bytes of JSON from which on to read what was translated is quicker than to do it
 
-_Translated = tuple[bmv2.Program, str]
+# A program, its C, and the widths of what its digests send.
+_Translated = tuple[bmv2.Program, str, list[tuple[int, ...]]]
 
 
 @lru_cache(maxsize=KEPT)
@@ -233,7 +235,10 @@ def _translated(text: bytes, name: str) -> _Translated:
         path = kept(f"program-{build.digest(text, name, _translator())}.pickle", make)
     except RecursionError:  # what could be translated is too deep to be kept
         return made[0]
-    found: _Translated = made[0] if made else pickle.loads(path.read_bytes())  # noqa: S301
+    if made:
+        return made[0]
+    with _deep():
+        found: _Translated = pickle.loads(path.read_bytes())  # noqa: S301
     return found
 
 
@@ -248,22 +253,30 @@ def _translator() -> str:
 
 
 def _translate(text: bytes, name: str) -> _Translated:
+    from . import codegen  # only who comes first waits for it
+
     try:
         with _deep():
             parsed = read_program(text)
-            return parsed, codegen.generate(parsed, name)
+            widths = [tuple(codegen.digest_widths(parsed, d)) for d in parsed.digests]
+            return parsed, codegen.generate(parsed, name), widths
     except RecursionError:
         raise JsonError("an expression is nested too deeply") from None
 
 
 @contextmanager
 def _deep() -> Iterator[None]:
-    """Expressions may be nested more deeply than Python usually goes."""
-    limit = sys.getrecursionlimit()
+    """Expressions may be nested more deeply than Python usually goes, and what they become stays:
+    to look through it for garbage, again and again, takes as long as to make it.
+    """
+    limit, collects = sys.getrecursionlimit(), gc.isenabled()
     sys.setrecursionlimit(max(limit, _RECURSION_LIMIT))
+    gc.disable()
     try:
         yield
     finally:
+        if collects:
+            gc.enable()
         sys.setrecursionlimit(limit)
 
 

@@ -220,7 +220,7 @@ class TransferState(StrEnum):
 
 
 class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 _U24 = Annotated[int, Field(ge=0, lt=1 << 24)]
@@ -308,7 +308,9 @@ def _word(value: object) -> str:
 class QueuePair(_Record):
     """One end of a reliable connection. `flow.queue_pair` is the number at the other end."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", arbitrary_types_allowed=True, defer_build=True
+    )
 
     number: _U24
     flow: FlowAddress

@@ -32,7 +32,6 @@ from lab.engines import RunOptions
 from lab.engines.mininet.tap import conga_hint
 from lab.errors import LabError
 from lab.progress import Stages
-from lab.report import write_report
 from lab.results import columns
 from lab.results.outcome import INTERRUPTION, Outcome
 from lab.results.reports import write as write_reports
@@ -266,6 +265,8 @@ def conclude(
     if options.reports and outcome.telemetry:
         kept = write_reports(outcome.telemetry, options.out, options.reports)
         stages.console.print(f"Telemetry reports: {kept}", highlight=False, soft_wrap=True)
+    from lab.report import write_report  # which nothing waits for before
+
     report = write_report(options.out)
     stages.console.print(f"All of it, with pictures: {report}", highlight=False, soft_wrap=True)
     if experiment.scenario.measures.pcap and experiment.settings.lb.policy is Policy.CONGA:

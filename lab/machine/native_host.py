@@ -37,4 +37,4 @@ def _built(what: str, sources: tuple[Path, ...], *words: str) -> Path:
     texts = (path.read_bytes() for path in (*sources, *headers))
     name = f"{what}-{build.digest(build.compiler_id(), *_FLAGS, *words, *texts)}"
     with building():
-        return build.compiled(name, [*map(str, sources), *words], _FLAGS)
+        return build.compiled(name, sources, words, _FLAGS)

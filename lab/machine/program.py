@@ -16,10 +16,12 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
+from finsy.proto import p4i
+
 from lab.errors import LabError
 from lab.machine.building import building
 from lab.machine.paths import FABRIC_PROGRAM, ROOT
-from switch.build import BuildError, digest
+from switch.build import BuildError, digest, runtime_ahead
 from switch.cache import kept
 from switch.dataplane import Program
 
@@ -55,6 +57,16 @@ def build_for_bmv2(out: Path, source: Path = FABRIC_PROGRAM) -> BuiltProgram:
     By p4c where it is installed, by our compiler otherwise.
     """
     return _kept(out, source, ("PARKING",), _compile_with_p4c if has_p4c() else _compile)
+
+
+def p4info_of(text: str) -> p4i.P4Info:
+    """A P4Info that was kept as text, which takes long to read."""
+    from google.protobuf import text_format
+
+    def read(path: Path) -> None:
+        path.write_bytes(text_format.Parse(text, p4i.P4Info()).SerializeToString())
+
+    return p4i.P4Info.FromString(kept(f"p4info-{digest(text)}", read).read_bytes())
 
 
 def hash_of(compiled: Path) -> str:
@@ -137,6 +149,7 @@ def _compile(source: Path, defines: tuple[str, ...]) -> tuple[str, str]:
     """A program's BMv2 JSON and its P4Info as text."""
     from google.protobuf import text_format
 
+    runtime_ahead()
     from compiler import CompileError, CompileOptions, compile_program  # only the first run waits
 
     try:

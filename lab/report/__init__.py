@@ -11,8 +11,9 @@ results make the same bytes.
 
 from lab.report.compare import Comparison, write_comparison
 from lab.report.kept import KeptRun, find_runs, read_run
-from lab.report.run import REPORT, write_report
+from lab.report.run import write_report
 from lab.report.sweep import Sweep, SweptRun, write_sweep
+from lab.results.result import REPORT
 
 __all__ = [
     "REPORT",

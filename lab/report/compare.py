@@ -24,8 +24,9 @@ from lab.report.page import Panel
 from lab.report.palette import FAINT, SERIES
 from lab.report.paper import LANDSCAPE, PORTRAIT, Paper, order
 from lab.report.plots import Limits
-from lab.report.run import AS_IT_SHIPS, COMPLETION_TIMES, REPORT, footer, meanings, panels
+from lab.report.run import AS_IT_SHIPS, COMPLETION_TIMES, footer, meanings, panels
 from lab.report.svg import WIDTH, Drawing
+from lab.results.result import REPORT
 
 KEPT, SCHEMA = "comparison.json", "closlab.comparison/1"
 _MOST_BESIDE, _BETWEEN = 3, 24.0  # of a figure

@@ -16,7 +16,7 @@ from lab.report import page
 from lab.report.differences import since_shipped
 from lab.report.kept import KeptRun, read_result
 from lab.report.numbers import BY_KEY
-from lab.report.run import REPORT
+from lab.results.result import REPORT
 
 _OWN_NAME = re.compile(r".+-\d{8}-\d{6}(-\d+)?")  # what a run without --out calls its folder
 _TOLD = ("duration_ns", "gpu_utilisation", "drops.total", "pfc.xoff_frames", "flows.fct_ns.max")

@@ -20,10 +20,9 @@ from lab.report.paper import PORTRAIT
 from lab.report.plots import Limits
 from lab.report.topology import is_large, parts
 from lab.results.cautions import cautions
-from lab.results.result import Flows, Result
+from lab.results.result import REPORT, Flows, Result
 from lab.scenario import glossary
 
-REPORT = "report.html"
 COMPLETION_TIMES = "Completion times"
 AS_IT_SHIPS = "The scenario as it ships: "
 UNMEASURED = "Not measured"

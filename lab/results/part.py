@@ -12,7 +12,7 @@ from traffic.measures import percentile
 class Part(BaseModel):
     """A part of a result."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
 
 class Percentiles(Part):

@@ -33,6 +33,7 @@ from traffic.endpoint import counted_at
 from traffic.measures import JobMeasure, Measures
 
 SCHEMA = "closlab.result/1"
+REPORT = "report.html"  # what `lab/report` shows it in
 RECEIVER = "receive_buffer_full"  # of a host that is slower than its link
 CUT = "link_cut"  # frames that were under way in a link when it was cut
 CORRUPTED = "corrupted"  # on a bad cable: who received them saw a wrong FCS

@@ -13,10 +13,9 @@ from lab.engines import Audience, Engine, RunOptions
 from lab.engines.sim import engine as sim
 from lab.errors import RunError
 from lab.progress import Stages
-from lab.report import REPORT
 from lab.results import conservation
 from lab.results.outcome import Outcome
-from lab.results.result import Result, assemble, save
+from lab.results.result import REPORT, Result, assemble, save
 from lab.runs.provenance import provenance
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import MeasureSettings, Scenario

@@ -53,7 +53,9 @@ ALL_LINKS = "all"  # in place of links' names
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", serialize_by_alias=True, defer_build=True
+    )
 
 
 class LeafSpine(_Section):

@@ -170,7 +170,7 @@ def test_programs_are_compiled_anew_for_new_headers_and_linked_anew_for_a_new_ru
     def empty(name: str) -> Path:
         source = tmp_path / "empty.c"
         source.write_text("")
-        return build.compiled(f"{name}.so", [str(source)])
+        return build.compiled(f"{name}.so", [source])
 
     first, *counts = built("one", b"")
     assert counts == [1, 1]

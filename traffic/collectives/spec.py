@@ -33,7 +33,8 @@ class Site:
 class Spec(BaseModel):
     """A piece of YAML that refuses what it does not know."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    # What is built of it is built once for the whole that it is part of, and not for each.
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
     @classmethod
     def read(cls, data: object, what: str = "traffic") -> Self:

@@ -17,8 +17,7 @@ from typing import Any, Protocol, Self
 
 import finsy as fy
 from finsy.p4entity import decode_entity, encode_entities, encode_updates
-from finsy.proto import p4i, p4r
-from google.protobuf import text_format
+from finsy.proto import p4r
 
 from controller.client import queries_of, writes_of
 from controller.entities import Entity, SwitchPlan, TableEntry, changes
@@ -26,7 +25,7 @@ from controller.errors import ControllerError
 from controller.wire import canonical, from_finsy
 from lab.engines.sim import native
 from lab.errors import RunError
-from lab.machine.program import BuiltProgram
+from lab.machine.program import BuiltProgram, p4info_of
 from lab.results.counts import PAUSE_TOTAL, WAITED, Reading, Wanted
 from lab.results.outcome import Line, SwitchBooks, SwitchCounts, Traffic
 from lab.results.telemetry import Tally
@@ -203,7 +202,7 @@ class SimulatedSwitches:
 
 @lru_cache(maxsize=4)  # who runs many scenarios runs them with one program
 def _schema_of(p4info: str) -> fy.P4Schema:
-    return fy.P4Schema(text_format.Parse(p4info, p4i.P4Info()))
+    return fy.P4Schema(p4info_of(p4info))
 
 
 def read(plane: Dataplane, ports: Collection[int], now: int) -> Reading:

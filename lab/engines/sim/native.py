@@ -169,7 +169,8 @@ def _built(sources: list[Path], headers: list[Path]) -> Path:
     includes = [f"-I{folder}" for folder in dict.fromkeys(path.parent for path in headers)]
     return build.compiled(
         f"sim-{build.digest(runtime.name, *texts)}.so",
-        [*includes, f"-I{build.RUNTIME}", *map(str, sources), str(runtime), "-lm", "-pthread"],
+        [*sources, runtime],
+        [*includes, f"-I{build.RUNTIME}", "-lm", "-pthread"],
     )
 
 
