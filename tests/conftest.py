@@ -1,25 +1,18 @@
 """What all tests share."""
 
 import gc
-import os
 import signal
-import sys
 from functools import cache
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from lab.machine.paths import keep_bytecode
 from lab.machine.tools import add_mininet, add_system_programs
-from switch.cache import cache_dir
 from tests import costs
 
-# Who wants no bytecode in the tree has it kept with all else that is built: tests start Python some
-# hundred times, and half of a start would go into reading our sources anew.
-if sys.dont_write_bytecode:
-    sys.dont_write_bytecode = False
-    sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(cache_dir() / "bytecode")
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+keep_bytecode()  # `closlab test` did already; here for who calls pytest
 
 # No deadlines, and none for making examples: machines are noisy, and a first call may compile C.
 # Who changes the code hears of what the change broke, not of what nobody drew so far: the examples

@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as Xml
 
 import yaml
+from yaml.composer import Composer
+from yaml.constructor import SafeConstructor
+from yaml.resolver import Resolver
 
 MOST_BYTES = 1_000_000
 _MOST_DEPTH = 100
 _MOST_NODES = 200_000
 _MOST_DIGITS = 100
+_DISPUTED = re.compile(r"[\t\ufeff!?]|[|>]#")
 
 
 class FileError(Exception):
@@ -73,25 +78,35 @@ def parse_xml(text: str) -> Xml.Element:
 
 
 def parse_yaml(text: str) -> Any:
-    """What a text says in YAML."""
+    """What a text says in YAML.
+
+    libyaml takes it apart, four times as fast as PyYAML's own parser, which tells more of what is
+    wrong, and decides where the two disagree.
+    """
     try:
-        loader = _Loader(text)
-        node = loader.get_single_node()
-        if node is None:
-            return None
-        if _size(node, {}) > _MOST_NODES:
-            raise YamlError(f"it says more than {_MOST_NODES:,} things, aliases counted as often")
-        return loader.construct_document(node)
+        if not _DISPUTED.search(text):
+            with suppress(yaml.YAMLError, UnicodeEncodeError):
+                return _content(_QuickLoader(text))
+        return _content(_Loader(text))
     except yaml.YAMLError as error:
         raise NotYamlError(str(error)) from None
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise NotYamlError(f"a value is not what its tag says: {error}") from None
 
 
-class _Loader(yaml.SafeLoader):
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self._depth = 0
+def _content(loader: _Bounded) -> Any:
+    node = loader.get_single_node()
+    if node is None:
+        return None
+    if _size(node, {}) > _MOST_NODES:
+        raise YamlError(f"it says more than {_MOST_NODES:,} things, aliases counted as often")
+    return loader.construct_document(node)
+
+
+class _Bounded(Composer, SafeConstructor, Resolver):
+    """What makes values of what a parser finds, and refuses what goes too far."""
+
+    _depth = 0
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         self._depth += 1
@@ -120,8 +135,24 @@ class _Loader(yaml.SafeLoader):
         number: int = super().construct_yaml_int(node)
         return number
 
+    yaml_constructors = SafeConstructor.yaml_constructors | {
+        "tag:yaml.org,2002:int": construct_yaml_int
+    }
 
-_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_yaml_int)
+
+class _Loader(_Bounded, yaml.SafeLoader):
+    pass
+
+
+if yaml.__with_libyaml__:
+
+    class _QuickLoader(_Bounded, yaml.CSafeLoader):
+        def __init__(self, text: str) -> None:
+            yaml.CSafeLoader.__init__(self, text)
+            Composer.__init__(self)
+
+else:
+    _QuickLoader = _Loader  # type: ignore[misc, assignment]
 
 
 def _shortened(text: str) -> str:

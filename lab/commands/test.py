@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from lab.machine.paths import ROOT
+from lab.machine.paths import ROOT, keep_bytecode
 from lab.machine.processes import Job, side_by_side
 from lab.machine.tools import require_reference
 
@@ -43,6 +43,7 @@ def command(
     python = [sys.executable, "-m"]
     pytest = [*python, "pytest", "-m"]
     os.chdir(ROOT)
+    keep_bytecode()  # pytest reads its plugins before it reads our conftest
     together = _at_once()
     if coverage:
         words = ["pytest", "-m", f"{kind} and not clock", *together, *(arguments or [])]

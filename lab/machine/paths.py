@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 from lab.errors import RunError
@@ -45,3 +46,14 @@ def running_labs() -> Path:
         return Path(chosen)
     with building():
         return cache_dir() / "labs"
+
+
+def keep_bytecode() -> None:
+    """For who wants no bytecode in the tree: it is kept with all else that is built.
+
+    Tests start Python some hundred times, and half of a start would go into reading sources anew.
+    """
+    if sys.dont_write_bytecode:
+        sys.dont_write_bytecode = False
+        sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(cache_dir() / "bytecode")
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

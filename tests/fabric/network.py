@@ -10,7 +10,7 @@ import heapq
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from compiler import compile_program
@@ -42,10 +42,12 @@ def fabric_program() -> Program:
     return Program.load(compile_program(FABRIC).json_text.encode())
 
 
-def index_of(infos: tuple, name: str) -> int:
-    found = [i.index for i in infos if i.name == name or i.name.endswith("." + name)]
-    assert len(found) == 1, f"{name}: {len(found)} of that name"
-    return found[0]
+@cache
+def index_of(program: Program, kind: str, name: str) -> int:
+    """The number of one of a program's tables, registers, counters..."""
+    named = [i for i in getattr(program, kind) if i.name == name or i.name.endswith("." + name)]
+    assert len(named) == 1, f"{name}: {len(named)} of that name"
+    return named[0].index
 
 
 SHARED = {
@@ -83,10 +85,14 @@ class Switch:
     def make(cls, name: str, seed: int = 1, program: Program | None = None) -> Switch:
         program = program or fabric_program()
         plane = Dataplane(name, program, seed=seed, cpu_port=500)
+        registers, tables = (
+            partial(index_of, program, "registers"),
+            partial(index_of, program, "tables"),
+        )
         for role, register in SHARED.items():
-            plane.share_register(role, index_of(program.registers, register))
-        plane.keep_times([index_of(program.registers, register) for register in TIMES])
-        plane.set_order_tables({order: index_of(program.tables, t) for order, t in ORDERS.items()})
+            plane.share_register(role, registers(register))
+        plane.keep_times([registers(register) for register in TIMES])
+        plane.set_order_tables({order: tables(table) for order, table in ORDERS.items()})
         return cls(name, plane)
 
     @property
@@ -110,7 +116,7 @@ class Switch:
             case TableEntry():
                 return TableWrite(verb, self._entry(entity))
             case DefaultAction(table, action, params):
-                number = index_of(self.program.tables, table)
+                number = index_of(self.program, "tables", table)
                 return DefaultWrite(number, *self._action(number, action, dict(params)))
             case CloneSession(session, port, priority):
                 return CloneWrite(verb, session, (Replica(port),), priority=priority)
@@ -119,7 +125,7 @@ class Switch:
         raise AssertionError(entity)
 
     def _entry(self, entity: TableEntry) -> Entry:
-        number = index_of(self.program.tables, entity.table)
+        number = index_of(self.program, "tables", entity.table)
         match = dict(entity.match)
         values, masks = [], []
         for key in self.program.tables[number].keys:
@@ -141,10 +147,15 @@ class Switch:
         return action.index, values
 
     def register(self, name: str, index: int = 0) -> int:
-        return self.plane.read_register(index_of(self.program.registers, name), index)[0]
+        return self.plane.read_register(index_of(self.program, "registers", name), index)[0]
+
+    def counters(self, name: str, index: int | None = None) -> list[int]:
+        """Packets that one cell of a counter has seen, or each of them."""
+        found = self.plane.read_counter(index_of(self.program, "counters", name), index)
+        return [value.packets for value in found]
 
     def counter(self, name: str, index: int) -> int:
-        return self.plane.read_counter(index_of(self.program.counters, name), index)[0].packets
+        return self.counters(name, index)[0]
 
     def dropped(self, reason: int) -> int:
         return self.counter("dropped", reason)
@@ -156,7 +167,7 @@ class Switch:
             *("buffer_shared", "buffer_headroom_used"),
         )
         return {
-            name: sum(self.plane.read_register(index_of(self.program.registers, name)))
+            name: sum(self.plane.read_register(index_of(self.program, "registers", name)))
             for name in names
         }
 

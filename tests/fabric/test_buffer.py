@@ -179,7 +179,7 @@ def check(bed: Testbed, model: Model) -> None:
     program = leaf.program
 
     def cells(name: str) -> dict[int, int]:
-        values = leaf.plane.read_register(index_of(program.registers, name))
+        values = leaf.plane.read_register(index_of(program, "registers", name))
         return {at: value for at, value in enumerate(values) if value}
 
     def told(counts: Counter[Queue]) -> dict[int, int]:

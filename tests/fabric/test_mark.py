@@ -38,7 +38,7 @@ def worst_deviation(kmin: int, kmax: int, pmax: float) -> float:
     """The most by which the share of marked packets misses the curve, over all depths."""
     switch = Switch.make("leaf1")
     switch.tell(switch_plans(FABRIC, Settings(ecn=Ecn(kmin=kmin, kmax=kmax, pmax=pmax)))["leaf1"])
-    used = index_of(switch.program.registers, "buffer_out_used")
+    used = index_of(switch.program, "registers", "buffer_out_used")
     depths = [SIZE + kmax * step // 200 for step in range(POINTS)]
     worst = 0.0
     for depth in depths:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import IPv6Address
@@ -173,8 +174,9 @@ class Testbed:
 
     def drops(self) -> dict[str, int]:
         """Packets dropped in all switches, by reason."""
-        sums = {
-            name: sum(s.dropped(number) for s in self.network.switches.values())
-            for number, name in enumerate(DROP_REASONS)
-        }
-        return {name: count for name, count in sums.items() if count}
+        sums = Counter[str]()
+        for switch in self.network.switches.values():
+            for number, count in enumerate(switch.counters("dropped")):
+                if count:
+                    sums[DROP_REASONS[number]] += count
+        return dict(sums)

@@ -22,8 +22,10 @@ from pathlib import Path
 from select import select
 from typing import Any
 
+from lab.engines.sim.control import SimulatedSwitches
 from lab.machine import program
 from lab.machine.paths import ROOT
+from lab.scenario import catalogue
 from tests import costs
 
 READ = (
@@ -115,8 +117,9 @@ def serve() -> str:
 if __name__ == "__main__":
     for name in READ:
         import_module(name)
-    with tempfile.TemporaryDirectory() as folder:
-        program.build(Path(folder))  # and so has the fabric's program in mind
+    with tempfile.TemporaryDirectory() as folder:  # and so has the fabric's program in mind
+        built = program.build(Path(folder))
+        SimulatedSwitches(catalogue.load("hello").fabric().switches[:1], built).close()
     gc.freeze()  # what was read stays shared memory
     del sys.modules["__main__"].__file__  # as of one that began with these words:
     __spec__ = None
