@@ -8,7 +8,7 @@ from switch.p4runtime.entities import Entities
 from switch.p4runtime.errors import RequestError
 from switch.p4runtime.pipeline import Pipeline
 
-from .rig import Built, Names, exact, update
+from .rig import Built, Names, exact, lpm, update
 from .test_entries import ALL, entries_of_every_kind, same, wrong_updates
 
 
@@ -63,13 +63,13 @@ def test_an_entry_that_is_there_is_refused_and_the_others_are_written(
 
 def test_what_the_data_plane_refuses_is_not_there(pipeline: Pipeline, names: Names):
     entities = device(pipeline)
-    size = pipeline.tables[names.entry("mac").table_id].info.size
-    prepared = [
-        entities.prepare(
-            update("INSERT", names.entry("mac", exact(1, mac), action=names.action("drop")))
-        )
-        for mac in range(size + 1)
+    size = pipeline.tables[names.entry("exact_and_lpm").table_id].info.size
+    drop = names.action("drop")
+    entries = [
+        names.entry("exact_and_lpm", exact(1, n), lpm(2, 0, 1), action=drop)
+        for n in range(size + 1)
     ]
+    prepared = [entities.prepare(update("INSERT", entry)) for entry in entries]
     *done, refused = entities.insert([p for p in prepared if p])
     assert not any(done) and refused is not None
     assert refused.code == rpc_code.RESOURCE_EXHAUSTED
