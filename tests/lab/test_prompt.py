@@ -276,12 +276,13 @@ def test_a_second_terminal_records_a_link(lab: Prompt, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "_time", [1, *(pytest.param(again, marks=pytest.mark.slow) for again in range(2, 11))]
+    "rounds",
+    [1, *(pytest.param(3, id=f"{again}", marks=pytest.mark.slow) for again in range(2, 11))],
 )
 def test_a_cable_is_drained_while_hosts_send_and_nothing_is_lost(
-    tmp_path: Path, _time: int
+    tmp_path: Path, rounds: int
 ) -> None:
-    """Over and over, from a second terminal; lists and planes tell of it."""
+    """From a second terminal, in long tests over and over; lists and planes tell of it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CLOSLAB_RUNNING", str(tmp_path / "running"))
         small = "topology={kind: leaf-spine, leaves: 2, spines: 3, hosts_per_leaf: 2}"
@@ -291,7 +292,7 @@ def test_a_cable_is_drained_while_hosts_send_and_nothing_is_lost(
         lab = Prompt(tmp_path / "out", *(word for key in settings for word in ("--set", key)))
         (folder,) = (path for path in (tmp_path / "running").iterdir() if path.is_dir())
         with lab.meanwhile("traffic"):
-            for _ in range(3):
+            for _ in range(rounds):
                 for word in ("drain", "undrain"):
                     for cable in ("leaf1-spine2", "leaf2-spine3"):
                         assert cable in hands.ask(folder, f"{word} {cable}")
