@@ -330,12 +330,18 @@ static void open_there(struct socket_port *port, void (*open_it)(struct socket_p
         close(home);
 }
 
-static void open_xdp(struct socket_port *port)
+static void open_qdisc(struct socket_port *port)
 {
-    port->xdp = xdp_open(port->ifindex, port->frames, port->chunk, CHUNKS);
+    if (port->qdisc < 0)
+        port->qdisc = qdisc_open();
 }
 
-static void open_qdisc(struct socket_port *port) { port->qdisc = qdisc_open(); }
+static void open_xdp(struct socket_port *port)
+{
+    open_qdisc(port);
+    if (port->qdisc >= 0)
+        port->xdp = xdp_open(port->ifindex, port->qdisc, port->frames, port->chunk, CHUNKS);
+}
 
 /* Whether a batch may take the quick way. Asked for busy ports only: others have no need of it,
  * and no cost from it. */

@@ -33,8 +33,8 @@ struct ring { /* shared with the kernel; indices run freely and wrap */
 
 struct xdp_tx {
     int fd;
-    int netlink; /* see qdisc.h */
-    int taps;    /* the list of packet sockets */
+    int qdisc; /* see qdisc.h; the caller's */
+    int taps;  /* the list of packet sockets */
     unsigned ifindex;
     uint32_t chunk;
     uint32_t put; /* produced so far, published by xdp_kick */
@@ -86,19 +86,19 @@ static bool make_rings(struct xdp_tx *tx, void *frames, uint32_t n)
                     (off_t)XDP_UMEM_PGOFF_FILL_RING);
 }
 
-struct xdp_tx *xdp_open(unsigned ifindex, void *frames, uint32_t chunk, uint32_t n)
+struct xdp_tx *xdp_open(unsigned ifindex, int qdisc, void *frames, uint32_t chunk, uint32_t n)
 {
     struct xdp_tx *tx = calloc(1, sizeof *tx);
     if (!tx)
         return NULL;
     tx->ifindex = ifindex;
+    tx->qdisc = qdisc;
     tx->chunk = chunk;
     tx->fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
-    tx->netlink = qdisc_open();
     tx->taps = open("/proc/thread-self/net/packet", O_RDONLY | O_CLOEXEC);
     struct sockaddr_xdp address = {
         .sxdp_family = AF_XDP, .sxdp_flags = XDP_COPY, .sxdp_ifindex = ifindex};
-    if (tx->fd < 0 || tx->netlink < 0 || tx->taps < 0 || !make_rings(tx, frames, n) ||
+    if (tx->fd < 0 || tx->taps < 0 || !make_rings(tx, frames, n) ||
         bind(tx->fd, (struct sockaddr *)&address, sizeof address) != 0) {
         xdp_close(tx);
         return NULL;
@@ -126,8 +126,6 @@ void xdp_close(struct xdp_tx *tx)
     unmap_ring(&tx->fill);
     if (tx->fd >= 0)
         close(tx->fd);
-    if (tx->netlink >= 0)
-        close(tx->netlink);
     if (tx->taps >= 0)
         close(tx->taps);
     free(tx);
@@ -209,5 +207,5 @@ static bool has_captures(const struct xdp_tx *tx, uint64_t inode)
 
 bool xdp_is_unwatched(const struct xdp_tx *tx, uint64_t inode)
 {
-    return !has_captures(tx, inode) && !qdisc_ask(tx->netlink, tx->ifindex).is_there;
+    return !has_captures(tx, inode) && !qdisc_ask(tx->qdisc, tx->ifindex).is_there;
 }

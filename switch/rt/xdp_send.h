@@ -22,9 +22,10 @@
 struct xdp_tx;
 
 /* A socket that sends chunks of `frames` through an interface of the calling thread's network
- * namespace. `chunk` is 2048 or 4096, `n` a power of two, `frames` page-aligned. NULL where the
- * kernel does not offer it; the caller then sends in another way. */
-struct xdp_tx *xdp_open(unsigned ifindex, void *frames, uint32_t chunk, uint32_t n);
+ * namespace. `qdisc` asks for the interface's queueing disciplines and stays the caller's; `chunk` is
+ * 2048 or 4096, `n` a power of two, `frames` page-aligned. NULL where the kernel does not offer it;
+ * the caller then sends in another way. */
+struct xdp_tx *xdp_open(unsigned ifindex, int qdisc, void *frames, uint32_t chunk, uint32_t n);
 void xdp_close(struct xdp_tx *tx); /* afterwards the frames are all the caller's */
 
 /* Append a chunk's first `len` bytes to the batch. There is room for all chunks at once. */
