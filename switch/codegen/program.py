@@ -44,6 +44,18 @@ EGRESS_FIELDS = (  # set before egress
 )
 
 
+# A long program is compiled in two halves side by side, each of which leaves out what is the
+# other's. Only two functions of one are known to the other.
+HALVES = """#ifdef SW_HALF
+#define SW_BOTH __attribute__((visibility("hidden")))
+#else
+#define SW_HALF 0
+#define SW_BOTH static
+#endif
+SW_BOTH void run_ingress(struct sw_run *r);
+SW_BOTH void warm(const struct sw_state *state, struct pkt *const *packets, unsigned n);"""
+
+
 def generate(program: Program, name: str = "program") -> str:
     """Write a program as C for the run-time in switch/rt."""
     unit = Unit(program)
@@ -57,6 +69,7 @@ def generate(program: Program, name: str = "program") -> str:
         f"/* {comment(name)}: generated from BMv2 JSON, not to be edited. */\n"
         f"#define WIDE_WORDS {words}\n\n"
         '#include "ops.h"\n#include "wide.h"',
+        HALVES,
         enums(unit),
         emit_structs(unit),
         *headers(unit),
@@ -65,12 +78,18 @@ def generate(program: Program, name: str = "program") -> str:
         *selectors(unit),
         *emit_actions(unit, used_actions(program)),
         *(emit_apply(unit, t) for t in program.tables),
-        *(ControlWriter(unit, program.pipelines[p]).emit() for p in ("ingress", "egress")),
+        "#if SW_HALF != 2",
+        ControlWriter(unit, program.pipelines["ingress"]).emit(),
+        ingress(unit),
+        "#endif",
+        "#if SW_HALF != 1",
+        ControlWriter(unit, program.pipelines["egress"]).emit(),
         ParserWriter(unit).emit(),
         emit_checksums(unit),
         stages(unit),
         field_lists(unit),
         descriptions(unit, name),
+        "#endif",
     ]
     return "\n\n".join(p for p in parts if p) + "\n"
 
@@ -157,8 +176,26 @@ def request(unit: Unit, name: str, member: str) -> list[str]:
     return [] if found is None else [f"    p->{member} = {found[0]};"]
 
 
+def ingress(unit: Unit) -> str:
+    """The functions of the half that ingress is."""
+    lines = [
+        *warm(unit),
+        "",
+        "SW_BOTH void run_ingress(struct sw_run *r)",
+        "{",
+        "    struct pkt *p = r->pkt;",
+        "    struct phv *h = (struct phv *)p->phv;",
+        "    control_ingress(r, h);",
+        "    p->exited = false;",
+        *request(unit, "standard_metadata.egress_spec", "egress_spec"),
+        *request(unit, "intrinsic_metadata.mcast_grp", "mcast_group"),
+        "}",
+    ]
+    return "\n".join(lines)
+
+
 def stages(unit: Unit) -> str:
-    """The functions the run-time calls."""
+    """The functions of the other half that the run-time calls."""
     ingress_first = [s for n, v in INGRESS_FIELDS for s in assign(unit, n, v)]
     lines = [
         "/* The frame into headers; also for a clone of the original frame. */",
@@ -193,18 +230,6 @@ def stages(unit: Unit) -> str:
         *assign(unit, "standard_metadata.checksum_error", "p->checksum_error"),
         "}",
         "",
-        *warm(unit),
-        "",
-        "static void run_ingress(struct sw_run *r)",
-        "{",
-        "    struct pkt *p = r->pkt;",
-        "    struct phv *h = (struct phv *)p->phv;",
-        "    control_ingress(r, h);",
-        "    p->exited = false;",
-        *request(unit, "standard_metadata.egress_spec", "egress_spec"),
-        *request(unit, "intrinsic_metadata.mcast_grp", "mcast_group"),
-        "}",
-        "",
         "static void run_egress(struct sw_run *r)",
         "{",
         "    struct pkt *p = r->pkt;",
@@ -235,7 +260,7 @@ def warm(unit: Unit) -> list[str]:
     tables = [n for n in nodes if isinstance(n, bmv2.Table) and n.keys]
     body = [f"    {s}" for t in tables for s in warm_table(unit, t)]
     return [
-        "static void warm(const struct sw_state *state, struct pkt *const *packets, unsigned n)",
+        "SW_BOTH void warm(const struct sw_state *state, struct pkt *const *packets, unsigned n)",
         "{",
         *(["    const struct sw_table *t;"] if body else []),
         *(body or ["    (void)state, (void)packets, (void)n;"]),
