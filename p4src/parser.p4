@@ -1,5 +1,6 @@
-// Parse: Ethernet, one 802.1Q tag, IPv4 without options or IPv6 without extension headers, perhaps
-// in a carrier of micro-segments, UDP, telemetry. What else follows travels as payload.
+// Parse: Ethernet, one 802.1Q tag, IPv4 without options or IPv6 without extension headers (but for
+// hop-by-hop options of multicast), perhaps in a carrier of micro-segments, UDP, telemetry. What else
+// follows travels as payload.
 //
 // Reads:  the frame, and whether the switch made it itself.
 // Writes: hdr, meta.src_port, meta.dst_port; a frame too short for its headers, or an IP header with
@@ -122,8 +123,18 @@ parser fabric_parser(packet_in packet, out headers_t hdr, inout metadata_t meta,
             PROTOCOL_IPV4: parse_carrier;
             PROTOCOL_IPV6: parse_carrier;
             EXTENSION_ROUTING: parse_carrier;
+            EXTENSION_HOP_BY_HOP: parse_hop_by_hop;
             default: parse_plain_ipv6;
         }
+    }
+
+    // Multicast, which stays on its link and so is no way past a rule: that is how neighbours say which
+    // groups they listen to (MLD).
+    state parse_hop_by_hop {
+        packet.extract(hdr.ipv6);
+        verify(hdr.ipv6.version == 6, error.NotVersion6);
+        verify(hdr.ipv6.dst_addr[127:120] == IPV6_MULTICAST, error.Ipv6WithExtensions);
+        transition accept;
     }
 
     state parse_carrier {

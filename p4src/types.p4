@@ -80,7 +80,7 @@ enum bit<8> stuck_t {
 enum bit<8> drop_reason_t {
     NONE          = 0,
     MALFORMED     = 1,    // too short for its headers, of another IP version than it says, or with
-                          // options or extension headers
+                          // options or extension headers, but for multicast's hop by hop
     NOT_IP        = 2,    // neither IPv4 nor IPv6
     BAD_CHECKSUM  = 3,    // of the IPv4 header
     TTL_EXPIRED   = 4,

@@ -221,6 +221,19 @@ def test_what_belongs_to_its_link_stays_there(src: str, dst: str) -> None:
     bed.check_accounts()
 
 
+@pytest.mark.parametrize(
+    ("extension", "reason"), [(0, "link_local"), (44, "malformed"), (60, "malformed")]
+)
+def test_only_hop_by_hop_options_go_with_multicast(extension: int, reason: str) -> None:
+    """As hosts say which groups they listen to (MLD)."""
+    bed = build()
+    frame = ipv6_frame("fe80::1", "ff02::16", size=100, next_header=extension)
+    bed.network.inject("spine1", 1, frame)
+    bed.network.run(10_000)
+    assert bed.drops() == {reason: 1}
+    bed.check_accounts()
+
+
 @pytest.mark.parametrize("extension", [0, 43, 44, 51, 60, 135])
 def test_ports_cannot_hide_behind_extension_headers(extension: int) -> None:
     bed = build(settings=replace(PLAIN, rules=(Rule(allow=False, dst_port=80),)))

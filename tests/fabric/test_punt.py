@@ -27,12 +27,15 @@ PUNTED = "control_port"
 
 LINK_LOCAL = bytes.fromhex("fe80000000000000000101fffe000001")
 ALL_NODES = bytes.fromhex("ff020000000000000000000000000001")
+ALL_MLD_ROUTERS = bytes.fromhex("ff020000000000000000000000000016")
 
 
-def layer2(kind: bytes, mark: int = 0, size: int = 90, dst: bytes = LINK_LOCAL) -> bytes:
+def layer2(
+    kind: bytes, mark: int = 0, size: int = 90, dst: bytes = LINK_LOCAL, next_header: int = 59
+) -> bytes:
     """A frame between neighbours; if it is IPv6, between two link-local addresses."""
     macs = bytes.fromhex("0201010000010201020000" + "01")
-    head = struct.pack("!IHBB", 6 << 28, size - 54, 59, 255) + LINK_LOCAL + dst
+    head = struct.pack("!IHBB", 6 << 28, size - 54, next_header, 255) + LINK_LOCAL + dst
     told = (head if kind == IPV6 else b"") + mark.to_bytes(8, "big")
     return (macs + kind + told).ljust(size, b"\xa5")
 
@@ -90,10 +93,13 @@ def test_what_is_for_all_of_a_link_comes_too() -> None:
     assert bench.run() == [(control_port(UPLINK), layer2(IPV6, dst=ALL_NODES))]
 
 
-def test_what_control_says_leaves_as_it_is() -> None:
+@pytest.mark.parametrize(
+    "frame", [layer2(IPV6), layer2(IPV6, dst=ALL_MLD_ROUTERS, next_header=0)], ids=["ND", "MLD"]
+)
+def test_what_control_says_leaves_as_it_is(frame: bytes) -> None:
     bench = Bench(OWN)
-    bench.says(control_port(UPLINK), layer2(IPV6))
-    assert bench.run() == [(UPLINK, layer2(IPV6))]
+    bench.says(control_port(UPLINK), frame)
+    assert bench.run() == [(UPLINK, frame)]
 
 
 def test_its_own_address_is_reached_by_whoever_may() -> None:
