@@ -1046,12 +1046,12 @@ def explained(error: ValidationError, model: type[BaseModel], section: str = "")
     lines = []
     problems = error.errors()
     for problem in problems[:_MOST_TOLD]:
-        place = section + ".".join(str(part) for part in problem["loc"])
+        place = (section + ".".join(str(part) for part in problem["loc"])).rstrip(".")
         if problem["type"] == "extra_forbidden":
             known = [key.name for key in keys_of(model, {}, section)]
             lines.append(f"unknown key '{place}'" + nearest_key(place, known))
         else:
-            lines.append(f"{place}: {complaint(problem)}")
+            lines.append(": ".join(filter(None, (place, complaint(problem)))))
     if len(problems) > _MOST_TOLD:
         lines.append(f"and {len(problems) - _MOST_TOLD:,} more")
     return "\n  ".join(lines)

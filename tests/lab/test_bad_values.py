@@ -99,6 +99,19 @@ def test_what_is_wrong_is_named(change: str, told: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "change", "told"),
+    [
+        ("evpn-tenants", "link.ip=6", "overlay.kind vxlan: tenants speak IPv4: leave link.ip 4"),
+        ("bgp-clos", "link.ip=6", "control.kind: what BGP finds here is IPv4; leave link.ip 4"),
+    ],
+)
+def test_keys_that_do_not_go_together_are_all_that_is_said(
+    name: str, change: str, told: str
+) -> None:
+    assert outcome(name, change) == f"scenario '{name}': {told}"
+
+
+@pytest.mark.parametrize(
     ("text", "told"),
     [
         ("seed: 1\nseed: 2\n", "'seed' is there twice, in line 3 and in line 4: leave one out"),

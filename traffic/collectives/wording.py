@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pydantic_core import ErrorDetails
 
 _LONGEST = 60  # that is shown of what somebody wrote
@@ -29,10 +31,12 @@ _BOUNDS = {
 
 
 def complaint(problem: ErrorDetails) -> str:
-    """What is wrong, and what was written."""
+    """What is wrong, and what was written; not a whole section, of which the words name a key."""
     if problem["type"] == "missing":
         return "it must be given"
-    return f"{_said(problem)} (got {_shortened(problem['input'])})"
+    written = problem["input"]
+    is_whole = isinstance(written, Mapping) and len(repr(written)) > _LONGEST
+    return _said(problem) if is_whole else f"{_said(problem)} (got {_shortened(written)})"
 
 
 def _said(problem: ErrorDetails) -> str:
