@@ -78,6 +78,11 @@ def mac_bits(text: str) -> int:
     return int(text.replace(":", ""), 16)
 
 
+def mac_text(bits: int) -> str:
+    """The same as people write it."""
+    return bits.to_bytes(6, "big").hex(":")
+
+
 def entry(
     table: str, match: dict[str, Match], action: str, rank: int = 0, /, **params: int
 ) -> TableEntry:

@@ -62,6 +62,13 @@ def mac_of(address: bytes) -> str | None:
     return (bytes((end[0] ^ 2,)) + end[1:3] + end[5:]).hex(":")
 
 
+def link_local(mac: str) -> bytes:
+    """The address that an interface makes of its MAC."""
+    octets = bytes.fromhex(mac.replace(":", ""))
+    end = bytes((octets[0] ^ 2,)) + octets[1:3] + b"\xff\xfe" + octets[3:]
+    return b"\xfe\x80" + bytes(6) + end
+
+
 @dataclass(frozen=True, slots=True)
 class NextHops:
     """A set of next hops: a way, or the numbers of other sets; neither: it is no more."""

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network
 
-from controller.fpm import BgpRoute, Message, NextHops, Way
+from controller.fpm import BgpRoute, Message, NextHops, Way, link_local
 from controller.kernel import IN_PLACE_OF_IPV6, ROUTED, Neighbour, Told, found_of
 from controller.routes import MOST_WAYS, NextHop, Route
 
@@ -76,6 +76,14 @@ class Rib:
         self._neighbours.clear()
         self.hear_kernel(everything)
         self.sweep()
+
+    def adopt(self, routes: Iterable[Route]) -> None:
+        """Know what a switch was told by somebody who followed its daemon before."""
+        devices = {port: number for number, port in self.ports.items()}
+        for route in routes:
+            assert isinstance(route.prefix, IPv4Network)
+            ways = (Way(devices[hop.port], link_local(hop.mac)) for hop in route.next_hops)
+            self._routes[route.prefix] = BgpRoute(route.prefix, ways=tuple(ways))
 
     def grow_stale(self, *, forgets_sets: bool = False) -> None:
         """A daemon starts again; if it is zebra, numbers of sets will mean something else."""

@@ -31,7 +31,7 @@ from controller.netlink import NetlinkError
 from controller.rib import Rib
 from controller.routes import Route
 from controller.settings import Settings
-from controller.tables import ROUTING, Groups, SwitchSite, routing, switch_plan
+from controller.tables import ROUTING, Groups, SwitchSite, routed, routing, switch_plan
 from controller.tenants import OWN_ACTIONS, Far, far_entries
 from controller.wire import canonical
 
@@ -92,6 +92,22 @@ class Followed:
         """All that a switch is told, of these and of everything else."""
         site = self.site
         return switch_plan(site.fabric, site.switch, routes, site.settings, self.groups, far=far)
+
+    async def take_over(self, switch: fy.Switch) -> None:
+        """Go on from what a switch has: what its daemon told who followed it before.
+
+        What the kernel tells is asked for; what zebra does counts until that has told it again.
+        """
+        self.present = _of_routing(await read_plan(switch))
+        self.told, groups = routed(self.present)
+        self.groups.update(groups)
+        if self.underlay is None:
+            own = {route.prefix for route in self.own}
+            self.rib.adopt(route for route in self.told if route.prefix not in own)
+        else:
+            self.rib.learn_anew(self.underlay.everything())
+        for fdb, view in self.evpn:
+            fdb.learn_anew(view.everything())
 
     def views(self) -> Iterator[tuple[View, Callable[[], bool]]]:
         """Where the kernel tells of something, and who is to hear it; whether it was new."""
@@ -224,6 +240,11 @@ class Routing:
         news = _News()
         daemon = self._daemons[each.site.switch.name] = _Daemon(each.rib, news)
         async with connected(each.target, ROLE, ROUTING) as switch:
+            if not each.present:
+                async with each.writing:
+                    await each.take_over(switch)
+                if each.underlay is None:
+                    daemon.starts_again()
             server = await asyncio.start_server(daemon.serve, sock=each.listener)
             loop = asyncio.get_running_loop()
             for view, hear in each.views():

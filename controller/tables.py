@@ -9,7 +9,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from ipaddress import IPv4Address, IPv6Network, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_network
 from itertools import count
 
 from controller import segments, tenants, thresholds
@@ -22,6 +22,7 @@ from controller.entities import (
     default,
     entry,
     mac_bits,
+    mac_text,
 )
 from controller.routes import MOST_WAYS, NextHop, Route, routes_of, ways_to
 from controller.settings import (
@@ -276,6 +277,36 @@ def routing(
         yield entry(
             f"ipv{prefix.version}_routes", _prefix_match(prefix), "to_segments", policy=policy
         )
+
+
+def routed(plan: SwitchPlan) -> tuple[tuple[Route, ...], Groups]:
+    """The IPv4 routes that a switch was told by `routing`, and the numbers of their groups."""
+    told: dict[str, dict[Match, TableEntry]] = {}
+    for each in plan:
+        if isinstance(each, TableEntry) and len(each.match) == 1:
+            told.setdefault(each.table, {})[each.match[0][1]] = each
+    macs = {port: mac_text(dict(e.params)["mac"]) for port, e in told.get("neighbours", {}).items()}
+    ports: dict[Match, list[int]] = {}
+    for first in range(0, MOST_WAYS, _WAYS_PER_TABLE):
+        for group, each in told.get(f"ways_from_{first}", {}).items():
+            places = dict(each.params)
+            found = (places[f"p{at}"] for at in range(_WAYS_PER_TABLE))
+            ports.setdefault(group, []).extend(port for port in found if port)
+    hops = {
+        group: tuple(NextHop(port, macs[port]) for port in ways) for group, ways in ports.items()
+    }
+    routes = []
+    for match, each in told.get("ipv4_routes", {}).items():
+        said = dict(each.params)
+        if each.action == "to_port":
+            ways: tuple[NextHop, ...] = (NextHop(said["port"], mac_text(said["next_mac"])),)
+        elif each.action == "to_group":
+            ways = hops[said["group"]]
+        else:
+            continue
+        assert isinstance(match, tuple)
+        routes.append(Route(IPv4Network(match), ways, said.get("leaf", 0)))
+    return tuple(routes), {ways: group for group, ways in hops.items() if isinstance(group, int)}
 
 
 def _prefix_match(prefix: Network, key: str = "") -> dict[str, Match]:

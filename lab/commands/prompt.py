@@ -272,6 +272,15 @@ class LabPrompt(CLI):  # type: ignore[misc]
             told = "is off: its cables are cut" if what == "stop" else "is back: its cables are up"
             self._say(f"{name} {told}, {len(links)} of them, and routes lead accordingly.")
 
+    def do_controller(self, line: str) -> None:
+        """controller restart: let who writes BGP's routes into switches die, and another begin."""
+        with self._answering():
+            usage = "controller restart"
+            if self._words(line, usage, least=1, most=1) != ["restart"]:
+                raise _Misspelt(f"write it as: {usage}")
+            self._hands.restart_controller()
+            self._say("Another follows the switches' FRR, and goes on from what switches have.")
+
     def do_drain(self, line: str) -> None:
         """drain CABLE|SWITCH: leave a cable, or all of a switch, to who has no other way.
 

@@ -12,11 +12,11 @@ from ipaddress import IPv4Network
 
 import pytest
 
-from controller.fpm import BgpRoute, FpmError, Message, NextHops, Reader, Way, mac_of
+from controller.fpm import BgpRoute, FpmError, Message, NextHops, Reader, Way, link_local, mac_of
 from controller.rib import Rib
 from controller.routes import NextHop
 from controller.settings import Settings
-from controller.tables import Groups, SwitchSite, routing
+from controller.tables import Groups, SwitchSite, routed, routing
 from topologies import leaf_spine
 
 BGP, KERNEL = 186, 2
@@ -70,7 +70,9 @@ def heard(data: bytes) -> list[Message]:
 
 
 def test_a_mac_is_found_in_an_address_made_of_it() -> None:
-    assert mac_of(bytes.fromhex("fe80000000000000000102fffe000003")) == "02:01:02:00:00:03"
+    of_mac = bytes.fromhex("fe80000000000000000102fffe000003")
+    assert mac_of(of_mac) == "02:01:02:00:00:03"
+    assert link_local("02:01:02:00:00:03") == of_mac
     assert mac_of(bytes.fromhex("fe800000000000001234567812345678")) is None
     assert Way(1, bytes.fromhex("20010db800000000000102fffe000003")).mac is None
     assert Way(1, bytes((169, 254, 0, 1))).mac is None
@@ -182,6 +184,20 @@ def test_what_restarts_is_believed_when_it_knows_again() -> None:
     assert ports_of(found) == {"10.0.2.0/24": {4}}
 
 
+def test_what_switches_were_told_counts_until_it_is_told_again() -> None:
+    """By whoever begins to follow a daemon that went on meanwhile."""
+    before, found = rib(), rib()
+    hear(before, next_hop(1, 13, gateway(1)) + next_hop(2, 14, gateway(2)) + group(3, 1, 2))
+    hear(before, route("10.0.2.0/24", by_number(3)) + route("10.0.3.0/24", by_number(1)))
+    found.adopt(before.routes())
+    found.grow_stale(forgets_sets=True)
+    assert found.routes() == before.routes()
+    hear(found, next_hop(7, 14, gateway(2)) + route("10.0.2.0/24", by_number(7)))
+    assert ports_of(found) == {"10.0.2.0/24": {4}, "10.0.3.0/24": {3}}
+    found.sweep()
+    assert ports_of(found) == {"10.0.2.0/24": {4}}
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_any_history_ends_in_what_was_last_told(seed: int) -> None:
     draw = random.Random(seed)
@@ -211,7 +227,8 @@ def test_any_history_ends_in_what_was_last_told(seed: int) -> None:
         model = {prefix: sets[number] for prefix, number in routes.items()}
         assert ports_of(found) == model, (seed, step)
         # A group that is still wanted keeps its number, and no other takes it meanwhile.
-        list(routing(site, found.routes(), groups))
+        plan = tuple(routing(site, found.routes(), groups))
+        assert routed(plan) == (found.routes(), groups)
         assert len(set(groups.values())) == len(groups)
         for hops, number in groups.items():
             assert before.get(hops, number) == number

@@ -6,6 +6,7 @@ One lab for all of it: each test leaves it as it found it.
 import os
 import re
 import signal
+import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -19,7 +20,8 @@ from lab.engines.mininet.frr import as_number, configurations
 from lab.errors import MissingTool
 from lab.machine import tools
 from lab.machine.speed import slowness
-from tests.lab.conftest import closlab, needs_frr
+from lab.results.result import Control, Rerouting
+from tests.lab.conftest import CLOSLAB, closlab, needs_frr
 from tests.lab.listeners import listeners
 from tests.lab.test_prompt import Prompt
 from tests.waiting import LONG_S
@@ -89,6 +91,17 @@ def test_every_group_is_the_controllers(lab: Prompt) -> None:
 
 
 @pytest.mark.mininet
+def test_no_two_connections_meet(lab: Prompt) -> None:
+    """One of a cable's ends waits for the other; else both might try again for seconds."""
+    logs = list(lab.out.glob("logs/frr/*/etc/bgpd.log"))
+    assert len(logs) == len(FABRIC.switches)
+    for log in logs:
+        said = log.read_text()
+        assert " Up" in said
+        assert "Connection Collision" not in said
+
+
+@pytest.mark.mininet
 def test_everybody_reaches_everybody_and_the_leaf(lab: Prompt) -> None:
     everybody, leaf, far = lab.ask(
         "pingall", "h1 ping -c 2 -W 5 10.0.1.254", "h1 ping -c 2 -W 5 10.0.4.254"
@@ -122,16 +135,44 @@ def test_bgp_goes_round_a_cut_cable_and_back(lab: Prompt) -> None:
 
 
 @pytest.mark.mininet
-@pytest.mark.parametrize("daemon", ["bgpd", pytest.param("zebra", marks=pytest.mark.slow)])
-def test_a_daemon_that_dies_loses_no_ping(lab: Prompt, daemon: str) -> None:
-    kill = ("enter", "leaf1", "--control", "sh", "-c", f"kill -9 $(cat /run/frr/{daemon}.pid)")
-    with lab.meanwhile("h1 ping -i 0.02 -c 400 -W 10 h8") as answer:
+@pytest.mark.parametrize(
+    ("switch", "daemon", "neighbour"),
+    [
+        ("leaf1", "bgpd", "spine1"),
+        pytest.param("leaf1", "zebra", "spine1", marks=pytest.mark.slow),
+        pytest.param("spine1", "bgpd", "leaf1", marks=pytest.mark.slow),  # for whom leaf1 waited
+    ],
+)
+def test_a_daemon_that_dies_loses_no_ping(
+    lab: Prompt, switch: str, daemon: str, neighbour: str
+) -> None:
+    kill = ("enter", switch, "--control", "sh", "-c", f"kill -9 $(cat /run/frr/{daemon}.pid)")
+    pings = 700 if daemon == "zebra" else 400  # a bfdd that lives would find another after 10 s
+    with lab.meanwhile(f"h1 ping -i 0.02 -c {pings} -W 10 h8") as answer:
         time.sleep(1)
         assert closlab(*kill).returncode == 0
-    assert "400 received" in answer[0]
-    eventually(lambda: "00:" in lab.ask("vtysh spine1 show bgp summary")[0].split("leaf1(")[1])
-    for switch in FABRIC.switches:
-        eventually(lambda s=switch.name: ways(lab, s) == by_controller(s))
+    assert f"{pings} received" in answer[0]
+    summary = f"vtysh {neighbour} show bgp summary"
+    eventually(lambda: "00:" in lab.ask(summary)[0].split(f"{switch}(")[1])
+    for each in FABRIC.switches:
+        eventually(lambda s=each.name: ways(lab, s) == by_controller(s))
+
+
+@pytest.mark.mininet
+@pytest.mark.slow
+def test_a_controller_that_dies_loses_no_ping(lab: Prompt) -> None:
+    """Another, who knows nothing, goes on from what switches have, and from what FRR tells it."""
+    there = str(FABRIC.address(FABRIC.node("h8")))
+    ping = [*CLOSLAB, "enter", "h1", *f"ping -i 0.02 -c 400 -W 10 {there}".split()]
+    with subprocess.Popen(ping, stdout=subprocess.PIPE, text=True) as pinging:
+        assert "goes on from what switches have" in lab.ask("controller restart")[0]
+        assert "400 received" in pinging.communicate()[0]
+    lab.ask("fail leaf1 spine1")
+    for each in FABRIC.switches:
+        eventually(lambda s=each.name: ways(lab, s) == by_controller(s, "leaf1-spine1"))
+    lab.ask("mend leaf1 spine1")
+    for each in FABRIC.switches:
+        eventually(lambda s=each.name: ways(lab, s) == by_controller(s))
 
 
 def descendants(pid: int) -> set[int]:
@@ -302,3 +343,32 @@ def test_every_cable_has_a_session_at_both_ends(fabric: Fabric) -> None:
         if link.joins_switches
         for end, port in ((link.a, link.a_port), (link.b, link.b_port))
     }
+
+
+@pytest.mark.parametrize("fabric", [FABRIC, fat_tree(4), leaf_spine(2, 2, 2, 2)])
+def test_of_a_cables_ends_one_waits_for_the_other(fabric: Fabric) -> None:
+    """At first: to a daemon that starts again nobody connects."""
+
+    def waiting(*, is_first: bool) -> set[str]:
+        told = (configurations(fabric, s, 300, is_first=is_first) for s in fabric.switches)
+        found = (re.findall(r"neighbor (\S+) passive", files["bgpd.conf"]) for files in told)
+        return {name for names in found for name in names}
+
+    first = waiting(is_first=True)
+    for link in fabric.links:
+        ends = {link.a.interface(link.a_port), link.b.interface(link.b_port)}
+        assert len(first & ends) == (1 if link.joins_switches else 0)
+    assert waiting(is_first=False) == set()
+
+
+def test_what_became_of_routes_is_said_in_sentences() -> None:
+    """As a report has it, and the terminal."""
+    faults = (
+        Rerouting(at_ns=5, what="down", first_s=0.1, last_s=0.25, switches=5, entries=9),
+        Rerouting(at_ns=9, what="up"),
+    )
+    assert list(Control(kind="bgp", routed_s=3.214, routes=28, faults=faults).told()) == [
+        "BGP had found all 28 routes after 3.21 s of this machine's time",
+        "down: 5 switches went another way, the last after 0.25 s",
+        "up: no route changed",
+    ]

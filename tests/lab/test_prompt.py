@@ -42,6 +42,8 @@ WRONG = {
     "iperf h1": "name two hosts, or none",
     "iperf h1 h99": "no host 'h99'",
     "dpctl dump-flows": "these switches speak P4Runtime",
+    "controller restart": "our own controller does not stay",
+    "controller stop": "write it as: controller restart",
 }
 
 
@@ -54,6 +56,7 @@ class Prompt:
     PROMPT = b"mininet> "
 
     def __init__(self, out: Path, *words: str) -> None:
+        self.out = out
         self.process = subprocess.Popen(
             [*CLOSLAB, "run", "hello", "--cli", "--out", str(out), *words],
             stdin=subprocess.PIPE,

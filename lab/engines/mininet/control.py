@@ -194,8 +194,12 @@ class ControlPlane:
         assert self._routing is not None
         self._routing.start()
         self._began = time.monotonic()
-        for room in self._rooms.values():
-            room.configure(configurations(self.fabric, room.switch, self._told.bfd_ms))
+        for switch, room in self._rooms.items():
+            first, again = (
+                configurations(self.fabric, switch, self._told.bfd_ms, is_first=is_first)
+                for is_first in (True, False)
+            )
+            room.configure(first, again)
         for daemon in DAEMONS:
             for room in self._rooms.values():
                 room.start(daemon)
@@ -298,6 +302,15 @@ class ControlPlane:
         """Let a daemon die; it is started again at once."""
         self._rooms[switch].kill(daemon)
 
+    def restart_controller(self) -> None:
+        """Let who writes routes into switches end, and another begin, who knows nothing."""
+        self._stop_following()
+        targets = tuple(each.target for each in self._followed.values())
+        settings = next(iter(self._followed.values())).site.settings
+        self.follow(targets, settings)
+        assert self._routing is not None
+        self._routing.start()
+
     def asked(self, switch: Node, *commands: str) -> str:
         """What vtysh answers in a switch's room."""
         return self._rooms[switch].asked(*commands)
@@ -325,14 +338,17 @@ class ControlPlane:
         self._carriers.stop()
         if self._watch.is_alive():
             self._watch.join()
+        self._stop_following()
+        for room in self._rooms.values():
+            room.close()
+
+    def _stop_following(self) -> None:
         if self._routing is not None:
             self._routing.stop()
         for each in self._followed.values():
             each.listener.close()
             for view, _ in each.views():
                 view.close()
-        for room in self._rooms.values():
-            room.close()
 
     def _heard(self, change: Change) -> None:
         self.changes.append(change)

@@ -9,6 +9,11 @@ groups of its own; in a room all of them are who the capsule's root is, which ma
 
 Every switch is an autonomous system of its own, so the shortest path in BGP is the shortest in
 cables, as for our own controller. Sessions are unnumbered: an interface is all that is named.
+
+At first one end of each cable waits for the other. If both connect at once, as they do where all
+begin together, the second connection is taken for a restart of who has the first (RFC 4724, 4.2):
+bgpd drops that, both ends try again at once after one, two, four seconds, and may meet again. A
+daemon that starts again does not wait: its neighbours do, as graceful restart has it.
 """
 
 from __future__ import annotations
@@ -17,20 +22,23 @@ import os
 import shlex
 import shutil
 import subprocess
+import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from controller.tenants import ROUTED_VNI, tenants_at
 from lab.errors import RunError
 from lab.machine.patience import Patience
 from lab.machine.processes import last_line, line_of, say, stop
+from lab.machine.speed import slowness
 from lab.machine.tools import FRR, FRR_PROGRAMS
 from topologies import Fabric, Node, NodeKind
 
 DAEMONS = FRR_PROGRAMS
 _FIRST_AS = 4_200_000_000  # of those for private use (RFC 6996)
 _MOST_ENDS = 8  # of a daemon, before it is given up
+_KNOWN_S = 0.1  # until neighbours know that a bgpd is dead
 _READY = "ready"
 
 # All who want to be somebody here are root, who may be nobody outside.
@@ -85,13 +93,15 @@ def as_number(switch: Node) -> int:
     return _FIRST_AS + int(switch.kind) * 10_000 + switch.number
 
 
-def configurations(fabric: Fabric, switch: Node, bfd_ms: int) -> dict[str, str]:
+def configurations(
+    fabric: Fabric, switch: Node, bfd_ms: int, *, is_first: bool = True
+) -> dict[str, str]:
     """What a switch's daemons are told, by the name of the file they read."""
-    neighbours = [
-        switch.interface(port)
+    neighbours = {
+        switch.interface(port): is_first and _waits(switch, peer)
         for port, peer in fabric.ports(switch).items()
         if peer.kind is not NodeKind.HOST
-    ]
+    }
     own = fabric.prefixes(switch) if fabric.hosts_of(switch) else ()
     here = tenants_at(fabric, switch)
     lines = {
@@ -116,10 +126,20 @@ def configurations(fabric: Fabric, switch: Node, bfd_ms: int) -> dict[str, str]:
     }
 
 
+def _waits(switch: Node, peer: Node) -> bool:
+    """Whether a switch lets its neighbour connect: who is started later has heard of the other."""
+    return switch > peer
+
+
 def _bgp(
-    fabric: Fabric, switch: Node, neighbours: Sequence[str], own: Iterable[object], *, has_bfd: bool
+    fabric: Fabric,
+    switch: Node,
+    neighbours: Mapping[str, bool],
+    own: Iterable[object],
+    *,
+    has_bfd: bool,
 ) -> list[str]:
-    """Sessions with everyone next to it, and what it has to tell them.
+    """Sessions with everyone next to it, for which it waits or not, and what it has to tell them.
 
     Routes of a neighbour that restarts are kept, as it keeps its own.
     """
@@ -144,6 +164,7 @@ def _bgp(
         *(_EVPN if fabric.tenants else ()),
         # Last: a session begins with this line, and ends if what it carries changes after it.
         *(f" neighbor {name} interface peer-group fabric" for name in neighbours),
+        *(f" neighbor {name} passive" for name, waits in neighbours.items() if waits),
     ]
 
 
@@ -204,6 +225,7 @@ class Room:
                 text=True,
                 start_new_session=True,  # Ctrl-C at the prompt is not meant for daemons
             )
+        self._again: Mapping[str, str] = {}
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._ends: Counter[str] = Counter()
         say(self._shell, _FURNISH.format(folder=shlex.quote(str(self.folder.absolute()))))
@@ -244,8 +266,12 @@ class Room:
 
     # --- daemons ----------------------------------------------------------------------------------
 
-    def configure(self, files: dict[str, str]) -> None:
-        """Write down what daemons read when they start."""
+    def configure(self, files: Mapping[str, str], again: Mapping[str, str]) -> None:
+        """What daemons read when they start, and when they start again."""
+        self._again = again
+        self._write(files)
+
+    def _write(self, files: Mapping[str, str]) -> None:
         for name, content in files.items():
             (self.folder / "etc" / name).write_text(content)
 
@@ -270,20 +296,39 @@ class Room:
         """Let a daemon die as a defect of its own would have it."""
         self._running[daemon].kill()
 
-    def revive(self) -> Iterator[str]:
-        """Start again what has died; which that was."""
-        for daemon, process in self._running.items():
-            if process.poll() is None:
-                continue
+    def revive(self) -> Sequence[str]:
+        """Start again what has died, and with zebra all others; which that was."""
+        died = [daemon for daemon, process in self._running.items() if process.poll() is not None]
+        for daemon in died:
             self._ends[daemon] += 1
             if self._ends[daemon] > _MOST_ENDS:
                 raise RunError(
                     f"{daemon} of {self.switch} ends again and again (exit code "
-                    f"{process.returncode}): {last_line(self.folder / f'{daemon}.out')}",
+                    f"{self._running[daemon].returncode}): "
+                    f"{last_line(self.folder / f'{daemon}.out')}",
                     f"All it said is in {self.folder}/",
                 )
-            self.start(daemon)
-            yield daemon
+        if died:
+            self._write(self._again)
+        if "zebra" in died:
+            self._end_with_zebra()
+        for daemon in DAEMONS:
+            if daemon in died or "zebra" in died:
+                self.start(daemon)
+        return died
+
+    def _end_with_zebra(self) -> None:
+        """End what goes by zebra, as FRR's own watchfrr does, and in an order that loses nothing.
+
+        bfdd would find the next zebra after ten seconds, and then say goodbye for a bgpd that
+        lives: of such a one neighbours keep no routes. Of one that died they do, if they know.
+        """
+        self._running["bgpd"].kill()
+        self._running["bgpd"].wait()
+        time.sleep(_KNOWN_S * slowness())
+        stop(self._running["bfdd"])
+        for left in ("zserv.api", "bfdd.vty"):  # for which those who start wait
+            Path(f"/proc/{self.pid}/root/run/frr/{left}").unlink(missing_ok=True)
 
     def asked(self, *commands: str) -> str:
         """What vtysh answers."""

@@ -80,6 +80,18 @@ class Hands:
                 still_taken(self._emulation.fabric, *known) & names if is_drained else frozenset()
             )
 
+    def restart_controller(self) -> None:
+        """Let who writes routes die, and another take over from what switches have."""
+        control = self._emulation.control
+        if control is None:
+            raise LabError(
+                "our own controller does not stay: it tells switches their routes and is gone",
+                "Start the lab with --control bgp, where one follows the switches' FRR.",
+            )
+        with self._lock:
+            control.restart_controller()
+            self._emulation.journal.did("controller restart")
+
     def send(self) -> str:
         """Let the hosts send what the scenario says, meanwhile; what to tell who asked."""
         if self.traffic is None:
