@@ -8,7 +8,7 @@ A complaint is a `JsonError` that names the place as a path, such as
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -487,6 +487,12 @@ class Table:
     default: Default | None
     entries: tuple[ConstEntry, ...] | None
 
+    @property
+    def runnable(self) -> list[int]:
+        """The actions it may run."""
+        default = [self.default.action] if self.default is not None else []
+        return list(dict.fromkeys([*self.actions, *default]))
+
 
 @dataclass(frozen=True)
 class Conditional:
@@ -558,6 +564,14 @@ class Program:
         nodes = (n for p in self.pipelines.values() for n in p.nodes.values())
         return [n for n in nodes if isinstance(n, Table)]
 
+    @cached_property
+    def used_actions(self) -> list[int]:
+        """The actions that something may run, in the order of the JSON."""
+        used = {a for t in self.tables for a in t.runnable}
+        for pipeline in self.pipelines.values():
+            used |= {n.action for n in pipeline.nodes.values() if isinstance(n, ActionCall)}
+        return sorted(used)
+
     def field_of(self, ref: FieldRef) -> Field:
         """The field behind a reference; a header's validity is one bit."""
         if ref.field == VALID_FIELD:
@@ -600,3 +614,23 @@ def successors(node: Table | Conditional | ActionCall) -> list[str | None]:
         case Conditional():
             return [node.true_next, node.false_next]
     return [node.next_node]
+
+
+def references(part: object) -> Iterator[FieldRef | HeaderRef | StackField]:
+    """All fields and headers that a part of a program refers to, once for each time."""
+    if isinstance(part, FieldRef | HeaderRef | StackField):
+        yield part
+    elif isinstance(part, tuple | list):
+        for item in part:
+            yield from references(item)
+    elif isinstance(part, dict):
+        yield from references(list(part.values()))
+    else:
+        kind = type(part)
+        if kind not in _MEMBERS:
+            _MEMBERS[kind] = tuple(f.name for f in fields(kind)) if is_dataclass(kind) else ()
+        for name in _MEMBERS[kind]:
+            yield from references(getattr(part, name))
+
+
+_MEMBERS: dict[type, tuple[str, ...]] = {}  # of the classes above: to look them up takes longer

@@ -101,6 +101,13 @@ def uses_trie(table: Table, widths: Sequence[int]) -> bool:
     return table.match == "lpm" and len(widths) == 1 and widths[0] <= WORD
 
 
+def is_warmed(program: Program, table: Table) -> bool:
+    """Whether what packets will look for in a table is looked up ahead, for many at once."""
+    widths = [program.field_of(k.target).width for k in table.keys]
+    is_hashed = bool(widths) and table.match == "exact" and not is_small(widths)
+    return is_hashed or uses_trie(table, widths)
+
+
 def entry_layout(program: Program, table: Table) -> EntryLayout:
     """Lay out a table's entries."""
     widths = [program.field_of(k.target).width for k in table.keys]

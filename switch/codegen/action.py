@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from .. import bmv2
 from ..place import JsonError
-from .alike import families
 from .expression import Exprs, Rep, cast
 from .names import c_string, comment, spoken
 from .temporaries import SCALARS
@@ -43,6 +42,7 @@ class Actions:
     def __init__(self, unit: Unit, exprs: Exprs) -> None:
         self.unit = unit
         self.exprs = exprs
+        exprs.has_statements = True
         known: dict[str, Callable[[Primitive], list[str]]] = {
             "assign": self.assign,
             "modify_field": self.assign,
@@ -87,7 +87,8 @@ class Actions:
         if p.op not in self.known:
             raise JsonError(f"{p.path}: primitive {p.op!r} is not part of v1model")
         try:
-            return self.known[p.op](p)
+            lines = self.known[p.op](p)
+            return [*self.exprs.settle(), *lines]
         except JsonError as error:
             raise JsonError(f"{p.path}: {error}") from None
         except (IndexError, ValueError, KeyError):
@@ -99,6 +100,8 @@ class Actions:
         """An lvalue, its width, and whether it is signed."""
         if isinstance(e, bmv2.FieldRef):
             field = self.unit.program.field_of(e)
+            if e.field == bmv2.VALID_FIELD:
+                return f"{self.exprs.reach(e.header)}.is_valid", field.width, field.is_signed
             return self.exprs.field_text(e.header, e.field), field.width, field.is_signed
         if isinstance(e, bmv2.StackField):
             stack = self.unit.program.stacks[e.stack]
@@ -183,25 +186,47 @@ class Actions:
             return fixed
         return f"{fixed} + {path}.{self.unit.fields[header_type.name, varbit.name]}_bits / 8"
 
+    def if_valid(self, e: Expr) -> tuple[bmv2.HeaderType, str, str]:
+        """A header's type, its lvalue, for use only if it is valid, and whether it is."""
+        if isinstance(e, bmv2.HeaderRef):
+            path, has = self.unit.paths[e.name], self.unit.has(e.name)
+            return self.unit.program.headers[e.name].type, path, has
+        header_type, path = self.exprs.header(e)
+        return header_type, path, f"{path}.is_valid"
+
+    def made(self, e: Expr) -> list[str]:
+        """What makes a header's memory mean something, ahead of writing all of it."""
+        if not isinstance(e, bmv2.HeaderRef) or e.name not in self.unit.late:
+            return []
+        name = self.unit.late[e.name]
+        if self.unit.paths[e.name] == f"h->{name}":
+            return [f"h->known |= LATE_{name};"]
+        return [f"late_{name}(h);"]  # one of a stack
+
     def add_header(self, p: Primitive) -> list[str]:
         """setValid: a header that was not valid starts as zeros."""
-        header_type, path = self.exprs.header(p.args[0])
         if p.op == "add_header_fast":
+            _, path = self.exprs.header(p.args[0])
             return [f"{path}.is_valid = true;", *self.set_valid(p.args[0])]
-        return [
-            f"if (!{path}.is_valid) {{",
+        header_type, path, has = self.if_valid(p.args[0])
+        lines = [
+            f"if (!{has}) {{",
+            *(f"    {s}" for s in self.made(p.args[0])),
             f"    memset(&{path}, 0, sizeof {path});",
             f"    {path}.is_valid = true;",
             f"    r->pkt->length += {header_type.fixed_bits // 8};",
             *(f"    {s}" for s in self.set_valid(p.args[0])),
             "}",
         ]
+        if isinstance(p.args[0], bmv2.HeaderRef) and p.args[0].name in self.unit.late:
+            self.exprs.settled.add(self.unit.late[p.args[0].name])
+        return lines
 
     def remove_header(self, p: Primitive) -> list[str]:
         """setInvalid."""
-        header_type, path = self.exprs.header(p.args[0])
+        header_type, path, has = self.if_valid(p.args[0])
         return [
-            f"if ({path}.is_valid) {{",
+            f"if ({has}) {{",
             f"    r->pkt->length -= {self.size(header_type, path)};",
             f"    {path}.is_valid = false;",
             "}",
@@ -209,11 +234,12 @@ class Actions:
 
     def assign_header(self, p: Primitive) -> list[str]:
         """Copy a header; an invalid one only makes the target invalid."""
-        (to_type, to), (from_type, source) = (self.exprs.header(a) for a in p.args)
+        (to_type, to, _), (from_type, source, has) = (self.if_valid(a) for a in p.args)
         if to_type.name != from_type.name:
             raise JsonError(f"a {from_type.name!r} cannot be assigned to a {to_type.name!r}")
         return [
-            f"if ({source}.is_valid) {{",
+            f"if ({has}) {{",
+            *(f"    {s}" for s in self.made(p.args[0])),
             f"    {to} = {source};",
             *(f"    {s}" for s in self.set_valid(p.args[0])),
             "} else {",
@@ -243,7 +269,10 @@ class Actions:
 
     def assign_stack(self, p: Primitive) -> list[str]:
         """Copy a stack, invalid headers and the fill level with it."""
-        to, source = (self.unit.stacks[a.name] for a in p.args if isinstance(a, bmv2.StackRef))
+        refs = [a for a in p.args if isinstance(a, bmv2.StackRef)]
+        to, source = (self.unit.stacks[a.name] for a in refs)
+        for ref in refs:
+            self.exprs.reach_stack(ref.name)
         return [
             f"memcpy(h->{to}, h->{source}, sizeof h->{to});",
             f"h->{to}_next = h->{source}_next;",
@@ -262,6 +291,7 @@ class Actions:
         """push_front and pop_front: what enters is invalid."""
         stack, amount = p.args
         if isinstance(stack, bmv2.StackRef):
+            self.exprs.reach_stack(stack.name)
             size = len(self.unit.program.stacks[stack.name].headers)
         else:
             assert isinstance(stack, bmv2.UnionStackRef)
@@ -485,10 +515,9 @@ def bare(text: str) -> str:
 
 def emit_actions(unit: Unit, indices: list[int]) -> list[str]:
     """The functions of actions; what those of a family do is one of their own."""
-    alike = families(unit, indices)
     parts = []
     for index in indices:
-        family = alike.get(index)
+        family = unit.families.get(index)
         if family is None:
             parts.append(emit_action(unit, index))
         else:
@@ -528,7 +557,7 @@ def emit_member(unit: Unit, family: Family, index: int) -> str:
     exprs = Exprs(unit)
     given = [exprs.exact(e).text for e in family.arguments[index]]
     pairs = zip(family.body.params, given, strict=True)
-    lines = [f"static inline void do_{name}(struct sw_run *r, struct phv *h)", "{"]
+    lines = [f"{unit.signature('void', f'do_{name}')})", "{"]
     if given:
         lines.append(f"    const struct {body}_params with = {{")
         lines += [f"        .{p.name} = {text}," for p, text in pairs]
@@ -556,6 +585,7 @@ def emit_function(
     for i, primitive in enumerate(steps):
         if i in jumps:
             body.append(f"step_{i}:;")
+            writer.exprs.settled.clear()
         said = trace_text(primitive.source)
         if said:
             body.append(f'SW_TRACE(r, "    {said}");')
@@ -572,8 +602,8 @@ def emit_function(
         fields = "\n".join(f"    {declare(n, w)}" for n, w in params)
         parts.append(f"struct {name}_params {{\n{fields}\n}};\n\n")
     argument = f", const struct {name}_params *a" if params else ""
-    parts.append(f"static inline void {function}(struct sw_run *r, struct phv *h{argument})\n{{\n")
-    scope = ("h", "a") if params else ("h",)
+    parts.append(f"{unit.signature('void', function)}{argument})\n{{\n")
+    scope = ["h", *(["a"] if params else []), *(["v"] if function in unit.taking else [])]
     unused = (n for n in scope if not re.search(rf"\b{n}\b(?=->|[,)])", text))
     parts += [f"    (void){n};\n" for n in unused]
     for field in unit.temporaries.get(index, ()):
@@ -629,4 +659,5 @@ def jump(writer: Actions, here: int, primitive: Primitive) -> list[str]:
         away = turn("return;", away)
     if primitive.op == "_jump":
         return [away]
-    return [f"if (!{writer.condition(primitive.args[0])})", f"    {away}"]
+    lines = [f"if (!{writer.condition(primitive.args[0])})", f"    {away}"]
+    return [*writer.exprs.settle(), *lines]

@@ -14,7 +14,7 @@ trace tells included.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -24,8 +24,7 @@ from .temporaries import SCALARS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ..bmv2 import Action, Expr, Primitive
-    from .unit import Unit
+    from ..bmv2 import Action, Expr, Field, Primitive, Program
 
 FEWEST = 4  # members; of fewer the bodies are quicker where they are called
 SHORTEST = 6  # steps; fewer are no longer than the call
@@ -52,11 +51,16 @@ class Family:
     arguments: dict[int, tuple[_Leaf, ...]]  # by a member's number
 
 
-def families(unit: Unit, indices: Iterable[int]) -> dict[int, Family]:
+_Temporaries = Mapping[int, tuple["Field", ...]]  # by an action's number: its own
+
+
+def families(
+    program: Program, temporaries: _Temporaries, indices: Iterable[int]
+) -> dict[int, Family]:
     """The families that there are among these actions, by the number of each member."""
     similar: defaultdict[object, list[int]] = defaultdict(list)
     for index in indices:
-        action = unit.program.actions[index]
+        action = program.actions[index]
         if _may_belong(action):
             similar[tuple(p.source for p in action.body)].append(index)
     found: dict[int, Family] = {}
@@ -66,9 +70,9 @@ def families(unit: Unit, indices: Iterable[int]) -> dict[int, Family]:
         alike: defaultdict[object, dict[int, list[_Leaf]]] = defaultdict(dict)
         for index in members:
             leaves: list[_Leaf] = []
-            alike[_shape(unit, index, leaves)][index] = leaves
+            alike[_shape(program, temporaries.get(index, ()), index, leaves)][index] = leaves
         for each in alike.values():
-            if len(each) >= FEWEST and (family := _family(unit, each)) is not None:
+            if len(each) >= FEWEST and (family := _family(program, temporaries, each)) is not None:
                 found |= dict.fromkeys(each, family)
     return found
 
@@ -87,10 +91,11 @@ def _target(step: Primitive) -> bmv2.FieldRef | bmv2.ObjectRef | None:
     return first if isinstance(first, bmv2.FieldRef | bmv2.ObjectRef) else None
 
 
-def _shape(unit: Unit, index: int, leaves: list[_Leaf]) -> object:
+def _shape(
+    program: Program, temporaries: Iterable[Field], index: int, leaves: list[_Leaf]
+) -> object:
     """What has to be the same; what need not is added to ``leaves``, in order."""
-    program = unit.program
-    own: dict[str, int] = {f.name: -1 for f in unit.temporaries.get(index, ())}
+    own = {f.name for f in temporaries}
     told: list[str] = []
 
     def see(e: _Leaf, is_free: bool) -> Expr:
@@ -99,7 +104,7 @@ def _shape(unit: Unit, index: int, leaves: list[_Leaf]) -> object:
                 told.append(e.field)
             field = program.field_of(e)
             return bmv2.FieldRef(f"own {told.index(e.field)}", f"{field.width} {field.is_signed}")
-        if not is_free or not _may_differ(unit, e):
+        if not is_free or not _may_differ(program, e):
             return e
         leaves.append(e)
         if isinstance(e, bmv2.Const):
@@ -109,12 +114,12 @@ def _shape(unit: Unit, index: int, leaves: list[_Leaf]) -> object:
     return tuple((p.op, _args(p, see), p.source) for p in program.actions[index].body)
 
 
-def _may_differ(unit: Unit, e: _Leaf) -> bool:
+def _may_differ(program: Program, e: _Leaf) -> bool:
     if isinstance(e, bmv2.Const):
         return 0 <= e.value < 1 << _MOST_BITS
     if e.field == bmv2.VALID_FIELD:
         return False
-    field = unit.program.field_of(e)
+    field = program.field_of(e)
     return not field.is_signed and not field.is_varbit and field.width <= _MOST_BITS
 
 
@@ -142,48 +147,51 @@ def _seen(e: Expr, see: _Seen, is_free: bool) -> Expr:
     return e
 
 
-def _family(unit: Unit, leaves: dict[int, list[_Leaf]]) -> Family | None:
+def _family(
+    program: Program, temporaries: _Temporaries, leaves: dict[int, list[_Leaf]]
+) -> Family | None:
     """Actions of one shape, as a family; none if one of them writes what has to be a parameter."""
     first, *_ = leaves
     columns = list(zip(*leaves.values(), strict=True))
     differing = list(dict.fromkeys(c for c in columns if len(set(c)) > 1))
     for column, index in ((c, i) for c in differing for i in leaves):
-        if not {_target(p) for p in unit.program.actions[index].body}.isdisjoint(column):
+        if not {_target(p) for p in program.actions[index].body}.isdisjoint(column):
             return None
-    body = _with_parameters(unit, first, columns, differing)
+    own = {f.name for f in temporaries.get(first, ())}
+    body = _with_parameters(program, program.actions[first], own, columns, differing)
     members = zip(*differing, strict=True) if differing else [()] * len(leaves)
     return Family(first, body, dict(zip(leaves, members, strict=True)))
 
 
 def _with_parameters(
-    unit: Unit, first: int, columns: Sequence[tuple[_Leaf, ...]], differing: list[tuple[_Leaf, ...]]
+    program: Program,
+    action: Action,
+    own: set[str],
+    columns: Sequence[tuple[_Leaf, ...]],
+    differing: list[tuple[_Leaf, ...]],
 ) -> Action:
-    """An action with parameters in place of what differs."""
-    own = {f.name for f in unit.temporaries.get(first, ())}
+    """An action with parameters in place of what differs, its temporaries left alone."""
     following = iter(columns)
 
     def see(e: _Leaf, is_free: bool) -> Expr:
         is_own = isinstance(e, bmv2.FieldRef) and e.header == SCALARS and e.field in own
-        if is_own or not is_free or not _may_differ(unit, e):
+        if is_own or not is_free or not _may_differ(program, e):
             return e
         column = next(following)
         return bmv2.Param(differing.index(column)) if column in differing else e
 
-    action = unit.program.actions[first]
     return replace(
         action,
         params=tuple(
-            bmv2.ActionParam(f"with_{i}", _width(unit, c)) for i, c in enumerate(differing)
+            bmv2.ActionParam(f"with_{i}", _width(program, c)) for i, c in enumerate(differing)
         ),
         body=tuple(replace(p, args=_args(p, see)) for p in action.body),
     )
 
 
-def _width(unit: Unit, column: Iterable[_Leaf]) -> int:
+def _width(program: Program, column: Iterable[_Leaf]) -> int:
     """The bits that hold what members give."""
     return max(
-        max(e.value.bit_length(), 1)
-        if isinstance(e, bmv2.Const)
-        else unit.program.field_of(e).width
+        max(e.value.bit_length(), 1) if isinstance(e, bmv2.Const) else program.field_of(e).width
         for e in column
     )

@@ -46,11 +46,13 @@ class ControlWriter:
                 lines.append(f"{self.labels[name]}:")
             lines += [f"    {s}" for s in body]
         function = self.pipeline.name
+        variables = self.unit.declared(function)
         done = ["done:"] if any("goto done;" in s for s in lines) else []
         return "\n".join(
             [
                 f"static void control_{function}(struct sw_run *r, struct phv *h)",
                 "{",
+                *variables,
                 f'    SW_TRACE(r, "{function}");',
                 *lines,
                 *done,
@@ -106,15 +108,15 @@ class ControlWriter:
 
     def call(self, node: ActionCall, following: str | None) -> list[str]:
         """An action called without a table."""
-        lines = [f"do_{self.unit.actions[node.action]}(r, h);"]
+        lines = [f"{self.unit.call(f'do_{self.unit.actions[node.action]}')};"]
         if exits(self.unit, node.action):
             lines += ["if (r->pkt->exited)", "    goto done;"]
         return lines + self.go(node.next_node, following)
 
     def table(self, node: Table, following: str | None) -> list[str]:
         """A table, and where its outcome leads."""
-        call = f"apply_{self.unit.tables[node.name]}(r, h)"
-        can_exit = any(exits(self.unit, a) for a in self.runnable(node))
+        call = self.unit.call(f"apply_{self.unit.tables[node.name]}")
+        can_exit = any(exits(self.unit, a) for a in node.runnable)
         leave = ["if (r->pkt->exited)", "    goto done;"] if can_exit else []
         if "__HIT__" in node.next_tables or "__MISS__" in node.next_tables:
             hit, miss = node.next_tables.get("__HIT__"), node.next_tables.get("__MISS__")
@@ -122,7 +124,7 @@ class ControlWriter:
                 return [f"{call};", *leave, *self.go(hit, following)]
             return self.two_ways(call, leave, hit, miss, following)
         actions = [
-            a for a in self.runnable(node) if self.unit.program.actions[a].name in node.next_tables
+            a for a in node.runnable if self.unit.program.actions[a].name in node.next_tables
         ]
         exits_to = {a: node.next_tables[self.unit.program.actions[a].name] for a in actions}
         targets = set(exits_to.values())
@@ -137,13 +139,8 @@ class ControlWriter:
     def is_idle(self, node: Table) -> bool:
         """Whether looking something up there changes nothing, so that it need not be done."""
         measures = node.with_counters or node.direct_meter is not None or node.support_timeout
-        acts = any(self.unit.program.actions[a].body for a in self.runnable(node))
+        acts = any(self.unit.program.actions[a].body for a in node.runnable)
         return not measures and not acts and node.profile is None
-
-    def runnable(self, node: Table) -> list[int]:
-        """The actions a table may run."""
-        extra = [node.default.action] if node.default else []
-        return list(dict.fromkeys([*node.actions, *extra]))
 
     def two_ways(
         self, call: str, leave: list[str], hit: str | None, miss: str | None, following: str | None

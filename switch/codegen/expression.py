@@ -134,7 +134,11 @@ def is_literal(e: Expr) -> bool:
 
 
 class Exprs:
-    """Writes expressions, within an action (whose parameters it knows) or elsewhere."""
+    """Writes expressions, within an action (whose parameters it knows) or elsewhere.
+
+    Late headers (late.py) are asked for where they are used; where there are statements
+    (`has_statements`) those ask for all of a statement ahead of it, once on a way without branches.
+    """
 
     def __init__(
         self,
@@ -145,7 +149,37 @@ class Exprs:
         self.unit = unit
         self.params = params
         self.lookahead = lookahead
+        self.has_statements = False
+        self.touched: dict[str, None] = {}  # late headers that the statement being written uses
+        self.settled: set[str] = set()  # and those asked for ahead of it
         self.known: dict[int, tuple[Expr, Interval]] = {}
+
+    # Late headers
+
+    def reach(self, header: str) -> str:
+        """The lvalue of a header whose memory is used."""
+        if header not in self.unit.late:
+            return self.unit.paths[header]
+        if not self.has_statements:
+            return self.unit.asked(header)
+        self.touched[self.unit.late[header]] = None
+        return self.unit.paths[header]
+
+    def reach_stack(self, stack: str) -> str:
+        """The same of a stack."""
+        if stack not in self.unit.late:
+            return f"h->{self.unit.stacks[stack]}"
+        if not self.has_statements:
+            return self.unit.asked_stack(stack)
+        self.touched[self.unit.late[stack]] = None
+        return f"h->{self.unit.stacks[stack]}"
+
+    def settle(self) -> list[str]:
+        """What has to go before the statement just written."""
+        lines = [f"late_{name}(h);" for name in self.touched if name not in self.settled]
+        self.settled |= self.touched.keys()
+        self.touched = {}
+        return lines
 
     # What a value can be
 
@@ -300,15 +334,14 @@ class Exprs:
     def field_text(self, header: str, name: str) -> str:
         """The lvalue of a field, or a header's validity."""
         if name == bmv2.VALID_FIELD:
-            return f"{self.unit.paths[header]}.is_valid"
-        return self.unit.field_path(header, name)
+            return self.unit.has(header)
+        return self.unit.field_path(header, name, self.reach(header))
 
     def last_field(self, stack: str, name: str) -> str:
         """A field of a stack's last header; of the spare one where the stack is empty."""
         found = self.unit.program.stacks[stack]
-        c_name = self.unit.stacks[stack]
-        index = f"sw_index(h->{c_name}_next - 1, {len(found.headers)})"
-        return f"h->{c_name}[{index}].{self.unit.fields[found.type.name, name]}"
+        index = f"sw_index(h->{self.unit.stacks[stack]}_next - 1, {len(found.headers)})"
+        return f"{self.reach_stack(stack)}[{index}].{self.unit.fields[found.type.name, name]}"
 
     def last_union_field(self, e: bmv2.UnionStackField) -> str:
         """A field of a member of the last union of a stack."""
@@ -521,6 +554,8 @@ class Exprs:
                 sign = "&&" if e.op == "and" else "||"
                 return f"({self.boolean(e.left)} {sign} {self.boolean(e.right)})"
             case "valid":
+                if isinstance(e.right, bmv2.HeaderRef):
+                    return self.unit.has(e.right.name)
                 return f"{self.header(e.right)[1]}.is_valid"
             case "valid_union":
                 return self.union_is_valid(e.right)
@@ -615,12 +650,12 @@ class Exprs:
         """A header's type and lvalue."""
         program, unit = self.unit.program, self.unit
         if isinstance(e, bmv2.HeaderRef):
-            return program.headers[e.name].type, unit.paths[e.name]
+            return program.headers[e.name].type, self.reach(e.name)
         if isinstance(e, Op) and e.op in STACK_ACCESS and isinstance(e.left, bmv2.StackRef):
             assert e.right is not None
             stack = program.stacks[e.left.name]
             index = f"sw_index({self.count(e.right)}, {len(stack.headers)})"
-            return stack.type, f"h->{unit.stacks[stack.name]}[{index}]"
+            return stack.type, f"{self.reach_stack(stack.name)}[{index}]"
         if isinstance(e, Op) and e.op == "?":
             assert e.cond is not None
             (header_type, left), (_, right) = self.header(e.left), self.header(e.right)

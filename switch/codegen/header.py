@@ -17,8 +17,35 @@ def emit_structs(unit: Unit) -> str:
     """One struct per header type, and struct phv with all instances."""
     parts = [struct(unit, t) for t in unit.header_types()]
     members = "\n".join(f"    {m}" for m in unit.members)
+    parts += [variables(unit, stage) for stage in unit.stage_variables.fields]
     parts.append(f"/* All that is known of a packet's content. */\nstruct phv {{\n{members}\n}};")
-    return "\n\n".join(parts)
+    return "\n\n".join([*parts, *late_functions(unit)])
+
+
+def late_functions(unit: Unit) -> list[str]:
+    """For each late header its bit, and what clears it unless that was done; see late.py."""
+    program = unit.program
+    found: list[str] = []
+    for instance, name in unit.late.items():
+        if instance in program.stacks:
+            tag, place = unit.types[program.stacks[instance].type.name], f"h->{name}"
+        elif unit.paths[instance] == f"h->{name}":
+            tag, place = unit.types[program.headers[instance].type.name], f"&h->{name}"
+        else:
+            continue  # in a stack
+        found.append(
+            f"#define LATE_{name} ((uint64_t)1 << {len(found)})\n"
+            f"static inline struct {tag} *late_{name}(const struct phv *asking)\n"
+            "{\n"
+            "    struct phv *h = (struct phv *)(uintptr_t)asking;\n"
+            f"    if (!(h->known & LATE_{name})) {{\n"
+            f"        h->known |= LATE_{name};\n"
+            f"        memset({place}, 0, sizeof h->{name});\n"
+            "    }\n"
+            f"    return {place};\n"
+            "}"
+        )
+    return found
 
 
 def struct(unit: Unit, header_type: HeaderType) -> str:
@@ -27,17 +54,35 @@ def struct(unit: Unit, header_type: HeaderType) -> str:
     scalars = unit.program.headers.get(SCALARS)
     is_scalars = scalars is not None and scalars.type is header_type
     for field in header_type.fields:
-        if is_scalars and field.name in unit.local_names:
+        if is_scalars and field.name in unit.variables:
             continue
         name = unit.fields[header_type.name, field.name]
         if field.is_varbit:
             lines.append(f"    uint8_t {name}[{max(field.width // 8, 1)}];")
             lines.append(f"    uint32_t {name}_bits;")
         else:
-            bits = "" if field.width in (8, 16, 32, 64, 128) else f" /* {field.width} bits */"
-            lines.append(f"    {c_type(field.width, field.is_signed)} {name};{bits}")
+            lines.append(declared(field, name))
     lines += ["    bool is_valid;", "};"]
     return "\n".join(lines)
+
+
+def declared(field: Field, name: str) -> str:
+    """A member that holds a field."""
+    bits = "" if field.width in (8, 16, 32, 64, 128) else f" /* {field.width} bits */"
+    return f"    {c_type(field.width, field.is_signed)} {name};{bits}"
+
+
+def variables(unit: Unit, stage: str) -> str:
+    """The struct of what only one stage uses: words of their own, since gcc compares two small
+    neighbours at once, which ties both to memory.
+    """
+    header_type = unit.program.headers[SCALARS].type
+    own = unit.stage_variables.fields[stage]
+    lines = []
+    for found in own:
+        member = declared(found, unit.fields[header_type.name, found.name]).strip()
+        lines.append(f"    {'_Alignas(8) ' if found.width <= 64 else ''}{member}")
+    return "\n".join([f"struct {stage}_variables {{", *lines, "};"])
 
 
 def load_field(field: Field, at: int) -> str:

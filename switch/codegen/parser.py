@@ -24,6 +24,7 @@ class ParserWriter:
     def __init__(self, unit: Unit) -> None:
         self.unit = unit
         self.exprs = Exprs(unit, lookahead=self.lookahead)
+        self.exprs.has_statements = True
         scope = Names()
         self.labels = {s.name: scope.new(f"state_{s.name}") for s in unit.program.parser.states}
         self.lines: list[str] = []
@@ -58,6 +59,7 @@ class ParserWriter:
             "{",
             "    const uint8_t *p = r->pkt->frame, *const end = p + r->pkt->frame_len;",
             f"    uint32_t error = {self.error('NoError')};",
+            *self.unit.declared("parser"),
             (turns if self.looping else "") + f"    goto {start};",
             body,
         ]
@@ -102,12 +104,23 @@ class ParserWriter:
         if state.name in self.looping:
             # A loop that consumes nothing would not end; one that does ends with the frame.
             self.fail("++turns > SW_FRAME_MOST", self.error("ParserTimeout"))
+        self.exprs.settled.clear()
         for op in state.ops:
+            start = len(self.lines)
             try:
                 self.operation(op)
             except JsonError as error:
                 raise JsonError(f"{op.path}: {error}") from None
+            self.settle(start)
+            if op.op.startswith("extract") and isinstance(op.args[0], bmv2.HeaderRef):
+                self.exprs.settled.update(filter(None, [self.unit.late.get(op.args[0].name)]))
+        start = len(self.lines)
         self.transitions(state)
+        self.settle(start)
+
+    def settle(self, start: int) -> None:
+        """Ask for the late headers that the lines since then use."""
+        self.lines[start:start] = [f"    {line}" for line in self.exprs.settle()]
 
     def operation(self, op: ParserOp) -> None:
         """One operation of a state."""
@@ -142,16 +155,18 @@ class ParserWriter:
         program, unit = self.unit.program, self.unit
         target = op.args[0]
         after: list[str] = []
+        made: list[str] = []
         if isinstance(target, bmv2.HeaderRef):
             header_type, path = program.headers[target.name].type, unit.paths[target.name]
             after = [
                 f"{unit.paths[s]}.is_valid = false;" for s in unit.siblings.get(target.name, ())
             ]
+            made = Actions(unit, self.exprs).made(target)
         elif isinstance(target, bmv2.StackRef):
             stack = program.stacks[target.name]
             name = unit.stacks[stack.name]
             self.fail(f"h->{name}_next >= {len(stack.headers)}", self.error("StackOutOfBounds"))
-            header_type, path = stack.type, f"h->{name}[h->{name}_next]"
+            header_type, path = stack.type, f"{self.exprs.reach_stack(stack.name)}[h->{name}_next]"
             after = [f"h->{name}_next++;"]
         else:
             assert isinstance(target, bmv2.UnionStackRef)
@@ -173,11 +188,15 @@ class ParserWriter:
             self.fail("bits % 8", self.error("ParserInvalidArgument"))
             self.fail(f"(uint64_t)(end - p) < {size} + bits / 8", self.error("PacketTooShort"))
             self.fail(f"bits > {header_type.varbit.width}", self.error("HeaderTooShort"))
+            for line in made:
+                self.say(f"    {line}")
             self.say(f"    get_{tag}(&{path}, p, (uint32_t)bits);")
             self.say(f"    p += {size} + bits / 8;")
             self.say("}")
         else:
             self.fail(f"end - p < {size}", self.error("PacketTooShort"))
+            for line in made:
+                self.say(line)
             self.say(f"get_{tag}(&{path}, p);")
             self.say(f"p += {size};")
         for line in after:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from .. import bmv2
@@ -76,7 +77,7 @@ def generate(program: Program, name: str = "program") -> str:
         emit_registers(unit),
         *emit_calculations(unit),
         *selectors(unit),
-        *emit_actions(unit, used_actions(program)),
+        *emit_actions(unit, program.used_actions),
         *(emit_apply(unit, t) for t in program.tables),
         "#if SW_HALF != 2",
         ControlWriter(unit, program.pipelines["ingress"]).emit(),
@@ -92,15 +93,6 @@ def generate(program: Program, name: str = "program") -> str:
         "#endif",
     ]
     return "\n\n".join(p for p in parts if p) + "\n"
-
-
-def used_actions(program: Program) -> list[int]:
-    """The actions that something may run, in the order of the JSON."""
-    used = {a for t in program.tables for a in t.actions}
-    used |= {t.default.action for t in program.tables if t.default is not None}
-    for pipeline in program.pipelines.values():
-        used |= {n.action for n in pipeline.nodes.values() if isinstance(n, bmv2.ActionCall)}
-    return sorted(used)
 
 
 def enum(prefix: str, names: Iterable[str]) -> str:
@@ -278,11 +270,18 @@ def deparse(unit: Unit) -> list[str]:
         "    uint8_t *p = r->pkt->data;",
         "    update_checksums(r, h);",
     ]
-    for name in reversed(program.deparser.order):
-        path = unit.paths[name]
-        tag = unit.types[program.headers[name].type.name]
-        lines.append(f"    if ({path}.is_valid)")
-        lines.append(f"        p = put_{tag}(&{path}, p);")
+    for late, run in groupby(reversed(program.deparser.order), key=lambda n: n in unit.late):
+        names = list(run)
+        bits = list(dict.fromkeys(f"LATE_{unit.late[n]}" for n in names if late))
+        if len(bits) > 1:
+            lines.append(f"    if (h->known & ({' | '.join(bits)})) {{")
+        pad = "    " * (1 + (len(bits) > 1))
+        for name in names:
+            tag = unit.types[program.headers[name].type.name]
+            lines.append(f"{pad}if ({unit.has(name)})")
+            lines.append(f"{pad}    p = put_{tag}(&{unit.paths[name]}, p);")
+        if len(bits) > 1:
+            lines.append("    }")
     lines += [
         "    r->pkt->len += (uint32_t)(r->pkt->data - p);",
         "    r->pkt->data = p;",

@@ -109,15 +109,21 @@ class InputWriter:
             return pieces(text, item.width)
         assert isinstance(item.expr, bmv2.FieldRef)
         field = self.unit.program.field_of(item.expr)
-        text = self.exprs.field_text(item.expr.header, item.expr.field)
+        text = self.field(item.expr)
         return pieces(text, field.width, field.is_signed)
+
+    def field(self, ref: bmv2.FieldRef) -> str:
+        """A field of a header that is valid, or whether it is."""
+        if ref.field == bmv2.VALID_FIELD:
+            return self.unit.has(ref.header)
+        return self.unit.field_path(ref.header, ref.field)
 
     def guard(self, item: CalcInput) -> str | None:
         """The header that must be valid, if one must."""
         if isinstance(item.expr, bmv2.FieldRef):
             header = self.unit.program.headers[item.expr.header]
             if not header.is_metadata and item.expr.field != bmv2.VALID_FIELD:
-                return f"{self.unit.paths[header.name]}.is_valid"
+                return self.unit.has(header.name)
         return None
 
     def expand(self, inputs: tuple[CalcInput, ...]) -> list[CalcInput]:
@@ -213,14 +219,14 @@ class InputWriter:
             assert varbit is not None
             name = self.unit.fields[header.type.name, varbit.name]
             return [
-                f"if ({path}.is_valid) {{",
+                f"if ({self.unit.has(header.name)}) {{",
                 f"    n += {header.type.fixed_bits} + {path}.{name}_bits;",
                 f"    put_{tag}(&{path}, b + n / 8);",
                 "}",
             ], header.type.max_bytes * 8
         assert isinstance(item.expr, bmv2.FieldRef)
         field = self.unit.program.field_of(item.expr)
-        path = self.exprs.field_text(item.expr.header, item.expr.field)
+        path = self.field(item.expr)
         return [
             f"for (uint32_t i = 0; i < {path}_bits / 8; i++, n += 8)",
             f"    sw_put_bits(b, n, 8, {path}[i]);",
@@ -322,13 +328,13 @@ def emit_checksums(unit: Unit) -> str:
     verify: list[str] = []
     update: list[str] = []
     for checksum in unit.program.checksums:
-        path = exprs.field_text(checksum.target.header, checksum.target.field)
+        path = unit.field_path(checksum.target.header, checksum.target.field)
         width = unit.program.field_of(checksum.target).width
         call = f"calculate_{unit.calculations[checksum.calculation]}(r, h)"
         condition = None if checksum.condition is None else exprs.boolean(checksum.condition)
         if checksum.verify:
             header = unit.program.headers[checksum.target.header]
-            tests = [] if header.is_metadata else [f"{unit.paths[header.name]}.is_valid"]
+            tests = [] if header.is_metadata else [unit.has(header.name)]
             if condition is not None and condition != "true":
                 tests.append(condition)
             tests.append(f"{call} != {path}")

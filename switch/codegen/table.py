@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .. import bmv2
-from ..layout import entry_layout, is_small, key_layout, member_stride, profile_actions, uses_trie
+from ..layout import (
+    entry_layout,
+    is_small,
+    is_warmed,
+    key_layout,
+    member_stride,
+    profile_actions,
+    uses_trie,
+)
 from .expression import Exprs
 from .names import c_string, comment, spoken
 from .unit import Unit
@@ -61,7 +69,7 @@ def emit_apply(unit: Unit, table: Table) -> str:
     words = key_words(unit, table)
     by_hit = "__HIT__" in table.next_tables or "__MISS__" in table.next_tables
     out = [f"/* table {comment(table.name)}: {table.match}, {table.size} entries */"]
-    out.append(f"static inline uint32_t apply_{name}(struct sw_run *r, struct phv *h)")
+    out.append(f"{unit.signature('uint32_t', f'apply_{name}')})")
     out.append("{")
     out.append(f"    const struct sw_table *t = &r->state->tables[TABLE_{name}];")
     if words:
@@ -100,16 +108,13 @@ def emit_fixed(unit: Unit, table: Table, default: bmv2.Default) -> str:
     data = default_data(unit, default)
     by_hit = "__HIT__" in table.next_tables or "__MISS__" in table.next_tables
     out = [f"/* table {comment(table.name)}: always the same action */"]
-    out.append(f"static inline uint32_t apply_{name}(struct sw_run *r, struct phv *h)")
+    out.append(f"{unit.signature('uint32_t', f'apply_{name}')})")
     out.append("{")
     if data:
         out.append(f"    static const uint64_t data[] = {{{data}}};")
-    argument = (
-        f", {'(const void *)data' if data else 'NULL'}"
-        if unit.program.actions[default.action].params
-        else ""
-    )
-    out.append(f"    do_{action}(r, h{argument});")
+    has_params = bool(unit.program.actions[default.action].params)
+    argument = (f"{'(const void *)data' if data else 'NULL'}",) if has_params else ()
+    out.append(f"    {unit.call(f'do_{action}', *argument)};")
     out.append(f"    return {'false' if by_hit else f'ACTION_{action}'};")
     out.append("}")
     return "\n".join(out)
@@ -117,6 +122,8 @@ def emit_fixed(unit: Unit, table: Table, default: bmv2.Default) -> str:
 
 def warm_table(unit: Unit, table: Table) -> list[str]:
     """Statements that bring the entries that packets may hit into the cache."""
+    if not is_warmed(unit.program, table):
+        return []
     words = key_words(unit, table)
     widths = [unit.program.field_of(k.target).width for k in table.keys]
     if uses_trie(table, widths):
@@ -124,10 +131,8 @@ def warm_table(unit: Unit, table: Table) -> list[str]:
         words = [f"({words[0]}) << {shift}" if shift else words[0]]
         number = f"TABLE_{unit.tables[table.name]}"
         call = f"table_warm_lpm(t, keys[0], packets, n, {number});"
-    elif table.match == "exact" and not is_small(widths):
-        call = f"table_warm_exact(t, keys[0], {len(words)}, n);"
     else:
-        return []
+        call = f"table_warm_exact(t, keys[0], {len(words)}, n);"
     return [
         f"t = &state->tables[TABLE_{unit.tables[table.name]}];",
         "if (t->used >= SW_WARM_LEAST) {",
@@ -197,9 +202,7 @@ def dispatch(unit: Unit, table: Table) -> list[str]:
     if table.profile is None:
         lines = ["    const uint32_t action = e->action;"]
         data = f"entry_at(e, {layout.data_at})"
-        offered = list(table.actions)
-        if table.default is not None and table.default.action not in offered:
-            offered.append(table.default.action)
+        offered = table.runnable
     else:
         profile = unit.program.profiles[table.profile]
         c_name = unit.profiles[table.profile]
@@ -217,9 +220,9 @@ def dispatch(unit: Unit, table: Table) -> list[str]:
     lines.append("    switch (action) {")
     for index in offered:
         name = unit.actions[index]
-        argument = f", (const void *){data}" if unit.program.actions[index].params else ""
+        argument = (f"(const void *){data}",) if unit.program.actions[index].params else ()
         lines.append(f"    case ACTION_{name}:")
-        lines.append(f"        do_{name}(r, h{argument});")
+        lines.append(f"        {unit.call(f'do_{name}', *argument)};")
         lines.append("        break;")
     lines.append("    }")
     return lines

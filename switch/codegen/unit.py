@@ -6,13 +6,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..layout import cell_bytes
+from .alike import families
+from .late import late_headers
 from .names import Names
-from .temporaries import SCALARS, temporaries
+from .temporaries import SCALARS, StageVariables, Uses, stage_variables, temporaries
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ..bmv2 import Field, HeaderType, Program
+    from ..bmv2 import Field, HeaderType, Program, Stack
+    from .alike import Family
 
 WIDE_BITS = 128  # above this a value is a wide_t
 
@@ -35,8 +38,9 @@ class Unit:
     fields: dict[tuple[str, str], str] = field(default_factory=dict)  # (header type, field)
     paths: dict[str, str] = field(default_factory=dict)  # header instance to lvalue
     members: list[str] = field(default_factory=list)  # declarations of struct phv
+    late: dict[str, str] = field(default_factory=dict)  # late header or stack to its C name
     long_headers: list[tuple[str, str]] = field(default_factory=list)  # lvalue, its varbit field
-    cleared_bytes: str = "sizeof *h"  # of struct phv, before the first of those
+    cleared_bytes: str = "sizeof *h"  # of struct phv, before the first of both kinds
     stacks: dict[str, str] = field(default_factory=dict)
     union_stacks: dict[str, str] = field(default_factory=dict)
     siblings: dict[str, list[str]] = field(default_factory=dict)  # union member to the others
@@ -52,14 +56,22 @@ class Unit:
     value_sets: dict[str, str] = field(default_factory=dict)
     profiles: dict[str, str] = field(default_factory=dict)
     temporaries: dict[int, tuple[Field, ...]] = field(init=False)  # by action's number
-    local_names: set[str] = field(init=False)  # of all temporaries: fields of `scalars`
+    families: dict[int, Family] = field(init=False)  # by action's number
+    stage_variables: StageVariables = field(init=False)
+    variables: dict[str, str] = field(init=False)  # fields of `scalars` that are either: in C
+    taking: dict[str, str] = field(default_factory=dict)  # functions, and whose variables they use
 
     def __post_init__(self) -> None:
-        self.temporaries = temporaries(self.program)
-        self.local_names = {f.name for own in self.temporaries.values() for f in own}
+        uses = Uses.of(self.program)
+        self.temporaries = temporaries(self.program, uses)
+        self.families = families(self.program, self.temporaries, self.program.used_actions)
+        own = [f for fields in self.temporaries.values() for f in fields]
+        bodies = [family.body for family in self.families.values()]
+        self.stage_variables = stage_variables(self.program, uses, own, bodies)
         self.name_types()
         self.name_headers()
         self.name_objects()
+        self.name_variables(own)
 
     def name_types(self) -> None:
         """Name header types and their fields."""
@@ -75,37 +87,60 @@ class Unit:
         return list({h.type.name: h.type for h in self.program.headers.values()}.values())
 
     def name_headers(self) -> None:
-        """Give every header instance its place in struct phv."""
+        """Give every header instance its place in struct phv.
+
+        Behind those that are cleared with each packet come late ones, and those of variable length,
+        as the bytes they might hold need no clearing: small ones first, for what is used not to be
+        far from the rest.
+        """
         names = Names()
         placed: set[str] = set()
+        late = set(late_headers(self.program))
+        if late:
+            self.members.append(f"uint64_t {names.new('known')}; /* bits of late headers */")
         for union_stack in self.program.union_stacks.values():
             self.place_union_stack(union_stack.name, union_stack.unions, names, placed)
+        behind: dict[str, tuple[int, str]] = {}  # size and declaration by name
         for stack in self.program.stacks.values():
-            if all(h in placed for h in stack.headers):
+            if not all(h in placed for h in stack.headers):
+                placed.update(stack.headers)
+                name, declaration = self.place_stack(stack, names)
+                if stack.name in late:
+                    self.late |= dict.fromkeys((stack.name, *stack.headers), name)
+                    behind[name] = stack.type.max_bytes * len(stack.headers), declaration
+                else:
+                    self.members.append(declaration)
+        for header in self.program.headers.values():
+            if header.name in placed:
                 continue
-            name = self.stacks[stack.name] = names.new(stack.name)
-            names.taken.add(f"{name}_next")
-            tag = self.types[stack.type.name]
-            # One more than there are: what an index out of bounds reads and writes.
-            self.members.append(f"struct {tag} {name}[{len(stack.headers)} + 1];")
-            self.members.append(f"uint32_t {name}_next;")
-            for i, header in enumerate(stack.headers):
-                self.paths[header] = f"h->{name}[{i}]"
-                placed.add(header)
-        alone = [h for h in self.program.headers.values() if h.name not in placed]
-        # Those of variable length come last: the bytes they might hold need no clearing.
-        for instance in sorted(alone, key=lambda h: h.type.varbit is not None):
-            name = names.new(instance.name)
-            path = self.paths[instance.name] = f"h->{name}"
-            self.members.append(f"struct {self.types[instance.type.name]} {name};")
-            if (varbit := instance.type.varbit) is not None:
-                if not self.long_headers:
-                    self.cleared_bytes = f"offsetof(struct phv, {name})"
-                self.long_headers.append((path, self.fields[instance.type.name, varbit.name]))
-        for union in self.program.unions.values():
-            in_union = [h for _, h in union.members]
-            for h in in_union:
-                self.siblings[h] = [other for other in in_union if other != h]
+            name = names.new(header.name)
+            path = self.paths[header.name] = f"h->{name}"
+            declaration = f"struct {self.types[header.type.name]} {name};"
+            varbit = header.type.varbit
+            if header.name in late:
+                self.late[header.name] = name
+            elif varbit is not None:
+                self.long_headers.append((path, self.fields[header.type.name, varbit.name]))
+            else:
+                self.members.append(declaration)
+                continue
+            behind[name] = header.type.max_bytes, declaration
+        if behind:
+            order = sorted(behind, key=lambda name: behind[name][0])
+            self.cleared_bytes = f"offsetof(struct phv, {order[0]})"
+            self.members += (behind[name][1] for name in order)
+        in_unions = ([h for _, h in u.members] for u in self.program.unions.values())
+        self.siblings = {h: [o for o in union if o != h] for union in in_unions for h in union}
+
+    def place_stack(self, stack: Stack, names: Names) -> tuple[str, str]:
+        """Place a stack as an array; its name, and its declaration, which is yet to be put in."""
+        name = self.stacks[stack.name] = names.new(stack.name)
+        names.taken.add(f"{name}_next")
+        self.members.append(f"uint32_t {name}_next;")
+        self.paths |= {header: f"h->{name}[{i}]" for i, header in enumerate(stack.headers)}
+        # One more than there are: what an index out of bounds reads and writes.
+        tag = self.types[stack.type.name]
+        return name, f"struct {tag} {name}[{len(stack.headers)} + 1];"
 
     def place_union_stack(
         self, stack: str, unions: tuple[str, ...], names: Names, placed: set[str]
@@ -142,13 +177,77 @@ class Unit:
         self.value_sets = unique(program.value_sets)
         self.profiles = unique(program.profiles)
 
-    def field_path(self, header: str, name: str) -> str:
-        """The lvalue of a header's field; of one that is an action's own, its variable."""
+    def name_variables(self, own: Iterable[Field]) -> None:
+        """Name the variables of actions and of stages, and find the functions that take these."""
+        scalars = self.program.headers.get(SCALARS)
+        names = (
+            {f.name: self.fields[scalars.type.name, f.name] for f in scalars.type.fields}
+            if scalars
+            else {}
+        )
+        self.variables = {f.name: own_name(names[f.name]) for f in own}
+        stages = {f.name: s for s, found in self.stage_variables.fields.items() for f in found}
+        self.variables |= {name: f"v->{names[name]}" for name in stages}
+        users = self.stage_variables.users
+        self.taking = {f"do_{self.actions[index]}": stage for index, stage in users.items()}
+        for table in self.program.tables:
+            keys = (k.target.field for k in table.keys if k.target.header == SCALARS)
+            found = {users.get(a) for a in table.runnable} | {stages.get(key) for key in keys}
+            if stage := next(filter(None, found), None):
+                self.taking[f"apply_{self.tables[table.name]}"] = stage
+
+    def field_path(self, header: str, name: str, path: str | None = None) -> str:
+        """The lvalue of a header's field; of one that is a variable, that."""
         type_name = self.program.headers[header].type.name
         c_name = self.fields[type_name, name]
-        if header == SCALARS and name in self.local_names:
-            return own_name(c_name)
-        return f"{self.paths[header]}.{c_name}"
+        if header == SCALARS and name in self.variables:
+            return self.variables[name]
+        return f"{path or self.paths[header]}.{c_name}"
+
+    def has(self, header: str) -> str:
+        """Whether a header is valid."""
+        is_valid = f"{self.paths[header]}.is_valid"
+        if header not in self.late:
+            return is_valid
+        return f"(h->known & LATE_{self.late[header]} && {is_valid})"
+
+    def asked(self, header: str) -> str:
+        """The lvalue of a header in an expression, which has its memory cleared if need be."""
+        path = self.paths[header]
+        if header not in self.late:
+            return path
+        name = self.late[header]
+        inside = path.removeprefix(f"h->{name}")
+        return f"late_{name}(h){inside}" if inside else f"(*late_{name}(h))"
+
+    def asked_stack(self, stack: str) -> str:
+        """The same of a stack, which is an array."""
+        name = self.stacks[stack]
+        return f"late_{name}(h)" if stack in self.late else f"h->{name}"
+
+    def declared(self, stage: str) -> list[str]:
+        """The lines that declare a stage's variables, if it has any."""
+        if stage not in self.stage_variables.fields:
+            return []
+        declaration = f"struct {stage}_variables variables = {{0}}, *const v = &variables;"
+        return [f"    {declaration}", "    (void)v;"]
+
+    def signature(self, result: str, function: str) -> str:
+        """How the function of an action or a table begins, its last parameters left out.
+
+        One that uses a stage's variables is inlined: nobody else then knows where they are, so that
+        the compiler need not keep them in memory.
+        """
+        stage = self.taking.get(function)
+        if stage is None:
+            return f"static inline {result} {function}(struct sw_run *r, struct phv *h"
+        variables = f"struct {stage}_variables *v"
+        return f"SW_INLINE {result} {function}(struct sw_run *r, struct phv *h, {variables}"
+
+    def call(self, function: str, *more: str) -> str:
+        """A call of an action's or a table's function."""
+        variables = ("v",) if function in self.taking else ()
+        return f"{function}({', '.join(('r', 'h', *variables, *more))})"
 
     def standard(self, name: str) -> tuple[str, Field] | None:
         """The lvalue of a field the switch knows of, if the program has it."""

@@ -1,7 +1,8 @@
 """Where a grown program can be tried: our compiler and switch, each with the other's in its place.
 
-`plain` is ours with its cleverness taken away: arguments are always copied, every variable stays in
-its header, every number is wider than a machine's, and the C is hardly optimised.
+`plain` is ours with its cleverness taken away: arguments are always copied, every variable stays
+in its header, every header is cleared with each packet, every number is wider than a machine's, and
+the C is hardly optimised.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from compiler.lower.statements import Statements
 from switch import build
 from switch.codegen import unit
 from switch.codegen.expression import Exprs
+from switch.codegen.temporaries import StageVariables
 from switch.stf import run_stf
 from tests.p4 import bmv2
 
@@ -81,7 +83,9 @@ def plain() -> Iterator[None]:
 
     with (
         mock.patch.object(Statements, "_bind_one", copying),
-        mock.patch.object(unit, "temporaries", lambda _: {}),
+        mock.patch.object(unit, "temporaries", lambda *_: {}),
+        mock.patch.object(unit, "stage_variables", lambda *_: StageVariables({}, {})),
+        mock.patch.object(unit, "late_headers", lambda _: []),
         mock.patch.object(Exprs, "bound_op", unknown),
         mock.patch.object(build, "PROGRAM_FLAGS", (*build.PROGRAM_FLAGS, "-O1")),
     ):
