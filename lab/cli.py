@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -74,8 +75,6 @@ def _tell_interruption() -> int:
 
 def _tell_version(asked: bool) -> None:
     if asked:
-        from importlib.metadata import version
-
         print(f"closlab {version('closlab')}")
         raise typer.Exit
 

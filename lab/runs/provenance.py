@@ -11,6 +11,7 @@ import platform
 import subprocess
 from datetime import UTC, datetime
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 
 from lab.engines import RunOptions
@@ -34,8 +35,6 @@ def provenance(options: RunOptions, compiled: Path) -> dict[str, str]:
 
 def closlab_now() -> dict[str, str]:
     """Which closlab this is, and when that is."""
-    from importlib.metadata import version  # which takes its time
-
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return {"version": version("closlab"), "commit": commit(), "date": now}
 

@@ -2,10 +2,17 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-SLOW = ("scapy", "grpc", "finsy", "rich", "mininet", "compiler")
+from bench import start
+
+ROOT = Path(__file__).parents[2]
+SLOW = (
+    *("scapy", "grpc", "finsy", "rich", "mininet.net", "compiler"),
+    *("lab.report", "switch.codegen"),
+)
 
 
 @pytest.mark.parametrize(
@@ -13,11 +20,20 @@ SLOW = ("scapy", "grpc", "finsy", "rich", "mininet", "compiler")
     [
         ("lab.cli", ()),
         ("lab.scenario.catalogue", ()),
-        ("lab.report", ()),
+        ("lab.report", ("lab.report",)),
         ("lab.engines.sim.engine", ("grpc", "finsy", "rich")),
+        ("lab.commands.run", ("grpc", "finsy", "rich")),
     ],
 )
 def test_nothing_slow_is_imported_in_vain(module: str, may: tuple[str, ...]) -> None:
     code = f"import sys, {module}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert {name for name in SLOW if name in done.stdout.split()} <= {*may}
+
+
+def test_what_the_benchmark_times_ends_where_a_run_begins(tmp_path: Path) -> None:
+    """Switches have their program, and nothing is simulated yet."""
+    command = [sys.executable, "-c", start.CASES["run"][1], str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+    assert (tmp_path / "fabric.json").is_file()
+    assert not (tmp_path / "result.json").exists()
