@@ -104,7 +104,7 @@ def install(
             done(target.name)
         return target.name, len(changed)
 
-    return dict(_on_all(targets, install_one, answer_s))
+    return dict(on_all(targets, install_one, answer_s))
 
 
 async def reconcile(switch: fy.Switch, plan: SwitchPlan) -> Changes:
@@ -165,7 +165,7 @@ def read_plans(
             return await read_plan(switch, sought.get(target.name, ()))
 
     targets = tuple(targets)
-    plans = _on_all(targets, read_one)
+    plans = on_all(targets, read_one)
     return {target.name: plan for target, plan in zip(targets, plans, strict=True)}
 
 
@@ -188,7 +188,7 @@ def read_counts(targets: Iterable[Target]) -> dict[str, Counts]:
             )
 
     targets = tuple(targets)
-    counts = _on_all(targets, read_one)
+    counts = on_all(targets, read_one)
     return {target.name: count for target, count in zip(targets, counts, strict=True)}
 
 
@@ -232,7 +232,19 @@ def connected(target: Target, role: str = "", tables: Sequence[str] = ()) -> fy.
     )
 
 
-def _on_all(
+def result_of(task: asyncio.Future[_T], target: Target) -> _T:
+    """What work at a switch came to, or in our words why it failed."""
+    try:
+        return task.result()
+    except fy.P4ClientError as error:
+        raise ControllerError(f"{target.name} at {target.address} refused: {error}") from error
+    except asyncio.CancelledError:  # finsy's way of saying that its own task has failed
+        raise ControllerError(
+            f"{target.name} at {target.address} broke off; is its switch process running?"
+        ) from None
+
+
+def on_all(
     targets: Iterable[Target],
     work: Callable[[Target], Awaitable[_T]],
     answer_s: float = ANSWER_S,
@@ -249,14 +261,7 @@ def _on_all(
                 f"{target.name} at {target.address} did not answer within "
                 f"{answer_s:g} s; is its switch process running?"
             )
-        try:
-            return task.result()
-        except fy.P4ClientError as error:
-            raise ControllerError(f"{target.name} at {target.address} refused: {error}") from error
-        except asyncio.CancelledError:  # finsy's way of saying that its own task has failed
-            raise ControllerError(
-                f"{target.name} at {target.address} broke off; is its switch process running?"
-            ) from None
+        return result_of(task, target)
 
     async def all_of_them() -> list[_T]:
         return list(await asyncio.gather(*(one(target) for target in targets)))

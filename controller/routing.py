@@ -21,7 +21,15 @@ from typing import Any
 
 import finsy as fy
 
-from controller.client import Target, connected, done, read_plan, speaking, write_changes
+from controller.client import (
+    Target,
+    connected,
+    done,
+    read_plan,
+    result_of,
+    speaking,
+    write_changes,
+)
 from controller.entities import Entity, SwitchPlan, TableEntry, changes
 from controller.errors import ControllerError
 from controller.fdb import Fdb
@@ -227,14 +235,18 @@ class Routing:
             each.writing.release()
 
     async def _follow_all(self) -> None:
-        tasks = [asyncio.ensure_future(self._follow(each)) for each in self._followed.values()]
+        tasks = {
+            asyncio.ensure_future(self._follow(each)): each.target
+            for each in self._followed.values()
+        }
         stopping = asyncio.ensure_future(self._stopping.wait())
         ended, _ = await asyncio.wait({*tasks, stopping}, return_when=asyncio.FIRST_COMPLETED)
         for task in (*tasks, stopping):
             task.cancel()
         await asyncio.gather(*tasks, stopping, return_exceptions=True)
-        for task in ended - {stopping}:
-            _fail_with(task)
+        for task, target in tasks.items():
+            if task in ended:
+                _fail_with(task, target)
 
     async def _follow(self, each: Followed) -> None:
         news = _News()
@@ -278,14 +290,12 @@ class Routing:
             asyncio.get_running_loop().call_later(_AGAIN_S, news.set)
 
 
-def _fail_with(task: asyncio.Future[Any]) -> None:
+def _fail_with(task: asyncio.Future[Any], target: Target) -> None:
     """Fail as it did; of a defect of ours all that is known is said."""
     try:
-        task.result()
-    except fy.P4ClientError:
+        result_of(task, target)
+    except ControllerError:
         raise
-    except asyncio.CancelledError:  # finsy's way of saying that its own task has failed
-        raise ControllerError("a switch broke off; is its process running?") from None
     except Exception as error:
         log.critical("nobody follows the routing daemons any more", exc_info=error)
         raise

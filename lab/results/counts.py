@@ -6,7 +6,6 @@ out of what the process that hosts switches writes down (`watch.py`). What they 
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -15,8 +14,8 @@ from types import MappingProxyType
 
 import finsy as fy
 
-from controller import Target
-from controller.client import connected, done
+from controller import ControllerError, Target
+from controller.client import connected, on_all
 from controller.tables import DROP_REASONS, PRIORITIES, queue_index
 from lab.errors import RunError
 from lab.results.outcome import TRIES, PortCounts, SwitchCounts, Traffic
@@ -29,7 +28,6 @@ _BY_QUEUE = (
 )
 WAITS, WAITED, TRIED = "credit_waits", "credit_waited", "link_counts"
 _BY_THE_PROGRAM = ("ingress", "egress")  # drops that it counts itself, with better reasons
-_ANSWER_TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -167,15 +165,10 @@ def read_counts(
             reading = replace(reading, lost=lost.get(target.name, {}))
             return target.name, reading.counts(mine)
 
-    async def read_all() -> dict[str, SwitchCounts]:
-        return dict(await asyncio.gather(*map(read_one, targets)))
-
     try:
-        return done(asyncio.wait_for(read_all(), _ANSWER_TIMEOUT_S))
-    except TimeoutError:
-        raise RunError("the switches did not tell their counters in time") from None
-    except fy.P4ClientError as error:
-        raise RunError(f"a switch would not tell its counters: {error}") from None
+        return dict(on_all(targets, read_one))
+    except ControllerError as error:
+        raise RunError(f"counters cannot be read: {error}") from None
 
 
 async def _read(switch: fy.Switch, ports: tuple[int, ...], has_registers: bool) -> Reading:

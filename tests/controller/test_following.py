@@ -1,12 +1,15 @@
 """Who follows routing daemons fails with whoever takes in what they tell: nobody goes on deaf."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
+from controller.client import Target
+from controller.errors import ControllerError
 from controller.fpm import Message
 from controller.rib import Rib
-from controller.routing import _Daemon, _News
+from controller.routing import _Daemon, _fail_with, _News
 from tests.controller.test_fpm import by_number, route
 
 
@@ -47,3 +50,15 @@ def test_a_daemons_word_that_is_too_much_is_no_silence() -> None:
 
     with pytest.raises(KeyError):
         asyncio.run(asyncio.wait_for(told(), 60))
+
+
+def test_a_switch_that_breaks_off_is_named() -> None:
+    """finsy cancels who works at it."""
+
+    async def followed() -> None:
+        task = asyncio.get_running_loop().create_future()
+        task.cancel()
+        _fail_with(task, Target("leaf3", "127.0.0.1:9", 1, Path(), Path()))
+
+    with pytest.raises(ControllerError, match=r"leaf3 at 127\.0\.0\.1:9 broke off"):
+        asyncio.run(followed())
