@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _OPEN_MPI = "Open MPI"
 _LEAST_OPEN_MPI = 5
+_NAMES = "hosts"  # in the folder of a start: what is to be its /etc/hosts
 
 
 @dataclass(frozen=True)
@@ -42,15 +43,15 @@ class Ground:
     pids: Mapping[str, int]  # of hosts, as the capsule numbers processes
     dilation: float
     enter: Callable[[list[str]], list[str]]  # makes of a command in the capsule one from here
-    plug: Callable[[Sequence[str], int], object]  # gets hosts ready, to send in a class
+    plug: Callable[[Sequence[str], int], str]  # gets hosts ready, to send in a class: their names
     tenants: Mapping[str, int] = field(default_factory=dict)  # of hosts with networks of their own
 
     @classmethod
     def of_running(cls, lab: RunningLab) -> Ground:
         """A lab that runs, seen from outside."""
 
-        def plug(names: Sequence[str], priority: int) -> None:
-            hands.ask(lab.folder, f"{hands.PLUG} {','.join(names)} {priority}")
+        def plug(names: Sequence[str], priority: int) -> str:
+            return hands.ask(lab.folder, f"{hands.PLUG} {','.join(names)} {priority}")
 
         scenario = Scenario.model_validate(lab.watch["scenario"])
         dilation = float(lab.watch["dilation"])
@@ -122,19 +123,24 @@ class Wanted:
                     f"Name hosts of one tenant, such as --hosts {','.join(hosts)}.",
                 )
             words = _mpirun_words(self.mpirun, ground, hosts, stretch, self.words, folder)
-            return [_task(ground, hosts, 0, words, 1.0)]
+            return [_task(ground, hosts, 0, words, 1.0, folder)]
         return [
-            _task(ground, hosts, rank, self.words, stretch)
+            _task(ground, hosts, rank, self.words, stretch, folder)
             for hosts in jobs
             for rank in range(len(hosts))
         ]
 
 
 def _task(
-    ground: Ground, hosts: Sequence[str], rank: int, words: Sequence[str], stretch: float
+    ground: Ground,
+    hosts: Sequence[str],
+    rank: int,
+    words: Sequence[str],
+    stretch: float,
+    folder: Path,
 ) -> Task:
     host = hosts[rank]
-    command = programs.on_host(ground.pids[host], host, words)
+    command = programs.on_host(ground.pids[host], host, folder / _NAMES, words)
     told = programs.environment(hosts, rank, ground.dilation, stretch)
     return Task(host, tuple(ground.enter(command)), told)
 
@@ -143,9 +149,11 @@ def launch(
     wanted: Wanted, ground: Ground, happen: Callable[[float], float | None] = lambda _s: None
 ) -> Ended:
     """Run programs to their end."""
-    ground.plug(ground.hosts(wanted.hosts), wanted.priority)
-    with tempfile.TemporaryDirectory(prefix="closlab-") as folder:
-        return programs.run(wanted.tasks(ground, Path(folder)), happen)
+    names = ground.plug(ground.hosts(wanted.hosts), wanted.priority)
+    with tempfile.TemporaryDirectory(prefix="closlab-") as made:
+        folder = Path(made)
+        (folder / _NAMES).write_text(names)
+        return programs.run(wanted.tasks(ground, folder), happen)
 
 
 def told(ended: Ended, dilation: float) -> str:
@@ -236,9 +244,9 @@ def _mpirun_words(
     folder: Path,
 ) -> list[str]:
     """Open MPI's own launcher, whose way to other hosts is into their namespaces."""
-    agent = folder / "enter"
+    agent, names = folder / "enter", folder / _NAMES
     ways = (
-        f"{host}) shift; exec {shlex.join(programs.on_host(ground.pids[host], host, ()))} "
+        f"{host}) shift; exec {shlex.join(programs.on_host(ground.pids[host], host, names, ()))} "
         'sh -c "$*" ;;'
         for host in hosts
     )

@@ -5,15 +5,19 @@ import re
 import shutil
 import subprocess
 import sys
+from csv import DictReader
 from pathlib import Path
 
 import pytest
 
 from lab.commands.options import times
+from lab.engines.mininet import hands
 from lab.engines.mininet.programs import Task, environment, run, stretched
 from lab.errors import LabError, MissingTool
 from lab.runs.programs import Ground, Wanted, find_mpirun
-from tests.lab.conftest import closlab
+from tests.lab.conftest import CLOSLAB, closlab
+from tests.lab.test_prompt import Prompt
+from tests.waiting import LONG_S
 
 PEERS = str(Path(__file__).with_name("peers.py"))
 SMALL = ("--set", "topology.leaves=2")
@@ -80,7 +84,7 @@ def test_ranks_are_told_who_they_are() -> None:
 
 
 def test_hosts_that_are_not_there_are_named() -> None:
-    ground = Ground({"h1": 1, "h2": 2}, 1.0, lambda words: words, lambda *_: None)
+    ground = Ground({"h1": 1, "h2": 2}, 1.0, lambda words: words, lambda *_: "")
     assert ground.hosts("all") == ["h1", "h2"] and ground.hosts(1) == ["h1"]
     for wanted, said in ((3, "there are 2 hosts, and 3"), ("h1,h3", "'h3'"), ("h1,h1", "twice")):
         with pytest.raises(LabError, match=said):
@@ -90,7 +94,7 @@ def test_hosts_that_are_not_there_are_named() -> None:
 def test_tenants_with_networks_of_their_own_are_a_job_each(tmp_path: Path) -> None:
     pids = {f"h{n}": n for n in range(1, 6)}
     tenants = {"h1": 1, "h2": 2, "h3": 1, "h4": 2}
-    ground = Ground(pids, 1.0, lambda words: words, lambda *_: None, tenants)
+    ground = Ground(pids, 1.0, lambda words: words, lambda *_: "", tenants)
     told = [
         (task.host, *(task.environment[k] for k in ("RANK", "WORLD_SIZE", "CLOSLAB_HOSTS")))
         for task in Wanted("h4,h3,h2,h1,h5", ("true",)).tasks(ground, tmp_path)
@@ -129,18 +133,21 @@ def test_only_open_mpi_of_today_is_taken_for_mpirun(tmp_path: Path) -> None:
 def test_each_host_has_its_way_in_an_mpiruns_agent(tmp_path: Path) -> None:
     """The agent is asked as ssh is: a host, and words that a shell there is to read."""
     entered: list[list[str]] = []
-    ground = Ground({"h1": 11, "h2": 22}, 8.0, lambda w: entered.append(w) or w, lambda *_: None)
+    ground = Ground({"h1": 11, "h2": 22}, 8.0, lambda w: entered.append(w) or w, lambda *_: "")
     wanted = Wanted(2, ("prog", "-x"), stretch=None, mpirun="/opt/mpirun")
     (task,) = wanted.tasks(ground, tmp_path)
     assert task.host == "h1" and task.words[-3:] != ("prog",) and task.words[-2:] == ("prog", "-x")
     assert "CLOSLAB_STRETCH=8" in task.words and "h1:1,h2:1" in task.words
     bin_ = tmp_path / "bin"
     bin_.mkdir()
-    for name, script in (("mnexec", 'echo "pid $2"; shift 2; exec "$@"'), ("hostname", "echo $1")):
+    for name, script in (
+        ("mnexec", 'echo "pid $2"; shift 2; exec "$@"'),
+        ("unshare", 'shift 2; exec "$@"'),
+        ("mount", 'echo "$2 at $3"'),
+        ("hostname", "echo $1"),
+    ):
         (bin_ / name).write_text(f"#!/bin/sh\n{script}\n")
         (bin_ / name).chmod(0o755)
-    (bin_ / "unshare").write_text('#!/bin/sh\nshift; exec "$@"\n')
-    (bin_ / "unshare").chmod(0o755)
     done = subprocess.run(
         [tmp_path / "enter", "h2", "A=1", "sh", "-c", "'echo $A two'"],
         capture_output=True,
@@ -148,7 +155,8 @@ def test_each_host_has_its_way_in_an_mpiruns_agent(tmp_path: Path) -> None:
         check=False,
         env={"PATH": f"{bin_}:{os.environ['PATH']}"},
     )
-    assert done.stdout.splitlines() == ["pid 22", "h2", "1 two"], done.stderr
+    named = f"{tmp_path}/hosts at /etc/hosts"
+    assert done.stdout.splitlines() == ["pid 22", named, "h2", "1 two"], done.stderr
 
 
 @pytest.mark.parametrize(("word", "wanted"), [("1", 1.0), ("2.5", 2.5), ("dilation", None)])
@@ -259,19 +267,61 @@ def test_two_tenants_with_the_same_addresses_run_programs_side_by_side(subnets: 
 
 
 @pytest.mark.mininet
-def test_programs_go_by_a_plane_that_joins_them_or_are_told_that_none_does() -> None:
-    """h1 has no port into the first plane, nor h2 into the second; then not even into the third."""
-    gone = "{at_ns: 0, action: down, link: %s}"
-    small = "topology={kind: planes, planes: %d, leaves: 2, spines: 1, hosts_per_leaf: 1}"
-    faults = ", ".join(gone % link for link in ("h1-leaf1", "h2-leaf4"))
-    left, none = (
-        closlab(
-            *("exec", who, "--on", "hello", "--set", small % planes),
-            *("--set", f"faults=[{faults}]", "--", "ping", "-c", "1", "-W", "30", "h2"),
-        )
-        for planes, who in ((4, "h1"), (2, "all"))
+def test_programs_go_by_a_plane_that_joins_them() -> None:
+    """h1 has no port into the first plane, nor h2 into the second: they meet in the third."""
+    small = "topology={kind: planes, planes: 4, leaves: 2, spines: 1, hosts_per_leaf: 1}"
+    gone = (f"{{at_ns: 0, action: down, link: {link}}}" for link in ("h1-leaf1", "h2-leaf4"))
+    done = closlab(
+        *("exec", "h1", "--on", "hello", "--set", small, "--set", f"faults=[{', '.join(gone)}]"),
+        *("--", "ping", "-c", "1", "-W", "30", "h2"),
     )
-    assert " 0% packet loss" in left.stdout and "10.0.5.1" not in left.stdout, left
-    assert "10.0.6.1" in left.stdout  # h2 in the third plane
+    assert " 0% packet loss" in done.stdout and "10.0.5.1" not in done.stdout, done
+    assert "10.0.6.1" in done.stdout  # h2 in the third plane
+
+
+@pytest.mark.mininet
+def test_programs_keep_the_names_they_started_with_and_are_told_that_no_plane_joins_them(
+    tmp_path: Path, own_cache: Path
+) -> None:
+    """Others start meanwhile, by another plane, as the first has lost a cable; then both have.
+
+    And the hosts' own adapters, which steer, are denied the ways over that cable.
+    """
+    small = "topology={kind: planes, planes: 2, leaves: 2, spines: 1, hosts_per_leaf: 1}"
+    steers = "segments={enabled: true, hosts: true}", "transport={kind: mrc, entropies: 8}"
+    settings = (small, *steers, "link.ip=6", "pfc.enabled=false")
+    lab = Prompt(tmp_path / "out", *(word for each in settings for word in ("--set", each)))
+    (folder,) = (path for path in own_cache.iterdir() if path.is_dir())
+    looks = "getent hosts h2; until [ -e go ]; do sleep 0.1; done; getent hosts h2"
+    first = subprocess.Popen(
+        [*CLOSLAB, "exec", "h1", "--", "sh", "-c", looks],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert first.stdout is not None
+    before = first.stdout.readline()
+    hands.ask(folder, "fail leaf1-spine1")
+    (sent,) = lab.ask("traffic")
+    assert "2 of 2 messages arrived whole" in sent
+    hears = "getent hosts h2 h1 && ping -c 1 -W 30 h1"
+    second = closlab("exec", "h2", "--", "sh", "-c", hears)
+    (tmp_path / "go").touch()
+    assert before.split() == first.communicate(timeout=LONG_S)[0].split() == ["fd00:0:0:2::1", "h2"]
+    names = ["fd00:0:0:4::1", "h2", "fd00:0:0:3::1", "h1"]
+    assert second.stdout.split()[:4] == names, second.stderr
+    assert " 0% packet loss" in second.stdout, second.stdout
+    with (tmp_path / "out" / "ways.csv").open() as file:
+        denied = {
+            (*map(row.get, ("host", "entropy", "state", "path")),) for row in DictReader(file)
+        }
+    assert denied == {
+        (host, str(entropy), "denied", f"{here} spine1 {there}")
+        for host, here, there in (("h1", "leaf1", "leaf2"), ("h2", "leaf2", "leaf1"))
+        for entropy in range(0, 8, 2)
+    }
+    hands.ask(folder, "fail leaf3-spine2")
+    none = closlab("exec", "all", "--", "true")
     assert none.returncode == 1, none
-    assert "no plane joins h1, h2: cut are h1-leaf1, h2-leaf4" in none.stderr
+    assert "no plane joins h1, h2: cut are leaf1-spine1, leaf3-spine2" in none.stderr
+    lab.process.communicate(b"exit\n", timeout=LONG_S)

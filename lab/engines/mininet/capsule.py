@@ -191,7 +191,7 @@ def name_addresses(addresses: Mapping[str, str], file: Path) -> None:
     The file takes the place of /etc/hosts, which has none of our names, in this capsule only. No
     name server is asked: there is none, and what asks for it would be a packet in the fabric.
     """
-    rename(addresses, file)
+    file.write_text(hosts_file(addresses))
     _mount(str(file), str(_NAMES), None, _MS_BIND)
     if Path("/etc/nsswitch.conf").is_file():
         order = file.with_name(f"{file.name}.order")
@@ -199,10 +199,10 @@ def name_addresses(addresses: Mapping[str, str], file: Path) -> None:
         _mount(str(order), "/etc/nsswitch.conf", None, _MS_BIND)
 
 
-def rename(addresses: Mapping[str, str], file: Path = _NAMES) -> None:
-    """Let names be of other addresses from now on, on all hosts."""
+def hosts_file(addresses: Mapping[str, str]) -> str:
+    """What stands in /etc/hosts so that names are of these addresses."""
     lines = ["127.0.0.1 localhost", *(f"{address} {name}" for name, address in addresses.items())]
-    file.write_text("\n".join(lines) + "\n")
+    return "\n".join(lines) + "\n"
 
 
 def _mount(source: str, target: str, kind: str | None, flags: int) -> None:

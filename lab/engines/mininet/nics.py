@@ -7,7 +7,8 @@ endpoints have no need of it, and go on using the cable's own end.
 
 A program knows one address of a host. Where hosts have several ports, eth0 is at the first that
 lives, in the plane in which those that are to send reach each other and most others, and names are
-of that plane's addresses. Which that is is settled when programs start, and not while they run.
+of that plane's addresses. Which that is is settled when programs start, and not while they run;
+others that start later may go by another.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import networkx as nx
 from controller.routes import living_switches
 from controller.settings import SettingsError
 from controller.thresholds import WIRE_OVERHEAD
-from lab.engines.mininet.capsule import rename
+from lab.engines.mininet.capsule import hosts_file
 from lab.engines.mininet.emulation import Emulation
 from lab.engines.mininet.programs import INTERFACE
 from lab.errors import LabError, RunError
@@ -77,28 +78,30 @@ class Nics:
         self._dilation = dilation
         self._running: dict[Node, subprocess.Popen[str]] = {}
         self._ports: dict[Node, int] = {}  # of those, the one that theirs is at
-        self._plane = 0
 
     def plug_in(self, words: str) -> str:
         """Get hosts ready, as in `h1,h2 3`: what they send from now on goes in that class."""
         names, _, priority = words.partition(" ")
         if not priority.isdecimal():
             raise LabError(f"'{words}' names no hosts and class", "Write it as: plug h1,h2 0")
-        self.plug(names.split(","), int(priority))
-        return f"{names} send in class {priority}"
+        return self.plug(names.split(","), int(priority))
 
-    def plug(self, names: Sequence[str], priority: int) -> None:
-        """Get hosts ready: what their programs send from now on goes in this class."""
+    def plug(self, names: Sequence[str], priority: int) -> str:
+        """Get hosts ready: what their programs send from now on goes in this class.
+
+        Returned is what these programs are to find in /etc/hosts: addresses that they reach.
+        """
         hosts = [self._host(name) for name in names]
         try:
             dscp = self._experiment.settings.classes.dscp_of(priority)
         except SettingsError as error:
             raise LabError(str(error)) from None
-        ports = self._choose(hosts)
+        plane, ports = self._choose(hosts)
         for host in hosts:
             if self._ports.get(host) != ports[host]:
                 self._move(host, ports[host])
             say(self._running[host], f"mark {dscp}")
+        return self._names(plane)
 
     def counts(self) -> NicCounts:
         """What all of them counted."""
@@ -115,8 +118,8 @@ class Nics:
             raise LabError(f"there is no host '{name}'{nearest(name, hosts)}")
         return hosts[name]
 
-    def _choose(self, hosts: Sequence[Node]) -> dict[Node, int]:
-        """The port of each by which all reach all, in the plane that misses fewest of its hosts."""
+    def _choose(self, hosts: Sequence[Node]) -> tuple[int, dict[Node, int]]:
+        """The plane that misses fewest of its hosts, and each one's port by which all reach all."""
         fabric, cut = self._emulation.fabric, self._emulation.journal.cut
         joined = living_switches(fabric, cut)
         best: list[tuple[int, int, dict[Node, int]]] = []
@@ -141,20 +144,17 @@ class Nics:
                 "hosts that reach each other.",
             )
         _, plane, ports = min(best, key=itemgetter(0, 1))
-        self._be_in(plane)
-        return ports
+        return plane, ports
 
-    def _be_in(self, plane: int) -> None:
+    def _names(self, plane: int) -> str:
         fabric = self._emulation.fabric
-        if plane != self._plane:
-            self._plane = plane
-            rename(
-                {
-                    host.name: str(fabric.address(host, fabric.leaf_of(host, plane)))
-                    for host in fabric.hosts
-                    if plane in fabric.planes_of(host)
-                }
-            )
+        return hosts_file(
+            {
+                host.name: str(fabric.address(host, fabric.leaf_of(host, plane)))
+                for host in fabric.hosts
+                if plane in fabric.planes_of(host)
+            }
+        )
 
     def _move(self, host: Node, port: int) -> None:
         if host in self._running:
@@ -189,6 +189,8 @@ class Nics:
             f"ip link add dev {INTERFACE} mtu {mtu} address {mac} "
             f"type veth peer name {_INSIDE} mtu {mtu}",
             f"ip addr flush dev {outside}",
+            # With its addresses IPv4's routes are gone; IPv6's would keep eth0 from its gateway.
+            f"ip -{fabric.ip} route flush dev {outside}",
             f"ip link set dev {outside} address {borrowed}",
             *([address] if fabric.ip == 4 else []),  # IPv6's comes with its route
             f"ip link set {_INSIDE} up",

@@ -1,8 +1,10 @@
 """Programs of others on the hosts: one on each, together, as a launcher of jobs starts them.
 
 A host is a network namespace, in which a program is given a name for its machine too (a UTS
-namespace), for launchers and communicators tell hosts apart by that. All else is the machine's:
-files, users, processors. What several say is seen line by line, each behind its host's name.
+namespace), for launchers and communicators tell hosts apart by that, and an /etc/hosts of its own
+(a mount namespace): by which plane names lead is settled when programs start, for each start anew.
+All else is the machine's: files, users, processors. What several say is seen line by line, each
+behind its host's name.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO
 
 from lab.errors import LabError
@@ -25,7 +28,7 @@ INTERFACE = "eth0"  # by which they send, on every host
 _GRACE_S = 3.0  # that programs have to end when they are told to
 _CHUNK = 1 << 16
 _RENDEZVOUS_PORT = 29500  # where torch.distributed meets by default
-_NAMED = ("sh", "-c", 'hostname "$0" && exec "$@"')
+_NAMED = ("sh", "-c", 'mount --bind "$0" /etc/hosts && hostname "$1" && shift && exec "$@"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +49,10 @@ class Ended:
     took_s: float  # until the last ended by itself
 
 
-def on_host(pid: int, host: str, words: Sequence[str]) -> list[str]:
-    """A command on a host, from inside the capsule."""
-    return ["mnexec", "-a", str(pid), "unshare", "--uts", *_NAMED, host, *words]
+def on_host(pid: int, host: str, names: Path, words: Sequence[str]) -> list[str]:
+    """A command on a host, from inside the capsule, with a file for its /etc/hosts."""
+    apart = ("unshare", "--uts", "--mount")
+    return ["mnexec", "-a", str(pid), *apart, *_NAMED, str(names), host, *words]
 
 
 def environment(hosts: Sequence[str], rank: int, dilation: float, stretch: float) -> dict[str, str]:
