@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, permutations
 from pathlib import Path
 
 import yaml
@@ -22,6 +23,7 @@ from lab.report.topology import is_large, parts
 from lab.results.cautions import cautions
 from lab.results.result import REPORT, Flows, Result
 from lab.scenario import glossary
+from lab.scenario.lists import lists_of
 
 COMPLETION_TIMES = "Completion times"
 AS_IT_SHIPS = "The scenario as it ships: "
@@ -40,6 +42,7 @@ _FIRST = (  # what one looks at first
 _MOST_FIRST = 6
 _HEAD = 140.0  # of paper: a page's title, the frame of its story, and the figures below
 _MOST_LINKS = 512  # whose figures are told
+_MOST_LISTS, _MOST_OPEN = 512, 16  # that are told, and that are not folded
 
 
 def write_report(folder: Path) -> Path:
@@ -80,6 +83,7 @@ def _body(run: KeptRun) -> Iterator[str]:
     if result.parts:
         yield page.heading(2, "The parts of the traffic")
         yield _parts_table(result.parts)
+    yield from _segment_lists(run)
     is_whole = len(result.links) <= _MOST_LINKS
     yield page.folded(
         "Every link" if is_whole else f"The {_MOST_LINKS} busiest links", links_table(run)
@@ -196,6 +200,25 @@ def _parts_table(parts: Mapping[str, Flows]) -> str:
     ]
     head = ("part", "complete", "median", "longest", "median slowdown", "worst slowdown")
     return page.table(head, rows)
+
+
+def _segment_lists(run: KeptRun) -> Iterator[str]:
+    """By which switches each list of micro-segments leads; many of them are folded."""
+    hosts = run.fabric.hosts
+    between = ((run.fabric.node(flow.src), run.fabric.node(flow.dst)) for flow in run.flows)
+    pairs = between if run.flows else permutations(hosts, 2)
+    found = [*islice(lists_of(run.result.scenario, pairs), _MOST_LISTS + 1)]
+    if not found:
+        return
+    rows = [
+        (str(each.begins), each.what, each.written, " ".join(map(str, each.way.path)), each.taken)
+        for each in found[:_MOST_LISTS]
+    ]
+    title = (
+        "Segment lists" if len(found) <= _MOST_LISTS else f"The first {_MOST_LISTS} segment lists"
+    )
+    told = page.table(("at", "for what", "list", "by", "taken"), rows, "texts")
+    yield page.folded(title, told) if len(rows) > _MOST_OPEN else page.heading(2, title) + told
 
 
 def links_table(run: KeptRun) -> str:

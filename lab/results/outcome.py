@@ -252,6 +252,7 @@ class WayNote(NamedTuple):
     queue_pair: int
     entropy: int
     state: str  # bad: not used, but asked about; good again; denied, by a controller
+    path: str = ""  # the switches that it goes by, where adapters steer
 
 
 class RouteChange(NamedTuple):

@@ -15,9 +15,11 @@ def way_notes(
     experiment: Experiment, changes: Mapping[Node, Iterable[WayChange]]
 ) -> tuple[WayNote, ...]:
     """Of each host its changes, beside whom the queue pair leads to."""
-    notes = (
-        WayNote(at_ns, host.name, experiment.peer_of(pair).name, pair, entropy, state)
-        for host, its in changes.items()
-        for at_ns, pair, entropy, state in its
-    )
+
+    def note(host: Node, at_ns: int, pair: int, entropy: int, state: str) -> WayNote:
+        peer = experiment.peer_of(pair)
+        path = " ".join(map(str, experiment.path_of(host, peer, entropy)))
+        return WayNote(at_ns, host.name, peer.name, pair, entropy, state, path)
+
+    notes = (note(host, *change) for host, its in changes.items() for change in its)
     return tuple(sorted(notes, key=attrgetter("time_ns")))

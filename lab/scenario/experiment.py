@@ -12,6 +12,7 @@ from typing import NamedTuple
 import networkx as nx
 
 from controller import LinkSpec, Settings
+from controller.segments import Path
 from controller.settings import CONTROL_PRIORITY, SettingsError
 from controller.tables import PRIORITIES, SwitchSite
 from lab.errors import ScenarioError
@@ -366,6 +367,10 @@ class Experiment:
         if self._ways is None:
             return ()
         return self._ways.lists(self.fabric.hosts[here], self.fabric.hosts[there])
+
+    def path_of(self, here: Node, there: Node, entropy: int) -> Path:
+        """The switches that an entropy goes by from host to host, where adapters steer."""
+        return () if self._ways is None else self._ways.path(here, there, entropy)
 
     def helm(self) -> Helm:
         """What adapters are told of ways that are drained or dead."""

@@ -7,7 +7,7 @@ a list of micro-segments, switch by switch, and the same switches in both direct
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from ipaddress import IPv6Address
 
 from controller.routes import living_switches
@@ -29,15 +29,13 @@ class Ways:
 
     def between(self, here: Node, there: Node) -> tuple[Listed | None, ...]:
         """By entropy, from host to host; none where both hang at one leaf."""
-        planes = [
-            self._listed(leaf, self._fabric.leaf_of(there, self._fabric.plane_of(leaf)))
-            for leaf in self._fabric.leaves_of(here)
-        ]
-        turns = (divmod(entropy, len(planes)) for entropy in range(self._entropies))
-        return tuple(
-            planes[plane][turn % len(planes[plane])] if planes[plane] else None
-            for turn, plane in turns
-        )
+        planes = self._planes(here, there)
+        return tuple(_way(planes, entropy) for entropy in range(self._entropies))
+
+    def path(self, here: Node, there: Node, entropy: int) -> Path:
+        """The switches that one of them goes by; none where both hang at one leaf."""
+        way = _way(self._planes(here, there), entropy)
+        return () if way is None else way.path
 
     def lists(self, here: Node, there: Node) -> tuple[IPv6Address | None, ...]:
         """The same as packets have it."""
@@ -74,6 +72,13 @@ class Ways:
             found[ends] = told[pair]
         return found
 
+    def _planes(self, here: Node, there: Node) -> list[tuple[Listed, ...]]:
+        """By port of a host: the ways to another from the leaf there."""
+        return [
+            self._listed(leaf, self._fabric.leaf_of(there, self._fabric.plane_of(leaf)))
+            for leaf in self._fabric.leaves_of(here)
+        ]
+
     def _listed(self, one: Node, other: Node) -> tuple[Listed, ...]:
         if one == other:
             return ()
@@ -94,6 +99,11 @@ class Ways:
                 "Take a topology of fewer hops, or let leaves steer: segments.policies.",
             )
         return first
+
+
+def _way(planes: Sequence[Sequence[Listed]], entropy: int) -> Listed | None:
+    turn, port = divmod(entropy, len(planes))
+    return planes[port][turn % len(planes[port])] if planes[port] else None
 
 
 class Helm:
