@@ -19,8 +19,8 @@ Where a row is more than 5 % off, the reason stands below the table, with what h
 by another draw, or in a fabric that is like ours in that. A row that is off these too makes the
 command fail.
 
-A figure follows from closlab's code and the row's settings alone. So it is kept, by the content of
-both, beside what is built: who was interrupted goes on from there.
+A figure follows from closlab's code and the row's settings alone, and is kept (`bench/kept.py`):
+who was interrupted goes on from there.
 
 Slow links: by name they have a tenth of their rate in htsim, by its source (fat_tree_topology.cpp)
 a quarter, and only on the way from eight cores down to one switch of the first pod, as here. Its
@@ -34,25 +34,21 @@ import argparse
 import json
 import tempfile
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from statistics import median
 
 from rich.console import Console
 from rich.table import Table
 
+from bench.kept import figures
 from lab.engines import RunOptions
-from lab.machine.paths import ROOT
 from lab.progress import Stages
 from lab.runs.run import keep, outcome_of
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario
-from switch.build import digest
-from switch.cache import kept
 
 _TOLERANCE = 0.05
-_CODE = {".py", ".p4", ".c", ".h"}
 _PACKET = 4_198
 _FABRIC = (
     *("buffer.bytes=64MB", "buffer.lossy_alpha=1", "transport.kind=uet", "measures.series=false"),
@@ -175,9 +171,7 @@ def measured(row: Row, console: Console, seed: int, matrix: Path | None) -> floa
     """When all is over, in microseconds; simulated if it never was."""
     scenario = scenario_of(row, seed, matrix)
     pairs = matrix.read_bytes() if matrix else b""
-    name = f"uec-{digest(_sources(), scenario.model_dump_json(), pairs)}"
-    made = kept(name, lambda path: path.write_text(str(simulated(scenario, console))))
-    return float(made.read_text())
+    return float(figures("uec", scenario, lambda: str(simulated(scenario, console)), pairs))
 
 
 def scenario_of(row: Row, seed: int, matrix: Path | None) -> Scenario:
@@ -185,14 +179,6 @@ def scenario_of(row: Row, seed: int, matrix: Path | None) -> Scenario:
     pairs = (f"traffic={{kind: htsim, file: {matrix.absolute()}}}",) if matrix else ()
     topology = f"topology={{kind: fat-tree, k: {row.k}}}"
     return catalogue.load("incast", (topology, *_FABRIC, *row.changes, *pairs, f"seed={seed}"))
-
-
-@cache
-def _sources() -> str:
-    """A name for all that a figure can follow from but the scenario."""
-    rooms = ("compiler", "controller", "lab", "p4src", "switch", "topologies", "traffic")
-    files = (file for room in rooms for file in sorted((ROOT / room).rglob("*.[chp]*")))
-    return digest(*(file.read_bytes() for file in files if file.suffix in _CODE))
 
 
 def simulated(scenario: Scenario, console: Console) -> float:

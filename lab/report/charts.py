@@ -14,9 +14,11 @@ from lab.report.svg import (
     FONT,
     ROOM,
     WIDTH,
+    Y_TICKS,
     Drawing,
     Scale,
     linear,
+    round_above,
     width_of,
     x_axis,
     y_axis,
@@ -74,8 +76,8 @@ def lines(
     found = [value for points in series.values() for value in points.values()]
     told = [each for points in (spreads or {}).values() for each in points.values()]
     found += [max(each.most, each.mean + each.within) for each in told]
-    most = top or max(found) or 1.0
-    up = Scale(0, most * 1.02, _TOP + _HEIGHT, _TOP)
+    most = round_above(top or max(found) or 1.0, Y_TICKS)
+    up = Scale(0, most, _TOP + _HEIGHT, _TOP)
     drawing = Drawing(_TOP + _HEIGHT + _AXIS + 4, title)
     y_axis(drawing, up, y[0], y[1], left=_LEFT, right=_RIGHT)
     ticks = sorted(set(places))

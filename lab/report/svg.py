@@ -15,7 +15,7 @@ from html import escape
 from itertools import pairwise
 from typing import Any
 
-from lab.quantity import Unit, unit_for
+from lab.quantity import Unit, quantity, unit_for
 from lab.report.palette import DAY, FAINT, INK, PAPER, RULE
 
 WIDTH = 460.0
@@ -26,6 +26,7 @@ FAMILY = "'DejaVu Sans', system-ui, Helvetica, Arial, sans-serif"
 _ACROSS, _DOWN = ("x", "x1", "x2", "cx"), ("y", "y1", "y2", "cy")
 _PLACE = re.compile(r"([ML])(-?[\d.]+) (-?[\d.]+)")
 _TICK = 40.0  # between ticks that have a number each
+Y_TICKS = 5  # that an axis on the left has, or fewer
 _LETTER = 0.56 * FONT  # the width of one, on the average
 
 Line = list[tuple[float, float]]  # values by what they follow from, such as time
@@ -242,6 +243,13 @@ def linear(high: float, start: float, end: float, low: float = 0) -> Scale:
     return Scale(low, (high - low) * 1.02 + low if high > low else low + 1, start, end)
 
 
+def round_above(high: float, ticks: int) -> float:
+    """Where a scale from zero may end that has so many ticks: at the next if that is near."""
+    step = _round_step(high / ticks)
+    end = math.ceil(high / step - 1e-9) * step
+    return end if end <= 1.1 * high else 1.02 * high
+
+
 def spread(values: Sequence[float], start: float, end: float) -> Scale:
     """A scale for values that lie apart by factors; a linear one for those that do not."""
     low, high = min(values), max(values)
@@ -289,17 +297,23 @@ def x_axis(
     at: Sequence[float] = (),
 ) -> None:
     """An axis below: ticks with lines up to the top, and what it is in which unit; at these values
-    if there is room for them, else at round ones."""
+    if there is room for them, else at round ones. Values apart by factors have each its unit."""
     unit = unit_for(scale.high / (1 if scale.is_log else 2), units)
+    name = _named(label, unit)
+    ticks = {tick: _tick(tick / unit.size) for tick in scale.ticks(most)}
     places = sorted(map(scale, at))
-    has_room = places and all(b - a >= _TICK for a, b in pairwise(places))
-    for tick in at if has_room else scale.ticks(most):
+    if places and all(b - a >= _TICK for a, b in pairwise(places)):
+        if scale.is_log and len({unit_for(tick, units) for tick in at}) > 1:
+            name, ticks = label, {tick: quantity(tick, units) for tick in at}
+        else:
+            ticks = {tick: _tick(tick / unit.size) for tick in at}
+    for tick, told in ticks.items():
         x = scale(tick)
         drawing.line(x, top, x, y)
-        drawing.text(x, y + FONT + 3, _tick(tick / unit.size), text_anchor="middle", class_="tick")
+        drawing.text(x, y + FONT + 3, told, text_anchor="middle", class_="tick")
     drawing.line(scale.start, y, scale.end, y, stroke=FAINT)
     middle = (scale.start + scale.end) / 2
-    drawing.text(middle, y + 2 * FONT + 8, _named(label, unit), text_anchor="middle")
+    drawing.text(middle, y + 2 * FONT + 8, name, text_anchor="middle")
 
 
 def y_axis(
@@ -307,7 +321,7 @@ def y_axis(
 ) -> None:
     """An axis on the left; its name stands above it."""
     unit = unit_for(scale.high / 2, units)
-    for tick in scale.ticks(5):
+    for tick in scale.ticks(Y_TICKS):
         y = scale(tick)
         drawing.line(left, y, right, y)
         drawing.text(left - 5, y + 4, _tick(tick / unit.size), text_anchor="end", class_="tick")

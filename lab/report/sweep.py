@@ -20,6 +20,7 @@ from lab.report.numbers import BY_KEY, FIGURES, Figure
 from lab.report.page import Panel
 from lab.report.run import AS_IT_SHIPS, meanings
 from lab.report.svg import Drawing
+from lab.scenario import catalogue
 from traffic.collectives.units import DurationNs, Size
 
 SEED = "seed"
@@ -109,7 +110,8 @@ def write_sweep(sweep: Sweep, path: Path) -> None:
 
 def _body(title: str, sweep: Sweep) -> Iterator[str]:
     yield page.heading(1, title)
-    yield page.paragraph(f"{AS_IT_SHIPS}{sweep.about}", "about")
+    ships = sweep.scenario in catalogue.names()
+    yield page.paragraph(f"{AS_IT_SHIPS if ships else ''}{sweep.about}", "about")
     if sweep.fixed:
         yield page.paragraph(f"Here with {', '.join(sweep.fixed)}.", "about")
     is_whole = len(sweep.runs) == sweep.asked

@@ -89,6 +89,9 @@ class Away:
     files: Mapping[str, bytes]  # by their names in its folder
 
 
+Simulate = Callable[[Variant], dict[str, float] | str]  # figures by their keys, or what went wrong
+
+
 def values_of(vary: str) -> list[str]:
     """The changes one ``--vary KEY=...`` stands for."""
     key, separator, text = vary.partition("=")
@@ -126,7 +129,13 @@ def lay_out(
     return Grid(variants, fixed, out, engine, command, bounds or {})
 
 
-def make(grid: Grid, processes: int | None, stages: Stages, cluster: str | None = None) -> Made:
+def make(
+    grid: Grid,
+    processes: int | None,
+    stages: Stages,
+    cluster: str | None = None,
+    simulate: Simulate | None = None,
+) -> Made:
     """Run all of them, here or on a Dask cluster, and write the table and the report."""
     rows: dict[int, dict[str, float]] = {}
     failures: list[str] = []
@@ -136,7 +145,7 @@ def make(grid: Grid, processes: int | None, stages: Stages, cluster: str | None 
         elif cluster is not None:
             outcomes = brought_home(on_dask(run_away, grid.variants, cluster, processes, stages))
         else:
-            outcomes = in_parallel(run_one, grid.variants, processes, stages)
+            outcomes = in_parallel(simulate or run_one, grid.variants, processes, stages)
         for variant, outcome in outcomes:
             if isinstance(outcome, str):
                 failures.append(f"{' '.join(variant.changes)}: {outcome}")

@@ -12,7 +12,7 @@ from rich.console import Console
 from lab.engines import RunOptions
 from lab.errors import RunError
 from lab.progress import Hear
-from lab.quantity import PLAIN
+from lab.quantity import BYTES, PLAIN
 from lab.report import Sweep, SweptRun, write_sweep
 from lab.report.charts import Spread, lines
 from lab.report.sweep import figures_of, read_sweep
@@ -171,6 +171,22 @@ def test_the_spread_of_seeds_is_drawn_and_its_confidence_is_students() -> None:
         if shape.name == "line" and shape.style["stroke"] == "series0"
     ][:2]
     assert tall[0] / tall[1] == pytest.approx(4 / (2 * spread.within), rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "told"),
+    [
+        ((4e6, 64e6, 1e9), ["4 MB", "64 MB", "1 GB", "bytes"]),
+        ((4e6, 64e6, 512e6), ["4", "64", "512", "bytes (MB)"]),
+    ],
+)
+def test_an_axis_over_several_units_names_each_and_one_upwards_ends_where_it_is_round(
+    sizes: tuple[float, ...], told: list[str]
+) -> None:
+    points = dict(zip(sizes, (95.0, 277.0, 392.0), strict=True))
+    drawing = lines("t", ("bytes", BYTES), ("y", PLAIN), {"a": points}, is_log=True)
+    texts = [shape.text for shape in drawing.shapes if shape.text]
+    assert texts == ["0", "100", "200", "300", "400", "y", *told, "a"]
 
 
 def test_a_sweep_runs_on_mininet_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
