@@ -157,6 +157,19 @@ _TWO_CLASSES = (
     "{kind: incast, senders: 3, bytes: 1MB}, {kind: incast, senders: 3, bytes: 1MB, priority: 4}]}",
 )
 _WEIGHTS = (*_TWO_CLASSES, "schedule={kind: ets, weights: {3: 3, 4: 1}}")
+_EIGHT_PORTS = (  # of the receiver's one dies
+    "topology={kind: planes, planes: 8, leaves: 2, spines: 1, hosts_per_leaf: 1}",
+    "link={rate_gbps: 50, fabric_rate_gbps: 200, delay_ns: 500}",
+    "traffic.flows=[{src: h1, dst: h2, bytes: 8MB}]",
+    "faults=[{at_ns: 50us, action: down, link: h2-leaf4}]",
+)
+_BY_MRC = (  # as closlab bench mrc has it
+    *("pfc.enabled=false", "trim={enabled: true, threshold: 400KB}", "buffer.bytes=16MB"),
+    "ecn={enabled: true, kmin: 80KB, kmax: 320KB, pmax: 1}",
+    "schedule={kind: ets, weights: {3: 3, 5: 1}}",
+    *("transport={kind: mrc, cc: nscc, entropies: 64}", "lb.policy=structured"),
+    *("traffic.ranks=[h1, h3, h5, h7, h2, h4, h6, h8]", "traffic.channels=4"),
+)
 _ADAPTERS_STEER = (
     *("link.ip=6", "segments={enabled: true, hosts: true}", "transport.kind=mrc"),
     "faults=[{at_ns: 100us, action: drain, link: leaf1-spine1}]",
@@ -223,6 +236,9 @@ CASES = (
     Trial("dual ToR", "dual-tor", (_QUICK_REPAIR,)),
     *(Trial(name, name) for name in ("planes", "path-health", "victim-mrc")),
     Trial("planes, adapters steer", "planes", _ADAPTERS_STEER),
+    Trial("planes, eight ports", "planes", _EIGHT_PORTS),
+    Trial("micro-segments", "usid-steering", ("link.ip=6",)),
+    Trial("all-reduce by MRC", "allreduce-ring", _BY_MRC),
 )
 
 

@@ -56,6 +56,7 @@ class Emulation:
         self._dead_by_hand: frozenset[str] = frozenset()
         self._drained_by_hand: frozenset[str] = frozenset()
         self.groups: dict[str, Groups] = {}  # as switches know them
+        self._told: dict[str, SwitchPlan] = {}  # the plan that each was given last
         self._avoided = self.avoided  # as switches were told
         # Of what a scenario has happen, when hosts had ended.
         self.to_happen: tuple[Event, ...] = ()
@@ -81,7 +82,9 @@ class Emulation:
     ) -> int | None:
         """Give every switch its program and its plan, or what is new of it.
 
-        Returned is when the first was told something new, by the machine's monotonic clock.
+        One for which nothing is new is not spoken to: that takes time, in which packets go on by
+        what the others know. Returned is when the first was told something new, by the machine's
+        monotonic clock.
 
         Routes lead round cables that are known to be dead: by the scenario's faults, and those that
         somebody cut; what is not given is as it was. Switches that find their own routes keep them.
@@ -104,8 +107,14 @@ class Emulation:
             done(name)
 
         def tell(plans: Mapping[str, SwitchPlan]) -> None:
-            answer_s = ANSWER_S * slowness()
-            changed = install(self.switches.targets, plans, is_told, answer_s=answer_s)
+            news = [
+                each
+                for each in self.switches.targets
+                if plans[each.name] != self._told.get(each.name)
+            ]
+            told, self._told = self._told, {}  # what half of a failure leaves is not known
+            changed = install(news, plans, is_told, answer_s=ANSWER_S * slowness())
+            self._told = told | {each.name: plans[each.name] for each in news}
             for name in [name for name, entities in changed.items() if not entities]:
                 moments.pop(name, None)
 
@@ -150,6 +159,11 @@ class Emulation:
     def tick_ns(self) -> float:
         """How much of the fabric's time passes in a tick of the switches' clock."""
         return self._settings.tick_ns
+
+    def restart(self, switch: Node) -> None:
+        """Let a switch start again, with empty tables."""
+        self.switches.restart(switch)
+        self._told.pop(switch.name, None)
 
     def set_up(self, link: Link, *, is_up: bool) -> None:
         """Cut a cable, or mend it."""

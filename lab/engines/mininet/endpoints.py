@@ -215,7 +215,7 @@ class _Course:
         self._show_at = 0.0
         self._seen: tuple[int, Gist | None] = 0, None
         self.epoch_ns = 0  # when the hosts begin
-        self.behind_ns = 0  # how late began what was to happen
+        self.behind_ns = 0  # how late had happened what was to
 
     def run(self) -> str | None:
         """Start all, and wait for all; why that was not the end, if it was not."""
@@ -294,9 +294,9 @@ class _Course:
 
     def _let_happen(self, now_ns: int) -> None:
         for event in self._agenda.due(now_ns):
+            let_happen(event, self._experiment, self._emulation, self._hosts, self._collector)
             if self.epoch_ns:
                 self.behind_ns = max(self.behind_ns, self.now_ns - event.at_ns)
-            let_happen(event, self._experiment, self._emulation, self._hosts, self._collector)
         # By the scenario, or by somebody at the prompt.
         for host, number, denied in self._helm.news(*self._emulation.avoided):
             self._hosts[host].deny(number, denied)
@@ -324,7 +324,7 @@ def let_happen(
         case Spoil() as news:
             emulation.switches.spoil(news)
         case Restart(switch=switch):
-            emulation.switches.restart(switch)
+            emulation.restart(switch)
         case Forget(switch=switch):
             assert emulation.control is not None
             emulation.control.restart(switch, "bgpd")
