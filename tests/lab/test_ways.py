@@ -165,7 +165,7 @@ def test_what_became_of_ways_is_kept(tmp_path: Path) -> None:
 @pytest.mark.mininet
 @pytest.mark.slow
 def test_the_way_that_is_left_on_mininet_is_the_simulators(tmp_path: Path) -> None:
-    """No other, soon after it began to lose, and it is come back to as often as it is left."""
+    """No other, once it loses, and it is come back to as often as it is left."""
     found = []
     for engine in ("sim", "mininet"):
         out = tmp_path / engine
@@ -176,6 +176,6 @@ def test_the_way_that_is_left_on_mininet_is_the_simulators(tmp_path: Path) -> No
     for notes in found:
         states = [note.state for note in notes]
         assert states == ["bad", "good"] * (len(states) // 2) + ["bad"] * (len(states) % 2)
-        assert 50_000 < int(notes[0].time_ns) < 100_000
+        assert int(notes[0].time_ns) > 50_000
     (way,) = {note[1:5] for notes in found for note in notes}
     assert way[:2] == ("h1", "h2")
