@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import struct
-from collections.abc import Iterator
 from ipaddress import IPv6Address
 from pathlib import Path
 
@@ -14,6 +12,7 @@ import pytest
 
 from lab.errors import ScenarioError
 from lab.scenario import catalogue
+from tests.fabric.captures import Captured, recorded
 from tests.lab.simulated import Run, simulate
 from topologies import Fabric
 
@@ -22,18 +21,6 @@ STEERS = (
     *("segments={enabled: true, hosts: true}", "measures.series=false"),
 )
 IPV6, CARRIED = 0x86DD, 41
-
-
-def captured(path: Path) -> Iterator[tuple[int, bytes]]:
-    """The frames of a capture, with their times in ns."""
-    content = path.read_bytes()
-    (magic,) = struct.unpack_from("<I", content)
-    unit = {0xA1B23C4D: 1, 0xA1B2C3D4: 1000}[magic]
-    at = 24
-    while at < len(content):
-        seconds, fraction, kept, _ = struct.unpack_from("<IIII", content, at)
-        yield seconds * 10**9 + fraction * unit, content[at + 16 : at + 16 + kept]
-        at += 16 + kept
 
 
 def drawn(rng: random.Random) -> str:
@@ -86,7 +73,7 @@ def test_a_drained_cable_is_left_after_a_round_trip_and_nothing_is_lost(
     for link in cables if others_are_as_short(fabric, {*drained}) else ():
         if link.name in drained.keys() - ends.keys():
             left_ns = drained[link.name] + found.experiment.round_trip_ns
-            times = [at_ns for way in (link.up, link.down) for at_ns, _ in on(found, way)]
+            times = [at_ns for way in (link.up, link.down) for at_ns, *_ in on(found, way)]
             assert max(times, default=0) <= left_ns, link.name
 
 
@@ -103,8 +90,8 @@ def others_are_as_short(fabric: Fabric, names: set[str]) -> bool:
     return all(far[a].get(b) == now.get(a, {}).get(b) for a in leaves for b in leaves)
 
 
-def on(found: Run, way: str) -> Iterator[tuple[int, bytes]]:
-    return captured(found.out / "pcaps" / f"{way.replace('>', '-')}.pcap")
+def on(found: Run, way: str) -> list[Captured]:
+    return recorded(found.out / "pcaps" / f"{way.replace('>', '-')}.pcap")
 
 
 def test_a_carrier_says_of_a_packet_what_the_packet_says_itself(tmp_path: Path) -> None:
@@ -114,7 +101,7 @@ def test_a_carrier_says_of_a_packet_what_the_packet_says_itself(tmp_path: Path) 
     kept = ("faults=[]", "measures.pcap=[h1-leaf1, h2-leaf2]")
     found = simulate("planes", topology, *STEERS, flows, *kept, out=tmp_path)
     lists = set()
-    for _, frame in on(found, "h1>leaf1"):
+    for _, frame, _ in on(found, "h1>leaf1"):
         carrier, inside = frame[14:54], frame[54:94]
         assert int.from_bytes(frame[12:14], "big") == IPV6
         assert carrier[6] == CARRIED and carrier[7] > 1
@@ -123,7 +110,7 @@ def test_a_carrier_says_of_a_packet_what_the_packet_says_itself(tmp_path: Path) 
         assert payload == int.from_bytes(inside[4:6], "big") + 40
         lists.add(IPv6Address(carrier[24:]))
     assert lists == {IPv6Address(f"fcbb:bb00:200{n}:1002:f000::") for n in (1, 2, 3)}
-    for _, frame in on(found, "leaf2>h2"):
+    for _, frame, _ in on(found, "leaf2>h2"):
         assert frame[14 + 6] != CARRIED  # it was taken off at the last leaf
 
 
@@ -138,7 +125,7 @@ def test_what_is_dead_is_denied_too_once_the_controller_has_heard(
         out=tmp_path,
     )
     assert found.result.flows.failed == 0
-    late = [frame for at_ns, frame in on(found, "h1>leaf3") if at_ns > 75_000]
+    late = [frame for at_ns, frame, _ in on(found, "h1>leaf3") if at_ns > 75_000]
     assert len(late) > 500
     assert {frame[14 + 28 : 14 + 30].hex() for frame in late if frame[20] == CARRIED} == {"2004"}
 
