@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.lab.simulated import simulate
+from tests.lab.simulated import simulate_sparely
 from traffic.collectives import NEVER
 
 QUICK = ("traffic.bytes=1KB", "transport.rto_ns=50us", "transport.retry_limit=2")
@@ -50,10 +50,10 @@ def passes(rules: list[dict[str, Any]], addresses: dict[str, str]) -> Callable[[
 def test_who_may_speak_to_whom_is_as_the_first_rule_says(seed: int, tmp_path: Path) -> None:
     """What has arrived has, though no answer to it may be let back."""
     rng = random.Random(seed)
-    fabric = simulate("hello", *QUICK, out=tmp_path / "bare").experiment.fabric
+    fabric = simulate_sparely("hello", *QUICK, out=tmp_path / "bare").experiment.fabric
     addresses = {host.name: str(fabric.address(host)) for host in fabric.hosts}
     rules = [drawn(rng, addresses) for _ in range(rng.choice((1, 3, 6)))]
-    run = simulate("hello", *QUICK, f"access={rules}", out=tmp_path / "run")
+    run = simulate_sparely("hello", *QUICK, f"access={rules}", out=tmp_path / "run")
     may = passes(rules, addresses)
     schedule, ends = run.experiment.schedule, run.outcome.timeline.end_ns
     for transfer in schedule:

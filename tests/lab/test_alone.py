@@ -15,7 +15,7 @@ import pytest
 from lab.results.alone import Alone, Message, crossing_ns
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
-from tests.lab.simulated import simulate
+from tests.lab.simulated import simulate_sparely
 
 SIZES = (1, 63, 1000, 4096, 4097, 8191, 12_289, 100_003, 1_000_000)
 
@@ -98,7 +98,7 @@ def one_by_one_ns(experiment: Experiment, number: int = 0) -> float:
 def test_a_lone_message_takes_as_long_as_said(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
     changes = changes_of(rng)
-    found = simulate("hello", *changes, out=tmp_path)
+    found = simulate_sparely("hello", *changes, out=tmp_path)
     ideal = one_by_one_ns(found.experiment)
     assert Alone(found.experiment).takes_ns(0) == pytest.approx(ideal, abs=0.01), changes
     fct = found.result.flows.fct_ns

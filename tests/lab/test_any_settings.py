@@ -20,7 +20,7 @@ from lab.errors import LabError
 from lab.results.result import Result
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
-from tests.lab.simulated import simulate
+from tests.lab.simulated import simulate_sparely
 
 GBPS = (10, 25, 40, 50, 100, 200, 400, 800)
 PER_PACKET = ("spray", "adaptive", "drill")
@@ -190,7 +190,7 @@ def check(seed: int, out: Path) -> Result:
     case = drawn(seed)
     said = f"seed {seed}: " + " ".join(f"--set '{change}'" for change in case.changes)
     try:
-        run = simulate("hello", *case.changes, out=out)
+        run = simulate_sparely("hello", *case.changes, out=out)
     except LabError as error:
         raise AssertionError(f"{said}\nrefused: {error}") from None
     result = run.result

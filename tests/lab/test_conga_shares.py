@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab.simulated import simulate
+from tests.lab.simulated import simulate_sparely
 
 
 def uplink_shares(policy: str, changes: list[str], spines: int, out: Path) -> list[float]:
     """What part of its bytes leaf1 sends to each spine."""
-    run = simulate("degraded-path", f"lb.policy={policy}", *changes, out=out)
+    run = simulate_sparely("degraded-path", f"lb.policy={policy}", *changes, out=out)
     sent = run.links("leaf1>spine")
     return [sent[f"leaf1>spine{spine}"] / sum(sent.values()) for spine in range(1, spines + 1)]
 

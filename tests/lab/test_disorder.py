@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lab.results.result import Result
-from tests.lab.simulated import simulate
+from tests.lab.simulated import simulate_sparely
 
 TOPOLOGIES = (
     "{kind: leaf-spine, leaves: 4, spines: 4, hosts_per_leaf: 4}",
@@ -35,7 +35,7 @@ def sprayed(seed: int, out: Path, sizes: tuple[str, ...]) -> Result:
         f"transport.cc={rng.choice(('none', 'dcqcn'))}",
         *("transport.recovery=selective", "measures.series=false", f"seed={seed}"),
     )
-    result = simulate("hello", *changes, out=out).result
+    result = simulate_sparely("hello", *changes, out=out).result
     assert result.drops.total == 0 and result.flows.failed == 0, changes
     assert result.roce.retransmitted_packets == 0, changes
     assert result.roce.data_bytes == result.flows.bytes, changes
@@ -65,10 +65,12 @@ def test_what_is_lost_is_sent_again_and_little_else(policy: str, tmp_path: Path)
         "traffic={kind: collective, op: all-reduce, algorithm: ring, bytes: 8MB}",
         *(f"lb.policy={policy}", "transport.recovery=selective", "measures.series=false"),
     )
-    clean = simulate("lossy-link", *changes, "loss.rate=0", out=tmp_path / "clean").result
+    clean = simulate_sparely("lossy-link", *changes, "loss.rate=0", out=tmp_path / "clean").result
     assert clean.jct_ns
     for seed in range(1, 4):
-        lossy = simulate("lossy-link", *changes, f"seed={seed}", out=tmp_path / "lossy").result
+        lossy = simulate_sparely(
+            "lossy-link", *changes, f"seed={seed}", out=tmp_path / "lossy"
+        ).result
         lost = lossy.drops.total
         assert lost > 10 and lossy.flows.failed == 0
         assert lossy.roce.retransmitted_packets < 1.5 * lost + 5
@@ -80,7 +82,11 @@ def test_what_is_lost_is_sent_again_and_little_else(policy: str, tmp_path: Path)
 def test_a_fixed_patience_is_kept(tmp_path: Path) -> None:
     """With none at all every packet that comes early has another sent again."""
     spray = ("lb.policy=spray", "traffic.bytes=1MB", "transport.recovery=selective")
-    hasty = simulate("hash-collision", *spray, "transport.reorder=0", out=tmp_path / "a").result
-    patient = simulate("hash-collision", *spray, "transport.reorder=1ms", out=tmp_path / "b").result
+    hasty = simulate_sparely(
+        "hash-collision", *spray, "transport.reorder=0", out=tmp_path / "a"
+    ).result
+    patient = simulate_sparely(
+        "hash-collision", *spray, "transport.reorder=1ms", out=tmp_path / "b"
+    ).result
     assert hasty.roce.retransmitted_packets > 20 and hasty.flows.failed == 0
     assert patient.roce.retransmitted_packets == 0

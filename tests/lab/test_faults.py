@@ -24,7 +24,7 @@ from lab.scenario.faults import (
     told,
 )
 from tests.lab.conftest import closlab
-from tests.lab.simulated import simulate
+from tests.lab.simulated import simulate_sparely
 
 MAC_CONTROL_PFC = bytes.fromhex("88080101")
 DOWN = "{{at_ns: {at}, action: down, link: {link}}}"
@@ -117,13 +117,13 @@ def test_what_a_controller_misses_it_does_once_it_is_back() -> None:
 def test_a_job_outlives_a_restart_and_is_told_of_a_dead_host(tmp_path: Path) -> None:
     """After the restart the leaf forwards again; without its host a job fails, and says so."""
     ring = ("transport.rto_ns=200us", "reroute_ns=20us", "traffic.bytes=1MB")
-    again = simulate(
+    again = simulate_sparely(
         "allreduce-ring", *ring, "faults=[{at_ns: 30us, action: restart, switch: leaf1}]",
         out=tmp_path / "again",
     )  # fmt: skip
     assert again.result.flows.failed == 0
     assert again.result.drops.by_reason["no_route"], again.result.drops
-    dead = simulate(
+    dead = simulate_sparely(
         "allreduce-ring", *ring, "faults=[{at_ns: 30us, action: halt, host: h2}]",
         out=tmp_path / "dead",
     )  # fmt: skip
@@ -228,7 +228,7 @@ def test_a_slow_link_takes_as_long_as_its_rate_says(tmp_path: Any, link: str) ->
         ("one way", slow % (link, f", direction: {data}")),
         ("other way", slow % (link, f", direction: {answers}")),
     ):
-        result = simulate("allreduce-ring", *only, faults, out=tmp_path / name).result
+        result = simulate_sparely("allreduce-ring", *only, faults, out=tmp_path / name).result
         assert result.flows.failed == result.drops.total == 0
         took[name] = result.duration_ns
     whole = took["whole"]
@@ -258,7 +258,7 @@ def test_on_mininet_a_link_is_slow_for_as_long_and_by_as_much(
         f"faults=[{slow}, link: {link}, share: 0.25}}, {slow}, link: {other}, share: 0.1}}]",
         "reroute_ns=20us",
     ]
-    simulated = simulate("allreduce-ring", *changes, out=tmp_path / "sim").result
+    simulated = simulate_sparely("allreduce-ring", *changes, out=tmp_path / "sim").result
     words = [word for change in changes for word in ("--set", change)]
     done = closlab("run", "allreduce-ring", *words, "--out", str(tmp_path / "mininet"))
     emulated = read_run(tmp_path / "mininet").result
@@ -273,7 +273,7 @@ def test_on_mininet_a_link_is_slow_for_as_long_and_by_as_much(
 
 def test_what_is_lost_meanwhile_is_sent_again(tmp_path: Any) -> None:
     lose = "faults=[{at_ns: 100us, action: lose, link: h1-leaf1, rate: 0.2, for_ns: 100us}]"
-    result = simulate("lossy-link", lose, "loss.rate=0", out=tmp_path).result
+    result = simulate_sparely("lossy-link", lose, "loss.rate=0", out=tmp_path).result
     assert result.flows.failed == 0
     # 100 us at 100 Gb/s are some 300 packets each way, and go-back-n sends in bursts.
     assert 5 < result.drops.by_reason["injected_loss"] < 150
@@ -284,9 +284,9 @@ def test_what_is_lost_meanwhile_is_sent_again(tmp_path: Any) -> None:
 def test_a_link_that_flaps_carries_again(tmp_path: Any) -> None:
     """After the repair is undone, the link that was cut is used as before."""
     flap = "faults=[{at_ns: 100us, action: down, link: leaf1-spine1, for_ns: 200us}]"
-    run = simulate("link-failure", flap, "reroute_ns=100us", out=tmp_path)
+    run = simulate_sparely("link-failure", flap, "reroute_ns=100us", out=tmp_path)
     assert run.result.flows.failed == 0
-    cut = simulate("link-failure", "reroute_ns=100us", out=tmp_path / "cut")
+    cut = simulate_sparely("link-failure", "reroute_ns=100us", out=tmp_path / "cut")
     name = "leaf1>spine1"
     assert run.links(name)[name] > 2 * cut.links(name)[name]
 
@@ -294,7 +294,7 @@ def test_a_link_that_flaps_carries_again(tmp_path: Any) -> None:
 def test_pauses_of_a_storm_come_when_they_should(tmp_path: Any) -> None:
     """One each half of the longest pause, from the beginning to the end, and none besides."""
     storm = "faults=[{at_ns: 100us, action: storm, host: h1, for_ns: 1ms}]"
-    run = simulate("pfc-storm", storm, "measures.pcap=[h1-leaf1]", out=tmp_path)
+    run = simulate_sparely("pfc-storm", storm, "measures.pcap=[h1-leaf1]", out=tmp_path)
     sent = rdpcap(str(tmp_path / "pcaps" / "h1-leaf1.pcap"))
     frames = [round(float(p.time) * 1e9) for p in sent if bytes(p)[12:16] == MAC_CONTROL_PFC]
     longest_ns = 0xFFFF * 64 * 8 / 100

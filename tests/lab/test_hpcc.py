@@ -16,7 +16,7 @@ from lab.progress import Stages
 from lab.runs.run import outcome_of
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
-from tests.lab.simulated import simulate
+from tests.lab.simulated import simulate_sparely
 from tests.traffic.hpcc_model import settle
 from traffic.layers import IntHeader
 
@@ -116,7 +116,7 @@ def test_any_speeds_and_senders_are_the_model_s(
 
 def test_every_hop_tells_its_own_link_s_rate(tmp_path: Path) -> None:
     """To the receiver's sight, newest hop first: its own link, the spine's, the sender's leaf's."""
-    run = simulate(
+    run = simulate_sparely(
         "incast",
         "traffic={kind: incast, senders: 7, bytes: 40KB}",
         "link={rate_gbps: 100, fabric_rate_gbps: 400, slow: {leaf1-spine1: 0.25, h1-leaf1: 0.1}}",

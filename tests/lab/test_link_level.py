@@ -18,7 +18,7 @@ from lab.errors import LabError
 from lab.results.result import Result
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
-from tests.lab.simulated import simulate
+from tests.lab.simulated import simulate_sparely
 
 HEADERS = 58  # of a RoCEv2 packet, its ICRC included
 GAP = 24  # bytes of the wire that a frame takes besides
@@ -31,7 +31,7 @@ LOSSY = "leaf2-spine1"
 def run(*changes: str) -> Result:
     """An incast with some changes."""
     with tempfile.TemporaryDirectory() as folder:
-        return simulate("incast", "measures.series=false", *changes, out=Path(folder)).result
+        return simulate_sparely("incast", *changes, out=Path(folder)).result
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from controller.tables import SwitchSite, headroom_of
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from tests.fabric.captures import recorded
-from tests.lab.simulated import simulate
+from tests.lab.simulated import simulate_sparely
 from topologies import Node
 
 GBPS = (25, 50, 100, 200, 400, 800)
@@ -73,7 +73,7 @@ def changes_of(case: Case) -> tuple[str, ...]:
 
 def check(case: Case, out: Path) -> None:
     """Nothing is lost, nothing is sent twice, and somebody had to be paused for it."""
-    run = simulate("incast", *changes_of(case), out=out).result
+    run = simulate_sparely("incast", *changes_of(case), out=out).result
     assert run.drops.total == 0, run.drops
     assert run.fidelity.ok
     assert run.flows.failed == 0
@@ -95,7 +95,7 @@ def test_who_computes_too_little_headroom_is_not_believed(
     monkeypatch.setattr(thresholds, "headroom", lambda *link: enough(*link) // 8)
     own = ("pfc.headroom=9KB",) if chosen else ()
     changes = ("buffer.bytes=600KB", "traffic.bytes=400KB", "transport.rto_ns=1ms", *own)
-    found = simulate("incast", *changes, out=tmp_path).result
+    found = simulate_sparely("incast", *changes, out=tmp_path).result
     lost = found.drops.by_reason["headroom_full"]
     assert lost
     assert found.fidelity.ok == chosen
@@ -158,7 +158,7 @@ AUDITED = {  # three settings that once lost packets, and the ones that ship
 @pytest.mark.parametrize("name", AUDITED)
 def test_pauses_last_and_are_no_more_frames_than_they_have_to_be(name: str, tmp_path: Path) -> None:
     scenario, *changes = AUDITED[name]
-    run = simulate(scenario, *changes, "measures.pcap=[all]", out=tmp_path)
+    run = simulate_sparely(scenario, *changes, "measures.pcap=[all]", out=tmp_path)
     assert run.result.drops.total == 0
     assert run.result.fidelity.ok
     counted = [

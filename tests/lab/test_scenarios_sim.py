@@ -12,7 +12,7 @@ from lab.errors import RunError, ScenarioError
 from lab.results.part import Percentiles
 from lab.results.result import Result
 from lab.scenario import catalogue
-from tests.lab.simulated import Run, simulate
+from tests.lab.simulated import Run, simulate_sparely
 from traffic.jobs import TrainingJob
 
 RunScenario = Callable[..., Run]
@@ -20,15 +20,12 @@ RunScenario = Callable[..., Run]
 
 @pytest.fixture
 def run(tmp_path: Path) -> RunScenario:
-    """Run a scenario, which must not take longer than anyone would wait.
-
-    No test here looks at what there is of each moment, and to keep it is a quarter of a run.
-    """
+    """Run a scenario, which must not take longer than anyone would wait."""
     runs = iter(range(100))
 
     def timed(name: str, *changes: str) -> Run:
         began = time.process_time()
-        found = simulate(name, "measures.series=false", *changes, out=tmp_path / str(next(runs)))
+        found = simulate_sparely(name, *changes, out=tmp_path / str(next(runs)))
         assert time.process_time() - began < 60
         return found
 
@@ -619,7 +616,7 @@ def test_dragonfly(run: RunScenario) -> None:
 def refused(name: str, out: Path) -> None:
     """BGP goes by another clock than the simulator's, which says so; a controller does not."""
     with pytest.raises(RunError, match=r"control\.kind: BGP goes by the machine's clock"):
-        simulate(name, out=out)
+        simulate_sparely(name, out=out)
 
 
 def test_bgp_clos(run: RunScenario, tmp_path: Path) -> None:

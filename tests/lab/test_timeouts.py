@@ -13,7 +13,7 @@ from lab.results.cautions import cautions
 from lab.results.tables import result_tables
 from lab.scenario import catalogue
 from lab.scenario.translate import endpoint_config
-from tests.lab.simulated import Run, simulate
+from tests.lab.simulated import Run, simulate_sparely
 
 # 63 senders at 10 Gb/s: a window of each is 132 MB, and takes a tenth of a second.
 SLOW = (
@@ -56,8 +56,8 @@ def test_a_first_time_out_longer_than_the_longest_is_refused() -> None:
 
 
 def test_a_lossless_fabric_resends_nothing_and_a_time_out_in_vain_is_said(tmp_path: Path) -> None:
-    patient = simulate("incast", *SLOW, out=tmp_path / "patient")
-    hasty = simulate("incast", *SLOW, "transport.timeout=10", out=tmp_path / "hasty")
+    patient = simulate_sparely("incast", *SLOW, out=tmp_path / "patient")
+    hasty = simulate_sparely("incast", *SLOW, "transport.timeout=10", out=tmp_path / "hasty")
     assert patient.result.drops.total == hasty.result.drops.total == 0
     assert patient.result.roce.timeouts == patient.result.roce.retransmitted_packets == 0
     assert patient.result.flows.failed == 0
@@ -73,6 +73,8 @@ def test_a_lossless_fabric_resends_nothing_and_a_time_out_in_vain_is_said(tmp_pa
 
 
 def test_where_packets_are_lost_time_outs_are_no_caution(tmp_path: Path) -> None:
-    found = simulate("lossy-link", "traffic.bytes=4KB", "loss.rate=0.3", out=tmp_path).result
+    found = simulate_sparely(
+        "lossy-link", "traffic.bytes=4KB", "loss.rate=0.3", out=tmp_path
+    ).result
     assert found.roce.timeouts > 0
     assert not list(cautions(found))
