@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from bench import bgp as bench
 from controller import routes_of
 from lab.engines.mininet.frr import as_number, configurations
 from lab.errors import MissingTool
@@ -372,3 +373,15 @@ def test_what_became_of_routes_is_said_in_sentences() -> None:
         "down: 5 switches went another way, the last after 0.25 s",
         "up: no route changed",
     ]
+
+
+@pytest.mark.parametrize(("worst", "code"), [(6.0, 0), (6.5, 1)])
+def test_what_is_promised_is_promised_of_the_worst(
+    worst: float, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    figures = iter([3.25, worst, 4.0])
+    monkeypatch.setattr(bench.Case, "run", lambda _case, _out: (next(figures), True))
+    for tool in ("require_compiler", "require_emulation", "require_frr"):
+        monkeypatch.setattr(tools, tool, lambda: None)
+    assert bench.main(["routed", "--runs", "3"]) == code
+    assert f"3.25 to {worst:g} s, median 4 (at most 6 s); 3 of 3" in capsys.readouterr().out
