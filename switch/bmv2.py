@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 VALID_FIELD = "$valid$"
 
@@ -591,6 +591,18 @@ class Program:
         return FieldRef(header_name, field_name)
 
 
+def parts_of(part: object) -> Iterable[object]:
+    """What any part of a program consists of."""
+    if isinstance(part, tuple | list):
+        return part
+    if isinstance(part, dict):
+        return part.values()
+    kind = type(part)
+    if kind not in _MEMBERS:
+        _MEMBERS[kind] = tuple(f.name for f in fields(kind)) if is_dataclass(kind) else ()
+    return (getattr(part, name) for name in _MEMBERS[kind])
+
+
 def params_in(expr: Expr | None) -> Iterator[Param]:
     """All references to action parameters in an expression."""
     match expr:
@@ -620,17 +632,9 @@ def references(part: object) -> Iterator[FieldRef | HeaderRef | StackField]:
     """All fields and headers that a part of a program refers to, once for each time."""
     if isinstance(part, FieldRef | HeaderRef | StackField):
         yield part
-    elif isinstance(part, tuple | list):
-        for item in part:
-            yield from references(item)
-    elif isinstance(part, dict):
-        yield from references(list(part.values()))
     else:
-        kind = type(part)
-        if kind not in _MEMBERS:
-            _MEMBERS[kind] = tuple(f.name for f in fields(kind)) if is_dataclass(kind) else ()
-        for name in _MEMBERS[kind]:
-            yield from references(getattr(part, name))
+        for inner in parts_of(part):
+            yield from references(inner)
 
 
 _MEMBERS: dict[type, tuple[str, ...]] = {}  # of the classes above: to look them up takes longer

@@ -334,6 +334,7 @@ EVENT = struct.Struct("<IIQIIII")
 EVENT_PACKET_IN, EVENT_DIGEST, EVENT_IDLE, EVENT_PORT = range(1, 5)
 FRAME = struct.Struct("<QII")
 READ_BYTES = 1 << 20
+WHOLE = 4  # most packets never stand further back
 
 
 @lru_cache(maxsize=8)
@@ -369,12 +370,15 @@ class Dataplane:
         cpu_port: int | None = None,
         drop_port: int = 511,
         queues: int = 8,
+        whole: int = WHOLE,
         seed: int = 1,
     ) -> None:
         """Make a switch, hosted by `loop` if given; without a program it drops all it receives.
 
         What leaves on `cpu_port` becomes `PacketIn`; a packet-out enters there. `queues` is the
-        number of priorities per port: a packet of a higher one is dropped, as BMv2 does.
+        number of priorities per port: a packet of a higher one is dropped, as BMv2 does. So many
+        packets as `whole` says wait in a queue as they are; those behind them are packed, which
+        takes time and saves memory.
         """
         self.name = name
         self._native = native.runtime()
@@ -389,7 +393,8 @@ class Dataplane:
         self._sinks: Sequence[object] = ()
         self._orders: dict[int, Callable[[tuple[int, ...], dict[str, int]], None]] = {}
         cpu = -1 if cpu_port is None else cpu_port
-        self._sw = self._native.hosted_new(self._l, name.encode(), cpu, drop_port, queues, seed)
+        told = name.encode(), cpu, drop_port, queues, whole, seed
+        self._sw = self._native.hosted_new(self._l, *told)
         if not self._sw:
             raise DataplaneError(f"{name}: memory is out")
         self._release: Callable[[], object] = partial(

@@ -24,6 +24,7 @@ from .build import BuildError
 from .cache import Unbuildable
 from .dataplane import (
     NO_ACTION,
+    WHOLE,
     CloneWrite,
     CounterWrite,
     Dataplane,
@@ -106,11 +107,11 @@ def spaced(digits: str) -> str:
 class StfRunner:
     """Runs the commands of one test on one switch."""
 
-    def __init__(self, program: Program, stf: Path) -> None:
+    def __init__(self, program: Program, stf: Path, whole: int = WHOLE) -> None:
         self.program = program
         self.stf = stf
         self.result = StfResult()
-        self.dataplane = Dataplane("stf", program)
+        self.dataplane = Dataplane("stf", program, whole=whole)
         for port in ALL_PORTS:
             self.dataplane.add_port(port)
         self.now_ns = 0
@@ -633,8 +634,10 @@ def difference(port: int, want: Expectation, frame: bytes) -> str:
     )
 
 
-def run_stf(json: Path | bytes | dict[str, Any], stf_path: Path | str) -> StfResult:
-    """Run a test on a program in BMv2 JSON.
+def run_stf(
+    json: Path | bytes | dict[str, Any], stf_path: Path | str, whole: int = WHOLE
+) -> StfResult:
+    """Run a test on a program in BMv2 JSON; `whole` as `Dataplane` has it.
 
     Raises `StfError` where the test is wrong, `bmv2.JsonError` where the program is, and
     `cache.Unbuildable` where nothing can be built.
@@ -644,7 +647,7 @@ def run_stf(json: Path | bytes | dict[str, Any], stf_path: Path | str) -> StfRes
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
         raise StfError(f"{path}: cannot be read: {error}") from None
-    return StfRunner(Program.load(json), path).run(text)
+    return StfRunner(Program.load(json), path, whole).run(text)
 
 
 def report(result: StfResult) -> Iterator[str]:

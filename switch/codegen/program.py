@@ -22,6 +22,7 @@ from .parser import ParserWriter
 from .stateful import emit_calculation, emit_calculations, emit_checksums, emit_registers
 from .table import emit_apply, emit_descriptions, warm_table
 from .unit import Unit
+from .waiting import emit_waiting
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -89,10 +90,17 @@ def generate(program: Program, name: str = "program") -> str:
         emit_checksums(unit),
         stages(unit),
         field_lists(unit),
+        emit_waiting(unit, set_before_egress(program)),
         descriptions(unit, name),
         "#endif",
     ]
     return "\n\n".join(p for p in parts if p) + "\n"
+
+
+def set_before_egress(program: Program) -> set[tuple[str, str]]:
+    """The fields that the switch sets whenever a packet left its queue."""
+    names = (*(name for name, _ in EGRESS_FIELDS), "standard_metadata.egress_spec")
+    return {(ref.header, ref.field) for n in names if (ref := program.standard(n)) is not None}
 
 
 def enum(prefix: str, names: Iterable[str]) -> str:
@@ -471,6 +479,9 @@ def descriptions(unit: Unit, name: str) -> str:
         "    .reset_metadata = reset_metadata,",
         "    .copy_list = copy_list,",
         "    .digest = digest_sample_of,",
+        "    .pack = pack,",
+        "    .unpack = unpack,",
+        "    .packed_most = sizeof(struct waiting) + sizeof(struct phv),",
         "};",
     ]
     parts.append("\n".join(lines))

@@ -34,7 +34,7 @@ bool hosted_load(struct loop *loop, struct sw *sw, const struct sw_program *prog
 }
 
 struct sw *hosted_new(struct loop *loop, const char *name, int32_t cpu_port, uint32_t drop_port,
-                      uint32_t queues, uint64_t seed)
+                      uint32_t queues, uint32_t whole, uint64_t seed)
 {
     struct pkt_pool *own = loop ? NULL : calloc(1, sizeof *own);
     if (!loop && !own)
@@ -47,6 +47,7 @@ struct sw *hosted_new(struct loop *loop, const char *name, int32_t cpu_port, uin
         .cpu_port = cpu_port,
         .drop_port = (uint16_t)drop_port,
         .queues = (uint8_t)queues,
+        .whole = whole,
         .keep_on_wire = loop != NULL,
         .wants_events = true,
         .seed = seed,

@@ -14,7 +14,7 @@
 /* With a loop the switch is added to it, shares its packets, and frames stay on the wire until
  * they are due; without one they are handed over as they start. NULL when memory is out. */
 struct sw *hosted_new(struct loop *loop, const char *name, int32_t cpu_port, uint32_t drop_port,
-                      uint32_t queues, uint64_t seed);
+                      uint32_t queues, uint32_t whole, uint64_t seed);
 bool hosted_load(struct loop *loop, struct sw *sw, const struct sw_program *program, ns_t now);
 void hosted_free(struct loop *loop, struct sw *sw);
 

@@ -50,6 +50,32 @@ static inline void sw_pop(void *stack, size_t bytes, uint64_t size, uint32_t *ne
     *next = (uint32_t)(*next > n ? *next - n : 0);
 }
 
+/* Packets that wait (waiting.h): whether any of these bytes is not zero; take them along, and back. */
+SW_INLINE bool sw_holds(const void *part, size_t bytes)
+{
+    uint64_t word, any = 0;
+    size_t at = 0;
+    for (; at + sizeof word <= bytes; at += sizeof word) {
+        memcpy(&word, (const uint8_t *)part + at, sizeof word);
+        any |= word;
+    }
+    for (; at < bytes; at++)
+        any |= ((const uint8_t *)part)[at];
+    return any != 0;
+}
+
+SW_INLINE uint8_t *sw_pack(uint8_t *to, const void *part, size_t bytes)
+{
+    memcpy(to, part, bytes);
+    return to + bytes;
+}
+
+SW_INLINE const uint8_t *sw_unpack(const uint8_t *from, void *part, size_t bytes)
+{
+    memcpy(part, from, bytes);
+    return from + bytes;
+}
+
 /* A number from low to high: xorshift64*, seeded per switch, so runs can be repeated. */
 static inline uint64_t sw_random(struct sw_state *state, uint64_t low, uint64_t high)
 {

@@ -2,6 +2,8 @@
  *
  *   struct pkt | phv (the program's struct) | headroom | the frame as received
  *
+ * or, while it waits in a long queue (waiting.h), less of it.
+ *
  * Parsing copies header fields into the phv and leaves the frame as it is, so a clone or a
  * resubmission finds the original bytes. `data` and `len` are the part no header covers; deparsing
  * writes the headers in front of it, into parsed bytes and headroom.
@@ -31,15 +33,11 @@ enum pkt_type { /* standard_metadata.instance_type, as BMv2 numbers them */
 struct pkt {
     struct pkt *next; /* in a queue or the pool */
     uint8_t *data;    /* bytes that no header covers */
-    uint8_t *frame;   /* the frame as received */
     uint32_t len;
     uint32_t frame_len;
-    /* What a lookup made ahead found: by which key, which entry, in which table (number + 1). */
-    uint64_t hint_key;
-    uint32_t hint_entry;
 
-    uint32_t hint_table; /* from here on all is zero in a new packet */
-    uint32_t absent; /* bytes at the frame's end that only count: a simulator's payload */
+    uint32_t absent; /* from here on all is zero in a new packet; bytes at the frame's end that only
+                        count: a simulator's payload */
     uint32_t ingress_len; /* what counters and meters count */
     uint32_t length;      /* BMv2's running packet length: follows setValid and setInvalid */
     uint32_t truncate_len;
@@ -49,15 +47,22 @@ struct pkt {
     uint8_t priority; /* its queue */
     uint8_t class;    /* pool class */
     uint8_t book;     /* what it came as: books.h */
+    bool is_packed;
     bool has_rid;
     uint16_t rid;
-    bool exited;         /* the program said exit */
-    bool checksum_error; /* found by the program's verification */
-    uint32_t parser_error;
+    uint32_t queued_len; /* what the queue counted for it */
+    uint32_t enq_depth;
     ns_t ingress_ns;
     ns_t enq_ns;
-    uint32_t enq_depth;
-    uint32_t queued_len; /* what the queue counted for it */
+
+    /* What is packed goes up to here. */
+    _Alignas(16) uint8_t *frame; /* the frame as received */
+    /* What a lookup made ahead found: by which key, which entry, in which table (number + 1). */
+    uint32_t hint_entry, hint_table;
+    uint64_t hint_key;
+    uint32_t parser_error;
+    bool checksum_error; /* found by the program's verification */
+    bool exited;         /* the program said exit */
     uint32_t link_number; /* that its link gave it (llr.h) */
 
     /* What the program asked for; zero is nothing. */
@@ -75,18 +80,23 @@ struct pkt {
 #define PKT_STEP 256u
 
 struct pkt_pool {
-    struct blocks blocks;
+    struct blocks blocks, packed;
     uint64_t in_use; /* handed out and not returned */
 };
 
 static inline void pkt_pool_init(struct pkt_pool *pool)
 {
     blocks_init(&pool->blocks, PKT_STEP);
+    blocks_init(&pool->packed, BLOCKS_LINE);
     pool->in_use = 0;
 }
 
 /* Every packet must be back. */
-static inline void pkt_pool_free(struct pkt_pool *pool) { blocks_free(&pool->blocks); }
+static inline void pkt_pool_free(struct pkt_pool *pool)
+{
+    blocks_free(&pool->blocks);
+    blocks_free(&pool->packed);
+}
 
 /* `len` bytes are free at frame, with `headroom` before them; fields beyond the first few are zero.
  * NULL when memory is out or the frame is too large. */
@@ -99,7 +109,7 @@ static inline struct pkt *pkt_alloc(struct pkt_pool *pool, uint32_t phv_size, ui
     if (SW_UNLIKELY(!p))
         return NULL;
     pool->in_use++;
-    const size_t set_by_hand = offsetof(struct pkt, hint_table);
+    const size_t set_by_hand = offsetof(struct pkt, absent);
     memset((uint8_t *)p + set_by_hand, 0, sizeof *p - set_by_hand);
     p->class = class;
     p->frame = p->data = p->phv + phv_size + headroom;
@@ -110,7 +120,7 @@ static inline struct pkt *pkt_alloc(struct pkt_pool *pool, uint32_t phv_size, ui
 
 static inline void pkt_release(struct pkt_pool *pool, struct pkt *p)
 {
-    blocks_give(&pool->blocks, p, p->class);
+    blocks_give(p->is_packed ? &pool->packed : &pool->blocks, p, p->class);
     pool->in_use--;
 }
 

@@ -9,7 +9,7 @@
 
 #include "pkt.h"
 
-#define SW_PROGRAM_ABI 7
+#define SW_PROGRAM_ABI 8
 
 struct sw;
 struct sw_table;
@@ -148,6 +148,10 @@ struct sw_program {
     void (*reset_metadata)(void *phv);          /* user metadata and the standard one */
     void (*copy_list)(uint32_t list, void *to, const void *from); /* a field list's fields */
     void (*digest)(uint32_t digest, const void *phv, uint8_t *sample);
+    /* What of it egress may look at, so many bytes at most; and back. */
+    uint32_t (*pack)(const void *phv, uint8_t *to);
+    void (*unpack)(void *phv, const uint8_t *from);
+    uint32_t packed_most;
 };
 
 /* The one symbol a program's shared object offers. */

@@ -15,6 +15,7 @@
 
 #include "pcap.h"
 #include "state.h"
+#include "waiting.h"
 
 const char *const sw_drop_names[DROP_REASONS] = {
     [DROP_NO_PROGRAM] = "no_program",     [DROP_INGRESS] = "ingress",
@@ -30,6 +31,9 @@ const char *const sw_drop_names[DROP_REASONS] = {
 };
 
 #define EVENT_RING (1u << 20)
+#define BURST_OF_WHOLE 16u
+#define FIRST_BYTES 320u /* of a packet that waits: all of it, if it is packed */
+#define FEW_PORTS 16u
 
 struct sw *sw_new(const struct sw_config *config)
 {
@@ -41,6 +45,7 @@ struct sw *sw_new(const struct sw_config *config)
     sw->cpu_port = config->cpu_port;
     sw->state.drop_port = config->drop_port;
     sw->queues = config->queues < SW_QUEUES ? config->queues : SW_QUEUES;
+    sw->whole = config->whole;
     sw->keep_on_wire = config->keep_on_wire;
     sw->seed = config->seed;
     sw->idle_check = SW_NEVER;
@@ -408,6 +413,12 @@ static bool spoilt(struct sw *sw, struct pkt *p)
 
 /* The end of ingress */
 
+/* A queue without a rate is as long as the burst that came, and gone when that is served. */
+static bool will_wait(const struct sw *sw, const struct tm_port *port, const struct tm_queue *queue)
+{
+    return port->rate || queue->packets >= BURST_OF_WHOLE * sw->whole;
+}
+
 static void enqueue(struct sw *sw, struct pkt *p, uint32_t number, unsigned priority, ns_t now)
 {
     struct sw_port *port = sw_port(sw, number);
@@ -421,6 +432,10 @@ static void enqueue(struct sw *sw, struct pkt *p, uint32_t number, unsigned prio
     }
     p->egress_port = (uint16_t)number;
     uint32_t length = p->length < p->truncate_len ? p->length : p->truncate_len;
+    const struct tm_queue *queue = &port->tm.queues[priority];
+    if (SW_UNLIKELY(queue->packets >= sw->whole) && will_wait(sw, &port->tm, queue) &&
+        tm_has_room(queue, length))
+        p = pkt_pack(sw->pool, sw->program, p);
     if (SW_UNLIKELY(!tm_put(&port->tm, p, priority, length, now))) {
         sw_drop(sw, p, DROP_QUEUE_FULL);
         return;
@@ -935,6 +950,14 @@ static void transmit(struct sw *sw, struct sw_port *port, struct pkt *p, ns_t wh
 static bytes_t depart(struct sw *sw, struct sw_port *port, struct pkt *p, ns_t start)
 {
     uint32_t depth = port->tm.queues[p->priority].packets;
+    if (p->is_packed) {
+        struct pkt *whole = pkt_unpack(sw->pool, sw->program, p);
+        if (SW_UNLIKELY(!whole)) {
+            sw_drop(sw, p, DROP_NO_MEMORY);
+            return 0;
+        }
+        p = whole;
+    }
     struct sw_run run = {
         .sw = sw, .state = &sw->state, .pkt = p, .now = start, .deq_depth = depth};
     sw->program->egress(&run);
@@ -1225,6 +1248,39 @@ bool sw_set_credit(struct sw *sw, uint32_t number, const struct sw_credit *credi
         *told.limit = *told.spent + credit->credit;
     }
     return tm_hold(&port->tm, credit->priority, told);
+}
+
+static void fetch(const void *from, size_t bytes)
+{
+    for (size_t at = 0; at < bytes; at += BLOCKS_LINE)
+        __builtin_prefetch((const uint8_t *)from + at);
+}
+
+/* The packet that a port will send first. */
+static void fetch_first(const struct tm_port *port)
+{
+    if (port->backlog)
+        fetch(port->queues[31 - __builtin_clz(port->backlog)].head, FIRST_BYTES);
+}
+
+void sw_soon(const struct sw *sw, unsigned steps, ns_t now)
+{
+    if (steps == 3) {
+        fetch(sw->backlog, sizeof sw->backlog[0]);
+        fetch(sw->ports, FEW_PORTS * sizeof *sw->ports);
+        fetch(sw->busy_until, FEW_PORTS * sizeof *sw->busy_until);
+        return;
+    }
+    for (uint64_t left = sw->backlog[0]; left; left &= left - 1) {
+        unsigned number = (unsigned)__builtin_ctzll(left);
+        const struct sw_port *port = sw->ports[number];
+        if (sw->busy_until[number] > now)
+            continue;
+        if (steps == 2)
+            fetch(port, offsetof(struct sw_port, wire));
+        else
+            fetch_first(&port->tm);
+    }
 }
 
 ns_t sw_service(struct sw *sw, ns_t now)

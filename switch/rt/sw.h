@@ -105,6 +105,7 @@ struct sw_config {
     int32_t cpu_port; /* -1: none */
     uint16_t drop_port;
     uint8_t queues;     /* priorities that exist; a packet of a higher one is dropped */
+    uint32_t whole;     /* so many packets of a queue wait as they are, what is behind them packed */
     bool keep_on_wire;  /* hold frames until they arrive, else hand them over when they start */
     bool wants_events;  /* make an event queue */
     uint64_t seed;
@@ -161,6 +162,7 @@ struct sw {
     uint32_t n_again;
     int32_t cpu_port;
     uint8_t queues;
+    uint32_t whole; /* as in its config */
     bool keep_on_wire;
     uint64_t seed;
     struct sw_digest *digests;
@@ -232,6 +234,9 @@ void sw_receive_cut(struct sw *sw, uint32_t port, const void *frame, uint32_t le
 /* A frame arrived that cannot be taken in. */
 void sw_refuse(struct sw *sw, uint32_t port, const void *frame, uint32_t len, uint32_t absent,
                enum sw_drop why);
+/* sw_service is some steps away, 3 to 1, and will be at a time: what it will want, each as soon as its
+ * address is in the cache. */
+void sw_soon(const struct sw *sw, unsigned steps, ns_t now);
 /* Send what may leave by `now`; returns when to be called again, or SW_NEVER. */
 ns_t sw_service(struct sw *sw, ns_t now);
 

@@ -112,11 +112,16 @@ void tm_unschedule(struct tm_port *port);
 /* When the link is free again; 0 without a rate. */
 ns_t tm_idle_at(const struct tm_port *port);
 
+static inline bool tm_has_room(const struct tm_queue *q, bytes_t size)
+{
+    return q->packets < q->max_packets && q->bytes + size <= q->max_bytes;
+}
+
 /* Take the packet; false if the queue is full, and the packet stays the caller's. */
 static inline bool tm_put(struct tm_port *port, struct pkt *p, unsigned priority, bytes_t size, ns_t now)
 {
     struct tm_queue *q = &port->queues[priority];
-    if (q->packets >= q->max_packets || q->bytes + size > q->max_bytes)
+    if (!tm_has_room(q, size))
         return false;
     p->next = NULL;
     p->priority = (uint8_t)priority;

@@ -82,9 +82,12 @@ class Switch:
     wake: int | None = None
 
     @classmethod
-    def make(cls, name: str, seed: int = 1, program: Program | None = None) -> Switch:
+    def make(
+        cls, name: str, seed: int = 1, program: Program | None = None, whole: int = 0
+    ) -> Switch:
+        """Whatever waits there is packed, lest that is tried in long queues only."""
         program = program or fabric_program()
-        plane = Dataplane(name, program, seed=seed, cpu_port=500)
+        plane = Dataplane(name, program, seed=seed, cpu_port=500, whole=whole)
         registers, tables = (
             partial(index_of, program, "registers"),
             partial(index_of, program, "tables"),

@@ -23,7 +23,7 @@ from controller import (
     Telemetry,
     switch_plans,
 )
-from switch.dataplane import Dataplane, Program
+from switch.dataplane import WHOLE, Dataplane, Program
 from tests.fabric.drive import drive
 from tests.fabric.network import Switch
 from tests.fabric.testbed import ipv4_frame
@@ -74,7 +74,7 @@ def cost(settings: Settings, place: str, size: int, packets: int = 1 << 17) -> f
         for dst in far
         for port in range(49152, 49152 + 64)
     ]
-    switch = Switch.make(place)
+    switch = Switch.make(place, whole=WHOLE)
     switch.tell(switch_plans(FABRIC, settings)[place])
     outcome = drive(switch, frames, packets, in_port=in_port)
     assert outcome.sent >= packets

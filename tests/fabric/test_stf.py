@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from compiler import compile_program
+from switch.dataplane import WHOLE
 from switch.stf import StfResult, run_stf
 from tests.fabric.network import FABRIC
 from tests.p4 import bmv2
@@ -24,7 +25,8 @@ def must_pass(result: StfResult) -> None:
 
 @all_tests
 def test_packets(test: Path) -> None:
-    must_pass(run_stf(compile_program(FABRIC).json_text.encode(), test))
+    for whole in (WHOLE, 0):
+        must_pass(run_stf(compile_program(FABRIC).json_text.encode(), test, whole))
 
 
 @all_tests

@@ -110,7 +110,7 @@ def fuzz(path: Path, frames: int, seed: int) -> int:
     program = Program.load(json.dumps(compile_program(path).json).encode(), name=path.stem)
     seeds = seeds_of(path)
     sent = 0
-    with Dataplane(path.stem, program, cpu_port=64, seed=seed) as dataplane:
+    with Dataplane(path.stem, program, cpu_port=64, seed=seed, whole=seed % 2) as dataplane:
         for port in range(8):
             dataplane.add_port(port)
         dataplane.configure_port(3, rate_bps=10**9, delay_ns=100)

@@ -65,7 +65,7 @@ def test_through_anything(seed: int) -> None:
     rng = random.Random(seed)
     programs = [compiled(SOURCE), compiled(EXTERNS)]
     reasons: set[str] = set()
-    with Dataplane("churn", programs[0], cpu_port=8, seed=seed) as dataplane:
+    with Dataplane("churn", programs[0], cpu_port=8, seed=seed, whole=seed % 2) as dataplane:
         for port in PORTS:
             dataplane.add_port(port)
         now = 0
