@@ -228,8 +228,8 @@ def target(name: str) -> tuple[ctypes.CDLL, list[Dataplane]]:
     else:
         texts = (path.read_bytes() for path in (source, *SOURCES, *sorted(CORE.glob("*.h"))))
         named = f"fuzz-{name}-{build.digest(build.compiler_id(), *build.flags(), *texts)}.so"
-        arguments = [f"-I{CORE}", *map(str, (source, *SOURCES)), "-lm"]
-        library = ctypes.CDLL(str(build.compiled(named, arguments)))
+        made_of = build.compiled(named, (source, *SOURCES), [f"-I{CORE}", "-lm"])
+        library = ctypes.CDLL(str(made_of))
         made = adapters(library)
     library.fuzz.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
     return library, made

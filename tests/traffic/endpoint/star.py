@@ -40,7 +40,7 @@ def compile_c(sources: Sequence[Path], *flags: str) -> Path:
     options = [*FLAGS, *flags, f"-I{CORE}"]
     texts = (path.read_bytes() for path in (*sources, *sorted(CORE.glob("*.h"))))
     name = f"test-{sources[0].stem}-{build.digest(build.compiler_id(), *options, *texts)}"
-    return build.compiled(name, [*map(str, sources), "-lm"], options)
+    return build.compiled(name, sources, ["-lm"], options)
 
 
 def compile_star(*flags: str) -> Path:
