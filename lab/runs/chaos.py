@@ -525,12 +525,14 @@ class Belongings:
             len(children.split()),
         )
 
-    def leaks(self, before: Belongings) -> list[str]:
-        """What it has too much against what it had once it was warm."""
+    def leaks(self, before: Belongings, was_warm: bool = True) -> list[str]:
+        """What it has too much against what it had before; of memory only if it was warm then, and
+        had all that it uses for good.
+        """
         found = []
         if self.descriptors > before.descriptors:
             found.append(f"{self.descriptors - before.descriptors} descriptors are still open")
-        if self.memory_bytes > before.memory_bytes + _GROWTH_BYTES:
+        if was_warm and self.memory_bytes > before.memory_bytes + _GROWTH_BYTES:
             grown = (self.memory_bytes - before.memory_bytes) / 1e6
             found.append(f"the process has grown by {grown:.0f} MB")
         if self.children > before.children:
@@ -566,7 +568,7 @@ def chaos(seed: int, runs: int, engine: str, out: Path, say: Callable[[str], Non
             tally.failed.append(chosen.seed)
             _keep(chosen, ending, run, out, say)
     after = Belongings.now()
-    for leak in after.leaks(before) if before else ():
+    for leak in after.leaks(before, was_warm=runs >= 2 * _WARM) if before else ():
         say(f"after {runs} runs {leak}")
         tally.failed.append(-1)
     return tally
