@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import gc
+import os
 import signal
 from functools import cache
 from pathlib import Path
@@ -11,6 +12,7 @@ from hypothesis import HealthCheck, settings
 from lab.machine.paths import keep_bytecode
 from lab.machine.tools import add_mininet, add_system_programs
 from tests import costs
+from tests.waiting import TEST_S
 
 keep_bytecode()  # `closlab test` did already; here for who calls pytest
 
@@ -34,6 +36,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 add_system_programs()
 add_mininet()
 
+
+# On a slow machine a test may take as much longer, unless its mark or who calls says otherwise.
+os.environ.setdefault("PYTEST_TIMEOUT", f"{TEST_S:.0f}")
 
 KINDS = ("clock", "mininet", "ordinary", "reference", "slow")
 

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import LONG_S
+
 MTU = 9216
 NO_KERNEL = 77  # how a module ends that the kernel lacks something for
 
@@ -30,7 +32,7 @@ def told_alone(module: str) -> dict[str, list[str | None]]:
     """What a module prints in namespaces of its own: by case, what came and what should have."""
     done = subprocess.run(
         [*alone("--mount"), sys.executable, "-m", module],
-        capture_output=True, text=True, check=False, timeout=240,
+        capture_output=True, text=True, check=False, timeout=LONG_S,
     )  # fmt: skip
     if done.returncode == NO_KERNEL:
         pytest.skip(f"this kernel, or its ip, cannot do that: {done.stderr.strip()}")

@@ -24,10 +24,10 @@ from lab.runs.run import keep, outcome_of
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from tests.fabric.captures import Reaction, reactions, recorded
+from tests.waiting import LONG_S
 
 CLOSLAB = [sys.executable, "-c", "from lab.cli import main; main()"]
 CAPTURED = "measures.pcap=[all]"
-TIMEOUT_S = 290
 TRIES = 3
 
 
@@ -160,7 +160,7 @@ class Runner:
         out = self._new_folder(name)
         done = subprocess.run(
             [*CLOSLAB, "run", *words, "--out", str(out)],
-            capture_output=True, text=True, timeout=TIMEOUT_S, check=False,
+            capture_output=True, text=True, timeout=LONG_S, check=False,
         )  # fmt: skip
         assert (out / "result.json").exists(), done.stderr
         return _outcome(Experiment.of(catalogue.load(name, changes)), out)

@@ -11,12 +11,13 @@ import pytest
 from lab.errors import MissingTool
 from lab.machine.tools import require_frr
 from tests.lab.ready import ready
+from tests.waiting import LONG_S
 
 CLOSLAB = [sys.executable, "-c", "from lab.cli import main; main()"]
 
 
 def closlab(
-    *words: str, timeout_s: float = 120, cwd: Path | None = None, **environment: str
+    *words: str, timeout_s: float = LONG_S, cwd: Path | None = None, **environment: str
 ) -> subprocess.CompletedProcess[str]:
     """Run a command to its end, in a process that does not have to read the code first."""
     return ready().run(words, {**os.environ, **environment}, cwd or Path.cwd(), timeout_s)

@@ -24,6 +24,7 @@ from lab.errors import RunError
 from lab.results import conservation
 from lab.results.outcome import Line, Outcome, Traffic
 from tests.lab.simulated import Run, simulate
+from tests.waiting import LONG_S
 
 ROOT = Path(__file__).resolve().parents[2]
 # Pauses, losses on purpose, telemetry that adds to packets, CNPs, a link that dies under traffic.
@@ -302,7 +303,7 @@ main()
     changes = [word for change in EVENTFUL for word in ("--set", change)]
     done = subprocess.run(
         [sys.executable, "-c", program, *words, *changes],
-        cwd=ROOT, capture_output=True, text=True, check=False, timeout=200,
+        cwd=ROOT, capture_output=True, text=True, check=False, timeout=LONG_S,
     )  # fmt: skip
     assert done.returncode == 1, done.stdout + done.stderr
     assert "frames are missing, or counted twice" in done.stderr

@@ -68,7 +68,7 @@ def test_two_demos_at_once_do_not_disturb_each_other(tmp_path: Path, own_cache: 
         for name in ("one", "other")
     ]
     for demo in demos:
-        _, err = demo.communicate(timeout=120)
+        _, err = demo.communicate(timeout=LONG_S)
         assert demo.returncode in (0, UNBELIEVED), err
         assert "56 of 56 messages arrived whole" in err
 

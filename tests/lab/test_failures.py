@@ -215,7 +215,7 @@ def _with_mount(options: str, folder: Path, *words: str) -> subprocess.Completed
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=LONG_S,
     )
 
 

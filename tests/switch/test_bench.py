@@ -10,6 +10,7 @@ import pytest
 
 from bench import switch as bench
 from tests.switch.test_interfaces import unshare
+from tests.waiting import LONG_S
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -64,7 +65,7 @@ def test_bench_measures_bridge_and_switch() -> None:
         [sys.executable, "-m", "bench.switch", "--seconds", "0.2", "--rounds", "1"],
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=LONG_S,
         cwd=ROOT,
         check=False,
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from switch import build
+from tests.waiting import LONG_S
 from traffic.endpoint import (
     CORE,
     SOURCES,
@@ -93,7 +94,7 @@ def run(
     plans: Mapping[str, EndpointPlan],
     *,
     extra: Sequence[str] = (),
-    wall_s: float = 120,
+    wall_s: float = LONG_S,
     **fabric: float,
 ) -> Outcome:
     """Run hosts by address; `fabric` and `extra` lines are those of star.c."""
