@@ -33,6 +33,7 @@ CFLAGS = (
 PROGRAM_FLAGS = (
     *("-Wno-type-limits", "-Wno-tautological-compare", "-Wno-bool-compare", "-Wno-bool-operation"),
     *("-Wno-int-in-bool-context", "-Wno-parentheses-equality", "-Wno-overflow"),
+    "-Wno-sign-compare",  # of an inverted field that is narrower than its type
     *("-Wno-unused-but-set-variable", "-Wno-unused-function"),
     # All of a pipeline is one function, and what is called once in it belongs into it, however long
     # that function has become.
