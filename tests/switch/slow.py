@@ -20,9 +20,10 @@ from compiler import compile_program
 from switch.dataplane import Dataplane, Loop, Program
 from tests.switch import interfaces
 from tests.switch.interfaces import Host, frame, run, settled, two_hosts, veth
+from tests.waiting import LONG_S, SLOWNESS
 
 SOURCE = Path(__file__).with_suffix(".p4")
-RATE_KBITS = 512  # as in the tutorials
+RATE_KBITS = max(1, round(512 / SLOWNESS))  # 512 in the tutorials; slower than who sends, anywhere
 CABLES = (("h1", "s1-0"), ("s1-1", "s2-0"), ("s2-1", "h2"))
 FRAME = 1000  # bytes
 LOAD = 300  # frames: more than the kernel keeps by itself, and than BMv2's queue holds
@@ -130,7 +131,7 @@ def lay_cables(discipline: str) -> None:
 
 def passes(h1: Host, h2: Host) -> bool:
     """Whether the switches forward yet."""
-    h2.socket.settimeout(0.2)
+    h2.socket.settimeout(0.2 * SLOWNESS)
     h1.send(frame(64, 10**6))
     try:
         return h2.receive() == frame(64, 10**6)
@@ -139,11 +140,11 @@ def passes(h1: Host, h2: Host) -> bool:
 
 
 def until_passes(h1: Host, h2: Host) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + LONG_S
     while not passes(h1, h2):
         assert time.monotonic() < deadline, "the switches forward nothing"
     h2.receive_most(1000)  # what was sent while they did not
-    h2.socket.settimeout(3)
+    h2.socket.settimeout(3 * SLOWNESS)
 
 
 def queue_is_seen(got: list[bytes], least_marked: float = 0.25) -> None:
@@ -171,7 +172,7 @@ def congested(folder: Path, discipline: str) -> None:
         before = s1.stats()
         used = time.process_time()
         send_load(h1)
-        time.sleep(0.2)
+        time.sleep(0.2 * SLOWNESS)
         now = s1.stats()
         assert now.held > LOAD / 2
         assert now.received + now.copies == now.sent + sum(now.drops.values()) + now.held
