@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import json
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from bench import CLOSLAB
 from lab.machine import tools
 
 Figure = Callable[[dict[str, Any]], float]
@@ -42,7 +42,7 @@ class Case:
         """The figure of a run, and whether that believes itself."""
         words = ["run", self.scenario, "--control", "bgp", "--out", str(out)]
         done = subprocess.run(
-            [sys.executable, "-c", "from lab.cli import main; main()", *words],
+            [*CLOSLAB, *words],
             capture_output=True,
             text=True,
             check=False,

@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
@@ -22,6 +21,7 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
+from bench import CLOSLAB
 from lab.machine import tools
 from lab.progress import Stages
 
@@ -40,8 +40,7 @@ class Setup:
 
     def words(self, switch: str, out: Path) -> list[str]:
         """The command line of its run."""
-        words = [sys.executable, "-c", "from lab.cli import main; main()", "run", self.scenario]
-        words += ["--switch", switch, "--out", str(out)]
+        words = [*CLOSLAB, "run", self.scenario, "--switch", switch, "--out", str(out)]
         return words + [word for change in self.changes for word in ("--set", change)]
 
 
