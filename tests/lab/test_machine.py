@@ -2,6 +2,8 @@
 
 import io
 import random
+import subprocess
+import sys
 
 import pytest
 from rich.console import Console
@@ -42,6 +44,19 @@ def test_a_whole_machine_is_not_slow() -> None:
     """This one may be; but it is not infinitely so, nor does measuring take long."""
     assert 1 <= speed.slowness() < 1e4
     assert 1 <= speed.processor_slowness() < 1e4
+
+
+@pytest.mark.clock
+def test_a_process_that_has_used_memory_finds_the_machine_as_slow_as_a_fresh_one_does() -> None:
+    measure = "speed._inside(*speed._measured.__wrapped__()[:2])"
+    words = f"""
+from lab.machine import speed
+fresh = {measure}
+bytes(16 << 20)  # from now on the allocator keeps some
+print({measure} / fresh)
+"""
+    done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True)
+    assert 1 / 1.5 < float(done.stdout) < 1.5
 
 
 def said(times: float, name: str, *changes: str, leisure: int = 1) -> tuple[int, int, str]:
