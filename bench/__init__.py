@@ -1,5 +1,22 @@
 """Benchmarks: each module is one, and `closlab bench NAME` runs its `main`."""
 
+import argparse
 import sys
+from collections.abc import Iterable
 
 CLOSLAB = (sys.executable, "-c", "from lab.cli import main; main()")  # in a process of its own
+
+
+def add_cases(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
+    """Let cases be named: those told are ``cases``, or all of them if none is."""
+    known = tuple(names)
+
+    def case(word: str) -> str:
+        if word not in known:
+            raise argparse.ArgumentTypeError(f"none is called '{word}'; there are {among}")
+        return word
+
+    among = ", ".join(known)
+    parser.add_argument(
+        "cases", nargs="*", type=case, default=known, metavar="CASE", help=f"{among}; or all"
+    )

@@ -23,7 +23,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench import CLOSLAB
+from bench import CLOSLAB, add_cases
 from lab.machine import tools
 
 Figure = Callable[[dict[str, Any]], float]
@@ -84,18 +84,16 @@ def told(figures: Sequence[float], believed: int, case: Case) -> str:
 def main(arguments: Sequence[str]) -> int:
     """Run cases, and say what they took; 1 if one of them took more than is promised."""
     parser = argparse.ArgumentParser(prog="closlab bench bgp", description=__doc__)
-    parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(CASES))
+    add_cases(parser, CASES)
     parser.add_argument("--runs", type=int, default=10, help="of each")
     words = parser.parse_args(arguments)
-    if unknown := set(words.cases) - set(CASES):
-        parser.error(f"no case is called {', '.join(sorted(unknown))}")
     if words.runs < 1:
         parser.error("--runs: at least 1")
     tools.require_compiler()
     tools.require_emulation()
     tools.require_frr()
     is_kept = True
-    for name in words.cases or CASES:
+    for name in words.cases:
         case = CASES[name]
         runs = []
         for _ in range(words.runs):

@@ -18,6 +18,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from bench import add_cases
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -84,15 +86,13 @@ def measured(case: str, runs: int, cache: Path | None = None) -> Waited:
 def main(arguments: Sequence[str]) -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="closlab bench start", description=__doc__)
-    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"{', '.join(CASES)}; or all")
+    add_cases(parser, CASES)
     parser.add_argument("--runs", type=int, default=3, help="of each, of which the least counts")
     parser.add_argument("--json", type=Path, metavar="FILE", help="keep the figures")
     told = parser.parse_args(arguments)
-    if unknown := set(told.cases) - set(CASES):
-        parser.error(f"there is no case '{unknown.pop()}'; there is {', '.join(CASES)}")
     found = {}
     with tempfile.TemporaryDirectory() as kept:
-        for case in told.cases or CASES:
+        for case in told.cases:
             cache = None if case == "cold" else Path(kept)
             if cache:
                 waited(CASES[case][1], cache)

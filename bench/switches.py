@@ -21,7 +21,7 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from bench import CLOSLAB
+from bench import CLOSLAB, add_cases
 from lab.machine import tools
 from lab.progress import Stages
 
@@ -176,16 +176,13 @@ def complaints(case: Setup, ours: dict[str, Any], bmv2: dict[str, Any]) -> list[
 def main(arguments: Sequence[str]) -> int:
     """Run cases on both switches and compare."""
     parser = argparse.ArgumentParser(prog="closlab bench switches", description=__doc__)
-    parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(c.name for c in CASES))
+    add_cases(parser, (case.name for case in CASES))
     parser.add_argument("--out", type=Path, help="keep the runs here")
     words = parser.parse_args(arguments)
-    unknown = set(words.cases) - {case.name for case in CASES}
-    if unknown:
-        parser.error(f"no case is called {', '.join(sorted(unknown))}")
     tools.require_compiler()
     tools.require_emulation()
     tools.require_bmv2()
-    chosen = [case for case in CASES if not words.cases or case.name in words.cases]
+    chosen = [case for case in CASES if case.name in words.cases]
     with tempfile.TemporaryDirectory() as folder:
         console = Console(width=max(_LEAST_WIDTH, Console().width))
         return _compare(chosen, words.out or Path(folder), console)

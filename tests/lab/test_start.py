@@ -3,10 +3,11 @@
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from bench import start
+from bench import bgp, start, switches
 
 ROOT = Path(__file__).parents[2]
 SLOW = (
@@ -37,3 +38,18 @@ def test_what_the_benchmark_times_ends_where_a_run_begins(tmp_path: Path) -> Non
     subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
     assert (tmp_path / "fabric.json").is_file()
     assert not (tmp_path / "result.json").exists()
+
+
+@pytest.mark.parametrize("benchmark", [bgp, start, switches])
+def test_a_benchmark_refuses_a_case_that_it_does_not_have(
+    benchmark: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as refused:
+        benchmark.main(["everything"])
+    assert refused.value.code == 2
+    told = capsys.readouterr().err
+    assert f"none is called 'everything'; there are {next(iter(named(benchmark)))}, " in told
+
+
+def named(benchmark: ModuleType) -> list[str]:
+    return [getattr(case, "name", case) for case in benchmark.CASES]
