@@ -13,7 +13,6 @@ import platform
 import shlex
 import shutil
 import subprocess
-import tempfile
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -133,13 +132,11 @@ def compiled(
         units = [path for path in sources if path.suffix == ".c"]
         if len(units) < 2:
             return _compile([*chosen, *map(str, sources), *words], output)
-        with tempfile.TemporaryDirectory(prefix="closlab-") as folder:
-            objects = [Path(folder) / f"{number}.o" for number in range(len(units))]
-            parts = [[*chosen, "-c", str(unit), *words] for unit in units]
-            others = [path for path in sources if path.suffix != ".c"]
-            _side_by_side(parts, objects, [unit.stat().st_size for unit in units])
-            _compile([*chosen, *map(str, (*objects, *others)), *words], output)
-        return None
+        objects = [output.with_name(f"{number}.o") for number in range(len(units))]
+        parts = [[*chosen, "-c", str(unit), *words] for unit in units]
+        others = [path for path in sources if path.suffix != ".c"]
+        _side_by_side(parts, objects, [unit.stat().st_size for unit in units])
+        return _compile([*chosen, *map(str, (*objects, *others)), *words], output)
 
     return kept(name, make)
 
@@ -158,7 +155,9 @@ def _side_by_side(parts: list[list[str]], outputs: list[Path], sizes: list[int])
 
 def _compile(arguments: Sequence[str], output: Path) -> None:
     command = [*compiler(), *arguments, "-o", str(output)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    # Killed, it leaves its own files where they are found.
+    told = os.environ | {"TMPDIR": str(output.parent)}
+    done = subprocess.run(command, env=told, capture_output=True, text=True, check=False)
     if os.strerror(errno.ENOSPC) in done.stderr:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     if done.returncode != 0:

@@ -3,22 +3,33 @@
 What lies there is loaded into this process, so a file counts only if it is its user's own and
 nobody else could have written it; any other is made anew and takes its place. A folder of somebody
 else's, where two users share one cache, is left alone, and the next name taken.
+
+It keeps what was lately used: beyond some size what nobody has asked for the longest goes. That
+harms nobody, for what is gone is made anew, and what is loaded stays loaded.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import cache
+from contextlib import contextmanager, suppress
+from functools import cache, lru_cache
 from itertools import chain
 from pathlib import Path
 
 _MOST_USERS = 100
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_MOST_BYTES = 2 << 30  # of what is kept
+_NOTED_S = 3600.0  # that a file is used is noted no more often
+_IN_USE_S = 2 * _NOTED_S  # what was used this lately may be about to be used, and stays
+_TRIM_EVERY_S = 600.0
+_MAKING = "making-"  # how folders begin in which something is being made
+_ABANDONED_S = 60.0  # after which one that nobody holds was left by who was killed
 
 
 class Unbuildable(Exception):  # noqa: N818 - the name says it
@@ -61,8 +72,8 @@ def _own_folder(base: Path) -> Path:
 def kept(name: str, make: Callable[[Path], object]) -> Path:
     """The file of that name; if there is none to be trusted, ``make`` is given a place to write it.
 
-    Nobody sees half of it: it is made under another name. Of several who want it at the same time
-    one makes it, and the others wait.
+    Nobody sees half of it: it is made in a folder of its own, whose other files go with that.
+    Of several who want it at the same time one makes it, and the others wait.
     """
     path = cache_dir() / name
     if not _is_own(path):
@@ -70,20 +81,66 @@ def kept(name: str, make: Callable[[Path], object]) -> Path:
             with _one_at_a_time(path):
                 if not _is_own(path):
                     _put(path, make)
+            _trim(path.parent, int(time.monotonic() / _TRIM_EVERY_S))
         except OSError as error:
             raise CacheError(path.parent, error.strerror or str(error)) from None
     return path
 
 
 def _put(path: Path, make: Callable[[Path], object]) -> None:
-    handle, made = tempfile.mkstemp(prefix=f"{path.name}.", suffix=".tmp", dir=path.parent)
-    os.close(handle)
+    with _workshop(path.parent) as folder:
+        made = folder / path.name
+        make(made)
+        made.chmod(0o700)
+        made.replace(path)
+
+
+@contextmanager
+def _workshop(base: Path) -> Iterator[Path]:
+    """A folder in which something is made, and which is locked for so long."""
+    folder = Path(tempfile.mkdtemp(prefix=_MAKING, dir=base))
+    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        make(Path(made))
-        Path(made).chmod(0o700)
-        Path(made).replace(path)
+        fcntl.flock(held, fcntl.LOCK_SH)
+        yield folder
     finally:
-        Path(made).unlink(missing_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(held)
+
+
+@lru_cache(maxsize=1)
+def _trim(base: Path, _when: int) -> None:
+    """Remove what was left by makers that were killed, and what is used least; now and then."""
+    now = time.time()
+    files = []
+    for entry in os.scandir(base):
+        with suppress(OSError):  # it is gone by now
+            found = entry.stat(follow_symlinks=False)
+            unused_s = now - found.st_mtime
+            is_left = entry.name.startswith(_MAKING) or entry.name.endswith(".lock")
+            if is_left and unused_s > _ABANDONED_S:
+                _remove_unless_held(Path(entry))
+            elif stat.S_ISREG(found.st_mode):
+                files.append((unused_s, found.st_blocks * 512, entry.path))
+    size = sum(taken for _, taken, _ in files)
+    for unused_s, taken, path in sorted(files, reverse=True):
+        if size <= _MOST_BYTES or unused_s < _IN_USE_S:
+            break
+        Path(path).unlink(missing_ok=True)
+        size -= taken
+
+
+def _remove_unless_held(path: Path) -> None:
+    """Remove a folder or a lock's file whose maker is dead: a lock goes with who holds it."""
+    held = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink()
+    finally:
+        os.close(held)
 
 
 @contextmanager
@@ -112,4 +169,9 @@ def _is_own(path: Path) -> bool:
     except OSError as error:
         raise CacheError(path.parent, error.strerror or str(error)) from None
     is_mine = found.st_uid == os.geteuid() and not found.st_mode & _OTHERS_WRITE
-    return stat.S_ISREG(found.st_mode) and is_mine
+    if not (stat.S_ISREG(found.st_mode) and is_mine):
+        return False
+    if time.time() - found.st_mtime > _NOTED_S:
+        with suppress(OSError):  # a cache that nobody may write to can be read all the same
+            os.utime(path)
+    return True

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from switch import build, program
+from switch import build, cache, program
 from switch.cache import CacheError, cache_dir, kept
 
 from .interfaces import compiled_wire
@@ -178,3 +178,65 @@ def test_programs_are_compiled_anew_for_new_headers_and_linked_anew_for_a_new_ru
     second, *counts = built("two", b"")
     assert second != first and counts == [1, 2]
     assert built("two", b"// other")[1:] == (2, 3)
+
+
+def used(name: str, hours_ago: float, size: int = 1 << 16) -> Path:
+    """Something that is kept, and was last asked for so long ago."""
+    thing = kept(name, lambda path: path.write_bytes(bytes(size)))
+    os.utime(thing, (time.time() - 3600 * hours_ago,) * 2)
+    return thing
+
+
+def trim() -> None:
+    cache._trim.cache_clear()
+    kept(f"at {time.monotonic_ns()}", Path.touch)
+
+
+def test_beyond_some_size_what_is_used_least_goes(
+    base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "_MOST_BYTES", 5 << 15)  # two and a half of these
+    things = [used(name, hours) for name, hours in (("old", 9), ("older", 10), ("young", 3))]
+    trim()
+    assert [thing.exists() for thing in things] == [True, False, True]
+    used("new", 0)
+    assert kept("old", Path.touch).stat().st_size  # it is asked for, so that now another is
+    trim()
+    assert [thing.exists() for thing in things] == [True, False, False]
+
+
+def test_what_was_lately_used_stays_however_much_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "_MOST_BYTES", 0)
+    things = [used("one", 1.5), used("other", 0)]
+    trim()
+    assert all(thing.exists() for thing in things)
+
+
+def test_what_a_killed_maker_leaves_is_found_and_that_of_others_let_be(base: Path) -> None:
+    make = (
+        "import sys, time; from switch.cache import kept\n"
+        "def make(path):\n"
+        "    path.with_name('half').touch(); print(flush=True); time.sleep(60)\n"
+        "kept(sys.argv[1], make)"
+    )
+    makers = [
+        subprocess.Popen([sys.executable, "-c", make, name], cwd=ROOT, stdout=subprocess.PIPE)
+        for name in ("dead", "alive")
+    ]
+    try:
+        for maker in makers:
+            assert maker.stdout is not None
+            maker.stdout.readline()
+        makers[0].kill()
+        makers[0].wait()
+        for path in (base / "closlab").iterdir():
+            os.utime(path, (0, 0))
+        assert len(list((base / "closlab").iterdir())) == 4
+        trim()
+        names = {path.name for path in (base / "closlab").iterdir()}
+        assert len([name for name in names if name.startswith("making-")]) == 1
+        assert {name for name in names if name.endswith(".lock")} == {"alive.lock"}
+    finally:
+        for maker in makers:
+            maker.kill()
+            maker.communicate()
