@@ -10,7 +10,8 @@ say() { printf 'provision: %s\n' "$*" >&2; }
 
 without() {
     say "$1; without p4c and BMv2 the lab uses its own compiler and switch," \
-        "and the tests that need them skip"
+        "and the tests that need them skip. Your own build will do: put it on the PATH, in" \
+        "/usr/local/bin, say"
     exit 0
 }
 

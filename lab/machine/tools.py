@@ -110,10 +110,7 @@ def require_bmv2() -> None:
     if missing:
         raise MissingTool(
             f"BMv2 is not installed here: there is no {' and no '.join(missing)} on the PATH",
-            "The p4lang project has packages for Debian and Ubuntu releases; as root:\n"
-            "    bash provision/p4lang.sh\n"
-            "installs them (p4lang-bmv2, p4lang-p4c) where they exist; `vagrant up` makes a\n"
-            "machine that has them. Without BMv2:  --switch soft",
+            f"{_own_build(BMV2, BMV2_CLI)}\nWithout BMv2:  --switch soft",
         )
 
 
@@ -123,7 +120,13 @@ def require_reference() -> None:
     if missing:
         raise MissingTool(
             f"p4c and BMv2 are not both here: there is no {' and no '.join(missing)} on the PATH",
-            "The p4lang project has packages for Debian and Ubuntu releases; as root:\n"
-            "    bash provision/p4lang.sh\n"
-            "installs them where they exist.",
+            _own_build(*_REFERENCE),
         )
+
+
+def _own_build(*programs: str) -> str:
+    return (
+        f"Your own build will do: {', '.join(programs)} on the PATH, in /usr/local/bin, say.\n"
+        "The p4lang project has packages for Ubuntu (none for Debian 12 and later); as root:\n"
+        "    bash provision/p4lang.sh"
+    )
