@@ -18,6 +18,7 @@
 
 set -euo pipefail
 
+given=("$@")
 say() { printf 'box: %s\n' "$*" >&2; }
 die() { say "$1"; exit 1; }
 
@@ -47,6 +48,11 @@ done
 boot_code=/usr/lib/EXTLINUX/mbr.bin # extlinux brings it
 [ ${#missing[@]} = 0 ] || die "first:  apt-get install --no-install-recommends ${missing[*]}"
 
+# What is mounted here nobody else sees: a namespace that another program makes meanwhile would
+# otherwise hold a copy, and the disk would be packed before all of it was written.
+[ -n "${BOX_ALONE:-}" ] ||
+    BOX_ALONE=yes exec unshare --mount --propagation private bash "${BASH_SOURCE[0]}" "${given[@]}"
+
 # Vagrant's own key, which it replaces by one of its making when it first meets a machine.
 vagrant_key="ssh-rsa AAAAB3NzaC1yc2EAAAABIwAAAQEA6NF8iallvQVp22WDkTkyrtvp9eWW6A8YVr+kz4TjGYe7gHzIw\
 +niNltGEFHzD8+v1I2YJ6oXevct1YeS0o9HZyN1Q9qgCgzUFtdOKLv6IedplqoPkcmF0aYet2PkEDo3MlTBckFXPITAMzF8dJS\
@@ -73,7 +79,8 @@ let_go() {
     local tries
     for tries in 1 2 3 4 5; do
         ! mountpoint -q "$root" || umount "$root" || { sleep "$tries"; continue; }
-        [ -z "$loop" ] || losetup -d "$loop"
+        [ -z "$loop" ] || losetup -d "$loop" 2>/dev/null || true
+        [ -z "$(losetup -j "$disk" 2>/dev/null)" ] || { sleep "$tries"; continue; } # or it is to be
         loop=
         return 0
     done

@@ -41,3 +41,32 @@ def test_a_machine_that_cannot_have_bmv2_is_told_and_goes_on() -> None:
     )
     assert done.returncode == 0
     assert "the lab uses its own compiler and switch" in done.stderr
+
+
+def test_a_box_is_made_where_nobody_else_sees_its_disk(tmp_path: Path) -> None:
+    """Or whoever makes a namespace meanwhile keeps it mounted, and what is packed is not whole."""
+    tools, seen = tmp_path / "tools", tmp_path / "seen"
+    tools.mkdir()
+    for name in ("extlinux", "sfdisk", "qemu-img", "dd", "losetup", "mkfs.ext4", "mount"):
+        _tool(tools / name, "")
+    _tool(tools / "dpkg", "echo amd64")
+    _tool(tools / "debootstrap", f"readlink /proc/self/ns/mnt >'{seen}'; exit 1")
+    done = subprocess.run(
+        [
+            *alone("--mount"),
+            *("bash", "-c", 'readlink /proc/self/ns/mnt; "$@"', "--"),
+            *("bash", ROOT / "provision" / "box.sh", "--bare", tmp_path / "boxes"),
+        ],
+        env={"PATH": f"{tools}:{os.environ['PATH']}:/usr/sbin:/sbin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1 and "debootstrap failed" in done.stderr, done.stderr
+    assert seen.read_text() != done.stdout
+    assert list((tmp_path / "boxes").iterdir()) == []
+
+
+def _tool(path: Path, script: str) -> None:
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
