@@ -57,7 +57,14 @@ allow_namespaces() {
 
 # The launcher installs what it and the tests need; here, so that the first command need not.
 set_up_lab() {
-    (cd "$lab" && as_user ./closlab test --collect-only -q >/dev/null)
+    local log
+    log=$(mktemp)
+    if ! (cd "$lab" && as_user ./closlab test --collect-only -q) >"$log"; then
+        tail -n 20 "$log" >&2
+        say "the lab does not work; the whole log is in $log"
+        exit 1
+    fi
+    rm -f "$log"
     ln -sfn "$lab/closlab" /usr/local/bin/closlab
 }
 

@@ -1,6 +1,7 @@
 """The virtual machine's recipe: what can be told of it without making one."""
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -29,6 +30,23 @@ def test_vagrant_finds_the_recipe_valid(tmp_path: Path) -> None:
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
 def test_scripts_are_shell(script: Path) -> None:
     subprocess.run(["bash", "-n", script], check=True)
+
+
+@pytest.mark.skipif(shutil.which("rsync") is None, reason="rsync is not on PATH")
+@pytest.mark.parametrize("recipe", ["Vagrantfile", "provision/box.sh", "provision/provision.sh"])
+def test_nothing_that_a_machine_needs_is_left_out_of_its_copy(recipe: str, tmp_path: Path) -> None:
+    text = (ROOT / recipe).read_text()
+    left_out = re.findall(r"--exclude='?([^\s']+)", text)
+    for words in re.findall(r"%w\[(.*?)\]", text, re.DOTALL):
+        left_out += words.split()
+    assert len(left_out) > 4
+    copied = subprocess.run(
+        ["rsync", "-an", "--out-format=%n", *map("--exclude={}".format, left_out), "./", tmp_path],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    ).stdout.splitlines()  # fmt: skip
+    folders = [path for path in ROOT.iterdir() if path.is_dir() and path.name[0] != "."]
+    needed = {str(path.relative_to(ROOT)) for folder in folders for path in folder.rglob("*.py")}
+    assert {name for name in needed if not name.startswith("runs/")} - set(copied) == set()
 
 
 @pytest.mark.skipif(shutil.which("simple_switch_grpc") is not None, reason="BMv2 is installed")
