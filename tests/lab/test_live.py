@@ -18,13 +18,14 @@ from lab.live import server
 from lab.live.hub import Hub, Scene
 from lab.results.glance import Looker, rates_of
 from lab.results.outcome import Note
+from lab.runs.run import UNBELIEVED
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from tests.lab.browser import Browser, Tab, browser, needs_chromium
 from tests.lab.conftest import CLOSLAB
 from tests.lab.conftest import closlab as closlab_command
 from tests.lab.listeners import listeners
-from tests.waiting import LONG_S
+from tests.waiting import LONG_S, SLOWNESS
 from traffic.frames import INT_PORT, ROCE_PORT, UET_PORT
 
 pytest.importorskip("starlette")
@@ -230,6 +231,21 @@ def test_it_draws_and_a_cut_is_seen(chromium: Browser, tmp_path: Path) -> None:
 
 
 @needs_chromium
+def test_a_page_that_is_hidden_before_it_is_drawn_stays_up_to_date(
+    chromium: Browser, tmp_path: Path
+) -> None:
+    with live(tmp_path, pace="10us/s") as page:
+        tab = opened(chromium, page, "live")
+        tab.js("window.requestAnimationFrame = () => 0")
+        tab.until("isStale")
+        other = opened(chromium, page, "live")
+        tab.until("document.hidden")
+        tab.until(f"at > {tab.js('frames.length')}")
+        tab.close()
+        other.close()
+
+
+@needs_chromium
 def test_a_storm_is_seen_climbing_hop_by_hop(chromium: Browser, tmp_path: Path) -> None:
     closlab.run("pfc-storm", set=STORM, out=tmp_path)
     with page("replay", str(tmp_path)) as shown:
@@ -288,16 +304,16 @@ def test_a_lab_on_mininet_is_watched_from_outside(
                 shown_ns = tab.js("now().t") * watch["dilation"] + watch["since_ns"]
                 ages_s.append((time.monotonic_ns() - shown_ns) / 1e9)
                 time.sleep(0.05)
-            assert sorted(ages_s)[10] < 1, ages_s
+            assert sorted(ages_s)[10] < SLOWNESS, ages_s
             other.js("document.querySelector('#cable').value = 'leaf4-spine1'")
             other.click("#cut")
             for each in (tab, other):
-                each.until(f"{CUT} === 'leaf4-spine1'", 10)
+                each.until(f"{CUT} === 'leaf4-spine1'")
             second.process.send_signal(signal.SIGINT)  # who no longer watches ends nothing
             assert second.process.wait(timeout=LONG_S) == 0
         events = "document.querySelector('#events').textContent"
         tab.until(f"{events}.includes('routes know of leaf4-spine1')")
-        tab.until(f"{events}.includes('the hosts have sent')", 120)
+        tab.until(f"{events}.includes('the hosts have sent')")
         tab.until(f"{done} === '7,7' && !now().messages[2].length")
         assert shown.process.poll() is None
         assert shown.process.stdin is not None
@@ -325,7 +341,8 @@ def test_traffic_that_the_page_started_is_ended_at_the_prompt(tmp_path: Path) ->
     result = tmp_path / "result.json"
     incast = catalogue.load("incast").fabric()
 
-    with page(*words, "--set", "traffic.bytes=50MB") as shown:
+    # It lasts for minutes, and on a slow machine not for hours, which would be refused.
+    with page(*words, "--set", "traffic.bytes=15MB", "--dilation", "65000") as shown:
         for end in (lambda: shown.process.send_signal(signal.SIGINT), lambda: shown.tell("exit")):
             shown.until(lambda: shown.longest_queue() == 0)
             assert shown.do("traffic")[0] == 200
@@ -343,7 +360,7 @@ def test_traffic_that_the_page_started_is_ended_at_the_prompt(tmp_path: Path) ->
             kept = json.loads(result.read_text())
             assert "interrupted" in kept["ended"] and kept["flows"]["completed"] == 0
             (tmp_path / "report.html").unlink()
-        assert shown.process.wait(timeout=LONG_S) == 0
+        assert shown.process.wait(timeout=LONG_S) in (0, UNBELIEVED)
         assert shown.process.stderr is not None
         assert "Traceback" not in shown.process.stderr.read()
 

@@ -208,7 +208,7 @@ def test_a_run_on_mininet_is_watched_and_interfered_with(own_cache: Path, tmp_pa
 
 @pytest.mark.mininet
 def test_who_has_seen_enough_of_a_lab_ends_it(own_cache: Path, tmp_path: Path) -> None:
-    changes = {"traffic.bytes": "50MB"}
+    changes = {"traffic.bytes": "5MB"}
     with closlab.watch("incast", engine="mininet", set=changes, every="1us") as watch:
         first, second = next(watch), next(watch)
     assert second.time_ns >= first.time_ns + 1000 and not second.is_last

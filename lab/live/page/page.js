@@ -572,6 +572,9 @@ $("theme").onclick = () => dress(themes[(themes.indexOf(document.documentElement
 dress(localStorage.getItem("closlab-theme") || "");
 matchMedia("(prefers-color-scheme:dark)").onchange = () => { for (const chart of charts) chart.redraw(false); };
 
+// Who is hidden is not drawn: what waits for a drawing would wait until somebody looks.
+document.addEventListener("visibilitychange", () => { if (document.hidden && isStale) refresh(); });
+
 document.addEventListener("keydown", (event) => {
   if (!scene || event.ctrlKey || event.metaKey || event.altKey) return;
   const { tagName, id } = event.target;  // which may have a use for the key itself
