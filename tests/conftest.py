@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 from lab.machine.paths import keep_bytecode
 from lab.machine.tools import add_mininet, add_system_programs
 from tests import costs
-from tests.waiting import TEST_S
+from tests.waiting import SLOWNESS, TEST_S
 
 keep_bytecode()  # `closlab test` did already; here for who calls pytest
 
@@ -37,7 +37,7 @@ add_system_programs()
 add_mininet()
 
 
-# On a slow machine a test may take as much longer, unless its mark or who calls says otherwise.
+# On a slow machine a test may take as much longer, unless who calls says otherwise.
 os.environ.setdefault("PYTEST_TIMEOUT", f"{TEST_S:.0f}")
 
 KINDS = ("clock", "mininet", "ordinary", "reference", "slow")
@@ -63,7 +63,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """So whoever bears a mark has to have it in its file."""
+    """So whoever bears a mark has to have it in its file; a slow machine is given time."""
+    if mark := item.get_closest_marker("timeout"):
+        item.add_marker(pytest.mark.timeout(mark.args[0] * SLOWNESS), append=False)
     for kind in item.iter_markers():
         if kind.name in KINDS and f"mark.{kind.name}" not in _text(item.path):
             raise pytest.UsageError(f"write @pytest.mark.{kind.name} in {item.path}: {item.name}")

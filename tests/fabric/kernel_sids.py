@@ -22,10 +22,11 @@ from controller import Ecn, Settings, Steering
 from controller import segments as sr
 from tests.fabric.testbed import Testbed, ipv6_frame
 from tests.veths import NO_KERNEL, bring_up, run
+from tests.waiting import SLOWNESS
 from topologies import leaf_spine
 
 PLAIN = Settings(max_frame=1200, ecn=Ecn(enabled=False), segments=True)
-_WAIT_S = 5.0
+_WAIT_S = 5.0 * SLOWNESS
 LEAF2, SPINE1 = 0x1002, 0x2001
 UP = "net.ipv6.conf.all.forwarding=1 net.ipv6.conf.all.seg6_enabled=1"
 

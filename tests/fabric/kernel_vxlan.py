@@ -24,10 +24,11 @@ from controller import Ecn, Settings
 from switch.capture import Capture
 from tests.fabric.testbed import Testbed
 from tests.veths import NO_KERNEL, bring_up, run, veth
+from tests.waiting import SLOWNESS
 from topologies import leaf_spine
 
 VNI, DEVICE = 20_001, "vx1"
-_WAIT_S = 5.0
+_WAIT_S = 5.0 * SLOWNESS
 HERE, THERE = "10.255.16.2", "10.255.16.1"
 OWN = "02:01:01:00:00:02"  # the MAC of leaf2
 EVERYBODY = b"\xff" * 6

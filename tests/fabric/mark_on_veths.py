@@ -24,6 +24,7 @@ from lab.machine import program, tools
 from switch.shims import write_shims
 from tests.fabric.testbed import ecn_of, ipv4_frame
 from tests.veths import run, veth
+from tests.waiting import LONG_S, SLOWNESS
 from topologies import leaf_spine
 
 KMIN, KMAX, PMAX = 100_000, 400_000, 0.2
@@ -34,7 +35,6 @@ GRPC, THRIFT = 50051, 9090
 IN, OUT = 1, 2
 CELL = OUT * 8 + 3
 _BATCH = 20
-_START_S = 20
 
 
 def main() -> None:
@@ -106,12 +106,12 @@ def _measure(packets: int) -> list[tuple[int, float]]:
 def _socket(interface: str) -> socket.socket:
     made = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0800))
     made.bind((interface, 0))
-    made.settimeout(10)
+    made.settimeout(10 * SLOWNESS)
     return made
 
 
 def _wait_for(port: int) -> None:
-    deadline = time.monotonic() + _START_S
+    deadline = time.monotonic() + LONG_S
     while True:
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()

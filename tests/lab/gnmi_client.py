@@ -9,15 +9,15 @@ from typing import Any
 from pygnmi.client import gNMIclient
 
 
-def until(subscription: Any, count: int) -> Iterator[Any]:
+def until(subscription: Any, count: int, most_s: float) -> Iterator[Any]:
     """What a subscription brings, until so many values have come."""
     while count > 0:
-        told = subscription.get_update(timeout=100)
+        told = subscription.get_update(timeout=most_s)
         count -= len(told.get("update", {}).get("update", ()))
         yield told
 
 
-def main(port: str) -> None:
+def main(port: str, most_s: str) -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # pygnmi prints what went wrong
     with gNMIclient(
@@ -28,7 +28,7 @@ def main(port: str) -> None:
             method, words = json.loads(line)
             try:
                 if method == "more":  # what comes next of it, until so many values have come
-                    found = [*until(open_, **words)]
+                    found = [*until(open_, most_s=float(most_s), **words)]
                 else:
                     found = getattr(client, method)(**words)
                 if method == "subscribe2":
@@ -41,4 +41,4 @@ def main(port: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

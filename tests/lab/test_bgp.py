@@ -25,12 +25,13 @@ from lab.results.result import Control, Rerouting
 from tests.lab.conftest import CLOSLAB, closlab, needs_frr
 from tests.lab.listeners import listeners
 from tests.lab.test_prompt import Prompt
-from tests.waiting import LONG_S
+from tests.waiting import LONG_S, SLOWNESS
 from topologies import Fabric, fat_tree, leaf_spine
 
 FABRIC = leaf_spine(4, 2, 2)
 DAEMONS = ("zebra", "bgpd", "bfdd")
 PATIENCE_S = 20.0
+PING = f"ping -i 0.02 -W {10 * SLOWNESS:.0f}"  # for each answer
 Ways = dict[str, set[int]]
 
 
@@ -149,7 +150,7 @@ def test_a_daemon_that_dies_loses_no_ping(
 ) -> None:
     kill = ("enter", switch, "--control", "sh", "-c", f"kill -9 $(cat /run/frr/{daemon}.pid)")
     pings = 700 if daemon == "zebra" else 400  # a bfdd that lives would find another after 10 s
-    with lab.meanwhile(f"h1 ping -i 0.02 -c {pings} -W 10 h8") as answer:
+    with lab.meanwhile(f"h1 {PING} -c {pings} h8") as answer:
         time.sleep(1)
         assert closlab(*kill).returncode == 0
     assert f"{pings} received" in answer[0]
@@ -164,7 +165,7 @@ def test_a_daemon_that_dies_loses_no_ping(
 def test_a_controller_that_dies_loses_no_ping(lab: Prompt) -> None:
     """Another, who knows nothing, goes on from what switches have, and from what FRR tells it."""
     there = str(FABRIC.address(FABRIC.node("h8")))
-    ping = [*CLOSLAB, "enter", "h1", *f"ping -i 0.02 -c 400 -W 10 {there}".split()]
+    ping = [*CLOSLAB, "enter", "h1", *f"{PING} -c 400 {there}".split()]
     with subprocess.Popen(ping, stdout=subprocess.PIPE, text=True) as pinging:
         assert "goes on from what switches have" in lab.ask("controller restart")[0]
         assert "400 received" in pinging.communicate()[0]

@@ -17,6 +17,7 @@ import subprocess
 import threading
 import time
 from lab.engines.mininet import carriers
+from tests.waiting import LONG_S
 from topologies.ip import run_ip, turn
 
 def up():
@@ -24,7 +25,7 @@ def up():
     return {each["ifname"] for each in told if "UP" in each["flags"]}
 
 def eventually(wanted):
-    until = time.monotonic() + 60
+    until = time.monotonic() + LONG_S
     while up() & {"room1", "room2"} != wanted:
         assert time.monotonic() < until, up()
         time.sleep(0.01)
@@ -54,7 +55,7 @@ eventually({"room1"})
 go_on.clear()
 waits.clear()
 run_ip(["link set front1-end down"])
-assert waits.wait(60)
+assert waits.wait(LONG_S)
 run_ip(f"link set front1 mtu {1000 + n % 500}" for n in range(3000))
 run_ip(["link set front1-end up", "link set front2-end up", "link set front1-end down"])
 go_on.set()

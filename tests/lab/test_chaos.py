@@ -23,6 +23,7 @@ from lab.runs import chaos, soak
 from lab.runs.chaos import Belongings, Drawn, Ending, Faults, drawn, shortest
 from lab.scenario import catalogue
 from tests.lab.conftest import closlab
+from tests.waiting import LONG_S
 
 
 def test_whatever_happens_everything_holds(tmp_path: Path) -> None:
@@ -217,7 +218,7 @@ print(json.dumps([seen, abs(off(date) + 86400) < 10]))
     told = subprocess.run(
         [sys.executable, "-c", program, str(time.time() - time.monotonic())],
         env=os.environ | chaos.jumping(((0.0, 3600.0), (0.5, -86400.0))),
-        capture_output=True, text=True, check=True, timeout=300,
+        capture_output=True, text=True, check=True, timeout=LONG_S,
     )  # fmt: skip
     seen, is_inherited = json.loads(told.stdout)
     assert seen[-1] == -86400 and set(seen) <= {3600, -86400} and is_inherited

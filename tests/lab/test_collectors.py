@@ -22,6 +22,7 @@ from lab.results.glance import Happening, Looker, Messages, rates_of
 from lab.results.outcome import Note
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
+from tests.waiting import LONG_S
 
 pytest.importorskip("pygnmi")
 parser = pytest.importorskip("prometheus_client.parser")
@@ -116,7 +117,8 @@ class Client:
     """pygnmi."""
 
     def __init__(self, port: int) -> None:
-        words = (sys.executable, str(Path(__file__).with_name("gnmi_client.py")), str(port))
+        program = Path(__file__).with_name("gnmi_client.py")
+        words = (sys.executable, str(program), str(port), str(LONG_S))
         self.process = subprocess.Popen(
             words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )

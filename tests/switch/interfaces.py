@@ -24,7 +24,7 @@ from switch.dataplane import Dataplane, Loop, PortState, Program, Stats
 from switch.host import Host as SwitchHost
 from switch.host import SwitchSettings
 from tests.veths import MTU, bring_up, run, veth
-from tests.waiting import LONG_S
+from tests.waiting import LONG_S, SLOWNESS
 
 WIRE = """
 #include <core.p4>
@@ -82,7 +82,7 @@ class Host:
         self.ring = mmap.mmap(self.socket.fileno(), RING)
         self.at, self.slot = 0, slot
         self.socket.bind((interface, 3))  # all protocols
-        self.socket.settimeout(2)
+        self.socket.settimeout(2 * SLOWNESS)
 
     def close(self) -> None:
         self.ring.close()

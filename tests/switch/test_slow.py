@@ -13,6 +13,7 @@ import pytest
 
 from tests.switch.slow import cases
 from tests.switch.test_interfaces import ROOT, unshare
+from tests.waiting import LONG_S
 
 pytestmark = [pytest.mark.mininet, pytest.mark.clock]
 
@@ -50,7 +51,7 @@ def running(
 )
 def test_slow(case: str, running: Running) -> None:
     process, file = running[case]
-    code = process.wait(200)
+    code = process.wait(LONG_S)
     file.seek(0)
     said = file.read()
     if said.startswith("SKIP "):

@@ -201,7 +201,7 @@ def asynchronous(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
 
     @functools.wraps(test)
     def run(*args: Any, **kwargs: Any) -> None:
-        asyncio.run(asyncio.wait_for(test(*args, **kwargs), 240))
+        asyncio.run(asyncio.wait_for(test(*args, **kwargs), LONG_S))
 
     run.__signature__ = inspect.signature(test)  # type: ignore[attr-defined]
     return run

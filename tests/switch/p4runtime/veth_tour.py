@@ -9,7 +9,7 @@ import finsy as fy
 
 from switch.host import Host, SwitchSettings
 from tests.veths import run, veth
-from tests.waiting import LONG_S
+from tests.waiting import LONG_S, SLOWNESS
 
 FRAME = bytes.fromhex("112233445566 0a0000000001 1234") + bytes(46)
 RAW = socket.htons(3)  # ETH_P_ALL
@@ -18,7 +18,7 @@ RAW = socket.htons(3)  # ETH_P_ALL
 def tap(interface: str) -> socket.socket:
     sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, RAW)
     sock.bind((interface, 0))
-    sock.settimeout(5)
+    sock.settimeout(5 * SLOWNESS)
     return sock
 
 

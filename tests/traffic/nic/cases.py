@@ -16,7 +16,7 @@ from contextlib import contextmanager
 
 from tests.switch.interfaces import wait_until
 from tests.veths import veth
-from tests.waiting import LONG_S
+from tests.waiting import LONG_S, SLOWNESS
 
 RATE, OVERHEAD, DELAY_NS = 100_000_000_000, 24, 1000
 CLASSES = "".join({26: "3", 8: "1"}.get(dscp, "0") for dscp in range(64))
@@ -65,7 +65,7 @@ def listen(interface: str) -> socket.socket:
     line = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
     line.setsockopt(263, 23, 1)  # SOL_PACKET, PACKET_IGNORE_OUTGOING
     line.bind((interface, 0))
-    line.settimeout(2)
+    line.settimeout(2 * SLOWNESS)
     return line
 
 
@@ -141,7 +141,7 @@ def a_paused_class_stands_still_and_others_do_not(program: str) -> None:
             raise AssertionError(leaf.recv(4096))
         except TimeoutError:
             pass
-        leaf.settimeout(2)
+        leaf.settimeout(2 * SLOWNESS)
         leaf.send(pause(3, 0))
         assert [leaf.recv(4096) for _ in range(4)] == [ipv4(n, 26) for n in range(4)]
         counted = told(process)
