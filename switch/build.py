@@ -20,7 +20,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from .cache import Unbuildable, kept
+from .cache import Unbuildable, is_kept, kept
 
 RUNTIME = Path(__file__).parent / "rt"
 CFLAGS = (
@@ -41,6 +41,8 @@ PROGRAM_FLAGS = (
 # For tests: -Werror, the sanitizers. Warnings are no errors to users, whose compiler may know more
 # of them than ours. Part of the cache key.
 EXTRA_VARIABLE = "CLOSLAB_CFLAGS"
+# For a program that is to run soon: gcc takes two fifths of the time, packets a third more.
+_QUICKLY = ("-Og", "-g0", "-w")
 _LONG = 1 << 18  # characters of C from which on two halves side by side are quicker than the whole
 
 
@@ -167,7 +169,11 @@ def _compile(arguments: Sequence[str], output: Path) -> None:
 def runtime_library() -> Path:
     """The run-time's shared object, built if need be."""
     sources = [RUNTIME / n for n in runtime_sources() if n.endswith(".c")]
-    return compiled(f"rt-{runtime_digest()}.so", sources, ["-pthread"])
+    return compiled(_runtime_name(), sources, ["-pthread"])
+
+
+def _runtime_name() -> str:
+    return f"rt-{runtime_digest()}.so"
 
 
 def runtime_ahead() -> None:
@@ -183,18 +189,17 @@ def runtime_ahead() -> None:
     threading.Thread(target=build, name="run-time").start()
 
 
-def program_library(source: str, *, trace: bool = False) -> Path:
+def program_library(source: str, *, trace: bool = False, quickly: bool = False) -> Path:
     """A generated program's shared object, built if need be.
 
-    To compile takes ten times as long as to link, and asks no more of the run-time than its
-    headers: a change of anything else in it has programs linked anew only.
+    One that is built ``quickly`` does the same, more slowly. To compile takes ten times as long as
+    to link, and asks no more of the run-time than its headers: a change of anything else in it has
+    programs linked anew only.
     """
-    defines = ["-DSW_TRACING"] if trace else []
-    headers = (text for name, text in runtime_sources().items() if name.endswith(".h"))
-    told = [*flags(), *PROGRAM_FLAGS, *defines]
-    name = f"p4-{digest(source, compiler_id(), *told, *headers)}"
+    told = _told(trace=trace, quickly=quickly)
+    name = _program_name(source, told)
     text = kept(f"{name}.c", lambda path: path.write_text(source))
-    options = [*PROGRAM_FLAGS, *defines, f"-I{RUNTIME}"]
+    options = [*told, f"-I{RUNTIME}"]
     halves = {"-1": ["-DSW_HALF=1"], "-2": ["-DSW_HALF=2"]} if len(source) >= _LONG else {"": []}
     with ThreadPoolExecutor(len(halves)) as side_by_side:
         unlinked = [
@@ -202,9 +207,26 @@ def program_library(source: str, *, trace: bool = False) -> Path:
             for half, words in halves.items()
         ]
         objects = [one.result() for one in unlinked]
-    runtime = runtime_library()
-    linked = f"p4-{digest(name, runtime.name)}.so"
-    return compiled(linked, [*objects, runtime])
+    return compiled(_linked(name), [*objects, runtime_library()])
+
+
+def is_built(source: str) -> bool:
+    """Whether a program's shared object is there, built as well as can be."""
+    return is_kept(_linked(_program_name(source, _told())))
+
+
+def _told(*, trace: bool = False, quickly: bool = False) -> list[str]:
+    """What the compiler is told of a program besides all flags."""
+    return [*PROGRAM_FLAGS, *(["-DSW_TRACING"] * trace), *(_QUICKLY * quickly)]
+
+
+def _program_name(source: str, told: Sequence[str]) -> str:
+    headers = (text for name, text in runtime_sources().items() if name.endswith(".h"))
+    return f"p4-{digest(source, compiler_id(), *flags(), *told, *headers)}"
+
+
+def _linked(name: str) -> str:
+    return f"p4-{digest(name, _runtime_name())}.so"
 
 
 def beside_runtime(source: Path) -> Path:

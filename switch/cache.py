@@ -87,6 +87,11 @@ def kept(name: str, make: Callable[[Path], object]) -> Path:
     return path
 
 
+def is_kept(name: str) -> bool:
+    """Whether there is a file of that name, to be trusted."""
+    return _is_own(cache_dir() / name)
+
+
 def _put(path: Path, make: Callable[[Path], object]) -> None:
     with _workshop(path.parent) as folder:
         made = folder / path.name

@@ -438,6 +438,15 @@ class Dataplane:
                 text = native.reason(reason)[1]
                 raise DataplaneError(f"{self.name}: const entry {number}: {text}")
 
+    def exchange(self, program: Program) -> None:
+        """Go on with the same program, built differently: tables, state and packets stay."""
+        library, address = native.program(program.library)
+        if not self._native.hosted_exchange(self._l, self._sw, address):
+            raise DataplaneError(f"{self.name}: it is another program that runs; load this one")
+        self._library = library
+        self._program = program
+        self._records = _records_of(program)
+
     def close(self) -> None:
         """Release the switch and its ports; harmless when repeated."""
         if not self._sw:

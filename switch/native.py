@@ -145,6 +145,7 @@ SIGNATURES: dict[str, tuple[object, list[object]]] = {
     "loop_late_floor": (U64, [U32]),
     "hosted_new": (P, [P, S, I32, U32, U32, U32, U64]),
     "hosted_load": (B, [P, P, P, U64]),
+    "hosted_exchange": (B, [P, P, P]),
     "hosted_free": (None, [P, P]),
     "hosted_write": (c.c_size_t, [P, P, P, c.c_size_t, P, c.c_size_t, B, U64]),
     "hosted_read_entries": (c.c_size_t, [P, P, U32, P, P, c.c_size_t, U64]),

@@ -12,7 +12,7 @@ import pickle  # of our own cache, as the libraries are that we load
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cache, lru_cache
 from pathlib import Path
@@ -153,6 +153,7 @@ class Program:
     name: str
     source: bytes = field(repr=False)  # the BMv2 JSON as given
     library: Path
+    is_quick: bool  # built so that it is there soon, and runs more slowly
     parsed: bmv2.Program = field(repr=False)
     tables: tuple[TableInfo, ...] = ()
     actions: tuple[ActionInfo, ...] = ()
@@ -170,21 +171,25 @@ class Program:
         *,
         name: str = "",
         trace: bool = False,
+        soon: bool = False,
     ) -> Program:
         """Read BMv2 JSON (a path, bytes, or parsed), check it, build it or find it in the cache.
 
         Raises `JsonError` naming the place in the JSON, or `cache.Unbuildable`. With
-        `trace` the program tells each packet's story to `Dataplane.set_trace`.
+        `trace` the program tells each packet's story to `Dataplane.set_trace`. If it is wanted
+        `soon` and was not built before, it is built quickly: see `built_well`.
         """
         text = read(source)
         if not name:
             name = Path(source).stem if isinstance(source, str | Path) else "program"
         parsed, c_text, digests = _translated(text, name)
-        library = build.program_library(c_text, trace=trace)
+        is_quick = soon and not trace and not build.is_built(c_text)
+        library = build.program_library(c_text, trace=trace, quickly=is_quick)
         return cls(
             name=name,
             source=text,
             library=library,
+            is_quick=is_quick,
             parsed=parsed,
             tables=tuple(table_info(parsed, i) for i in range(len(parsed.tables))),
             actions=tuple(action_info(i, a) for i, a in enumerate(parsed.actions)),
@@ -206,6 +211,13 @@ class Program:
                 ValueSetInfo(i, v.name, v.width) for i, v in enumerate(parsed.value_sets.values())
             ),
         )
+
+    def built_well(self) -> Program:
+        """The same program as it runs fastest, for `Dataplane.exchange`; to build it takes time."""
+        if not self.is_quick:
+            return self
+        _, c_text, _ = _translated(self.source, self.name)
+        return replace(self, library=build.program_library(c_text), is_quick=False)
 
 
 _RECURSION_LIMIT = 10_000

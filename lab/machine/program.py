@@ -38,14 +38,14 @@ class BuiltProgram:
     p4info: Path
 
 
-def build(out: Path, source: Path = FABRIC_PROGRAM) -> BuiltProgram:
-    """Compile a program into a folder, for our own switches."""
+def build(out: Path, source: Path = FABRIC_PROGRAM, *, soon: bool = False) -> BuiltProgram:
+    """Compile a program into a folder, for our own switches, which may want it ``soon``."""
     built = _kept(out, source, (), _compile)
     try:
         # Now, because a controller would not wait for the C compiler on a slow machine; and as
         # bytes, as switches are given it, because to build it under another name is to build anew.
         with building():
-            Program.load(built.json.read_bytes())
+            Program.load(built.json.read_bytes(), soon=soon)
     except BuildError as error:
         raise LabError(f"{source.name} cannot be built as native code:\n{error}") from None
     return built

@@ -17,15 +17,20 @@ KEPT = 16
 class Programs:
     """The programs lately asked for by the switches of one process."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, soon: bool = False) -> None:
+        self._soon = soon
         self._builds: dict[tuple[bytes, bool], asyncio.Task[dp.Program]] = {}
 
     async def load(self, source: bytes, *, trace: bool) -> dp.Program:
-        """Return the program of a BMv2 JSON, built in a thread if nobody asked for it before."""
+        """Return the program of a BMv2 JSON, built in a thread if nobody asked for it before.
+
+        They are wanted ``soon`` as `Program.load` has it.
+        """
         key = (hashlib.sha256(source).digest(), trace)
         build = self._builds.get(key)
         if build is None or _failed(build):
-            build = asyncio.create_task(asyncio.to_thread(dp.Program.load, source, trace=trace))
+            loading = asyncio.to_thread(dp.Program.load, source, trace=trace, soon=self._soon)
+            build = asyncio.create_task(loading)
             self._builds.pop(key, None)
             self._builds[key] = build
             while len(self._builds) > KEPT:

@@ -33,6 +33,14 @@ bool hosted_load(struct loop *loop, struct sw *sw, const struct sw_program *prog
     return ok;
 }
 
+bool hosted_exchange(struct loop *loop, struct sw *sw, const struct sw_program *program)
+{
+    enter(loop, 0);
+    bool ok = sw_exchange(sw, program);
+    leave(loop, false);
+    return ok;
+}
+
 struct sw *hosted_new(struct loop *loop, const char *name, int32_t cpu_port, uint32_t drop_port,
                       uint32_t queues, uint32_t whole, uint64_t seed)
 {

@@ -16,6 +16,7 @@
 struct sw *hosted_new(struct loop *loop, const char *name, int32_t cpu_port, uint32_t drop_port,
                       uint32_t queues, uint32_t whole, uint64_t seed);
 bool hosted_load(struct loop *loop, struct sw *sw, const struct sw_program *program, ns_t now);
+bool hosted_exchange(struct loop *loop, struct sw *sw, const struct sw_program *program);
 void hosted_free(struct loop *loop, struct sw *sw);
 
 size_t hosted_write(struct loop *loop, struct sw *sw, const void *records, size_t length,

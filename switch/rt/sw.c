@@ -346,6 +346,26 @@ bool sw_load(struct sw *sw, const struct sw_program *program, ns_t now)
     return digest_init(sw);
 }
 
+/* Whether what one program keeps is where the other looks for it. */
+static bool is_laid_out_alike(const struct sw_program *one, const struct sw_program *other)
+{
+    return one->abi == other->abi && one->phv_size == other->phv_size &&
+           one->headroom == other->headroom && one->packed_most == other->packed_most &&
+           one->registers_size == other->registers_size && one->n_tables == other->n_tables &&
+           one->n_actions == other->n_actions && one->n_profiles == other->n_profiles &&
+           one->n_counters == other->n_counters && one->n_meters == other->n_meters &&
+           one->n_registers == other->n_registers && one->n_digests == other->n_digests &&
+           one->n_value_sets == other->n_value_sets;
+}
+
+bool sw_exchange(struct sw *sw, const struct sw_program *program)
+{
+    if (!sw->program || !is_laid_out_alike(sw->program, program))
+        return false;
+    sw->program = sw->state.program = program;
+    return true;
+}
+
 /* Tracing and logging */
 
 static void tell(sw_text_fn fn, void *context, const char *format, va_list args)

@@ -189,6 +189,10 @@ void sw_move(struct sw *sw, struct pkt_pool *pool);
 /* Run a program from now on, all its state fresh; packets inside are dropped as replaced. False,
  * nothing changed, when memory is out. */
 bool sw_load(struct sw *sw, const struct sw_program *program, ns_t now);
+/* Go on with other code of the same C, between two packets: nothing that is kept changes. The code
+ * before must stay loaded, for tables know their descriptions in it. False, nothing changed, if
+ * it is not of the same C. */
+bool sw_exchange(struct sw *sw, const struct sw_program *program);
 
 /* A port, made on first use: queues exist for numbers without an interface too. NULL when memory
  * is out or the number is too large. */

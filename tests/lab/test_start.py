@@ -34,7 +34,7 @@ def test_nothing_slow_is_imported_in_vain(module: str, may: tuple[str, ...]) -> 
 
 def test_what_the_benchmark_times_ends_where_a_run_begins(tmp_path: Path) -> None:
     """Switches have their program, and nothing is simulated yet."""
-    command = [sys.executable, "-c", start.CASES["run"][1], str(tmp_path)]
+    command = [sys.executable, "-c", start.CASES["run"].code, str(tmp_path)]
     subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
     assert (tmp_path / "fabric.json").is_file()
     assert not (tmp_path / "result.json").exists()

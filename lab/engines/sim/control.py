@@ -29,10 +29,11 @@ from lab.machine.program import BuiltProgram, p4info_of
 from lab.results.counts import PAUSE_TOTAL, WAITED, Reading, Wanted
 from lab.results.outcome import Line, SwitchBooks, SwitchCounts, Traffic
 from lab.results.telemetry import Tally
-from switch.dataplane import BookLine, Dataplane, PacketIn
+from switch.dataplane import BookLine, Dataplane, PacketIn, Program
 from switch.p4runtime.device import Device
 from switch.p4runtime.entities import Entities, Prepared
 from switch.p4runtime.pipeline import Pipeline
+from switch.p4runtime.programs import Programs
 from topologies import Node
 
 STOCK = "in_used", "in_headroom", "out_used", "pool_used", "headroom_used"  # of a buffer
@@ -48,7 +49,10 @@ class SimulatedSwitches:
         seed_of: Callable[[Node], int] = lambda _: 1,
         *,
         cpu_port: int | None = None,
+        soon: bool = False,
     ) -> None:
+        self._programs = Programs(soon=soon)
+        self.json = program.json
         self._schema = _schema_of(program.p4info.read_text())
         self.planes: dict[Node, Dataplane] = {}
         self._devices: dict[Node, Device] = {}
@@ -73,7 +77,8 @@ class SimulatedSwitches:
     ) -> None:
         for number, node in enumerate(nodes, 1):
             self.planes[node] = Dataplane(node.name, seed=seed_of(node), cpu_port=cpu_port)
-            device = self._devices[node] = Device(number, self.planes[node])
+            device = Device(number, self.planes[node], programs=self._programs)
+            self._devices[node] = device
             # Built once: code and symbols are shared, state is not.
             self._pipeline = self._pipeline or await device.build(config)
             device.commit(self._pipeline)
@@ -102,8 +107,22 @@ class SimulatedSwitches:
         """Let a switch start again, empty; what its program had counted is kept here."""
         self._before[node] = self._by_program(node, ports, now_ns)
         assert self._pipeline is not None
+        program = self.program
         self._devices[node].commit(self._pipeline)
+        self.planes[node].exchange(program)
         self._installed.pop(node, None)
+
+    @property
+    def program(self) -> Program:
+        """What all of them run."""
+        program = next(iter(self.planes.values())).program
+        assert program is not None
+        return program
+
+    def go_on_with(self, program: Program) -> None:
+        """Let all of them run other code of the same program."""
+        for plane in self.planes.values():
+            plane.exchange(program)
 
     def _by_program(self, node: Node, ports: Collection[int], now_ns: int) -> SwitchCounts:
         reading = replace(read(self.planes[node], ports, now_ns), lost={})
@@ -144,8 +163,7 @@ class SimulatedSwitches:
 
         Where classes go by credits, what stands still waits for them.
         """
-        program = next(iter(self.planes.values())).program
-        assert program is not None
+        program = self.program
         stock = {name: _index_or_none(program.registers, f"buffer_{name}") for name in STOCK}
         has_stock = None not in stock.values()
         storms = _index_or_none(program.counters, "pause_storms")

@@ -18,6 +18,7 @@ from lab.engines import Audience, RunOptions
 from lab.engines.convergence import strays
 from lab.engines.sim.control import SimulatedSwitches, lines_of
 from lab.engines.sim.gallery import Gallery
+from lab.engines.sim.improvement import Improvement
 from lab.engines.sim.parts import parts, threads_here
 from lab.engines.sim.simulation import Simulation, SimulationError
 from lab.errors import RunError
@@ -61,7 +62,7 @@ def bring_up(
         try:
             source = program.source_in(options.p4)
             switches, simulation = build(
-                experiment, options.out, stages, stack, source, options.threads
+                experiment, options.out, stages, stack, source, options.threads, soon=True
             )
             _record(simulation, experiment, options)
             keeps = options.reports is not None
@@ -109,8 +110,8 @@ def _run(
         experiment.pausable, settings.lossless, has_credits=settings.credits.enabled
     )
     simulation.sample(watch, interval_ns, _MOST_NOTES)
-    with stages("Simulating") as stage:
-        course = _Course(experiment, switches, simulation, stage, tally, audience)
+    with stages("Simulating") as stage, Improvement(switches) as improvement:
+        course = _Course(experiment, switches, simulation, stage, tally, audience, improvement)
         ended = course.run()
     return replace(
         _outcome(experiment, switches, simulation, ended),
@@ -127,10 +128,15 @@ def build(
     stack: ExitStack,
     source: Path = FABRIC_PROGRAM,
     threads: int | None = None,
+    *,
+    soon: bool = False,
 ) -> tuple[SimulatedSwitches, Simulation]:
-    """Everything in place, and nothing begun; what is built is released with the stack."""
+    """Everything in place, and nothing begun; what is built is released with the stack.
+
+    If it is wanted ``soon``, a program that is new is built quickly: see `Improvement`.
+    """
     with _without_collections():
-        return _build(experiment, out, stages, stack, source, threads)
+        return _build(experiment, out, stages, stack, source, threads, soon=soon)
 
 
 @contextmanager
@@ -150,13 +156,19 @@ def _build(
     stack: ExitStack,
     source: Path,
     threads: int | None,
+    *,
+    soon: bool,
 ) -> tuple[SimulatedSwitches, Simulation]:
     fabric = experiment.fabric
     with stages("Compiling the fabric program"):
-        built = program.build(out, source)
+        built = program.build(out, source, soon=soon)
     with stages("Building switches", len(fabric.switches)) as stage:
         switches = stack.enter_context(
-            SimulatedSwitches(fabric.switches, built, experiment.switch_seed, cpu_port=REPORT_PORT)
+            SimulatedSwitches(
+                *(fabric.switches, built, experiment.switch_seed),
+                cpu_port=REPORT_PORT,
+                soon=soon,
+            )
         )
         plans = switch_plans(fabric, experiment.settings)
         for switch in fabric.switches:
@@ -197,7 +209,9 @@ class _Course:
         stage: Stage,
         tally: Tally | None,
         audience: Audience | None,
+        improvement: Improvement,
     ) -> None:
+        self._improvement = improvement
         self._experiment = experiment
         self._settings = experiment.settings
         self._known = Replan(0, frozenset(), {}, experiment.settings.losses)
@@ -247,6 +261,7 @@ class _Course:
         now_ns = self._simulation.run(until_ns, self._slice_events)
         if self.tally is not None and self._is_collected:
             self._switches.collect(self.tally)
+        self._improvement.look()
         self._let_happen(now_ns)
         self._show(now_ns)
         if self._audience is not None and now_ns >= self._audience.next_ns:
