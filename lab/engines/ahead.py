@@ -1,0 +1,31 @@
+"""What no program can change, built ahead: `python -m lab.engines.ahead`, which set-up calls.
+
+The switch's run-time, the simulator and the hosts' adapters. Who changes the fabric program then
+waits for that only. What cannot be built now is not missed before it is wanted, and told then.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from lab.engines.sim import native
+from lab.errors import LabError
+from lab.machine import native_host
+from switch.build import BuildError
+
+
+def main() -> None:
+    """Build all of it, or as much as can be."""
+    parts = (
+        native.library,  # and with it the run-time
+        native_host.endpoint_program,
+        native_host.nic_program,
+        native_host.stretch_library,
+    )
+    with suppress(LabError, BuildError):
+        for part in parts:
+            part()
+
+
+if __name__ == "__main__":
+    main()
