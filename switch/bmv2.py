@@ -9,11 +9,12 @@ A complaint is a `JsonError` that names the place as a path, such as
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, is_dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from types import NoneType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator, Sequence
 
 VALID_FIELD = "$valid$"
 
@@ -591,16 +592,19 @@ class Program:
         return FieldRef(header_name, field_name)
 
 
-def parts_of(part: object) -> Iterable[object]:
+def parts_of(part: object) -> Sequence[object]:
     """What any part of a program consists of."""
     if isinstance(part, tuple | list):
         return part
     if isinstance(part, dict):
-        return part.values()
-    kind = type(part)
-    if kind not in _MEMBERS:
-        _MEMBERS[kind] = tuple(f.name for f in fields(kind)) if is_dataclass(kind) else ()
-    return (getattr(part, name) for name in _MEMBERS[kind])
+        return list(part.values())
+    kind: type = type(part)
+    return [getattr(part, name) for name in _members(kind)]
+
+
+@cache
+def _members(kind: type) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(kind)) if is_dataclass(kind) else ()
 
 
 def params_in(expr: Expr | None) -> Iterator[Param]:
@@ -630,11 +634,17 @@ def successors(node: Table | Conditional | ActionCall) -> list[str | None]:
 
 def references(part: object) -> Iterator[FieldRef | HeaderRef | StackField]:
     """All fields and headers that a part of a program refers to, once for each time."""
-    if isinstance(part, FieldRef | HeaderRef | StackField):
-        yield part
-    else:
-        for inner in parts_of(part):
-            yield from references(inner)
+    # All parts of a program, many times over: with a stack it takes a third of what recursion does.
+    waiting = [part]
+    while waiting:
+        part = waiting.pop()
+        if type(part) in _PLAIN:
+            continue
+        if isinstance(part, _REFERENCES):
+            yield part
+        else:
+            waiting.extend(reversed(parts_of(part)))
 
 
-_MEMBERS: dict[type, tuple[str, ...]] = {}  # of the classes above: to look them up takes longer
+_REFERENCES = (FieldRef, HeaderRef, StackField)
+_PLAIN = frozenset((str, int, bool, NoneType))

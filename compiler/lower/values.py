@@ -155,10 +155,9 @@ def overlap(one: set[tuple[str, str]], other: set[tuple[str, str]]) -> bool:
     if one & other:
         return True
     for mine, theirs in ((one, other), (other, one)):
-        for name, field in mine:
-            if field != "*":
-                continue
-            for header, _ in theirs:
+        headers = {header for header, _ in theirs}
+        for name in (name for name, field in mine if field == "*"):
+            for header in headers:
                 if (
                     header == name
                     or header.startswith((name + "[", name + "."))
