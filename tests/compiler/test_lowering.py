@@ -125,9 +125,9 @@ def drawn_graph(seed: int) -> tuple[ir.Block, int]:
     for number, block in enumerate(blocks):
         if rng.random() < 0.5:
             block.ops.append(ir.Operation(f"do{number}", (), NOWHERE))
-        ways = [rng.choice([*blocks[number + 1 :][:3], None]) for _ in range(2)]
+        one, other = (rng.choice([*blocks[number + 1 :][:3], None]) for _ in range(2))
         condition = ir.Lit(t.BOOL, number)  # which one it is; the walk decides
-        block.end = rng.choice([ir.Jump(ways[0]), ir.Branch(condition, *ways, NOWHERE)])
+        block.end = rng.choice([ir.Jump(one), ir.Branch(condition, one, other, NOWHERE)])
     return blocks[0], len(blocks)
 
 

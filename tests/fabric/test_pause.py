@@ -253,7 +253,7 @@ def exact(host: int, fabric: int, seed: int) -> None:
         frame = draw.randrange(600, 9300)
         while headroom(link, frame) % frame < 0.1 * frame:  # met in too few of the phases
             frame = draw.randrange(600, 9300)
-        pair = Pair(*links, frame)
+        pair = Pair(*links, frame=frame)
         phases = pair.phases(link)
         assert max(lost(pair, 0, phase) for phase in phases) == 0, (pair, lost)
         assert max(lost(pair, frame, phase) for phase in phases) == 1, (pair, lost)

@@ -223,7 +223,7 @@ def test_a_flood_goes_on_where_one_way_is_dead() -> None:
 
 NOT, ECT1, ECT0, CE = 0, 1, 2, 3
 # RFC 6040, figure 4: by what is inside, what comes out for Not-ECT, ECT(0), ECT(1) and CE outside.
-RFC_6040 = {
+RFC_6040: dict[int, dict[int, int | None]] = {
     NOT: {NOT: NOT, ECT0: NOT, ECT1: NOT, CE: None},
     ECT0: {NOT: ECT0, ECT0: ECT0, ECT1: ECT1, CE: CE},
     ECT1: {NOT: ECT1, ECT0: ECT1, ECT1: ECT1, CE: CE},

@@ -132,8 +132,8 @@ def test_bgp_goes_round_a_cut_cable_and_back(lab: Prompt) -> None:
         eventually(lambda s=switch: ways(lab, s) == by_controller(s, "leaf1-spine1"))
     assert "0% dropped" in lab.ask("pingall")[0]
     lab.ask("mend leaf1 spine1")
-    for switch in FABRIC.switches:
-        eventually(lambda s=switch.name: ways(lab, s) == by_controller(s))
+    for each in FABRIC.switches:
+        eventually(lambda s=each.name: ways(lab, s) == by_controller(s))
 
 
 @pytest.mark.mininet

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.request import urlopen
 
 import pytest
+from finsy.proto import gnmi as pb
 from pyang.context import Context
 from pyang.repository import FileRepository
 
@@ -300,9 +301,9 @@ def test_what_is_told_is_what_the_modules_say(source: Source) -> None:
     told = gnmi.leaves(source.fabric, frame)
     assert {tuple(name for name, _ in path) for path in told} == set(types)
     servicer = gnmi._Servicer(source.hub)
-    for path, value in told.items():
-        said = json.loads(servicer._value(path[-1][0], value, gnmi.pb.JSON_IETF).json_ietf_val)
-        is_text = types[tuple(name for name, _ in path)] in ("uint64", "enumeration")
+    for leaf, value in told.items():
+        said = json.loads(servicer._value(leaf[-1][0], value, pb.JSON_IETF).json_ietf_val)
+        is_text = types[tuple(name for name, _ in leaf)] in ("uint64", "enumeration")
         assert said == (str(value) if is_text else value)  # RFC 7951
     with server.serving(source.hub) as address:
         for name in MODULES[:2]:

@@ -63,7 +63,7 @@ def test_what_failed_has_nothing_to_bring(tmp_path: Path) -> None:
 
 
 def test_without_dask_it_is_told_what_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dask_cluster.importlib.util, "find_spec", lambda _name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     with pytest.raises(MissingTool, match="not installed"):
         dask_cluster.require_dask()
 

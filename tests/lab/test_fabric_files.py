@@ -37,9 +37,10 @@ def drawn(chance: Random) -> tuple[nx.MultiGraph[str], Cables]:
 
     def cable(a: str, b: str) -> None:
         rate, delay = chance.choice([None, 25, 400]), chance.choice([None, 0, 750])
-        ends = chance.sample([a, b], 2)
+        one, other = chance.sample([a, b], 2)
         said = {"rate_gbps": rate, "delay_ns": delay}
-        graph.add_edge(*ends, **{key: value for key, value in said.items() if value is not None})
+        known = {key: value for key, value in said.items() if value is not None}
+        graph.add_edge(one, other, **known)
         want[frozenset((a, b)), None if rate is None else rate * 10**9, delay] += 1
 
     tors = [f"tor {n}" for n in range(chance.randint(1, 4))]

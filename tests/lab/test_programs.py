@@ -133,7 +133,12 @@ def test_only_open_mpi_of_today_is_taken_for_mpirun(tmp_path: Path) -> None:
 def test_each_host_has_its_way_in_an_mpiruns_agent(tmp_path: Path) -> None:
     """The agent is asked as ssh is: a host, and words that a shell there is to read."""
     entered: list[list[str]] = []
-    ground = Ground({"h1": 11, "h2": 22}, 8.0, lambda w: entered.append(w) or w, lambda *_: "")
+
+    def enter(words: list[str]) -> list[str]:
+        entered.append(words)
+        return words
+
+    ground = Ground({"h1": 11, "h2": 22}, 8.0, enter, lambda *_: "")
     wanted = Wanted(2, ("prog", "-x"), stretch=None, mpirun="/opt/mpirun")
     (task,) = wanted.tasks(ground, tmp_path)
     assert task.host == "h1" and task.words[-3:] != ("prog",) and task.words[-2:] == ("prog", "-x")

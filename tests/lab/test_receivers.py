@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from controller.thresholds import headroom
 from lab.errors import ScenarioError
 from lab.scenario import catalogue, translate
 from tests.lab.simulated import Run, simulate
@@ -77,9 +78,8 @@ def test_room_for_two_frames_less_is_not_enough(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is computed is what it takes: XOFF may have to wait for a whole frame of the host's."""
-    computed = translate.headroom
     monkeypatch.setattr(
-        translate, "headroom", lambda cable, frame, ns=0: computed(cable, frame, ns) - 2 * frame
+        translate, "headroom", lambda cable, frame, ns=0: headroom(cable, frame, ns) - 2 * frame
     )
     busy = (
         "traffic={kind: flows, flows: [{src: h8, dst: h1, bytes: 4MB}, {src: h1, dst: h8, bytes: "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from switch.dataplane import (
     CloneWrite,
@@ -135,7 +135,7 @@ def replication(rng: random.Random) -> Op:
 
 
 def extern_op(rng: random.Random, program: Program) -> Op:
-    things = [
+    things: list[Any] = [
         *program.counters, *program.meters, *program.registers, *program.digests,
         *program.value_sets,
     ]  # fmt: skip

@@ -55,4 +55,4 @@ def ask(want: Want, port: int = 1, *, prio: int = 0, arg: int = 0, size: int = 1
 
 def told(frame: bytes) -> Told:
     """What a packet brings back."""
-    return Told(*TOLD.unpack_from(frame, ASK.size), frame[ASK.size + TOLD.size :])
+    return Told(*TOLD.unpack_from(frame, ASK.size), payload=frame[ASK.size + TOLD.size :])

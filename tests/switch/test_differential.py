@@ -21,7 +21,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -232,7 +232,7 @@ def outcomes(
 ) -> Iterator[dict[Path, Future[tuple[Outcome, Outcome]]]]:
     """Results of the programs chosen, side by side: BMv2 waits more than it works."""
     items = (i for i in request.session.items if isinstance(i, pytest.Function))
-    chosen = [i.callspec.params["path"] for i in items if "outcomes" in i.fixturenames]
+    chosen: list[Any] = [i.callspec.params["path"] for i in items if "outcomes" in i.fixturenames]
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         yield {path: pool.submit(both, path, tmp_path_factory.mktemp(path.stem)) for path in chosen}
         pool.shutdown(cancel_futures=True)

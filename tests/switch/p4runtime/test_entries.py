@@ -437,8 +437,8 @@ async def test_const_entries_count_down_from_the_first(tmp_path):
         middle = names.entry("ranked", ternary(1, 1, 1), priority=2)
         reset = p4r.DirectCounterEntry(table_entry=middle, data=p4r.CounterData(packet_count=9))
         await client.write(update("MODIFY", reset))
-        (found,) = await client.read(entity_of(reset))
-        assert found.direct_counter_entry.data.packet_count == 9
+        (entity,) = await client.read(entity_of(reset))
+        assert entity.direct_counter_entry.data.packet_count == 9
         query.priority = 2
         (found,) = await read(client, query)
         assert found.counter_data.packet_count == 9

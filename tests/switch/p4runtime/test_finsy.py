@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import finsy as fy
 import pytest
@@ -25,8 +26,9 @@ async def connected(built: Built) -> AsyncIterator[tuple[Rig, fy.Switch]]:
         yield rig, switch
 
 
-async def read(switch: fy.Switch, *queries) -> list:
-    return [entity async for entity in switch.read(queries)]
+async def read(switch: fy.Switch, *queries: Any) -> list[Any]:
+    found: Any = switch.read(queries)  # finsy has it as who waits for it
+    return [entity async for entity in found]
 
 
 @asynchronous

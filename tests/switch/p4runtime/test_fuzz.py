@@ -58,7 +58,7 @@ class Monkey:
         if isinstance(message, p4r.Action) and self._chance.random() < 0.8:
             self._fill_action(message, self._chance.choice(self._info.actions))
             return
-        fields = list(message.DESCRIPTOR.fields)
+        fields: list[FieldDescriptor] = list(message.DESCRIPTOR.fields)
         for oneof in message.DESCRIPTOR.oneofs:
             kept = self._chance.choice(list(oneof.fields))
             fields = [f for f in fields if f.containing_oneof is not oneof or f is kept]

@@ -226,8 +226,8 @@ def test_a_pause_frame_from_the_wire_is_obeyed(program: Path, wire: Wire) -> Non
         f"port.send(bytes.fromhex('{frame.hex()}'))"
     )
     command = [*wire.prefix(1), sys.executable, "-c", speak]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, **pipes) as speaker:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as speaker:
         assert speaker.stdin and speaker.stdout and speaker.stdout.readline() == "ready\n"
         plans = one_way(config, [40_000_000])
         begun = partial(print, file=speaker.stdin, flush=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
@@ -152,9 +153,10 @@ def length_prefixed(message: object) -> bytes:
     return bytes([*out, length]) + data
 
 
-def parsed(data: bytes) -> list[object]:
+def parsed(data: bytes) -> list[Any]:
     """The nodes of a file, as protobuf's library reads them."""
-    found, at = [], 0
+    found: list[Any] = []
+    at = 0
     while at < len(data):
         length = shift = 0
         while True:
@@ -163,8 +165,8 @@ def parsed(data: bytes) -> list[object]:
             at += 1
             if data[at - 1] < 128:
                 break
-        kind = Node if found else Metadata
-        found.append(kind.FromString(data[at : at + length]))
+        found.append((Node if found else Metadata)())
+        found[-1].ParseFromString(data[at : at + length])
         at += length
     return found[1:]
 

@@ -11,7 +11,7 @@ from tests.traffic.traces.programs import as_chakra, as_goal, random_program
 from tests.traffic.traces.test_jobs import layers
 from tests.traffic.traces.xml_rings import ring
 from traffic.collectives import Site, TrafficError
-from traffic.jobs import read_traffic
+from traffic.jobs import make_workload, read_traffic
 
 FORMATS = ("table", "htsim", "goal", "chakra", "msccl", "aicb")
 ROUNDS = 150
@@ -76,11 +76,11 @@ def attack(kind: str, folder: Path, rounds: int, seed: int) -> int:
     refused = 0
     path, traffic = sound(kind, folder, chance)
     data = path.read_bytes()
-    assert len(read_traffic(traffic).schedule(Site(64)))
+    assert len(make_workload(read_traffic(traffic), Site(64)).schedule)
     for _ in range(rounds):
         path.write_bytes(damaged(data, chance))
         try:
-            read_traffic(traffic).schedule(Site(64))
+            make_workload(read_traffic(traffic), Site(64))
         except TrafficError as error:
             refused += 1
             assert str(error)
@@ -108,4 +108,4 @@ def test_what_is_no_file_is_told(tmp_path: Path) -> None:
         for path in ("/dev/zero", str(tmp_path / "nowhere"), str(tmp_path), "a\0b"):
             traffic = {"kind": kind, key: path, **({"bytes": 5} if kind == "msccl" else {})}
             with pytest.raises(TrafficError):
-                read_traffic(traffic).schedule(Site(4))
+                make_workload(read_traffic(traffic), Site(4))

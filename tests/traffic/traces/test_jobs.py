@@ -12,7 +12,7 @@ from tests.traffic.collectives.single import schedule_of
 from tests.traffic.traces.xml_rings import ring
 from traffic.collectives import Site, collective
 from traffic.collectives.alphabeta import AlphaBeta
-from traffic.jobs import read_traffic
+from traffic.jobs import make_workload, read_traffic
 from traffic.traces import TraceError, aicb, kind_of, msccl
 
 FABRIC = AlphaBeta(alpha_ns=600, rate_gbps=100)
@@ -72,8 +72,9 @@ def test_a_result_that_is_not_its_collectives_can_be_asked_for(tmp_path: Path) -
     path = written(tmp_path, text)
     asked = {"kind": "msccl", "file": str(path), "bytes": "1MB"}
     with pytest.raises(TraceError, match=r"traffic\.check=false"):
-        read_traffic(asked).schedule(Site(4))
-    assert len(read_traffic({**asked, "check": False}).schedule(Site(4)))
+        make_workload(read_traffic(asked), Site(4))
+    unchecked = read_traffic({**asked, "check": False})
+    assert len(make_workload(unchecked, Site(4)).schedule)
 
 
 @pytest.mark.parametrize(

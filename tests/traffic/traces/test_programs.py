@@ -20,7 +20,7 @@ from tests.traffic.traces.programs import (
 )
 from traffic.collectives import Activity, ScheduleBuilder, Site, collective
 from traffic.collectives.alphabeta import AlphaBeta
-from traffic.jobs import read_traffic
+from traffic.jobs import make_workload, read_traffic
 from traffic.traces import TraceError, chakra, goal, kind_of
 
 SLACK_NS = 45  # of a deed's bytes and roundings
@@ -171,5 +171,5 @@ def test_kinds_are_known_by_their_content(tmp_path: Path) -> None:
 def test_traces_run_on_the_hosts_that_are_named(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("num_ranks 2 rank 0 { send 5b to 1 } rank 1 { recv 5b from 0 }")
     spec = read_traffic({"kind": "goal", "file": str(tmp_path / "x"), "hosts": ["h7", "h2"]})
-    schedule = spec.schedule(Site(8))
+    schedule = make_workload(spec, Site(8)).schedule
     assert (list(schedule.src), list(schedule.dst)) == ([6], [1])

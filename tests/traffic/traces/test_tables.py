@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
 from tests.traffic.traces.programs import ALPHA_NS, fabric
 from traffic.collectives import Site
-from traffic.jobs import read_traffic
+from traffic.jobs import make_workload, read_traffic
 from traffic.traces import TraceError, htsim, kind_of, table
 
 SLACK_NS = 45
@@ -43,7 +44,8 @@ def test_triggers_fire_when_what_they_wait_for_has_been_seen(seed: int, tmp_path
     """Waves one after the other: who knows begins at once, who has to be told is in two steps."""
     chance = Random(seed)
     hosts = chance.randint(3, 12)
-    lines, triggers, number, waves = [], [], 0, chance.randint(1, 4)
+    lines: list[list[Any]] = []
+    triggers, number, waves = [], 0, chance.randint(1, 4)
     due = 0
     wave: list[tuple[int, int, int]] = []
     for at in range(waves):
@@ -132,7 +134,7 @@ def test_what_is_wrong_in_a_matrix_is_named(text: str, tmp_path: Path) -> None:
     path = tmp_path / "x.cm"
     path.write_text(text)
     with pytest.raises(TraceError, match=WRONG[text]):
-        read_traffic({"kind": "htsim", "file": str(path)}).schedule(Site(8))
+        make_workload(read_traffic({"kind": "htsim", "file": str(path)}), Site(8))
 
 
 @pytest.mark.parametrize(
