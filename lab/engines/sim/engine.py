@@ -176,9 +176,13 @@ def _build(
             stage.advance()
         stage.note = f"{len(fabric.switches)} switches, {len(fabric.hosts)} hosts"
     scenario = experiment.scenario
-    shares = parts(fabric, threads or threads_here()) if scenario.parallel else None
     simulation = stack.enter_context(
-        Simulation(fabric, switches.planes, experiment.cable, seed=scenario.seed, parts=shares)
+        Simulation(
+            *(fabric, switches.planes, experiment.cable),
+            seed=scenario.seed,
+            parts=parts(fabric) if scenario.parallel else None,
+            threads=threads or threads_here(),
+        )
     )
     with stages("Giving hosts their plans", len(fabric.hosts)) as stage:
         for rank, host in enumerate(fabric.hosts):

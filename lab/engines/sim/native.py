@@ -16,7 +16,6 @@ FOLDER = Path(__file__).parent
 NEVER = 2**64 - 1
 NOWHERE = 2**32 - 1
 LOST = ("link_cut", "host_halted")  # enum net_lost
-MOST_PARTS = 64  # NET_PARTS
 PAUSE_KINDS = "xon", "xoff", "stuck"  # enum net_pause_kind
 
 
@@ -111,7 +110,7 @@ P, S, I64, U32, U64, B = c.c_void_p, c.c_char_p, c.c_int64, c.c_uint32, c.c_uint
 SIGNATURES: dict[str, tuple[object, list[object]]] = {
     "net_new": (P, [U64]),
     "net_free": (None, [P]),
-    "net_divide": (B, [P, U32, U64, U64]),
+    "net_divide": (B, [P, U32, U32, U64, U64]),
     "net_place": (None, [P, U32, U32]),
     "net_add_switch": (I64, [P, P]),
     "net_add_host": (I64, [P]),

@@ -1,5 +1,6 @@
 #include "net.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -25,34 +26,54 @@
 #define ALONE 2000u     /* for so many turns at first */
 #define MOST_ALONE (64u * ALONE)
 
+/* Who takes more blocks than it gives back does so again and again. After so many turns those that
+ * work together change places, that no store grows for ever while another runs dry. */
+#define SAME_STORE 1024u
+
 struct frame {
     struct frame *next;
     ns_t arrives;
     uint32_t stored, wire;
     uint8_t class; /* of its block */
     uint8_t kind;  /* of frame: books.h */
-    uint8_t part;  /* whose block it is */
     uint8_t bytes[];
 };
 
-/* What one thread simulates: some of the nodes, and the channels that lead to them. What it sends
- * to others lies in their channels until the next turn, and so do blocks that it gives back. */
+/* Blocks that a thread takes and gives back: one set of warm ones, whatever it simulates. */
+struct store {
+    _Alignas(128) struct blocks frames;
+    struct pkt_pool pool;
+};
+
+/* Who simulates parts, one after the other: the caller's thread, and others where they are handed
+ * some. */
+struct worker {
+    _Alignas(128) atomic_uint taken; /* parts of its share that somebody has begun with */
+    uint32_t end;                    /* of its share */
+    uint64_t count, ended;           /* events, transfers: in this turn */
+    ns_t first;                      /* what is next in the parts it did */
+    struct net_pause *pauses;        /* of this turn */
+    uint32_t n_pauses, n_kept, pauses_room;
+};
+
+/* Some of the nodes, and the channels that lead to them: what is simulated at a stretch, as long as a
+ * turn is. What it sends to other parts lies in the channels until the next one. */
 struct part {
     _Alignas(128) struct evq queue;
     struct net *net;
-    struct blocks frames;
-    struct pkt_pool pool; /* all its switches: one set of warm blocks */
-    uint64_t delivered, early;
-    uint64_t ended, count; /* transfers, events: in this turn */
+    struct store *store;   /* of who simulates it, or did last */
+    struct worker *worker; /* who that is */
+    struct node *switches; /* its own */
+    uint64_t delivered, early, ended;
     ns_t acted;
-    ns_t letter;               /* when the first frame arrives that it sent others */
-    struct net_pause *pauses; /* of this turn */
-    uint32_t n_pauses, pauses_room;
-    uint8_t number;
-    struct mail {
-        struct channel *letters; /* channels with frames for that part */
-        struct frame *back;      /* blocks of that part's */
-    } mail[2][NET_PARTS];        /* by turn; */
+    ns_t letter; /* when the first frame arrives that it sent to others in this turn */
+    uint32_t number;
+};
+
+/* What tells whether a part has anything to do in a turn, side by side for all of them. */
+struct due {
+    ns_t next; /* its first event, when its last turn was over */
+    _Atomic(struct channel *) inbox[2]; /* by turn: channels with frames for it */
 };
 
 struct node {
@@ -60,6 +81,7 @@ struct node {
     struct net *net;
     struct part *part;
     struct sw *sw;        /* or */
+    struct node *next;         /* switch of the part */
     struct pkt_pool *own_pool; /* the switch's, while it shares ours */
     struct script script; /* a host */
     struct channel *out[EP_PORTS]; /* a host's, by port */
@@ -104,11 +126,16 @@ struct channel {
 
 struct net {
     struct part **parts;
-    uint32_t n_parts;
+    struct due *dues; /* by part */
+    struct worker **workers;
+    struct store **stores;
+    uint32_t n_parts, n_workers;
     bool is_divided;
     unsigned turn; /* 0, 1, 0, ... */
-    ns_t reach;    /* the shortest delay: nobody hears of another sooner */
-    ns_t until;    /* the end of this turn */
+    uint64_t turns;
+    ns_t now;   /* between two turns, if it is divided */
+    ns_t reach; /* the shortest delay: nobody hears of another sooner */
+    ns_t until; /* the end of this turn */
     uint64_t last_count; /* events of the last one: */
     uint64_t worth;      /* from so many on the next is handed to others */
     uint32_t bad, alone, next_alone;
@@ -135,24 +162,17 @@ struct net {
 static struct frame *frame_new(struct part *part, uint32_t stored)
 {
     uint8_t class;
-    struct frame *frame = blocks_take(&part->frames, sizeof *frame + stored, &class);
+    struct frame *frame = blocks_take(&part->store->frames, sizeof *frame + stored, &class);
     if (SW_UNLIKELY(!frame))
         return NULL;
     frame->class = class;
-    frame->part = part->number;
     frame->next = NULL;
     return frame;
 }
 
 static void frame_release(struct part *part, struct frame *frame)
 {
-    if (SW_LIKELY(frame->part == part->number)) {
-        blocks_give(&part->frames, frame, frame->class);
-        return;
-    }
-    struct mail *mail = &part->mail[part->net->turn][frame->part];
-    frame->next = mail->back;
-    mail->back = frame;
+    blocks_give(&part->store->frames, frame, frame->class);
 }
 
 static bool append(struct frames *frames, struct frame *first, struct frame *last)
@@ -180,10 +200,12 @@ static void post(struct channel *channel, struct frame *frame)
     struct part *part = channel->sends;
     struct net *net = part->net;
     struct letter *letter = &channel->letters[net->turn];
-    struct mail *mail = &part->mail[net->turn][channel->receives->number];
     if (append(&letter->frames, frame, frame)) {
-        letter->next = mail->letters;
-        mail->letters = channel;
+        _Atomic(struct channel *) *inbox = &net->dues[channel->receives->number].inbox[net->turn];
+        letter->next = atomic_load_explicit(inbox, memory_order_relaxed);
+        while (!atomic_compare_exchange_weak_explicit(inbox, &letter->next, channel,
+                                                      memory_order_release, memory_order_relaxed))
+            ;
     }
     if (frame->arrives < part->letter)
         part->letter = frame->arrives;
@@ -289,17 +311,20 @@ static void node_woken(struct evq_event *event, ns_t now)
 static void note_pause(struct part *part, const struct channel *channel, uint16_t priority,
                        enum net_pause_kind kind, ns_t now)
 {
-    if (!part->net->pauses || part->n_pauses == MOST_PAUSES)
+    const struct net *net = part->net;
+    struct worker *worker = part->worker;
+    uint64_t most = net->is_divided ? UINT64_MAX : MOST_PAUSES; /* first in a turn is not first in time */
+    if (!net->pauses || net->n_pauses == MOST_PAUSES || worker->n_pauses == most)
         return;
-    if (part->n_pauses == part->pauses_room) {
-        uint32_t room = part->pauses_room ? 2 * part->pauses_room : 64;
-        struct net_pause *grown = realloc(part->pauses, room * sizeof *grown);
+    if (worker->n_pauses == worker->pauses_room) {
+        uint32_t room = worker->pauses_room ? 2 * worker->pauses_room : 64;
+        struct net_pause *grown = realloc(worker->pauses, room * sizeof *grown);
         if (!grown)
             return;
-        part->pauses = grown;
-        part->pauses_room = room;
+        worker->pauses = grown;
+        worker->pauses_room = room;
     }
-    part->pauses[part->n_pauses++] = (struct net_pause){
+    worker->pauses[worker->n_pauses++] = (struct net_pause){
         .at = now, .channel = channel->number, .priority = priority, .kind = kind};
 }
 
@@ -564,32 +589,33 @@ static void sort_pauses(struct net_pause *notes, uint32_t n)
     }
 }
 
-/* Take over what the parts noted; where there are turns, in an order that tells nothing of parts. */
+/* Take over what was noted; where there are turns, in an order that tells nothing of who noted it. */
 static void keep_pauses(struct net *net)
 {
-    uint32_t from[NET_PARTS] = {0}, first;
-    for (uint32_t i = 0; net->is_divided && i < net->n_parts; i++)
-        sort_pauses(net->parts[i]->pauses, net->parts[i]->n_pauses);
+    struct worker *first;
+    for (uint32_t i = 0; net->is_divided && i < net->n_workers; i++)
+        sort_pauses(net->workers[i]->pauses, net->workers[i]->n_pauses);
     do {
         const struct net_pause *least = NULL;
-        for (uint32_t i = 0; i < net->n_parts; i++) {
-            const struct net_pause *note = net->parts[i]->pauses + from[i];
-            if (from[i] == net->parts[i]->n_pauses)
+        for (uint32_t i = 0; i < net->n_workers; i++) {
+            struct worker *worker = net->workers[i];
+            const struct net_pause *note = worker->pauses + worker->n_kept;
+            if (worker->n_kept == worker->n_pauses)
                 continue;
             if (!least || note->at < least->at ||
                 (note->at == least->at && note->channel < least->channel)) {
                 least = note;
-                first = i;
+                first = worker;
             }
         }
         if (!least)
             break;
-        from[first]++;
+        first->n_kept++;
         if (net->n_pauses < MOST_PAUSES)
             net->pauses[net->n_pauses++] = *least;
     } while (true);
-    for (uint32_t i = 0; i < net->n_parts; i++)
-        net->parts[i]->n_pauses = 0;
+    for (uint32_t i = 0; i < net->n_workers; i++)
+        net->workers[i]->n_pauses = net->workers[i]->n_kept = 0;
 }
 
 static void sample(struct net *net, ns_t now)
@@ -612,8 +638,12 @@ static void sample(struct net *net, ns_t now)
     net->next_look = next_look(net, now, net->n_samples != before);
 }
 
-/* What the clock says. Between two turns it says the same everywhere. */
-static ns_t clock_of(const struct net *net) { return net->parts[0]->queue.now; }
+/* What the clock says. Between two turns it says the same everywhere, but parts that had nothing to
+ * do were not told. */
+static ns_t clock_of(const struct net *net)
+{
+    return net->is_divided ? net->now : net->parts[0]->queue.now;
+}
 
 void net_sample(struct net *net, const struct net_watch *watch, ns_t interval, uint32_t most)
 {
@@ -697,22 +727,56 @@ bool net_record(struct net *net, uint32_t channel, const char *path)
 
 /* Building */
 
-static struct part *add_part(struct net *net, uint64_t seed)
+/* Room for one more in a list of `used`. */
+static bool make_room(void *list, uint32_t used, size_t size)
 {
-    struct part *part = NULL, **parts = realloc(net->parts, (net->n_parts + 1) * sizeof *parts);
-    if (parts)
-        net->parts = parts;
-    if (!parts || posix_memalign((void **)&part, _Alignof(struct part), sizeof *part))
-        return NULL;
-    *part = (struct part){.net = net, .number = (uint8_t)net->n_parts, .letter = EVQ_NEVER};
+    if (used & (used - 1)) /* room is always a power of two */
+        return true;
+    void *grown = realloc(*(void **)list, (used ? used * 2 : 1) * size);
+    if (grown)
+        *(void **)list = grown;
+    return grown != NULL;
+}
+
+static bool add_part(struct net *net, uint64_t seed)
+{
+    struct part *part = NULL;
+    if (!make_room(&net->parts, net->n_parts, sizeof *net->parts) ||
+        !make_room(&net->dues, net->n_parts, sizeof *net->dues) ||
+        posix_memalign((void **)&part, _Alignof(struct part), sizeof *part))
+        return false;
+    *part = (struct part){.net = net,
+                          .number = net->n_parts,
+                          .store = net->stores[0],
+                          .worker = net->workers[0],
+                          .letter = EVQ_NEVER};
     if (!evq_init(&part->queue, seed)) {
         free(part);
-        return NULL;
+        return false;
     }
     part->queue.soon = fetch;
-    pkt_pool_init(&part->pool);
-    blocks_init(&part->frames, BLOCKS_LINE);
-    return net->parts[net->n_parts++] = part;
+    net->dues[net->n_parts] = (struct due){.next = EVQ_NEVER};
+    net->parts[net->n_parts++] = part;
+    return true;
+}
+
+static bool add_worker(struct net *net)
+{
+    struct worker *worker = NULL;
+    struct store *store = NULL;
+    if (!make_room(&net->workers, net->n_workers, sizeof *net->workers) ||
+        !make_room(&net->stores, net->n_workers, sizeof *net->stores) ||
+        posix_memalign((void **)&worker, _Alignof(struct worker), sizeof *worker) ||
+        posix_memalign((void **)&store, _Alignof(struct store), sizeof *store)) {
+        free(worker);
+        return false;
+    }
+    *worker = (struct worker){.first = EVQ_NEVER};
+    blocks_init(&store->frames, BLOCKS_LINE);
+    pkt_pool_init(&store->pool);
+    net->stores[net->n_workers] = store;
+    net->workers[net->n_workers++] = worker;
+    return true;
 }
 
 struct net *net_new(uint64_t seed)
@@ -721,30 +785,44 @@ struct net *net_new(uint64_t seed)
     if (!net)
         return NULL;
     net->next_look = net->reach = EVQ_NEVER;
-    if (add_part(net, seed))
+    if (add_worker(net) && add_part(net, seed))
         return net;
     net_free(net);
     return NULL;
 }
 
-bool net_divide(struct net *net, uint32_t parts, uint64_t seed, uint64_t worth)
+bool net_divide(struct net *net, uint32_t parts, uint32_t threads, uint64_t seed, uint64_t worth)
 {
     net->worth = worth;
-    while (net->n_parts < parts && parts <= NET_PARTS)
+    while (net->n_workers < threads && net->n_workers < parts)
+        if (!add_worker(net))
+            return false;
+    while (net->n_parts < parts)
         if (!add_part(net, seed))
             return false;
     for (uint32_t i = 0; i < net->n_parts; i++)
         evq_by_name(&net->parts[i]->queue, seed);
     net->is_divided = true;
-    return net->n_parts == parts;
+    return true;
+}
+
+/* A switch's part has a list of it. */
+static void own(struct node *node)
+{
+    node->next = node->part->switches;
+    node->part->switches = node;
 }
 
 void net_place(struct net *net, uint32_t number, uint32_t part)
 {
-    struct node *node = net->nodes[number];
+    struct node *node = net->nodes[number], **its = &node->part->switches;
+    while (*its && *its != node)
+        its = &(*its)->next;
+    if (*its)
+        *its = node->next;
     node->part = net->parts[part];
     if (node->sw)
-        sw_move(node->sw, &node->part->pool);
+        own(node);
 }
 
 void net_free(struct net *net)
@@ -764,14 +842,20 @@ void net_free(struct net *net)
         free(net->nodes[i]);
     }
     for (uint32_t i = 0; i < net->n_parts; i++) {
-        struct part *part = net->parts[i];
-        blocks_free(&part->frames);
-        pkt_pool_free(&part->pool);
-        evq_free(&part->queue);
-        free(part->pauses);
-        free(part);
+        evq_free(&net->parts[i]->queue);
+        free(net->parts[i]);
+    }
+    for (uint32_t i = 0; i < net->n_workers; i++) {
+        blocks_free(&net->stores[i]->frames);
+        pkt_pool_free(&net->stores[i]->pool);
+        free(net->stores[i]);
+        free(net->workers[i]->pauses);
+        free(net->workers[i]);
     }
     free(net->parts);
+    free(net->dues);
+    free(net->stores);
+    free(net->workers);
     free(net->samples);
     free(net->stocks);
     free(net->pauses);
@@ -780,21 +864,10 @@ void net_free(struct net *net)
     free(net);
 }
 
-/* Room for one more pointer in a list of `used`. */
-static bool make_room(void *list, uint32_t used)
-{
-    if (used & (used - 1)) /* room is always a power of two */
-        return true;
-    void **pointers = realloc(*(void **)list, (used ? used * 2 : 1) * sizeof *pointers);
-    if (pointers)
-        *(void **)list = pointers;
-    return pointers != NULL;
-}
-
 static struct node *add_node(struct net *net)
 {
     struct node *node = calloc(1, sizeof *node);
-    if (!node || !make_room(&net->nodes, net->n_nodes)) {
+    if (!node || !make_room(&net->nodes, net->n_nodes, sizeof *net->nodes)) {
         free(node);
         return NULL;
     }
@@ -814,7 +887,8 @@ int64_t net_add_switch(struct net *net, struct sw *sw)
         return -1;
     node->sw = sw;
     node->own_pool = sw->pool;
-    sw_move(sw, &node->part->pool);
+    sw_move(sw, &node->part->store->pool);
+    own(node);
     sw->keep_on_wire = false; /* a channel does that */
     return net->n_nodes - 1;
 }
@@ -851,7 +925,7 @@ int64_t net_add_channel(struct net *net, uint32_t from, uint32_t from_port, uint
 {
     struct channel *channel = NULL;
     if (posix_memalign((void **)&channel, _Alignof(struct channel), sizeof *channel) ||
-        !make_room(&net->channels, net->n_channels)) {
+        !make_room(&net->channels, net->n_channels, sizeof *net->channels)) {
         free(channel);
         return -1;
     }
@@ -973,45 +1047,74 @@ void net_start(struct net *net)
     }
 }
 
-static void take_mail(struct part *part, unsigned turn)
+/* What others sent in the turn before. */
+static void take_mail(_Atomic(struct channel *) *inbox, unsigned turn)
 {
-    const struct net *net = part->net;
-    for (uint32_t i = 0; i < net->n_parts; i++) {
-        struct mail *mail = &net->parts[i]->mail[turn][part->number];
-        for (struct frame *frame = mail->back, *next; frame; frame = next) {
-            next = frame->next;
-            blocks_give(&part->frames, frame, frame->class);
-        }
-        for (struct channel *channel = mail->letters; channel;) {
-            struct letter *letter = &channel->letters[turn];
-            if (append(&channel->frames, letter->frames.head, letter->frames.tail))
-                expect_first(channel);
-            channel = letter->next;
-            *letter = (struct letter){{NULL, NULL}, NULL};
-        }
-        *mail = (struct mail){NULL, NULL};
+    for (struct channel *channel = atomic_exchange_explicit(inbox, NULL, memory_order_acquire); channel;) {
+        struct letter *letter = &channel->letters[turn];
+        if (append(&channel->frames, letter->frames.head, letter->frames.tail))
+            expect_first(channel);
+        channel = letter->next;
+        *letter = (struct letter){{NULL, NULL}, NULL};
     }
 }
 
-static void part_turn(void *context, unsigned number)
+/* A part is simulated by somebody, who has other blocks than who did it before. */
+static void take_over(struct part *part, struct worker *worker, struct store *store)
 {
-    const struct net *net = context;
+    part->worker = worker;
+    if (part->store == store)
+        return;
+    part->store = store;
+    for (struct node *node = part->switches; node; node = node->next)
+        node->sw->pool = &store->pool;
+}
+
+static void part_turn(struct net *net, uint32_t number, struct worker *worker, struct store *store)
+{
     struct part *part = net->parts[number];
+    struct due *due = &net->dues[number];
+    _Atomic(struct channel *) *inbox = &due->inbox[!net->turn];
+    if (due->next > net->until && !atomic_load_explicit(inbox, memory_order_relaxed)) {
+        part->letter = EVQ_NEVER;
+        worker->first = due->next < worker->first ? due->next : worker->first;
+        return;
+    }
+    take_over(part, worker, store);
     part->letter = EVQ_NEVER;
-    take_mail(part, !net->turn);
-    part->count = evq_run(&part->queue, net->until, UINT64_MAX);
+    take_mail(inbox, !net->turn);
+    worker->count += evq_run(&part->queue, net->until, UINT64_MAX);
+    due->next = evq_next(&part->queue);
+    worker->ended += part->ended;
+    part->ended = 0;
+    ns_t first = due->next < part->letter ? due->next : part->letter;
+    worker->first = first < worker->first ? first : worker->first;
+}
+
+/* Somebody's share of a turn, and then what is left of others'. */
+static void work(void *context, unsigned number)
+{
+    struct net *net = context;
+    struct worker *own = net->workers[number];
+    struct store *store = net->stores[(number + net->turns / SAME_STORE) % net->n_workers];
+    for (uint32_t i = 0; i < net->n_workers; i++) {
+        struct worker *whose = net->workers[(number + i) % net->n_workers];
+        unsigned part;
+        while ((part = atomic_fetch_add_explicit(&whose->taken, 1, memory_order_relaxed)) < whose->end)
+            part_turn(net, part, own, store);
+    }
 }
 
 /* Whether the next turn is to be handed to others. */
 static bool is_shared(struct net *net)
 {
-    if (net->n_parts == 1 || net->last_count < net->worth)
+    if (net->n_workers == 1 || net->last_count < net->worth)
         return false;
     if (net->alone) {
         net->alone--;
         return false;
     }
-    if (!net->team && !(net->team = team_new(net->n_parts, part_turn, net)))
+    if (!net->team && !(net->team = team_new(net->n_workers, work, net)))
         net->alone = MOST_ALONE; /* there can be no more threads now */
     return net->team != NULL;
 }
@@ -1030,20 +1133,33 @@ static void judge(struct net *net, bool was_good)
     net->next_alone = net->alone < MOST_ALONE ? 2 * net->alone : MOST_ALONE;
 }
 
-/* All parts, up to and including a time; how many events. */
-static uint64_t turn(struct net *net, ns_t until)
+/* All parts, up to and including a time; what is next in any of them. */
+static ns_t turn(struct net *net, ns_t until)
 {
+    ns_t first = EVQ_NEVER;
     net->until = until;
     net->turn = !net->turn;
+    net->turns++;
+    for (uint32_t i = 0; i < net->n_workers; i++) {
+        atomic_store_explicit(&net->workers[i]->taken, (uint64_t)i * net->n_parts / net->n_workers,
+                              memory_order_relaxed);
+        net->workers[i]->end = (uint32_t)((uint64_t)(i + 1) * net->n_parts / net->n_workers);
+        net->workers[i]->count = net->workers[i]->ended = 0;
+        net->workers[i]->first = EVQ_NEVER;
+    }
     if (is_shared(net))
         judge(net, team_round(net->team, LOOKS + (unsigned)net->last_count * LOOKS_AN_EVENT));
     else
-        for (uint32_t i = 0; i < net->n_parts; i++)
-            part_turn(net, i);
+        work(net, 0);
     net->last_count = 0;
-    for (uint32_t i = 0; i < net->n_parts; i++)
-        net->last_count += net->parts[i]->count;
-    return net->last_count;
+    for (uint32_t i = 0; i < net->n_workers; i++) {
+        const struct worker *worker = net->workers[i];
+        net->last_count += worker->count;
+        net->open -= worker->ended;
+        first = worker->first < first ? worker->first : first;
+    }
+    net->now = until;
+    return first;
 }
 
 static void settle_ended(struct net *net)
@@ -1054,14 +1170,23 @@ static void settle_ended(struct net *net)
     }
 }
 
-static uint64_t run_in_turns(struct net *net, ns_t until, uint64_t most)
+/* Something may have been done to nodes since the last turn. */
+static ns_t look_for_first(struct net *net)
+{
+    for (uint32_t i = 0; i < net->n_parts; i++)
+        net->dues[i].next = evq_next(&net->parts[i]->queue);
+    return first_event(net);
+}
+
+static void run_in_turns(struct net *net, ns_t until, uint64_t most)
 {
     uint64_t count = 0;
+    ns_t first = look_for_first(net);
     while (net->open && count < most) {
-        ns_t first = first_event(net), end = net->next_look < until ? net->next_look : until;
+        ns_t end = net->next_look < until ? net->next_look : until;
         if (first > end || first == EVQ_NEVER) {
-            for (uint32_t i = 0; end != EVQ_NEVER && i < net->n_parts; i++)
-                net->parts[i]->queue.now = end;
+            if (end != EVQ_NEVER)
+                net->now = end;
             if (end != net->next_look || end == EVQ_NEVER)
                 break;
             sample(net, end);
@@ -1072,14 +1197,13 @@ static uint64_t run_in_turns(struct net *net, ns_t until, uint64_t most)
             end = first + net->reach - 1;
         else if (!net->reach)
             end = first;
-        count += turn(net, end);
-        settle_ended(net);
+        first = turn(net, end);
+        count += net->last_count;
         keep_pauses(net);
     }
-    return count;
 }
 
-static uint64_t run_whole(struct net *net, ns_t until, uint64_t most)
+static void run_whole(struct net *net, ns_t until, uint64_t most)
 {
     struct evq *queue = &net->parts[0]->queue;
     uint64_t count = 0;
@@ -1093,7 +1217,6 @@ static uint64_t run_whole(struct net *net, ns_t until, uint64_t most)
         count++;
     }
     keep_pauses(net);
-    return count;
 }
 
 ns_t net_run(struct net *net, ns_t until, uint64_t most_events)

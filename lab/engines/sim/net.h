@@ -8,7 +8,8 @@
  * event, the time at which it asked to be woken. So the event queue stays as small as the fabric,
  * however many packets are in it.
  *
- * A net may be divided into parts, with an event queue each, which threads simulate side by side.
+ * A net may be divided into parts, with an event queue each, which are simulated in turns, by one
+ * thread or by several.
  *
  * Channels keep books as switches do (books.h): what was put in was delivered (LEFT), lost (DROPPED)
  * or is under way (HELD).
@@ -86,16 +87,15 @@ struct net_watch {
 struct net *net_new(uint64_t seed); /* NULL when memory is out */
 void net_free(struct net *net);     /* the hosts' plans too; switches are the caller's */
 
-/* Simulate in so many parts, at most NET_PARTS, each by a thread of its own while turns are worth it:
- * have so many events, and others are given processors; worth 0: always. Said before there are nodes;
- * false when memory is out.
+/* Simulate in so many parts, a turn of each after the other: what it works with is then in the cache.
+ * So many threads share in them while turns are worth it: have so many events, and others are given
+ * processors; worth 0: always. Said before there are nodes; false when memory is out.
  *
- * What a divided net does depends neither on the number of parts nor on who is in which. It is not
+ * What a divided net does depends neither on parts, who is in which, nor on threads. It is not
  * quite what one does that is not divided: of frames that arrive somewhere at the same instant others
  * may be first, and it goes on to the end of a turn, less than the shortest delay after the last
  * transfer has ended. */
-#define NET_PARTS 64
-bool net_divide(struct net *net, uint32_t parts, uint64_t seed, uint64_t worth);
+bool net_divide(struct net *net, uint32_t parts, uint32_t threads, uint64_t seed, uint64_t worth);
 
 /* Nodes are numbered from 0 in the order they are added; -1 when memory is out. */
 int64_t net_add_switch(struct net *net, struct sw *sw);

@@ -67,7 +67,8 @@ class ChannelReport:
 class Simulation:
     """Switches and hosts under one virtual clock; channels are the directions of links.
 
-    With `parts`, those of one number are simulated by one thread (net_divide in net.h).
+    With `parts`, those of one number are simulated together, and threads share in them
+    (net_divide in net.h).
     """
 
     def __init__(
@@ -78,12 +79,13 @@ class Simulation:
         *,
         seed: int = 1,
         parts: Mapping[Node, int] | None = None,
+        threads: int = 1,
     ) -> None:
         self._native = native.library()
         self._net = self._native.net_new(seed)
         self._parts = parts or {}
         if parts is not None:
-            self._divide(1 + max(parts.values()), seed)
+            self._divide(1 + max(parts.values()), threads, seed)
         self._planes = planes
         self._fabric = fabric
         self._lossless = 0  # bit p: priority p
@@ -96,8 +98,8 @@ class Simulation:
             self._add_channel(link.up, *ends, cable(link))
             self._add_channel(link.down, *ends[2:], *ends[:2], cable(link))
 
-    def _divide(self, parts: int, seed: int) -> None:
-        if not self._native.net_divide(self._net, parts, seed, WORTH_EVENTS):
+    def _divide(self, parts: int, threads: int, seed: int) -> None:
+        if not self._native.net_divide(self._net, parts, threads, seed, WORTH_EVENTS):
             raise SimulationError(f"memory is out for {parts} parts")
 
     def _add_node(self, node: Node) -> None:
