@@ -32,7 +32,7 @@
 
 struct frame {
     struct frame *next;
-    ns_t arrives;
+    ns_t next_arrives; /* so that whoever waits for the next need not touch it yet */
     uint32_t stored, wire;
     uint8_t class; /* of its block */
     uint8_t kind;  /* of frame: books.h */
@@ -91,6 +91,7 @@ struct node {
 
 struct frames { /* in order */
     struct frame *head, *tail;
+    ns_t arrives; /* the first */
 };
 
 struct channel {
@@ -175,32 +176,44 @@ static void frame_release(struct part *part, struct frame *frame)
     blocks_give(&part->store->frames, frame, frame->class);
 }
 
-static bool append(struct frames *frames, struct frame *first, struct frame *last)
+/* Behind those that are there; whether there are none. */
+static bool append(struct frames *frames, const struct frames *more)
 {
-    bool was_empty = !frames->head;
-    if (was_empty)
-        frames->head = first;
-    else
-        frames->tail->next = first;
-    frames->tail = last;
-    return was_empty;
+    if (!frames->head) {
+        *frames = *more;
+        return true;
+    }
+    frames->tail->next = more->head;
+    frames->tail->next_arrives = more->arrives;
+    frames->tail = more->tail;
+    return false;
+}
+
+/* The first, which is there; the next will soon be asked for. */
+static struct frame *take_first(struct frames *frames)
+{
+    struct frame *frame = frames->head;
+    frames->head = frame->next;
+    frames->arrives = frame->next_arrives;
+    __builtin_prefetch(frames->head);
+    __builtin_prefetch((const uint8_t *)frames->head + 64);
+    return frame;
 }
 
 /* Channels */
 
 static void expect_first(struct channel *channel)
 {
-    evq_schedule(&channel->receives->queue, &channel->arrival, channel->frames.head->arrives,
-                 ARRIVALS);
+    evq_schedule(&channel->receives->queue, &channel->arrival, channel->frames.arrives, ARRIVALS);
 }
 
 /* To another part, which takes it in when its next turn begins. */
-static void post(struct channel *channel, struct frame *frame)
+static void post(struct channel *channel, const struct frames *frame)
 {
     struct part *part = channel->sends;
     struct net *net = part->net;
     struct letter *letter = &channel->letters[net->turn];
-    if (append(&letter->frames, frame, frame)) {
+    if (append(&letter->frames, frame)) {
         _Atomic(struct channel *) *inbox = &net->dues[channel->receives->number].inbox[net->turn];
         letter->next = atomic_load_explicit(inbox, memory_order_relaxed);
         while (!atomic_compare_exchange_weak_explicit(inbox, &letter->next, channel,
@@ -226,15 +239,15 @@ static bool channel_put(struct channel *channel, const uint8_t *bytes, uint32_t 
     channel->counts.packets++;
     channel->counts.bytes += wire;
     channel->last = arrives;
-    frame->arrives = arrives;
     frame->stored = stored;
     frame->wire = wire;
     memcpy(frame->bytes, bytes, stored);
     frame->kind = (uint8_t)frame_class(bytes, stored);
     count_bytes(&channel->in[frame->kind], wire);
+    struct frames one = {frame, frame, arrives};
     if (channel->receives != part)
-        post(channel, frame);
-    else if (append(&channel->frames, frame, frame))
+        post(channel, &one);
+    else if (append(&channel->frames, &one))
         expect_first(channel);
     return true;
 }
@@ -347,9 +360,8 @@ static void channel_arrival(struct evq_event *event, ns_t now)
     struct channel *channel = (struct channel *)event;
     struct part *part = channel->receives;
     struct node *to = channel->to;
-    struct frame *frame = channel->frames.head;
+    struct frame *frame = take_first(&channel->frames);
     part->acted = now;
-    channel->frames.head = frame->next;
     if (channel->frames.head)
         expect_first(channel);
     if (SW_UNLIKELY(channel->is_down || to->is_halted)) {
@@ -1052,10 +1064,10 @@ static void take_mail(_Atomic(struct channel *) *inbox, unsigned turn)
 {
     for (struct channel *channel = atomic_exchange_explicit(inbox, NULL, memory_order_acquire); channel;) {
         struct letter *letter = &channel->letters[turn];
-        if (append(&channel->frames, letter->frames.head, letter->frames.tail))
+        if (append(&channel->frames, &letter->frames))
             expect_first(channel);
         channel = letter->next;
-        *letter = (struct letter){{NULL, NULL}, NULL};
+        *letter = (struct letter){{NULL, NULL, 0}, NULL};
     }
 }
 
