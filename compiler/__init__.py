@@ -1,4 +1,7 @@
-"""The compiler: P4_16 for v1model to BMv2 JSON and P4Info."""
+"""The compiler: P4_16 for v1model to BMv2 JSON and P4Info.
+
+Private, as all but `closlab.py` is: it may change from one commit to the next.
+"""
 
 from compiler.diagnostics import CompileError, Diagnostic
 from compiler.driver import STAGES, Compiled, CompileOptions, compile_program

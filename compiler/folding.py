@@ -69,6 +69,7 @@ def binary(
 
 
 def _arithmetic(op: str, left: int, right: int, type_: t.Type, right_width: int) -> int:
+    """8.6 to 8.11: wraps at the type's width, and is refused where the language defines nothing."""
     if op in ("/", "%"):
         if right == 0:
             raise FoldError("division by zero")

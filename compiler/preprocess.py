@@ -10,6 +10,7 @@ away.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -114,6 +115,8 @@ class Preprocessor:
         self._error("too-large", here, message, cure)
 
     def _file(self, content: str, name: str, path: Path, depth: int) -> None:
+        """A line of output for each line of the file, so that numbers stay true: empty for what is
+        a directive, left out, or was joined to the line before."""
         stack: list[_Branch] = []
         lines = content.replace("\r\n", "\n").replace("\r", "\n").split("\n")
         blank = blank_comments("\n".join(lines)).split("\n")
@@ -185,6 +188,7 @@ class Preprocessor:
     def _directive(
         self, text: str, here: Position, stack: list[_Branch], path: Path, depth: int
     ) -> None:
+        """`'#' word rest`: conditions always, the others where lines are not being left out."""
         match = _DIRECTIVE.match(text)
         word, rest = (match[1], match[2].strip()) if match else ("", "")
         active = not stack or stack[-1].active
@@ -213,6 +217,7 @@ class Preprocessor:
             )
 
     def _close(self, word: str, rest: str, here: Position, stack: list[_Branch]) -> None:
+        """`#elif`, `#else`, `#endif`: one branch of an #if is taken, the first that holds."""
         if not stack:
             self._error(
                 "unmatched-directive",
@@ -235,6 +240,7 @@ class Preprocessor:
         branch.taken = branch.taken or branch.active
 
     def _condition(self, word: str, rest: str, here: Position) -> bool:
+        """`#ifdef X`, `#ifndef X`, or `#if` with `defined` answered and macros expanded first."""
         if word != "if":
             match = _NAME.match(rest)
             if not match:
@@ -261,6 +267,7 @@ class Preprocessor:
             return False
 
     def _define(self, rest: str, here: Position) -> None:
+        """`name body` or `name(a, b) body`, the bracket right behind the name."""
         match = _NAME.match(rest)
         if not match:
             self._error("bad-directive", here, "#define needs a name", "")
@@ -276,6 +283,7 @@ class Preprocessor:
         self.macros[name] = Macro(name, params, after.strip())
 
     def _include(self, rest: str, here: Position, path: Path, depth: int) -> None:
+        """`"file"` beside this one, then as `<file>`: where -I says, then our own."""
         if self._stopped:
             return
         try:
@@ -327,6 +335,8 @@ class Preprocessor:
     # Macro expansion
 
     def _expand_line(self, text: str) -> tuple[str, tuple[tuple[int, int], ...]]:
+        """A line with its macros expanded, and pairs of columns, after and before, where they
+        end to be the same."""
         macros = self.macros
         if self._stopped:
             return text, ()
@@ -338,43 +348,39 @@ class Preprocessor:
         out: list[str] = []
         shifts: list[tuple[int, int]] = []
         size = at = 0
-        tokens = [m[0] for m in _TOKEN.finditer(text)]
-        index = 0
-        while index < len(tokens):
-            word = tokens[index]
-            macro = macros.get(word)
-            replaced, used = (
-                (None, 1) if macro is None else self._apply(macro, tokens, index, frozenset())
-            )
+        for word, replaced in self._pieces(text, frozenset()):
             if replaced is not None:
                 shifts.append((size, at))
-                out.append(replaced)
-                size += len(replaced)
-                at += sum(len(t) for t in tokens[index : index + used])
+            out.append(word if replaced is None else replaced)
+            size += len(out[-1])
+            at += len(word)
+            if replaced is not None:
                 shifts.append((size, at))
-            else:
-                out.append(word)
-                size += len(word)
-                at += len(word)
-            index += used
         return "".join(out), tuple(shifts)
 
     def _expand(self, text: str, hidden: frozenset[str]) -> str:
+        """A text with its macros expanded, but for those in whose expansion it stands."""
         out: list[str] = []
+        size = 0
+        for word, replaced in self._pieces(text, hidden):
+            out.append(word if replaced is None else replaced)
+            size += len(out[-1])
+            if size > MAX_EXPANSION:
+                raise RunawayError(f"a macro here becomes longer than {MAX_EXPANSION} characters")
+        return "".join(out)
+
+    def _pieces(self, text: str, hidden: frozenset[str]) -> Iterator[tuple[str, str | None]]:
+        """A text's words, and what a macro puts in their place; None where none does."""
         tokens = [m[0] for m in _TOKEN.finditer(text)]
-        index = size = 0
+        index = 0
         while index < len(tokens):
             word = tokens[index]
             macro = self.macros.get(word) if word not in hidden else None
             replaced, used = (
                 (None, 1) if macro is None else self._apply(macro, tokens, index, hidden)
             )
-            out.append(word if replaced is None else replaced)
-            size += len(out[-1])
-            if size > MAX_EXPANSION:
-                raise RunawayError(f"a macro here becomes longer than {MAX_EXPANSION} characters")
+            yield "".join(tokens[index : index + used]), replaced
             index += used
-        return "".join(out)
 
     def _apply(
         self, macro: Macro, tokens: list[str], index: int, hidden: frozenset[str]
@@ -422,9 +428,8 @@ def _paste(body: str) -> str:
     return re.sub(r"\s*##\s*", "", body) if "##" in body else body
 
 
-def _substitute(body: str, values: dict[str, str], expand: object) -> str:
+def _substitute(body: str, values: dict[str, str], expand: Callable[[str], str]) -> str:
     """Put arguments in place of parameters, honouring # and ##."""
-    assert callable(expand)
     out: list[str] = []
     tokens = [m[0] for m in _TOKEN.finditer(body)]
     for index, word in enumerate(tokens):
@@ -439,7 +444,7 @@ def _substitute(body: str, values: dict[str, str], expand: object) -> str:
         elif "##" in around:
             out.append(values[word])
         else:
-            out.append(str(expand(values[word])))
+            out.append(expand(values[word]))
     return "".join(out)
 
 

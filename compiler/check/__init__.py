@@ -1,8 +1,9 @@
 """The checker: from syntax tree to typed tree.
 
 All parts check in one `Context`: the scopes, the place, and where mistakes are told. Each part
-holds, by name, those that it asks; four lead back: a type's width is an expression, calls are
-expressions, and both calls and statements instantiate what declarations declare.
+holds, by name, those that it asks; these lead back: a type's width is an expression, calls are
+expressions, and both calls and statements instantiate, by which declarations with type arguments
+are checked for them.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from compiler.check.base import Context
 from compiler.check.calls import Calls
 from compiler.check.declarations import Declarations
 from compiler.check.expressions import Expressions
+from compiler.check.instantiations import Instantiations
 from compiler.check.lint import lint
 from compiler.check.statements import Statements
+from compiler.check.states import States
 from compiler.check.tables import Tables
 from compiler.check.typing import Typing
 
@@ -47,6 +50,9 @@ def _declarations(context: Context) -> Declarations:
     calls = expressions.calls = Calls(context, typing, expressions)
     statements = Statements(context, typing, expressions)
     tables = Tables(context, typing, expressions, calls)
-    made = Declarations(context, typing, expressions, calls, statements, tables)
-    calls.declarations = statements.declarations = made
+    states = States(context, typing, expressions, statements, tables)
+    instantiations = Instantiations(context, typing, expressions, calls)
+    calls.instantiations = statements.instantiations = instantiations
+    made = Declarations(context, typing, expressions, statements, tables, states)
+    calls.declarations = instantiations.declarations = made
     return made

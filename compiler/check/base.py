@@ -10,6 +10,8 @@ from compiler import syntax as s
 from compiler import types as t
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from compiler.diagnostics import Diagnostics
     from compiler.source import Span
 
@@ -99,7 +101,7 @@ class Place:
 
 
 class Constructs(Protocol):
-    """What calls and statements ask of declarations, which are made of both."""
+    """What calls and statements ask of instantiations, whose arguments are expressions."""
 
     def construct(
         self,
@@ -190,10 +192,10 @@ class Context:
                 )
                 return
 
-    def similar(self, name: str, candidates: object) -> str:
+    def similar(self, name: str, candidates: Iterable[str]) -> str:
         """A cure naming the closest known name, if one is close."""
         best, best_distance = "", 3
-        for candidate in candidates:  # type: ignore[attr-defined]
+        for candidate in candidates:
             distance = _distance(name, candidate, best_distance)
             if distance < best_distance:
                 best, best_distance = candidate, distance

@@ -28,7 +28,7 @@ _STACK_METHODS = {"push_front", "pop_front"}
 _SIZE_METHODS = {"minSizeInBits", "minSizeInBytes", "maxSizeInBits", "maxSizeInBytes"}
 
 
-class Inside(Constructs, Protocol):
+class Inside(Protocol):
     """What calls ask of declarations, which have calls inside."""
 
     def function_version(self, entry: FunctionEntry, args: tuple[t.Type, ...]) -> c.Function:
@@ -39,6 +39,7 @@ class Calls:
     """Types calls."""
 
     declarations: Inside
+    instantiations: Constructs
 
     def __init__(self, context: Context, typing: Typing, expressions: Expressions) -> None:
         self.context = context
@@ -97,7 +98,7 @@ class Calls:
 
     def _construct_expr(self, node: s.Call, name: s.Name) -> c.Expr:
         type_expr = s.NamedType(name.span, name.name, node.type_args)
-        instance = self.declarations.construct(type_expr, node.args, name.name, node.span, ())
+        instance = self.instantiations.construct(type_expr, node.args, name.name, node.span, ())
         if instance is None:
             return self.expressions.bad(node)
         return c.New(node.span, instance.type, instance)
@@ -256,7 +257,7 @@ class Calls:
             )
             return self.expressions.bad(node)
         type_expr = s.NamedType(member.base.span, member.base.name, ())
-        instance = self.declarations.construct(
+        instance = self.instantiations.construct(
             type_expr, (), member.base.name, member.base.span, ()
         )
         if instance is None:

@@ -1,4 +1,4 @@
-"""Typing of declarations: types, functions, actions, tables, parsers, controls, instances."""
+"""Typing of declarations: types, externs, functions, actions, parsers and controls."""
 
 from __future__ import annotations
 
@@ -16,21 +16,20 @@ from compiler.check.base import (
     Overloads,
     Place,
 )
-from compiler.check.statements import Statements
-from compiler.check.tables import Tables
-from compiler.check.typing import Binding, type_key
-from compiler.source import Span
+from compiler.check.instantiations import known
+from compiler.check.typing import type_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from compiler.check.base import Context
-    from compiler.check.calls import Calls
     from compiler.check.expressions import Expressions
-    from compiler.check.typing import Typing
+    from compiler.check.statements import Statements
+    from compiler.check.states import States
+    from compiler.check.tables import Tables
+    from compiler.check.typing import Binding, Typing
+    from compiler.source import Span
 
-
-_SPECIAL_STATES = {"accept", "reject"}
 MAX_VERSIONS = 1000  # of generic functions and blocks, one for each choice of type arguments
 
 
@@ -42,16 +41,16 @@ class Declarations:
         context: Context,
         typing: Typing,
         expressions: Expressions,
-        calls: Calls,
         statements: Statements,
         tables: Tables,
+        states: States,
     ) -> None:
         self.context = context
         self.typing = typing
         self.expressions = expressions
-        self.calls = calls
         self.statements = statements
         self.tables = tables
+        self.states = states
 
     _owner = 0  # of type variables: the declarations so far that have any
 
@@ -313,7 +312,7 @@ class Declarations:
                 "bad-parameter", node.default.span, f"there is no default value of type {type_}"
             )
         value = self.expressions.expr(node.default)
-        if not _known(value) and not isinstance(value, c.DefaultValue | c.Invalid):
+        if not known(value) and not isinstance(value, c.DefaultValue | c.Invalid):
             self.context.error(
                 "not-constant",
                 node.default.span,
@@ -668,438 +667,12 @@ class Declarations:
         return made
 
     def _parser_body(self, made: c.Parser) -> None:
-        """13.4: states of different names, `start` among them."""
         self.context.scopes.append({})
-        node = made.decl
-        self._locals(node.locals, made.locals)
-        names: dict[str, Span] = {}
-        for state in node.states:
-            if state.name in _SPECIAL_STATES:
-                self.context.error(
-                    "bad-state",
-                    state.span,
-                    f"state '{state.name}' is built in",
-                    "name it something else",
-                )
-            elif state.name in names:
-                self.context.error(
-                    "duplicate", state.span, f"state '{state.name}' is declared twice", "rename one"
-                )
-            names[state.name] = state.span
-        if "start" not in names:
-            self.context.error(
-                "missing-start",
-                node.span,
-                f"parser '{node.name}' has no state 'start'",
-                "name the first state 'start'",
-            )
-        for state in node.states:
-            if state.name not in made.states:
-                made.states[state.name] = self._state(state, names)
-        self._check_reachable(made)
+        self._locals(made.decl.locals, made.locals)
+        self.states.states(made)
         self.context.scopes.pop()
-
-    def _check_reachable(self, made: c.Parser) -> None:
-        """13.4: some way leads to accept or reject; states nothing leads to are told."""
-        reached = {"start"}
-        work = ["start"]
-        while work:
-            state = made.states.get(work.pop())
-            if state is None:
-                continue
-            for target in [*(case.state for case in state.cases), state.next]:
-                if target is not None and target not in reached:
-                    reached.add(target)
-                    work.append(target)
-        if made.states and not reached & _SPECIAL_STATES:
-            self.context.error(
-                "parser-loop",
-                made.decl.span,
-                f"parser '{made.name}' can never accept or reject a packet",
-                "let one of its states end with 'transition accept;'",
-            )
-        for name, state in made.states.items():
-            if name not in reached:
-                self.context.warning(
-                    "unreachable",
-                    state.decl.span,
-                    f"no transition leads to state '{name}'",
-                    "add one, or remove the state",
-                )
-
-    def _state(self, node: s.StateDecl, names: dict[str, Span]) -> c.State:
-        """13.4: statements, then a transition; without one, to reject."""
-        self.context.scopes.append({})
-        made = c.State(node.name, node, self.statements.statements(node.body))
-        transition = node.transition
-        if transition is None:
-            self.context.warning(
-                "missing-transition",
-                node.span,
-                f"state '{node.name}' has no transition, so it rejects the packet",
-                "end it with 'transition accept;', or name the next state",
-            )
-            made.next = "reject"
-        elif transition.state is not None:
-            made.next = self._target(transition.state, transition.span, names)
-        else:
-            self._select(made, transition, names)
-        self.context.scopes.pop()
-        return made
-
-    def _target(self, name: str, span: Span, names: dict[str, Span]) -> str:
-        if name not in names and name not in _SPECIAL_STATES:
-            self.context.error(
-                "unknown-state",
-                span,
-                f"there is no state '{name}'",
-                self.context.similar(name, [*names, *_SPECIAL_STATES])
-                or f"declare it: state {name} {{ ... }}",
-            )
-            return "reject"
-        return name
-
-    def _select(self, made: c.State, node: s.Transition, names: dict[str, Span]) -> None:
-        """13.6: each case has a key set for every value selected on."""
-        keys = [self.expressions.expr(k) for k in node.keys]
-        if len(keys) == 1 and isinstance(keys[0], c.Aggregate):
-            keys = [part for _, part in keys[0].parts]
-        for index, key in enumerate(keys):
-            if isinstance(key, c.DefaultValue):
-                self.context.error(
-                    "type-mismatch", key.span, "'select' cannot work on '...'", "write a value"
-                )
-            if isinstance(key.type, t.InfInt):
-                keys[index] = self.typing.fit(key, t.BIT32)
-            elif isinstance(key.type, t.NewType):
-                self.context.error(
-                    "type-mismatch",
-                    key.span,
-                    f"'select' cannot work on '{key.type}', a type of its own",
-                    f"cast it: ({key.type.base}) ...",
-                )
-            elif key.type is not t.ANYTHING and not isinstance(
-                t.underlying(key.type), t.Bits | t.BoolType | t.Enum | t.ErrorType | t.Tuple
-            ):
-                self.context.error(
-                    "type-mismatch",
-                    key.span,
-                    f"'select' cannot work on {key.type}",
-                    "name its fields, one by one, with a value for each in every case"
-                    if t.is_struct(key.type)
-                    else "it works on numbers, bools and enums",
-                )
-        made.keys = tuple(keys)
-        cases: list[c.SelectCase] = []
-        default_seen = False
-        for case in node.cases:
-            if default_seen:
-                self.context.warning(
-                    "unreachable",
-                    case.span,
-                    "this case is never reached",
-                    "move it before the default",
-                )
-                default_seen = False
-            keysets = self._case_keys(case.keyset, keys)
-            state = self._target(case.state, case.state_span, names)
-            if keysets is not None:
-                cases.append(c.SelectCase(case.span, keysets, state))
-                default_seen = all(isinstance(k, c.Any) for k in keysets)
-        made.cases = tuple(cases)
-        if not cases:
-            self.context.warning(
-                "empty-select",
-                node.span,
-                "'select' without cases rejects every packet",
-                "add 'default: accept;'",
-            )
-
-    def _case_keys(self, node: s.Expr, keys: list[c.Expr]) -> tuple[c.Expr, ...] | None:
-        """13.6: the key sets of one case; a value set stands for all of them."""
-        elements: tuple[s.Expr, ...] = (node,)
-        if isinstance(node, s.TupleKeyset) or (isinstance(node, s.ListExpr) and len(keys) != 1):
-            elements = node.elements
-        if len(elements) == 1 and isinstance(elements[0], s.Default):
-            return tuple(c.Any(node.span, k.type) for k in keys)
-        if len(elements) == 1 and isinstance(elements[0], s.Name):
-            entry = self.context.lookup(elements[0].name)
-            if isinstance(entry, c.ValueSet):
-                self._check_value_set(entry, keys, node.span)
-                return (c.ValueSetRef(node.span, t.SetType(entry.type), entry),)
-        if len(elements) != len(keys):
-            self.context.error(
-                "field-count",
-                node.span,
-                f"the case has {len(elements)} value(s), 'select' has {len(keys)}",
-                "give one value for each, '_' where any will do",
-            )
-            return None
-        return tuple(self.tables.keyset(e, k.type) for e, k in zip(elements, keys, strict=True))
-
-    def _check_value_set(self, entry: c.ValueSet, keys: list[c.Expr], span: Span) -> None:
-        """A value set's fields are as wide as what is selected on."""
-        base = t.strip(entry.type)
-        if isinstance(base, t.Struct):
-            wanted = [f.type for f in base.fields]
-        elif isinstance(base, t.Tuple):
-            wanted = list(base.elements)
-        else:
-            wanted = [entry.type]
-        if len(wanted) != len(keys) or not all(
-            t.width_of(w) == t.width_of(k.type) for w, k in zip(wanted, keys, strict=True)
-        ):
-            self.context.error(
-                "type-mismatch",
-                span,
-                f"value set '{entry.name}' of {entry.type} does not match what 'select' works on",
-            )
 
     # Instances
-
-    def construct(
-        self,
-        type_expr: s.TypeExpr,
-        args: tuple[s.Argument, ...],
-        name: str,
-        span: Span,
-        annotations: s.Annotations,
-    ) -> c.Instance | None:
-        """Instantiate an extern, parser, control or package."""
-        type_args: tuple[t.Type, ...] = ()
-        entry = None
-        if isinstance(type_expr, s.NamedType):
-            entry = self.context.lookup(type_expr.name)
-            type_args = tuple(self.typing.resolve(a) for a in type_expr.args)
-        call = s.Call(span, s.Name(type_expr.span, name), (), args)
-        if isinstance(entry, BlockEntry):
-            return self._construct_block(entry, call, type_args, name, type_expr, annotations)
-        type_ = self.typing.resolve(type_expr)
-        if isinstance(type_, t.Extern):
-            return self._construct_extern(type_, call, name, type_expr, annotations)
-        if isinstance(type_, t.BlockType) and type_.kind == "package":
-            return self._construct_package(type_, call, name, type_expr, annotations, type_args)
-        if type_ is not t.ANYTHING:
-            if isinstance(type_, t.BlockType):
-                self.context.error(
-                    "not-instantiable",
-                    type_expr.span,
-                    f"'{type_}' is a {type_.kind} type without a body",
-                    f"instantiate a {type_.kind} that has one",
-                )
-            else:
-                self.context.error(
-                    "not-instantiable",
-                    type_expr.span,
-                    f"'{type_}' cannot be instantiated",
-                    "to cast, write (T) value; to declare a variable, T x = value;",
-                )
-        for arg in args:
-            if arg.value is not None:
-                self.expressions.expr(arg.value)
-        return None
-
-    def _construct_block(
-        self,
-        entry: BlockEntry,
-        call: s.Call,
-        type_args: tuple[t.Type, ...],
-        name: str,
-        type_expr: s.TypeExpr,
-        annotations: s.Annotations,
-    ) -> c.Instance | None:
-        """8.22: a parser or control with a body, its constructor's arguments known."""
-        entry.used = True
-        type_ = entry.type
-        block = entry.block
-        binding: Binding = dict.fromkeys(type_.type_params)
-        if type_args:
-            if len(type_args) != len(type_.type_params):
-                self.context.error(
-                    "type-arguments",
-                    type_expr.span,
-                    f"'{type_.name}' takes "
-                    f"{len(type_.type_params)} type argument(s), not {len(type_args)}",
-                )
-                return None
-            binding = dict(zip(type_.type_params, type_args, strict=True))
-        args = self.calls.arguments(call, type_.constructor_params, binding, f"'{type_.name}'")
-        self._check_known(args, type_.constructor_params)
-        chosen = tuple(binding[v] or t.ANYTHING for v in type_.type_params)
-        if chosen and all(choice is not t.ANYTHING for choice in chosen):
-            block = self.block_version(entry, chosen)
-            if block is not None:
-                type_ = block.type
-        return c.Instance(
-            name,
-            type_,
-            block,
-            args,
-            entry.type.constructor_params,
-            call.span,
-            type_expr.span,
-            annotations,
-        )
-
-    def _construct_extern(
-        self,
-        type_: t.Extern,
-        call: s.Call,
-        name: str,
-        type_expr: s.TypeExpr,
-        annotations: s.Annotations,
-    ) -> c.Instance | None:
-        """11.3: an extern object, its constructor chosen by the arguments."""
-        if not type_.constructors:
-            self.context.error(
-                "not-instantiable",
-                type_expr.span,
-                f"extern '{type_}' has no constructor",
-                "the architecture provides its instances as parameters",
-            )
-            return None
-        if any(method.abstract for method in type_.methods):
-            self.context.error(
-                "not-instantiable",
-                type_expr.span,
-                f"extern '{type_}' has abstract methods",
-                "they need bodies, which v1model's externs cannot have",
-            )
-            return None
-        if any(arg is t.ANYTHING for arg in type_.args) and _leaves_open(type_expr):
-            self.context.error(
-                "type-arguments",
-                type_expr.span,
-                f"the type arguments of '{type_.name}' cannot be inferred",
-                "write them out",
-            )
-        constructor = self.calls.choose(call, list(type_.constructors))
-        if constructor is None:
-            return None
-        binding: Binding = dict.fromkeys(type_.type_params)
-        args = self.calls.arguments(call, constructor.params, binding, f"'{type_}'")
-        self._check_known(args, constructor.params)
-        if type_.type_params:
-            chosen = tuple(binding.get(v) or t.ANYTHING for v in type_.type_params)
-            if any(a is t.ANYTHING for a in chosen):
-                self.context.error(
-                    "type-arguments",
-                    type_expr.span,
-                    f"'{type_.name}' needs {len(type_.type_params)} type argument(s)",
-                    f"write {type_.name}<"
-                    + ", ".join("bit<32>" for _ in type_.type_params)
-                    + ">(...)",
-                )
-            type_ = t.specialise_extern(type_, chosen)
-        return c.Instance(
-            name, type_, None, args, constructor.params, call.span, type_expr.span, annotations
-        )
-
-    def _check_known(self, args: tuple[c.Expr | None, ...], params: tuple[t.Param, ...]) -> None:
-        """What an instance is made with must be known at compile time."""
-        for arg, param in zip(args, params, strict=False):
-            if arg is not None and not _known(arg):
-                self.context.error(
-                    "not-constant",
-                    arg.span,
-                    f"constructor argument '{param.name}' is not known at compile time",
-                    "use a number, a 'const' or a constructor parameter",
-                )
-
-    def _construct_package(
-        self,
-        type_: t.BlockType,
-        call: s.Call,
-        name: str,
-        type_expr: s.TypeExpr,
-        annotations: s.Annotations,
-        type_args: tuple[t.Type, ...],
-    ) -> c.Instance | None:
-        """11.3.2: a package, its type arguments written or following from what it is given."""
-        binding: Binding = dict.fromkeys(type_.type_params)
-        params = type_.params
-        if len(type_args) == len(type_.type_params):
-            binding = dict(zip(type_.type_params, type_args, strict=True))
-        matched = self.calls.match(call.args, params, f"package '{type_.name}'", call.span)
-        if matched is None:
-            return None
-        args: list[c.Expr | None] = []
-        for index, (param, arg) in enumerate(zip(params, matched, strict=True)):
-            if arg is None or arg.value is None:
-                args.append(None)
-                continue
-            value = self.expressions.expr(arg.value)
-            self.typing.unify(param.type, value.type, binding)
-            want = t.substitute(param.type, {k: v for k, v in binding.items() if v is not None})
-            if not self._package_fits(value, want):
-                self._package_mismatch(value, param, want, params, index)
-            args.append(value)
-        needed = {v for p in params if not p.optional for v in _variables(p.type)}
-        open_ = [v for v in type_.type_params if v in needed and binding.get(v) is None]
-        if open_ and not type_args:
-            self.context.error(
-                "type-arguments",
-                type_expr.span,
-                f"nothing tells type argument '{open_[0].name}' of package '{type_.name}'",
-                f"write them out: {type_.name}<...>(...)",
-            )
-        elif type_.type_params:
-            chosen = tuple(binding[v] or t.ANYTHING for v in type_.type_params)
-            known = dict(zip(type_.type_params, chosen, strict=True))
-            type_ = t.BlockType(
-                type_.name,
-                type_.kind,
-                (),
-                tuple(p.substituted(known) for p in params),
-                type_.constructor_params,
-                chosen,
-            )
-        return c.Instance(
-            name, type_, None, tuple(args), params, call.span, type_expr.span, annotations
-        )
-
-    def _package_fits(self, value: c.Expr, want: t.Type) -> bool:
-        """Whether a value can be a package's argument: a block by its parameters' types."""
-        if (
-            value.type is t.ANYTHING
-            or want is t.ANYTHING
-            or (t.has_variables(want) and not (isinstance(want, t.BlockType)))
-        ):
-            return True
-        if isinstance(want, t.BlockType) and isinstance(value.type, t.BlockType):
-            if want.kind == "package":
-                return (
-                    value.type.kind == "package"
-                    and value.type.name == want.name
-                    and all(
-                        mine == its or t.has_variables(its) or t.ANYTHING in (mine, its)
-                        for mine, its in zip(value.type.args, want.args, strict=False)
-                    )
-                )
-            return self.typing.block_fits(value.type, want)
-        return value.type == want or self.typing.try_coerce(value, want) is not None
-
-    def _package_mismatch(
-        self, value: c.Expr, param: t.Param, want: t.Type, params: tuple[t.Param, ...], index: int
-    ) -> None:
-        """Report an argument that does not fit, with what the package takes."""
-        if isinstance(want, t.BlockType) and isinstance(value.type, t.BlockType):
-            order = ", ".join(str(p.type) for p in params)
-            have_form = ", ".join(f"{p.direction} {p.type}".strip() for p in value.type.params)
-            want_form = ", ".join(f"{p.direction} {p.type}".strip() for p in want.params)
-            if value.type.kind != want.kind or len(value.type.params) != len(want.params):
-                cure = f"the order of arguments is ({order})"
-            else:
-                cure = f"it must take ({want_form}); the order of arguments is ({order})"
-            self.context.error(
-                "package-argument",
-                value.span,
-                f"argument {index + 1} ('{param.name}') must be a {want.kind} of type "
-                f"{want}; {value.type.kind} '{value.type.name}' takes ({have_form})",
-                cure,
-            )
-        else:
-            self.typing.mismatch(value, want, f"'{param.name}'")
 
     def _top_instance(self, node: s.Instance) -> None:
         """11.3: externs and packages stand at the top level; `main` is a package."""
@@ -1130,38 +703,8 @@ class Declarations:
         self.statements.constant(node)
 
 
-def _variables(type_: t.Type) -> set[t.TypeVar]:
-    """The type variables a block's type is named with, or the type itself is."""
-    if isinstance(type_, t.TypeVar):
-        return {type_}
-    return {v for arg in getattr(type_, "args", ()) for v in _variables(arg)}
-
-
-def _leaves_open(node: s.TypeExpr) -> bool:
-    """Whether a type is written with `_` for an argument."""
-    return isinstance(node, s.NamedType) and any(
-        isinstance(arg, s.BaseType) and arg.name == "_" for arg in node.args
-    )
-
-
 def _names(method: t.Method) -> list[str]:
     return [p.name for p in method.params]
-
-
-def _known(value: c.Expr) -> bool:
-    if isinstance(value, c.Const | c.New | c.InstanceRef):
-        return True
-    if isinstance(value, c.Ref):
-        return value.symbol.direction == "ctor"
-    if isinstance(value, c.Aggregate):
-        return all(_known(p) for _, p in value.parts)
-    if isinstance(value, c.Binary):
-        return _known(value.left) and _known(value.right)
-    if isinstance(value, c.Cast | c.Unary):
-        return _known(value.operand)
-    if isinstance(value, c.Call) and isinstance(value.type, t.Extern):
-        return all(arg is None or _known(arg) for arg in value.args)  # a factory of objects
-    return value.type is t.ANYTHING
 
 
 def _always_returns(node: c.Statement) -> bool:

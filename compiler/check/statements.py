@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Statements:
     """Types statements; a block opens a scope."""
 
-    declarations: Constructs
+    instantiations: Constructs
 
     def __init__(self, context: Context, typing: Typing, expressions: Expressions) -> None:
         self.context = context
@@ -460,7 +460,7 @@ class Statements:
                 "v1model has no extern with abstract methods",
             )
             return None
-        found = self.declarations.construct(
+        found = self.instantiations.construct(
             node.type, node.args, node.name, node.span, node.annotations
         )
         if found is not None:

@@ -649,6 +649,7 @@ def type_key(args: tuple[t.Type, ...]) -> tuple[str, ...]:
 
 
 def _field_problem(kind: str, type_: t.Type) -> str:
+    """7.2.2 to 7.2.5: why a type cannot be a header's, union's or struct's field; "" if it can."""
     base = t.strip(type_)
     if type_ is t.ANYTHING or isinstance(base, t.TypeVar):
         return ""

@@ -223,6 +223,22 @@ class Switch:
         self.builder.block = ir.Block()
         self.builder.frames, self.builder.loops, self.builder.in_loop = [], [], 0
 
+    def _graph(
+        self, mode: str, name: str, instance: BlockInstance, places: list[Val]
+    ) -> ir.Block | None:
+        """Where a control's blocks begin; None if one could not be lowered, which was told."""
+        self._start(mode, name, instance)
+        self._bind(instance, places)
+        entry = self.builder.block
+        try:
+            frame = Frame(ir.Block())
+            self.builder.frames.append(frame)
+            self.blocks.run_block(instance, frame)
+            self.builder.jump(None, ir.Block())
+        except LoweringError:
+            return None
+        return entry
+
     def _parser(self, instance: BlockInstance, places: list[Val]) -> None:
         self._start("parser", "parser", instance)
         self._bind(instance, places)
@@ -255,15 +271,8 @@ class Switch:
 
     def _pipeline(self, name: str, instance: BlockInstance, places: list[Val]) -> None:
         """Ingress or egress: one graph, its tables joined and its loops folded."""
-        self._start("control", name, instance)
-        self._bind(instance, places)
-        entry = self.builder.block
-        try:
-            frame = Frame(ir.Block())
-            self.builder.frames.append(frame)
-            self.blocks.run_block(instance, frame)
-            self.builder.jump(None, ir.Block())
-        except LoweringError:
+        entry = self._graph("control", name, instance, places)
+        if entry is None:
             return
         share(entry, self.builder.storage, self.builder.diagnostics)
         entry = fold_loops(entry, self.builder.storage, instance.decl.decl.span)
@@ -274,16 +283,9 @@ class Switch:
 
     def _deparser(self, instance: BlockInstance, places: list[Val]) -> None:
         """The headers to emit, in order: BMv2 knows no more of a deparser."""
-        self._start("deparser", "deparser", instance)
-        self._bind(instance, places)
-        entry = self.builder.block
         self.builder.program.deparser_span = instance.decl.decl.span
-        try:
-            frame = Frame(ir.Block())
-            self.builder.frames.append(frame)
-            self.blocks.run_block(instance, frame)
-            self.builder.jump(None, ir.Block())
-        except LoweringError:
+        entry = self._graph("deparser", "deparser", instance, places)
+        if entry is None:
             return
         first = simplify(entry)
         emitted: dict[str, Span] = {}
@@ -340,14 +342,8 @@ class Switch:
 
     def _checksums(self, name: str, instance: BlockInstance, places: list[Val]) -> None:
         """A checksum control: its calls are noted by the externs, nothing may be left over."""
-        self._start("checksum", name, instance)
-        self._bind(instance, places)
-        entry = self.builder.block
-        try:
-            frame = Frame(ir.Block())
-            self.builder.frames.append(frame)
-            self.blocks.run_block(instance, frame)
-        except LoweringError:
+        entry = self._graph("checksum", name, instance, places)
+        if entry is None:
             return
         for block in reachable(simplify(entry)):
             for op in block.ops:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from compiler.lower.values import (
 from compiler.source import NOWHERE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from compiler.diagnostics import Diagnostics
     from compiler.instances import BlockInstance, Instances
@@ -117,6 +118,20 @@ class Builder:
     def jump(self, target: ir.Block | None, following: ir.Block) -> None:
         """Finish the current block with a jump."""
         self.end(ir.Jump(target), following)
+
+    @contextmanager
+    def aside(self, mode: str) -> Iterator[ir.Block]:
+        """Fill a graph of its own, and go on after it where the builder was.
+
+        The frames around stay: an exit in an action copies their parameters out as well.
+        """
+        kept = self.block, self.frames, self.loops, self.in_loop, self.mode
+        self.block, self.frames, self.loops = ir.Block(), [*self.frames], []
+        self.in_loop, self.mode = 0, mode
+        try:
+            yield self.block
+        finally:
+            self.block, self.frames, self.loops, self.in_loop, self.mode = kept
 
     def temporary(self, type_: t.Type, name: str = "tmp") -> Val:
         """Fresh storage."""

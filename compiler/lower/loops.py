@@ -35,6 +35,11 @@ def fold_loops(entry: ir.Block, storage: Storage, span: Span) -> ir.Block:
 def _fold(
     outside: ir.Block, part: list[ir.Block], inside: set[int], storage: Storage, span: Span
 ) -> None:
+    """Put one block in a loop's place, if the loop is entered in one place only.
+
+    What left the loop leaves that block: by one way as it did, by several on the number of the way
+    that was noted, compared behind it.
+    """
     before = [b for b in reachable(outside) if id(b) not in inside]
     entries = {id(s): s for b in before for s in successors(b) if s is not None and id(s) in inside}
     if len(entries) != 1:
@@ -76,7 +81,7 @@ def _fold(
 
 
 def _components(entry: ir.Block) -> list[list[ir.Block]]:
-    """The strongly connected parts, innermost first."""
+    """The strongly connected parts, innermost first (Tarjan: SIAM J. Comput. 1972)."""
     order: dict[int, int] = {}
     low: dict[int, int] = {}
     stack: list[ir.Block] = []

@@ -12,6 +12,8 @@ from compiler.lower.base import Frame
 from compiler.lower.tables import Tables
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from compiler.instances import BlockInstance
     from compiler.lower.base import Builder
     from compiler.lower.expressions import Expressions
@@ -99,8 +101,8 @@ class Parsers:
                 instance.value_sets[local] = made
                 self.builder.program.value_sets.append(made)
 
-    def _transition(self, state: c.State, target: object) -> None:
-        assert callable(target)
+    def _transition(self, state: c.State, target: Callable[[str], ir.Block | None]) -> None:
+        """One way on, or a select with masks; where no case matches, the error that says so."""
         if state.next is not None:
             self.builder.jump(target(state.next), ir.Block())
             return

@@ -32,6 +32,7 @@ def share(entry: ir.Block, storage: Storage, diagnostics: Diagnostics) -> None:
 
 
 def _join(blocks: list[ir.Block], storage: Storage, diagnostics: Diagnostics) -> None:
+    """One node for all places of a table; behind each of its edges the places part again."""
     ends = [block.end for block in blocks if isinstance(block.end, ir.Apply)]
     table = ends[0].table
     span = ends[0].span or table.span

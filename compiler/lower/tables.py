@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from compiler import core as c
@@ -225,26 +226,10 @@ class Tables:
         """An action as one table runs it, with the arguments bound in its action list."""
         action = ref.action
         params: list[tuple[str, t.Type]] = []
-        saved = (
-            self.builder.block,
-            self.builder.frames,
-            self.builder.loops,
-            self.builder.mode,
-            self.builder.in_loop,
-        )
-        # The frames around stay: an exit in the action copies their parameters out as well.
-        self.builder.block, self.builder.frames, self.builder.loops, self.builder.in_loop = (
-            ir.Block(),
-            [*self.builder.frames],
-            [],
-            0,
-        )
-        self.builder.mode = "action"
         made = self.action_header(action)
-        made.entry = self.builder.block
         frame = Frame(ir.Block())
         directed = tuple(v for v in action.params if v.direction)
-        try:
+        with self.builder.aside("action") as made.entry, suppress(LoweringError):
             self.statements.bind(
                 directed,
                 ref.args,
@@ -268,16 +253,7 @@ class Tables:
             for copy in frame.copy_out:
                 copy()
             self.builder.jump(None, ir.Block())
-        except LoweringError:
-            pass
         made.params = tuple(params)
-        (
-            self.builder.block,
-            self.builder.frames,
-            self.builder.loops,
-            self.builder.mode,
-            self.builder.in_loop,
-        ) = saved
         self.builder.program.actions.append(made)
         return made
 

@@ -42,6 +42,7 @@ def expanded(node: c.Statement) -> tuple[c.Statement, ...] | None:
 
 
 def _one_by_one(node: c.Statement, index: c.Index) -> tuple[c.Statement, ...]:
+    """The ladder of comparisons above, for one index; those left are the next round's."""
     type_ = t.underlying(index.index.type)
     kept = c.Variable("index", type_, "var", index.span)
     ref = c.Ref(index.span, type_, kept)

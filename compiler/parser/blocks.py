@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from compiler import syntax as s
 from compiler.parser.cursor import SyntaxMistakeError
-from compiler.parser.statements import Statements
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,14 +36,14 @@ class Blocks:
     # Parsers
 
     def parser(self, annotations: s.Annotations) -> s.Decl:
-        """A parser or a parser type."""
+        """`PARSER name ...`: a parser or a parser type, in a scope of its own."""
         self.cursor.at += 1
         name, span = self.cursor.name("the parser's name")
         self.cursor.declare(name, True)
         return self.cursor.scoped(lambda: self._parser(name, span, annotations))
 
     def _parser(self, name: str, span: Span, annotations: s.Annotations) -> s.Decl:
-        """`parserDeclaration`, after its name: parameters, the constructor's, locals, states."""
+        """`typeParameters? parameters (';' | constructorParameters? '{' (local | state)* '}')`."""
         type_params = self.types.type_params()
         params = self.types.params()
         if self.cursor.accept(";"):
@@ -68,7 +67,7 @@ class Blocks:
         )
 
     def _local(self, annotations: s.Annotations, where: str) -> s.Statement:
-        """A constant, variable or instance among a parser's or control's locals."""
+        """`constantDeclaration | variableDeclaration | instantiation`, of a parser or control."""
         kind = self.kinds[self.cursor.at]
         if kind == "const":
             return self.statements.constant(annotations)
@@ -86,7 +85,7 @@ class Blocks:
         return self.statements.variable_or_instance(annotations)
 
     def value_set(self, annotations: s.Annotations) -> s.ValueSet:
-        """`value_set<T>(n) x;`."""
+        """`valueSetDeclaration : VALUESET '<' typeRef '>' '(' expression ')' name ';'`."""
         self.cursor.at += 1
         self.cursor.expect("<")
         type_ = self.types.type()
@@ -100,7 +99,7 @@ class Blocks:
         return s.ValueSet(span, name, annotations, type_, size)
 
     def state(self, annotations: s.Annotations) -> s.StateDecl:
-        """`state s { ... transition ...; }`."""
+        """`parserState : STATE name '{' statement* transition? '}'`."""
         self.cursor.at += 1
         name, span = self.cursor.name("the state's name")
         self.cursor.expect("{")
@@ -132,7 +131,10 @@ class Blocks:
         return "transition" in self.kinds[start : self.cursor.at]
 
     def transition(self) -> s.Transition:
-        """`transition s;` or `transition select(...) {...}`."""
+        """`TRANSITION (name ';' | SELECT '(' expressionList ')' '{' selectCase* '}')`.
+
+        `selectCase : keysetExpression ':' name ';'`
+        """
         start = self.cursor.at
         self.cursor.at += 1
         if self.kinds[self.cursor.at] != "select":
@@ -161,14 +163,17 @@ class Blocks:
     # Controls
 
     def control(self, annotations: s.Annotations) -> s.Decl:
-        """A control or a control type."""
+        """`CONTROL name ...`: a control or a control type, in a scope of its own."""
         self.cursor.at += 1
         name, span = self.cursor.name("the control's name")
         self.cursor.declare(name, True)
         return self.cursor.scoped(lambda: self._control(name, span, annotations))
 
     def _control(self, name: str, span: Span, annotations: s.Annotations) -> s.Decl:
-        """`controlDeclaration`, after its name: locals, then one APPLY with its block."""
+        """`typeParameters? parameters (';' | constructorParameters? '{' local* APPLY block '}')`.
+
+        `local : action | table | constantDeclaration | variableDeclaration | instantiation`
+        """
         type_params = self.types.type_params()
         params = self.types.params()
         if self.cursor.accept(";"):
@@ -215,7 +220,7 @@ class Blocks:
         )
 
     def action(self, annotations: s.Annotations) -> s.ActionDecl:
-        """`action a(params) {...}`."""
+        """`actionDeclaration : ACTION name parameters blockStatement`."""
         self.cursor.at += 1
         name, span = self.cursor.name("the action's name")
         self.cursor.declare(name)
@@ -227,7 +232,11 @@ class Blocks:
         return self.cursor.scoped(rest)
 
     def table(self, annotations: s.Annotations) -> s.TableDecl:
-        """`table t {...}`."""
+        """`tableDeclaration : TABLE name '{' tableProperty* '}'`.
+
+        `tableProperty : KEY '=' '{' keyElement* '}' | ACTIONS '=' '{' actionRef* '}' |
+        CONST? ENTRIES '=' '{' entry* '}' | CONST? name '=' initializer ';'`
+        """
         self.cursor.at += 1
         name, span = self.cursor.name("the table's name")
         self.cursor.declare(name)

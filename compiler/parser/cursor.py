@@ -261,7 +261,7 @@ class Cursor:
                 level -= 1
                 if level == 0:
                     return at
-            elif kind in (";", "{", "}") and kind != "{":
+            elif kind in (";", "}"):
                 return None
         return None
 

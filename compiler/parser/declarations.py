@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from compiler import syntax as s
-from compiler.parser.blocks import Blocks
 from compiler.parser.cursor import DECLARATION_STARTS, NotClosedError, SyntaxMistakeError
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ class Declarations:
         self.starts = cursor.starts
 
     def program(self) -> s.Program:
-        """All declarations up to the end."""
+        """`p4program : (declaration | ';')*`."""
         declarations: list[s.Decl] = []
         while self.kinds[self.cursor.at] != "end":
             start = self.cursor.at
@@ -102,7 +101,7 @@ class Declarations:
             self.cursor.at += 1
 
     def declaration(self) -> s.Decl | None:  # noqa: PLR0912 - one branch per kind
-        """A top-level declaration."""
+        """`declaration`, by its first word."""
         annotations = self.types.annotations()
         kind = self.kinds[self.cursor.at]
         if kind == "const":
@@ -142,14 +141,14 @@ class Declarations:
         return self.cursor.fail(f"expected a declaration, found {self.cursor.found()}")
 
     def function_or_instance(self, annotations: s.Annotations) -> s.Decl:
-        """`T f(...) {...}` or `T(args) x;` at the top level."""
+        """`functionDeclaration | instantiation`: both begin with a type."""
         returns = self.types.type()
         if self.kinds[self.cursor.at] == "(":
             return self.statements.instance(returns, annotations)
         return self.function(returns, annotations)
 
     def function(self, returns: s.TypeExpr, annotations: s.Annotations) -> s.Function:
-        """A function after its return type."""
+        """`typeOrVoid name typeParameters? parameters blockStatement`, after the type."""
         name, span = self.cursor.name("a function name")
         if self.kinds[self.cursor.at] in (";", "="):
             self.cursor.diagnostics.error(
@@ -173,7 +172,10 @@ class Declarations:
     # Type declarations
 
     def struct(self, annotations: s.Annotations) -> s.StructDecl:
-        """`struct`, `header`, `header_union`."""
+        """`(STRUCT | HEADER | HEADER_UNION) name typeParameters? '{' structField* '}'`.
+
+        `structField : annotations typeRef name ';'`
+        """
         kind = self.kinds[self.cursor.at]
         self.cursor.at += 1
         name, span = self.cursor.name(f"the {kind}'s name")
@@ -196,7 +198,7 @@ class Declarations:
         return self.cursor.scoped(rest)
 
     def enum(self, annotations: s.Annotations) -> s.EnumDecl:
-        """`enum E {...}` and `enum bit<8> E {a = 1}`."""
+        """`ENUM typeRef? name '{' (name ('=' initializer)?) (',' ...)* '}'`."""
         self.cursor.at += 1
         underlying = None
         if not (self.cursor.is_name() and self.kinds[self.cursor.at + 1] == "{"):
@@ -216,7 +218,7 @@ class Declarations:
         return s.EnumDecl(span, name, annotations, underlying, tuple(members))
 
     def name_list(self, annotations: s.Annotations) -> s.NameList:
-        """`error {...}` and `match_kind {...}`."""
+        """`(ERROR | MATCH_KIND) '{' name (',' name)* '}'`."""
         kind, span = self.kinds[self.cursor.at], self.cursor.span()
         self.cursor.at += 1
         self.cursor.expect("{")
@@ -230,7 +232,7 @@ class Declarations:
         return s.NameList(span, kind, annotations, tuple(members))
 
     def typedef(self, annotations: s.Annotations) -> s.Decl:
-        """`typedef T x;`, `type T x;`, and a typedef that declares its struct in place."""
+        """`(TYPEDEF | TYPE) typeRef name ';'`."""
         fresh = self.kinds[self.cursor.at] == "type"
         self.cursor.at += 1
         type_ = self.types.type()
@@ -240,7 +242,7 @@ class Declarations:
         return s.Typedef(span, name, annotations, type_, fresh)
 
     def extern(self, annotations: s.Annotations) -> s.Decl:
-        """An extern object or function."""
+        """`EXTERN (functionPrototype | name typeParameters? '{' methodPrototype* '}')`."""
         self.cursor.at += 1
         if (
             self.cursor.is_name()
@@ -315,7 +317,7 @@ class Declarations:
         )
 
     def package(self, annotations: s.Annotations) -> s.PackageType:
-        """`package P<T>(params);`."""
+        """`PACKAGE name typeParameters? parameters ';'`."""
         self.cursor.at += 1
         name, span = self.cursor.name("the package's name")
         self.cursor.declare(name, True)

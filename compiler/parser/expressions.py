@@ -60,7 +60,11 @@ class Expressions:
         return tuple(found)
 
     def expression(self, level: int = 1) -> s.Expr:
-        """Precedence climbing; level 1 is the ternary."""
+        """`expression : unary (op expression)* ('?' expression ':' expression | '&&&' ...)?`.
+
+        Climbs by precedence: after an operand every operator of at least this level, with what
+        binds more tightly on its right. '?' and '&&&' bind least and come at level 1 only.
+        """
         start = self.cursor.at
         self.cursor.enter()
         left = self.unary()
@@ -100,7 +104,7 @@ class Expressions:
         return left
 
     def unary(self) -> s.Expr:
-        """Prefix operators and casts."""
+        """`unary : ('!' | '~' | '-' | '+') unary | '(' typeRef ')' unary | postfix`."""
         start = self.cursor.at
         kind = self.kinds[start]
         if kind in ("!", "~", "-", "+"):
@@ -139,10 +143,14 @@ class Expressions:
         if not self.cursor.is_type_name(self.texts[at]):
             return False
         after = self.kinds[at + 1]
-        return after in (")", "[") or (after == "<")
+        return after in (")", "[", "<")
 
     def postfix(self, base: s.Expr) -> s.Expr:
-        """What follows a primary: `'.' member`, `'[' index ']'` and slices, `'(' arguments ')'`."""
+        """What follows a primary, any number of times.
+
+        `'.' name | '[' expression ((':' | '+:') expression)? ']' |
+        ('<' typeArgumentList '>')? '(' argumentList ')'`
+        """
         kinds = self.kinds
         while True:
             kind = kinds[self.cursor.at]
@@ -216,7 +224,10 @@ class Expressions:
         return None
 
     def arguments(self) -> tuple[s.Argument, ...]:
-        """`(a, x = b, _)`."""
+        """`'(' (argument (',' argument)*)? ')'`.
+
+        `argument : (name '=')? (expression | '_' | '...')`
+        """
         self.cursor.expect("(")
         found: list[s.Argument] = []
         height = self.cursor.height = 0
@@ -247,7 +258,7 @@ class Expressions:
         return tuple(found)
 
     def number(self) -> s.Expr:
-        """An integer literal."""
+        """`(width ('w' | 's'))? ('0x' | '0d' | '0o' | '0b')? digits`: w is unsigned, s signed."""
         span = self.cursor.span()
         text = self.texts[self.cursor.at]
         self.cursor.at += 1
@@ -267,7 +278,11 @@ class Expressions:
         return s.Number(span, value, width, signed, base_of(text))
 
     def primary(self) -> s.Expr:
-        """Literals, names, parentheses, braces."""
+        """What has no operator around it.
+
+        `'.'? name | number | string | TRUE | FALSE | '(' simpleKeysetExpression ')' | braces |
+        ERROR | baseType | '...' | DEFAULT | '_'`
+        """
         start = self.cursor.at
         kind = self.kinds[start]
         self.cursor.height = 0
@@ -316,7 +331,10 @@ class Expressions:
         return self.cursor.fail(f"expected an expression, found {self.cursor.found()}")
 
     def braces(self) -> s.Expr:
-        """`{a, b}`, `{x = a}`, `{#}`."""
+        """`'{' '#' '}' | '{' (value (',' value)*)? (',' '...')? '}'`.
+
+        `value : simpleKeysetExpression | name '=' expression`, all of one form
+        """
         start = self.cursor.at
         self.cursor.at += 1
         self.cursor.enter()
@@ -357,7 +375,10 @@ class Expressions:
         return s.ListExpr(self.cursor.since(start), tuple(elements), rest)
 
     def keyset(self) -> s.Expr:
-        """A select case's or entry's value: one, or several in parentheses."""
+        """`simpleKeysetExpression | '(' simpleKeysetExpression (',' ...)* ')'`.
+
+        `(a)` before a ':' is one in parentheses; elsewhere a ',' inside tells.
+        """
         start = self.cursor.at
         if self.kinds[self.cursor.at] == "(":
             end = self.cursor.matching(self.cursor.at)
@@ -388,7 +409,7 @@ class Expressions:
         return False
 
     def simple_keyset(self) -> s.Expr:
-        """A value, `a &&& b`, `a .. b`, `default` or `_`."""
+        """`simpleKeysetExpression : expression (('&&&' | '..') expression)? | DEFAULT | '_'`."""
         start = self.cursor.at
         kind = self.kinds[self.cursor.at]
         if kind in ("default", "_"):

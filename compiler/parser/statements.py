@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Protocol
 from compiler import syntax as s
 from compiler.lexer import SOFT_KEYWORDS
 from compiler.parser.cursor import MAX_CHAIN
-from compiler.parser.expressions import Expressions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,10 +39,10 @@ class Statements:
         self.texts = cursor.texts
         self.starts = cursor.starts
 
-    rungs = 0
+    rungs = 0  # of the ladder of `else if` that is being climbed
 
     def block(self) -> s.Block:
-        """`{ statements }`."""
+        """`blockStatement : annotations '{' statOrDeclaration* '}'`, in a scope of its own."""
         start = self.cursor.at
         annotations = self.types.annotations()
         self.cursor.expect("{")
@@ -59,7 +58,7 @@ class Statements:
         return s.Block(self.cursor.since(start), tuple(body), annotations)
 
     def statement(self) -> s.Statement:
-        """One statement or local declaration."""
+        """`statOrDeclaration`, by its first word; those without one by looking further ahead."""
         start = self.cursor.at
         kind = self.kinds[start]
         if kind == "@":
@@ -125,7 +124,7 @@ class Statements:
         return self.cursor.is_name(at)
 
     def assignment_or_call(self) -> s.Statement:
-        """`lvalue = e;`, `lvalue op= e;` or `f(...);`."""
+        """`assignmentOrMethodCall : lvalue assignmentOperator expression ';' | methodCall ';'`."""
         start = self.cursor.at
         kind = self.kinds[start]
         if kind == "else":
@@ -171,7 +170,7 @@ class Statements:
         return s.Assign(self.cursor.since(start), target, op, value)
 
     def constant(self, annotations: s.Annotations) -> s.Constant:
-        """`const T x = e;`."""
+        """`constantDeclaration : CONST typeRef name '=' initializer ';'`."""
         self.cursor.at += 1
         type_ = self.types.type()
         name, span = self.cursor.name("the constant's name")
@@ -182,7 +181,7 @@ class Statements:
         return s.Constant(span, name, annotations, type_, value)
 
     def variable_or_instance(self, annotations: s.Annotations) -> s.Statement:
-        """`T x;`, `T x = e;` or `T(args) x;`."""
+        """`typeRef name ('=' initializer)? ';'`, or `instantiation`."""
         start = self.cursor.at
         type_ = self.types.type()
         if self.kinds[self.cursor.at] == "(":
@@ -200,7 +199,7 @@ class Statements:
         return s.Variable(span, name, annotations, type_, init)
 
     def instance(self, type_: s.TypeExpr, annotations: s.Annotations) -> s.Instance:
-        """The rest of `T(args) x;`."""
+        """`typeRef '(' argumentList ')' name ('=' '{' members '}')? ';'`, after the type."""
         args = self.expressions.arguments()
         name, span = self.cursor.name("the instance's name")
         self.cursor.declare(name)
@@ -295,7 +294,7 @@ class Statements:
         return node(self.cursor.since(start))
 
     def _for(self) -> s.Statement:
-        """`forStatement`, in a scope of its own."""
+        """`forStatement`, whose variables are its own."""
         start = self.cursor.at
         self.cursor.at += 1
         self.cursor.expect("(")
@@ -306,7 +305,7 @@ class Statements:
             self.cursor.scopes.pop()
 
     def _for_body(self, start: int) -> s.Statement:
-        """`FOR '(' type name IN collection ')'` or `FOR '(' init ';' condition ';' update ')'`."""
+        """`typeRef? name IN collection ')' statement | init ';' test ';' update ')' statement`."""
         if self._at_for_in():
             type_ = None if self.kinds[self.cursor.at + 1] == "in" else self.types.type()
             name, span = self.cursor.name("the loop variable")

@@ -54,7 +54,7 @@ class Types:
         self.starts = cursor.starts
 
     def annotations(self) -> s.Annotations:
-        """Any number of annotations."""
+        """`annotations : ('@' name body? | '@pragma' ... to the end of its line)*`."""
         if self.kinds[self.cursor.at] != "@":
             return ()
         found: list[s.Annotation] = []
@@ -62,7 +62,7 @@ class Types:
             start = self.cursor.at
             self.cursor.at += 1
             if (
-                self.kinds[self.cursor.at] not in ("name",)
+                self.kinds[self.cursor.at] != "name"
                 and not self.texts[self.cursor.at].isidentifier()
             ):
                 self.cursor.fail("expected an annotation's name after '@'")
@@ -201,7 +201,11 @@ class Types:
         )
 
     def type(self) -> s.TypeExpr:
-        """A type, with array brackets."""
+        """`typeRef : (baseType | tupleType | listType | '.'? name typeArguments?) ('[' size ']')*`.
+
+        `baseType : BOOL | ERROR | STRING | MATCH_KIND | VOID | '_' | INT | BIT |
+        (BIT | INT | VARBIT) '<' width '>'`
+        """
         start = self.cursor.at
         self.cursor.enter()
         kind = self.kinds[self.cursor.at]
@@ -297,7 +301,10 @@ class Types:
         return tuple(names)
 
     def params(self) -> tuple[s.Parameter, ...]:
-        """`(dir T x = e, ...)`."""
+        """`'(' (parameter (',' parameter)*)? ')'`.
+
+        `parameter : annotations (IN | OUT | INOUT)? typeRef name ('=' expression)?`
+        """
         self.cursor.expect("(")
         found: list[s.Parameter] = []
         while self.kinds[self.cursor.at] != ")":
