@@ -23,7 +23,8 @@ from enum import Enum
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from . import layout, native
+from . import layout, mirror, native
+from .build import RUNTIME
 from .events import DigestList, Event, IdleTimeout, PacketIn, PortState
 from .ops import (
     NO_ACTION,
@@ -330,9 +331,9 @@ def text_function(sink: Callable[[str], None] | None) -> object:
     return native.TextFunction(say)
 
 
-EVENT = struct.Struct("<IIQIIII")
+EVENT = mirror.Layouts(RUNTIME / "event.h").of("event_head")
 EVENT_PACKET_IN, EVENT_DIGEST, EVENT_IDLE, EVENT_PORT = range(1, 5)
-FRAME = struct.Struct("<QII")
+FRAME = mirror.Layouts(RUNTIME / "port_memory.h").of("memory_frame")
 READ_BYTES = 1 << 20
 WHOLE = 4  # most packets never stand further back
 

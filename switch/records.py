@@ -1,7 +1,7 @@
 """Packing operations into the run-time's records, and unpacking what it answers.
 
 `Records` belongs to one program: it knows each table's key layout and each action's parameters, so
-that packing an entry is a handful of shifts and one `struct.pack`. The formats mirror rt/ctl.h.
+that packing an entry is a handful of shifts and one `struct.pack`. The formats are rt/ctl.h's.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from . import layout
+from . import layout, mirror
+from .build import RUNTIME
 from .native import ALL, NONE
 from .ops import (
     NO_ACTION,
@@ -62,16 +63,17 @@ if TYPE_CHECKING:
 TO_ACTION, TO_MEMBER, TO_GROUP = range(3)
 BY_PROGRAM = 1
 
-HEAD = struct.Struct("<HHIII")
-TABLE = struct.Struct("<HHIIIiIQII")
-MEMBER = struct.Struct("<HHIIIII")
-GROUP_MEMBER = struct.Struct("<IIiI")
-REPLICAS = struct.Struct("<HHIIIIIII")
-REPLICA = struct.Struct("<II")
-CELL = struct.Struct("<HHIIIQ")
-DIGEST = struct.Struct("<HHIIIQQII")
-ENTRY = struct.Struct("<IIiIQQIIIIQQ4Q")
-METER = struct.Struct("<5Q")
+_declared = mirror.Layouts(RUNTIME / "ctl.h")
+HEAD = _declared.of("ctl_head")
+TABLE = _declared.of("ctl_table")
+MEMBER = _declared.of("ctl_member")
+GROUP_MEMBER = _declared.of("ctl_group_member")
+REPLICAS = _declared.of("ctl_replicas")
+REPLICA = _declared.of("ctl_replica")
+CELL = _declared.of("ctl_cell")
+DIGEST = _declared.of("ctl_digest")
+ENTRY = _declared.of("ctl_entry")
+METER = struct.Struct("<5Q")  # the words of a ctl_cell: configured, cir, cburst, pir, pburst
 
 
 class Refused(Exception):  # noqa: N818 - an answer, not a fault
