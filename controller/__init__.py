@@ -1,7 +1,7 @@
 """The control plane: routes, thresholds and all else a switch is told, over P4Runtime.
 
 What speaks to switches is imported when it is asked for: whoever only makes plans does not wait for
-gRPC.
+gRPC. Private, as all but `closlab.py` is: it may change from one commit to the next.
 """
 
 from importlib import import_module
@@ -34,19 +34,15 @@ from controller.tables import switch_plan, switch_plans
 
 if TYPE_CHECKING:
     from controller.client import (
-        Counts,
         Target,
         Tls,
         install,
-        read_counts,
         read_plans,
     )
-    from controller.wire import to_finsy
 
 __all__ = [
     "Buffer",
     "ControllerError",
-    "Counts",
     "Ecn",
     "LinkSpec",
     "LoadBalancing",
@@ -73,21 +69,18 @@ __all__ = [
     "decode",
     "in_turn",
     "install",
-    "read_counts",
     "read_plans",
     "routes_of",
     "still_taken",
     "switch_plan",
     "switch_plans",
-    "to_finsy",
 ]
 
-_CLIENT = ("Counts", "Target", "Tls", "install", "read_counts", "read_plans")
-_LATE = {**dict.fromkeys(_CLIENT, "client"), "to_finsy": "wire"}
+_LATE = ("Target", "Tls", "install", "read_plans")
 
 
 def __getattr__(name: str) -> Any:
     """What is imported late (PEP 562)."""
     if name not in _LATE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_LATE[name]}"), name)
+    return getattr(import_module(f"{__name__}.client"), name)

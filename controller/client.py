@@ -21,7 +21,6 @@ from finsy.proto.stratum1.p4_role_config_pb2 import P4RoleConfig
 
 from controller.entities import Changes, DefaultAction, Entity, SwitchPlan, changes
 from controller.errors import ControllerError
-from controller.tables import DROP_REASONS, DROPPED, RECEIVED, SENT
 from controller.wire import canonical, from_finsy, to_finsy
 
 _T = TypeVar("_T")
@@ -53,36 +52,6 @@ class Target:
     p4info: Path
     program: Path
     tls: Tls | None = None  # None: in the clear
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """A switch's counters: packets and bytes by port, dropped packets by reason."""
-
-    received: dict[int, tuple[int, int]]
-    sent: dict[int, tuple[int, int]]
-    dropped: dict[str, int]
-
-    def since(self, earlier: Counts) -> Counts:
-        """What was counted after an earlier reading."""
-        return Counts(
-            received=_port_difference(self.received, earlier.received),
-            sent=_port_difference(self.sent, earlier.sent),
-            dropped={
-                reason: packets - earlier.dropped.get(reason, 0)
-                for reason, packets in self.dropped.items()
-                if packets != earlier.dropped.get(reason, 0)
-            },
-        )
-
-
-def _port_difference(
-    later: dict[int, tuple[int, int]], earlier: dict[int, tuple[int, int]]
-) -> dict[int, tuple[int, int]]:
-    return {
-        port: (packets - earlier.get(port, (0, 0))[0], size - earlier.get(port, (0, 0))[1])
-        for port, (packets, size) in later.items()
-    }
 
 
 def install(
@@ -171,34 +140,6 @@ def read_plans(
 
 def _is_default(entity: Entity) -> bool:
     return isinstance(entity, DefaultAction)
-
-
-def read_counts(targets: Iterable[Target]) -> dict[str, Counts]:
-    """Read every switch's counters; ports and reasons that saw nothing are left out."""
-
-    async def read_one(target: Target) -> Counts:
-        async with connected(target) as switch:
-            return Counts(
-                received=await _port_counter(switch, RECEIVED),
-                sent=await _port_counter(switch, SENT),
-                dropped={
-                    DROP_REASONS[index]: packets
-                    for index, (packets, _) in (await _port_counter(switch, DROPPED)).items()
-                },
-            )
-
-    targets = tuple(targets)
-    counts = on_all(targets, read_one)
-    return {target.name: count for target, count in zip(targets, counts, strict=True)}
-
-
-async def _port_counter(switch: fy.Switch, name: str) -> dict[int, tuple[int, int]]:
-    cells = {}
-    # finsy declares the overloads of read() as coroutines; what it returns is a generator.
-    async for cell in switch.read(fy.P4CounterEntry(name)):  # type: ignore[attr-defined]
-        if cell.packet_count and cell.index is not None:
-            cells[cell.index] = (cell.packet_count, cell.byte_count)
-    return cells
 
 
 def connected(target: Target, role: str = "", tables: Sequence[str] = ()) -> fy.Switch:

@@ -103,11 +103,6 @@ class Rib:
         self._stale.clear()
         return swept
 
-    @property
-    def is_stale(self) -> bool:
-        """Whether there is anything to be swept."""
-        return bool(self._stale)
-
     def routes(self) -> tuple[Route, ...]:
         """What a switch is to be told, in the order of prefixes."""
         found = []

@@ -40,10 +40,6 @@ from controller.settings import (
 )
 from topologies import Fabric, Network, Node, NodeKind
 
-RECEIVED = "received"
-SENT = "sent"
-DROPPED = "dropped"
-
 # In the order of drop_reason_t in p4src/types.p4.
 DROP_REASONS = (
     "none",

@@ -12,7 +12,6 @@ from .mirror import compare
 if TYPE_CHECKING:
     from pathlib import Path
 
-ABI = 4
 NEVER = 2**64 - 1
 NONE = 2**32 - 1  # no entry, no register, no action
 ALL = 2**64 - 1  # every cell of an array
