@@ -30,7 +30,7 @@ class Hands(Protocol):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Those it knows: lb, fail, mend, traffic, pace."""
+        """Those it knows, such as lb, fail and pace."""
 
     def do(self, words: str) -> str:
         """Do it, or see to it that it is done; what to tell who asked. Raises a LabError."""

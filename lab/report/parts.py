@@ -11,7 +11,7 @@ its links lead to, and every link has two cells:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import networkx as nx
@@ -139,58 +139,81 @@ def _hosts(fabric: Fabric, leaf: Node) -> list[Node]:
     return [link.a for link in _links(fabric, leaf) if link.a.kind is NodeKind.HOST]
 
 
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """What rows are made of: drawn when all of them are there, a colour at a time."""
+
+    used: _Use
+    busy: dict[str, list[tuple[float, float, float, float]]] = field(default_factory=dict)
+    paused: list[tuple[float, float, float, float]] = field(default_factory=list)
+    # Of links, of their directions, and of what is at their lower ends.
+    places: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+    def add(self, link: Link, x: float, y: float, wide: float) -> None:
+        """A link's two."""
+        gap = min(1.0, 0.15 * wide)
+        for name, top in ((link.up, y), (link.down, y + _HALF + _BAR + 1)):
+            box = (x, top, wide - gap, _HALF)
+            self.busy.setdefault(self.used.shade(name), []).append(box)
+            if share := self.used.stood(name):
+                long = max(0.6, share * (wide - gap))
+                self.paused.append((x, top + _HALF, long, _BAR))
+            self.places[name] = x + (wide - gap) / 2, top + _HALF / 2
+        self.places[link.name] = x + (wide - gap) / 2, y + _HALF + 2
+        self.places.setdefault(link.a.name, self.places[link.down])
+
+    def draw(self, drawing: Drawing) -> None:
+        """All of them, and a cross over each that was cut and stayed so."""
+        for colour, boxes in self.busy.items():
+            drawing.boxes(boxes, fill=colour)
+        drawing.boxes(self.paused, fill=PAUSE)
+        dead = {name for name, (_, until) in dead_cables(self.used.run).items() if until is None}
+        for name in dead & self.places.keys():
+            x, middle = self.places[name]
+            for turn in (1, -1):
+                drawing.line(x - 4, middle - 4 * turn, x + 4, middle + 4 * turn, stroke=DROP,
+                             stroke_width=2, tip=f"{name} was cut")  # fmt: skip
+
+
 def _drawn(used: _Use, part: Part, found: Sequence[Sign]) -> Drawing:
     """The rows of a part, leaves first."""
-    run = used.run
     drawing = Drawing(0, _told(used, part, found))
-    dead = {name for name, (_, until) in dead_cables(run).items() if until is None}
-    cells: dict[str, list[tuple[float, float, float, float]]] = {}
-    paused: list[tuple[float, float, float, float]] = []
-    places: dict[str, tuple[float, float]] = {}
+    cells = _Cells(used)
     y = 0.0
     for kind in (NodeKind.LEAF, NodeKind.SPINE):
         rows = [switch for switch in part.rows if switch.kind is kind]
-        if not rows:
-            continue
-        ways = {switch: [link for link in _links(run.fabric, switch) if link.a == switch]
-                for switch in rows}  # fmt: skip
-        hosts = {switch: [link for link in _links(run.fabric, switch)
-                          if link.a.kind is NodeKind.HOST] for switch in rows}  # fmt: skip
-        most_up, most_hosts = (max(map(len, each.values())) for each in (ways, hosts))
-        room = WIDTH - _LEFT - (_BETWEEN if most_hosts else 0)
-        wide = min(_WIDEST, room / max(1, most_up + most_hosts))
-        beside = _LEFT + most_up * wide + _BETWEEN
-        if any(ways.values()):
-            ends = {link.b for each in ways.values() for link in each}
-            drawing.text(_LEFT, y + 11, f"up: {_from_to(sorted(ends))}", class_="tick")
-        if most_hosts:
-            end = beside + most_hosts * wide
-            drawing.text(end, y + 11, "down: hosts", text_anchor="end", class_="tick")
-        y += _HEAD
-        for switch in rows:
-            for left, links in ((_LEFT, ways[switch]), (beside, hosts[switch])):
-                for at, link in enumerate(links):
-                    x, gap = left + at * wide, min(1.0, 0.15 * wide)
-                    for name, top in ((link.up, y), (link.down, y + _HALF + _BAR + 1)):
-                        cells.setdefault(used.shade(name), []).append((x, top, wide - gap, _HALF))
-                        if share := used.stood(name):
-                            long = max(0.6, share * (wide - gap))
-                            paused.append((x, top + _HALF, long, _BAR))
-                        places[name] = x + (wide - gap) / 2, top + _HALF / 2
-                    places[link.name] = x + (wide - gap) / 2, y + _HALF + 2
-                    places.setdefault(link.a.name, places[link.down])
-            _name(drawing, run, switch, y, hosts[switch])
-            y += _ROW
-    for colour, boxes in cells.items():
-        drawing.boxes(boxes, fill=colour)
-    drawing.boxes(paused, fill=PAUSE)
-    for name in dead & places.keys():
-        x, middle = places[name]
-        for turn in (1, -1):
-            drawing.line(x - 4, middle - 4 * turn, x + 4, middle + 4 * turn, stroke=DROP,
-                         stroke_width=2, tip=f"{name} was cut")  # fmt: skip
-    drawing.height = _key(drawing, y, found, places)
+        if rows:
+            y = _put_rows(drawing, cells, y, rows)
+    cells.draw(drawing)
+    drawing.height = _key(drawing, y, found, cells.places)
     return drawing
+
+
+def _put_rows(drawing: Drawing, cells: _Cells, y: float, rows: Sequence[Node]) -> float:
+    """Switches of a kind under what their columns lead to; where they end."""
+    run = cells.used.run
+    links = {switch: _links(run.fabric, switch) for switch in rows}
+    ups = {switch: [link for link in links[switch] if link.a == switch] for switch in rows}
+    hosts = {switch: [link for link in links[switch] if link.a.kind is NodeKind.HOST]
+             for switch in rows}  # fmt: skip
+    most_up, most_hosts = (max(map(len, each.values())) for each in (ups, hosts))
+    room = WIDTH - _LEFT - (_BETWEEN if most_hosts else 0)
+    wide = min(_WIDEST, room / max(1, most_up + most_hosts))
+    beside = _LEFT + most_up * wide + _BETWEEN
+    if any(ups.values()):
+        ends = {link.b for each in ups.values() for link in each}
+        drawing.text(_LEFT, y + 11, f"up: {_from_to(sorted(ends))}", class_="tick")
+    if most_hosts:
+        end = beside + most_hosts * wide
+        drawing.text(end, y + 11, "down: hosts", text_anchor="end", class_="tick")
+    y += _HEAD
+    for switch in rows:
+        for left, its in ((_LEFT, ups[switch]), (beside, hosts[switch])):
+            for at, link in enumerate(its):
+                cells.add(link, left + at * wide, y, wide)
+        _name(drawing, run, switch, y, hosts[switch])
+        y += _ROW
+    return y
 
 
 def _name(drawing: Drawing, run: KeptRun, switch: Node, y: float, hosts: Sequence[Link]) -> None:

@@ -132,7 +132,7 @@ _Key = TypeVar("_Key")
 
 
 def _since(now: Mapping[_Key, int], earlier: Mapping[_Key, int]) -> dict[_Key, int]:
-    return {priority: count - earlier.get(priority, 0) for priority, count in now.items()}
+    return {key: count - earlier.get(key, 0) for key, count in now.items()}
 
 
 IDLE = PortCounts()

@@ -109,16 +109,15 @@ def check(scenario: Scenario) -> None:
     """Find out what no single key tells: that links exist, and that buffers suffice."""
     fabric = scenario.fabric()
     _check_switches(scenario, fabric)
-    most = max(max(fabric.ports(switch)) for switch in fabric.switches)
-    if scenario.control.kind == "bgp" and most > MOST_CONTROLLED:
-        raise ScenarioError(
-            f"control.kind: a switch of this fabric has a port {most}, and of {MOST_CONTROLLED} at "
-            "most each can have a control port beside it",
-            "Build it smaller, or --set control.kind=p4runtime.",
-        )
+    _check_links(scenario, fabric)
+    _check_hosts(scenario, fabric)
+    _check_telemetry(scenario)
+    _check_plans(scenario, fabric)
+
+
+def _check_links(scenario: Scenario, fabric: Fabric) -> None:
     links = {link.name for link in fabric.links}
-    faults = scenario.faults
-    named = (fault.link for fault in faults if fault.link)
+    named = (fault.link for fault in scenario.faults if fault.link)
     captured = (link for link in scenario.measures.pcap if link != ALL_LINKS)
     for link in (*scenario.loss.links, *scenario.link.slow, *named, *captured):
         if link not in links:
@@ -127,12 +126,16 @@ def check(scenario: Scenario) -> None:
                 "A link is named after its ends, the one nearer to the hosts first: leaf1-spine2; "
                 "the second between the same two is leaf1-spine2.2.",
             )
+
+
+def _check_hosts(scenario: Scenario, fabric: Fabric) -> None:
     hosts = [host.name for host in fabric.hosts]
     tenants = [host for members in scenario.tenants.values() for host in members]
     takers = scenario.transport.receive_gbps
     slow_hosts = takers if isinstance(takers, dict) else ()
     ruled = [host for rule in scenario.access for host in rule.hosts]
-    for host in (*tenants, *slow_hosts, *ruled, *(fault.host for fault in faults if fault.host)):
+    struck = [fault.host for fault in scenario.faults if fault.host]
+    for host in (*tenants, *slow_hosts, *ruled, *struck):
         if host not in hosts:
             raise ScenarioError(
                 f"there is no host '{host}' in this fabric",
@@ -140,6 +143,9 @@ def check(scenario: Scenario) -> None:
             )
         if tenants.count(host) > 1:
             raise ScenarioError(f"tenants: {host} is named twice; a host has one tenant")
+
+
+def _check_telemetry(scenario: Scenario) -> None:
     if scenario.telemetry.share and scenario.transport.cc == "hpcc":
         raise ScenarioError(
             "int.share: with HPCC every packet carries telemetry, and takes it to its receiver",
@@ -150,6 +156,10 @@ def check(scenario: Scenario) -> None:
             "int.mtu: HPCC has to hear of every hop",
             "Leave out int.mtu, or choose another transport.cc.",
         )
+
+
+def _check_plans(scenario: Scenario, fabric: Fabric) -> None:
+    """Buffers suffice, and every switch can be told its ways."""
     settings = controller_settings(scenario, fabric)
     fabric = slowed(fabric, settings, scenario.link.slow)
     ports = {switch: len(fabric.ports(switch)) for switch in fabric.switches}
@@ -185,6 +195,13 @@ def _check_switches(scenario: Scenario, fabric: Fabric) -> None:
                 f"faults: {fault.link} is a host's: who sends there has no other way",
                 f"Name a link between switches to {fault.action}, or a switch.",
             )
+    most = max(max(fabric.ports(switch)) for switch in fabric.switches)
+    if scenario.control.kind == "bgp" and most > MOST_CONTROLLED:
+        raise ScenarioError(
+            f"control.kind: a switch of this fabric has a port {most}, and of {MOST_CONTROLLED} at "
+            "most each can have a control port beside it",
+            "Build it smaller, or --set control.kind=p4runtime.",
+        )
 
 
 def _apply(content: dict[str, Any], change: str) -> None:
