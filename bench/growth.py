@@ -1,16 +1,16 @@
 """`closlab bench growth`: how costs grow with hosts, packets, tables, threads; and since when.
 
     closlab bench growth [--most X] [--rounds N] [--json FILE] [--plot FILE.svg]
-                         [--check [FILE]] [--beside FOLDER]
+                         [--check FILE] [--beside FOLDER]
 
 A figure is a ratio: our time by that in which the same processor compresses a byte (zlib, level
 1), measured before and after each of ours, every round anew; the least of the rounds counts. So
 how quick a machine is, and most of what it does besides, falls out. How large its caches are stays.
 
---check compares with a file of --json, or with bench/growth.json, which is of the machine it names:
-what became dearer by more than 15 % is measured again, three times at most, and if it stays so the
-exit code is 1. --beside measures another tree of closlab in turns with this one, and compares with
-that instead: the surer way, on whatever machine. --most leaves larger sizes out.
+--check compares with a file of --json, of the same machine: what became dearer by more than 15 % is
+measured again, three times at most, and if it stays so the exit code is 1. --beside measures
+another tree of closlab in turns with this one, and compares with that instead: the surer way, on
+whatever machine. --most leaves larger sizes out.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ from lab.report.charts import lines
 from switch.program import Program
 
 HERE = Path(__file__).parent
-BASELINE = HERE / "growth.json"
 SCHEMA = "closlab.growth/1"
 ALLOWED = 1.15
 AGAIN = 3  # times that what seems dearer is measured anew
@@ -219,7 +218,7 @@ def words() -> argparse.ArgumentParser:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write figures there")
     parser.add_argument("--plot", type=Path, metavar="FILE.svg", help="draw them")
-    parser.add_argument("--check", type=Path, nargs="?", const=BASELINE, metavar="FILE")
+    parser.add_argument("--check", type=Path, metavar="FILE", help="compare with it")
     parser.add_argument("--beside", type=Path, metavar="FOLDER", help="of another closlab")
     parser.add_argument("--probe", help=argparse.SUPPRESS)
     return parser
