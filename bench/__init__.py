@@ -1,4 +1,7 @@
-"""Benchmarks: each module is one, and `closlab bench NAME` runs its `main`."""
+"""Benchmarks: each module is one, and `closlab bench NAME` runs its `main`.
+
+Private, as all but `closlab.py` is: it may change from one commit to the next.
+"""
 
 import argparse
 import sys

@@ -1,1 +1,1 @@
-"""The lab: scenarios, the capsule they run in, results, and the command line."""
+"""The lab (private, as all but `closlab.py` is): scenarios, capsules, results, command line."""

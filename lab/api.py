@@ -168,25 +168,28 @@ class Comparison:
     """Runs side by side."""
 
     runs: tuple[Run, ...]
-    _compared: Compared
+    compared: Compared
     folder: Path
     _holds: object = field(default=None)
 
     @cached_property
     def table(self) -> Table:
         """A figure a row, a run a column, in the units of result.json."""
-        compared = self._compared
+        compared = self.compared
         rows = [(f.key, *(f.of(run.result) for run in compared.runs)) for f in compared.figures]
         return _table(("figure", *compared.names), rows)
 
+    @cached_property
+    def _page(self) -> Path:
+        return write_comparison(self.compared, self.folder)
+
     def report(self) -> Path:
-        """The report, written if it was not yet."""
-        page = self.folder / REPORT
-        return page if page.exists() else write_comparison(self._compared, self.folder)
+        """The report, written if it was not yet: what lies there may be of other runs."""
+        return self._page
 
     def __repr__(self) -> str:
         """In a line."""
-        return f"<closlab.Comparison of {', '.join(self._compared.names)}>"
+        return f"<closlab.Comparison of {', '.join(self.compared.names)}>"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the report."""

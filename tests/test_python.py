@@ -2,12 +2,14 @@
 
 import re
 import threading
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import closlab
+from tests.test_style import FOLDERS
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "docs" / "python.md").read_text()
@@ -53,6 +55,11 @@ def test_all_that_is_public_is_documented() -> None:
     for name in closlab.__all__:
         assert re.search(rf"\b{name}\b", TEXT), name
         assert getattr(closlab, name).__doc__
+
+
+@pytest.mark.parametrize("package", [*FOLDERS, "lab", "bench"])
+def test_everything_else_says_that_it_is_private(package: str) -> None:
+    assert "rivate, as all but `closlab.py` is" in (import_module(package).__doc__ or "")
 
 
 def test_type_checkers_are_told_of_the_same() -> None:

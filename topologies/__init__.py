@@ -1,4 +1,7 @@
-"""Graphs of fabrics, and every name and address that follows from them."""
+"""Graphs of fabrics, and every name and address that follows from them.
+
+Private, as all but `closlab.py` is: it may change from one commit to the next.
+"""
 
 from topologies.cabling import Imported
 from topologies.dragonfly import dragonfly

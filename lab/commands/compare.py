@@ -7,22 +7,21 @@ import json
 from rich.console import Console
 from rich.table import Table
 
+from lab.api import compare
 from lab.commands.options import Folders, Json, Out, make_out
-from lab.report import Comparison, find_runs, write_comparison
+from lab.report import Comparison
 
 _BORDER = 3  # of a table's column
 
 
 def command(folders: Folders, out: Out = None, is_json: Json = False) -> None:
     """Put runs side by side, in a table and a report."""
-    found = [run for folder in folders for run in find_runs(folder)]
-    comparison = Comparison.of(found)
-    folder = make_out(out, "compare")
-    path = write_comparison(comparison, folder)
+    comparison = compare(*folders, out=make_out(out, "compare"))
+    path = comparison.report()
     if is_json:
-        print(json.dumps({**comparison.content(), "report": str(path)}, indent=2))
+        print(json.dumps({**comparison.compared.content(), "report": str(path)}, indent=2))
         return
-    show_table(comparison, Console())
+    show_table(comparison.compared, Console())
     print(f"Side by side, with pictures: {path}")
 
 

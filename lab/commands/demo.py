@@ -11,22 +11,20 @@ from pathlib import Path
 
 from rich.console import Console
 
+from lab.api import compare, run
 from lab.commands.compare import show_table
 from lab.commands.options import Out, Seed, make_out
 from lab.commands.run import execute
-from lab.engines import RunOptions
 from lab.machine import tools
 from lab.progress import Stages
-from lab.report import Comparison, write_comparison, write_report
-from lab.runs.run import run_quietly, writing_to
-from lab.scenario import catalogue
+from lab.runs.run import writing_to
 
 _SCENARIO = "incast"
 _LEISURE = 4  # times slower than usual: of so short a run nobody notices, and no host is late
-_VARIANTS = {
-    "pfc-off": ("pfc.enabled=false", "transport.timeout=10"),  # 4.2 ms; NCCL waits for 4.3 s
-    "pfc-on": (),
-    "pfc-and-ecn": ("ecn.enabled=true", "transport.cc=dcqcn"),
+_VARIANTS: dict[str, dict[str, object]] = {
+    "pfc-off": {"pfc.enabled": False, "transport.timeout": 10},  # 4.2 ms; NCCL waits for 4.3 s
+    "pfc-on": {},
+    "pfc-and-ecn": {"ecn.enabled": True, "transport.cc": "dcqcn"},
 }
 
 
@@ -36,12 +34,11 @@ def command(out: Out = None, seed: Seed = None) -> None:
     tools.require_emulation()
     folder = make_out(out, "demo")
     console = Console(stderr=True)
-    changes = () if seed is None else (f"seed={seed}",)
-    report = compare_pauses(folder, changes, console)
+    report = compare_pauses(folder, seed, console)
     console.print("\nThe same P4 on real namespaces and packets:", highlight=False)
     try:
         execute(
-            *("hello", changes, None, folder / "hello"),
+            *("hello", (), seed, folder / "hello"),
             engine="mininet",
             prompt=False,
             leisure=_LEISURE,
@@ -50,21 +47,20 @@ def command(out: Out = None, seed: Seed = None) -> None:
         console.print(f"The incast, side by side: {report}", highlight=False, soft_wrap=True)
 
 
-def compare_pauses(out: Path, seed: tuple[str, ...], console: Console) -> Path:
+def compare_pauses(out: Path, seed: int | None, console: Console) -> Path:
     """Simulate the incast three times and put the results side by side; the report's place."""
     with (
         writing_to(out),
         Stages(console)("Seven hosts write to one, simulated", len(_VARIANTS)) as stage,
     ):
+        runs = []
         for name, changes in _VARIANTS.items():
-            folder = out / name
-            folder.mkdir(exist_ok=True)
-            options = RunOptions(out=folder, engine="sim")
-            run_quietly(catalogue.load(_SCENARIO, (*changes, *seed)), options, Console(quiet=True))
-            write_report(folder)
+            made = run(_SCENARIO, set=changes, seed=seed, out=out / name)
+            made.report()
+            runs.append(made)
             stage.advance()
         stage.note = "without pause frames, with them, and with ECN besides"
-        comparison = Comparison.of([out / name for name in _VARIANTS])
-        report = write_comparison(comparison, out)
-    show_table(comparison, console)
+        comparison = compare(*runs, out=out)
+        report = comparison.report()
+    show_table(comparison.compared, console)
     return report

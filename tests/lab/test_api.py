@@ -213,6 +213,13 @@ def test_what_is_wrong_is_said_with_its_cure(tmp_path: Path) -> None:
 # --- how it ends ---------------------------------------------------------------------------------
 
 
+def test_a_comparison_never_shows_the_report_of_another(run: closlab.Run, tmp_path: Path) -> None:
+    other = closlab.run("incast", set={**LITTLE, "pfc.enabled": False, "transport.timeout": 10})
+    before = closlab.compare(run, run, out=tmp_path).report().read_text()
+    after = closlab.compare(run, other, out=tmp_path).report().read_text()
+    assert "PFC off" in after and "PFC off" not in before
+
+
 def test_a_run_that_is_cancelled_has_what_was_measured() -> None:
     enough = threading.Event()
     stages = []
