@@ -104,9 +104,13 @@ def _failures(notes: Iterable[Path]) -> set[str]:
 
 
 def _covering(tool: list[str], words: list[str]) -> int:
-    """Run something, and tell what of our Python it covered; 2 if that is too little."""
+    """Run something, and tell what of our Python it covered; 2 if that is too little.
+
+    Who names a file for it ($COVERAGE_FILE, coverage's own word) goes on from what it holds, so
+    that parts of the tests add up.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["COVERAGE_FILE"] = f"{folder}/coverage"
-        steps = (["run", "-m", *words], ["combine", "--quiet"], ["report"])
+        os.environ.setdefault("COVERAGE_FILE", f"{folder}/coverage")
+        steps = (["run", "-m", *words], ["combine", "--append", "--quiet"], ["report"])
         ((ran, _, enough),) = side_by_side([Job([*tool, *step]) for step in steps])
         return ran or enough
