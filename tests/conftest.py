@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 
 from lab.machine.paths import keep_bytecode
 from lab.machine.tools import add_mininet, add_system_programs
-from tests import costs
+from tests import costs, depth
 from tests.waiting import SLOWNESS, TEST_S
 
 keep_bytecode()  # `closlab test` did already; here for who calls pytest
@@ -21,7 +21,11 @@ keep_bytecode()  # `closlab test` did already; here for who calls pytest
 # are always the same. `--hypothesis-profile=anew` draws others, as every night does, and a failure
 # prints how to repeat it.
 settings.register_profile(
-    "closlab", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    "closlab",
+    deadline=None,
+    derandomize=True,
+    max_examples=depth.of(100),
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile(
     "anew", settings.get_profile("closlab"), derandomize=False, print_blob=True
@@ -76,7 +80,12 @@ def _text(path: Path) -> str:
     return path.read_text()
 
 
+def pytest_report_header() -> str | None:
+    return depth.header()
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    depth.leave_out(config, items)
     if config.getoption("--quick"):
         costs.leave_out(config, items)
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests import depth
 from tests.traffic.collectives.single import bound_ns, schedule_of
 from tests.traffic.collectives.theory import sent
 from traffic.collectives import (
@@ -129,7 +130,7 @@ def test_hierarchical_crosses_between_nodes_less_than_a_ring() -> None:
     assert {(t.dst - t.src) % 4 for t in rails if t.src // 4 != t.dst // 4} == {0}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=depth.of(60), deadline=None)
 @given(data=st.data())
 def test_any_members_of_any_world(data: st.DataObject) -> None:
     """Ranks in any order with gaps, odd sizes, channels, roots: right, and not a byte lost."""

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests import depth
 from tests.traffic.collectives.single import schedule_of
 from traffic.collectives import (
     ALGORITHMS,
@@ -63,7 +64,7 @@ def test_every_algorithm(op: str, algorithm: str) -> None:
     assert not any(rank.waiting or rank.expected for rank in carry_out(schedule))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=depth.of(20), deadline=None)
 @given(data=st.data())
 def test_any_order_of_delivery(data: st.DataObject) -> None:
     job = SimpleJob.read(

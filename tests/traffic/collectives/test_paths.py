@@ -3,12 +3,13 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests import depth
 from traffic.collectives import Activity, Paths, ScheduleBuilder
 
 ends = st.integers(0, 3)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=depth.of(50), deadline=None)
 @given(st.lists(st.tuples(ends, ends, st.integers(0, 2), st.integers(0, 1)), max_size=30))
 def test_every_transfer_takes_its_path(told: list[tuple[int, int, int, int]]) -> None:
     builder = ScheduleBuilder(4)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tests import depth
 from tests.traffic.collectives.single import schedule_of
 from traffic.collectives import (
     ALGORITHMS,
@@ -42,7 +43,7 @@ def rebuilt(schedule: Schedule, *, without: int = -1, lonely: int = -1) -> Sched
     return builder.build()
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=depth.of(80), deadline=None)
 @given(data=st.data())
 def test_a_missing_transfer_is_noticed(data: st.DataObject) -> None:
     op, algorithm = data.draw(st.sampled_from(EVERY))
@@ -54,7 +55,7 @@ def test_a_missing_transfer_is_noticed(data: st.DataObject) -> None:
         prove(rebuilt(schedule, without=victim))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=depth.of(80), deadline=None)
 @given(data=st.data())
 def test_a_transfer_that_does_not_wait_is_noticed(data: st.DataObject) -> None:
     """In all but these every wait is needed: theirs are for timing, or repeat what others say."""

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests import depth
 from traffic.collectives import Site, TrafficError
 from traffic.jobs import make_workload, read_traffic
 
@@ -71,7 +72,7 @@ def test_the_examples_are_fine(example: dict[str, Any]) -> None:
     assert work.schedule == make_workload(read_traffic(example), SITE).schedule
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=depth.of(600), deadline=None)
 @given(data=st.data())
 def test_one_thing_wrong(data: st.DataObject) -> None:
     broken = copy.deepcopy(data.draw(st.sampled_from(EXAMPLES)))

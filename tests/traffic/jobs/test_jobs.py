@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests import depth
 from tests.traffic.collectives.single import bound_ns
 from traffic.collectives import (
     AlphaBeta,
@@ -103,7 +104,7 @@ def test_policies() -> None:
     assert shuffled == place("random", 12) != sorted(shuffled)
 
 
-@settings(max_examples=50)
+@settings(max_examples=depth.of(50))
 @given(
     policies=st.lists(st.sampled_from(["packed", "spread", "random"]), max_size=5),
     size=st.integers(1, 4),
@@ -319,7 +320,7 @@ def test_a_straggler_slows_its_whole_node_and_the_job() -> None:
     assert late > 1.3 * usual
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=depth.of(25), deadline=None)
 @given(data=st.data())
 def test_any_training_job_runs_to_its_end(data: st.DataObject) -> None:
     degree = st.sampled_from([1, 2, 4])

@@ -1,0 +1,80 @@
+"""How deep sweeps go: as deep as the processor is quick.
+
+Where a processor takes thirty times as long for ordinary work, as one that is interpreted does, the
+default run would take hours, most of them for the hundredth seed of something. There a test that is
+run for many seeds takes so many times fewer of them, from the first on, and so do examples that
+Hypothesis draws; never fewer than LEAST, and the run's first lines say it.
+
+Processor time alone judges that: a machine that others keep busy, or that is given little of its
+processors, runs all there is, however long it takes. Noise stays far below FROM.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from lab.machine.speed import processor_slowness
+from tests.costs import function_of
+
+FROM = 4.0  # times slower
+LEAST = 3
+_TOLD = "CLOSLAB_TESTS_FEWER"  # to workers, who have to choose the same
+
+if _TOLD not in os.environ:
+    os.environ[_TOLD] = f"{processor_slowness():.1f}"
+
+
+def times_fewer() -> float:
+    """By how much sweeps are cut here; 1 on a machine that is not slow."""
+    slower = float(os.environ[_TOLD])
+    return slower if slower >= FROM else 1.0
+
+
+def of(count: int) -> int:
+    """How many of so many seeds or examples."""
+    return min(count, max(LEAST, round(count / times_fewer())))
+
+
+def header() -> str | None:
+    """What a run says of it, if there is anything to say."""
+    fewer = times_fewer()
+    return None if fewer == 1 else f"a slow processor: {fewer:.0f} times fewer seeds and examples"
+
+
+def _sweep(function: str, params: dict[str, Any]) -> str | None:
+    """What a test is one seed of, if it is."""
+    if "seed" not in params:
+        return None
+    return repr((function, sorted((name, repr(v)) for name, v in params.items() if name != "seed")))
+
+
+def chosen(tests: Sequence[tuple[str, dict[str, Any]]]) -> Iterator[bool]:
+    """Of tests, functions and what they are run for, whether each is kept."""
+    sweeps = [_sweep(*test) for test in tests]
+    sizes, seen = Counter(sweeps), Counter[str | None]()
+    for sweep in sweeps:
+        seen[sweep] += 1
+        yield sweep is None or seen[sweep] <= of(sizes[sweep])
+
+
+def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the first seeds of each sweep."""
+    if times_fewer() == 1:
+        return
+    tests = [(function_of(item), _params(item)) for item in items]
+    kept: list[pytest.Item] = []
+    rest: list[pytest.Item] = []
+    for item, keep in zip(items, chosen(tests), strict=True):
+        (kept if keep else rest).append(item)
+    items[:] = kept
+    config.hook.pytest_deselected(items=rest)
+
+
+def _params(item: pytest.Item) -> dict[str, Any]:
+    """What a test is run for."""
+    return getattr(getattr(item, "callspec", None), "params", {})

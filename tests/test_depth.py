@@ -1,0 +1,45 @@
+"""On a slow processor sweeps are shorter, and on any other they are whole."""
+
+from typing import Any
+
+import pytest
+
+from tests import depth
+
+
+@pytest.mark.parametrize(
+    ("slower", "counts"),
+    [
+        ("1.0", {1: 1, 2: 2, 40: 40, 1000: 1000}),
+        ("3.9", {2: 2, 40: 40}),  # as noisy as a machine may be
+        ("4.0", {1: 1, 3: 3, 40: 10}),
+        ("30.0", {1: 1, 2: 2, 3: 3, 40: 3, 1000: 33}),
+    ],
+)
+def test_there_are_so_many_of_so_many(
+    slower: str, counts: dict[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLOSLAB_TESTS_FEWER", slower)
+    assert {count: depth.of(count) for count in counts} == counts
+    told = depth.header()
+    assert told is None if float(slower) < depth.FROM else f"{float(slower):.0f} times" in str(told)
+
+
+def test_of_each_sweep_the_first_seeds_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What else a test is run for makes sweeps of their own; who has no seed stays."""
+    monkeypatch.setenv("CLOSLAB_TESTS_FEWER", "10")
+    tests: list[tuple[str, dict[str, Any]]] = [
+        (name, {"seed": seed, "policy": policy})
+        for name in ("a", "b")
+        for policy in ("ecmp", "spray")
+        for seed in range(40)
+    ]
+    tests += [("c", {"policy": number}) for number in range(40)] + [("d", {})]
+    kept = [test for test, keep in zip(tests, depth.chosen(tests), strict=True) if keep]
+    assert [test for test in kept if test[0] in "cd"] == tests[160:]
+    assert {(name, params["policy"]) for name, params in kept if name in "ab"} == {
+        (name, policy) for name in "ab" for policy in ("ecmp", "spray")
+    }
+    assert [p["seed"] for name, p in kept if name == "a" and p["policy"] == "spray"] == [0, 1, 2, 3]
+    monkeypatch.setenv("CLOSLAB_TESTS_FEWER", "1")
+    assert all(depth.chosen(tests))
