@@ -48,7 +48,7 @@ def gave_up_after(pid: int, most_s: float) -> float | None:
 @pytest.mark.parametrize("words", [(BUSY,), (PARENT, BUSY), (STARVED,)])
 def test_whoever_works_is_waited_for(words: tuple[str, ...]) -> None:
     with python(*words) as process:
-        assert gave_up_after(process.pid, 4 * QUIET_S) is None
+        assert gave_up_after(process.pid, 2.5 * QUIET_S) is None
 
 
 @pytest.mark.parametrize("words", [(IDLE,), (PARENT, IDLE), (TICKING,)])
@@ -65,7 +65,7 @@ def test_whoever_has_ended_is_given_up() -> None:
 
 def test_a_line_that_takes_long_to_work_out_comes() -> None:
     said: list[float] = []
-    work = f"import time\nend = time.process_time() + {3 * QUIET_S}\n"
+    work = f"import time\nend = time.process_time() + {2 * QUIET_S}\n"
     work += "while time.process_time() < end: pass\nprint('ready', flush=True)"
     with python(work) as process:
         assert process.stdout is not None

@@ -11,7 +11,7 @@ import os
 from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import Self
@@ -298,14 +298,16 @@ class Simulation:
     def stocks(self) -> list[Stock]:
         """What was noted of buffers, in the order of time."""
         nodes = {number: node for node, number in self._numbers.items()}
+        names = {number: node.name for number, node in nodes.items()}
+        queue_of = cache(lambda node, port, priority: self._queue_of(nodes[node], port, priority))
         count = ctypes.c_uint64()
         notes = self._native.net_stocks(self._net, ctypes.byref(count))
         return [
             Stock(
                 note.at,
-                nodes[note.node].name,
+                names[note.node],
                 note.priority,
-                self._queue_of(nodes[note.node], note.port, note.priority) if note.most else "",
+                queue_of(note.node, note.port, note.priority) if note.most else "",
                 *(note.most, note.used, note.headroom, note.pool),
             )
             for note in (notes[at] for at in range(count.value))
