@@ -139,9 +139,9 @@ def main() -> None:
         cases[f"{name}, the kernel's to ours"] = shown(came[0] if came else None), shown(plain)
     if shutil.which("tshark"):
         ours, its = (
-            f"{end},{host},\n" for end, host in ((THERE, "172.16.0.1"), (HERE, "172.16.0.2"))
+            f"{end},{host}|\n" for end, host in ((THERE, "172.16.0.1"), (HERE, "172.16.0.2"))
         )
-        due = [f"4789,4791,{VNI},{each}" for each in (ours, ours, its, its, its)]
+        due = [f"4789,4791|{VNI}|{each}" for each in (ours, ours, its, its, its)]
         cases["tshark"] = by_tshark([*seen[:2], *back]), "".join(due)
     json.dump(cases, sys.stdout)
 
@@ -155,7 +155,7 @@ def by_tshark(frames: list[bytes]) -> str:
                 kept.write(frame, 0)
         fields = ("udp.dstport", "vxlan.vni", "ip.src", "_ws.malformed")
         done = subprocess.run(
-            ["tshark", "-r", str(capture), "-T", "fields", "-E", "separator=,",
+            ["tshark", "-r", str(capture), "-T", "fields", "-E", "separator=|",
              *(word for field in fields for word in ("-e", field))],
             capture_output=True, text=True, check=True,
         )  # fmt: skip
