@@ -1,7 +1,7 @@
 """`closlab bench sim`: packet-hops a second of the simulator, and where the time goes.
 
-    closlab bench sim [--leaves N] [--spines N] [--hosts N] [--k N] [--bytes N] [--repeat N]
-                      [--threads N] [--no-profile]
+    closlab bench sim [--leaves N] [--spines N] [--hosts N] [--k N] [--gbps N] [--bytes N]
+                      [--repeat N] [--threads N] [--no-profile]
 
 A permutation of messages between hosts of different leaves: 128 hosts, 16 leaves and 8 spines,
 100 Gb/s links of 1 us, packets of 4,000 bytes, PFC on, and all that the fabric program can do
@@ -86,6 +86,7 @@ def experiment(arguments: argparse.Namespace) -> Experiment:
             (
                 f"topology={shape}",
                 "link.mtu=4000",
+                f"link.rate_gbps={arguments.gbps}",
                 "buffer.bytes=16MB",
                 f"lb.policy={arguments.policy}",
                 "traffic={kind: permutation, bytes: 1}",
@@ -164,10 +165,11 @@ def words() -> argparse.ArgumentParser:
     parser.add_argument("--spines", type=int, default=8)
     parser.add_argument("--hosts", type=int, default=8, help="a leaf")
     parser.add_argument("--k", type=int, default=0, help="a fat-tree of this arity instead")
+    parser.add_argument("--gbps", type=int, default=100, help="of a link")
     parser.add_argument("--bytes", type=int, default=20_000_000, help="a message")
     parser.add_argument("--policy", default="ecmp", help="how switches choose paths")
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--threads", type=int, help="that simulate it in parallel")
+    parser.add_argument("--threads", type=int, help="that simulate it, a switch at a time")
     parser.add_argument("--no-profile", action="store_true", help="do not say where time goes")
     return parser
 
@@ -178,7 +180,7 @@ def main(argv: list[str]) -> int:
     work = experiment(arguments)
     print(
         f"{len(work.fabric.hosts)} hosts, {len(work.fabric.switches)} switches, "
-        f"100 Gb/s, a permutation of {arguments.bytes:,} bytes a host"
+        f"{arguments.gbps} Gb/s, a permutation of {arguments.bytes:,} bytes a host"
     )
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

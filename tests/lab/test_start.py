@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from bench import bgp, start, switches
+from bench import bgp, size, start, switches
 
 ROOT = Path(__file__).parents[2]
 SLOW = (
@@ -40,7 +40,7 @@ def test_what_the_benchmark_times_ends_where_a_run_begins(tmp_path: Path) -> Non
     assert not (tmp_path / "result.json").exists()
 
 
-@pytest.mark.parametrize("benchmark", [bgp, start, switches])
+@pytest.mark.parametrize("benchmark", [bgp, size, start, switches])
 def test_a_benchmark_refuses_a_case_that_it_does_not_have(
     benchmark: ModuleType, capsys: pytest.CaptureFixture[str]
 ) -> None:
