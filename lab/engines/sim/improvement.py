@@ -19,7 +19,7 @@ from lab.engines.sim.control import SimulatedSwitches
 from lab.machine.paths import ROOT
 
 _AFTER_S = 1.0  # about what it takes, so that at worst a run's end comes twice as late as it could
-_END_S = 2.0
+_END_S = 0.5  # what it then leaves half made is found later
 _BUILD = """
 import os, signal, sys
 from pathlib import Path
