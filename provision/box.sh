@@ -150,8 +150,9 @@ CONF
     echo 'LABEL=closlab / ext4 defaults 0 1' >"$root/etc/fstab"
     printf 'auto lo eth0\niface lo inet loopback\niface eth0 inet dhcp\n' \
         >"$root/etc/network/interfaces"
-    echo closlab-box >"$root/etc/hostname"
-    printf '127.0.0.1 localhost\n127.0.1.1 closlab-box\n' >"$root/etc/hosts"
+    # No word of it is `closlab`: Vagrant would take the machine's name for known, and add none.
+    echo box >"$root/etc/hostname"
+    printf '127.0.0.1 localhost\n127.0.1.1 box\n' >"$root/etc/hosts"
     inside systemctl -q enable ssh serial-getty@ttyS0
 }
 
