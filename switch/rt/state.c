@@ -1,11 +1,28 @@
 /* Making and freeing state. */
+#define _GNU_SOURCE
 #include "state.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "huge_array.h"
 
 static void *zeroed(size_t n, size_t size) { return calloc(n ? n : 1, size ? size : 1); }
+
+/* Zeros that take no memory before they are written: there are registers for more ports than a switch
+ * has, and calloc writes zeros where something else was. */
+static void *mapped(size_t size)
+{
+    int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    void *at = mmap(NULL, size ? size : 1, PROT_READ | PROT_WRITE, how, -1, 0);
+    return at == MAP_FAILED ? NULL : at;
+}
+
+static void unmap(void *at, size_t size)
+{
+    if (at)
+        munmap(at, size ? size : 1);
+}
 
 static void set_default(struct sw_table *t, const struct sw_program *program)
 {
@@ -25,7 +42,7 @@ bool state_init(struct sw_state *state, const struct sw_program *program, ns_t n
     state->profiles = zeroed(program->n_profiles, sizeof *state->profiles);
     state->counters = zeroed(program->n_counters, sizeof *state->counters);
     state->meters = zeroed(program->n_meters, sizeof *state->meters);
-    state->registers = zeroed(program->registers_size, 1);
+    state->registers = mapped(program->registers_size);
     state->value_sets = zeroed(program->n_value_sets, sizeof *state->value_sets);
     bool ok = state->tables && state->profiles && state->counters && state->meters &&
               state->registers && state->value_sets;
@@ -64,7 +81,7 @@ void state_free(struct sw_state *state)
     free(state->profiles);
     free(state->counters);
     free(state->meters);
-    free(state->registers);
+    unmap(state->registers, program->registers_size);
     free(state->value_sets);
     memset(state, 0, sizeof *state);
 }
