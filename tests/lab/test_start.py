@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from bench import bgp, size, start, switches
+from bench import bgp, size, start, switches, whole
 
 ROOT = Path(__file__).parents[2]
 SLOW = (
@@ -38,6 +38,16 @@ def test_what_the_benchmark_times_ends_where_a_run_begins(tmp_path: Path) -> Non
     subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
     assert (tmp_path / "fabric.json").is_file()
     assert not (tmp_path / "result.json").exists()
+
+
+def test_a_whole_run_is_told_phase_by_phase(capfd: pytest.CaptureFixture[str]) -> None:
+    assert whole.main(["--k", "4"]) == 0
+    *phases, last = capfd.readouterr().out.splitlines()
+    assert [line[:34].strip() for line in phases[:1] + phases[-3:]] == [
+        *("scenario, schedule", "Simulating", "proved, put together, written", "report")
+    ]
+    memory = [int(line.split()[-2]) for line in phases]
+    assert memory == sorted(memory) and last.startswith("all")
 
 
 @pytest.mark.parametrize("benchmark", [bgp, size, start, switches])
