@@ -88,9 +88,9 @@ __all__ = [
 
 CORE = Path(__file__).parent / "core"
 _MODULES = (
-    *("dcqcn", "credit", "endpoint", "entropy", "frame", "health", "hpcc", "icrc", "intake"),
-    *("mrc_frame", "nscc", "plan", "rccc", "requester", "responder", "script", "swift", "turns"),
-    *("uet_frame", "uet_receive", "uet_send"),
+    *("dcqcn", "credit", "endpoint", "entropy", "frame", "halves", "health", "hpcc"),
+    *("icrc", "intake", "mrc_frame", "nscc", "plan", "rccc", "requester", "responder", "script"),
+    *("swift", "turns", "uet_frame", "uet_receive", "uet_send"),
 )
 SOURCES = tuple(CORE / f"{name}.c" for name in _MODULES)
 """What an endpoint is made of; link these into anything that hosts endpoints."""

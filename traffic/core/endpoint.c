@@ -96,8 +96,7 @@ static uint32_t bits_for(uint32_t window)
     return bits;
 }
 
-struct ep *ep_new(const struct ep_config *config, const struct ep_port *port, uint32_t qps,
-                  uint32_t expected)
+struct ep *ep_new(const struct ep_config *config, const struct ep_port *port, uint32_t qps)
 {
     if (ep_config_problem(config))
         return NULL;
@@ -115,7 +114,6 @@ struct ep *ep_new(const struct ep_config *config, const struct ep_port *port, ui
     ep->format = config->transport == EP_MRC ? &MRC_FORMAT : &UET_FORMAT;
     ep->port = *port;
     ep->qp_room = qps;
-    ep->expected_room = expected;
     ep->storm_next = config->storm_from < config->storm_until ? config->storm_from : NS_NEVER;
     ep->up = (uint8_t)((1u << config->ports) - 1);
     for (int port = 0; port < EP_PORTS; port++) {
@@ -141,16 +139,15 @@ struct ep *ep_new(const struct ep_config *config, const struct ep_port *port, ui
         ep->alarms.items = malloc((qps + 1) * sizeof *ep->alarms.items);
         ep->selective = calloc(qps + 1, sizeof *ep->selective);
     }
-    ep->expected = malloc((expected + 1) * sizeof(struct ep_message *));
     ep->bitmaps = calloc(words + 1, sizeof *ep->bitmaps);
     ep->room = calloc(1, WIRE_IPV6 + config->mtu + 512);
-    bool maps = idmap_init(&ep->qp_by_number, qps) & idmap_init(&ep->message_by_id, expected);
+    bool map = idmap_init(&ep->qp_by_number, qps);
     bool selective = !is_selective || (ep->alarms.items && ep->selective);
     selective = selective && (!is_uet || (ep->uet && ep->entropies)) && (!is_mrc || ep->ways) &&
                 (!has_planes || ep->planes);
     bool intake = intake_init(&ep->intake, &config->intake);
-    if (!intake || !ep->qps || !ep->pace.items || !ep->rto.items || !ep->expected || !ep->bitmaps ||
-        !ep->room || !selective || !maps) {
+    if (!intake || !ep->qps || !ep->pace.items || !ep->rto.items || !ep->bitmaps ||
+        !ep->room || !selective || !map) {
         ep_free(ep);
         return NULL;
     }
@@ -163,9 +160,7 @@ void ep_free(struct ep *ep)
     if (!ep)
         return;
     for (uint32_t i = 0; i < ep->qp_count; i++) {
-        if (ep->qps[i].cc == EP_CC_HPCC)
-            free(ep->qps[i].control.hpcc);
-        free(ep->qps[i].echo);
+        halves_free(&ep->qps[i]);
         if (ep->uet) {
             free(ep->uet[i].sent);
             free(ep->uet[i].line);
@@ -174,12 +169,13 @@ void ep_free(struct ep *ep)
         }
     }
     intake_free(&ep->intake);
-    for (struct templates *next, *each = ep->templates; each; each = next) {
+    for (struct common *next, *each = ep->commons; each; each = next) {
         next = each->next;
         free(each);
     }
     free(ep->qps);
-    free(ep->dcqcn);
+    spares_free(&ep->senders);
+    spares_free(&ep->receivers);
     free(ep->pace.items);
     free(ep->rto.items);
     free(ep->alarms.items);
@@ -189,11 +185,9 @@ void ep_free(struct ep *ep)
     free(ep->ways);
     free(ep->way_notes);
     free(ep->planes);
-    free(ep->expected);
     free(ep->bitmaps);
     free(ep->room);
     idmap_free(&ep->qp_by_number);
-    idmap_free(&ep->message_by_id);
     free(ep);
 }
 
@@ -265,11 +259,15 @@ static struct flow take_flow(uint8_t *headers)
     return flow;
 }
 
-/* Let a queue pair have the templates of others that differ from its own in their flow only. */
-static bool take_templates(struct ep *ep, struct qp *qp, const struct ep_qp_config *config,
-                           const char **problem)
+/* Let a queue pair share with those that differ from it in their flow only. */
+static bool take_common(struct ep *ep, struct qp *qp, const struct ep_qp_config *config,
+                        const char **problem)
 {
-    struct templates wanted = {.data_bytes = config->data_bytes}, *has;
+    bps_t most = ep->uet ? ep_bps(ep) : ep->config.link_bps;
+    struct common wanted = {.data_bytes = config->data_bytes,
+                            .own_port = config->port,
+                            .rate = config->rate && config->rate < most ? config->rate : most};
+    struct common *has;
     memcpy(wanted.data, config->data, config->data_bytes);
     memcpy(wanted.control, config->control, config->control_bytes);
     struct flow flow = take_flow(wanted.data), answers = take_flow(wanted.control);
@@ -279,16 +277,17 @@ static bool take_templates(struct ep *ep, struct qp *qp, const struct ep_qp_conf
     }
     be24_store(wanted.data + config->data_bytes - WIRE_BTH + 5, 0); /* as `remote` has it */
     be24_store(wanted.control + config->control_bytes - WIRE_BTH + 5, 0);
-    for (has = ep->templates; has; has = has->next)
-        if (has->data_bytes == wanted.data_bytes && !memcmp(has->data, wanted.data, sizeof has->data) &&
+    for (has = ep->commons; has; has = has->next)
+        if (has->rate == wanted.rate && has->own_port == wanted.own_port &&
+            has->data_bytes == wanted.data_bytes && !memcmp(has->data, wanted.data, sizeof has->data) &&
             !memcmp(has->control, wanted.control, sizeof has->control))
             break;
     if (!has && (has = malloc(sizeof *has))) {
-        wanted.next = ep->templates;
+        wanted.next = ep->commons;
         *has = wanted;
-        ep->templates = has;
+        ep->commons = has;
     }
-    qp->templates = has;
+    qp->common = has;
     qp->flow = flow;
     *problem = has ? NULL : "memory is short";
     return has;
@@ -302,7 +301,7 @@ struct qp *ep_add_qp(struct ep *ep, const struct ep_qp_config *config, const cha
     *problem = qp_problem(ep, config);
     if (*problem)
         return NULL;
-    if (!take_templates(ep, qp, config, problem))
+    if (!take_common(ep, qp, config, problem))
         return NULL;
     if (!idmap_add(&ep->qp_by_number, config->number, index)) {
         *problem = "a queue pair of that number is there already";
@@ -312,14 +311,10 @@ struct qp *ep_add_qp(struct ep *ep, const struct ep_qp_config *config, const cha
     qp->number = config->number;
     qp->remote = config->remote;
     qp->priority = config->priority;
-    qp->own_port = config->port;
     qp->ports = ep->uet ? ep->up : (uint8_t)(1u << config->port);
-    qp->rate = ep->uet ? ep_bps(ep) : ep->config.link_bps;
-    if (config->rate && config->rate < qp->rate)
-        qp->rate = config->rate;
-    qp->una = qp->acked = qp->next = qp->sent = qp->posted = SEQ_START + config->first_psn;
+    qp->una = SEQ_START + config->first_psn;
     qp->expected = SEQ_START + config->remote_first_psn;
-    qp->rto_at = NS_NEVER;
+    qp->cc = (uint8_t)config->cc;
     if (ep->config.recovery == EP_SELECTIVE) {
         qp->selective = &ep->selective[index];
         *qp->selective = (struct selective){
@@ -343,28 +338,13 @@ struct qp *ep_add_qp(struct ep *ep, const struct ep_qp_config *config, const cha
             memcpy(qp->uet->planes, config->planes, config->planes_bytes);
         }
     }
-    if (config->cc == EP_CC_DCQCN) {
-        if (!ep->dcqcn)
-            ep->dcqcn = calloc(ep->qp_room, sizeof *ep->dcqcn);
-        if (!ep->dcqcn) {
+    if (ep->uet) {
+        if (!sending(ep, qp) || !receiving(ep, qp)) {
             *problem = "memory is short";
             return NULL;
         }
-        qp->control.dcqcn = &ep->dcqcn[index];
-        dcqcn_init(qp->control.dcqcn, qp->rate);
-    } else if (config->cc == EP_CC_HPCC) {
-        qp->control.hpcc = malloc(sizeof *qp->control.hpcc);
-        qp->echo = calloc(1, sizeof *qp->echo);
-        if (!qp->control.hpcc || !qp->echo) {
-            *problem = "memory is short";
-            free(qp->control.hpcc);
-            return NULL;
-        }
-        hpcc_init(qp->control.hpcc, &ep->config.hpcc, qp->rate);
-    }
-    qp->cc = (uint8_t)config->cc;
-    if (qp->uet)
         uet_prepare(ep, qp, config->base_rtt ? config->base_rtt : ep->config.hpcc.base_rtt);
+    }
     return qp;
 }
 
@@ -387,8 +367,11 @@ void qp_fail(struct ep *ep, struct qp *qp, enum ep_error error, ns_t now)
         return;
     struct ep_message *message = qp->head;
     qp->error = (uint8_t)error;
-    qp->rto_at = NS_NEVER;
-    qp->head = qp->cursor = qp->tail = NULL;
+    if (qp->out) {
+        qp->out->rto_at = NS_NEVER;
+        qp->out->cursor = NULL;
+    }
+    qp->head = qp->tail = NULL;
     ep->counters.qp_errors++;
     ep_event(ep, EP_QP_ERROR, qp, NULL, now);
     while (message) {
@@ -404,16 +387,6 @@ void ep_post(struct ep *ep, struct ep_message *message, ns_t now)
         ep_event(ep, EP_FAILED, message->qp, message, now);
     else
         ep->transport->post(ep, message->qp, message, now);
-}
-
-bool ep_expect(struct ep *ep, struct ep_message *message)
-{
-    if (ep->expected_count == ep->expected_room)
-        return false;
-    if (!idmap_add(&ep->message_by_id, message->id, ep->expected_count))
-        return false;
-    ep->expected[ep->expected_count++] = message;
-    return true;
 }
 
 /* What INT put between UDP and BTH. False if it makes no sense. */
@@ -443,7 +416,7 @@ static bool take_int(struct packet *packet, const uint8_t *at, const uint8_t *en
 /* Queue pair numbers are each endpoint's own: a packet that strayed here may bear one of ours. */
 bool qp_is_from_peer(const struct qp *qp, const uint8_t *ip)
 {
-    const uint8_t *ours = qp->templates->data + WIRE_IP_AT;
+    const uint8_t *ours = qp->common->data + WIRE_IP_AT;
     uint32_t source = ip_source_at(ours), bytes = ip_address_bytes(ours);
     return !memcmp(ip + source, qp->flow.address, bytes) &&
            !memcmp(ip + source + bytes, ours + source, bytes);
@@ -652,7 +625,7 @@ void ep_set_up(struct ep *ep, uint8_t port, bool is_up, ns_t now)
 
 const char *ep_steer(struct ep *ep, struct qp *qp, uint32_t entropy, const uint8_t *list)
 {
-    if (!qp->uet || ep->config.ip != 6)
+    if (!ep->uet || ep->config.ip != 6)
         return "only what is sprayed over IPv6 is steered";
     if (entropy >= ep->config.entropies)
         return "there is no such entropy";
@@ -666,7 +639,7 @@ const char *ep_steer(struct ep *ep, struct qp *qp, uint32_t entropy, const uint8
 
 bool ep_deny(struct ep *ep, struct qp *qp, const uint64_t *denied, ns_t now)
 {
-    return qp->uet && uet_deny(ep, qp, denied, now);
+    return ep->uet && uet_deny(ep, qp, denied, now);
 }
 
 const struct ep_way_note *ep_way_notes(const struct ep *ep, uint32_t *count)
@@ -693,18 +666,26 @@ struct qp *ep_find_qp(const struct ep *ep, uint32_t number)
 
 void qp_state(struct ep *ep, const struct qp *qp, ns_t now, struct qp_state *state)
 {
+    const struct sending *out = qp->out;
+    uint64_t sent = out ? out->sent : qp->una;
     *state = (struct qp_state){
-        .rate = qp->rate,
-        .in_flight = qp->sent - qp->una,
-        .waiting = qp->posted - qp->sent,
+        .rate = qp->common->rate,
+        .in_flight = sent - qp->una,
+        .waiting = qp_posted(qp) - sent,
     };
     if (qp->cc == EP_CC_DCQCN) {
-        struct dcqcn cc = *qp->control.dcqcn;
+        struct dcqcn cc;
+        if (out)
+            cc = *out->control.dcqcn;
+        else
+            dcqcn_init(&cc, qp->common->rate);
         dcqcn_advance(&cc, &ep->config.dcqcn, now);
         state->rate = cc.current;
         state->alpha = cc.alpha;
     } else if (qp->cc == EP_CC_HPCC) {
-        state->rate = hpcc_rate(qp->control.hpcc, &ep->config.hpcc);
+        struct hpcc cc;
+        hpcc_init(&cc, &ep->config.hpcc, qp->common->rate);
+        state->rate = hpcc_rate(out ? out->control.hpcc : &cc, &ep->config.hpcc);
     }
 }
 

@@ -9,8 +9,9 @@
  * The endpoint is passive. It owns no clock, no socket and no thread: whoever hosts it hands in
  * frames and the time, calls `ep_service` when the time that it asked for has come, and gets
  * frames through a callback. So the same code runs on a socket under the real clock and, a
- * thousand instances in a process, inside a simulator. After `ep_new` and the `ep_add_qp`s it
- * allocates nothing.
+ * thousand instances in a process, inside a simulator. After `ep_new` and the `ep_add_qp`s it takes
+ * memory only when more queue pairs are at work than ever before; if there is none, what it cannot
+ * send now it tries to send again, and what it cannot take in is lost.
  *
  * Time: `now` never goes back. Frames handed to `transmit` carry the time at which the first bit
  * leaves, mostly `now`. One follows the other at the link's rate, overhead included, to the
@@ -141,9 +142,11 @@ struct ep_message {
     struct qp *qp; /* the queue pair it is sent on or expected on */
 
     struct ep_message *next;
-    uint64_t first;    /* sequence number of its first packet */
-    uint32_t received; /* bytes in place */
-    uint32_t packets;
+    uint64_t first; /* sequence number of its first packet */
+    union {
+        uint32_t packets;  /* of one that is sent */
+        uint32_t received; /* of one that is expected: bytes in place */
+    };
     uint16_t number; /* of those on its queue pair, counted round */
     bool done;
 };
@@ -179,14 +182,16 @@ struct ep_event {
 };
 
 struct ep_port {
-    void *ctx, *transmit_ctx; /* for `event`, for `transmit` */
+    void *ctx, *transmit_ctx; /* for `event` and `expected`, for `transmit` */
     /* A frame for the wire: `stored` bytes of the `wire` bytes it is long (all of them unless the
      * payload mode is NONE), the first bit leaving at `at`. False: not now, the endpoint tries
      * again on its next service. The bytes are the endpoint's and change after the return. */
     bool (*transmit)(void *ctx, const uint8_t *frame, uint32_t stored, uint32_t wire, uint8_t port,
                      uint8_t priority, ns_t at);
-    /* Something ended. May post and expect messages, must not call receive or service. */
+    /* Something ended. May post messages, must not call receive or service. */
     void (*event)(void *ctx, const struct ep_event *event);
+    /* The message of an id that is expected, done or not; NULL if there is none. */
+    struct ep_message *(*expected)(void *ctx, uint32_t id);
 };
 
 /* The counters of the adapter, after what mlx5 and its like publish. */
@@ -256,10 +261,9 @@ struct ep_port_counters {
     ns_t paused_ns[8];
 };
 
-/* An endpoint with room for `qps` queue pairs and, registered at once, `expected` messages. NULL
- * when memory is short or the config has a problem. */
-struct ep *ep_new(const struct ep_config *config, const struct ep_port *port, uint32_t qps,
-                  uint32_t expected);
+/* An endpoint with room for `qps` queue pairs. NULL when memory is short or the config has a
+ * problem. */
+struct ep *ep_new(const struct ep_config *config, const struct ep_port *port, uint32_t qps);
 void ep_free(struct ep *ep);
 
 /* NULL and `*problem` in words if it cannot be. */
@@ -267,9 +271,6 @@ struct qp *ep_add_qp(struct ep *ep, const struct ep_qp_config *config, const cha
 
 /* Send a message after those posted before on its queue pair. On one in error it fails at once. */
 void ep_post(struct ep *ep, struct ep_message *message, ns_t now);
-
-/* Let a message be written. False if there is no room, or its id is known already. */
-bool ep_expect(struct ep *ep, struct ep_message *message);
 
 /* A frame came in: `stored` bytes of `wire` (equal unless payload is NONE). Any bytes are fine. */
 void ep_receive(struct ep *ep, uint8_t port, const uint8_t *frame, uint32_t stored, uint32_t wire,

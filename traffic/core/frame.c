@@ -52,10 +52,10 @@ uint32_t frame_close(struct ep *ep, uint8_t *bth, uint8_t *end, uint32_t behind,
 uint32_t frame_data(struct ep *ep, const struct qp *qp, const struct segment *segment,
                     uint32_t *stored)
 {
-    uint8_t *bth = ep->frame + qp->templates->data_bytes - WIRE_BTH, *at = bth + WIRE_BTH;
+    uint8_t *bth = ep->frame + qp->common->data_bytes - WIRE_BTH, *at = bth + WIRE_BTH;
     uint32_t pad = -segment->bytes & 3;
 
-    memcpy(ep->frame, qp->templates->data, qp->templates->data_bytes);
+    memcpy(ep->frame, qp->common->data, qp->common->data_bytes);
     stamp_flow(ep->frame, &qp->flow);
     stamp_bth(bth, qp, segment->opcode, pad, segment->ack_request, segment->seq);
     if (opcode_starts(segment->opcode)) {
@@ -79,7 +79,7 @@ uint32_t frame_data(struct ep *ep, const struct qp *qp, const struct segment *se
 static uint8_t *control_frame(struct ep *ep, const struct qp *qp, struct echo *echo)
 {
     uint8_t *bth = ep->frame + bth_at(ep);
-    memcpy(ep->frame, qp->templates->control, bth_at(ep));
+    memcpy(ep->frame, qp->common->control, bth_at(ep));
     stamp_flow(ep->frame, &qp->flow);
     if (echo && echo->bytes) {
         uint8_t *udp = ep->frame + udp_at(ep);
@@ -89,7 +89,7 @@ static uint8_t *control_frame(struct ep *ep, const struct qp *qp, struct echo *e
         bth += echo->bytes;
         echo->bytes = 0;
     }
-    memcpy(bth, qp->templates->control + bth_at(ep), WIRE_BTH);
+    memcpy(bth, qp->common->control + bth_at(ep), WIRE_BTH);
     return bth;
 }
 
@@ -128,9 +128,9 @@ static uint32_t stamp_map(uint8_t *at, const struct qp *qp)
 uint32_t frame_ack(struct ep *ep, const struct qp *qp, uint64_t seq, uint8_t syndrome,
                    uint32_t *stored)
 {
-    uint8_t *bth = control_frame(ep, qp, qp->echo), *end = bth + WIRE_BTH + WIRE_AETH;
+    uint8_t *bth = control_frame(ep, qp, qp->in->echo), *end = bth + WIRE_BTH + WIRE_AETH;
     if (ep->config.acks == EP_ACKS_DATA)
-        ip_set_tos(ep->frame + WIRE_IP_AT, ip_tos(qp->templates->data + WIRE_IP_AT));
+        ip_set_tos(ep->frame + WIRE_IP_AT, ip_tos(qp->common->data + WIRE_IP_AT));
     stamp_bth(bth, qp, BTH_ACK, 0, false, seq);
     be32_store(bth + WIRE_BTH, (uint32_t)syndrome << 24 | (qp->msn & PSN_MASK));
     end += stamp_map(end, qp);

@@ -20,7 +20,7 @@ static uint8_t *store_bth(uint8_t *at, uint8_t opcode, uint32_t pad, uint32_t to
 static uint8_t *begin(struct ep *ep, const struct qp *qp, uint8_t opcode, uint32_t to,
                       const struct uet_answer *answer, uint32_t bytes)
 {
-    uint8_t *at = uet_begin(ep, qp, qp->templates->control, answer->way);
+    uint8_t *at = uet_begin(ep, qp, qp->common->control, answer->way);
     at = store_bth(at, opcode, 0, to, answer->again ? MRC_RETX : 0, answer->seq);
     memset(at, 0, bytes);
     return at;
@@ -51,7 +51,7 @@ static uint32_t data(struct ep *ep, const struct qp *qp, const struct uet_segmen
 {
     const struct ep_message *message = segment->message;
     bool starts = segment->offset == 0, ends = segment->offset + segment->bytes == message->size;
-    uint8_t *bth = uet_begin(ep, qp, qp->templates->data, segment->entropy);
+    uint8_t *bth = uet_begin(ep, qp, qp->common->data, segment->entropy);
     uint32_t pad = -segment->bytes & 3;
     uint8_t bits = (uint8_t)(MRC_ACK_REQUEST | (segment->again ? MRC_RETX : 0));
     uint8_t *at = store_bth(bth, opcode_of(starts, ends), pad, qp->remote, bits, segment->seq);

@@ -30,8 +30,8 @@ static void ended(struct plan *plan, struct transfer *transfer, ns_t now)
     plan->open--;
     if (plan->port.ended)
         plan->port.ended(plan->port.ctx, transfer);
-    for (uint32_t i = 0; i < transfer->edge_count; i++) {
-        uint32_t next = plan->edges[transfer->first_edge + i].to;
+    for (uint32_t i = transfer->first_edge; i < (transfer + 1)->first_edge; i++) {
+        uint32_t next = plan->edges[i].to;
         if (!--plan->transfers[next].waits_for)
             ready(plan, next, now);
     }
@@ -76,6 +76,15 @@ static void failed(struct plan *plan, struct transfer *transfer, ns_t now)
         plan->port.ended(plan->port.ctx, transfer);
 }
 
+static struct ep_message *expected(void *ctx, uint32_t id)
+{
+    struct plan *plan = ctx;
+    uint32_t index = idmap_find(&plan->by_id, id);
+    if (index == IDMAP_NONE || plan->transfers[index].kind != TRANSFER_RECEIVE)
+        return NULL;
+    return &plan->transfers[index].message;
+}
+
 static void on_event(void *ctx, const struct ep_event *event)
 {
     struct plan *plan = ctx;
@@ -100,14 +109,15 @@ struct plan *plan_new(const struct ep_config *config, const struct plan_port *po
     struct ep_port ep_port = {
         .ctx = plan,
         .event = on_event,
+        .expected = expected,
         .transmit = port->transmit,
         .transmit_ctx = port->ctx,
     };
     plan->port = *port;
     plan->transfer_room = transfers;
     plan->edge_room = edges;
-    plan->ep = ep_new(config, &ep_port, qps, transfers);
-    plan->transfers = calloc(transfers + 1u, sizeof *plan->transfers);
+    plan->ep = ep_new(config, &ep_port, qps);
+    plan->transfers = calloc(transfers + 1u, sizeof *plan->transfers); /* and where edges end */
     plan->edges = calloc(edges + 1u, sizeof *plan->edges);
     plan->starts.items = calloc(transfers + 1u, sizeof *plan->starts.items);
     plan->starts.by_number = true;
@@ -145,14 +155,11 @@ const char *plan_add(struct plan *plan, enum transfer_kind kind, uint32_t id, st
     struct transfer *transfer = &plan->transfers[plan->transfer_count++];
     *transfer = (struct transfer){
         .message = {.id = id, .size = (uint32_t)size, .qp = qp},
-        .kind = (uint8_t)kind,
+        .kind = kind,
         .delay = delay,
         .start = NS_NEVER,
-        .end = NS_NEVER,
     };
     plan->open++;
-    if (kind == TRANSFER_RECEIVE)
-        ep_expect(plan->ep, &transfer->message);
     return NULL;
 }
 
@@ -166,7 +173,6 @@ const char *plan_after(struct plan *plan, uint32_t id, uint32_t earlier)
     if (plan->edge_count == plan->edge_room)
         return "there are more dependencies than room was made for";
     plan->edges[plan->edge_count++] = (struct edge){from, to};
-    plan->transfers[from].edge_count++;
     plan->transfers[to].waits_for++;
     return NULL;
 }
@@ -183,9 +189,10 @@ void plan_start(struct plan *plan, ns_t now)
 {
     uint32_t edge = 0;
     qsort(plan->edges, plan->edge_count, sizeof *plan->edges, by_origin);
-    for (uint32_t i = 0; i < plan->transfer_count; i++) {
+    for (uint32_t i = 0; i <= plan->transfer_count; i++) {
         plan->transfers[i].first_edge = edge;
-        edge += plan->transfers[i].edge_count;
+        while (edge < plan->edge_count && plan->edges[edge].from == i)
+            edge++;
     }
     for (uint32_t i = 0; i < plan->transfer_count; i++)
         if (!plan->transfers[i].waits_for)

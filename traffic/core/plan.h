@@ -27,11 +27,23 @@ enum transfer_state {
 
 struct transfer {
     struct ep_message message; /* must be first: the endpoint knows a transfer by it */
-    uint8_t kind, state;
-    uint32_t waits_for;             /* transfers that have not ended yet */
-    uint32_t first_edge, edge_count; /* who waits for this one */
-    ns_t delay, start, end;         /* start: posted; end: NS_NEVER until it has ended */
+    uint32_t waits_for : 28;   /* transfers that have not ended yet */
+    uint32_t kind : 2, state : 2;
+    uint32_t first_edge; /* who waits for this one: up to the next one's first */
+    ns_t start;          /* posted, or NS_NEVER */
+    union {
+        ns_t delay; /* until it has ended: state */
+        ns_t end;
+    };
 };
+
+_Static_assert(sizeof(struct transfer) <= 64, "a thousand hosts may have two million of these");
+
+/* NS_NEVER until it has. */
+static inline ns_t transfer_end(const struct transfer *transfer)
+{
+    return transfer->state >= TRANSFER_DONE ? transfer->end : NS_NEVER;
+}
 
 struct plan;
 

@@ -4,6 +4,7 @@
  *   turns.c      who sends next, and when to wake
  *   requester.c  messages out: segments, windows, ACKs and NAKs, time-outs
  *   responder.c  messages in: order, placement, what is owed in return
+ *   halves.c     what queue pairs know while they send or receive: made and given back
  *   frame.c      templates to frames
  *   transport.h  what a transport is; the above are RoCEv2's, uet.h begins another
  *
@@ -85,10 +86,13 @@ struct selective {
     bool twice;           /* one came twice, which was not told yet */
 };
 
-/* What is at the head of many queue pairs' frames, but for what is each one's own (struct flow). */
-struct templates {
-    struct templates *next;
+/* What many queue pairs have in common: what is at the head of their frames, but for what is each
+ * one's own (struct flow), and what they are set to. */
+struct common {
+    struct common *next;
+    bps_t rate; /* the ceiling */
     uint32_t data_bytes;
+    uint8_t own_port; /* RoCEv2: the one they keep to as long as that has a link */
     uint8_t data[EP_DATA_HEADER], control[WIRE_HEADERS_MOST];
 };
 
@@ -98,58 +102,82 @@ struct flow {
     uint8_t address[16];               /* the peer's; of IPv4 the first four */
 };
 
-struct qp {
-    /* Scheduling. */
-    struct qp *ring_next, *answers_next, *notices_next;
-    ps_t ready, answer_ready, notice_ready; /* data, ACK or NAK, CNP: not before */
-    int32_t deficit;           /* bytes it may send before the next one's turn */
-    uint8_t priority, cc;
-    uint8_t ports; /* bit i: port i may carry its data */
-    uint8_t own_port; /* RoCEv2: the one it keeps to as long as that has a link */
-    bool in_ring, in_answers, in_notices, in_pace, in_rto;
-
-    /* Requester: una <= acked <= next <= sent <= posted. */
-    uint8_t error, retries;
-    bool rewound; /* a time-out rewound it and nothing has left since */
-    uint32_t since_request;
-    struct ep_message *head, *tail; /* the oldest unacknowledged, the newest */
-    struct ep_message *cursor;      /* the one that `next` is in */
-    uint64_t una;       /* everything before is acknowledged for good */
+/* What a queue pair knows while it sends: una <= acked <= next <= sent <= posted. */
+struct sending {
     uint64_t acked;     /* everything before was acknowledged; a restart revokes it */
     uint64_t next;      /* the next to send */
     uint64_t sent;      /* everything before was sent at least once */
     uint64_t posted;    /* everything before was asked for */
     uint64_t requested; /* the packet before is the last that asked for an ACK */
+    struct ep_message *cursor; /* the one that `next` is in */
     ns_t rto_at, rto; /* when time is out, and how long that was to take */
-    ns_t rto_seen_to; /* when it comes up in the heap */
     ns_t silent;      /* time-outs since the last progress, all together */
-    bps_t rate;       /* the ceiling */
-
-    struct selective *selective; /* NULL in the ordered modes */
-    struct uet *uet;             /* NULL unless that is the transport */
-
     union {
         struct dcqcn *dcqcn;
         struct hpcc *hpcc;
     } control;
-
-    /* Responder. */
-    uint64_t expected;
-    uint64_t writing_first;      /* sequence number the message being written began with */
-    struct ep_message *writing;
-    uint32_t offset, msn;        /* bytes of it in place; messages completed */
-    uint8_t owed, nak_syndrome;
-    bool nak_sent, cnp_sent;
-    ns_t cnp_at;
-    struct echo *echo;
-
-    /* Identity. */
-    uint32_t number, remote;
-    const struct templates *templates;
-    struct flow flow;
+    int32_t deficit; /* bytes it may send before the next one's turn */
+    uint32_t since_request;
+    uint8_t retries;
+    bool rewound; /* a time-out rewound it and nothing has left since */
 };
 
-_Static_assert(sizeof(struct qp) <= 312, "a thousand hosts may have two million of these");
+/* And while it receives. */
+struct receiving {
+    struct qp *answers_next, *notices_next;
+    ps_t answer_ready, notice_ready; /* ACK or NAK, CNP: not before */
+    struct ep_message *writing;
+    uint64_t writing_first; /* sequence number the message being written began with */
+    struct echo *echo;
+    ns_t cnp_at;
+    uint32_t offset; /* bytes of it in place */
+    uint8_t owed, nak_syndrome;
+    bool nak_sent, cnp_sent, in_answers, in_notices;
+};
+
+struct qp {
+    /* Scheduling. */
+    struct qp *ring_next;
+    ps_t ready; /* data: not before */
+
+    struct sending *out;  /* NULL when there is nothing to know: halves.c */
+    struct receiving *in; /* the same */
+    union {
+        struct selective *selective; /* RoCEv2; NULL in the ordered modes */
+        struct uet *uet;             /* UET */
+    };
+
+    struct ep_message *head, *tail; /* the oldest unacknowledged, the newest if there is one */
+    uint64_t una;                   /* everything before is acknowledged for good */
+    ns_t rto_seen_to;               /* when its time-out comes up in the heap */
+    uint64_t expected;
+
+    /* Identity, and what else is small. */
+    const struct common *common;
+    uint32_t number : 24, error : 8;
+    uint32_t remote : 24, ports : 8; /* bit i: port i may carry its data */
+    uint32_t msn : 24, in_ring : 1, in_pace : 1, in_rto : 1; /* msn: messages completed */
+    struct flow flow;
+    uint8_t priority, cc;
+};
+
+_Static_assert(sizeof(struct qp) <= 128, "a thousand hosts may have two million of these");
+
+/* Everything before was asked for. */
+static inline uint64_t qp_posted(const struct qp *qp)
+{
+    if (qp->out)
+        return qp->out->posted;
+    return qp->head ? qp->tail->first + qp->tail->packets : qp->una;
+}
+
+/* Memory for many of a kind, one at a time. */
+struct spares {
+    struct spare {
+        struct spare *next;
+    } *first;
+    struct spares_block *blocks;
+};
 
 struct ring {
     struct qp *head, *tail;
@@ -187,8 +215,8 @@ struct ep {
     const struct transport *transport;
     const struct uet_format *format; /* UET: how its packets are written */
     struct qp *qps;
-    struct templates *templates; /* a list: few differ */
-    struct dcqcn *dcqcn;         /* one per queue pair, once there is one with it */
+    struct common *commons; /* a list: few differ */
+    struct spares senders, receivers; /* halves of queue pairs */
     struct selective *selective; /* one per queue pair, or NULL */
     struct uet *uet;             /* the same */
     struct entropy *entropies;   /* UET: one per queue pair and port */
@@ -196,9 +224,8 @@ struct ep {
     struct ep_way_note *way_notes; /* of these, made when the first is */
     uint32_t n_way_notes;
     uint8_t *planes;             /* UET with several ports: by queue pair, ends at all but the first */
-    uint32_t qp_count, qp_room, expected_count, expected_room;
-    struct idmap qp_by_number, message_by_id;
-    struct ep_message **expected;
+    uint32_t qp_count, qp_room;
+    struct idmap qp_by_number;
     uint64_t *bitmaps; /* two per queue pair when selective, three for UET */
     uint8_t *room;     /* memory for a frame, */
     uint8_t *frame;    /* where it is built in there, */
@@ -304,6 +331,17 @@ bool responder_place(struct ep *ep, struct ep_message *message, uint64_t offset,
                      const uint8_t *data, uint32_t n);
 void responder_received(struct ep *ep, struct qp *qp, struct ep_message *message, ns_t now);
 bool responder_notify(struct ep *ep, struct qp *qp, ns_t now); /* the CNP */
+
+/* halves.c */
+/* A queue pair's half, made if there is none. NULL when memory is short. */
+struct sending *sending(struct ep *ep, struct qp *qp);
+struct receiving *receiving(struct ep *ep, struct qp *qp);
+/* Give it back if nothing in it will be asked for. */
+void sending_over(struct ep *ep, struct qp *qp);
+void receiving_over(struct ep *ep, struct qp *qp);
+void halves_free(struct qp *qp); /* what is theirs besides */
+void spares_give(struct spares *spares, void *given);
+void spares_free(struct spares *spares);
 
 /* endpoint.c */
 bool qp_is_from_peer(const struct qp *qp, const uint8_t *ip);

@@ -37,7 +37,7 @@ static uint64_t end_of(const struct ep_message *message)
 /* What a full packet of a queue pair is long, hops' telemetry aside. */
 static bytes_t full_packet(const struct ep *ep, const struct qp *qp)
 {
-    return qp->templates->data_bytes + ep->config.mtu + WIRE_ICRC;
+    return qp->common->data_bytes + ep->config.mtu + WIRE_ICRC;
 }
 
 /* In packets. HPCC's is in bytes: one more may leave as long as those in flight do not fill it. */
@@ -45,7 +45,7 @@ static uint32_t window_of(const struct ep *ep, const struct qp *qp)
 {
     if (qp->cc != EP_CC_HPCC)
         return ep->config.window;
-    double packets = qp->control.hpcc->window / (double)full_packet(ep, qp);
+    double packets = qp->out->control.hpcc->window / (double)full_packet(ep, qp);
     return packets < ep->config.window ? (uint32_t)packets + 1 : ep->config.window;
 }
 
@@ -66,20 +66,26 @@ static bool has_hole(struct qp *qp) { return qp->selective && next_hole(qp) != U
 
 static bool can_send(const struct ep *ep, struct qp *qp)
 {
+    const struct sending *out = qp->out;
     if (qp->error)
         return false;
-    return has_hole(qp) || (qp->next < qp->posted && qp->next - qp->acked < window_of(ep, qp));
+    if (!out)
+        return qp->head;
+    return has_hole(qp) ||
+           (out->next < out->posted && out->next - out->acked < window_of(ep, qp));
 }
 
 static void move_cursor(struct qp *qp)
 {
-    while (qp->cursor && qp->next >= end_of(qp->cursor))
-        qp->cursor = qp->cursor->next;
+    struct sending *out = qp->out;
+    while (out->cursor && out->next >= end_of(out->cursor))
+        out->cursor = out->cursor->next;
 }
 
 static struct segment segment_at(const struct ep *ep, struct qp *qp, uint64_t seq, bool again)
 {
-    const struct ep_message *message = again ? qp->head : qp->cursor;
+    struct sending *out = qp->out;
+    const struct ep_message *message = again ? qp->head : out->cursor;
     while (seq >= end_of(message))
         message = message->next;
     uint32_t index = (uint32_t)(seq - message->first), offset = index * ep->config.mtu;
@@ -96,50 +102,54 @@ static struct segment segment_at(const struct ep *ep, struct qp *qp, uint64_t se
         segment.length = message->size;
     }
     segment.ack_request = last || again || qp->cc == EP_CC_HPCC ||
-                          qp->since_request + 1 >= ep->config.ack_every ||
-                          seq + 1 - qp->acked >= window_of(ep, qp);
+                          out->since_request + 1 >= ep->config.ack_every ||
+                          seq + 1 - out->acked >= window_of(ep, qp);
     return segment;
 }
 
 static void pace(struct ep *ep, struct qp *qp, ps_t at, uint32_t wire, ns_t now)
 {
-    bps_t rate = qp->rate, allowed = rate;
+    struct sending *out = qp->out;
+    bps_t rate = qp->common->rate, allowed = rate;
     if (qp->cc == EP_CC_DCQCN)
-        allowed = dcqcn_sent(qp->control.dcqcn, &ep->config.dcqcn, now, wire);
+        allowed = dcqcn_sent(out->control.dcqcn, &ep->config.dcqcn, now, wire);
     else if (qp->cc == EP_CC_HPCC)
-        allowed = hpcc_rate(qp->control.hpcc, &ep->config.hpcc);
+        allowed = hpcc_rate(out->control.hpcc, &ep->config.hpcc);
     qp->ready = at + ps_for_bytes(wire, allowed < rate ? allowed : rate);
 }
 
 /* Let time be out when this one is, from now on; progress begins with the first again. */
 static void start_timeout(const struct ep *ep, struct qp *qp, ns_t now, bool progress)
 {
+    struct sending *out = qp->out;
     const struct ep_config *config = &ep->config;
     ns_t first = config->rto_first ? config->rto_first : config->rto;
-    qp->rto = progress || !qp->rto || !config->rto_first ? first : 2 * qp->rto;
-    if (config->rto && qp->rto > config->rto)
-        qp->rto = config->rto;
-    qp->rto_at = qp->rto ? now + qp->rto : NS_NEVER;
+    out->rto = progress || !out->rto || !config->rto_first ? first : 2 * out->rto;
+    if (config->rto && out->rto > config->rto)
+        out->rto = config->rto;
+    out->rto_at = out->rto ? now + out->rto : NS_NEVER;
     if (progress)
-        qp->silent = qp->retries = 0;
+        out->silent = out->retries = 0;
 }
 
 /* Another time-out without progress: whether it was one too many. */
 static bool gives_up(const struct ep *ep, struct qp *qp)
 {
+    struct sending *out = qp->out;
     const struct ep_config *config = &ep->config;
-    qp->silent += qp->rto;
+    out->silent += out->rto;
     if (config->rto_first)
-        return config->rto && qp->silent >= config->rto * config->retry_limit;
-    return qp->retries++ >= config->retry_limit;
+        return config->rto && out->silent >= config->rto * config->retry_limit;
+    return out->retries++ >= config->retry_limit;
 }
 
 /* An ACK was asked for: from now on its absence means something. */
 static void await_answer(struct ep *ep, struct qp *qp, uint64_t seq, ns_t now)
 {
-    if (qp->requested <= seq)
-        qp->requested = seq + 1;
-    if (qp->rto_at == NS_NEVER) {
+    struct sending *out = qp->out;
+    if (out->requested <= seq)
+        out->requested = seq + 1;
+    if (out->rto_at == NS_NEVER) {
         start_timeout(ep, qp, now, true);
         schedule_rto(ep, qp);
     }
@@ -218,8 +228,13 @@ static void note_filled(struct ep *ep, struct qp *qp, uint64_t seq, ns_t now)
 
 static uint32_t send(struct ep *ep, struct qp *qp, uint8_t port, ns_t now)
 {
+    struct sending *out = sending(ep, qp);
+    if (!out) { /* memory may come back */
+        ep->stalled = true;
+        return 0;
+    }
     bool filling = has_hole(qp);
-    uint64_t seq = filling ? next_hole(qp) : qp->next;
+    uint64_t seq = filling ? next_hole(qp) : out->next;
     struct segment segment = segment_at(ep, qp, seq, filling);
     uint32_t stored, wire = frame_data(ep, qp, &segment, &stored);
     ps_t at = schedule_send(ep, port, stored, wire, qp->priority, qp->ready, now);
@@ -227,11 +242,11 @@ static uint32_t send(struct ep *ep, struct qp *qp, uint8_t port, ns_t now)
         return 0;
 
     pace(ep, qp, at, wire, now);
-    qp->rewound = false;
-    qp->since_request = segment.ack_request ? 0 : qp->since_request + 1;
+    out->rewound = false;
+    out->since_request = segment.ack_request ? 0 : out->since_request + 1;
     ep->counters.tx_data_packets++;
     ep->counters.tx_data_bytes += segment.bytes;
-    if (seq < qp->sent) {
+    if (seq < out->sent) {
         ep->counters.retransmitted_packets++;
         ep->counters.retransmitted_bytes += segment.bytes;
     }
@@ -240,11 +255,11 @@ static uint32_t send(struct ep *ep, struct qp *qp, uint8_t port, ns_t now)
     } else {
         if (qp->selective)
             time_round_trip(qp->selective, seq, now);
-        qp->next++;
+        out->next++;
         move_cursor(qp);
     }
-    if (qp->sent < qp->next)
-        qp->sent = qp->next;
+    if (out->sent < out->next)
+        out->sent = out->next;
     if (segment.ack_request)
         await_answer(ep, qp, seq, now);
     return wire;
@@ -252,18 +267,21 @@ static uint32_t send(struct ep *ep, struct qp *qp, uint8_t port, ns_t now)
 
 void requester_append(struct ep *ep, struct qp *qp, struct ep_message *message)
 {
+    struct sending *out = qp->out;
     message->qp = qp;
     message->next = NULL;
     message->packets = message->size ? (message->size + ep->config.mtu - 1) / ep->config.mtu : 1;
-    message->first = qp->posted;
-    qp->posted += message->packets;
+    message->first = qp_posted(qp);
     if (qp->head)
         qp->tail->next = message;
     else
         qp->head = message;
     qp->tail = message;
-    if (!qp->cursor)
-        qp->cursor = message;
+    if (!out)
+        return;
+    out->posted += message->packets;
+    if (!out->cursor)
+        out->cursor = message;
 }
 
 static void post(struct ep *ep, struct qp *qp, struct ep_message *message, ns_t now)
@@ -315,7 +333,8 @@ static void settle_holes(struct ep *ep, struct qp *qp, uint64_t settled, ns_t no
 /* Everything before `upto` has arrived. */
 static void acknowledge(struct ep *ep, struct qp *qp, uint64_t upto, ns_t now)
 {
-    if (upto <= qp->acked)
+    struct sending *out = qp->out;
+    if (upto <= out->acked)
         return;
     uint64_t settled = upto;
     if (ep->config.recovery == EP_GO_BACK_0)
@@ -324,13 +343,13 @@ static void acknowledge(struct ep *ep, struct qp *qp, uint64_t upto, ns_t now)
     if (qp->selective && qp->una < settled)
         settle_holes(ep, qp, settled, now);
     qp->una = settled;
-    if (qp->next < qp->una)
-        qp->next = qp->una;
+    if (out->next < qp->una)
+        out->next = qp->una;
     move_cursor(qp);
-    qp->acked = upto < qp->next ? upto : qp->next;
+    out->acked = upto < out->next ? upto : out->next;
     start_timeout(ep, qp, now, true);
-    if (qp->una >= qp->requested)
-        qp->rto_at = NS_NEVER;
+    if (qp->una >= out->requested)
+        out->rto_at = NS_NEVER;
     else
         schedule_rto(ep, qp);
     requester_complete(ep, qp, settled, now);
@@ -338,19 +357,21 @@ static void acknowledge(struct ep *ep, struct qp *qp, uint64_t upto, ns_t now)
 
 static void go_back(struct qp *qp, uint64_t to)
 {
-    qp->next = qp->acked = to;
-    qp->cursor = qp->head;
+    struct sending *out = qp->out;
+    out->next = out->acked = to;
+    out->cursor = qp->head;
     move_cursor(qp);
-    qp->since_request = 0;
+    out->since_request = 0;
 }
 
 static void timeout(struct ep *ep, struct qp *qp, ns_t now)
 {
-    qp->rto_at = NS_NEVER;
-    if (qp->error || qp->una >= qp->sent)
+    struct sending *out = qp->out;
+    out->rto_at = NS_NEVER;
+    if (qp->error || qp->una >= out->sent)
         return;
-    if (qp->rewound) { /* what the last one asked for could not leave yet: a pause, no silence */
-        qp->rto_at = now + qp->rto;
+    if (out->rewound) { /* what the last one asked for could not leave yet: a pause, no silence */
+        out->rto_at = now + out->rto;
         return;
     }
     ep->counters.local_ack_timeout_err++;
@@ -359,10 +380,10 @@ static void timeout(struct ep *ep, struct qp *qp, ns_t now)
         return;
     }
     start_timeout(ep, qp, now, false);
-    qp->rewound = true;
+    out->rewound = true;
     if (qp->selective) {
         qp->selective->resend = qp->una;
-        qp->selective->lost_before = qp->sent;
+        qp->selective->lost_before = out->sent;
     } else {
         go_back(qp, qp->una);
     }
@@ -406,7 +427,7 @@ static bool read_map(struct ep *ep, struct qp *qp, const struct packet *packet, 
         uint64_t bits = be64_load(at + WIRE_SACK + 8 * word);
         for (; bits; bits &= bits - 1) {
             uint64_t seq = first + 64 * word + (uint32_t)__builtin_ctzll(bits);
-            if (seq <= qp->una || seq >= qp->sent)
+            if (seq <= qp->una || seq >= qp->out->sent)
                 continue;
             seqset_add(&s->sacked, seq);
             if (end <= seq)
@@ -441,7 +462,7 @@ static void alarm(struct ep *ep, struct qp *qp, ns_t now)
     }
     if (s->again_at <= now) {
         s->again_at = NS_NEVER;
-        s->lost_again = qp->una < s->resend && qp->una < qp->sent;
+        s->lost_again = qp->una < s->resend && qp->una < qp->out->sent;
     }
     set_alarm(ep, qp);
     schedule_data(ep, qp, now);
@@ -455,10 +476,11 @@ static void alarm(struct ep *ep, struct qp *qp, ns_t now)
  * is lost each time and only what comes behind it arrives. */
 static void sequence_error(struct ep *ep, struct qp *qp, uint64_t expected, ns_t now)
 {
+    struct sending *out = qp->out;
     ep->counters.packet_seq_err++;
-    if (expected < qp->una || expected >= qp->sent)
+    if (expected < qp->una || expected >= out->sent)
         return; /* old: it was answered, or overtaken by an ACK */
-    qp->silent = qp->retries = 0;
+    out->silent = out->retries = 0;
     acknowledge(ep, qp, expected, now);
     if (!qp->selective)
         go_back(qp, qp->una);
@@ -470,8 +492,13 @@ void requester_answer(struct ep *ep, struct qp *qp, const struct packet *packet,
         ep->counters.rx_malformed++;
         return;
     }
+    struct sending *out = sending(ep, qp);
+    if (!out) {
+        ep->counters.rx_discards++;
+        return;
+    }
     uint32_t aeth = be32_load(packet->body);
-    uint64_t seq = psn_unwrap(qp->acked, packet->psn);
+    uint64_t seq = psn_unwrap(out->acked, packet->psn);
 
     switch (aeth >> 24) {
     case AETH_NAK_SEQUENCE:
@@ -492,7 +519,7 @@ void requester_answer(struct ep *ep, struct qp *qp, const struct packet *packet,
             return;
         }
         ep->counters.rx_acks++;
-        if (seq < qp->sent)
+        if (seq < out->sent)
             acknowledge(ep, qp, seq + 1, now);
     }
     if (qp->selective) {
@@ -501,9 +528,10 @@ void requester_answer(struct ep *ep, struct qp *qp, const struct packet *packet,
         set_alarm(ep, qp);
     }
     if (qp->cc == EP_CC_HPCC && packet->int_bytes)
-        hpcc_ack(qp->control.hpcc, &ep->config.hpcc, &packet->stack, full_packet(ep, qp), qp->acked,
-                 qp->next, now);
+        hpcc_ack(out->control.hpcc, &ep->config.hpcc, &packet->stack, full_packet(ep, qp), out->acked,
+                 out->next, now);
     schedule_data(ep, qp, now);
+    sending_over(ep, qp);
 }
 
 void requester_cnp(struct ep *ep, struct qp *qp, ns_t now)
@@ -512,8 +540,12 @@ void requester_cnp(struct ep *ep, struct qp *qp, ns_t now)
         ep->counters.rp_cnp_ignored++;
         return;
     }
+    if (!sending(ep, qp)) {
+        ep->counters.rx_discards++;
+        return;
+    }
     ep->counters.rp_cnp_handled++;
-    dcqcn_cnp(qp->control.dcqcn, &ep->config.dcqcn, now);
+    dcqcn_cnp(qp->out->control.dcqcn, &ep->config.dcqcn, now);
 }
 
 static uint8_t answer_port(const struct ep *ep, const struct qp *qp)
@@ -526,8 +558,8 @@ static void ports_changed(struct ep *ep, struct qp *qp, ns_t now)
 {
     if (!ep->config.bonded)
         return;
-    bool stays = ep->up >> qp->own_port & 1 || !ep->up;
-    qp->ports = (uint8_t)(1u << (stays ? qp->own_port : first_port(ep->up)));
+    bool stays = ep->up >> qp->common->own_port & 1 || !ep->up;
+    qp->ports = (uint8_t)(1u << (stays ? qp->common->own_port : first_port(ep->up)));
     schedule_data(ep, qp, now);
 }
 

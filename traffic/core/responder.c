@@ -16,7 +16,7 @@
 
 static void owe(struct ep *ep, struct qp *qp, uint8_t what, ns_t now)
 {
-    qp->owed |= what;
+    qp->in->owed |= what;
     if (what == OWE_CNP)
         schedule_notice(ep, qp, now);
     else
@@ -25,7 +25,7 @@ static void owe(struct ep *ep, struct qp *qp, uint8_t what, ns_t now)
 
 static void refuse(struct ep *ep, struct qp *qp, uint8_t syndrome, enum ep_error error, ns_t now)
 {
-    qp->nak_syndrome = syndrome;
+    qp->in->nak_syndrome = syndrome;
     owe(ep, qp, OWE_NAK, now);
     qp_fail(ep, qp, error, now);
 }
@@ -33,12 +33,10 @@ static void refuse(struct ep *ep, struct qp *qp, uint8_t syndrome, enum ep_error
 struct ep_message *responder_target(const struct ep *ep, const struct qp *qp, uint32_t id,
                                     uint64_t offset, uint32_t length)
 {
-    uint32_t index = idmap_find(&ep->message_by_id, id);
-    if (index == IDMAP_NONE)
+    struct ep_message *message = ep->port.expected(ep->port.ctx, id);
+    if (!message || message->qp != qp || message->done)
         return NULL;
-    struct ep_message *message = ep->expected[index];
-    bool fits = offset <= message->size && length <= message->size - offset;
-    return message->qp == qp && !message->done && fits ? message : NULL;
+    return offset <= message->size && length <= message->size - offset ? message : NULL;
 }
 
 /* The message that a RETH names, if the peer may write it there; NULL if not. */
@@ -91,51 +89,53 @@ static bool content_of(const struct packet *packet, struct content *content)
 /* Forget the message being written: its first packet is expected again. */
 static void restart(struct ep *ep, struct qp *qp)
 {
-    struct ep_message *message = qp->writing;
+    struct receiving *in = qp->in;
+    struct ep_message *message = in->writing;
     if (!message)
         return;
     ep->counters.discarded_bytes += message->received;
     ep->counters.rx_data_bytes -= message->received;
     message->received = 0;
-    qp->expected = qp->writing_first;
-    qp->writing = NULL;
+    qp->expected = in->writing_first;
+    in->writing = NULL;
 }
 
 static void in_order(struct ep *ep, struct qp *qp, const struct packet *packet,
                      const struct content *content, ns_t now)
 {
+    struct receiving *in = qp->in;
     if (opcode_starts(packet->opcode)) {
-        if (qp->writing) {
+        if (in->writing) {
             refuse(ep, qp, AETH_NAK_INVALID_REQUEST, EP_LOCAL_INVALID, now);
             return;
         }
-        qp->writing = target(ep, qp, content->reth, true);
-        if (!qp->writing) {
+        in->writing = target(ep, qp, content->reth, true);
+        if (!in->writing) {
             refuse(ep, qp, AETH_NAK_REMOTE_ACCESS, EP_LOCAL_PROTECTION, now);
             return;
         }
-        qp->writing_first = qp->expected;
-        qp->offset = 0;
+        in->writing_first = qp->expected;
+        in->offset = 0;
     }
-    struct ep_message *message = qp->writing;
+    struct ep_message *message = in->writing;
     bool ends = opcode_ends(packet->opcode);
-    if (!message || content->bytes > message->size - qp->offset ||
-        (ends ? qp->offset + content->bytes != message->size : content->bytes != ep->config.mtu)) {
+    if (!message || content->bytes > message->size - in->offset ||
+        (ends ? in->offset + content->bytes != message->size : content->bytes != ep->config.mtu)) {
         refuse(ep, qp, AETH_NAK_INVALID_REQUEST, EP_LOCAL_INVALID, now);
         return;
     }
-    if (!responder_place(ep, message, qp->offset, content->data, content->bytes)) {
+    if (!responder_place(ep, message, in->offset, content->data, content->bytes)) {
         refuse(ep, qp, AETH_NAK_REMOTE_OPERATION, EP_LOCAL_DATA, now);
         return;
     }
-    qp->offset += content->bytes;
+    in->offset += content->bytes;
     qp->expected++;
-    qp->nak_sent = false;
-    qp->owed &= (uint8_t)~OWE_NAK;
+    in->nak_sent = false;
+    in->owed &= (uint8_t)~OWE_NAK;
     if (packet->ack_request)
         owe(ep, qp, OWE_ACK, now);
     if (ends) {
-        qp->writing = NULL;
+        in->writing = NULL;
         responder_received(ep, qp, message, now);
     }
 }
@@ -143,8 +143,9 @@ static void in_order(struct ep *ep, struct qp *qp, const struct packet *packet,
 static void ordered(struct ep *ep, struct qp *qp, const struct packet *packet,
                     const struct content *content, ns_t now)
 {
+    struct receiving *in = qp->in;
     uint64_t seq = psn_unwrap(qp->expected, packet->psn);
-    bool again = ep->config.recovery == EP_GO_BACK_0 && qp->writing && seq == qp->writing_first;
+    bool again = ep->config.recovery == EP_GO_BACK_0 && in->writing && seq == in->writing_first;
 
     if (again)
         restart(ep, qp);
@@ -159,12 +160,12 @@ static void ordered(struct ep *ep, struct qp *qp, const struct packet *packet,
         return;
     }
     ep->counters.out_of_sequence++;
-    if (qp->nak_sent)
+    if (in->nak_sent)
         return;
     if (ep->config.recovery == EP_GO_BACK_0)
         restart(ep, qp);
-    qp->nak_sent = true;
-    qp->nak_syndrome = AETH_NAK_SEQUENCE;
+    in->nak_sent = true;
+    in->nak_syndrome = AETH_NAK_SEQUENCE;
     owe(ep, qp, OWE_NAK, now);
 }
 
@@ -202,7 +203,7 @@ static void note_early(struct ep *ep, struct qp *qp, uint64_t seq, bool ack_requ
         has->high = seq + 1;
     if (opens_gap) {
         has->provoked_by = seq;
-        qp->nak_syndrome = AETH_NAK_SEQUENCE;
+        qp->in->nak_syndrome = AETH_NAK_SEQUENCE;
         owe(ep, qp, OWE_NAK, now);
     } else if (ack_request || fills_gap) {
         owe(ep, qp, OWE_ACK, now);
@@ -256,11 +257,13 @@ static void selective(struct ep *ep, struct qp *qp, const struct packet *packet,
 
 static void notify_congestion(struct ep *ep, struct qp *qp, ns_t now)
 {
+    struct receiving *in = qp->in;
     ep->counters.np_ecn_marked_packets++;
-    if (qp->cc != EP_CC_DCQCN || (qp->cnp_sent && now - qp->cnp_at < ep->config.dcqcn.cnp_interval))
+    if (qp->cc != EP_CC_DCQCN ||
+        (in->cnp_sent && now - in->cnp_at < ep->config.dcqcn.cnp_interval))
         return;
-    qp->cnp_sent = true;
-    qp->cnp_at = now;
+    in->cnp_sent = true;
+    in->cnp_at = now;
     owe(ep, qp, OWE_CNP, now);
 }
 
@@ -271,12 +274,17 @@ void responder_data(struct ep *ep, struct qp *qp, const struct packet *packet, n
         ep->counters.rx_malformed++;
         return;
     }
+    struct receiving *in = receiving(ep, qp);
+    if (!in) {
+        ep->counters.rx_discards++;
+        return;
+    }
     if (packet->congested)
         notify_congestion(ep, qp, now);
-    if (qp->echo && packet->int_bytes && packet->int_bytes <= sizeof qp->echo->header) {
-        memcpy(qp->echo->header, packet->int_header, packet->int_bytes);
-        qp->echo->header[WIRE_INT_SHIM + 3] = 0; /* no hop may add to it on the way back */
-        qp->echo->bytes = packet->int_bytes;
+    if (in->echo && packet->int_bytes && packet->int_bytes <= sizeof in->echo->header) {
+        memcpy(in->echo->header, packet->int_header, packet->int_bytes);
+        in->echo->header[WIRE_INT_SHIM + 3] = 0; /* no hop may add to it on the way back */
+        in->echo->bytes = packet->int_bytes;
     }
     if (ep->config.recovery == EP_SELECTIVE)
         selective(ep, qp, packet, &content, now);
@@ -286,39 +294,42 @@ void responder_data(struct ep *ep, struct qp *qp, const struct packet *packet, n
 
 static uint32_t answer_frame(struct ep *ep, const struct qp *qp, uint32_t *stored)
 {
-    bool refuses = qp->owed & OWE_NAK;
-    if (refuses && qp->selective && qp->nak_syndrome == AETH_NAK_SEQUENCE)
+    struct receiving *in = qp->in;
+    bool refuses = in->owed & OWE_NAK;
+    if (refuses && qp->selective && in->nak_syndrome == AETH_NAK_SEQUENCE)
         refuses = qp->selective->provoked_by > qp->expected; /* the gap may have closed meanwhile */
     if (refuses)
-        return frame_ack(ep, qp, qp->expected, qp->nak_syndrome, stored);
+        return frame_ack(ep, qp, qp->expected, in->nak_syndrome, stored);
     return frame_ack(ep, qp, qp->expected - 1, AETH_ACK, stored);
 }
 
 bool responder_answer(struct ep *ep, struct qp *qp, ns_t now)
 {
+    struct receiving *in = qp->in;
     uint32_t stored, wire;
 
-    if (!(qp->owed & (OWE_ACK | OWE_NAK)))
+    if (!(in->owed & (OWE_ACK | OWE_NAK)))
         return true;
     wire = answer_frame(ep, qp, &stored);
     uint8_t port = first_port(qp->ports), priority = answer_priority(ep, qp);
-    if (schedule_send(ep, port, stored, wire, priority, qp->answer_ready, now) == PS_NEVER)
+    if (schedule_send(ep, port, stored, wire, priority, in->answer_ready, now) == PS_NEVER)
         return false;
-    if (qp->owed & OWE_NAK)
+    if (in->owed & OWE_NAK)
         ep->counters.tx_naks++;
     else
         ep->counters.tx_acks++;
-    qp->owed &= (uint8_t)~(OWE_ACK | OWE_NAK);
+    in->owed &= (uint8_t)~(OWE_ACK | OWE_NAK);
     return true;
 }
 
 bool responder_notify(struct ep *ep, struct qp *qp, ns_t now)
 {
+    struct receiving *in = qp->in;
     uint32_t stored, wire = frame_cnp(ep, qp, &stored);
     uint8_t port = first_port(qp->ports), priority = ep->config.control_priority;
-    if (schedule_send(ep, port, stored, wire, priority, qp->notice_ready, now) == PS_NEVER)
+    if (schedule_send(ep, port, stored, wire, priority, in->notice_ready, now) == PS_NEVER)
         return false;
     ep->counters.np_cnp_sent++;
-    qp->owed &= (uint8_t)~OWE_CNP;
+    in->owed &= (uint8_t)~OWE_CNP;
     return true;
 }

@@ -17,7 +17,7 @@ struct key {
     size_t place;
 };
 
-enum { MOST_RECORDS = 1 << 28 };
+enum { MOST_RECORDS = (1 << 28) - 1 };
 
 struct head {
     struct ep_config config;
@@ -289,7 +289,7 @@ static bool read_endpoint(struct script *script, char **rest)
         return fail(script, "%s", problem);
     if (head.qps > PSN_MASK || head.transfers > MOST_RECORDS || head.edges > MOST_RECORDS)
         return fail(script,
-                    "a host has at most 2^24 queue pairs and 2^28 transfers and dependencies");
+                    "a host has fewer than 2^24 queue pairs and 2^28 transfers and dependencies");
     script->plan = plan_new(&head.config, &script->port, head.qps, head.transfers, head.edges);
     return script->plan || fail(script, "memory is short for %u queue pairs and %u transfers",
                                 head.qps, head.transfers);
@@ -409,7 +409,7 @@ void script_report(struct plan *plan, FILE *file, ns_t now)
         fprintf(file, "transfer %u %s %s", transfer->message.id, KINDS[transfer->kind],
                 STATES[transfer->state]);
         print_time(file, transfer->start);
-        print_time(file, transfer->end);
+        print_time(file, transfer_end(transfer));
         fprintf(file, "\n");
     }
 #define COUNTER(name, about) \

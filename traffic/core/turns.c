@@ -54,7 +54,8 @@ static void wait_or_join(struct ep *ep, struct qp *qp, ps_t now)
         qp->in_pace = true;
         heap_push(&ep->pace, (struct heap_item){qp->ready, {qp}});
     } else {
-        qp->deficit = (int32_t)ep->config.mtu;
+        if (qp->out)
+            qp->out->deficit = (int32_t)ep->config.mtu;
         ring_join(ep, qp);
     }
 }
@@ -75,14 +76,15 @@ uint8_t answer_priority(const struct ep *ep, const struct qp *qp)
 
 void schedule_answer(struct ep *ep, struct qp *qp, ns_t now)
 {
+    struct receiving *in = qp->in;
     struct ring *ring = &ep->answers[answer_priority(ep, qp)];
-    if (qp->in_answers)
+    if (in->in_answers)
         return;
-    qp->in_answers = true;
-    qp->answer_ready = ps_of_ns(now);
-    qp->answers_next = NULL;
+    in->in_answers = true;
+    in->answer_ready = ps_of_ns(now);
+    in->answers_next = NULL;
     if (ring->head)
-        ring->tail->answers_next = qp;
+        ring->tail->in->answers_next = qp;
     else
         ring->head = qp;
     ring->tail = qp;
@@ -90,22 +92,23 @@ void schedule_answer(struct ep *ep, struct qp *qp, ns_t now)
 
 void schedule_notice(struct ep *ep, struct qp *qp, ns_t now)
 {
-    if (qp->in_notices)
+    struct receiving *in = qp->in;
+    if (in->in_notices)
         return;
-    qp->in_notices = true;
-    qp->notice_ready = ps_of_ns(now);
-    qp->notices_next = NULL;
+    in->in_notices = true;
+    in->notice_ready = ps_of_ns(now);
+    in->notices_next = NULL;
     if (ep->notices.head)
-        ep->notices.tail->notices_next = qp;
+        ep->notices.tail->in->notices_next = qp;
     else
         ep->notices.head = qp;
     ep->notices.tail = qp;
 }
 
 /* Let it come up at a time, or sooner; `*seen_to` is when it comes up if it is in there already. */
-static void schedule_at(struct heap *heap, struct qp *qp, ns_t at, bool *is_in, ns_t *seen_to)
+static void schedule_at(struct heap *heap, struct qp *qp, ns_t at, bool is_in, ns_t *seen_to)
 {
-    if (!*is_in) {
+    if (!is_in) {
         heap_push(heap, (struct heap_item){at, {qp}});
     } else if (at < *seen_to) { /* seldom enough for a search */
         uint32_t place = 0;
@@ -115,20 +118,22 @@ static void schedule_at(struct heap *heap, struct qp *qp, ns_t at, bool *is_in, 
     } else {
         return;
     }
-    *is_in = true;
     *seen_to = at;
 }
 
 void schedule_rto(struct ep *ep, struct qp *qp)
 {
-    schedule_at(&ep->rto, qp, qp->rto_at, &qp->in_rto, &qp->rto_seen_to);
+    schedule_at(&ep->rto, qp, qp->out->rto_at, qp->in_rto, &qp->rto_seen_to);
+    qp->in_rto = true;
 }
 
 void schedule_alarm(struct ep *ep, struct qp *qp)
 {
     struct selective *s = qp->selective;
-    if (s->alarm_at != NS_NEVER)
-        schedule_at(&ep->alarms, qp, s->alarm_at, &s->in_alarms, &s->alarm_seen_to);
+    if (s->alarm_at == NS_NEVER)
+        return;
+    schedule_at(&ep->alarms, qp, s->alarm_at, s->in_alarms, &s->alarm_seen_to);
+    s->in_alarms = true;
 }
 
 static bool paused(const struct ep *ep, uint8_t port, uint8_t priority, ns_t now)
@@ -214,9 +219,9 @@ static void time_out(struct ep *ep, ns_t now)
     while (heap_key(&ep->rto) <= now) {
         struct qp *qp = heap_pop(&ep->rto).owner;
         qp->in_rto = false;
-        if (qp->rto_at <= now)
+        if (qp->out && qp->out->rto_at <= now)
             ep->transport->timeout(ep, qp, now);
-        if (qp->rto_at != NS_NEVER)
+        if (qp->out && qp->out->rto_at != NS_NEVER)
             schedule_rto(ep, qp);
     }
 }
@@ -235,22 +240,27 @@ static void ring_alarms(struct ep *ep, ns_t now)
 static bool send_notice(struct ep *ep, ns_t now)
 {
     struct qp *qp = ep->notices.head;
+    struct receiving *in = qp->in;
     if (!responder_notify(ep, qp, now))
         return false;
-    ep->notices.head = qp->notices_next;
-    qp->in_notices = false;
+    ep->notices.head = in->notices_next;
+    in->in_notices = false;
+    receiving_over(ep, qp);
     return true;
 }
 
 static bool send_answer(struct ep *ep, struct ring *ring, ns_t now)
 {
     struct qp *qp = ring->head;
+    struct receiving *in = qp->in;
     if (!ep->transport->answer(ep, qp, now))
         return false;
-    ring->head = qp->answers_next;
-    qp->in_answers = false;
-    if (qp->owed & (OWE_ACK | OWE_NAK))
+    ring->head = in->answers_next;
+    in->in_answers = false;
+    if (in->owed & (OWE_ACK | OWE_NAK))
         schedule_answer(ep, qp, now);
+    else
+        receiving_over(ep, qp);
     return true;
 }
 
@@ -306,21 +316,22 @@ static bool send_data(struct ep *ep, struct ring *ring, uint8_t port, ns_t now)
     uint32_t bytes = ep->transport->send(ep, qp, port, now);
     if (!bytes)
         return false;
+    struct sending *out = qp->out; /* it has sent */
     ring_leave(ring);
     if (!ep->transport->can_send(ep, qp))
         return true;
-    qp->deficit -= (int32_t)bytes;
+    out->deficit -= (int32_t)bytes;
     if (qp->ready > ps_of_ns(now) && qp->ready > soonest(ep)) {
         qp->in_pace = true;
         heap_push(&ep->pace, (struct heap_item){qp->ready, {qp}});
-    } else if (qp->deficit > 0) {
+    } else if (out->deficit > 0) {
         qp->in_ring = true; /* still its turn */
         qp->ring_next = ring->head;
         if (!ring->head)
             ring->tail = qp;
         ring->head = qp;
     } else {
-        qp->deficit += (int32_t)ep->config.mtu;
+        out->deficit += (int32_t)ep->config.mtu;
         ring_join(ep, qp);
     }
     return true;

@@ -78,7 +78,7 @@ static uint8_t *store_ses(uint8_t *at, const struct uet_segment *segment)
 static uint32_t data(struct ep *ep, const struct qp *qp, const struct uet_segment *segment,
                      uint32_t *stored)
 {
-    uint8_t *pds = uet_begin(ep, qp, qp->templates->data, segment->entropy);
+    uint8_t *pds = uet_begin(ep, qp, qp->common->data, segment->entropy);
     uint8_t *at = pds + UET_PDS;
     bool asks = qp->cc == EP_CC_RCCC;
     int64_t clear = (int64_t)qp->una - 1 - (int64_t)segment->seq;
@@ -123,7 +123,7 @@ static uint32_t ack(struct ep *ep, const struct qp *qp, const struct uet_answer 
                     uint32_t *stored)
 {
     const struct uet *uet = qp->uet;
-    uint8_t *pds = uet_begin(ep, qp, qp->templates->control, answer->way);
+    uint8_t *pds = uet_begin(ep, qp, qp->common->control, answer->way);
     uint64_t cack = qp->expected - 1, from = uet_map_begin(qp, answer);
     uet_store_prologue(pds, UET_ACK_CC_TYPE, UET_NEXT_NONE,
                        (answer->marked ? UET_MARKED : 0) | (answer->again ? UET_RETX : 0) |
@@ -147,7 +147,7 @@ static uint32_t ack(struct ep *ep, const struct qp *qp, const struct uet_answer 
 static uint32_t nack(struct ep *ep, const struct qp *qp, const struct uet_answer *answer,
                      uint32_t *stored)
 {
-    uint8_t *pds = uet_begin(ep, qp, qp->templates->control, answer->way);
+    uint8_t *pds = uet_begin(ep, qp, qp->common->control, answer->way);
     uet_store_prologue(pds, UET_NACK_TYPE, UET_NEXT_NONE,
                        (answer->marked ? UET_MARKED : 0) | (answer->again ? UET_RETX : 0));
     pds[2] = answer->code;
@@ -161,7 +161,7 @@ static uint32_t nack(struct ep *ep, const struct qp *qp, const struct uet_answer
 static uint32_t control(struct ep *ep, const struct qp *qp, unsigned what,
                         const struct uet_answer *answer, uint32_t payload, uint32_t *stored)
 {
-    uint8_t *pds = uet_begin(ep, qp, qp->templates->control, answer->way);
+    uint8_t *pds = uet_begin(ep, qp, qp->common->control, answer->way);
     uet_store_prologue(pds, UET_CTRL, what, 0);
     be16_store(pds + 2, answer->opaque);
     be32_store(pds + 4, (uint32_t)answer->seq);

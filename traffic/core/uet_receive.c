@@ -28,7 +28,7 @@ void uet_owe(struct ep *ep, struct qp *qp, const struct uet_answer *answer, ns_t
         return;
     }
     uet->answers[(uet->first_answer + uet->n_answers++) % UET_ANSWERS] = *answer;
-    qp->owed |= OWE_ACK;
+    qp->in->owed |= OWE_ACK;
     schedule_answer(ep, qp, now);
 }
 
@@ -92,7 +92,7 @@ bool uet_answer(struct ep *ep, struct qp *qp, ns_t now)
     const struct uet_answer *answer = uet->answers ? &uet->answers[uet->first_answer] : NULL;
     uint32_t stored, wire = answer_frame(ep, qp, answer, &stored);
     uint8_t port = uet_answer_port(ep, qp), priority = answer_priority(ep, qp);
-    if (schedule_send(ep, port, stored, wire, priority, qp->answer_ready, now) == PS_NEVER)
+    if (schedule_send(ep, port, stored, wire, priority, qp->in->answer_ready, now) == PS_NEVER)
         return false;
     if (uet->owes_grant) {
         uet->owes_grant = false;
@@ -105,9 +105,9 @@ bool uet_answer(struct ep *ep, struct qp *qp, ns_t now)
         uet->n_answers--;
     }
     if (!uet->n_answers)
-        qp->owed &= (uint8_t)~OWE_ACK;
+        qp->in->owed &= (uint8_t)~OWE_ACK;
     if (uet->n_answers)
-        qp->owed |= OWE_ACK;
+        qp->in->owed |= OWE_ACK;
     return true;
 }
 

@@ -44,7 +44,8 @@ static struct uet_sent *record_of(const struct uet *uet, uint64_t seq)
 static const struct ep_message *message_at(const struct ep *ep, const struct qp *qp, uint64_t seq,
                                            uint32_t *offset, uint32_t *bytes)
 {
-    const struct ep_message *message = seq == qp->next ? qp->cursor : qp->head;
+    struct sending *out = qp->out;
+    const struct ep_message *message = seq == out->next ? out->cursor : qp->head;
     while (seq >= end_of(message))
         message = message->next;
     *offset = (uint32_t)(seq - message->first) * ep->config.mtu;
@@ -64,7 +65,7 @@ void uet_prepare(struct ep *ep, struct qp *qp, ns_t base_rtt)
     uet->round_trip = base_rtt;
     uet->overtaken = config->window;
     uet->cc.link = (struct congestion_link){
-        .rate = qp->rate,
+        .rate = qp->common->rate,
         .base_rtt = base_rtt,
         .packet = uet_frame_size(ep, config->mtu),
         .has_trimming = config->has_trimming,
@@ -102,22 +103,24 @@ static uint64_t next_lost(struct qp *qp)
 
 static bool can_send(const struct ep *ep, struct qp *qp)
 {
+    struct sending *out = qp->out;
     struct uet *uet = qp->uet;
     if (qp->error)
         return false;
     bool again = uet->lost_count != 0;
-    if (!again && (qp->next >= qp->posted || qp->next - qp->una >= ep->config.window))
+    if (!again && (out->next >= out->posted || out->next - qp->una >= ep->config.window))
         return false;
     if (!uet->cc.ops)
         return true;
     uint32_t offset, bytes;
-    message_at(ep, qp, again ? next_lost(qp) : qp->next, &offset, &bytes);
+    message_at(ep, qp, again ? next_lost(qp) : out->next, &offset, &bytes);
     return uet->cc.ops->may_send(&uet->cc, uet_frame_size(ep, bytes), uet->in_flight);
 }
 
 static bytes_t backlog_frames(const struct ep *ep, const struct qp *qp)
 {
-    bytes_t packets = qp->posted - qp->next;
+    struct sending *out = qp->out;
+    bytes_t packets = out->posted - out->next;
     return qp->uet->backlog + packets * uet_frame_size(ep, 0) +
            (bytes_t)qp->uet->lost_count * uet_frame_size(ep, ep->config.mtu);
 }
@@ -131,20 +134,22 @@ uint32_t uet_target(const struct ep *ep, const struct qp *qp)
 /* Time is out when nothing is heard for so long from now on. */
 static void start_timer(struct ep *ep, struct qp *qp, ns_t now, bool progress)
 {
+    struct sending *out = qp->out;
     ns_t first = qp->uet->round_trip, most = ep->config.rto;
-    qp->rto = progress || !qp->rto ? first : 2 * qp->rto;
-    if (most && qp->rto > most)
-        qp->rto = most > first ? most : first;
+    out->rto = progress || !out->rto ? first : 2 * out->rto;
+    if (most && out->rto > most)
+        out->rto = most > first ? most : first;
     if (progress)
-        qp->silent = qp->retries = 0;
-    qp->rto_at = now + qp->rto;
+        out->silent = out->retries = 0;
+    out->rto_at = now + out->rto;
     schedule_rto(ep, qp);
 }
 
 /* Nothing flies whose answer could bring the credit that what waits has to have. */
 static bool starves(const struct ep *ep, struct qp *qp)
 {
-    return qp->cc == EP_CC_RCCC && qp->una >= qp->sent && qp->next < qp->posted &&
+    struct sending *out = qp->out;
+    return qp->cc == EP_CC_RCCC && qp->una >= out->sent && out->next < out->posted &&
            !can_send(ep, qp);
 }
 
@@ -181,7 +186,7 @@ static void post(struct ep *ep, struct qp *qp, struct ep_message *message, ns_t 
     requester_append(ep, qp, message);
     if (starves(ep, qp)) {
         ask_for_credit(ep, qp, now);
-        if (qp->rto_at == NS_NEVER)
+        if (qp->out->rto_at == NS_NEVER)
             start_timer(ep, qp, now, true);
     }
     schedule_data(ep, qp, now);
@@ -190,6 +195,7 @@ static void post(struct ep *ep, struct qp *qp, struct ep_message *message, ns_t 
 static void note_sent(struct ep *ep, struct qp *qp, uint64_t seq, uint32_t size, uint16_t entropy,
                       ns_t now)
 {
+    struct sending *out = qp->out;
     struct uet *uet = qp->uet;
     struct uet_sent *record = record_of(uet, seq);
     uint64_t room = 2 * ((uint64_t)uet->acked.mask + 1);
@@ -198,14 +204,14 @@ static void note_sent(struct ep *ep, struct qp *qp, uint64_t seq, uint32_t size,
                                 .size = size,
                                 .entropy = entropy,
                                 .flies = true,
-                                .again = seq < qp->sent};
+                                .again = seq < out->sent};
     if (uet->line_end - uet->line_first == room)
         uet->line_first++; /* only probes find out about it now */
     uet->line[uet->line_end++ % room] = seq;
     uet->in_flight += size;
     if (uet->cc.ops && uet->cc.ops->sent)
         uet->cc.ops->sent(&uet->cc, size, uet->in_flight, now);
-    if (qp->rto_at == NS_NEVER)
+    if (out->rto_at == NS_NEVER)
         start_timer(ep, qp, now, true);
 }
 
@@ -317,9 +323,10 @@ static void rest(struct ep *ep, const struct qp *qp, uint8_t port, uint32_t wire
 
 static uint32_t send(struct ep *ep, struct qp *qp, uint8_t port, ns_t now)
 {
+    struct sending *out = qp->out;
     struct uet *uet = qp->uet;
     bool again = uet->lost_count != 0;
-    struct uet_segment segment = {.seq = again ? next_lost(qp) : qp->next, .again = again};
+    struct uet_segment segment = {.seq = again ? next_lost(qp) : out->next, .again = again};
     segment.message = message_at(ep, qp, segment.seq, &segment.offset, &segment.bytes);
     struct entropy before = uet->entropy[port];
     segment.entropy = next_entropy(ep, qp, port, now);
@@ -331,7 +338,7 @@ static uint32_t send(struct ep *ep, struct qp *qp, uint8_t port, ns_t now)
         return 0;
     }
     rest(ep, qp, port, wire);
-    qp->ready = at + (qp->rate < ep_bps(ep) ? ps_for_bytes(wire, qp->rate) : 0);
+    qp->ready = at + (qp->common->rate < ep_bps(ep) ? ps_for_bytes(wire, qp->common->rate) : 0);
     ep->counters.tx_data_packets++;
     ep->counters.tx_data_bytes += segment.bytes;
     note_sent(ep, qp, segment.seq, wire, segment.entropy, now);
@@ -341,9 +348,9 @@ static uint32_t send(struct ep *ep, struct qp *qp, uint8_t port, ns_t now)
         ep->counters.retransmitted_bytes += segment.bytes;
     } else {
         uet->backlog -= segment.bytes;
-        qp->sent = ++qp->next;
-        while (qp->cursor && qp->next >= end_of(qp->cursor))
-            qp->cursor = qp->cursor->next;
+        out->sent = ++out->next;
+        while (out->cursor && out->next >= end_of(out->cursor))
+            out->cursor = out->cursor->next;
     }
     return wire;
 }
@@ -427,7 +434,7 @@ static void complete(struct ep *ep, struct qp *qp, uint64_t upto, ns_t now)
     struct uet *uet = qp->uet;
     for (uint64_t seq = qp->una; seq < upto; seq++)
         seqset_remove(&uet->acked, seq);
-    qp->una = qp->acked = upto;
+    qp->una = qp->out->acked = upto;
     requester_complete(ep, qp, upto, now);
 }
 
@@ -441,7 +448,7 @@ static bytes_t settle(struct qp *qp, uint64_t upto, uint64_t first, uint64_t map
             news += arrived(qp, seq);
     for (; map; map &= map - 1) {
         uint64_t seq = first + (uint32_t)__builtin_ctzll(map);
-        if (seq >= upto && seq >= qp->una && seq < qp->sent && !seqset_has(&uet->acked, seq))
+        if (seq >= upto && seq >= qp->una && seq < qp->out->sent && !seqset_has(&uet->acked, seq))
             news += arrived(qp, seq);
     }
     return news;
@@ -449,8 +456,9 @@ static bytes_t settle(struct qp *qp, uint64_t upto, uint64_t first, uint64_t map
 
 static void answered_probe(struct ep *ep, struct qp *qp, uint64_t upto, uint64_t first, ns_t now)
 {
+    struct sending *out = qp->out;
     const struct uet *uet = qp->uet;
-    uint64_t end = first + UET_SACK_BITS < qp->sent ? first + UET_SACK_BITS : qp->sent;
+    uint64_t end = first + UET_SACK_BITS < out->sent ? first + UET_SACK_BITS : out->sent;
     for (uint64_t seq = upto; seq < end; seq++) {
         const struct uet_sent *record = record_of(uet, seq);
         if (seq >= qp->una && record->flies && record->at + uet->round_trip <= uet->probed_at)
@@ -485,17 +493,18 @@ static void note_round_trip(struct uet *uet, ns_t took)
 
 void uet_acked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns_t now)
 {
+    struct sending *out = qp->out;
     struct uet *uet = qp->uet;
     uint64_t cack = uet_unwrap_as(ep, qp->una, packet->psn);
     uint64_t first = cack + packet->map_ahead, seq = cack + (uint64_t)(int64_t)packet->ahead;
     bool to_probe = packet->to_probe, marked = packet->told_marked;
-    if (!uet->sent || cack >= qp->sent || seq >= qp->sent ||
+    if (!uet->sent || cack >= out->sent || seq >= out->sent ||
         packet->spends != (qp->cc == EP_CC_RCCC)) {
         ep->counters.rx_refused++;
         return;
     }
     ep->counters.rx_acks++;
-    bool remembered = !to_probe && seq + uet->acked.mask >= qp->next && seq + 1 > SEQ_START;
+    bool remembered = !to_probe && seq + uet->acked.mask >= out->next && seq + 1 > SEQ_START;
     struct uet_sent record = remembered ? *record_of(uet, seq) : (struct uet_sent){0};
     uint64_t upto = cack + 1 > qp->una ? cack + 1 : qp->una;
     bytes_t news = settle(qp, upto, first, packet->map);
@@ -521,8 +530,8 @@ void uet_acked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns
     if (qp->cc == EP_CC_RCCC)
         rccc_granted(&uet->cc, packet->credit);
     find_overtaken(ep, qp, now);
-    if (qp->una >= qp->sent && !starves(ep, qp))
-        qp->rto_at = NS_NEVER;
+    if (qp->una >= out->sent && !starves(ep, qp))
+        out->rto_at = NS_NEVER;
     else if (news || (to_probe && !packet->opaque)) /* of a way: nothing of what is missing */
         start_timer(ep, qp, now, true);
     probe_ways(ep, qp, now);
@@ -534,7 +543,7 @@ void uet_nacked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, n
     struct uet *uet = qp->uet;
     uint64_t seq = uet_unwrap_as(ep, qp->una, packet->psn);
     unsigned code = packet->code;
-    if (!uet->sent || seq >= qp->sent ||
+    if (!uet->sent || seq >= qp->out->sent ||
         (code != UET_NACK_TRIMMED && code != UET_NACK_TRIMMED_LAST_HOP)) {
         ep->counters.rx_refused++;
         return;
@@ -573,36 +582,38 @@ void uet_credited(struct ep *ep, struct qp *qp, const struct uet_packet *packet,
  * far behind the first that is missing as that may be. */
 static uint64_t worth_asking_for(const struct qp *qp)
 {
+    struct sending *out = qp->out;
     uint64_t oldest = qp->una;
-    while (oldest < qp->sent && !record_of(qp->uet, oldest)->flies)
+    while (oldest < out->sent && !record_of(qp->uet, oldest)->flies)
         oldest++;
-    if (oldest == qp->sent)
+    if (oldest == out->sent)
         return qp->una;
-    return oldest + UET_SACK_BITS <= qp->sent ? oldest + UET_SACK_BITS - 1 : qp->sent - 1;
+    return oldest + UET_SACK_BITS <= out->sent ? oldest + UET_SACK_BITS - 1 : out->sent - 1;
 }
 
 static void timeout(struct ep *ep, struct qp *qp, ns_t now)
 {
+    struct sending *out = qp->out;
     struct uet *uet = qp->uet;
-    qp->rto_at = NS_NEVER;
-    bool wants_credit = qp->cc == EP_CC_RCCC && qp->next < qp->posted;
-    if (qp->error || (qp->una >= qp->sent && !starves(ep, qp)))
+    out->rto_at = NS_NEVER;
+    bool wants_credit = qp->cc == EP_CC_RCCC && out->next < out->posted;
+    if (qp->error || (qp->una >= out->sent && !starves(ep, qp)))
         return;
-    qp->silent += qp->rto;
-    if (ep->config.rto && qp->silent >= ep->config.rto * ep->config.retry_limit) {
+    out->silent += out->rto;
+    if (ep->config.rto && out->silent >= ep->config.rto * ep->config.retry_limit) {
         qp_fail(ep, qp, EP_RETRY_EXCEEDED, now);
         return;
     }
-    if (qp->retries++) {
+    if (out->retries++) {
         ep->counters.local_ack_timeout_err++;
-        for (uint64_t seq = qp->una; seq < qp->sent; seq++)
+        for (uint64_t seq = qp->una; seq < out->sent; seq++)
             lose(ep, qp, seq, now);
     }
     struct uet_answer probe = {.kind = UET_SAY_PROBE, .seq = worth_asking_for(qp)};
     if (uet->ways || ep->config.ports > 1)
         probe.entropy = next_entropy(ep, qp, first_port(qp->ports), now);
     uet->probed_at = now;
-    if (qp->una < qp->sent)
+    if (qp->una < out->sent)
         uet_owe(ep, qp, &probe, now);
     if (wants_credit || (qp->cc == EP_CC_RCCC && uet->lost_count))
         ask_for_credit(ep, qp, now);

@@ -33,6 +33,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "qp.h"
 #include "script.h"
 #include "mrc_wire.h"
 #include "uet_wire.h"
@@ -462,6 +463,15 @@ static void happen(struct star *star, struct event event)
     }
 }
 
+static void tell_halves(const struct host *host)
+{
+    const struct ep *ep = plan_endpoint(host->script.plan);
+    unsigned halves = 0;
+    for (uint32_t i = 0; i < ep->qp_count; i++)
+        halves += (ep->qps[i].out != NULL) + (ep->qps[i].in != NULL);
+    printf("halves %s %u\n", host->name, halves);
+}
+
 static bool all_over(const struct star *star)
 {
     for (uint32_t i = 0; i < star->host_count; i++)
@@ -488,6 +498,7 @@ static void run(struct star *star)
     for (uint32_t i = 0; i < star->host_count; i++) {
         printf("host %s\n", star->hosts[i].name);
         script_report(star->hosts[i].script.plan, stdout, star->now);
+        tell_halves(&star->hosts[i]);
     }
     printf("switch %llu %llu %llu\n", (unsigned long long)star->marked,
            (unsigned long long)star->dropped,

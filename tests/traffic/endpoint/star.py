@@ -82,6 +82,7 @@ class Outcome:
     marked: int = 0
     dropped: int = 0
     longest_queue: int = 0
+    halves: dict[str, int] = field(default_factory=dict)  # of queue pairs, by host, at the end
     end_ns: int = 0
     text: str = ""
 
@@ -139,6 +140,8 @@ def _read(text: str) -> Outcome:
             case ["switch", marked, dropped, longest]:
                 outcome.marked, outcome.dropped = int(marked), int(dropped)
                 outcome.longest_queue = int(longest)
+            case ["halves", host, halves]:
+                outcome.halves[host] = int(halves)
             case ["end", at]:
                 outcome.end_ns = int(at)
             case ["qp-error", *_]:

@@ -107,7 +107,7 @@ HEAD = "endpoint link-bps=1000000000 qps=1 transfers=2 edges=2"
         ([HEAD + " colour=blue"], "no key 'colour'"),
         ([HEAD + " recovery=hope"], "'hope' is no value for recovery"),
         ([HEAD + " dcqcn=fast"], "'fast' is no value for dcqcn"),
-        ([HEAD + " qps=99999999"], "at most 2^24 queue pairs"),
+        ([HEAD + " qps=99999999"], "fewer than 2^24 queue pairs"),
         ([HEAD, HEAD], "an endpoint already"),
         ([HEAD, "qp number=1 remote=2"], "templates are Ethernet"),
         ([HEAD, "qp number=1 remote=2 data=00ff control=00"], "templates are Ethernet"),

@@ -54,6 +54,28 @@ def data(outcome: Outcome, priority: int | None = None) -> list[Sent]:
     ]
 
 
+@pytest.mark.parametrize("recovery", ["go-back-0", "go-back-n", "selective"])
+@pytest.mark.parametrize("loss", [0, 0.02])
+def test_queue_pairs_that_have_nothing_to_do_keep_nothing(
+    star: Path, recovery: str, loss: float
+) -> None:
+    """What they know while they send and receive is given back, and made again for the next."""
+    config = EndpointConfig(link_bps=100 * GBPS, payload="none", recovery=recovery, rto=100_000)
+    pairs = [ends(A, B, 17 + 2 * number) for number in range(8)]
+    for sizes in [30_000], [30_000, 1, 100_000]:
+        outcome = side_by_side(star, pairs, [sizes] * 8, config=config, loss=loss, seed=7)
+        assert not unfinished(outcome.hosts[A])
+        assert outcome.halves == {A: 0, B: 0}
+
+
+def test_a_congestion_control_is_kept_by_who_sent(star: Path) -> None:
+    """Others, and those that never sent, keep nothing."""
+    busy = ends(A, B, 17, cc=CongestionControl.DCQCN)
+    idle = ends(A, B, 33, cc=CongestionControl.DCQCN)
+    outcome = side_by_side(star, [busy, idle], [[100_000], []])
+    assert outcome.halves == {A: 1, B: 0}
+
+
 def test_queue_pairs_share_by_bytes_and_not_by_packets(star: Path) -> None:
     """One sends whole packets, the other messages of 200 bytes: the same bytes in the same time."""
     pairs = [ends(A, B, 17), ends(A, B, 33)]
