@@ -193,18 +193,30 @@ static void watch_idle(struct sw *sw, struct sw_table *t, uint32_t position, ns_
         sw->idle_check = now + timeout;
 }
 
+/* The record as one that names an entry, by its table and its match part. */
+static enum ctl_reason read_named(const struct call *c, const struct ctl_table **r,
+                                  struct sw_table **t, struct sw_match_spec *spec,
+                                  const void **rest)
+{
+    *r = items(c, c->head, 1, sizeof **r);
+    if (!*r)
+        return CTL_MALFORMED;
+    if (c->head->object >= c->program->n_tables)
+        return CTL_NO_OBJECT;
+    *t = &c->state->tables[c->head->object];
+    return read_match(c, (*t)->desc, *r, spec, rest);
+}
+
 static enum ctl_reason write_table(const struct call *c)
 {
-    const struct ctl_table *r = items(c, c->head, 1, sizeof *r);
-    if (!r || c->head->object >= c->program->n_tables)
-        return r ? CTL_NO_OBJECT : CTL_MALFORMED;
-    struct sw_table *t = &c->state->tables[c->head->object];
-    const struct sw_table_desc *desc = t->desc;
+    const struct ctl_table *r;
+    struct sw_table *t;
     struct sw_match_spec spec;
     const void *data;
-    enum ctl_reason reason = read_match(c, desc, r, &spec, &data);
+    enum ctl_reason reason = read_named(c, &r, &t, &spec, &data);
     if (reason)
         return reason;
+    const struct sw_table_desc *desc = t->desc;
     if (desc->is_const && !(c->head->flags & CTL_BY_PROGRAM))
         return CTL_CONST_TABLE;
     uint32_t position = table_find(t, &spec);
@@ -464,16 +476,14 @@ static enum ctl_reason write_register(const struct call *c)
 /* Direct resources: the entry is named by its match part. */
 static enum ctl_reason write_direct(const struct call *c)
 {
-    const struct ctl_table *r = items(c, c->head, 1, sizeof *r);
-    if (!r || c->head->object >= c->program->n_tables)
-        return r ? CTL_NO_OBJECT : CTL_MALFORMED;
-    struct sw_table *t = &c->state->tables[c->head->object];
-    const struct sw_table_desc *desc = t->desc;
+    const struct ctl_table *r;
+    struct sw_table *t;
     struct sw_match_spec spec;
     const void *rest;
-    enum ctl_reason reason = read_match(c, desc, r, &spec, &rest);
+    enum ctl_reason reason = read_named(c, &r, &t, &spec, &rest);
     if (reason)
         return reason;
+    const struct sw_table_desc *desc = t->desc;
     bool is_meter = c->head->kind == CTL_DIRECT_METER;
     const uint64_t *value = items(c, rest, is_meter ? 5 : 2, sizeof *value);
     if (!value)

@@ -37,9 +37,8 @@ class RunningLab:
     links: dict[str, str]  # the interface at a switch's end
     watch: dict[str, Any]  # what who watches needs: scenario, record, dilation, since_ns
     certificates: Certificates | None = None  # inside the capsule; None: all is in the clear
-    rooms: dict[str, int] | None = (
-        None  # PIDs inside the capsule that hold switches' control planes
-    )
+    # PIDs inside the capsule that hold switches' control planes.
+    rooms: dict[str, int] | None = None
 
     @property
     def folder(self) -> Path:
@@ -68,7 +67,7 @@ class RunningLab:
         if not self.rooms:
             raise LabError(
                 "the switches of the running lab have no control plane of their own",
-                "Start one whose have:  closlab run hello --cli --control bgp",
+                "Start one whose switches have one:  closlab run hello --cli --control bgp",
             )
         if switch not in self.rooms:
             asked = f"there is no switch '{switch}' in the running lab" if switch else "which one"
