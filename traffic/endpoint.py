@@ -677,6 +677,11 @@ class EndpointProcess:
                     stream.close()
 
     @property
+    def pid(self) -> int:
+        """The program's process, the leader of a session of its own."""
+        return self._process.pid
+
+    @property
     def qp_errors(self) -> tuple[QpError, ...]:
         """The queue pairs known to have gone to error so far."""
         return read_report(self._lines).qp_errors

@@ -53,6 +53,7 @@
 #define CROWDED_NS 1000000000   /* if they do, for how long to believe so */
 #define STEP_ASIDE_NS 500000    /* and how long to sleep, for them to fill the rings */
 #define SLICE_NS 10000000       /* others may run for so long, if we yield to them */
+#define AT_THE_DOOR_NS 300000   /* that a visitor waits while we never sleep */
 #define LINK_CHECK_NS 100000000 /* between two looks at the interfaces' state: the kernel tells of
                                  * changes, but not of those in other namespaces */
 
@@ -93,6 +94,7 @@ struct loop {
     ns_t link_check, glanced; /* wall clock, as the rest */
     ns_t crowd_check, crowded_until;
     ns_t retry; /* wall clock: when a port wants to be tried again, or SW_NEVER */
+    ns_t seen_waiting;  /* wall clock: since when there were visitors at each turn, or 0 */
     uint64_t put_aside; /* at the last crowd check */
 };
 
@@ -182,11 +184,19 @@ void loop_leave(struct loop *loop, bool wake)
         knock(loop);
 }
 
-/* Let one visitor in, if any is at the door. */
-static void open_door(struct loop *loop)
+/* Let one visitor in, if any has been at the door for long: to wait until it has woken takes time,
+ * and most come in while we sleep. */
+static void open_door(struct loop *loop, ns_t real)
 {
-    if (!__atomic_load_n(&loop->waiting, __ATOMIC_SEQ_CST))
+    if (!__atomic_load_n(&loop->waiting, __ATOMIC_SEQ_CST)) {
+        loop->seen_waiting = 0;
         return;
+    }
+    if (!loop->seen_waiting)
+        loop->seen_waiting = real;
+    if (real - loop->seen_waiting < AT_THE_DOOR_NS)
+        return;
+    loop->seen_waiting = 0;
     unsigned before = __atomic_load_n(&loop->served, __ATOMIC_SEQ_CST);
     pthread_mutex_unlock(&loop->owner);
     while (__atomic_load_n(&loop->waiting, __ATOMIC_SEQ_CST) &&
@@ -567,7 +577,7 @@ static void *work(void *context)
             check_links(loop);
         }
         ns_t next = service_all(loop);
-        open_door(loop);
+        open_door(loop, real);
         wait_for_work(loop, next, any);
     }
     pthread_mutex_unlock(&loop->owner);

@@ -15,6 +15,7 @@ from lab.engines.mininet.emulation import Emulation
 from lab.engines.mininet.report_cables import Collector
 from lab.errors import RunError
 from lab.machine.patience import Patience
+from lab.machine.precedence import lend_precedence
 from lab.machine.speed import slowness
 from lab.progress import Stage, Stages
 from lab.quantity import duration
@@ -174,6 +175,7 @@ def _start(
                 )
             )
         for host, process in hosts.items():
+            lend_precedence(process.pid)
             process.wait_ready()
             for port, rate_bps in experiment.port_rates(host).items():
                 process.set_link(rate_bps, port)

@@ -30,6 +30,7 @@ from lab.engines.mininet.programs import INTERFACE
 from lab.errors import LabError, RunError
 from lab.machine.native_host import nic_program
 from lab.machine.patience import Patience
+from lab.machine.precedence import lend_precedence
 from lab.machine.processes import line_of, say, stop
 from lab.scenario.experiment import Experiment
 from lab.scenario.keys import nearest
@@ -214,6 +215,7 @@ class Nics:
             text=True,
             start_new_session=True,
         )
+        lend_precedence(process.pid)
         assert process.stdout is not None
         if line_of(process.stdout, Patience([process.pid])) != "ready":
             stop(process)

@@ -14,6 +14,7 @@ from typing import Any
 from controller import LinkSpec
 from lab.errors import RunError
 from lab.machine.patience import Patience
+from lab.machine.precedence import lend_precedence
 from lab.machine.processes import last_line, line_of, say, stop
 from lab.machine.thrift import THRIFTY
 from lab.scenario.faults import Spoil
@@ -49,6 +50,7 @@ class Hosted:
                 env=os.environ | THRIFTY,
                 start_new_session=True,  # Ctrl-C at the prompt is not meant for the switches
             )
+        lend_precedence(self._process.pid)
         assert self._process.stdout is not None
         if (
             line_of(self._process.stdout, Patience([self._process.pid], tell=self._still))
