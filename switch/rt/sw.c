@@ -32,8 +32,6 @@ const char *const sw_drop_names[DROP_REASONS] = {
 
 #define EVENT_RING (1u << 20)
 #define BURST_OF_WHOLE 16u
-#define FIRST_BYTES 320u /* of a packet that waits: all of it, if it is packed */
-#define FEW_PORTS 16u
 
 struct sw *sw_new(const struct sw_config *config)
 {
@@ -1268,39 +1266,6 @@ bool sw_set_credit(struct sw *sw, uint32_t number, const struct sw_credit *credi
         *told.limit = *told.spent + credit->credit;
     }
     return tm_hold(&port->tm, credit->priority, told);
-}
-
-static void fetch(const void *from, size_t bytes)
-{
-    for (size_t at = 0; at < bytes; at += BLOCKS_LINE)
-        __builtin_prefetch((const uint8_t *)from + at);
-}
-
-/* The packet that a port will send first. */
-static void fetch_first(const struct tm_port *port)
-{
-    if (port->backlog)
-        fetch(port->queues[31 - __builtin_clz(port->backlog)].head, FIRST_BYTES);
-}
-
-void sw_soon(const struct sw *sw, unsigned steps, ns_t now)
-{
-    if (steps == 3) {
-        fetch(sw->backlog, sizeof sw->backlog[0]);
-        fetch(sw->ports, FEW_PORTS * sizeof *sw->ports);
-        fetch(sw->busy_until, FEW_PORTS * sizeof *sw->busy_until);
-        return;
-    }
-    for (uint64_t left = sw->backlog[0]; left; left &= left - 1) {
-        unsigned number = (unsigned)__builtin_ctzll(left);
-        const struct sw_port *port = sw->ports[number];
-        if (sw->busy_until[number] > now)
-            continue;
-        if (steps == 2)
-            fetch(port, offsetof(struct sw_port, wire));
-        else
-            fetch_first(&port->tm);
-    }
 }
 
 ns_t sw_service(struct sw *sw, ns_t now)

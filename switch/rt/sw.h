@@ -238,9 +238,6 @@ void sw_receive_cut(struct sw *sw, uint32_t port, const void *frame, uint32_t le
 /* A frame arrived that cannot be taken in. */
 void sw_refuse(struct sw *sw, uint32_t port, const void *frame, uint32_t len, uint32_t absent,
                enum sw_drop why);
-/* sw_service is some steps away, 3 to 1, and will be at a time: what it will want, each as soon as its
- * address is in the cache. */
-void sw_soon(const struct sw *sw, unsigned steps, ns_t now);
 /* Send what may leave by `now`; returns when to be called again, or SW_NEVER. */
 ns_t sw_service(struct sw *sw, ns_t now);
 

@@ -388,15 +388,11 @@ static void channel_arrival(struct evq_event *event, ns_t now)
         node_service(to, now);
 }
 
-/* An event is some steps away: what it will want, each as soon as its address is in the cache. */
+/* An arrival is some steps away: what it will want, each as soon as its address is in the cache. */
 static void fetch(const struct evq_event *event, unsigned steps)
 {
-    if (event->happen == node_woken) {
-        const struct sw *sw = ((const struct node *)event)->sw;
-        if (sw)
-            sw_soon(sw, steps, event->time);
+    if (event->happen == node_woken)
         return;
-    }
     const struct channel *channel = (const struct channel *)event;
     const struct node *to = channel->to;
     if (steps == 3) {
