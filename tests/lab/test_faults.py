@@ -262,8 +262,8 @@ def test_on_mininet_a_link_is_slow_for_as_long_and_by_as_much(
     words = [word for change in changes for word in ("--set", change)]
     done = closlab("run", "allreduce-ring", *words, "--out", str(tmp_path / "mininet"))
     emulated = read_run(tmp_path / "mininet").result
-    if done.returncode == UNBELIEVED:  # somebody else was busy: in slower motion
-        words += ["--dilation", str(3 * round(emulated.dilation))]
+    if done.returncode == UNBELIEVED:  # others were busy, less than is noticed: in slower motion
+        words += ["--dilation", str(10 * round(emulated.dilation))]
         done = closlab("run", "allreduce-ring", *words, "--out", str(tmp_path / "mininet"))
         emulated = read_run(tmp_path / "mininet").result
     assert done.returncode == 0, done.stderr
