@@ -4,6 +4,7 @@ Private, as all but `closlab.py` is: it may change from one commit to the next.
 """
 
 import argparse
+import resource
 import sys
 from collections.abc import Iterable
 
@@ -23,3 +24,9 @@ def add_cases(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
     parser.add_argument(
         "cases", nargs="*", type=case, default=known, metavar="CASE", help=f"{among}; or all"
     )
+
+
+def children_s() -> float:
+    """Processor time of all processes that this one began and that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

@@ -14,14 +14,13 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import resource
 import subprocess
 import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench import CLOSLAB
+from bench import CLOSLAB, children_s
 from lab.machine import tools
 from lab.runs.agree import TIME_TOLERANCE
 from lab.scenario import catalogue
@@ -51,7 +50,7 @@ class Carried:
 
 def ran(out: Path, size: str, *words: str) -> tuple[dict[str, Any], float]:
     """The result of a run, and the processor time that it took."""
-    before = _processor_s()
+    before = children_s()
     changes = [word for change in (_RING, size) for word in ("--set", change)]
     command = [*CLOSLAB, "run", _SCENARIO, *changes, *words, "--out", str(out)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -60,12 +59,7 @@ def ran(out: Path, size: str, *words: str) -> tuple[dict[str, Any], float]:
         raise SystemExit(f"closlab: {_SCENARIO}: {done.stderr.strip()[-500:]}")
     result: dict[str, Any] = json.loads(kept.read_text())
     kept.unlink()
-    return result, _processor_s() - before
-
-
-def _processor_s() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    return result, children_s() - before
 
 
 def carried(rate: int, dilation: int, out: Path, simulated_ns: float, idle_s: float) -> Carried:

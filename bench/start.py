@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -21,7 +20,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from bench import add_cases
+from bench import add_cases, children_s
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,7 +73,7 @@ class Waited(NamedTuple):
 
 def waited(code: str, cache: Path) -> Waited:
     """Run this in a process of its own, with this cache."""
-    before, began = _processor_s(), time.perf_counter()
+    before, began = children_s(), time.perf_counter()
     with tempfile.TemporaryDirectory() as out:
         subprocess.run(
             [sys.executable, "-c", code, out],
@@ -84,12 +83,7 @@ def waited(code: str, cache: Path) -> Waited:
             stderr=subprocess.DEVNULL,
             check=True,
         )
-    return Waited(time.perf_counter() - began, _processor_s() - before)
-
-
-def _processor_s() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    return Waited(time.perf_counter() - began, children_s() - before)
 
 
 def measured(case: Case, runs: int) -> Waited:
