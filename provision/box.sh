@@ -222,8 +222,7 @@ pack_virtualbox() {
     cat >"$work/virtualbox/Vagrantfile" <<'RUBY'
 Vagrant.configure("2") do |config|
   config.vm.base_mac = "0800275C105A"
-  config.vm.synced_folder ".", "/vagrant", type: "rsync",
-    rsync__exclude: %w[/.git /.vagrant/ /.venv* /runs/ __pycache__/ *.egg-info/]
+  config.vm.synced_folder ".", "/vagrant", type: "rsync"
 end
 RUBY
     local size capacity
