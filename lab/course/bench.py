@@ -126,7 +126,7 @@ class Bench:
             for key, kind in kinds.items():
                 if found.get(key) is None:
                     raise Wrong(f"{name} has no answer for '{key}'", f"fill in {key}")
-                if not isinstance(found[key], kind):
+                if not isinstance(found[key], kind) or found[key] != found[key]:  # nor .nan
                     raise Wrong(f"{name}: {key} cannot be {found[key]!r}", f"see what {key} takes")
             for key in found:
                 if key not in kinds:

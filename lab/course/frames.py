@@ -5,8 +5,11 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, replace
 
+from lab.course.verdict import Wrong
+
 MAC_SWITCH = "020000000001"
 MAC_HOST = "0200000000aa"
+_LEAST = 14 + 20  # bytes of Ethernet and IPv4
 
 
 def address(text: str) -> int:
@@ -70,6 +73,13 @@ class Seen:
     """A frame that left, taken apart as far as lessons ask."""
 
     frame: bytes
+
+    def __post_init__(self) -> None:
+        if len(self.frame) < _LEAST:
+            raise Wrong(
+                f"what leaves has {len(self.frame)} bytes; Ethernet and IPv4 alone have {_LEAST}",
+                "which headers are emitted, and which of them are there?",
+            )
 
     @property
     def dst_mac(self) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from lab.course.bench import Bench, Switch
 from lab.course.check import check
 from lab.course.frames import Udp
@@ -21,7 +23,7 @@ class _Memory:
     """A switch whose ports stand still, so that all that is admitted stays."""
 
     def __init__(self, bench: Bench, alpha: float) -> None:
-        code = 8 + round(_log2(alpha))
+        code = 8 + _log2(alpha)
         routes = "\n".join(
             f"add routes hdr.ipv4.dst_addr:{0x0A000200 + port:#x} forward(port:{port})"
             for port in range(1, 9)
@@ -60,7 +62,7 @@ class _Memory:
 
 
 def _log2(alpha: float) -> int:
-    return {a: power for power, a in enumerate(_ALPHAS, -6)}[alpha]
+    return round(math.log2(alpha))
 
 
 def _expected(alpha: float, queues: int) -> float:

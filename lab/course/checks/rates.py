@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 
@@ -28,7 +29,7 @@ def _numbers(bench: Bench, function: str, count: int, *arguments: object) -> lis
 
 
 def _differ(found: float, wanted: float) -> bool:
-    return abs(found - wanted) > _NEAR * max(1.0, abs(wanted))
+    return not math.isclose(found, wanted, rel_tol=_NEAR, abs_tol=_NEAR)
 
 
 def _compare(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 
 from lab.course.bench import Bench, Kind, Switch
@@ -15,8 +15,7 @@ PROGRAM, ANSWERS = "spray.p4", "answers.yaml"
 _WAYS = 4
 _MANY = 800
 _KINDS: Mapping[str, Kind] = {"recovery": str, "reorder": (int, str), "ecmp_takes": (int, float)}
-_SOONER = 0.6  # of what it takes without spraying
-_WINDOW = 16
+_LATE_NS = 1_000_000  # of half of the messages, where packets are really lost
 
 
 def _switch(bench: Bench, count: int = _WAYS) -> Switch:
@@ -25,10 +24,11 @@ def _switch(bench: Bench, count: int = _WAYS) -> Switch:
     return bench.switch(PROGRAM, "\n".join((route, *ways)))
 
 
-def _ways(switch: Switch, packets: list[Udp]) -> list[int]:
+def _ways(switch: Switch, frames: Iterable[bytes]) -> list[int]:
+    """Which way each took."""
     found = []
-    for packet in packets:
-        left = switch.send(1, packet.frame)
+    for frame in frames:
+        left = switch.send(1, frame)
         if not left:
             raise Wrong(
                 "a packet was dropped, for a way that is not there, or none",
@@ -43,7 +43,7 @@ def sprays(bench: Bench) -> None:
     """By chance, so that senders do not fall into step."""
     where = f"{PROGRAM}: ingress (TODO 1)"
     for count in (4, 3):
-        ways = _ways(_switch(bench, count), [Udp()] * _MANY)
+        ways = _ways(_switch(bench, count), [Udp().frame] * _MANY)
         found = Counter(ways)
         told = ", ".join(f"way {way}: {found[way]}" for way in range(count))
         if len(found) == 1:
@@ -68,16 +68,16 @@ def keeps(bench: Bench) -> None:
         ("to another UDP port", Udp(dport=53)),
         ("from RoCE's port to another", Udp(sport=4791, dport=53)),
     ):
-        ways = set(_ways(switch, [flow] * 40))
+        ways = set(_ways(switch, [flow.frame] * 40))
         if len(ways) > 1:
             raise Wrong(
                 f"packets of one flow {name} took ways {sorted(ways)}: they come out of order",
                 f"{where}: which packets are RoCE's?",
             )
     tcp = Udp().frame[:23] + b"\x06" + Udp().frame[24:]
-    if len({switch.send(1, tcp)[0][0] for _ in range(40)}) > 1:
+    if len(set(_ways(switch, [tcp] * 40))) > 1:
         raise Wrong("packets of one TCP flow took several ways", f"{where}: is there UDP at all?")
-    flows = Counter(_ways(switch, [Udp(dport=53, sport=2000 + n) for n in range(_MANY)]))
+    flows = Counter(_ways(switch, (Udp(dport=53, sport=2000 + n).frame for n in range(_MANY))))
     if len(flows) < _WAYS or max(flows.values()) > 1.4 * _MANY / _WAYS:
         raise Wrong(
             f"{_MANY} other flows are not spread evenly over {_WAYS} ways "
@@ -125,6 +125,3 @@ def in_the_fabric(bench: Bench) -> None:
             f"without spraying it does not take {answers['ecmp_takes']} times as long",
             f"{ANSWERS} (TODO 5): closlab compare shows both",
         )
-
-
-_LATE_NS = 1_000_000

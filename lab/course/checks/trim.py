@@ -135,9 +135,10 @@ def overtakes(bench: Bench) -> None:
             "waited",
             f"{PROGRAM}: ingress (TODO 4): which queue do they wait in?",
         )
-    if burst.whole[0].identification != 0 or [s.identification for s in burst.whole] != sorted(
-        s.identification for s in burst.whole
-    ):
+    if not burst.whole:
+        raise Wrong("every packet was trimmed", f"{PROGRAM}: ingress (TODO 1): what is free?")
+    numbers = [seen.identification for seen in burst.whole]
+    if numbers[0] != 0 or numbers != sorted(numbers):
         raise Wrong(
             "whole packets overtake one another", f"{PROGRAM}: ingress (TODO 4): whose priority?"
         )

@@ -13,6 +13,7 @@ _BLOCK = "fcbb:bb00"
 _INNER = "2001:db8:2::7"
 _PORTS = {"0100": 1, "0200": 2, "0300": 3, "0400": 4}
 _HOSTS_PORT = 9
+_LEAST = 14 + 40  # bytes of Ethernet and IPv6
 
 
 def _number(address: str) -> int:
@@ -53,6 +54,11 @@ def _goes(switch: Switch, frame: bytes, what: str, where: str) -> tuple[int, byt
 
 
 def _dst(frame: bytes) -> str:
+    if len(frame) < _LEAST:
+        raise Wrong(
+            f"what leaves has {len(frame)} bytes; Ethernet and IPv6 alone have {_LEAST}",
+            f"{PROGRAM}: which headers are emitted, and which of them are there?",
+        )
     return str(IPv6Address(frame[38:54]))
 
 

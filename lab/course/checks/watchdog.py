@@ -129,7 +129,8 @@ def goes_on(bench: Bench) -> None:
 @check("answers.yaml: who waits for whom", 2)
 def circle(bench: Bench) -> None:
     """From any of them, either way round."""
-    named = bench.answers(ANSWERS, {"circle": list, "watchdog": (int, str)})["circle"]
+    answers = bench.answers(ANSWERS, {"circle": list, "watchdog": (int, str)})
+    named = [str(name) for name in answers["circle"]]
     where = f"{ANSWERS} (TODO 4)"
     strange = [name for name in named if name not in _NODES]
     if strange:
