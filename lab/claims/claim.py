@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -20,6 +20,12 @@ class Verdict(Enum):
     HOLDS = "holds"
     SOMETIMES = "holds under conditions"
     FAILS = "does not hold"
+
+    @classmethod
+    def of(cls, agrees: Iterable[bool]) -> Verdict:
+        """By how many of what was tried agree with a claim: all, some or none."""
+        each = list(agrees)
+        return cls.HOLDS if all(each) else cls.SOMETIMES if any(each) else cls.FAILS
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,12 +24,13 @@ from lab.claims.loss import LOSS_CLAIMS
 from lab.engines import RunOptions
 from lab.errors import LabError, RunError
 from lab.machine.parallel import in_parallel
+from lab.machine.paths import writing_to
 from lab.progress import Stages
 from lab.report import page
 from lab.report.again import closlab_of
 from lab.report.page import Panel
 from lab.runs.provenance import closlab_now
-from lab.runs.run import INTERRUPTED, measure, writing_to
+from lab.runs.run import INTERRUPTED, measure
 from lab.scenario import catalogue
 from lab.scenario.keys import nearest
 

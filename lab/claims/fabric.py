@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from statistics import mean, median
 
 from lab.claims.claim import Case, Claim, Found, Judgement, Verdict
@@ -19,13 +19,6 @@ def _times(value: float) -> str:
 def _jct(found: Found) -> float:
     """A job that never ended took as long as it was given, at least."""
     return float(found.jct_ns if found.jct_ns is not None else found.duration_ns)
-
-
-def _all_or_some(agrees: Iterable[bool]) -> Verdict:
-    each = list(agrees)
-    if all(each):
-        return Verdict.HOLDS
-    return Verdict.SOMETIMES if any(each) else Verdict.FAILS
 
 
 # --- 30 to 50 % of productivity ------------------------------------------------------------------
@@ -88,7 +81,7 @@ def _judge_slow_link(found: Runs) -> Judgement:
     follows = [abs(kept[share] - share) < 0.1 * share for share in _SHARES]
     told = ", ".join(f"{percent(kept[share])} at {percent(share)}" for share in _SHARES[1:])
     return Judgement(
-        _all_or_some(follows),
+        Verdict.of(follows),
         f"With one of eight uplinks at a share of its rate, the whole all-reduce keeps {told}: "
         "every turn of the ring waits for the flow that crosses it.",
         {f"bus bandwidth kept at {share:.0%}": value for share, value in kept.items()},
@@ -137,7 +130,7 @@ def _judge_incast(found: Runs) -> Judgement:
     told = [f"{buffer} within {duration(ns)}" for buffer, ns in first.items()]
     told += [f"{buffer} not in a millisecond" for buffer in _BUFFERS if buffer not in first]
     return Judgement(
-        _all_or_some(buffer in first for buffer in _BUFFERS),
+        Verdict.of(buffer in first for buffer in _BUFFERS),
         f"Without pauses seven hosts that write to one overflow a buffer of {', '.join(told)}.",
         {
             f"{name}: dropped in 1 ms": float(found[f"{name}, {_MOMENTS_US[-1]}"].drops)
@@ -262,7 +255,7 @@ def _judge_pfc_ecn(found: Runs) -> Judgement:
         **{f"{name}: paused (ns)": float(found[name].paused_ns) for name in _CONTROLS},
     }
     return Judgement(
-        Verdict.FAILS if drops[_BOTH] else _all_or_some(not_enough),
+        Verdict.FAILS if drops[_BOTH] else Verdict.of(not_enough),
         f"Dropped: {drops[_NEITHER]:,} packets with neither, {drops[_ECN]:,} with ECN alone, "
         f"{drops[_PFC]:,} with PFC alone, {drops[_BOTH]:,} with both. "
         + ("" if drops[_PFC] else "So PFC alone loses nothing either. ")
@@ -289,7 +282,7 @@ def _judge_victim(found: Runs) -> Judgement:
     }
     spreads = slower[_WITH] > 2
     return Judgement(
-        Verdict.FAILS if not spreads else _all_or_some([slower[_WITHOUT] < 1.5, spreads]),
+        Verdict.FAILS if not spreads else Verdict.of([slower[_WITHOUT] < 1.5, spreads]),
         f"The flow takes {_times(slower[_WITH])} as long as alone where PFC is on, and "
         f"{_times(slower[_WITHOUT])} where it is off.",
         {f"{name}: slower than alone": value for name, value in slower.items()},
@@ -339,7 +332,7 @@ def _judge_no_pfc(found: Runs) -> Judgement:
     as_fast = incast[_TRIMS] < 1.05 * min(incast[_PAUSES], incast[_MARKED])
     spared = victim[_TRIMS] < 0.5 * min(victim[_PAUSES], victim[_MARKED])
     return Judgement(
-        _all_or_some([whole, as_fast, spared]) if whole else Verdict.FAILS,
+        Verdict.of([whole, as_fast, spared]) if whole else Verdict.FAILS,
         f"Without PFC {trims.drops:,} packets are dropped where switches trim; the incast takes "
         f"{duration(incast[_TRIMS])}, with PFC {duration(incast[_PAUSES])}, with DCQCN too "
         f"{duration(incast[_MARKED])}. The flow beside it takes {duration(victim[_TRIMS])} without "
@@ -398,7 +391,7 @@ def _judge_neighbour(found: Runs) -> Judgement:
         for school, each in kept.items()
     )
     return Judgement(
-        _all_or_some([spared, *others_suffer]) if spared else Verdict.FAILS,
+        Verdict.of([spared, *others_suffer]) if spared else Verdict.FAILS,
         f"Of the rate that it has alone the flow beside the incast keeps, in the middle of "
         f"{len(_SEEDS)} seeds: {told}.",
         {
@@ -454,7 +447,7 @@ def _judge_oversubscription(found: Runs) -> Judgement:
     most = {op: values[4.0] for op, values in slower.items()}
     told = " and ".join(f"{op} {_times(value)} as long" for op, value in most.items())
     return Judgement(
-        _all_or_some(value > 2 for value in most.values()),
+        Verdict.of(value > 2 for value in most.values()),
         f"Four to one, {told} as without oversubscription. A ring whose neighbours are neighbours "
         "in the fabric sends one flow up from each leaf, which fits through one spine; what "
         "crosses all at once does not.",
@@ -500,7 +493,7 @@ def _judge_rails(found: Runs) -> Judgement:
     told = ", ".join(f"{job} {_times(value)}" for job, value in faster.items())
     pure = [job for job, share in spine_share.items() if share == 0]
     return Judgement(
-        _all_or_some(faster[job] > 1.2 and job in pure for job in _JOBS),
+        Verdict.of(faster[job] > 1.2 and job in pure for job in _JOBS),
         f"Placed at random, jobs take longer than aligned to rails: {told}. "
         + (f"Aligned, no packet of {' and '.join(pure)} crosses a spine." if pure else ""),
         {

@@ -142,12 +142,6 @@ def _whose(what: str, agrees: Mapping[str, bool]) -> str:
     return f"{what}: {', '.join(ways) if ways else 'none of them'}."
 
 
-def _verdict(agrees: Mapping[str, bool]) -> Verdict:
-    if all(agrees.values()):
-        return Verdict.HOLDS
-    return Verdict.SOMETIMES if any(agrees.values()) else Verdict.FAILS
-
-
 def _judge_thirteen(found: Mapping[str, Found]) -> Judgement:
     costs = Costs(found)
     rate = 0.001
@@ -155,7 +149,7 @@ def _judge_thirteen(found: Mapping[str, Found]) -> Judgement:
     agrees = {way: 0.09 <= cost <= 0.17 for way, cost in of_each.items()}
     figures = costs.figures(rate)
     return Judgement(
-        _verdict(agrees),
+        Verdict.of(agrees.values()),
         f"Where {percent(figures['exposed communication'])} of a step is exposed communication, "
         f"0.1 % costs {_told(of_each)}. "
         f"{_whose('Near it, from 9 to 17 %', agrees)} A formula for one flow says "
@@ -172,7 +166,7 @@ def _judge_five(found: Mapping[str, Found]) -> Judgement:
     left = {way: costs.utilisation[way][0.01] for way in WAYS}
     agrees = {way: value < 0.05 for way, value in left.items()}
     return Judgement(
-        _verdict(agrees),
+        Verdict.of(agrees.values()),
         f"At 1 % GPUs compute {_told(left)} of the time (at most, for a job that has not ended "
         f"after 30 ms). {_whose('Less than 5 %', agrees)}",
         {f"{way}: utilisation at 1.00%": value for way, value in left.items()},
@@ -185,7 +179,7 @@ def _judge_half(found: Mapping[str, Found]) -> Judgement:
     of_each = {way: costs.cost(way, 0.01) for way in WAYS}
     agrees = {way: cost > 0.5 for way, cost in of_each.items()}
     return Judgement(
-        _verdict(agrees),
+        Verdict.of(agrees.values()),
         f"1 % costs {_told(of_each)}. {_whose('More than half', agrees)}",
         costs.figures(0.01),
         costs.drawing(),
@@ -197,7 +191,7 @@ def _judge_vendors(found: Mapping[str, Found]) -> Judgement:
     of_each = {way: costs.cost(way, 0.001) for way in WAYS}
     agrees = {way: cost >= 0.45 for way, cost in of_each.items()}
     return Judgement(
-        _verdict(agrees),
+        Verdict.of(agrees.values()),
         f"0.1 % costs {_told(of_each)}. {_whose('Half or more', agrees)} A lost last packet costs "
         "a time-out, and 4.2 ms are as long as four steps of this job: the longer the steps of "
         "a job, the less it matters.",

@@ -12,16 +12,16 @@ import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from controller.thresholds import WIRE_OVERHEAD
 from lab.course.bench import Switch
 
-SLOTS, LANES = 64, 256
+SLOTS, LANES = 64, 256  # chunks under way, and numbers in each
 GBPS, DELAY_NS = 100, 1_000
-OVERHEAD = 24
-RETRY_NS = 12_000
-HEAD = 14 + 8
-FRAME_NS = (HEAD + 4 * LANES + OVERHEAD) * 8 / GBPS
+HEAD = 14 + 8  # Ethernet, and what says whose chunk it is
+FRAME_BYTES = HEAD + 4 * LANES
+_FRAME_NS = (FRAME_BYTES + WIRE_OVERHEAD) * 8 / GBPS
+_RETRY_NS = 12_000
 _LOOK_NS = 1_000_000  # a reduction that is not over by then never is
-
 
 Numbers = tuple[int, ...]
 _VECTOR = struct.Struct(f">{LANES}I")
@@ -59,7 +59,6 @@ class Worker:
     number: int
     chunks: list[Numbers]
     results: dict[int, Numbers] = field(default_factory=dict)
-    wrong: list[str] = field(default_factory=list)
     free_ns: float = 0.0  # when its link may take the next frame
     done_ns: float = 0.0
 
@@ -72,8 +71,7 @@ class Reduction:
     workers: list[Worker]
     loss: float
     seed: int
-    sent: int = 0
-    surplus: int = 0  # results that a worker had already
+    # When, the how-manieth, whose, and what: a frame for the switch, or a chunk to look after.
     _events: list[tuple[float, int, int, bytes | int]] = field(default_factory=list)
     _count: int = 0
 
@@ -102,7 +100,7 @@ class Reduction:
         for worker in self.workers:
             for chunk in range(min(SLOTS, len(worker.chunks))):
                 self._send(worker, chunk, 0.0, draw)
-        while self._events and not self._is_over():
+        while self._events and not self.is_whole:
             at_ns, _, who, what = heapq.heappop(self._events)
             if at_ns > _LOOK_NS:
                 break
@@ -119,29 +117,22 @@ class Reduction:
                     self._receive(self.workers[port - 1], left, when, draw)
         return self
 
-    def _is_over(self) -> bool:
-        return all(len(worker.results) == len(worker.chunks) for worker in self.workers)
-
     def _put(self, at_ns: float, who: int, what: bytes | int) -> None:
         self._count += 1
         heapq.heappush(self._events, (at_ns, self._count, who, what))
 
     def _send(self, worker: Worker, chunk: int, now_ns: float, draw: random.Random) -> None:
         start = max(now_ns, worker.free_ns)
-        worker.free_ns = start + FRAME_NS
-        self.sent += 1
+        worker.free_ns = start + _FRAME_NS
         if draw.random() >= self.loss:
             data = frame(worker.number, len(self.workers), chunk, worker.chunks[chunk])
             self._put(worker.free_ns + DELAY_NS, worker.number, data)
-        self._put(worker.free_ns + RETRY_NS, worker.number, chunk)
+        self._put(worker.free_ns + _RETRY_NS, worker.number, chunk)
 
     def _receive(self, worker: Worker, data: bytes, when: int, draw: random.Random) -> None:
         chunk = int.from_bytes(data[19:22], "big")
-        if len(data) != HEAD + 4 * LANES or chunk >= len(worker.chunks):
-            worker.wrong.append(f"a frame of {len(data)} bytes for chunk {chunk}")
-        elif chunk in worker.results:
-            self.surplus += 1
-        else:
+        is_one = len(data) == FRAME_BYTES and chunk < len(worker.chunks)
+        if is_one and chunk not in worker.results:
             worker.results[chunk] = numbers_in(data)
             worker.done_ns = max(worker.done_ns, when)
             if chunk + SLOTS < len(worker.chunks):
@@ -150,7 +141,7 @@ class Reduction:
     @property
     def is_whole(self) -> bool:
         """Whether everybody has every chunk."""
-        return self._is_over()
+        return all(len(worker.results) == len(worker.chunks) for worker in self.workers)
 
     @property
     def gbps(self) -> float:

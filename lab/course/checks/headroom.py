@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from controller.thresholds import WIRE_OVERHEAD
 from lab.course.bench import Bench, Switch
 from lab.course.check import check
 from lab.course.frames import Udp
@@ -18,7 +19,6 @@ PROGRAM, FUNCTION = "pause.p4", "headroom.py"
 _SENDER, _RECEIVER = 1, 2
 _XOFF, _XON = 21_000, 10_500  # both are met exactly by frames of 1,500 bytes
 _ROOM = 1_000_000  # headroom that never ends
-_OVERHEAD = 24
 _STILL_BPS = 1_000_000  # what a receiver takes that stands still
 _LONG_NS = 10**9
 _PHASES = 24
@@ -48,7 +48,7 @@ class Cable:
     @property
     def frame_ns(self) -> float:
         """What one takes on the wire."""
-        return (self.frame + _OVERHEAD) * 8 / self.gbps
+        return (self.frame + WIRE_OVERHEAD) * 8 / self.gbps
 
     def __str__(self) -> str:
         return f"{self.gbps} Gb/s, {self.delay_ns} ns and frames of {self.frame:,} bytes"
@@ -338,7 +338,7 @@ def _hint(room: int, cable: Cable) -> str:
         )
     return (
         "the small things: the pause frame itself takes time on the wire, every frame has "
-        f"{_OVERHEAD} bytes around it there that no buffer sees, and what is not whole is not less"
+        f"{WIRE_OVERHEAD} bytes around it there that no buffer sees, and what is not whole is not less"
     )
 
 

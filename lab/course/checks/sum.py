@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from controller.thresholds import WIRE_OVERHEAD
 from lab.course.bench import Bench, Switch
 from lab.course.check import check
 from lab.course.verdict import Wrong
 from lab.course.workers import (
+    FRAME_BYTES,
     GBPS,
-    HEAD,
     LANES,
     SLOTS,
     Numbers,
@@ -19,7 +20,7 @@ from lab.course.workers import (
 
 PROGRAM = "sum.p4"
 _PORTS = (1, 2, 3)
-_MOST_GBPS = GBPS * 4 * LANES / (4 * LANES + HEAD + 24)
+_MOST_GBPS = GBPS * 4 * LANES / (FRAME_BYTES + WIRE_OVERHEAD)
 _LEAST = 0.9  # of the line rate
 
 
@@ -33,7 +34,7 @@ def _switch(bench: Bench) -> Switch:
 def _say(switch: Switch, worker: int, values: Numbers, chunk: int = 0) -> dict[int, Numbers]:
     """What leaves, by port, when one of three workers sends."""
     left = switch.send(worker + 1, frame(worker, 3, chunk, values))
-    if any(len(data) != HEAD + 4 * LANES for _, data in left):
+    if any(len(data) != FRAME_BYTES for _, data in left):
         raise Wrong("what leaves is longer or shorter than what came", f"{PROGRAM}: ingress")
     return {port: numbers_in(data) for port, data in left}
 
