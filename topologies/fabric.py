@@ -129,6 +129,11 @@ class Link:
         """The port at one of the two ends."""
         return self.a_port if end == self.a else self.b_port
 
+    @property
+    def directions(self) -> tuple[str, str]:
+        """The names of both."""
+        return self.up, self.down
+
     def direction(self, sender: Node) -> str:
         """The name of the direction that one of the two ends sends in."""
         return self.up if sender == self.a else self.down

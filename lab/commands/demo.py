@@ -16,8 +16,8 @@ from lab.commands.compare import show_table
 from lab.commands.options import Out, Seed, make_out
 from lab.commands.run import execute
 from lab.machine import tools
+from lab.machine.paths import writing_to
 from lab.progress import Stages
-from lab.runs.run import writing_to
 
 _SCENARIO = "incast"
 _LEISURE = 4  # times slower than usual: of so short a run nobody notices, and no host is late

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lab.commands.options import Folders
+from lab.machine.paths import writing_to
 from lab.report import find_runs, write_report
 
 
@@ -10,4 +11,5 @@ def command(folders: Folders) -> None:
     """Write the reports of runs anew."""
     for folder in folders:
         for found in find_runs(folder):
-            print(write_report(found))
+            with writing_to(found, "Copy the run's folder to where you may write."):
+                print(write_report(found))

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from lab.commands.options import Json
+from lab.machine.paths import writing_to
 from lab.quantity import size
 from lab.report.index import HEAD, entries, prunable, prune, write_index
 
@@ -46,7 +47,8 @@ def command(
         return
     rows = [entry.row() for entry in found]
     if html:
-        print(f"With links to the reports: {write_index(found, folder)}")
+        with writing_to(folder, "It lies beside the runs: without --html they are listed here."):
+            print(f"With links to the reports: {write_index(found, folder)}")
     elif is_json:
         print(json.dumps([dict(zip(HEAD, row, strict=True)) for row in rows], indent=2))
     elif not rows:

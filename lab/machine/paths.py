@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from lab.errors import RunError
@@ -15,10 +18,25 @@ FABRIC_PROGRAM = ROOT / "p4src" / "fabric.p4"
 SCENARIOS = ROOT / "scenarios"
 EXERCISES = ROOT / "exercises"
 CONGA_DISSECTOR = ROOT / "lab" / "wireshark" / "conga.lua"
-UET_DISSECTOR = CONGA_DISSECTOR.with_name("uet.lua")
-MRC_DISSECTOR = CONGA_DISSECTOR.with_name("mrc.lua")
 SHELL_ENVIRONMENT = ROOT / ".venv-shell"
 DOCS_ENVIRONMENT = ROOT / ".venv-docs"
+
+
+# What a folder that is full, forbidden or gone answers.
+_CANNOT_WRITE = (
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EFBIG,
+    errno.EROFS,
+    errno.EACCES,
+    errno.EPERM,
+    errno.EIO,
+    errno.ENOENT,
+)
+_ELSEWHERE = (
+    "Make room, or give another folder with --out DIR; what is kept there may not be whole, what "
+    "is shown above is."
+)
 
 
 def writable(out: Path) -> Path:
@@ -30,6 +48,18 @@ def writable(out: Path) -> Path:
     except OSError as error:
         raise cannot_write(str(out), error) from None
     return out
+
+
+@contextmanager
+def writing_to(out: Path, cure: str = _ELSEWHERE) -> Iterator[None]:
+    """Say in one message when a folder takes no more."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _CANNOT_WRITE:
+            raise
+        where = error.filename or out
+        raise RunError(f"{where} cannot be written: {error.strerror}", cure) from None
 
 
 def cannot_write(where: str, error: OSError) -> RunError:

@@ -17,7 +17,7 @@ from typing import Any
 from lab.errors import LabError
 from lab.report import page, plots, words
 from lab.report.differences import told_apart
-from lab.report.figures import PICTURES
+from lab.report.figures import PICTURES, Figures
 from lab.report.kept import KeptRun, read_json, read_run, unreadable
 from lab.report.numbers import FIGURES, Figure
 from lab.report.page import Panel
@@ -26,7 +26,7 @@ from lab.report.paper import LANDSCAPE, PORTRAIT, Paper, order
 from lab.report.plots import Limits
 from lab.report.run import AS_IT_SHIPS, COMPLETION_TIMES, footer, meanings, panels
 from lab.report.svg import WIDTH, Drawing
-from lab.results.result import REPORT
+from lab.results.result import REPORT, RESULT
 
 KEPT, SCHEMA = "comparison.json", "closlab.comparison/1"
 _MOST_BESIDE, _BETWEEN = 3, 24.0  # of a figure
@@ -117,7 +117,7 @@ class Comparison:
 
 def write_comparison(comparison: Comparison, folder: Path) -> Path:
     """Write the comparison's report into a folder."""
-    if (folder / "result.json").exists():
+    if (folder / RESULT).exists():
         raise LabError(
             f"{folder} is the folder of a run, whose report would be lost",
             "Give the comparison a folder of its own with --out DIR.",
@@ -141,7 +141,7 @@ def read_comparison(folder: Path) -> Comparison:
     return Comparison.of(folders)
 
 
-def figures_of(comparison: Comparison) -> dict[str, tuple[str, Callable[[], Drawing | None]]]:
+def figures_of(comparison: Comparison) -> Figures:
     """What there is to draw of several runs, by its name: side by side, but for completion times,
     which have axes in common."""
     limits = Limits.of(comparison.runs)
@@ -151,11 +151,11 @@ def figures_of(comparison: Comparison) -> dict[str, tuple[str, Callable[[], Draw
         drawn = [(name, draw(run, limits)) for name, run in named]
         return side_by_side(drawn) if any(drawing for _, drawing in drawn) else None
 
-    found: dict[str, tuple[str, Callable[[], Drawing | None]]] = {
+    found: Figures = {
         name: (what, partial(beside, draw)) for name, (what, draw) in PICTURES.items()
     }
-    found["completion"] = found["completion"][0], partial(plots.completion_times, named)
-    return found
+    together = found["completion"][0], partial(plots.completion_times, named)
+    return {**found, "completion": together}
 
 
 def side_by_side(drawn: Sequence[tuple[str, Drawing | None]]) -> Drawing:

@@ -44,7 +44,6 @@ _WRITERS: Mapping[str, Callable[[Drawing], bytes]] = {
     ".pdf": to_pdf,
 }
 
-
 Figures = Mapping[str, tuple[str, Callable[[], Drawing | None]]]  # by name: what they show
 
 

@@ -16,7 +16,7 @@ from lab.report import page
 from lab.report.differences import since_shipped
 from lab.report.kept import KeptRun, read_result
 from lab.report.numbers import BY_KEY
-from lab.results.result import REPORT
+from lab.results.result import REPORT, RESULT
 
 _OWN_NAME = re.compile(r".+-\d{8}-\d{6}(-\d+)?")  # what a run without --out calls its folder
 _TOLD = ("duration_ns", "gpu_utilisation", "drops.total", "pfc.xoff_frames", "flows.fct_ns.max")
@@ -69,9 +69,9 @@ class Entry:
         return (self.folder.name, when, what, since_shipped(self.run), *figures, believed)
 
     def _other(self) -> str:
-        if (self.folder / "result.json").exists():
+        if (self.folder / RESULT).exists():
             return "a run of another version"
-        within = sum(1 for _ in self.folder.glob("*/result.json"))
+        within = sum(1 for _ in self.folder.glob(f"*/{RESULT}"))
         return f"{within} runs side by side" if within else "no run, or one that ended early"
 
 
@@ -95,9 +95,17 @@ def prunable(found: Sequence[Entry], keep: int) -> list[Entry]:
 
 def prune(doomed: Sequence[Entry]) -> int:
     """Remove them; how many bytes that makes free."""
-    freed = sum(entry.bytes for entry in doomed)
+    freed = 0
     for entry in doomed:
-        shutil.rmtree(entry.folder)
+        size_bytes = entry.bytes
+        try:
+            shutil.rmtree(entry.folder)
+        except OSError as error:
+            raise LabError(
+                f"{entry.folder} cannot be removed: {error.strerror or error}",
+                "Its owner may remove it; what is told of above it is gone.",
+            ) from None
+        freed += size_bytes
     return freed
 
 

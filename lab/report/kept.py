@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from lab.errors import LabError
 from lab.results.outcome import Note, PauseNote, Stock
-from lab.results.result import SCHEMA, Result
+from lab.results.result import RESULT, SCHEMA, Result
 from topologies import Fabric, TopologyError
 from traffic.collectives import TrafficError, complaint
 
@@ -122,7 +122,7 @@ def read_run(folder: Path) -> KeptRun:
 
 
 def _directions(fabric: Fabric) -> set[str]:
-    return {name for link in fabric.links for name in (link.up, link.down)}
+    return {name for link in fabric.links for name in link.directions}
 
 
 def _switches(fabric: Fabric) -> set[str]:
@@ -152,7 +152,7 @@ def _check_names(path: Path, result: Result) -> None:
 
 def read_result(folder: Path) -> KeptRun:
     """Read its result only, without what happened when."""
-    path = folder / "result.json"
+    path = folder / RESULT
     content = read_json(path, SCHEMA)
     try:
         result = Result.model_validate(content)
@@ -181,9 +181,9 @@ def read_json(path: Path, schema: str) -> dict[str, Any]:
 
 def find_runs(folder: Path) -> list[Path]:
     """The folder itself if it holds a run, else those within that do, in their natural order."""
-    if (folder / "result.json").exists() or not folder.is_dir():
+    if (folder / RESULT).exists() or not folder.is_dir():
         return [folder]
-    return sorted((path.parent for path in folder.glob("*/result.json")), key=_natural) or [folder]
+    return sorted((path.parent for path in folder.glob(f"*/{RESULT}")), key=_natural) or [folder]
 
 
 def _natural(path: Path) -> tuple[int, str]:

@@ -33,6 +33,7 @@ from traffic.endpoint import counted_at
 from traffic.measures import JobMeasure, Measures
 
 SCHEMA = "closlab.result/1"
+RESULT = "result.json"  # what it is kept in
 REPORT = "report.html"  # what `lab/report` shows it in
 RECEIVER = "receive_buffer_full"  # of a host that is slower than its link
 CUT = "link_cut"  # frames that were under way in a link when it was cut
@@ -327,7 +328,7 @@ class Result(Part):
 
 def save(result: Result, experiment: Experiment, outcome: Outcome, out: Path) -> None:
     """Write the files of a run."""
-    (out / "result.json").write_text(json.dumps(result.content(), indent=2) + "\n")
+    (out / RESULT).write_text(json.dumps(result.content(), indent=2) + "\n")
     is_kept = experiment.scenario.measures.flows
     _write_csv(
         out / "flows.csv",

@@ -35,6 +35,7 @@ from rich.table import Table
 from lab.engines import RunOptions
 from lab.errors import RunError
 from lab.progress import Stages
+from lab.results.result import RESULT
 from lab.runs.child import run_in_child
 from lab.runs.perform import clear
 from lab.runs.run import keep, outcome_of
@@ -354,7 +355,7 @@ def _run(case: Trial, out: Path, dilation: int | None, seed: int | None) -> dict
 
 def _result(folder: Path) -> dict[str, Any]:
     """A run's result.json, with the mean of its messages' times."""
-    content: dict[str, Any] = json.loads((folder / "result.json").read_text())
+    content: dict[str, Any] = json.loads((folder / RESULT).read_text())
     with (folder / "flows.csv").open(newline="") as file:
         content["mean_fct_ns"] = fmean(float(row["fct_ns"] or 0) for row in csv.DictReader(file))
     return content

@@ -31,13 +31,14 @@ from lab.engines import RunOptions
 from lab.engines.sim import engine as sim
 from lab.errors import LabError, RunError
 from lab.machine.native_host import clock_library
+from lab.machine.paths import writing_to
 from lab.machine.speed import slowness
 from lab.machine.thrift import give_back
 from lab.progress import Stages
 from lab.results import conservation
 from lab.results.outcome import Outcome
 from lab.runs.perform import emulate
-from lab.runs.run import keep, writing_to
+from lab.runs.run import keep
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario

@@ -17,6 +17,7 @@ from lab.engines.mininet.running import Registration
 from lab.errors import LabError, RunError
 from lab.machine import tools
 from lab.machine.certificates import require_openssl
+from lab.machine.paths import writing_to
 from lab.machine.program import source_in
 from lab.progress import Stages
 from lab.results.outcome import INTERRUPTION, Outcome
@@ -29,7 +30,6 @@ from lab.runs.run import (
     assembled,
     outcome_of,
     proved,
-    writing_to,
 )
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario

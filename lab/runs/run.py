@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import errno
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-
 from rich.console import Console
 
 from lab.engines import Audience, Engine, RunOptions
 from lab.engines.sim import engine as sim
-from lab.errors import RunError
 from lab.progress import Stages
 from lab.results import conservation
 from lab.results.outcome import Outcome
-from lab.results.result import REPORT, Result, assemble, save
+from lab.results.result import REPORT, RESULT, Result, assemble, save
 from lab.runs.provenance import provenance
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import MeasureSettings, Scenario
@@ -24,32 +18,7 @@ from lab.scenario.model import MeasureSettings, Scenario
 NOT_WHOLE = 1  # a message did not arrive, or the run ended early
 UNBELIEVED = 3  # it came to its end, and says of itself not to be trusted
 INTERRUPTED = 130
-KEPT = "result.json", REPORT  # by which one knows a run that came to a result
-_CANNOT_WRITE = (
-    errno.ENOSPC,
-    errno.EDQUOT,
-    errno.EFBIG,
-    errno.EROFS,
-    errno.EACCES,
-    errno.EPERM,
-    errno.EIO,
-    errno.ENOENT,
-)  # what a folder that is full, forbidden or gone answers
-
-
-@contextmanager
-def writing_to(out: Path) -> Iterator[None]:
-    """Say in one message when a folder takes no more."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in _CANNOT_WRITE:
-            raise
-        raise RunError(
-            f"{error.filename or out} cannot be written: {error.strerror}",
-            "Make room, or give another folder with --out DIR; what is kept there may not be "
-            "whole, what is shown above is.",
-        ) from None
+KEPT = RESULT, REPORT  # by which one knows a run that came to a result
 
 
 def outcome_of(

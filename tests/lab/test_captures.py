@@ -13,7 +13,7 @@ from scapy.layers.l2 import Ether
 from scapy.utils import rdpcap
 
 from lab.engines.mininet.tap import NOT_ROOT, conga_hint
-from lab.machine.paths import CONGA_DISSECTOR, MRC_DISSECTOR, UET_DISSECTOR
+from lab.machine.paths import CONGA_DISSECTOR
 from tests.lab.simulated import simulate
 from traffic.layers import BTH, METH, NETH, PETH, RETH, SETH, Conga
 from traffic.uet_layers import UetPds, UetSes
@@ -62,7 +62,7 @@ def test_tshark_and_scapy_read_the_same_of_uet(tmp_path: Path) -> None:
     cut = 0
     for name in ("h1-leaf1.pcap", "leaf1-h1.pcap"):
         capture = str(tmp_path / "pcaps" / name)
-        rows = dissected(capture, UET_DISSECTOR, fields)
+        rows = dissected(capture, CONGA_DISSECTOR.with_name("uet.lua"), fields)
         frames = rdpcap(capture)
         assert len(rows) == len(frames) > 100
         for row, frame in zip(rows, frames, strict=True):
@@ -106,7 +106,7 @@ def test_tshark_and_scapy_read_the_same_of_mrc(tmp_path: Path) -> None:
     cut = 0
     for name in ("h1-leaf1.pcap", "leaf1-h1.pcap"):
         capture = str(tmp_path / "pcaps" / name)
-        rows = dissected(capture, MRC_DISSECTOR, fields)
+        rows = dissected(capture, CONGA_DISSECTOR.with_name("mrc.lua"), fields)
         # The simulator keeps headers, and no ICRC behind them.
         frames = [Ether(bytes(kept).ljust(kept.wirelen, b"\0")) for kept in rdpcap(capture)]
         assert len(rows) == len(frames) > 100

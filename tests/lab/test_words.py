@@ -89,6 +89,30 @@ def test_pruning_leaves_the_latest_and_what_bears_a_users_name(runs: Path, tmp_p
     assert "mine" in left and len(left) == 2
 
 
+def test_a_full_disk_is_a_sentence_for_pages_that_are_made_later(
+    runs: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "runs"
+    shutil.copytree(runs, copy)
+    for page, words in (
+        (copy / "mine" / "report.html", ("report", str(copy / "mine"))),
+        (copy / "index.html", ("runs", str(copy), "--html")),
+    ):
+        page.unlink(missing_ok=True)
+        page.symlink_to("/dev/full")
+        done = closlab(*words)
+        assert done.returncode == 1 and "Traceback" not in done.stderr
+        assert "cannot be written: No space left" in done.stderr
+
+
+def test_what_cannot_be_pruned_is_a_sentence(runs: Path, tmp_path: Path) -> None:
+    (tmp_path / "hello-20200101-000000").symlink_to(runs / "mine")
+    done = closlab("runs", str(tmp_path), "--prune", "0", "--yes")
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert "hello-20200101-000000 cannot be removed" in done.stderr
+    assert (runs / "mine" / "result.json").exists()
+
+
 def test_no_folder_of_runs_is_a_sentence(tmp_path: Path) -> None:
     done = closlab("runs", str(tmp_path / "none"))
     assert done.returncode == 1 and "cannot be read" in done.stderr
