@@ -38,9 +38,7 @@ def glances(run: KeptRun, every_ns: int = 1) -> Iterator[Glance]:
 
 def rates(run: KeptRun) -> dict[str, float]:
     """By direction: bytes a nanosecond, as far as what it carried tells."""
-    return {
-        name: run.rates.get(name, 0.0) for link in run.fabric.links for name in (link.up, link.down)
-    }
+    return {name: run.rates.get(name, 0.0) for link in run.fabric.links for name in link.directions}
 
 
 def _events(run: KeptRun) -> list[Happening]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from lab.quantity import NANOSECONDS, duration, size
 from lab.report.kept import KeptRun
+from lab.report.noted import over_time
 from lab.report.palette import DROP, FAINT, PAUSE, QUEUE, QUEUE_FILL
 from lab.report.svg import WIDTH, Drawing, Line, Scale, linear, x_axis
 from lab.results.outcome import Stock
@@ -83,7 +84,7 @@ def buffer(
 
 def _strips(run: KeptRun, name: str, mine: Sequence[Stock], memory: Memory) -> list[_Strip]:
     pool = memory.pool
-    shared = _line(run, mine, lambda stock: stock.pool_bytes)
+    shared = _line(run, mine, lambda stock: stock.pool_bytes, max)
 
     def level(held: Line, most: int) -> tuple[str, Line]:
         detail = f"peak {size(_peak(held))}, of {size(most)}"
@@ -92,7 +93,7 @@ def _strips(run: KeptRun, name: str, mine: Sequence[Stock], memory: Memory) -> l
     detail, limit = level(shared, pool)
     strips = [_Strip(f"{name}: shared", detail, shared, limit, "all there is to share", FAINT)]
     if memory.lossless:
-        held = _line(run, mine, lambda stock: stock.headroom_bytes)
+        held = _line(run, mine, lambda stock: stock.headroom_bytes, sum)
         detail, limit = level(held, memory.headroom)
         strips.append(_Strip("headroom", detail, held, limit, "full: loss beyond it", DROP))
     for priority in sorted({stock.priority for stock in mine}):
@@ -103,7 +104,7 @@ def _strips(run: KeptRun, name: str, mine: Sequence[Stock], memory: Memory) -> l
             _Strip(
                 f"class {priority}: fullest",
                 f"peak {size(most.queue_bytes)}, {most.link}",
-                _line(run, of_class, lambda stock: stock.queue_bytes, most=True),
+                _line(run, of_class, lambda stock: stock.queue_bytes, max),
                 _thresholds(run, shared, memory, priority),
                 "XOFF beyond it" if is_lossless else "drops beyond it",
                 PAUSE if is_lossless else DROP,
@@ -125,35 +126,22 @@ def drop_threshold(run: KeptRun, switch: str) -> Line:
     if not mine or scenario.pfc.enabled:
         return []
     memory = Memory.of(scenario, run.fabric, switch)
-    shared = _line(run, mine, lambda stock: stock.pool_bytes)
+    shared = _line(run, mine, lambda stock: stock.pool_bytes, max)
     return _thresholds(run, shared, memory, min(scenario.pfc.priorities))
 
 
 def _line(
-    run: KeptRun, stocks: Sequence[Stock], of: Callable[[Stock], int], *, most: bool = False
+    run: KeptRun,
+    stocks: Sequence[Stock],
+    of: Callable[[Stock], int],
+    together: Callable[[Iterable[int]], int],
 ) -> Line:
-    """A quantity over time, of all classes together unless the most is asked for; nothing where
-    nothing was noted."""
+    """A quantity over time: of what was noted at a moment, a class each, the most or the sum."""
     by_moment: dict[int, list[Stock]] = {}
     for stock in stocks:
         by_moment.setdefault(stock.time_ns, []).append(stock)
-    is_pool = bool(stocks) and of(stocks[0]) == stocks[0].pool_bytes and not most
-    interval = run.usual_interval_ns
-    stretch = max(1, run.end_ns // _POINTS)
-    peaks: dict[int, tuple[int, int]] = {}
-    for at, found in sorted(by_moment.items()):
-        values = [of(stock) for stock in found]
-        value = max(values) if most or is_pool else sum(values)
-        _, so_far = peaks.get(at // stretch, (0, 0))
-        peaks[at // stretch] = at, max(so_far, value)
-    line: Line = [(0, 0)]
-    for at, value in peaks.values():
-        if at - line[-1][0] > 3 * max(interval, stretch):
-            line += [(line[-1][0] + interval, 0), (at - interval, 0)]
-        line.append((at, value))
-    if run.end_ns - line[-1][0] > 3 * max(interval, stretch):
-        line += [(line[-1][0] + interval, 0), (run.end_ns, 0)]
-    return line
+    values = ((at, together(map(of, found))) for at, found in sorted(by_moment.items()))
+    return over_time(run, values, _POINTS, to_the_end=True)
 
 
 def _peak(line: Line) -> float:

@@ -10,13 +10,13 @@ from statistics import fmean, stdev
 from lab.quantity import Unit
 from lab.report.palette import FAINT, INK, SERIES
 from lab.report.svg import (
-    DASHES,
     FONT,
     ROOM,
     WIDTH,
     Y_TICKS,
     Drawing,
     Scale,
+    line_style,
     linear,
     round_above,
     width_of,
@@ -84,7 +84,7 @@ def lines(
     x_axis(drawing, across, _TOP + _HEIGHT, x[0], x[1], top=_TOP, at=ticks)
     legend = []
     for number, (name, points) in enumerate(series.items()):
-        colour, dash = SERIES[number % len(SERIES)], DASHES[number % len(DASHES)]
+        colour, dash = line_style(number)
         path = [(across(at), up(value)) for at, value in sorted(points.items())]
         drawing.polyline(path, stroke=colour, stroke_width=2, stroke_dasharray=dash)
         shift = 3.0 * (number - (len(series) - 1) / 2)  # so that bars of series stand side by side

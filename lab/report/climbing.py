@@ -27,7 +27,7 @@ _ZOOM_NS = 50_000
 _BEFORE_NS = 2_000  # of the zoom: before the first pause
 _MOST_ROWS = 14
 _ROW, _QUEUE = 18.0, 54.0
-_MOST_ARROWS = 400
+_MOST_SIGNS = 400  # of XOFF and XON: more than anybody could tell apart
 
 Span = tuple[float, float]
 
@@ -280,7 +280,7 @@ def _zoomed(
     for row in shown:
         spans = _told_spans(row, end)
         _track(drawing, row, time, tops[row.name], 0.0, end, spans)
-    arrows = 0
+    signs = 0
     led: list[tuple[float, float, float, float, str]] = []
     for row in shown:
         inside = [note for note in row.told if begin <= note.time_ns <= end]
@@ -295,10 +295,9 @@ def _zoomed(
             head = time(row.first_ns), tops[row.name] + 1
             tip = f"{cause.name} stood still, so {row.name} had to"
             led.append((*start, *head, tip))
-        for note in inside:
-            arrows += 1
-            if arrows <= _MOST_ARROWS:
-                _sign(drawing, time(note.time_ns), tops[row.name], note)
+        for note in inside[: _MOST_SIGNS - signs]:
+            _sign(drawing, time(note.time_ns), tops[row.name], note)
+        signs = min(_MOST_SIGNS, signs + len(inside))
     for x1, y1, x2, y2, _ in led:  # light around them, to be seen across what stands still
         drawing.line(x1, y1, x2, y2, stroke=PAPER, stroke_width=3.6)
     for x1, y1, x2, y2, tip in led:

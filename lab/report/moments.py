@@ -11,13 +11,15 @@ from __future__ import annotations
 import json
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from lab.quantity import duration, plural, size
 from lab.report.kept import KeptRun
+from lab.report.noted import LONG
 from lab.report.palette import INK
 from lab.report.suspects import dead_cables
 from lab.report.svg import ROOM, WIDTH, Drawing, Scale, width_of
@@ -124,7 +126,8 @@ def _course(
     """By stretch: how busy a direction was, what share of it it stood still, and what waited."""
     notes = run.notes_of[name]
     bytes_, paused = (
-        _at(notes, edges, of, run.usual_interval_ns) for of in (_bytes_of, _paused_of)
+        _at(notes, edges, of, run.usual_interval_ns)
+        for of in (attrgetter("bytes"), attrgetter("paused_ns"))
     )
     rate = run.rates.get(name, 0.0)  # bytes a nanosecond
     spans = [after - before for before, after in pairwise(edges)]
@@ -137,23 +140,17 @@ def _course(
     return busy, stood, waits
 
 
-def _bytes_of(note: Note) -> int:
-    return note.bytes
-
-
-def _paused_of(note: Note) -> int:
-    return note.paused_ns
-
-
 def _steps(values: Sequence[float], spans: Sequence[float]) -> list[tuple[float, float, float]]:
     return list(zip(values, values[1:], spans, strict=False))
 
 
-def _at(notes: Sequence[Note], edges: Sequence[float], of: Any, interval: int) -> list[float]:
+def _at(
+    notes: Sequence[Note], edges: Sequence[float], of: Callable[[Note], int], interval: int
+) -> list[float]:
     """A count at the edges: between two notes in proportion, but for what nobody noted: idle."""
     times, values = [0.0], [0.0]
     for note in notes:
-        if note.time_ns - times[-1] > 3 * interval:
+        if note.time_ns - times[-1] > LONG * interval:
             times.append(note.time_ns - interval)
             values.append(values[-1])
         times.append(float(note.time_ns))

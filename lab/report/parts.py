@@ -90,8 +90,7 @@ def unfolded(
              for part in found]  # fmt: skip
 
     def matters(at: int) -> tuple[int, float, float, int]:
-        ways = [n for switch in found[at].rows for link in _links(run.fabric, switch)
-                for n in (link.up, link.down)]  # fmt: skip
+        ways = _directions(found[at], run.fabric)
         return (
             len(_of(found[at], run.fabric, all_signs)),
             sum(used.stood(name) for name in ways),
@@ -122,6 +121,12 @@ class _Use:
 
 def _links(fabric: Fabric, switch: Node) -> list[Link]:
     return [fabric.link_at(switch, port) for port in sorted(fabric.ports(switch))]
+
+
+def _directions(part: Part, fabric: Fabric) -> list[str]:
+    """Those of all links at a part's switches; of one between two of these twice."""
+    links = (link for switch in part.rows for link in _links(fabric, switch))
+    return [name for link in links for name in link.directions]
 
 
 def _of(part: Part, fabric: Fabric, found: Sequence[Sign]) -> list[Sign]:
@@ -256,8 +261,7 @@ def _key(
 
 def _told(used: _Use, part: Part, found: Sequence[Sign]) -> str:
     """What the picture shows, in words."""
-    ways = [n for switch in part.rows for link in _links(used.run.fabric, switch)
-            for n in (link.up, link.down)]  # fmt: skip
+    ways = _directions(part, used.run.fabric)
     busiest = max(ways, key=lambda name: (used.busy[name], name))
     still = [name for name in ways if used.stood(name) >= 0.01]
     said = [f"{part.name}: the busiest link is {busiest}, {percent(used.busy[busiest])}"]

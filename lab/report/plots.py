@@ -22,6 +22,7 @@ from lab.report.buffers import SCALE_ROOM, drop_threshold, fullest, scales
 from lab.report.climbing import Zoom
 from lab.report.kept import KeptRun
 from lab.report.moments import draw_events, events, room_for_events
+from lab.report.noted import over_time
 from lab.report.palette import (
     DROP,
     FAINT,
@@ -36,13 +37,14 @@ from lab.report.palette import (
 )
 from lab.report.suspects import living
 from lab.report.svg import (
-    DASHES,
     FONT,
     ROOM,
     WIDTH,
     Drawing,
+    Line,
     Scale,
     apart,
+    line_style,
     linear,
     spread,
     width_of,
@@ -59,7 +61,7 @@ _NAMES = 112.0  # the same, beside names
 _RIGHT = WIDTH - 8
 _AXIS = 32.0  # below a plot, for its axis
 _POINTS = 240  # of a line
-_BINS = 110
+BINS = 110  # of what is counted over time
 _MOST_QUEUES = 4
 _MOST_TIMES = 4  # as long as the shortest run: beyond that its details would be lost
 _FEW_WAYS = 6  # whose names have room
@@ -253,21 +255,11 @@ def _longest(runs: Sequence[KeptRun]) -> tuple[str, ...]:
     return tuple(name for name in ordered[:_MOST_QUEUES] if peaks[name])
 
 
-def _story(run: KeptRun, name: str) -> list[tuple[float, float]]:
+def _story(run: KeptRun, name: str) -> Line:
     """A queue's length over time: the most of each stretch of it, nothing where none was noted."""
     noted = {note.time_ns: note.queue_bytes for note in run.notes_of.get(name, ())}
     moments = sorted({note.time_ns for note in run.notes})
-    interval = run.usual_interval_ns
-    stretch = max(1, run.end_ns // _POINTS)
-    most: dict[int, tuple[int, int]] = {}  # by stretch: its last moment, and the most there was
-    for moment in moments:
-        _, so_far = most.get(moment // stretch, (0, 0))
-        most[moment // stretch] = moment, max(so_far, noted.get(moment, 0))
-    story: list[tuple[float, float]] = [(0.0, 0.0)]
-    for moment, value in most.values():
-        if moment - story[-1][0] > 3 * max(interval, stretch):  # nobody noted anything: all idle
-            story += [(story[-1][0] + interval, 0.0), (moment - interval, 0.0)]
-        story.append((moment, value))
+    story = over_time(run, ((at, noted.get(at, 0)) for at in moments), _POINTS)
     return [
         point
         for before, point, after in zip(
@@ -308,10 +300,10 @@ def _drops(run: KeptRun) -> list[tuple[int, int]]:
 
 
 def _in_bins(end_ns: float, events: Iterable[tuple[int, int]]) -> list[int]:
-    bins = [0] * _BINS
+    bins = [0] * BINS
     for at, count in events:
         if at <= end_ns:
-            bins[min(_BINS - 1, int(at / end_ns * _BINS))] += count
+            bins[min(BINS - 1, int(at / end_ns * BINS))] += count
     return bins
 
 
@@ -320,7 +312,7 @@ def _in_bins(end_ns: float, events: Iterable[tuple[int, int]]) -> list[int]:
 
 def completion_times(runs: Sequence[tuple[str, KeptRun]]) -> Drawing | None:
     """The share of messages that were complete after a time, a line a run."""
-    times = [sorted(f.fct_ns for f in run.flows if f.fct_ns is not None) for _, run in runs]
+    times = [_times(run) for _, run in runs]
     if not any(times):
         return None
     is_alone = len(runs) == 1
@@ -332,7 +324,7 @@ def completion_times(runs: Sequence[tuple[str, KeptRun]]) -> Drawing | None:
     y_axis(drawing, share, "share of messages complete", PER_CENT, left=_LEFT, right=_RIGHT)
     y = top + height + _AXIS + FONT + 4
     for number, ((name, run), each) in enumerate(zip(runs, times, strict=True)):
-        colour, dash = SERIES[number % 8], DASHES[number % 8]
+        colour, dash = line_style(number)
         if each:
             points = _steps(each, len(run.flows), scale, share)
             drawing.polyline(points, stroke=colour, stroke_width=2, stroke_dasharray=dash)
@@ -344,21 +336,28 @@ def completion_times(runs: Sequence[tuple[str, KeptRun]]) -> Drawing | None:
             y += FONT + 4
     x_axis(drawing, scale, top + height, "completion time", NANOSECONDS, top=top)
     if is_alone and times[0]:
-        ordered = times[0]
-        half, most = (duration(percentile(ordered, p)) for p in (50, 99))
-        drawing.text(0, y, f"half within {half}, 99 % within {most}")
+        drawing.text(0, y, _within(times[0]))
     return drawing
+
+
+def _times(run: KeptRun) -> list[int]:
+    """How long messages took, the quickest first."""
+    return sorted(flow.fct_ns for flow in run.flows if flow.fct_ns is not None)
+
+
+def _within(times: Sequence[int]) -> str:
+    half, most = (duration(percentile(times, p)) for p in (50, 99))
+    return f"half within {half}, 99 % within {most}"
 
 
 def _told_of_completion(runs: Sequence[tuple[str, KeptRun]]) -> str:
     """What the picture shows, in words."""
     told = []
     for name, run in runs:
-        times = sorted(f.fct_ns for f in run.flows if f.fct_ns is not None)
+        times = _times(run)
         if times:
-            half, most = (duration(percentile(times, p)) for p in (50, 99))
-            told.append(f"{name}: half within {half}, 99 % within {most}, all of "
-                        f"{len(times):,} within {duration(times[-1])}")  # fmt: skip
+            whole = f"all of {len(times):,} within {duration(times[-1])}"
+            told.append(f"{name}: {_within(times)}, {whole}")
     return f"The share of messages complete within a time. {'; '.join(told)}."
 
 

@@ -18,7 +18,7 @@ from lab.report.moments import moments
 from lab.report.numbers import BY_KEY, FIGURES, Figure, times
 from lab.report.page import Panel
 from lab.report.paper import PORTRAIT
-from lab.report.plots import Limits
+from lab.report.plots import BINS, Limits
 from lab.report.topology import is_large, parts
 from lab.results.cautions import cautions
 from lab.results.result import REPORT, Flows, Result
@@ -138,7 +138,7 @@ def panels(run: KeptRun, limits: Limits) -> list[Panel]:
             "Queues, marks and drops",
             drawn["queues"],
             "The longest queues of data, named after the link they wait for; below, packets marked "
-            "and dropped at the same time scale, each bar a 110th of it.",
+            f"and dropped at the same time scale, each bar a {BINS}th of it.",
             instead=_instead(run, "series"),
         ),
         Panel(

@@ -73,7 +73,7 @@ def strips(drawing: Drawing, shares: Shares, shade: Shade, y: float) -> float:
             links.setdefault(end, []).append(link)
 
     def busiest(of: Sequence[Link]) -> float:
-        return max((busy[name] for link in of for name in (link.up, link.down)), default=0.0)
+        return max((busy[name] for link in of for name in link.directions), default=0.0)
 
     def up(switch: Node) -> list[Link]:
         return [link for link in links[switch] if link.a == switch]
@@ -212,12 +212,12 @@ def _towards(
 
 
 def _directions(links: Sequence[Link]) -> tuple[str, ...]:
-    return tuple(name for link in links for name in (link.up, link.down))
+    return tuple(name for link in links for name in link.directions)
 
 
 def _paused(shares: Mapping[str, float], links: Sequence[Link]) -> float:
     """The longest that a direction at a switch stood still, as a share of the time."""
-    share = max(shares.get(name, 0.0) for link in links for name in (link.up, link.down))
+    share = max(shares.get(name, 0.0) for link in links for name in link.directions)
     return share if share >= _LEAST_PAUSED else 0.0
 
 

@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import Any
 
 from lab.quantity import Unit, quantity, unit_for
-from lab.report.palette import DAY, FAINT, INK, PAPER, RULE
+from lab.report.palette import DAY, FAINT, INK, PAPER, RULE, SERIES
 
 WIDTH = 460.0
 FONT, SMALL = 12.0, 11.0
@@ -31,13 +31,18 @@ _LETTER = 0.56 * FONT  # the width of one, on the average
 
 Line = list[tuple[float, float]]  # values by what they follow from, such as time
 
-DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 2", "1 2", "12 4", "6 2 2 2")
+_DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 2", "1 2", "12 4", "6 2 2 2")
 
 
 def coordinate(value: float) -> str:
     """A number as short as a tenth of a pixel allows."""
     text = f"{value:.1f}"
     return text[:-2] if text.endswith(".0") else text
+
+
+def line_style(number: int) -> tuple[str, str]:
+    """Colour and dash of one of several lines."""
+    return SERIES[number % len(SERIES)], _DASHES[number % len(_DASHES)]
 
 
 def width_of(text: str) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from lab.quantity import BYTES, NANOSECONDS, PLAIN, Unit, plural
 from lab.report import page
 from lab.report.charts import Spread, bars, lines
 from lab.report.differences import setting, short_key
+from lab.report.figures import Figures
 from lab.report.kept import read_json, unreadable
 from lab.report.numbers import BY_KEY, FIGURES, Figure
 from lab.report.page import Panel
@@ -150,7 +151,7 @@ def read_sweep(folder: Path) -> Sweep:
         raise unreadable(folder / KEPT, f"it has no {error}") from None
 
 
-def figures_of(sweep: Sweep) -> dict[str, tuple[str, Callable[[], Drawing | None]]]:
+def figures_of(sweep: Sweep) -> Figures:
     """What there is to draw, by the figure's key in result.json."""
     return {figure.key: (figure.name, partial(_drawn, sweep, figure)) for figure in sweep.figures}
 
@@ -171,9 +172,9 @@ def _story(sweep: Sweep) -> str:
     count = len(sweep.runs)
     missing = f"Only {count} of {sweep.asked} runs are here. " if count < sweep.asked else ""
     lossy = sum(bool(run.figures.get("drops.total")) for run in sweep.runs)
-    partial = sum(bool(run.figures.get("flows.failed")) for run in sweep.runs)
+    incomplete = sum(bool(run.figures.get("flows.failed")) for run in sweep.runs)
     lost = f"{lossy} of {count} runs dropped packets" if lossy else "No run dropped a packet"
-    left = f", and {partial} did not deliver all messages." if partial else "."
+    left = f", and {incomplete} did not deliver all messages." if incomplete else "."
     whole = [run for run in sweep.runs if not run.figures.get("flows.failed")]
     if not whole:
         return missing + lost + left

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -108,7 +108,7 @@ def outline(fabric: Fabric) -> Drawing:
     """A fabric of which nothing is known yet: whatever may move is there, and stands still."""
     drawing = Drawing(0, f"The fabric: {_sizes(fabric)}")
     if is_large(fabric):
-        idle = {name: 0.0 for link in fabric.links for name in (link.up, link.down)}
+        idle = {name: 0.0 for link in fabric.links for name in link.directions}
         drawing.height = strips(drawing, Shares(fabric, idle), lambda _: BUSY[0], 4)
         return drawing
     places, height, is_ring = _laid_out(fabric)
@@ -483,20 +483,20 @@ def _key(drawing: Drawing, y: float, run: KeptRun, found: Sequence[Sign]) -> flo
         drawing.text(x + 20, y, name)
         x += 24 + ROOM * width_of(name)
     result = run.result
-    told = {
-        "a sender that was paused, for long if large": (PAUSE, bool(result.pfc.by_link)),
-        "each waits for the next: a deadlock": (PAUSE, bool(circle(run))),
-        "\N{MINUS SIGN}N: dropped N packets": (DROP, bool(result.drops.by_switch)),
-        "cut": (DROP, bool(dead_cables(run))),
-    }
+    marks: tuple[tuple[object, str, Callable[[Drawing, float, float], None]], ...] = (
+        (result.pfc.by_link, "a sender that was paused, for long if large", _paused_sign),
+        (circle(run), "each waits for the next: a deadlock", _waiting_sign),
+        (result.drops.by_switch, "\N{MINUS SIGN}N: dropped N packets", _dropped_sign),
+        (dead_cables(run), "cut", _cut_sign),
+    )
     x, y = WIDTH, y + 1
-    for text, (colour, is_there) in told.items():
-        if not is_there:
+    for happened, text, draw in marks:
+        if not happened:
             continue
         needs = 18 + ROOM * width_of(text)
         if x + needs > WIDTH:
             x, y = 0.0, y + FONT + 5
-        _sign(drawing, x, y, text, colour)
+        draw(drawing, x, y)
         drawing.text(x + 18, y, text)
         x += needs + 12
     return key_of_signs(drawing, y, found) + 8
@@ -522,15 +522,22 @@ def _key_of_cells(drawing: Drawing, y: float, run: KeptRun) -> float:
     return key_of_signs(drawing, y, signs(run)) + 8
 
 
-def _sign(drawing: Drawing, x: float, y: float, text: str, colour: str) -> None:
-    """What a mark of the key looks like."""
-    if text.startswith("a sender"):
-        drawing.add("circle", cx=x + 7, cy=y - 4, r=4, fill=colour)
-    elif text.startswith("each"):
-        drawing.arrow(x, y - 4, x + 15, y - 4, colour, stroke_width=2.4)
-    elif text == "cut":
-        for turn in (1, -1):
-            ends = x + 4, y - 4 - 3.5 * turn, x + 11, y - 4 + 3.5 * turn
-            drawing.line(*ends, stroke=colour, stroke_width=2)
-    else:
-        drawing.rect(x + 1, y - 9, 13, 10, rx=3, fill="none", stroke=colour, stroke_width=2)
+# What the marks of the key look like.
+
+
+def _paused_sign(drawing: Drawing, x: float, y: float) -> None:
+    drawing.add("circle", cx=x + 7, cy=y - 4, r=4, fill=PAUSE)
+
+
+def _waiting_sign(drawing: Drawing, x: float, y: float) -> None:
+    drawing.arrow(x, y - 4, x + 15, y - 4, PAUSE, stroke_width=2.4)
+
+
+def _dropped_sign(drawing: Drawing, x: float, y: float) -> None:
+    drawing.rect(x + 1, y - 9, 13, 10, rx=3, fill="none", stroke=DROP, stroke_width=2)
+
+
+def _cut_sign(drawing: Drawing, x: float, y: float) -> None:
+    for turn in (1, -1):
+        ends = x + 4, y - 4 - 3.5 * turn, x + 11, y - 4 + 3.5 * turn
+        drawing.line(*ends, stroke=DROP, stroke_width=2)

@@ -130,6 +130,4 @@ class Looker:
 
 def rates_of(fabric: Fabric, bps: Mapping[str, int]) -> dict[str, float]:
     """The directions of all links in their order, and their rates in bytes a nanosecond."""
-    return {
-        name: bps.get(link.name, 0) / 8e9 for link in fabric.links for name in (link.up, link.down)
-    }
+    return {name: bps.get(link.name, 0) / 8e9 for link in fabric.links for name in link.directions}

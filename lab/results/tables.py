@@ -39,11 +39,12 @@ def _link_table(fabric: Fabric, result: Result) -> Table:
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("of its leaf's packets", no_wrap=True)
     for link in sorted(fabric.links, key=lambda link: (link.a, link.b, link.number)):
-        names = link.up, link.down
-        up, down = (uses[name] for name in names)
+        up, down = (uses[name] for name in link.directions)
         longest = max(up.max_queue_bytes or 0, down.max_queue_bytes or 0)
         paused_ns = sum(
-            result.pfc.by_link[name].paused_ns for name in names if name in result.pfc.by_link
+            result.pfc.by_link[name].paused_ns
+            for name in link.directions
+            if name in result.pfc.by_link
         )
         share = ""
         if link.b.kind is NodeKind.SPINE:

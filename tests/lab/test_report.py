@@ -13,6 +13,7 @@ import pytest
 
 from lab.errors import LabError
 from lab.machine.paths import ROOT
+from lab.quantity import size
 from lab.report import Comparison, compare, read_run, write_comparison, write_report
 from lab.report.buffers import buffer
 from lab.report.climbing import climbing, paused
@@ -316,6 +317,21 @@ def test_buffers_that_are_compared_have_one_scale(runs: dict[str, Path], tmp_pat
     assert alone is not None
     drawn = [s.style["d"] for s in alone.shapes if s.style.get("stroke") == "queue"]
     assert drawn[0] != filled[0][0]
+
+
+def test_headroom_is_that_of_all_classes_together(runs: dict[str, Path]) -> None:
+    """Also where as much of it was held at first as of what is shared: nothing."""
+    run = read_run(runs["paused"])
+    limits = Limits.of([run])
+    mine = [stock for stock in run.stocks if stock.switch == limits.buffer]
+    idle = mine[0]._replace(queue_bytes=0, used_bytes=0, headroom_bytes=0, pool_bytes=0)
+    two = [each._replace(priority=priority) for each in (idle, *mine[1:]) for priority in (3, 4)]
+    drawing = buffer(replace(run, stocks=tuple(two)), limits.end_ns, limits.buffer, {})
+    assert drawing is not None
+    texts = [shape.text for shape in drawing.shapes]
+    most = max(stock.headroom_bytes for stock in mine[1:])
+    assert most > 0
+    assert texts[texts.index("headroom") + 1] == f"peak {size(2 * most)}"
 
 
 def test_pauses_that_are_compared_are_looked_at_in_the_same_time_and_scale(
