@@ -31,6 +31,11 @@ def die_with_parent() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
+def as_shells_tell(code: int) -> int:
+    """How a process ended, as one number: of one that a signal ended 128 and the signal's."""
+    return code if code >= 0 else 128 - code
+
+
 def say(process: subprocess.Popen[str], line: str) -> None:
     """Hand a process a line; if it is gone, whoever waits for its answer will notice."""
     assert process.stdin is not None

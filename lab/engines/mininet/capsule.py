@@ -31,7 +31,7 @@ from pathlib import Path
 from types import FrameType
 
 from lab.errors import CapsuleError
-from lab.machine.processes import die_with_parent
+from lab.machine.processes import as_shells_tell, die_with_parent
 from topologies.ip import turn
 
 _CLONE_NEWNS = 0x00020000
@@ -219,5 +219,4 @@ def _wait(child: int) -> int:
         except KeyboardInterrupt:
             os.kill(child, signal.SIGINT)  # a terminal told it too, and it knows; others did not
             continue
-        code = os.waitstatus_to_exitcode(status)
-        return code if code >= 0 else 128 - code
+        return as_shells_tell(os.waitstatus_to_exitcode(status))

@@ -41,9 +41,13 @@ from topologies.offload import network_of, switch_off_checksum_offload
 
 LEAST_MTU = 1500  # of cables: IPv6, which neighbours speak, needs 1280
 PUNTS_PER_S = 2000  # of the machine's time, by front port
-_CONVERGE_S = 60.0
+_CONVERGE_S = 60.0  # that finding all ways may take, on a machine that is not slow
 _POLL_S = 0.02
-_TELL_S = 1.0
+_TELL_S = 1.0  # until tenants' hosts are told of again
+_QUIET = "echo 1 > /proc/sys/net/ipv6/conf/{}/disable_ipv6"  # says nothing unasked
+_ROUTED, _BRIDGED = "routed", "bridged"  # a tenant's networks, in its namespace
+
+_Ways = Mapping[object, frozenset[NextHop]]  # by prefix
 
 
 def interface(switch: Node, port: int) -> str:
@@ -378,12 +382,6 @@ class ControlPlane:
                 self._failure = error.message
 
 
-_QUIET = "echo 1 > /proc/sys/net/ipv6/conf/{}/disable_ipv6"
-
-
-_ROUTED, _BRIDGED = "routed", "bridged"  # a tenant's networks, in its namespace
-
-
 def _tenant_networks(fabric: Fabric, switch: Node) -> Iterator[str]:
     """What zebra looks at to know which tenants are here, and where it writes what it finds."""
     here = tenants_at(fabric, switch)
@@ -445,9 +443,6 @@ def _behind(network: str) -> list[str]:
 
 def _unordered(far: Far) -> tuple[frozenset[object], ...]:
     return frozenset(far.prefixes), frozenset(far.macs), frozenset(far.members)
-
-
-_Ways = Mapping[object, frozenset[NextHop]]
 
 
 def _as_sets(routes: tuple[Route, ...]) -> _Ways:

@@ -58,8 +58,7 @@ class Emulation:
         self.groups: dict[str, Groups] = {}  # as switches know them
         self._told: dict[str, SwitchPlan] = {}  # the plan that each was given last
         self._avoided = self.avoided  # as switches were told
-        # Of what a scenario has happen, when hosts had ended.
-        self.to_happen: tuple[Event, ...] = ()
+        self.to_happen: tuple[Event, ...] = ()  # what had not when hosts had ended
         self.journal = Journal() if control is None else control.journal
 
     # --- bringing up ----------------------------------------------------------------------

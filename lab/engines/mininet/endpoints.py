@@ -126,7 +126,7 @@ def run(
         cut_frames={
             way: missing[way]
             for link in experiment.fabric.links
-            for way in (link.up, link.down)
+            for way in link.directions
             if link.name in cut and way in missing
         },
         books={switch: kept.since(books_before[switch]) for switch, kept in books.items()},
@@ -356,7 +356,7 @@ def lost_before_the_end(
     endpoints: Mapping[Node, Mapping[str, int]],
     ended: str,
 ) -> dict[str, int]:
-    """The same of a run that did not come to its end, once what was on its way has arrived.
+    """Frames lost between processes in a run that ended early, once all on its way has arrived.
 
     Hosts have stopped and take in nothing more: what went to them is not asked for. One that died
     does not say what it sent.

@@ -27,10 +27,10 @@ from lab.engines.mininet.nics import Nics
 from lab.engines.mininet.report_cables import Collector, lay_report_cables
 from lab.engines.mininet.switches import KINDS, Setting, Switches
 from lab.errors import RunError
-from lab.machine.certificates import made
+from lab.machine.certificates import Certificates, made
 from lab.machine.native_host import endpoint_program
 from lab.machine.precedence import take_precedence
-from lab.machine.program import source_in
+from lab.machine.program import BuiltProgram, source_in
 from lab.machine.speed import slowness
 from lab.machine.thrift import be_thrifty
 from lab.progress import Stages
@@ -56,7 +56,7 @@ def bring_up(
     """Emulate it, for as long as the context lasts."""
     take_precedence()
     be_thrifty()
-    fabric, measures = experiment.fabric, experiment.scenario.measures
+    fabric = experiment.fabric
     is_bgp = experiment.scenario.control.kind == "bgp"
     kind = KINDS[options.switch]
     dilation = options.dilation or fitting_dilation(experiment, kind, stages, options.leisure)
@@ -73,27 +73,7 @@ def bring_up(
                 fabric, experiment.scenario.control, options.out / "logs" / "frr", still
             )
             stack.callback(control.stop)
-        switches = kind(
-            Setting(
-                fabric,
-                built,
-                logs=options.out / "logs",
-                pcaps=options.out / "pcaps" if measures.pcap else None,
-                captured=_captured_ports(experiment),
-                cable=experiment.port_cable,
-                data_frame=experiment.scenario.link.mtu + data_headers_bytes(experiment.scenario),
-                max_frame=experiment.settings.max_frame,
-                dilation=dilation,
-                notes_every_s=(measures.series_ns or 0) * dilation / 1e9
-                if measures.series
-                else _PROGRESS_S,
-                reports=options.prompt or experiment.settings.telemetry.report_port is not None,
-                seed_of=experiment.switch_seed,
-                certificates=certificates,
-                controls=partial(control_interfaces, fabric) if is_bgp else lambda _: {},
-                still=stages.still_waiting,
-            )
-        )
+        switches = kind(_setting(experiment, options, stages, built, dilation, certificates))
         settings = kind.told(experiment.settings, dilation)
         if is_bgp:
             settings = replace(settings, punt=Punt(1e9 / PUNTS_PER_S / dilation))
@@ -122,6 +102,39 @@ def bring_up(
         stack.callback(nics.unplug)
         hands, keeps = Hands(emulation, nics), options.reports is not None
         yield EmulatedFabric(experiment, emulation, hosts_program, stages, hands, keeps)
+
+
+def _setting(
+    experiment: Experiment,
+    options: RunOptions,
+    stages: Stages,
+    built: BuiltProgram,
+    dilation: int,
+    certificates: Certificates | None,
+) -> Setting:
+    """What switches are to know of it all."""
+    scenario, settings, fabric = experiment.scenario, experiment.settings, experiment.fabric
+    measures = scenario.measures
+    has_rooms = scenario.control.kind == "bgp"
+    return Setting(
+        fabric,
+        built,
+        logs=options.out / "logs",
+        pcaps=options.out / "pcaps" if measures.pcap else None,
+        captured=_captured_ports(experiment),
+        cable=experiment.port_cable,
+        data_frame=scenario.link.mtu + data_headers_bytes(scenario),
+        max_frame=settings.max_frame,
+        dilation=dilation,
+        notes_every_s=(measures.series_ns or 0) * dilation / 1e9
+        if measures.series
+        else _PROGRESS_S,
+        reports=options.prompt or settings.telemetry.report_port is not None,
+        seed_of=experiment.switch_seed,
+        certificates=certificates,
+        controls=partial(control_interfaces, fabric) if has_rooms else lambda _: {},
+        still=stages.still_waiting,
+    )
 
 
 @dataclass(frozen=True)
@@ -242,9 +255,9 @@ def fitting_dilation(
 
 
 def _ping(emulation: Emulation, stages: Stages) -> PingResult:
-    pairs = len(emulation.fabric.hosts) * (len(emulation.fabric.hosts) - 1)
     with stages("Every host pings every other") as stage:
         pings = emulation.ping_all()
+        pairs = len(pings.answered) + len(pings.silent)
         stage.note = f"{len(pings.answered)} of {pairs} answered"
     if pings.silent:
         silent = ", ".join(f"{src} to {dst}" for src, dst in sorted(pings.silent))

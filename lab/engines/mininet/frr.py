@@ -73,7 +73,6 @@ _WITH_VRFS = ("--vrfwnetns",)
 # What they free when they have read their configuration goes back to the kernel: a fifth of it all.
 _THRIFT = {"MALLOC_TOP_PAD_": "0", "MALLOC_TRIM_THRESHOLD_": "0"}
 
-
 # Of tenants' networks: zebra knows from the kernel's vxlan devices which are here.
 _EVPN = (
     " address-family l2vpn evpn",

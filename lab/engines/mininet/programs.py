@@ -23,6 +23,7 @@ from typing import IO
 
 from lab.errors import LabError
 from lab.machine.native_host import stretch_library
+from lab.machine.processes import as_shells_tell
 
 INTERFACE = "eth0"  # by which they send, on every host
 _GRACE_S = 3.0  # that programs have to end when they are told to
@@ -107,7 +108,7 @@ def run(tasks: Sequence[Task], happen: Callable[[float], float | None] = lambda 
             _listen(selector, None if next_s is None else began + next_s - time.monotonic())
             for host in [host for host in left if running[host].poll() is not None]:
                 left.remove(host)
-                if code == 0 and (code := _code(running[host])):
+                if code == 0 and (code := as_shells_tell(running[host].wait())):
                     failed = host
         return Ended(code, failed, time.monotonic() - began)
 
@@ -148,11 +149,6 @@ def _end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
         for process in processes:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(max(0.0, until - time.monotonic()))
-
-
-def _code(process: subprocess.Popen[bytes]) -> int:
-    code = process.wait()
-    return code if code >= 0 else 128 - code
 
 
 class _Teller:

@@ -163,24 +163,17 @@ def running() -> list[RunningLab]:
             continue
         with suppress(FileNotFoundError):  # it is still coming up, or was just taken down
             content = json.loads((folder / "lab.json").read_text())
+            if not is_judged_here:
+                continue
             switches = {name: (where[0], where[1]) for name, where in content["switches"].items()}
             hosts, links, watch = content["hosts"], content["links"], content["watch"]
             shown = content.get("certificates")
             certificates = Certificates(Path(shown)) if shown else None
             rooms = content.get("rooms", {})  # which earlier versions did not have
-            if is_judged_here:
-                labs.append(
-                    RunningLab(
-                        folder.name,
-                        capsule["pid"],
-                        hosts,
-                        switches,
-                        links,
-                        watch,
-                        certificates,
-                        rooms,
-                    )
-                )
+            pid = capsule["pid"]
+            labs.append(
+                RunningLab(folder.name, pid, hosts, switches, links, watch, certificates, rooms)
+            )
     return labs
 
 

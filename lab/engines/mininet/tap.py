@@ -20,7 +20,7 @@ _ALL_PROTOCOLS = 3
 _CONGA = b"\x88\xb5"  # what follows Ethernet between leaves under lb.policy=conga
 _LONGEST = 65535
 
-# Whose files it reads stays the same.
+# A user by name only: it reads the same files as before.
 NOT_ROOT = ("unshare", "--user", "--map-user=1000")
 
 

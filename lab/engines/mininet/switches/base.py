@@ -24,9 +24,8 @@ from lab.scenario.translate import REPORT_PORT
 from topologies import Fabric, Link, Node, NodeKind
 
 _FIRST_GRPC_PORT = 50051
-_LOOKS = 10
+_LOOKS, _BETWEEN_LOOKS_S = 10, 0.02  # until nothing moves any more
 _Seen = TypeVar("_Seen")
-_BETWEEN_LOOKS_S = 0.02
 
 
 @dataclass(frozen=True)
@@ -169,9 +168,13 @@ class Switches(ABC):
         """How late they did what was due since the hosts began, and how often that late."""
         return self.watch.late(epoch_ns)
 
+    def target_of(self, switch: Node) -> Target:
+        """A switch as the controller speaks to it."""
+        return next(each for each in self.targets if each.name == switch.name)
+
     def read_plan(self, switch: Node, wanted: SwitchPlan) -> SwitchPlan:
         """What a switch has of a plan's kinds."""
-        target = next(each for each in self.targets if each.name == switch.name)
+        target = self.target_of(switch)
         return read_plans([target], {target.name: wanted})[target.name]
 
     def books(self) -> dict[Node, SwitchBooks]:

@@ -82,8 +82,7 @@ class SoftSwitches(Switches):
 
     def restart(self, switch: Node) -> None:
         """Tell the process; what its program had counted is kept here."""
-        target = next(each for each in self.targets if each.name == switch.name)
-        counted = read_counts([target], self._ports())[switch.name]
+        counted = read_counts([self.target_of(switch)], self._ports())[switch.name]
         self._before[switch] = counted.plus(self._before.get(switch))
         self._hosted.restart(switch.name)
 
