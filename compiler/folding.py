@@ -6,7 +6,6 @@ integer back into a type's range, which is what every operator on fixed-width ty
 
 from __future__ import annotations
 
-from compiler import core as c
 from compiler import types as t
 
 MAX_CONSTANT_BITS = 65536
@@ -23,16 +22,6 @@ def wrap(value: int, type_: t.Type) -> int:
         if type_.signed and type_.width and value >> (type_.width - 1):
             value -= 1 << type_.width
     return value
-
-
-def fits(value: int, type_: t.Type) -> bool:
-    """Whether a type can hold an integer."""
-    return wrap(value, type_) == value
-
-
-def is_const(expr: c.Expr | None) -> bool:
-    """Whether an expression is a single literal."""
-    return isinstance(expr, c.Const)
 
 
 def unary(op: str, value: int | bool | str, type_: t.Type) -> int | bool:

@@ -83,31 +83,6 @@ class FlowAddress:
     queue_pair: int
 
 
-def data_template(
-    flow: FlowAddress,
-    *,
-    dscp: int = DSCP_ROCE,
-    telemetry: int = 0,
-    own_telemetry: int = 0,
-    ecn_capable: bool = True,
-    port: int = ROCE_PORT,
-) -> bytes:
-    """The headers of a flow's data packets, Ethernet to BTH, for an endpoint to stamp.
-
-    UET has headers of its own in place of the BTH. `telemetry`, a bitmap of INT instructions, puts
-    an INT shim and header on board; `own_telemetry` is of those that only our domain knows.
-    """
-    tos = dscp << 2 | (ECN_CAPABLE if ecn_capable else 0)
-    template = template_of(flow.src.version, tos, telemetry, own_telemetry, port)
-    return template.addressed(ends_of(flow), flow.src_port, flow.queue_pair)
-
-
-def control_template(flow: FlowAddress, *, dscp: int = DSCP_CONTROL) -> bytes:
-    """The headers of a flow's ACKs, NAKs and CNPs."""
-    template = template_of(flow.src.version, dscp << 2 | ECN_CAPABLE)
-    return template.addressed(ends_of(flow), flow.src_port, flow.queue_pair)
-
-
 _MACS = 12  # bytes of both
 _LABEL = slice(16, 18)  # the lower bits of IPv6's flow label
 

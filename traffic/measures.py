@@ -36,16 +36,6 @@ _BUS_FACTORS: dict[str, Callable[[int], float]] = {
 
 
 @dataclass(frozen=True)
-class Summary:
-    """A set of values."""
-
-    count: int
-    p50: float
-    p99: float
-    max: float
-
-
-@dataclass(frozen=True)
 class FlowMeasure:
     """What an activity sent over one queue pair."""
 
@@ -118,14 +108,6 @@ def percentile(values: Sequence[float], percent: float) -> float:
         raise ValueError(f"{percent} is not a percentage")
     ordered = sorted(values)
     return ordered[max(1, math.ceil(len(ordered) * percent / 100)) - 1]
-
-
-def summary(values: Iterable[float]) -> Summary | None:
-    """The usual percentiles; none of nothing."""
-    found = sorted(values)
-    if not found:
-        return None
-    return Summary(len(found), percentile(found, 50), percentile(found, 99), found[-1])
 
 
 def algbw_gbps(size: int, duration_ns: int) -> float:

@@ -49,7 +49,6 @@ from traffic.layers import (
 from traffic.uet_layers import UetPds, UetSes
 
 _PAUSE_ADDRESS = "01:80:c2:00:00:01"
-_LOSSLESS_PRIORITY = 3
 _ACK, _CNP = 0x11, 0x81
 _PSN_ERROR = 0x60  # the syndrome of a NAK for a packet that came before its turn
 _DATA = b"Remote DMA data."

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 
 _COMPARE = {"<", "<=", ">", ">="}
-_ARITHMETIC = {"+", "-", "*", "/", "%", "&", "|", "^", "|+|", "|-|"}
 
 
 class Inside(Protocol):

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from compiler import core as c
-from compiler import folding
 from compiler import syntax as s
 from compiler import types as t
 from compiler.check.calls import Calls, param_of
@@ -530,11 +529,3 @@ def _constant(value: c.Expr) -> bool:
     if isinstance(value, c.Binary):
         return _constant(value.left) and _constant(value.right)
     return False
-
-
-def constant_int(value: c.Expr) -> int | None:
-    """The integer a folded constant stands for."""
-    if isinstance(value, c.Const) and not isinstance(value.value, str):
-        base = t.underlying(value.type)
-        return folding.wrap(int(value.value), base)
-    return None

@@ -134,7 +134,6 @@ class Array:
 class Meter(Array):
     """A meter array; a direct meter has as many cells as its table has entries."""
 
-    counts_packets: bool
     kind: int
 
 
@@ -334,13 +333,11 @@ def _array(counter: p4i.Counter) -> Array:
 
 
 def _meter(meter: p4i.Meter) -> Meter:
-    packets = meter.spec.unit == p4i.MeterSpec.PACKETS
-    return Meter(meter.preamble.id, meter.preamble.name, meter.size, packets, meter.spec.type)
+    return Meter(meter.preamble.id, meter.preamble.name, meter.size, meter.spec.type)
 
 
 def _direct_meter(meter: p4i.DirectMeter) -> Meter:
-    packets = meter.spec.unit == p4i.MeterSpec.PACKETS
-    return Meter(meter.preamble.id, meter.preamble.name, 0, packets, meter.spec.type)
+    return Meter(meter.preamble.id, meter.preamble.name, 0, meter.spec.type)
 
 
 def _register(register: p4i.Register) -> Register:
