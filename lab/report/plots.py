@@ -409,6 +409,16 @@ REASONS = {
     "forged_header": "from a host that sent what only switches say",
     "foreign_pause": "pause frames for classes that no pause holds",
     "early_drop": "early, from a congested queue, as they could not be marked",
+    "malformed": "shorter than their headers, or with options that nobody reads",
+    "not_ip": "neither IPv4 nor IPv6",
+    "bad_checksum": "with a header that does not add up",
+    "link_local": "IPv6 that stays on its link",
+    "no_credit": "sent without credit",
+    "foreign_credit": "word of credits that nobody there can have given",
+    "control_limit": "more for a control plane than it is to be bothered with",
+    "bad_carrier": "with a list of segments that leads nowhere",
+    "corrupted": "spoilt on a bad cable",
+    "host_halted": "at a host that stood still",
 }
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.tables import SwitchSite, pool_of
+from controller.tables import DROP_REASONS, SwitchSite, pool_of
 from lab.errors import LabError
 from lab.report import KeptRun, read_run, write_report
 from lab.report.climbing import paused
@@ -30,11 +30,12 @@ from lab.report.palette import (
     PLAIN_GROUNDS,
     TEXTS,
 )
-from lab.report.plots import Limits
+from lab.report.plots import REASONS, Limits
 from lab.report.suspects import waiting
 from lab.report.svg import WIDTH, Drawing, Shape, width_of
 from lab.report.truetype import Font
 from lab.results.outcome import Note
+from lab.results.result import CORRUPTED, CUT, HALTED, RECEIVER
 from lab.scenario.experiment import Experiment
 from tests.lab.conftest import closlab
 from tests.lab.simulated import simulate
@@ -613,3 +614,10 @@ def test_an_embedded_font_is_one_that_others_read(tmp_path: Path) -> None:
         ["fc-scan", "-f", "%{fontformat}", path], capture_output=True, text=True, check=False
     )
     assert told.returncode == 0 and told.stdout.startswith("TrueType")
+
+
+def test_every_reason_for_which_packets_end_has_a_meaning() -> None:
+    """But for those that go on: the program has numbers for them too."""
+    go_on = {"none", "trimmed", "credit_used", "for_control", "for_tunnel"}
+    assert set(DROP_REASONS) >= go_on
+    assert set(REASONS) == set(DROP_REASONS) - go_on | {CORRUPTED, CUT, HALTED, RECEIVER}

@@ -102,7 +102,6 @@ def run(
         | {name: report.paused_ns.get(each, 0) for each, name in HOST_PAUSED_NS.items()}
         for host, report in reports.items()
     }
-    faults = experiment.scenario.faults
     missing = (
         lost_frames(experiment.fabric, switches, endpoints)
         if ended is None
@@ -113,8 +112,6 @@ def run(
         missing = {way: lost for way, lost in missing.items() if lost > _UNDER_WAY}
     if ended is not None:  # what was under way came to adapters that had gone: kernels answered it
         is_settled = False
-    fabric = experiment.fabric
-    cut = {link.name for fault in faults for link in cut_links(fault, fabric)}
     end_ns = timeline.finish_ns if ended is None else course.now_ns
     return Outcome(
         timeline=timeline,
@@ -123,12 +120,7 @@ def run(
         end_ns=end_ns,
         dilation=dilation,
         max_queue_bytes=longest_queues(notes),
-        cut_frames={
-            way: missing[way]
-            for link in experiment.fabric.links
-            for way in link.directions
-            if link.name in cut and way in missing
-        },
+        cut_frames=_cut_frames(experiment, missing),
         books={switch: kept.since(books_before[switch]) for switch, kept in books.items()},
         is_settled=is_settled,
         notes=notes,
@@ -138,7 +130,7 @@ def run(
         fidelity=_Doubts(
             but_for(_SELDOM, sum((report.late for report in reports.values()), Counter())),
             but_for(_SELDOM, emulation.switches.late(course.epoch_ns)),
-            {} if faults else missing,
+            {} if experiment.scenario.faults else missing,
             overrun(experiment, switches, endpoints),
             course.behind_ns if course.behind_ns > _BEHIND * end_ns else 0,
         ).fidelity(_most_late_ns(experiment), dilation),
@@ -370,6 +362,14 @@ def lost_before_the_end(
     into_hosts = {link.down for link in experiment.fabric.links if not link.joins_switches}
     lost = lost_frames(experiment.fabric, switches, endpoints)
     return {name: frames for name, frames in lost.items() if name not in into_hosts}
+
+
+def _cut_frames(experiment: Experiment, missing: Mapping[str, int]) -> dict[str, int]:
+    """Of frames that are missing those of links that faults cut, by direction."""
+    fabric, faults = experiment.fabric, experiment.scenario.faults
+    cut = {link.name for fault in faults for link in cut_links(fault, fabric)}
+    ways = [way for link in fabric.links if link.name in cut for way in link.directions]
+    return {way: missing[way] for way in ways if way in missing}
 
 
 def _timeline(experiment: Experiment, reports: dict[Node, EndpointReport]) -> Timeline:
