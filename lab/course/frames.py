@@ -9,6 +9,7 @@ from lab.course.verdict import Wrong
 
 MAC_SWITCH = "020000000001"
 MAC_HOST = "0200000000aa"
+WIRE_OVERHEAD = 24  # bytes around a frame on the wire: preamble, FCS and gap
 _LEAST = 14 + 20  # bytes of Ethernet and IPv4
 
 

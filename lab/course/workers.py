@@ -12,8 +12,8 @@ import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from controller.thresholds import WIRE_OVERHEAD
 from lab.course.bench import Switch
+from lab.course.frames import WIRE_OVERHEAD
 
 SLOTS, LANES = 64, 256  # chunks under way, and numbers in each
 GBPS, DELAY_NS = 100, 1_000

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from controller.thresholds import WIRE_OVERHEAD
 from lab.course.bench import Bench, Switch
 from lab.course.check import check
-from lab.course.frames import Udp
+from lab.course.frames import WIRE_OVERHEAD, Udp
 from lab.course.verdict import Wrong
 
 PROGRAM, FUNCTION = "pause.p4", "headroom.py"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from controller.thresholds import WIRE_OVERHEAD
 from lab.course.bench import Bench, Switch
 from lab.course.check import check
+from lab.course.frames import WIRE_OVERHEAD
 from lab.course.verdict import Wrong
 from lab.course.workers import (
     FRAME_BYTES,
