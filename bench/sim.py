@@ -6,8 +6,8 @@
 A permutation of messages between hosts of different leaves: 128 hosts, 16 leaves and 8 spines,
 100 Gb/s links of 1 us, packets of 4,000 bytes, PFC on, and all that the fabric program can do
 compiled in. A packet that crosses a link is one packet-hop; acknowledgements and pause frames count
-too. Time is that of one processor, without building switches and installing tables. With --threads
-the fabric is simulated in parallel, by so many; then hops a second are told by the clock as well.
+too. Time is that of a processor, without building switches and installing tables. With --threads
+the fabric is simulated by so many; then hops a second are told by the clock as well.
 """
 
 from __future__ import annotations
@@ -90,7 +90,6 @@ def experiment(arguments: argparse.Namespace) -> Experiment:
                 "buffer.bytes=16MB",
                 f"lb.policy={arguments.policy}",
                 "traffic={kind: permutation, bytes: 1}",
-                f"parallel={'true' if arguments.threads else 'false'}",
             ),
         )
     )
@@ -102,7 +101,7 @@ def experiment(arguments: argparse.Namespace) -> Experiment:
 def measure(
     work: Experiment,
     folder: Path,
-    threads: int | None = None,
+    threads: int = 1,
     profile: Path | None = None,
     until_ns: int = 10**10,
 ) -> Measurement:
@@ -169,7 +168,7 @@ def words() -> argparse.ArgumentParser:
     parser.add_argument("--bytes", type=int, default=20_000_000, help="a message")
     parser.add_argument("--policy", default="ecmp", help="how switches choose paths")
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--threads", type=int, help="that simulate it, a switch at a time")
+    parser.add_argument("--threads", type=int, default=1, help="that simulate it")
     parser.add_argument("--no-profile", action="store_true", help="do not say where time goes")
     return parser
 
@@ -190,7 +189,7 @@ def main(argv: list[str]) -> int:
             _print(runs[-1])
         best = max(runs, key=lambda run: run.hops_per_s)
         print(f"best: {best.hops_per_s / 1e6:.2f} M packet-hops a second of one processor")
-        if arguments.threads:
+        if arguments.threads > 1:
             quickest = max(run.account.delivered / run.wall_s for run in runs)
             print(f"by the clock: {quickest / 1e6:.2f} M")
         memory_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
@@ -210,7 +209,7 @@ def _print(run: Measurement) -> None:
     )
 
 
-def _print_profile(work: Experiment, folder: Path, threads: int | None) -> None:
+def _print_profile(work: Experiment, folder: Path, threads: int) -> None:
     if shutil.which("perf") is None:
         print("where the time goes: perf is not installed")
         return

@@ -1,13 +1,10 @@
 """`closlab bench size`: what a packet-hop costs at 1,024 hosts, by what it does at 128.
 
-    closlab bench size [CASE ...] [--rounds N]
+    closlab bench size [--rounds N]
 
 Permutations over fat trees at 400 Gb/s, of 16 MB a host for 128 (k=8) and of 2 MB for 1,024 (k=16),
-in turns, each in a process of its own; of the rounds the least counts. Time is that of a processor
-while the fabric is simulated, without building it; memory is all of a process. Cases:
-
-    whole     one queue of events for all switches, as a scenario is simulated as a rule
-    parallel  `parallel: true`, by one thread: a switch at a time
+in turns, each by one thread in a process of its own; of the rounds the least counts. Time is that
+of a processor while the fabric is simulated, without building it; memory is all of a process.
 """
 
 from __future__ import annotations
@@ -22,9 +19,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from bench import add_cases, sim
+from bench import sim
 
-CASES = {"whole": (), "parallel": ("--threads=1",)}
 SIZES = {128: ("--k=8", "--bytes=16000000"), 1024: ("--k=16", "--bytes=2000000")}
 
 
@@ -40,7 +36,7 @@ def measured(words: Sequence[str]) -> Figures:
     """A run, by this process."""
     arguments = sim.words().parse_args(["--gbps=400", *words])
     with tempfile.TemporaryDirectory() as folder:
-        run = sim.measure(sim.experiment(arguments), Path(folder), arguments.threads)
+        run = sim.measure(sim.experiment(arguments), Path(folder))
     if run.open_transfers:
         raise RuntimeError(f"{run.open_transfers} transfers did not end")
     memory_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
@@ -63,22 +59,20 @@ def _least(runs: Sequence[Figures]) -> Figures:
 def main(argv: Sequence[str]) -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="closlab bench size", description=__doc__)
-    add_cases(parser, CASES)
     parser.add_argument("--rounds", type=int, default=3)
     told = parser.parse_args(argv)
-    for case in told.cases:
-        runs: dict[int, list[Figures]] = {hosts: [] for hosts in SIZES}
-        for _ in range(told.rounds):
-            for hosts, size in SIZES.items():
-                runs[hosts].append(_apart((*size, *CASES[case])))
-        found = {hosts: _least(each) for hosts, each in runs.items()}
-        for hosts, least in found.items():
-            print(
-                f"{case:9} {hosts:5,} hosts: {least.hop_ns:6.0f} ns a hop, "
-                f"{least.wall_s:5.2f} s by the clock, {least.memory_mb:4} MB"
-            )
-        small, large = found.values()
-        print(f"{case:9} {large.hop_ns / small.hop_ns:.2f} times the cost", flush=True)
+    runs: dict[int, list[Figures]] = {hosts: [] for hosts in SIZES}
+    for _ in range(told.rounds):
+        for hosts, size in SIZES.items():
+            runs[hosts].append(_apart(size))
+    found = {hosts: _least(each) for hosts, each in runs.items()}
+    for hosts, least in found.items():
+        print(
+            f"{hosts:5,} hosts: {least.hop_ns:6.0f} ns a hop, "
+            f"{least.wall_s:5.2f} s by the clock, {least.memory_mb:4} MB"
+        )
+    small, large = found.values()
+    print(f"{large.hop_ns / small.hop_ns:.2f} times the cost", flush=True)
     return 0
 
 

@@ -28,6 +28,7 @@ import yaml
 from pydantic import BaseModel
 
 from lab.engines import RunOptions
+from lab.engines.sim.parts import threads_here
 from lab.errors import LabError, RunError, ScenarioError
 from lab.live.kept import glances as kept_glances
 from lab.live.lockstep import Lockstep
@@ -246,6 +247,7 @@ def run(
         switch=switch,
         dilation=dilation,
         p4=None if p4 is None else Path(p4),
+        threads=threads_here(),
     )
     hear = _hearer(progress, cancel)
     try:
@@ -292,7 +294,11 @@ def watch(
     experiment = Experiment.of(chosen)
     folder, holds = _folder(out)
     options = RunOptions(
-        out=folder, engine=engine, dilation=dilation, p4=None if p4 is None else Path(p4)
+        out=folder,
+        engine=engine,
+        dilation=dilation,
+        p4=None if p4 is None else Path(p4),
+        threads=threads_here(),
     )
     check(options)
     clear(folder)

@@ -42,9 +42,9 @@ Seed = Annotated[int | None, typer.Option("--seed", help="Instead of the scenari
 Out = Annotated[Path | None, typer.Option("--out", help="Folder for the results.")]
 Json = Annotated[bool, typer.Option("--json", help="Tell the result to a machine.")]
 Processes = Annotated[int | None, typer.Option("--processes", min=1)]
-Threads = Annotated[
+Jobs = Annotated[
     int | None,
-    typer.Option("--threads", min=1, help="Of a parallel run (sim); as a rule one a processor."),
+    typer.Option("--jobs", min=1, help="Threads that simulate it (sim); as a rule all processors."),
 ]
 Dilation = Annotated[
     int | None,

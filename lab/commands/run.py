@@ -20,16 +20,17 @@ from lab.commands.options import (
     Changes,
     Dilation,
     GnmiPort,
+    Jobs,
     Json,
     Name,
     Out,
     PagePort,
     Seed,
-    Threads,
     make_out,
 )
 from lab.engines import RunOptions
 from lab.engines.mininet.tap import conga_hint
+from lab.engines.sim.parts import threads_here
 from lab.errors import LabError
 from lab.progress import Stages
 from lab.results import columns
@@ -95,7 +96,7 @@ def command(
         str | None,
         typer.Option("--reports", metavar="KIND", help="Keep telemetry reports: csv or parquet."),
     ] = None,
-    threads: Threads = None,
+    jobs: Jobs = None,
     is_json: Json = False,
 ) -> None:
     """Run a scenario. Ends with 0; 1: not everything arrived; 3: do not trust this run."""
@@ -117,7 +118,7 @@ def command(
         p4=p4,
         reports=reports,
         tls=tls,
-        threads=threads,
+        jobs=jobs,
         page=_page(engine, live, pace, port, gnmi),
     )
 
@@ -156,7 +157,7 @@ def execute(
     p4: Path | None = None,
     reports: str | None = None,
     tls: bool = False,
-    threads: int | None = None,
+    jobs: int | None = None,
     page: Page | None = None,
 ) -> None:
     """Check everything that can be checked, then run."""
@@ -171,14 +172,11 @@ def execute(
         reports=reports,
         p4=p4,
         tls=tls,
-        threads=threads,
+        threads=jobs or threads_here(),
     )
     check(options)
-    if threads is not None and not chosen.parallel:
-        raise LabError(
-            "--threads: this scenario is not parallel",
-            "Say --engine sim --set parallel=true as well (closlab explain parallel).",
-        )
+    if jobs is not None and engine != "sim":
+        raise LabError("--jobs are threads of the simulator", "Leave it out, or say --engine sim.")
     if reports is not None:
         _check_reports(reports, chosen)
     folder = make_out(out, chosen.name)

@@ -36,7 +36,7 @@ class RunOptions:
     reports: str | None = None  # keep each telemetry report, in a table of this kind
     tls: bool = False  # whether the controller and the switches prove to each other who they are
     p4: Path | None = None  # the folder of another fabric program than the one that ships
-    threads: int | None = None  # of the simulator, if a run is parallel; none: all processors
+    threads: int = 1  # of the simulator; which run by itself may have all processors
 
 
 class Audience(Protocol):

@@ -133,7 +133,7 @@ _TRIM = (
     "ecn={enabled: true, kmin: 20KB, kmax: 60KB, pmax: 1}",
     "schedule={kind: ets, weights: {3: 3, 5: 1}}",
 )
-_A_QUARTER = ("faults=[{at_ns: 0, action: slow, link: leaf1-spine1, share: 0.25}]",)
+_HALF = ("faults=[{at_ns: 0, action: slow, link: leaf1-spine1, share: 0.5}]",)
 _FOLLOWED = (  # so much is on its way that only a queue whose marks follow its link is marked
     "traffic={kind: flows, flows: ["
     "{src: h3, dst: h1, bytes: 2MB}, {src: h5, dst: h2, bytes: 2MB}]}",
@@ -199,9 +199,12 @@ CASES = (
         Trial(
             f"flows, {policy}",
             "hash-collision",
-            (*_FLOWS, "transport.recovery=selective", f"lb.policy={policy}"),
+            (*_FLOWS, "transport.recovery=selective", f"lb.policy={policy}", *more),
         )
-        for policy in ("spray", "adaptive", "drill")
+        for policy, *more in (
+            *(("spray",), ("drill",)),
+            ("adaptive", "traffic.duration_ns=1ms"),
+        )
     ),
     Trial("ECMP over 64 ways", "hash-collision", _MANY_WAYS),
     Trial("parallel links", "alltoall", _PARALLEL),
@@ -218,7 +221,7 @@ CASES = (
     Trial("trim-incast", "trim-incast"),
     Trial("pfc-or-trim", "pfc-or-trim"),
     Trial("spray-permutation", "spray-permutation", slower=4),
-    Trial("degraded-spray", "degraded-spray", _A_QUARTER, slower=4),
+    Trial("degraded-spray", "degraded-spray", _HALF, slower=4),
     Trial("slow links, followed", "incast", _FOLLOWED),
     Trial("incast, credits", "incast", ("link.cbfc=true",)),
     *(

@@ -228,7 +228,7 @@ def run_one(variant: Variant) -> dict[str, float] | str:
     """Run a variant in this process: its figures by their keys, or what went wrong."""
     try:
         variant.out.mkdir(parents=True, exist_ok=True)
-        options = RunOptions(out=variant.out, engine="sim", threads=1)  # others run beside it
+        options = RunOptions(out=variant.out, engine="sim")
         result = run_quietly(variant.scenario, options, Console(file=io.StringIO()))
     except LabError as error:
         return error.message

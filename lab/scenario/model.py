@@ -811,9 +811,6 @@ class Scenario(_Section):
     """What happens meanwhile."""
     reroute_ns: DurationNs | None = Field(default=None, ge=0, le=10**12)
     """How long the controller takes to lead routes round a dead or slow cable; without it never."""
-    parallel: bool = False
-    """Let the simulator use all processors; their number changes nothing, but the key itself does:
-    of packets that meet in a nanosecond others go first, and the end is that of a cable's delay."""
     control: ControlSettings = ControlSettings()
     """Routing: a controller's, or the switches' own."""
     limit_ns: DurationNs = Field(default=10**10, ge=1)

@@ -54,7 +54,7 @@ enum cable_fate cable_take(struct cable *cable, const uint8_t *frame, uint32_t l
         count_bytes(&cable->lost[frame_class(frame, len)], len + absent);
         return CABLE_LOSES;
     }
-    if (by_lot(cable, faults->reorder) && keep(cable, frame, len, absent, now + faults->late))
+    if (by_lot(cable, faults->reorder) && keep(cable, frame, len, absent, now + faults->late - cable->ahead))
         return CABLE_DELAYS;
     if (!by_lot(cable, faults->duplicate))
         return CABLE_PASSES;

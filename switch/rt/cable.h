@@ -27,6 +27,7 @@ struct cable_frame {
 
 struct cable {
     struct cable_faults faults;
+    ns_t ahead; /* of their arrival, late frames are given: so long a good cable has them then */
     uint64_t random;
     struct port_count lost[CLASSES], added[CLASSES];
     struct cable_frame *head, *tail; /* that wait to arrive late */

@@ -1191,6 +1191,7 @@ bool sw_set_cable(struct sw *sw, uint32_t number, enum cable_way way,
     if (!port || !port->cables[way])
         return false;
     port->cables[way]->faults = *faults;
+    port->cables[way]->ahead = way == CABLE_OUT && !sw->keep_on_wire ? port->tm.delay : 0;
     return true;
 }
 
@@ -1200,7 +1201,7 @@ static void arrive_late(struct sw *sw, struct sw_port *port, enum cable_way way,
     if (way == CABLE_IN)
         come_in(sw, port, frame->bytes, frame->len, frame->absent, now);
     else if (!port->ops || !port->is_up ||
-             !send(port, frame->bytes, frame->len, frame->absent, now))
+             !send(port, frame->bytes, frame->len, frame->absent, now + port->cables[way]->ahead))
         cable_lose(port->cables[way], frame);
     else if (port->ops->flush)
         to_flush(sw, port->number);

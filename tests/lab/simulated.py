@@ -37,7 +37,7 @@ def simulate(
     out: Path,
     schedule: Schedule | None = None,
     p4: Path | None = None,
-    threads: int | None = None,
+    threads: int = 1,
 ) -> Run:
     """Run a scenario, its traffic replaced by a schedule if one is given."""
     out.mkdir(parents=True, exist_ok=True)

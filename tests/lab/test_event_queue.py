@@ -4,7 +4,6 @@ import ctypes
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,21 +25,18 @@ class Event(ctypes.Structure):
 class Queue:
     """A queue, and what happened in it."""
 
-    def __init__(self, seed: int = 1, *, by_name: bool = False) -> None:
+    def __init__(self, seed: int = 1) -> None:
         self._c = library()
         self._c.evq_init.argtypes = [ctypes.c_void_p, ctypes.c_uint64]
         self._c.evq_init.restype = ctypes.c_bool
         self._c.evq_schedule.argtypes = [*[ctypes.c_void_p] * 2, ctypes.c_uint64, ctypes.c_uint8]
         self._c.evq_schedule.restype = ctypes.c_bool
         self._c.evq_cancel.argtypes = [ctypes.c_void_p] * 2
-        self._c.evq_run.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64]
+        self._c.evq_run.argtypes = [ctypes.c_void_p, ctypes.c_uint64]
         self._c.evq_run.restype = ctypes.c_uint64
         self._c.evq_free.argtypes = [ctypes.c_void_p]
         self._queue = ctypes.create_string_buffer(256)
         assert self._c.evq_init(self._queue, seed)
-        if by_name:
-            self._c.evq_by_name.argtypes = [ctypes.c_void_p, ctypes.c_uint64]
-            self._c.evq_by_name(self._queue, seed)
         self._happen = HAPPEN(self._happened)
         self._events: dict[int, Event] = {}
         self._names: dict[int | None, int] = {}
@@ -67,8 +63,8 @@ class Queue:
     def cancel(self, name: int) -> None:
         self._c.evq_cancel(self._queue, ctypes.addressof(self._events[name]))
 
-    def run(self, until: int = 2**64 - 1, most: int = 2**63) -> int:
-        return int(self._c.evq_run(self._queue, until, most))
+    def run(self, until: int = 2**64 - 1) -> int:
+        return int(self._c.evq_run(self._queue, until))
 
     def close(self) -> None:
         self._c.evq_free(self._queue)
@@ -83,14 +79,11 @@ steps = st.lists(
 )
 
 
-orders = st.booleans()  # by name, or by lots that are drawn
-
-
-@given(steps, orders)
+@given(steps)
 def test_events_happen_in_order_once_and_where_they_were_moved_to(
-    steps: list[tuple[Any, ...]], by_name: bool
+    steps: list[tuple[Any, ...]],
 ) -> None:
-    queue, expected = Queue(by_name=by_name), {}
+    queue, expected = Queue(), {}
     for step in steps:
         match step:
             case ("schedule", name, time, priority):
@@ -116,11 +109,11 @@ reactions = st.dictionaries(
 )
 
 
-@given(st.lists(st.integers(0, 30), max_size=12), reactions, orders)
+@given(st.lists(st.integers(0, 30), max_size=12), reactions)
 def test_events_may_schedule_and_cancel_others_and_themselves(
-    times: list[int], reactions: dict[int, list[tuple[str, int, int]]], by_name: bool
+    times: list[int], reactions: dict[int, list[tuple[str, int, int]]]
 ) -> None:
-    queue = Queue(by_name=by_name)
+    queue = Queue()
     due = dict(enumerate(times))
     for name, time in due.items():
         queue.schedule(name, time)
@@ -149,21 +142,14 @@ def test_events_may_schedule_and_cancel_others_and_themselves(
                 st.integers(0, 2),
             ),
             st.tuples(st.just("cancel"), st.integers(0, 12)),
-            st.tuples(
-                st.just("run"),
-                st.sampled_from([0, 3, 8, 500, 16_384, 50_000]),
-                st.sampled_from([1, 2, 100]),
-            ),
+            st.tuples(st.just("run"), st.sampled_from([0, 3, 8, 500, 16_384, 50_000])),
         ),
         max_size=60,
     ),
-    orders,
 )
-def test_runs_in_pieces_find_what_is_near_and_far(
-    steps: list[tuple[Any, ...]], by_name: bool
-) -> None:
+def test_runs_in_pieces_find_what_is_near_and_far(steps: list[tuple[Any, ...]]) -> None:
     """However far ahead events are, moved and cancelled between runs that end in mid-air."""
-    queue, now = Queue(by_name=by_name), 0
+    queue, now = Queue(), 0
     due: dict[int, tuple[int, int]] = {}
     for step in steps:
         match step:
@@ -173,12 +159,12 @@ def test_runs_in_pieces_find_what_is_near_and_far(
             case ("cancel", name) if name in queue._events:
                 queue.cancel(name)
                 due.pop(name, None)
-            case ("run", span, most):
+            case ("run", span):
                 queue.log.clear()
-                expected = sorted(key for key in due.values() if key[0] <= now + span)[:most]
-                assert queue.run(now + span, most) == len(expected)
+                now += span
+                expected = sorted(key for key in due.values() if key[0] <= now)
+                assert queue.run(now) == len(expected)
                 assert [(at, due.pop(name)[1]) for at, name in queue.log] == expected
-                now = expected[-1][0] if len(expected) == most else now + span
     queue.log.clear()
     assert queue.run() == len(due)
     assert [at for at, _ in queue.log] == sorted(at for at, _ in due.values())
@@ -196,15 +182,6 @@ def test_the_past_is_refused() -> None:
     queue.close()
 
 
-@pytest.mark.parametrize("most", [0, 1, 5])
-def test_it_stops_after_so_many(most: int) -> None:
-    queue = Queue()
-    for name in range(10):
-        queue.schedule(name, name)
-    assert queue.run(most=most) == most
-    queue.close()
-
-
 def test_ties_are_broken_by_the_seed_and_not_by_the_order_of_ports() -> None:
     orders = []
     for seed in (1, 1, 2):
@@ -219,12 +196,10 @@ def test_ties_are_broken_by_the_seed_and_not_by_the_order_of_ports() -> None:
 
 
 @given(st.permutations(range(30)), st.lists(st.integers(0, 29), max_size=10))
-def test_by_name_it_matters_not_when_an_event_was_scheduled(
-    order: list[int], again: list[int]
-) -> None:
+def test_it_matters_not_when_an_event_was_scheduled(order: list[int], again: list[int]) -> None:
     logs = []
     for names in (range(30), (*order, *again)):
-        queue = Queue(3, by_name=True)
+        queue = Queue(3)
         for name in names:
             queue.schedule(name, 7 + name % 3, priority=name % 2)
         queue.run()
@@ -234,9 +209,8 @@ def test_by_name_it_matters_not_when_an_event_was_scheduled(
     assert logs[0] != sorted(logs[0])
 
 
-@pytest.mark.parametrize("by_name", [False, True])
-def test_each_of_two_wins_half_of_the_ties(*, by_name: bool) -> None:
-    queue, first = Queue(by_name=by_name), 0
+def test_each_of_two_wins_half_of_the_ties() -> None:
+    queue, first = Queue(), 0
     for time in range(2000):
         queue.schedule(0, time)
         queue.schedule(1, time)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lab.engines.sim import engine, simulation
+from lab.engines.sim import simulation
 from lab.engines.sim.parts import parts
 from lab.errors import LabError
 from lab.scenario import catalogue
@@ -23,9 +23,15 @@ SMALL = {  # what the order of packets, bad cables, faults and reports could spo
     "hash-collision": ("lb.policy=conga", "int.share=0.05"),
     "lossy-link": ("transport.recovery=selective", "lb.policy=spray"),
     "link-failure": (),
+    "dual-tor": (
+        "traffic.steps=1",
+        "faults=[{at_ns: 0, action: reorder, link: h1-leaf2, rate: 0.05}]",
+    ),
+    "alltoall": ("link.delay_ns=0",),  # nobody has a turn before the others
+    "hello": ("link.delay_ns=1ms", "buffer.bytes=200MB"),  # turns shorter than cables
 }
 SIMULATED = [name for name in catalogue.names() if catalogue.load(name).control.kind != "bgp"]
-Share = Callable[[Fabric], dict[Node, int]]
+Share = Callable[[Fabric, int], dict[Node, int]]
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +42,7 @@ def _always_handed_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def kept(out: Path, threads: int, name: str, *changes: str) -> dict[str, Any]:
     """All that is kept of a run, its origin aside."""
-    run = simulate(name, *changes, "parallel=true", out=out / str(threads), threads=threads)
+    run = simulate(name, *changes, out=out / str(threads), threads=threads)
     content = run.result.content()
     del content["provenance"]
     files = (run.out / table for table in KEPT)
@@ -47,7 +53,7 @@ def kept(out: Path, threads: int, name: str, *changes: str) -> dict[str, Any]:
 def by_lot(rng: random.Random) -> Share:
     """So many parts, of which some may be empty; switches anywhere, hosts with their leaf."""
 
-    def share(fabric: Fabric) -> dict[Node, int]:
+    def share(fabric: Fabric, shortest_ns: int) -> dict[Node, int]:
         count = rng.randrange(1, 2 * len(fabric.switches))
         found = {switch: rng.randrange(count) for switch in fabric.switches}
         return found | {host: found[fabric.leaf_of(host)] for host in fabric.hosts}
@@ -73,11 +79,10 @@ def test_nor_on_what_is_simulated_at_a_stretch(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changes = drawn(3000 + seed).changes
-    monkeypatch.setattr(engine, "parts", by_lot(random.Random(seed)))
+    monkeypatch.setattr(simulation, "parts", by_lot(random.Random(seed)))
     same(tmp_path, "hello", *changes)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SIMULATED)
 def test_every_scenario_is_the_same_by_any_number_of_threads(name: str, tmp_path: Path) -> None:
     same(tmp_path, name)
@@ -86,31 +91,20 @@ def test_every_scenario_is_the_same_by_any_number_of_threads(name: str, tmp_path
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
 def test_any_settings_are(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "parts", by_lot(random.Random(seed)))
+    monkeypatch.setattr(simulation, "parts", by_lot(random.Random(seed)))
     same(tmp_path, "hello", *drawn(4000 + seed).changes)
-
-
-def test_of_packets_that_meet_others_go_first_and_that_is_all(tmp_path: Path) -> None:
-    """Beside a run on one queue: the same messages, the same bytes, nearly the same times."""
-    changes = "traffic={kind: permutation, bytes: 400KB}", "measures.series=false"
-    one = simulate("hello", *changes, out=tmp_path / "one").result
-    many = simulate("hello", *changes, "parallel=true", out=tmp_path / "many", threads=2).result
-    assert one.flows.completed == many.flows.completed == one.flows.count
-    assert one.flows.fct_ns and many.flows.fct_ns
-    assert many.flows.fct_ns.max == pytest.approx(one.flows.fct_ns.max, rel=0.1)
-    assert one.roce.data_bytes == many.roce.data_bytes
 
 
 @pytest.mark.parametrize("fabric", [leaf_spine(4, 2, 3), leaf_spine(3, 1, 1), fat_tree(4)])
 def test_a_part_is_a_switch_and_hosts_are_with_their_leaf(fabric: Fabric) -> None:
-    found = parts(fabric)
+    found = parts(fabric, 1)
     assert sorted(found[switch] for switch in fabric.switches) == [*range(len(fabric.switches))]
     assert all(found[host] == found[fabric.leaf_of(host)] for host in fabric.hosts)
     assert found.keys() == {*fabric.switches, *fabric.hosts}
 
 
-def test_threads_are_for_parallel_scenarios(tmp_path: Path) -> None:
+def test_threads_are_for_the_simulator(tmp_path: Path) -> None:
     from lab.commands.run import execute
 
-    with pytest.raises(LabError, match="not parallel"):
-        execute("hello", (), None, tmp_path, engine="sim", prompt=False, threads=2)
+    with pytest.raises(LabError, match="threads of the simulator"):
+        execute("hello", (), None, tmp_path, engine="mininet", prompt=False, jobs=2)

@@ -456,7 +456,7 @@ def test_trim_incast(run: RunScenario) -> None:
     found = run("trim-incast").result
     cut = trimmed(found)
     assert found.drops.total == found.pfc.xoff_frames == 0
-    assert found.roce.retransmitted_packets == cut > 400
+    assert 400 < cut <= found.roce.retransmitted_packets < 1.01 * cut
     assert found.duration_ns < 1.1 * 15 * 500_000 * 8 / 100
     assert trimmed(run("trim-incast", "traffic.bytes=1500KB").result) < 2 * cut
     assert trimmed(run("trim-incast", "transport.cc=rccc").result) < 1.5 * cut

@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from bench import bgp, size, start, switches, whole
+from bench import bgp, start, switches, whole
 
 ROOT = Path(__file__).parents[2]
 SLOW = (
@@ -50,7 +50,7 @@ def test_a_whole_run_is_told_phase_by_phase(capfd: pytest.CaptureFixture[str]) -
     assert memory == sorted(memory) and last.startswith("all")
 
 
-@pytest.mark.parametrize("benchmark", [bgp, size, start, switches])
+@pytest.mark.parametrize("benchmark", [bgp, start, switches])
 def test_a_benchmark_refuses_a_case_that_it_does_not_have(
     benchmark: ModuleType, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -19,7 +19,6 @@ from lab.engines.convergence import strays
 from lab.engines.sim.control import SimulatedSwitches, lines_of
 from lab.engines.sim.gallery import Gallery
 from lab.engines.sim.improvement import Improvement
-from lab.engines.sim.parts import parts, threads_here
 from lab.engines.sim.simulation import Simulation, SimulationError
 from lab.errors import RunError
 from lab.machine import program
@@ -127,7 +126,7 @@ def build(
     stages: Stages,
     stack: ExitStack,
     source: Path = FABRIC_PROGRAM,
-    threads: int | None = None,
+    threads: int = 1,
     *,
     soon: bool = False,
 ) -> tuple[SimulatedSwitches, Simulation]:
@@ -155,7 +154,7 @@ def _build(
     stages: Stages,
     stack: ExitStack,
     source: Path,
-    threads: int | None,
+    threads: int,
     *,
     soon: bool,
 ) -> tuple[SimulatedSwitches, Simulation]:
@@ -175,13 +174,11 @@ def _build(
             switches.install(switch, plans[switch.name])
             stage.advance()
         stage.note = f"{len(fabric.switches)} switches, {len(fabric.hosts)} hosts"
-    scenario = experiment.scenario
     simulation = stack.enter_context(
         Simulation(
             *(fabric, switches.planes, experiment.cable),
-            seed=scenario.seed,
-            parts=parts(fabric) if scenario.parallel else None,
-            threads=threads or threads_here(),
+            seed=experiment.scenario.seed,
+            threads=threads,
         )
     )
     with stages("Giving hosts their plans", len(fabric.hosts)) as stage:
@@ -262,13 +259,15 @@ class _Course:
         until_ns = self._limit_ns if next_ns is None else min(self._limit_ns, next_ns)
         if self._audience is not None:
             until_ns = min(until_ns, self._audience.next_ns)
-        now_ns = self._simulation.run(until_ns, self._slice_events)
+        self._simulation.run(until_ns, self._slice_events)
+        now_ns = self._simulation.ended_ns
         if self.tally is not None and self._is_collected:
             self._switches.collect(self.tally)
         self._improvement.look()
         self._let_happen(now_ns)
         self._show(now_ns)
-        if self._audience is not None and now_ns >= self._audience.next_ns:
+        is_over = not self._simulation.open_transfers  # it will be looked at for the last time
+        if self._audience is not None and now_ns >= self._audience.next_ns and not is_over:
             self._look(now_ns)
         return now_ns
 
@@ -352,7 +351,7 @@ def _outcome(
         timeline=simulation.timeline(fabric.hosts, len(experiment.schedule)),
         switches=counts,
         endpoints=endpoints,
-        end_ns=now_ns,
+        end_ns=simulation.ended_ns,
         max_queue_bytes={
             name: report.max_queue_bytes
             for name, report in channels.items()

@@ -5,7 +5,7 @@
 
 #define ARITY 4
 #define FIRST_ROOM 1024u
-#define SEQUENCE_BITS 40
+#define NAME_BITS 40
 #define TIE_BITS 16
 
 #define BUCKET_BITS 3 /* a bucket is 8 ns */
@@ -161,8 +161,8 @@ static void sort_few(struct evq_key *keys, uint32_t n)
 static unsigned digit(const struct evq_key *key)
 {
     unsigned time = key->time & ((1u << BUCKET_BITS) - 1);
-    unsigned late = key->order >> (TIE_BITS + SEQUENCE_BITS) != 0;
-    unsigned tie = key->order >> (TIE_BITS + SEQUENCE_BITS - 3) & 7;
+    unsigned late = key->order >> (TIE_BITS + NAME_BITS) != 0;
+    unsigned tie = key->order >> (TIE_BITS + NAME_BITS - 3) & 7;
     return time << 4 | late << 3 | tie;
 }
 
@@ -250,7 +250,7 @@ static void open_bucket(struct evq *queue, uint64_t bucket)
     sort_open(queue);
 }
 
-/* splitmix64: a step and a scramble, enough for tie-breaks. */
+/* splitmix64's step and scramble, enough for tie-breaks. */
 #define STEP 0x9E3779B97F4A7C15u
 static uint64_t scrambled(uint64_t z)
 {
@@ -262,27 +262,18 @@ static uint64_t scrambled(uint64_t z)
 /* What decides between events of one instant and priority. */
 static uint64_t lot(const struct evq *queue, const struct evq_event *event, ns_t time)
 {
-    bool by_name = !queue->sequence;
-    uint64_t drawn = scrambled(by_name ? queue->random + time * STEP + event->name
-                                       : queue->random + STEP);
-    uint64_t rest = by_name ? event->name : queue->sequence & ((1ull << SEQUENCE_BITS) - 1);
-    return (drawn & ((1u << TIE_BITS) - 1)) << SEQUENCE_BITS | rest;
+    uint64_t tie = scrambled(queue->seed + time * STEP + event->name) & ((1u << TIE_BITS) - 1);
+    return tie << NAME_BITS | event->name;
 }
 
 bool evq_init(struct evq *queue, uint64_t seed)
 {
-    *queue = (struct evq){.random = seed, .opened = NONE, .sequence = 1};
+    *queue = (struct evq){.seed = scrambled(seed + STEP), .opened = NONE};
     queue->wheel = calloc(1, sizeof *queue->wheel);
     if (queue->wheel && reserve_open(queue))
         return true;
     evq_free(queue);
     return false;
-}
-
-void evq_by_name(struct evq *queue, uint64_t seed)
-{
-    queue->sequence = 0;
-    queue->random = scrambled(seed + STEP);
 }
 
 void evq_free(struct evq *queue)
@@ -319,8 +310,8 @@ bool evq_schedule(struct evq *queue, struct evq_event *event, ns_t time, uint8_t
 {
     if (time < queue->now)
         return false;
-    uint64_t order = (uint64_t)priority << (TIE_BITS + SEQUENCE_BITS) | lot(queue, event, time);
-    if (event->order == order && event->time == time) /* by name: where it is already */
+    uint64_t order = (uint64_t)priority << (TIE_BITS + NAME_BITS) | lot(queue, event, time);
+    if (event->order == order && event->time == time) /* where it is already */
         return true;
     struct evq_key key = {.time = time, .order = order, .event = event};
     if (event->slot && time >> BUCKET_BITS >= (queue->now >> BUCKET_BITS) + BUCKETS) {
@@ -331,10 +322,6 @@ bool evq_schedule(struct evq *queue, struct evq_event *event, ns_t time, uint8_t
             return false;
         if (slot)
             heap_remove(queue, event);
-    }
-    if (queue->sequence) {
-        queue->random += STEP;
-        queue->sequence++;
     }
     queue->used += !event->order;
     event->order = order;
@@ -384,11 +371,10 @@ static void tell_ahead(const struct evq *queue)
     }
 }
 
-uint64_t evq_run(struct evq *queue, ns_t until, uint64_t most)
+uint64_t evq_run(struct evq *queue, ns_t until)
 {
     uint64_t count = 0;
-    queue->stop = false;
-    while (queue->used && count < most && !queue->stop) {
+    while (queue->used) {
         if (queue->at == queue->end) {
             uint64_t bucket = next_bucket(queue);
             if (bucket << BUCKET_BITS > until)
@@ -413,7 +399,7 @@ uint64_t evq_run(struct evq *queue, ns_t until, uint64_t most)
         event->happen(event, queue->now);
         count++;
     }
-    if (count < most && !queue->stop && until != EVQ_NEVER && until > queue->now)
+    if (until != EVQ_NEVER && until > queue->now)
         queue->now = until;
     queue->happened += count;
     return count;

@@ -1,13 +1,9 @@
 /* The event queue of the simulator: what happens next, in an order that never depends on chance.
  *
- * Events are totally ordered by (time, priority, tie-break, sequence). The tie-break is drawn from
- * a seeded generator when an event is scheduled, so that of packets that meet at the same instant
- * no port always wins, and yet a run can be repeated to the byte. Scheduling into the past is
- * refused.
- *
- * A queue that is one of several has a lot that needs no generator: the tie-break follows from the
- * seed, the time and the event's name, and the name decides what is left. So it matters neither when
- * an event was scheduled nor in which queue it is (evq_by_name).
+ * Events are totally ordered by (time, priority, tie-break, name). The tie-break is a scramble of the
+ * seed, the time and the event's name, so that of packets that meet at the same instant no port
+ * always wins, and yet a run can be repeated to the byte. It matters neither when an event was
+ * scheduled nor in which of several queues it is. Scheduling into the past is refused.
  *
  *   now ──►  [ open: in order ] [ ][ ][ ][ ] ... a wheel of buckets, 16 us        heap: later
  *
@@ -37,8 +33,8 @@ typedef void (*evq_fn)(struct evq_event *event, ns_t now);
 struct evq_event {
     evq_fn happen;
     uint32_t slot;  /* its place in the heap, plus one; 0: not there */
-    uint32_t name;  /* where queues go by names: not 0, and no other event's of its priority */
-    uint64_t order; /* priority 8, tie-break 16, sequence or name 40: one comparison; 0: not scheduled */
+    uint32_t name;  /* not 0, and no other event's of its priority, in whichever queue */
+    uint64_t order; /* priority 8, tie-break 16, name 40: one comparison; 0: not scheduled */
     ns_t time;      /* it is scheduled for */
 };
 
@@ -57,16 +53,14 @@ struct evq {
     uint32_t heap_used, heap_room;
     uint32_t used; /* events scheduled */
     ns_t now;
-    uint64_t sequence, random; /* sequence 0: by name, and random is the seed */
+    uint64_t seed;
     uint64_t happened;
-    bool stop; /* set by an event that wants to be the last; evq_run clears it */
     /* Called when an event is some steps away, EVQ_STEPS to 1, to bring to the cache what it will
      * want; it must change nothing. NULL: nobody cares. */
     void (*soon)(const struct evq_event *event, unsigned steps);
 };
 
 bool evq_init(struct evq *queue, uint64_t seed); /* false when memory is out */
-void evq_by_name(struct evq *queue, uint64_t seed); /* from now on; nothing is scheduled yet */
 void evq_free(struct evq *queue);
 
 /* Have an event happen at a time, or move it there. False, and nothing changed, when the time is
@@ -79,9 +73,8 @@ static inline bool evq_is_scheduled(const struct evq_event *event) { return even
 /* When the next event is due, but for the one that is happening; EVQ_NEVER if there is none. */
 ns_t evq_next(const struct evq *queue);
 
-/* Let everything up to and including `until` happen, or `most` events, or what comes before an
- * event that says stop. Returns how many happened. Afterwards the time is that of the last event,
- * or `until` (unless that is never) if nothing else held it up. */
-uint64_t evq_run(struct evq *queue, ns_t until, uint64_t most);
+/* Let everything up to and including `until` happen. Returns how many events that were. Afterwards the
+ * time is `until`; that of the last event, if it is never. */
+uint64_t evq_run(struct evq *queue, ns_t until);
 
 #endif

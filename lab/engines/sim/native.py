@@ -108,9 +108,8 @@ HEADERS = (FOLDER / "net.h", CORE / "endpoint.h")
 P, S, I64, U32, U64, B = c.c_void_p, c.c_char_p, c.c_int64, c.c_uint32, c.c_uint64, c.c_bool
 
 SIGNATURES: dict[str, tuple[object, list[object]]] = {
-    "net_new": (P, [U64]),
+    "net_new": (P, [U64, U32, U32, U64]),
     "net_free": (None, [P]),
-    "net_divide": (B, [P, U32, U32, U64, U64]),
     "net_place": (None, [P, U32, U32]),
     "net_add_switch": (I64, [P, P]),
     "net_add_host": (I64, [P]),
@@ -130,6 +129,7 @@ SIGNATURES: dict[str, tuple[object, list[object]]] = {
     "net_glance": (None, [P, c.POINTER(Glance)]),
     "net_start": (None, [P]),
     "net_run": (U64, [P, U64, U64]),
+    "net_ended": (U64, [P]),
     "net_give_up": (U64, [P]),
     "net_wake": (None, [P, U32]),
     "net_open_transfers": (U64, [P]),

@@ -26,6 +26,10 @@
 #define ALONE 2000u     /* for so many turns at first */
 #define MOST_ALONE (64u * ALONE)
 
+/* A turn is no longer than that, however long cables are: in between things are done from outside, and
+ * what lies in channels is taken in. */
+#define LONGEST_TURN 10000u
+
 /* Who takes more blocks than it gives back does so again and again. After so many turns those that
  * work together change places, that no store grows for ever while another runs dry. */
 #define SAME_STORE 1024u
@@ -51,7 +55,7 @@ struct worker {
     _Alignas(128) atomic_uint taken; /* parts of its share that somebody has begun with */
     uint32_t end;                    /* of its share */
     uint64_t count, ended;           /* events, transfers: in this turn */
-    ns_t first;                      /* what is next in the parts it did */
+    ns_t first, last_end;            /* what is next in the parts it did; when a transfer ended */
     struct net_pause *pauses;        /* of this turn */
     uint32_t n_pauses, n_kept, pauses_room;
 };
@@ -65,7 +69,7 @@ struct part {
     struct worker *worker; /* who that is */
     struct node *switches; /* its own */
     uint64_t delivered, early, ended;
-    ns_t acted;
+    ns_t acted, last_end; /* when anything happened, when a transfer ended: last */
     ns_t letter; /* when the first frame arrives that it sent to others in this turn */
     uint32_t number;
 };
@@ -131,12 +135,12 @@ struct net {
     struct worker **workers;
     struct store **stores;
     uint32_t n_parts, n_workers;
-    bool is_divided;
     unsigned turn; /* 0, 1, 0, ... */
     uint64_t turns;
-    ns_t now;   /* between two turns, if it is divided */
-    ns_t reach; /* the shortest delay: nobody hears of another sooner */
-    ns_t until; /* the end of this turn */
+    ns_t now;     /* between two turns */
+    ns_t stretch; /* of time that is a turn: at most the shortest delay, sooner nobody hears of another */
+    ns_t until;   /* the end of this turn */
+    ns_t last_end; /* when a transfer ended last; once none is open that is the end of all */
     uint64_t last_count; /* events of the last one: */
     uint64_t worth;      /* from so many on the next is handed to others */
     uint32_t bad, alone, next_alone;
@@ -326,8 +330,7 @@ static void note_pause(struct part *part, const struct channel *channel, uint16_
 {
     const struct net *net = part->net;
     struct worker *worker = part->worker;
-    uint64_t most = net->is_divided ? UINT64_MAX : MOST_PAUSES; /* first in a turn is not first in time */
-    if (!net->pauses || net->n_pauses == MOST_PAUSES || worker->n_pauses == most)
+    if (!net->pauses || net->n_pauses == MOST_PAUSES)
         return;
     if (worker->n_pauses == worker->pauses_room) {
         uint32_t room = worker->pauses_room ? 2 * worker->pauses_room : 64;
@@ -411,8 +414,9 @@ static void transfer_ended(void *ctx, const struct transfer *transfer)
 {
     (void)transfer;
     struct part *part = ((struct node *)ctx)->part;
+    ns_t clock = part->net->now, now = part->queue.now; /* the later: this may be done from outside */
     part->ended++;
-    part->queue.stop = !part->net->is_divided && part->ended == part->net->open;
+    part->last_end = clock > now ? clock : now;
 }
 
 /* Notes */
@@ -597,11 +601,11 @@ static void sort_pauses(struct net_pause *notes, uint32_t n)
     }
 }
 
-/* Take over what was noted; where there are turns, in an order that tells nothing of who noted it. */
+/* Take over what was noted, in an order that tells nothing of who noted it. */
 static void keep_pauses(struct net *net)
 {
     struct worker *first;
-    for (uint32_t i = 0; net->is_divided && i < net->n_workers; i++)
+    for (uint32_t i = 0; i < net->n_workers; i++)
         sort_pauses(net->workers[i]->pauses, net->workers[i]->n_pauses);
     do {
         const struct net_pause *least = NULL;
@@ -619,7 +623,7 @@ static void keep_pauses(struct net *net)
         if (!least)
             break;
         first->n_kept++;
-        if (net->n_pauses < MOST_PAUSES)
+        if (net->n_pauses < MOST_PAUSES && (net->open || least->at <= net->last_end))
             net->pauses[net->n_pauses++] = *least;
     } while (true);
     for (uint32_t i = 0; i < net->n_workers; i++)
@@ -646,13 +650,6 @@ static void sample(struct net *net, ns_t now)
     net->next_look = next_look(net, now, net->n_samples != before);
 }
 
-/* What the clock says. Between two turns it says the same everywhere, but parts that had nothing to
- * do were not told. */
-static ns_t clock_of(const struct net *net)
-{
-    return net->is_divided ? net->now : net->parts[0]->queue.now;
-}
-
 void net_sample(struct net *net, const struct net_watch *watch, ns_t interval, uint32_t most)
 {
     net->watch = *watch;
@@ -666,7 +663,7 @@ void net_sample(struct net *net, const struct net_watch *watch, ns_t interval, u
     if (watch->in_used != NET_NOWHERE)
         net->stocks = malloc(most * sizeof *net->stocks);
     if (net->samples)
-        net->next_look = clock_of(net) + interval;
+        net->next_look = net->now + interval;
 }
 
 ns_t net_next(const struct net *net)
@@ -678,7 +675,7 @@ ns_t net_next(const struct net *net)
 void net_look(const struct net *net, struct net_sample *notes)
 {
     for (uint32_t i = 0; i < net->n_channels; i++)
-        notes[i] = look_at(net->channels[i], i, clock_of(net));
+        notes[i] = look_at(net->channels[i], i, net->now);
 }
 
 void net_glance(const struct net *net, struct net_glance *glance)
@@ -699,7 +696,7 @@ void net_glance(const struct net *net, struct net_glance *glance)
         bool held = false;
         for (unsigned left = net->watch.classes; left; left &= left - 1) {
             unsigned cell = channel->from_port * SW_QUEUES + (unsigned)__builtin_ctz(left);
-            held = held || tm_gate_time(&sw->shared[SW_QUEUE_GATE], cell) > clock_of(net);
+            held = held || tm_gate_time(&sw->shared[SW_QUEUE_GATE], cell) > net->now;
         }
         glance->paused += held;
         glance->marked += sw->state.counters[net->watch.marked][channel->from_port].packets;
@@ -787,31 +784,31 @@ static bool add_worker(struct net *net)
     return true;
 }
 
-struct net *net_new(uint64_t seed)
+static bool divide(struct net *net, uint64_t seed, uint32_t parts, uint32_t threads)
+{
+    do
+        if (!add_worker(net))
+            return false;
+    while (net->n_workers < threads && net->n_workers < parts);
+    do
+        if (!add_part(net, seed))
+            return false;
+    while (net->n_parts < parts);
+    return true;
+}
+
+struct net *net_new(uint64_t seed, uint32_t parts, uint32_t threads, uint64_t worth)
 {
     struct net *net = calloc(1, sizeof *net);
     if (!net)
         return NULL;
-    net->next_look = net->reach = EVQ_NEVER;
-    if (add_worker(net) && add_part(net, seed))
+    net->next_look = EVQ_NEVER;
+    net->stretch = LONGEST_TURN;
+    net->worth = worth;
+    if (divide(net, seed, parts, threads))
         return net;
     net_free(net);
     return NULL;
-}
-
-bool net_divide(struct net *net, uint32_t parts, uint32_t threads, uint64_t seed, uint64_t worth)
-{
-    net->worth = worth;
-    while (net->n_workers < threads && net->n_workers < parts)
-        if (!add_worker(net))
-            return false;
-    while (net->n_parts < parts)
-        if (!add_part(net, seed))
-            return false;
-    for (uint32_t i = 0; i < net->n_parts; i++)
-        evq_by_name(&net->parts[i]->queue, seed);
-    net->is_divided = true;
-    return true;
 }
 
 /* A switch's part has a list of it. */
@@ -949,7 +946,7 @@ int64_t net_add_channel(struct net *net, uint32_t from, uint32_t from_port, uint
                                 .overhead = overhead,
                                 .delay = delay,
                                 .number = net->n_channels};
-    net->reach = delay < net->reach ? delay : net->reach;
+    net->stretch = delay < net->stretch ? delay : net->stretch;
     struct node *node = net->nodes[from];
     if (node->ports <= from_port)
         node->ports = from_port + 1;
@@ -968,7 +965,7 @@ int64_t net_add_channel(struct net *net, uint32_t from, uint32_t from_port, uint
 void net_set_up(struct net *net, uint32_t number, bool is_up)
 {
     struct channel *channel = net->channels[number];
-    ns_t now = clock_of(net);
+    ns_t now = net->now;
     channel->is_down = !is_up;
     if (channel->from->script.plan && channel->from->ports > 1) {
         ep_set_up(plan_endpoint(channel->from->script.plan), (uint8_t)channel->from_port, is_up, now);
@@ -988,13 +985,13 @@ void net_set_halted(struct net *net, uint32_t number, bool is_halted)
     if (is_halted)
         evq_cancel(&node->part->queue, &node->wake);
     else if (node->script.plan)
-        node_service(node, clock_of(net));
+        node_service(node, net->now);
 }
 
 bool net_deny(struct net *net, uint32_t number, uint32_t queue_pair, const uint64_t *denied)
 {
     struct node *node = net->nodes[number];
-    ns_t now = clock_of(net);
+    ns_t now = net->now;
     struct ep *ep = plan_endpoint(node->script.plan);
     struct qp *qp = ep_find_qp(ep, queue_pair);
     if (!qp || !ep_deny(ep, qp, denied, now))
@@ -1014,11 +1011,13 @@ void net_set_rate(struct net *net, uint32_t number, bps_t rate)
 
 /* Running
  *
- * A net that is not divided is one queue, whose events happen one after the other to the very last.
- * One that is divided goes in turns: each begins with the first thing that is to happen and is as
- * long as the shortest delay, so that what a part does in it no other part can hear of before the
- * next. Whether one thread then does all parts or each its own makes no difference, and neither does
- * how nodes were spread over parts, for events are ordered by their names. */
+ * It goes in turns: each begins with the first thing that is to happen and is as long as the shortest
+ * delay, so that what a part does in it no other part can hear of before the next. Whether one thread
+ * then does all parts or each its own makes no difference, and neither does how nodes were spread over
+ * parts, for events are ordered by their names.
+ *
+ * That no transfer is open any more is known after the turn. So it goes on for a turn's length after the
+ * last one ended, wherever in a turn that was: not even where turns begin makes a difference. */
 
 static bool anything_left(const struct net *net)
 {
@@ -1033,7 +1032,7 @@ static ns_t net_now(const struct net *net)
 {
     ns_t acted = 0;
     if (!net->gave_up || anything_left(net))
-        return clock_of(net);
+        return net->now;
     for (uint32_t i = 0; i < net->n_parts; i++)
         acted = net->parts[i]->acted > acted ? net->parts[i]->acted : acted;
     return acted;
@@ -1049,9 +1048,9 @@ void net_start(struct net *net)
     for (uint32_t i = 0; i < net->n_nodes; i++) {
         struct node *node = net->nodes[i];
         if (node->script.plan)
-            plan_start(node->script.plan, clock_of(net));
+            plan_start(node->script.plan, net->now);
         if (node->script.plan || node->sw)
-            node_service(node, clock_of(net));
+            node_service(node, net->now);
     }
 }
 
@@ -1091,9 +1090,11 @@ static void part_turn(struct net *net, uint32_t number, struct worker *worker, s
     take_over(part, worker, store);
     part->letter = EVQ_NEVER;
     take_mail(inbox, !net->turn);
-    worker->count += evq_run(&part->queue, net->until, UINT64_MAX);
+    worker->count += evq_run(&part->queue, net->until);
     due->next = evq_next(&part->queue);
     worker->ended += part->ended;
+    if (part->ended && part->last_end > worker->last_end)
+        worker->last_end = part->last_end;
     part->ended = 0;
     ns_t first = due->next < part->letter ? due->next : part->letter;
     worker->first = first < worker->first ? first : worker->first;
@@ -1141,6 +1142,13 @@ static void judge(struct net *net, bool was_good)
     net->next_alone = net->alone < MOST_ALONE ? 2 * net->alone : MOST_ALONE;
 }
 
+static void settle_ended(struct net *net, uint64_t ended, ns_t last_end)
+{
+    net->open -= ended;
+    if (ended && last_end > net->last_end)
+        net->last_end = last_end;
+}
+
 /* All parts, up to and including a time; what is next in any of them. */
 static ns_t turn(struct net *net, ns_t until)
 {
@@ -1163,19 +1171,17 @@ static ns_t turn(struct net *net, ns_t until)
     for (uint32_t i = 0; i < net->n_workers; i++) {
         const struct worker *worker = net->workers[i];
         net->last_count += worker->count;
-        net->open -= worker->ended;
+        settle_ended(net, worker->ended, worker->last_end);
         first = worker->first < first ? worker->first : first;
     }
     net->now = until;
     return first;
 }
 
-static void settle_ended(struct net *net)
+/* When what follows the last transfer's end is over, if that was the last. */
+static ns_t end_of(const struct net *net)
 {
-    for (uint32_t i = 0; i < net->n_parts; i++) {
-        net->open -= net->parts[i]->ended;
-        net->parts[i]->ended = 0;
-    }
+    return net->last_end + net->stretch - (net->stretch > 0);
 }
 
 /* Something may have been done to nodes since the last turn. */
@@ -1190,52 +1196,38 @@ static void run_in_turns(struct net *net, ns_t until, uint64_t most)
 {
     uint64_t count = 0;
     ns_t first = look_for_first(net);
-    while (net->open && count < most) {
+    while (net->open ? count < most : net->now < end_of(net)) {
         ns_t end = net->next_look < until ? net->next_look : until;
+        end = net->open ? end : end_of(net);
         if (first > end || first == EVQ_NEVER) {
-            if (end != EVQ_NEVER)
+            if (end != EVQ_NEVER && end > net->now)
                 net->now = end;
-            if (end != net->next_look || end == EVQ_NEVER)
+            if (end != net->next_look || end == EVQ_NEVER || !net->open)
                 break;
             sample(net, end);
             count++;
             continue;
         }
-        if (end - first >= net->reach && net->reach)
-            end = first + net->reach - 1;
-        else if (!net->reach)
+        if (!net->stretch)
             end = first;
+        else if (end - first >= net->stretch)
+            end = first + net->stretch - 1;
         first = turn(net, end);
         count += net->last_count;
         keep_pauses(net);
     }
 }
 
-static void run_whole(struct net *net, ns_t until, uint64_t most)
-{
-    struct evq *queue = &net->parts[0]->queue;
-    uint64_t count = 0;
-    while (net->open && count < most) {
-        bool looks = net->next_look <= until && net->next_look != EVQ_NEVER;
-        count += evq_run(queue, looks ? net->next_look : until, most - count);
-        settle_ended(net);
-        if (!looks || queue->stop || count >= most)
-            break;
-        sample(net, net->next_look);
-        count++;
-    }
-    keep_pauses(net);
-}
-
 ns_t net_run(struct net *net, ns_t until, uint64_t most_events)
 {
-    settle_ended(net);
+    for (uint32_t i = 0; i < net->n_parts; i++) {
+        struct part *part = net->parts[i];
+        settle_ended(net, part->ended, part->last_end);
+        part->ended = 0;
+    }
     if (net->samples && net->next_look == EVQ_NEVER && anything_left(net)) /* done from outside */
-        net->next_look = clock_of(net) + net->sample_interval;
-    if (net->is_divided)
-        run_in_turns(net, until, most_events);
-    else
-        run_whole(net, until, most_events);
+        net->next_look = net->now + net->sample_interval;
+    run_in_turns(net, until, most_events);
     return net_now(net);
 }
 
@@ -1245,7 +1237,9 @@ ns_t net_give_up(struct net *net)
     return net_now(net);
 }
 
-void net_wake(struct net *net, uint32_t node) { node_service(net->nodes[node], clock_of(net)); }
+void net_wake(struct net *net, uint32_t node) { node_service(net->nodes[node], net->now); }
+
+ns_t net_ended(const struct net *net) { return net->open ? net_now(net) : net->last_end; }
 
 uint64_t net_open_transfers(const struct net *net)
 {

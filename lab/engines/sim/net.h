@@ -8,8 +8,8 @@
  * event, the time at which it asked to be woken. So the event queue stays as small as the fabric,
  * however many packets are in it.
  *
- * A net may be divided into parts, with an event queue each, which are simulated in turns, by one
- * thread or by several.
+ * A net is divided into parts, with an event queue each, which are simulated in turns, by one thread or
+ * by several.
  *
  * Channels keep books as switches do (books.h): what was put in was delivered (LEFT), lost (DROPPED)
  * or is under way (HELD).
@@ -84,18 +84,13 @@ struct net_watch {
 };
 #define NET_NOWHERE UINT32_MAX
 
-struct net *net_new(uint64_t seed); /* NULL when memory is out */
-void net_free(struct net *net);     /* the hosts' plans too; switches are the caller's */
-
-/* Simulate in so many parts, a turn of each after the other: what it works with is then in the cache.
+/* Simulated in so many parts, a turn of each after the other: what it works with is then in the cache.
  * So many threads share in them while turns are worth it: have so many events, and others are given
- * processors; worth 0: always. Said before there are nodes; false when memory is out.
- *
- * What a divided net does depends neither on parts, who is in which, nor on threads. It is not
- * quite what one does that is not divided: of frames that arrive somewhere at the same instant others
- * may be first, and it goes on to the end of a turn, less than the shortest delay after the last
- * transfer has ended. */
-bool net_divide(struct net *net, uint32_t parts, uint32_t threads, uint64_t seed, uint64_t worth);
+ * processors; worth 0: always. What happens depends neither on parts, who is in which, nor on threads.
+ * A part by itself will do for any net; several want that every cable has a delay. NULL when memory is
+ * out. */
+struct net *net_new(uint64_t seed, uint32_t parts, uint32_t threads, uint64_t worth);
+void net_free(struct net *net);     /* the hosts' plans too; switches are the caller's */
 
 /* Nodes are numbered from 0 in the order they are added; -1 when memory is out. */
 int64_t net_add_switch(struct net *net, struct sw *sw);
@@ -157,9 +152,13 @@ void net_glance(const struct net *net, struct net_glance *glance);
 /* Let the hosts begin. */
 void net_start(struct net *net);
 
-/* Run until a time, a number of events, the end of all transfers, or until nothing can happen any
- * more. Returns the time. */
+/* Run until a time, a number of events or somewhat more, the end of all transfers, or until nothing can
+ * happen any more. Returns the time. Once all transfers have ended it goes on for a turn's length, beyond
+ * that time too, and notes no more: less than the shortest delay. */
 ns_t net_run(struct net *net, ns_t until, uint64_t most_events);
+
+/* When the last transfer ended; while some are open, the time. */
+ns_t net_ended(const struct net *net);
 
 /* To wait longer is in vain, if the net is quiet: the time is when something last happened. */
 ns_t net_give_up(struct net *net);

@@ -1,8 +1,7 @@
 """What of a fabric is simulated at a stretch, and by how many threads.
 
 A part is a switch, and the hosts at it: what it works with stays in the cache while it goes on for
-the length of a cable. A host goes with its leaf, always: what a bad cable before a host delays
-arrives there at once in the end, sooner than one part could tell another (`net_divide` in net.h).
+the length of a cable. Where cables have no length everything is one part.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ def threads_here() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def parts(fabric: Fabric) -> dict[Node, int]:
-    """The part of each node, from 0."""
-    found = {switch: number for number, switch in enumerate(fabric.switches)}
+def parts(fabric: Fabric, shortest_ns: int) -> dict[Node, int]:
+    """The part of each node, from 0, where the shortest cable is so long."""
+    found = {switch: at if shortest_ns else 0 for at, switch in enumerate(fabric.switches)}
     return found | {host: found[fabric.leaf_of(host)] for host in fabric.hosts}

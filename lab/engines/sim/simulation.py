@@ -18,6 +18,7 @@ from typing import Self
 
 from controller import LinkSpec
 from lab.engines.sim import native
+from lab.engines.sim.parts import parts
 from lab.machine.thrift import give_back
 from lab.results.outcome import Gist, Note, PauseNote, Stock
 from lab.scenario.faults import Spoil
@@ -67,8 +68,7 @@ class ChannelReport:
 class Simulation:
     """Switches and hosts under one virtual clock; channels are the directions of links.
 
-    With `parts`, those of one number are simulated together, and threads share in them
-    (net_divide in net.h).
+    Threads share in the parts of the fabric: how many makes no difference but to how long it takes.
     """
 
     def __init__(
@@ -78,14 +78,14 @@ class Simulation:
         cable: Callable[[Link], LinkSpec],
         *,
         seed: int = 1,
-        parts: Mapping[Node, int] | None = None,
         threads: int = 1,
     ) -> None:
         self._native = native.library()
-        self._net = self._native.net_new(seed)
-        self._parts = parts or {}
-        if parts is not None:
-            self._divide(1 + max(parts.values()), threads, seed)
+        self._parts = parts(fabric, min(cable(link).delay_ns for link in fabric.links))
+        count = 1 + max(self._parts.values())
+        self._net = self._native.net_new(seed, count, threads, WORTH_EVENTS)
+        if not self._net:
+            raise SimulationError(f"memory is out for {count} parts")
         self._planes = planes
         self._fabric = fabric
         self._lossless = 0  # bit p: priority p
@@ -98,18 +98,13 @@ class Simulation:
             self._add_channel(link.up, *ends, cable(link))
             self._add_channel(link.down, *ends[2:], *ends[:2], cable(link))
 
-    def _divide(self, parts: int, threads: int, seed: int) -> None:
-        if not self._native.net_divide(self._net, parts, threads, seed, WORTH_EVENTS):
-            raise SimulationError(f"memory is out for {parts} parts")
-
     def _add_node(self, node: Node) -> None:
         if node.kind is NodeKind.HOST:
             number = self._native.net_add_host(self._net)
         else:
             number = self._native.net_add_switch(self._net, self._planes[node].handle)
         self._numbers[node] = number
-        if node in self._parts:
-            self._native.net_place(self._net, number, self._parts[node])
+        self._native.net_place(self._net, number, self._parts[node])
 
     def _add_channel(
         self, name: str, a: Node, a_port: int, b: Node, b_port: int, cable: LinkSpec
@@ -175,7 +170,8 @@ class Simulation:
         self._native.net_start(self._net)
 
     def run(self, until_ns: int | None = None, most_events: int = 2**63) -> int:
-        """Run until a time, so many events or the end of all transfers; returns the time."""
+        """Run until a time, some events more than so many, or the end of all transfers and then
+        less than a cable's delay beyond it and that time; returns the time."""
         until = native.NEVER if until_ns is None else until_ns
         return int(self._native.net_run(self._net, until, most_events))
 
@@ -187,6 +183,11 @@ class Simulation:
     def now_ns(self) -> int:
         """The time."""
         return self.run(0, 0)
+
+    @property
+    def ended_ns(self) -> int:
+        """When the last transfer ended; while some are open, the time."""
+        return int(self._native.net_ended(self._net))
 
     def set_up(self, link: Link, *, is_up: bool) -> None:
         """Cut a link, with what is under way in it, or mend it."""
