@@ -34,7 +34,7 @@ from lab.live.kept import glances as kept_glances
 from lab.live.lockstep import Lockstep
 from lab.live.outside import Outside
 from lab.live.pace import nanoseconds, share_of
-from lab.machine.paths import writable
+from lab.machine.paths import writable, writing_to
 from lab.progress import Hear, Progress, Told
 from lab.quantity import duration
 from lab.report import REPORT, KeptRun, find_runs, read_run, write_comparison, write_report
@@ -116,7 +116,8 @@ class Run:
     def report(self) -> Path:
         """The report, written if it was not yet."""
         page = self.folder / REPORT
-        return page if page.exists() else write_report(self.folder)
+        with writing_to(self.folder):
+            return page if page.exists() else write_report(self.folder)
 
     def __repr__(self) -> str:
         """In a line."""
@@ -182,7 +183,8 @@ class Comparison:
 
     @cached_property
     def _page(self) -> Path:
-        return write_comparison(self.compared, self.folder)
+        with writing_to(self.folder):
+            return write_comparison(self.compared, self.folder)
 
     def report(self) -> Path:
         """The report, written if it was not yet: what lies there may be of other runs."""

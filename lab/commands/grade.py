@@ -35,6 +35,6 @@ def command(
         error.show()
         raise typer.Exit(2) from None
     except OSError as error:
-        LabError(f"{error.filename} cannot be written: {error.strerror}").show()
+        LabError(f"{error.filename or file} cannot be written: {error.strerror}").show()
         raise typer.Exit(2) from None
     raise typer.Exit(0 if found.passed else 1)

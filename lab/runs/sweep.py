@@ -27,6 +27,7 @@ from lab.engines import RunOptions
 from lab.errors import LabError, RunError
 from lab.machine.dask_cluster import on_dask
 from lab.machine.parallel import in_parallel
+from lab.machine.paths import writing_to
 from lab.progress import Hear, Stages
 from lab.report import REPORT, Sweep, SweptRun, read_run, write_sweep
 from lab.report.again import closlab_of
@@ -170,12 +171,13 @@ def make(
         bounds=grid.bounds,
         made=closlab_of(closlab_now()),
     )
-    with (grid.out / "sweep.csv").open("w", newline="") as file:
-        writer = csv.writer(file)
-        columns, lines = table_of(found)
-        writer.writerow(columns)
-        writer.writerows(lines)
-    write_sweep(found, grid.out / REPORT)
+    with writing_to(grid.out):
+        with (grid.out / "sweep.csv").open("w", newline="") as file:
+            writer = csv.writer(file)
+            columns, lines = table_of(found)
+            writer.writerow(columns)
+            writer.writerows(lines)
+        write_sweep(found, grid.out / REPORT)
     return Made(found, done, tuple(failures), is_whole)
 
 

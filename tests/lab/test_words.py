@@ -89,19 +89,21 @@ def test_pruning_leaves_the_latest_and_what_bears_a_users_name(runs: Path, tmp_p
     assert "mine" in left and len(left) == 2
 
 
-def test_a_full_disk_is_a_sentence_for_pages_that_are_made_later(
-    runs: Path, tmp_path: Path
-) -> None:
+def test_a_full_disk_is_a_sentence_for_all_that_writes_pages(runs: Path, tmp_path: Path) -> None:
     copy = tmp_path / "runs"
     shutil.copytree(runs, copy)
+    mine, full = str(copy / "mine"), str(copy / "full")
     for page, words in (
-        (copy / "mine" / "report.html", ("report", str(copy / "mine"))),
-        (copy / "index.html", ("runs", str(copy), "--html")),
+        ("mine/report.html", ("report", mine)),
+        ("index.html", ("runs", str(copy), "--html")),
+        ("full/report.html", ("compare", mine, mine, "--out", full)),
+        ("full/sweep.csv", ("sweep", "hello", "--vary", "seed=1,2", "--out", full)),
     ):
-        page.unlink(missing_ok=True)
-        page.symlink_to("/dev/full")
+        (copy / page).parent.mkdir(exist_ok=True)
+        (copy / page).unlink(missing_ok=True)
+        (copy / page).symlink_to("/dev/full")
         done = closlab(*words)
-        assert done.returncode == 1 and "Traceback" not in done.stderr
+        assert done.returncode == 1 and "Traceback" not in done.stderr, words
         assert "cannot be written: No space left" in done.stderr
 
 
