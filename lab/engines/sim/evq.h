@@ -68,8 +68,6 @@ void evq_free(struct evq *queue);
 bool evq_schedule(struct evq *queue, struct evq_event *event, ns_t time, uint8_t priority);
 void evq_cancel(struct evq *queue, struct evq_event *event); /* harmless when not scheduled */
 
-static inline bool evq_is_scheduled(const struct evq_event *event) { return event->order != 0; }
-
 /* When the next event is due, but for the one that is happening; EVQ_NEVER if there is none. */
 ns_t evq_next(const struct evq *queue);
 
