@@ -13,6 +13,7 @@ from typing import Any
 
 import grpc
 import pytest
+from finsy import p4client
 from finsy.proto import p4i, p4r, p4r_grpc, rpc_status
 
 from switch import dataplane as dp
@@ -28,6 +29,11 @@ SHELL_PYTHON = ROOT / ".venv-shell" / "bin" / "python"
 CPU_PORT = 510
 PORTS = (1, 2, 3)
 DEVICE_ID = 7
+
+
+def wait_for_answers() -> None:
+    """Have finsy wait as long as a test does; it gives a call ten seconds, on any machine."""
+    p4client._DEFAULT_RPC_TIMEOUT = LONG_S
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""finsy, unmodified, does all it can."""
+"""finsy, as it is but for its patience, does all it can."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -11,7 +11,9 @@ from finsy.p4entity import P4Replica, P4ValueSetMember
 
 from tests.waiting import LONG_S
 
-from .rig import DEVICE_ID, Built, Rig, asynchronous, running
+from .rig import DEVICE_ID, Built, Rig, asynchronous, running, wait_for_answers
+
+wait_for_answers()
 
 FRAME = bytes.fromhex("112233445566 0a0000000001 1234") + bytes(46)
 

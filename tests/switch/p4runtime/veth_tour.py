@@ -8,6 +8,7 @@ from pathlib import Path
 import finsy as fy
 
 from switch.host import Host, SwitchSettings
+from tests.switch.p4runtime.rig import wait_for_answers
 from tests.veths import run, veth
 from tests.waiting import LONG_S, SLOWNESS
 
@@ -49,6 +50,7 @@ async def notifications(address: str) -> None:
 
 
 async def main(p4info: Path, program: Path, folder: Path) -> None:
+    wait_for_answers()
     run("ip link set lo up")
     for number in (1, 2, 3, 4):
         veth(f"s{number}", f"h{number}")
