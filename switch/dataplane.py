@@ -26,6 +26,19 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from . import layout, mirror, native
 from .build import RUNTIME
 from .events import DigestList, Event, IdleTimeout, PacketIn, PortState
+from .objects import (
+    ActionInfo,
+    CounterInfo,
+    DigestInfo,
+    KeyInfo,
+    MatchKind,
+    MeterInfo,
+    ParamInfo,
+    ProfileInfo,
+    RegisterInfo,
+    TableInfo,
+    ValueSetInfo,
+)
 from .ops import (
     NO_ACTION,
     CloneWrite,
@@ -51,20 +64,7 @@ from .ops import (
     ValueSetWrite,
     Verb,
 )
-from .program import (
-    ActionInfo,
-    CounterInfo,
-    DigestInfo,
-    KeyInfo,
-    MatchKind,
-    MeterInfo,
-    ParamInfo,
-    ProfileInfo,
-    Program,
-    RegisterInfo,
-    TableInfo,
-    ValueSetInfo,
-)
+from .program import Program
 from .records import CTL_COUNTER, CTL_METER, CTL_REGISTER, METER, Records
 
 if TYPE_CHECKING:

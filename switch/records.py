@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from . import layout, mirror
 from .build import RUNTIME
 from .native import ALL, NONE
+from .objects import MatchKind, Objects
 from .ops import (
     NO_ACTION,
     CloneWrite,
@@ -36,13 +37,12 @@ from .ops import (
     ValueSetWrite,
     Verb,
 )
-from .program import MatchKind, Program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from .objects import TableInfo
     from .ops import Replica
-    from .program import TableInfo
 
 (
     CTL_TABLE,
@@ -118,7 +118,7 @@ class ActionFormat:
 class Records:
     """Packs and unpacks for one program."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Objects) -> None:
         self.program = program
         self.tables = tuple(table_format(t) for t in program.tables)
         self.actions = tuple(
@@ -394,9 +394,7 @@ class Records:
     def entry_size(self, table: int) -> int:
         """The bytes of an entry that is read."""
         shape = self.table(table)
-        parsed = self.program.parsed
-        entry = layout.entry_layout(parsed, parsed.tables[table])
-        return ENTRY.size + 2 * shape.key_bytes + entry.stride - entry.data_at
+        return ENTRY.size + 2 * shape.key_bytes + shape.info.data_bytes
 
     def unpack_params(self, action: int, data: bytes) -> tuple[int, ...]:
         """An action's arguments."""
@@ -439,20 +437,11 @@ class Records:
         return layout.param_layout(self.program.digests[digest].widths).size
 
     def const_entries(self) -> list[bytes]:
-        """The program's own entries; among those the smaller number wins, as in BMv2."""
-        records = []
-        for index, table in enumerate(self.program.parsed.tables):
-            for const in table.entries or ():
-                entry = Entry(
-                    table=index,
-                    values=tuple(k.value for k in const.keys),
-                    masks=tuple(k.mask for k in const.keys),
-                    priority=-const.priority,
-                    action=const.action,
-                    params=const.params,
-                )
-                records.append(self.table_write(TableWrite(Verb.INSERT, entry), BY_PROGRAM))
-        return records
+        """The program's own entries."""
+        return [
+            self.table_write(TableWrite(Verb.INSERT, entry), BY_PROGRAM)
+            for entry in self.program.const_entries
+        ]
 
 
 def table_format(info: TableInfo) -> TableFormat:

@@ -340,13 +340,12 @@ class StfRunner:
     def key_index(self, table: TableInfo, name: str) -> int:
         """A key by its name in the JSON or in the source."""
         name = re.sub(r"\$(\d+)", r"[\1]", name)
-        parsed = self.program.parsed.tables[table.index]
         names: list[tuple[str, int]] = []
-        for i, key in enumerate(parsed.keys):
-            target = f"{key.target.header}.{key.target.field}"
-            names += [(key.name, i), (target, i)]
-            if key.target.field == "$valid$":
-                names += [(f"{key.target.header}.valid", i), ("valid", i), ("$valid$", i)]
+        for i, key in enumerate(table.keys):
+            names += [(key.name, i), (key.target, i)]
+            header, _, looked_at = key.target.rpartition(".")
+            if looked_at == "$valid$":
+                names += [(f"{header}.valid", i), ("valid", i), ("$valid$", i)]
                 names += [(f"{key.name}.$valid$", i)]
                 names += [(re.sub(r"\.(isValid\(\)|\$valid\$)$", ".$valid$", key.name), i)]
         unique = list(dict.fromkeys(names))

@@ -320,8 +320,7 @@ def _packet_fields(fields: tuple[Field, ...], program: dp.Program) -> tuple[Fiel
     """
     if not any(field.type_name for field in fields):
         return fields
-    for header in program.parsed.headers.values():
-        layout = header.type.fields
+    for layout in program.headers:
         if [f.name for f in layout] == [f.name for f in fields] and all(
             field.type_name or field.bits == own.width
             for field, own in zip(fields, layout, strict=True)

@@ -17,6 +17,7 @@ import pytest
 
 from switch import build, cache, program
 from switch.cache import CacheError, cache_dir, kept
+from switch.objects import Translation
 
 from .interfaces import compiled_wire
 
@@ -141,6 +142,10 @@ def test_a_run_blames_the_cache_and_not_its_folder(base: Path, tmp_path: Path) -
     assert "Traceback" not in done.stderr
 
 
+def alike(one: Translation, other: Translation) -> bool:
+    return (vars(one.objects), one.c_text) == (vars(other.objects), other.c_text)
+
+
 def test_a_translation_that_was_kept_is_the_program(
     base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,10 +154,10 @@ def test_a_translation_that_was_kept_is_the_program(
     monkeypatch.setattr(program, "_LARGE", 0)
     for _ in range(2):  # made, and found
         program._translated.cache_clear()
-        assert program._translated(text, "wire") == fresh
+        assert alike(program._translated(text, "wire"), fresh)
         assert len(list((base / "closlab").glob("program-*.pickle"))) == 1
     program._translated.cache_clear()
-    assert program._translated(text, "other") != fresh  # it bears its name
+    assert not alike(program._translated(text, "other"), fresh)  # it bears its name
     program._translated.cache_clear()
 
 

@@ -1,0 +1,165 @@
+"""A P4 program's objects as whoever controls it knows them, listed by name and index.
+
+An object's index is its position in the tuple here; `ops` and the reads of `Dataplane` use it.
+Names are the full control-plane names of the BMv2 JSON, which P4Info uses too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from .ops import Entry
+
+
+class MatchKind(Enum):
+    """How one key, or a table as a whole, matches. P4's `optional` is TERNARY here, as in BMv2."""
+
+    EXACT = "exact"
+    LPM = "lpm"
+    TERNARY = "ternary"
+    RANGE = "range"
+
+
+@dataclass(frozen=True)
+class ParamInfo:
+    """A parameter of an action."""
+
+    name: str
+    width: int
+
+
+@dataclass(frozen=True)
+class ActionInfo:
+    """An action and what it must be given."""
+
+    index: int
+    name: str
+    params: tuple[ParamInfo, ...]
+
+
+@dataclass(frozen=True)
+class KeyInfo:
+    """One key of a table; `width` is 1 for a header's validity."""
+
+    name: str
+    width: int
+    kind: MatchKind
+    target: str  # what it looks at: header and field
+
+
+@dataclass(frozen=True)
+class TableInfo:
+    """A table, in the words a control plane needs."""
+
+    index: int
+    name: str
+    kind: MatchKind
+    keys: tuple[KeyInfo, ...]
+    actions: tuple[int, ...]  # indices of the actions an entry may name
+    size: int
+    profile: int | None
+    has_counters: bool
+    meter: int | None
+    has_timeout: bool
+    is_const: bool  # entries are part of the program
+    default_action: int  # the program's own; NO_ACTION if none (BMv2 then does nothing)
+    default_params: tuple[int, ...]
+    default_is_const: bool
+    data_bytes: int  # that an entry's parameters take in memory
+
+    @property
+    def needs_priority(self) -> bool:
+        """Whether entries are ordered by priority."""
+        return self.kind in (MatchKind.TERNARY, MatchKind.RANGE)
+
+
+@dataclass(frozen=True)
+class ProfileInfo:
+    """An action profile, or selector."""
+
+    index: int
+    name: str
+    size: int
+    has_selector: bool
+
+
+@dataclass(frozen=True)
+class CounterInfo:
+    """A counter array; `table` is set for a direct one."""
+
+    index: int
+    name: str
+    size: int
+    table: int | None
+
+
+@dataclass(frozen=True)
+class MeterInfo:
+    """A meter array; `table` is set for a direct one."""
+
+    index: int
+    name: str
+    size: int
+    table: int | None
+    counts_bytes: bool
+
+
+@dataclass(frozen=True)
+class RegisterInfo:
+    """A register array."""
+
+    index: int
+    name: str
+    size: int
+    width: int
+
+
+@dataclass(frozen=True)
+class DigestInfo:
+    """A digest and the widths of its members."""
+
+    index: int
+    name: str
+    widths: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ValueSetInfo:
+    """A parser value set; `width` is that of all its fields together."""
+
+    index: int
+    name: str
+    width: int
+
+
+@dataclass(frozen=True)
+class FieldInfo:
+    """A field of a header."""
+
+    name: str
+    width: int
+
+
+@dataclass(frozen=True, eq=False)
+class Objects:
+    """All of a program's."""
+
+    tables: tuple[TableInfo, ...]
+    actions: tuple[ActionInfo, ...]
+    profiles: tuple[ProfileInfo, ...]
+    counters: tuple[CounterInfo, ...]
+    meters: tuple[MeterInfo, ...]
+    registers: tuple[RegisterInfo, ...]
+    digests: tuple[DigestInfo, ...]
+    value_sets: tuple[ValueSetInfo, ...]
+    headers: tuple[tuple[FieldInfo, ...], ...]
+    const_entries: tuple[Entry, ...]  # that are part of the program
+
+
+class Translation(NamedTuple):
+    """What a program becomes, and what is kept of it."""
+
+    objects: Objects
+    c_text: str
