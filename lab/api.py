@@ -48,7 +48,7 @@ from lab.runs import sweep as sweeps
 from lab.runs.child import run_in_child
 from lab.runs.perform import check, clear, code_of, keeping, simulate
 from lab.runs.run import INTERRUPTED, KEPT
-from lab.scenario import catalogue
+from lab.scenario import catalogue, shipped
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario, remarks
 from lab.scenario.wishes import Wish
@@ -400,7 +400,7 @@ def scenario(
 
 def scenarios() -> dict[str, str]:
     """The scenarios that ship, and what each is about."""
-    return {name: catalogue.load(name).about.strip() for name in catalogue.names()}
+    return {name: shipped.about(name) for name in shipped.names()}
 
 
 def records(table: Table) -> list[dict[str, Any]]:

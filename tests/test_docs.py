@@ -25,7 +25,7 @@ from lab.errors import LabError
 from lab.report.figures import PICTURES
 from lab.report.numbers import BY_KEY
 from lab.runs.agree import CASES
-from lab.scenario import catalogue
+from lab.scenario import catalogue, shipped
 from lab.scenario.explain import explain
 from lab.site import all_pages
 from tests.lab.conftest import closlab
@@ -174,7 +174,7 @@ def _check_names(command: Command) -> None:
     """What it names is there."""
     name, *rest = command.words
     first = rest[0] if rest and not rest[0].startswith("-") else ""
-    if name in ("run", "list", "sweep") and first in catalogue.names():
+    if name in ("run", "list", "sweep") and first in shipped.names():
         catalogue.load(first, tuple(command.values("--set")))
     elif name in ("run", "list", "sweep"):
         assert not first or first.endswith(".yaml") or first in _WRITTEN, command
@@ -214,7 +214,7 @@ def is_carried_out(command: Command) -> bool:
     if command.name in ("run", "sweep"):
         is_for_eyes = command.options & {"--cli", "--live", "--p4", "--tls", "--pcap"}
         is_simulated = command.name == "sweep" or "sim" in command.values("--engine")
-        return is_simulated and not is_for_eyes and command.words[1] in catalogue.names()
+        return is_simulated and not is_for_eyes and command.words[1] in shipped.names()
     return True
 
 

@@ -13,8 +13,8 @@ from rich.console import Console
 
 from lab.api import compare, run
 from lab.commands.compare import show_table
+from lab.commands.execution import execute
 from lab.commands.options import Out, Seed, make_out
-from lab.commands.run import execute
 from lab.machine import tools
 from lab.machine.paths import writing_to
 from lab.progress import Stages

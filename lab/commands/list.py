@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from lab.commands.options import Json
-from lab.scenario import catalogue
+from lab.scenario import shipped
 
 
 def command(
@@ -17,8 +17,12 @@ def command(
     is_json: Json = False,
 ) -> None:
     """List the scenarios that ship; of those named, what to watch."""
-    wanted = names or catalogue.names()
-    abouts = {name: catalogue.load(name).about.strip() for name in wanted}
+    if names:
+        from lab.scenario import catalogue  # which reads any file, and checks it
+
+        abouts = {name: catalogue.load(name).about.strip() for name in names}
+    else:
+        abouts = {name: shipped.about(name) for name in shipped.names()}
     if is_json:
         print(json.dumps([{"name": name, "about": about} for name, about in abouts.items()]))
         return

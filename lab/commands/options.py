@@ -14,18 +14,17 @@ import typer
 
 from lab.errors import LabError, RunError
 from lab.machine.paths import cannot_write, writable
+from lab.scenario import shipped
 
 
 def _scenarios(begun: str) -> list[str]:
     """For a shell: the scenarios that begin so."""
-    from lab.scenario.catalogue import names  # a shell asks on every key
-
-    return [name for name in names() if name.startswith(begun)]
+    return [name for name in shipped.names() if name.startswith(begun)]
 
 
 def complete_keys(begun: str) -> list[str]:
     """For a shell: the keys that begin so."""
-    from lab.scenario.model import all_keys
+    from lab.scenario.model import all_keys  # only who goes on with a key waits for it
 
     return [f"{key.name}=" for key in all_keys() if key.name.startswith(begun)]
 

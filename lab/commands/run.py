@@ -1,21 +1,12 @@
-"""``closlab run``: a scenario on an engine, from checking it to showing what came of it."""
+"""``closlab run``: its words; what they ask for is done in `execution.py`."""
 
 from __future__ import annotations
 
-import json
-import shutil
-import sys
-from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from controller import Policy
 from lab.commands.options import (
     Changes,
     Dilation,
@@ -26,26 +17,7 @@ from lab.commands.options import (
     Out,
     PagePort,
     Seed,
-    make_out,
 )
-from lab.engines import RunOptions
-from lab.engines.mininet.tap import conga_hint
-from lab.engines.sim.parts import threads_here
-from lab.errors import LabError
-from lab.progress import Stages
-from lab.results import columns
-from lab.results.outcome import INTERRUPTION, Outcome
-from lab.results.reports import write as write_reports
-from lab.results.tables import result_tables
-from lab.runs.perform import check, clear, code_of, emulate, save_making_room, simulate
-from lab.runs.run import INTERRUPTED, KEPT, assembled
-from lab.scenario import catalogue
-from lab.scenario.experiment import Experiment
-from lab.scenario.model import Scenario, remarks
-
-if TYPE_CHECKING:
-    from lab.engines.mininet.engine import EmulatedFabric
-    from lab.live.show import Show
 
 
 def command(
@@ -100,6 +72,8 @@ def command(
     is_json: Json = False,
 ) -> None:
     """Run a scenario. Ends with 0; 1: not everything arrived; 3: do not trust this run."""
+    from lab.commands.execution import execute, page_of  # not for a shell that asks for words
+
     links = ["all"] if pcap else pcap_link or []
     execute(
         scenario,
@@ -119,163 +93,5 @@ def command(
         reports=reports,
         tls=tls,
         jobs=jobs,
-        page=_page(engine, live, pace, port, gnmi),
+        page=page_of(engine, live, pace, port, gnmi),
     )
-
-
-def _page(engine: str, live: bool, pace: str | None, port: int, gnmi: int | None) -> Page | None:
-    """What is to be served meanwhile, if anything is."""
-    if pace is not None and not (live and engine == "sim"):
-        raise LabError(
-            "--pace is for the simulator when it is watched",
-            "Say --engine sim --live --pace 100us/s; on Mininet time passes as --dilation says.",
-        )
-    if not live:
-        if gnmi is not None:
-            raise LabError("--gnmi tells of a run that is watched", "Say --live as well.")
-        return None
-    # Here and below: who does not watch does not wait for what a page and Mininet need.
-    from lab.live.pace import pace_of
-    from lab.live.server import require
-
-    require()
-    return Page(port, gnmi, None if pace is None else 0 if pace == "0" else pace_of(pace))
-
-
-def execute(
-    name: str,
-    changes: tuple[str, ...],
-    seed: int | None,
-    out: Path | None,
-    *,
-    engine: str,
-    prompt: bool,
-    switch: str = "soft",
-    is_json: bool = False,
-    dilation: int | None = None,
-    leisure: int = 1,
-    p4: Path | None = None,
-    reports: str | None = None,
-    tls: bool = False,
-    jobs: int | None = None,
-    page: Page | None = None,
-) -> None:
-    """Check everything that can be checked, then run."""
-    chosen = catalogue.load(name, (*changes, *([] if seed is None else [f"seed={seed}"])))
-    options = RunOptions(
-        out=Path(),
-        engine=engine,
-        switch=switch,
-        prompt=prompt,
-        dilation=dilation,
-        leisure=leisure,
-        reports=reports,
-        p4=p4,
-        tls=tls,
-        threads=jobs or threads_here(),
-    )
-    check(options)
-    if jobs is not None and engine != "sim":
-        raise LabError("--jobs are threads of the simulator", "Leave it out, or say --engine sim.")
-    if reports is not None:
-        _check_reports(reports, chosen)
-    folder = make_out(out, chosen.name)
-    clear(folder)
-    for text in remarks(chosen):
-        print(f"closlab: {text}", file=sys.stderr)
-    with ExitStack() as stack:
-        code = _run(chosen, replace(options, out=folder), page, stack, is_json=is_json)
-    if code == INTERRUPTED and not (folder / KEPT[0]).exists():
-        print("closlab: interrupted before anything was measured: no result", file=sys.stderr)
-        if out is None:
-            shutil.rmtree(folder, ignore_errors=True)
-    raise typer.Exit(code)
-
-
-@dataclass(frozen=True)
-class Page:
-    """A live page that is asked for."""
-
-    port: int
-    gnmi: int | None  # of gNMI, if that is asked for
-    pace_ns: int | None  # in the simulator; None: what suits the run, 0: as much as it can
-
-
-def _check_reports(kind: str, scenario: Scenario) -> None:
-    """Find out before the run what would leave it without its reports."""
-    if kind not in columns.KINDS:
-        raise LabError(f"--reports: there is no kind '{kind}'", "It is csv or parquet.")
-    if not scenario.telemetry.share:
-        raise LabError(
-            "--reports: no packet of this scenario carries telemetry",
-            "Say which share of them is to: --set int.share=0.01",
-        )
-    columns.require(kind)
-
-
-def _run(
-    scenario: Scenario, options: RunOptions, page: Page | None, stack: ExitStack, *, is_json: bool
-) -> int:
-    stages = Stages(Console(stderr=True))
-
-    def concluded(experiment: Experiment, outcome: Outcome) -> int:
-        return conclude(experiment, outcome, options, stages, is_json=is_json)
-
-    def at_the_prompt(up: EmulatedFabric, experiment: Experiment, name: str) -> None:
-        from lab.commands.prompt import prompt
-
-        prompt(up, stages.console, lambda outcome: concluded(experiment, outcome), name)
-
-    def before_eyes(experiment: Experiment) -> Show:
-        from lab.live.server import serving
-        from lab.live.show import Show
-
-        assert page is not None
-        show = Show(experiment, page.pace_ns)
-        address = stack.enter_context(serving(show.hub, page.port, page.gnmi))
-        stages.console.print(f"To be watched:  {address}", highlight=False, soft_wrap=True)
-        return show
-
-    if options.engine == "sim":
-        return simulate(scenario, options, stages, concluded, before_eyes if page else None)
-    attend = at_the_prompt if options.prompt else None
-    beside: Callable[[str], AbstractContextManager[object]] = nullcontext
-    if page is not None:
-        from lab.live.attend import attended
-
-        beside = partial(attended, port=page.port, gnmi_port=page.gnmi)
-    return emulate(scenario, options, stages, concluded, LabError.show, attend, beside)
-
-
-def conclude(
-    experiment: Experiment,
-    outcome: Outcome,
-    options: RunOptions,
-    stages: Stages,
-    *,
-    is_json: bool = False,
-) -> int:
-    """Keep and show what was found out; the exit code says whether all of it arrived
-    and whether to believe it."""
-    result = assembled(experiment, outcome, options)
-    result_tables(stages.console, experiment.fabric, result)
-    save_making_room(result, experiment, outcome, options, stages)
-    if options.reports and outcome.telemetry:
-        kept = write_reports(outcome.telemetry, options.out, options.reports)
-        stages.console.print(f"Telemetry reports: {kept}", highlight=False, soft_wrap=True)
-    from lab.report import write_report  # which nothing waits for before
-
-    report = write_report(options.out)
-    stages.console.print(f"All of it, with pictures: {report}", highlight=False, soft_wrap=True)
-    if experiment.scenario.measures.pcap and experiment.settings.lb.policy is Policy.CONGA:
-        captures = f"{options.out}/pcaps/FILE.pcap"
-        stages.console.print(conga_hint(captures), highlight=False, soft_wrap=True)
-    if is_json:
-        print(json.dumps(result.content(), indent=2))
-    if result.ended == INTERRUPTION:
-        stages.console.print(
-            f"Interrupted: what was measured until then is kept in {options.out}/",
-            highlight=False,
-            soft_wrap=True,
-        )
-    return code_of(result)

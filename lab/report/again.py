@@ -11,6 +11,7 @@ from lab.report.differences import changed_keys, flat, written
 from lab.report.kept import KeptRun
 from lab.scenario import catalogue
 from lab.scenario.model import Scenario
+from lab.scenario.shipped import names
 from traffic.collectives import TrafficError
 
 KEPT_AS = "scenario.yaml"  # what to call a scenario that no command's words tell
@@ -61,7 +62,7 @@ def closlab_of(provenance: Mapping[str, str]) -> str:
 
 def _changes(own: Scenario) -> list[str] | None:
     """What to change in the scenario that ships to come to this one; None: no words do that."""
-    if own.name not in catalogue.names():
+    if own.name not in names():
         return None
     shipped = catalogue.read(own.name)
     now = flat(own)

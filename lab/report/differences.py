@@ -15,6 +15,7 @@ import yaml
 from lab.report.kept import KeptRun
 from lab.scenario import catalogue
 from lab.scenario.model import Scenario
+from lab.scenario.shipped import names
 
 _NO_SETTINGS = ("name", "about")
 _BESIDE_THE_POINT = ("seed", "measures.")  # of what a scenario says of itself
@@ -72,7 +73,7 @@ def since_shipped(run: KeptRun) -> str:
     A run of a scenario of somebody's own is compared with nothing.
     """
     own = run.result.scenario
-    if own.name not in catalogue.names():
+    if own.name not in names():
         return ""
     shipped = catalogue.load(own.name)
     if shipped.about != own.about:

@@ -21,7 +21,7 @@ from lab.report.numbers import BY_KEY, FIGURES, Figure
 from lab.report.page import Panel
 from lab.report.run import AS_IT_SHIPS, meanings
 from lab.report.svg import Drawing
-from lab.scenario import catalogue
+from lab.scenario import shipped
 from traffic.collectives.units import DurationNs, Size
 
 SEED = "seed"
@@ -111,7 +111,7 @@ def write_sweep(sweep: Sweep, path: Path) -> None:
 
 def _body(title: str, sweep: Sweep) -> Iterator[str]:
     yield page.heading(1, title)
-    ships = sweep.scenario in catalogue.names()
+    ships = sweep.scenario in shipped.names()
     yield page.paragraph(f"{AS_IT_SHIPS if ships else ''}{sweep.about}", "about")
     if sweep.fixed:
         yield page.paragraph(f"Here with {', '.join(sweep.fixed)}.", "about")

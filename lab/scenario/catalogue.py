@@ -15,17 +15,13 @@ from lab.errors import ScenarioError
 from lab.machine.paths import SCENARIOS
 from lab.scenario.keys import nearest
 from lab.scenario.model import ALL_LINKS, Scenario, explained
+from lab.scenario.shipped import names
 from lab.scenario.translate import controller_settings, slowed
 from topologies import Fabric, Node, TopologyError
 from traffic.collectives import TrafficError
 from traffic.reading import FileError, NotYamlError, YamlError, parse_yaml, read_yaml
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-
-
-def names() -> list[str]:
-    """The scenarios that ship."""
-    return sorted(path.stem for path in SCENARIOS.glob("*.yaml"))
 
 
 def load(name: str, changes: tuple[str, ...] = ()) -> Scenario:

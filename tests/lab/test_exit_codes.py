@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from lab.commands.run import conclude
+from lab.commands.execution import conclude
 from lab.engines import RunOptions
 from lab.progress import Stages
 from lab.results.outcome import INTERRUPTION, Fidelity, Outcome

@@ -3,7 +3,7 @@
 import pytest
 
 from lab.errors import ScenarioError
-from lab.scenario import catalogue, model
+from lab.scenario import catalogue, model, shipped
 from lab.scenario.explain import explain
 from tests.lab.conftest import closlab
 
@@ -33,7 +33,7 @@ def test_every_key_of_the_shipped_scenarios_is_known() -> None:
             for entry in content:
                 check(entry, place)
 
-    for name in catalogue.names():
+    for name in shipped.names():
         check(catalogue.load(name).model_dump(), "")
 
 

@@ -12,7 +12,7 @@ import pytest
 from lab.engines.sim import simulation
 from lab.engines.sim.parts import parts
 from lab.errors import LabError
-from lab.scenario import catalogue
+from lab.scenario import catalogue, shipped
 from tests.lab.simulated import simulate
 from tests.lab.test_any_settings import drawn
 from topologies import Fabric, Node, fat_tree, leaf_spine
@@ -30,7 +30,7 @@ SMALL = {  # what the order of packets, bad cables, faults and reports could spo
     "alltoall": ("link.delay_ns=0",),  # nobody has a turn before the others
     "hello": ("link.delay_ns=1ms", "buffer.bytes=200MB"),  # turns shorter than cables
 }
-SIMULATED = [name for name in catalogue.names() if catalogue.load(name).control.kind != "bgp"]
+SIMULATED = [name for name in shipped.names() if catalogue.load(name).control.kind != "bgp"]
 Share = Callable[[Fabric, int], dict[Node, int]]
 
 
@@ -104,7 +104,7 @@ def test_a_part_is_a_switch_and_hosts_are_with_their_leaf(fabric: Fabric) -> Non
 
 
 def test_threads_are_for_the_simulator(tmp_path: Path) -> None:
-    from lab.commands.run import execute
+    from lab.commands.execution import execute
 
     with pytest.raises(LabError, match="threads of the simulator"):
         execute("hello", (), None, tmp_path, engine="mininet", prompt=False, jobs=2)

@@ -3,14 +3,14 @@ from pathlib import Path
 import pytest
 
 from lab.errors import ScenarioError
-from lab.scenario import catalogue
+from lab.scenario import catalogue, shipped
 from lab.scenario.experiment import Experiment
 from lab.scenario.traffic import AllPairs
 
 
 def test_every_shipped_scenario_is_sound_and_named_after_its_file() -> None:
-    assert catalogue.names()
-    for name in catalogue.names():
+    assert shipped.names()
+    for name in shipped.names():
         loaded = catalogue.load(name)
         assert loaded.name == name
         assert loaded.about.strip()

@@ -14,7 +14,7 @@ import pytest
 from lab.machine.speed import slowness
 from lab.report import read_run
 from lab.results.result import Control, Result
-from lab.scenario import catalogue
+from lab.scenario import catalogue, shipped
 from tests.lab.conftest import closlab, needs_frr
 
 pytestmark = [pytest.mark.mininet, pytest.mark.clock]
@@ -335,14 +335,14 @@ CHECKS: dict[str, Callable[[Result], None]] = {
 
 
 def test_none_is_forgotten() -> None:
-    assert set(CHECKS) == set(catalogue.names())
+    assert set(CHECKS) == set(shipped.names())
 
 
 @pytest.mark.parametrize(
     "name",
     [
         pytest.param(name, marks=() if name in ALWAYS else pytest.mark.slow)
-        for name in catalogue.names()
+        for name in shipped.names()
     ],
 )
 def test_runs_in_time_and_as_it_says(name: str, tmp_path: Path, own_cache: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from lab.errors import RunError, ScenarioError
 from lab.results.part import Percentiles
 from lab.results.result import Result
-from lab.scenario import catalogue
+from lab.scenario import shipped
 from tests.lab.simulated import Run, simulate_sparely
 from traffic.jobs import TrainingJob
 
@@ -34,7 +34,7 @@ def run(tmp_path: Path) -> RunScenario:
 
 def test_none_is_forgotten() -> None:
     told = {name.removeprefix("test_").replace("_", "-") for name in globals()}
-    assert set(catalogue.names()) <= told
+    assert set(shipped.names()) <= told
 
 
 def fct(result: Result, part: str | None = None) -> Percentiles:
