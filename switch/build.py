@@ -17,7 +17,7 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from .cache import Unbuildable, is_kept, kept
@@ -107,7 +107,8 @@ def digest(*parts: bytes | str) -> str:
     hasher = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
-        hasher.update(len(data).to_bytes(8, "little") + data)
+        hasher.update(len(data).to_bytes(8, "little"))
+        hasher.update(data)  # which may be megabytes: they are not copied
     return hasher.hexdigest()[:24]
 
 
@@ -222,7 +223,13 @@ def _told(*, trace: bool = False, quickly: bool = False) -> list[str]:
 
 def _program_name(source: str, told: Sequence[str]) -> str:
     headers = (text for name, text in runtime_sources().items() if name.endswith(".h"))
-    return f"p4-{digest(source, compiler_id(), *flags(), *told, *headers)}"
+    return f"p4-{digest(_digest_of(source), compiler_id(), *flags(), *told, *headers)}"
+
+
+@lru_cache(maxsize=4)
+def _digest_of(source: str) -> str:
+    """Of a megabyte of C, for which a start asks several times."""
+    return digest(source)
 
 
 def _linked(name: str) -> str:

@@ -7,7 +7,6 @@ built; the others wait for that, and all share the result.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 
 from switch import dataplane as dp
 
@@ -26,7 +25,7 @@ class Programs:
 
         They are wanted ``soon`` as `Program.load` has it.
         """
-        key = (hashlib.sha256(source).digest(), trace)
+        key = (source, trace)
         build = self._builds.get(key)
         if build is None or _failed(build):
             loading = asyncio.to_thread(dp.Program.load, source, trace=trace, soon=self._soon)

@@ -151,7 +151,8 @@ SIGNATURES: dict[str, tuple[object, list[object]]] = {
 def library() -> c.CDLL:
     """The simulator, linked to the switch's run-time."""
     sources = [*sorted(FOLDER.glob("*.c")), *ENDPOINT_SOURCES]
-    headers = [path for source in sources for path in sorted(source.parent.glob("*.h"))]
+    folders = dict.fromkeys(source.parent for source in sources)
+    headers = [path for folder in folders for path in sorted(folder.glob("*.h"))]
     with building():
         output = _built(sources, headers)
     loaded = c.CDLL(str(output), use_errno=True)
