@@ -38,10 +38,11 @@ with Dataplane("leaf1", Program.load(json.read_bytes(), soon=is_soon)):
 _SOON, _WELL = _LOADED.format(is_soon=True), _LOADED.format(is_soon=False)
 _RUNTIME = "from switch.build import runtime_library; runtime_library()"
 _BEGUN = """
-import sys
+import gc, os, sys
+gc.disable()  # as `start` does before it has anything read
 from lab import start
 from lab.engines.sim import engine
-engine._Course.run = lambda course: sys.exit(0)
+engine._Course.run = lambda course: os._exit(0)
 sys.argv = ["closlab", "run", "hello", "--engine", "sim", "--out", sys.argv[1]]
 start.main()
 """
