@@ -4,7 +4,8 @@
 the program, which is what one waits for who changed it; `well` the same, built as well as can be,
 as it is for Mininet, where the others are built quickly; `cached` the same again; `run` a simulated
 run from the start of Python until its time begins: command line, scenario, switches and hosts built
-and told. Each is a process of its own, and the least of several.
+and told; `python` is an interpreter that is given nothing to do. Each is a process of its own, and
+the least of several.
 """
 
 from __future__ import annotations
@@ -62,6 +63,7 @@ CASES = {
     "well": Case("likewise, built as well as can be", _WELL, _RUNTIME),
     "cached": Case("the same, cached", _WELL, _WELL),
     "run": Case("a cached run until its time begins", _BEGUN, _BEGUN),
+    "python": Case("Python alone, to compare with", "pass"),
 }
 
 
