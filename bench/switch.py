@@ -2,14 +2,22 @@
 
     generator ──► gen=a ~~ b=in ──► bridge | switch | BMv2 ──► out=c ~~ d=count
 
-A generator overloads the first veth; what arrives behind the second, per second, is the result. The
-three forward the same frames in turn, round after round, and medians are compared, so that a change
-of the machine's mood hurts all alike. Two ways to share two cores:
+A generator overloads the first veth; what arrives behind the second, per second, is the result. All
+forward the same frames in turn, round after round, every other round in reverse, and each is held
+against the bridge of its round, so that a change of the machine's mood hurts all alike. Three ways
+to share two cores:
 
 - *one core*: generator, switch and the receiving kernel share one. This measures work: whoever
-  needs less of it per packet forwards more. The bridge needs no process of its own.
+  needs less of it per packet forwards more. The bridge needs no process of its own. Beside the
+  rate stands the processor time of a packet, generator included: others on the machine, who take
+  the core now from this one and now from that, change it little.
 - *two cores*: the generator has one, the switch another. The bridge works in the generator's system
   calls, so it gains nothing from the second core.
+- *two cores, the switch's with a busy loop* that is nicer by ten: what a switch gets that is not
+  alone.
+
+Where the kernel asks netfilter about every frame that a bridge forwards, as it does once anything
+has loaded br_netfilter, the bridge without that is measured as well: it is what most bridges are.
 
 All of it happens in private namespaces that end with the benchmark.
 """
@@ -51,9 +59,12 @@ HERE = Path(__file__).parent
 SIZES = (64, 1088)
 ROUTES = 1000
 IN, OUT = 1, 2  # ports
+BRIDGES = ("bridge", "bare")
 ADDRESSES_AT = 26  # in a frame of IPv4: what a router leaves alone begins here
 WARM_S = 0.3
 PIPELINE_PACKETS = 1 << 20
+LOOP_NICENESS = 10
+ASKS_NETFILTER = Path("/proc/sys/net/bridge/bridge-nf-call-iptables")
 
 
 @dataclass(frozen=True)
@@ -63,6 +74,7 @@ class Cores:
     title: str
     generator: int
     switch: int
+    has_loop: bool = False  # on the switch's core, and it gives way
 
 
 def build_load() -> Path:
@@ -158,6 +170,15 @@ def counted() -> int:
     raise BenchError("the counting interface is gone")
 
 
+def worked_ns() -> int:
+    """Processor time of everybody in the capsule so far, the kernel's work for them included."""
+    total = 0
+    for path in Path("/proc").glob("[0-9]*/task/*/schedstat"):
+        with suppress(OSError):  # it ended meanwhile
+            total += int(path.read_text().split()[0])
+    return total
+
+
 @contextmanager
 def pinned(core: int) -> Iterator[None]:
     """Let what is started here run on one core: threads and processes inherit it."""
@@ -169,7 +190,31 @@ def pinned(core: int) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-def packets_per_second(load: Path, cores: Cores, size: int, seconds: float) -> float:
+@contextmanager
+def loop_beside(cores: Cores) -> Iterator[None]:
+    """Keep the switch's core busy meanwhile, if that is wanted."""
+    if not cores.has_loop:
+        yield
+        return
+    words = ["nice", "-n", str(LOOP_NICENESS), sys.executable, "-c", "while True: pass"]
+    with pinned(cores.switch):
+        loop = subprocess.Popen(words)
+    try:
+        yield
+    finally:
+        loop.kill()
+        loop.wait()
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Packets a second, and what each took."""
+
+    pps: float
+    ns: float  # of processors
+
+
+def measure(load: Path, cores: Cores, size: int, seconds: float) -> Measured:
     """Overload the first veth and count behind the second."""
     words = [str(load), "gen", str(size), str(seconds + 2 * WARM_S)]
     with pinned(cores.generator):
@@ -180,12 +225,12 @@ def packets_per_second(load: Path, cores: Cores, size: int, seconds: float) -> f
         assert generator.stdout is not None
         generator.stdout.readline()
         time.sleep(WARM_S)
-        began, before = time.monotonic(), counted()
+        began, before, idle = time.monotonic(), counted(), worked_ns()
         time.sleep(seconds)
-        after, ended = counted(), time.monotonic()
+        after, ended, busy = counted(), time.monotonic(), worked_ns()
     if generator.returncode:
         raise BenchError("the generator failed")
-    return (after - before) / (ended - began)
+    return Measured((after - before) / (ended - began), (busy - idle) / max(after - before, 1))
 
 
 def wait_for_forwarding(library: ctypes.CDLL, name: str, *, routed: bool) -> None:
@@ -231,6 +276,28 @@ def bridge(_cores: Cores) -> Iterator[None]:
         yield
     finally:
         ip("link del br0")
+
+
+@contextmanager
+def bare_bridge(cores: Cores) -> Iterator[None]:
+    """The same, netfilter not asked."""
+    ASKS_NETFILTER.write_text("0")
+    try:
+        with bridge(cores):
+            yield
+    finally:
+        ASKS_NETFILTER.write_text("1")
+
+
+def can_be_bare() -> bool:
+    """Whether the bridge asks netfilter, which costs it, and may be told not to."""
+    try:
+        asks = ASKS_NETFILTER.read_text().strip() == "1"
+        if asks:
+            ASKS_NETFILTER.write_text("1")
+    except OSError:
+        return False
+    return asks
 
 
 def closlab(program: Program) -> Rival:
@@ -296,39 +363,43 @@ def show_pipeline(bench: Bench) -> None:
         print(f"  {size:5} bytes  {ns:7.1f} ns/packet  {1e3 / ns:8.2f} Mpps", flush=True)
 
 
-def rates(bench: Bench, cores: Cores, size: int) -> dict[str, float]:
-    """Median packets a second of each rival, measured in turns."""
+def rounds_of(bench: Bench, cores: Cores, size: int) -> dict[str, list[Measured]]:
+    """What each rival came to, round by round."""
     library = open_load(bench.load)
-    found: dict[str, list[float]] = {name: [] for name in bench.rivals}
+    found: dict[str, list[Measured]] = {name: [] for name in bench.rivals}
     for turn in range(bench.rounds):
-        for name, run in bench.rivals.items():
+        for name, run in list(bench.rivals.items())[:: -1 if turn % 2 else 1]:
             if name == "BMv2" and turn:
                 continue  # a factor of several needs no median, and it starts slowly
             with run(cores):
-                wait_for_forwarding(library, name, routed=name != "bridge")
-                found[name].append(packets_per_second(bench.load, cores, size, bench.seconds))
-    return {name: median(values) for name, values in found.items()}
+                wait_for_forwarding(library, name, routed=name not in BRIDGES)
+                with loop_beside(cores):
+                    found[name].append(measure(bench.load, cores, size, bench.seconds))
+    return found
+
+
+def show_rival(found: dict[str, list[Measured]], name: str, size: int, *, work: bool) -> None:
+    """Print one line: the median rate, and how it compares with the bridge's."""
+    pairs = list(zip(found[name], found["bridge"], strict=False))
+    ratios = [own.pps / its.pps for own, its in pairs]
+    line = f"  {size:5} bytes  {name:8} {median(own.pps for own, _ in pairs):10,.0f} packets/s"
+    line += f"  {median(ratios):6.2f} ({min(ratios):.2f}-{max(ratios):.2f})"
+    if work:
+        spent = median(own.ns for own, _ in pairs)
+        line += f"  {spent:7,.0f} ns each, {median(its.ns / own.ns for own, its in pairs):.2f}"
+    print(line, flush=True)
 
 
 def show_veths(bench: Bench, cores: Cores) -> None:
     """Print one arrangement's results: bridge first, then each against it."""
     print(f"\n{cores.title}")
     for size in SIZES:
-        found = rates(bench, cores, size)
-        for name, pps in found.items():
-            ratio = pps / found["bridge"]
-            print(f"  {size:5} bytes  {name:8} {pps:10,.0f} packets/s  {ratio:6.2f}", flush=True)
+        found = rounds_of(bench, cores, size)
+        for name in found:  # who has a core to himself keeps looking: that is no work
+            show_rival(found, name, size, work=cores.generator == cores.switch)
         if "BMv2" in found:
-            print(f"  {size:5} bytes  closlab is {found['closlab'] / found['BMv2']:.1f} times BMv2")
-
-
-def describe_bridge() -> str:
-    """Whether the bridge asks netfilter, which costs it."""
-    try:
-        asks = Path("/proc/sys/net/bridge/bridge-nf-call-iptables").read_text().strip() == "1"
-    except OSError:
-        asks = False
-    return "with netfilter's hooks, this kernel's default" if asks else "without netfilter's hooks"
+            times = median(own.pps for own in found["closlab"]) / found["BMv2"][0].pps
+            print(f"  {size:5} bytes  closlab is {times:.1f} times BMv2")
 
 
 def run_all(seconds: float, rounds: int) -> int:
@@ -337,6 +408,8 @@ def run_all(seconds: float, rounds: int) -> int:
     rivals: dict[str, Rival] = {"bridge": bridge}
     program = Program.load(json_program, name="l3")
     rivals["closlab"] = closlab(program)
+    if can_be_bare():
+        rivals["bare"] = bare_bridge
     simple_switch = shutil.which("simple_switch")
     if simple_switch:
         rivals["BMv2"] = bmv2(json_program, simple_switch)
@@ -344,14 +417,19 @@ def run_all(seconds: float, rounds: int) -> int:
     print(
         f"an IPv4 router: longest prefix match over {ROUTES:,} routes, TTL, checksum verified and"
         f" updated\nrates are medians of {rounds} rounds of {seconds:g} s; ratios are to the"
-        f" kernel's bridge\n({describe_bridge()})\n"
+        " kernel's bridge of the same round, least and most behind them"
     )
+    if "bare" in rivals:
+        print("bridge: with netfilter's hooks, this kernel's default; bare: without")
+    print()
     show_pipeline(bench)
     make_veths()
     cores = sorted(os.sched_getaffinity(0))
     show_veths(bench, Cores("one core for generator and switch", cores[-1], cores[-1]))
     if len(cores) > 1:
         show_veths(bench, Cores("a core each", cores[0], cores[-1]))
+        title = f"a core each, a busy loop of nice {LOOP_NICENESS} on the switch's"
+        show_veths(bench, Cores(title, cores[0], cores[-1], has_loop=True))
     if not simple_switch:
         print("\nBMv2 is not compared: simple_switch is not on PATH")
     return 0

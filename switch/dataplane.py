@@ -128,7 +128,7 @@ __all__ = [
 
 # Bytes for 2,200 frames: what comes in a slice of the scheduler, not much more, for a ring goes
 # through the caches from end to end.
-LARGE_RING = 7 << 19
+LARGE_RING = 29 << 17
 
 
 class Role(Enum):

@@ -33,8 +33,12 @@
 #define LOOK_NS 200000000 /* between two looks for whoever wants to see frames go by */
 #define XDP_TRIES 3       /* at as many looks */
 #define VLAN_BYTES 4u
-/* The kernel puts a frame's network header here, PACKET_RESERVE bytes added; two tags before it. */
-#define SLOT_HEAD (TPACKET_ALIGN(TPACKET2_HDRLEN + 16) + 2 * VLAN_BYTES)
+/* Where a frame begins in its slot: at a line of the cache, lest it touch one more. What is between it
+ * and the kernel's words is room for a tag. */
+#define FRAME_AT 128u
+/* The kernel puts a frame's network header here, PACKET_RESERVE bytes added. */
+#define NETWORK_AT TPACKET_ALIGN(TPACKET2_HDRLEN + 16)
+#define SLOT_HEAD (FRAME_AT + ETH_HLEN + VLAN_BYTES) /* a second tag counts to the payload */
 
 struct socket_port {
     int fd;
@@ -150,7 +154,7 @@ static bool set_options(struct socket_port *port, const char **what)
 {
     int version = TPACKET_V2, one = 1;
     socklen_t size = sizeof port->buffer;
-    unsigned reserve = VLAN_BYTES;
+    unsigned reserve = FRAME_AT + ETH_HLEN - NETWORK_AT;
     *what = "set up its receive ring";
     if (setsockopt(port->fd, SOL_PACKET, PACKET_VERSION, &version, sizeof version) ||
         setsockopt(port->fd, SOL_PACKET, PACKET_RESERVE, &reserve, sizeof reserve))
