@@ -21,7 +21,7 @@ from lab.site import LECTURE, all_pages, assemble, check_is_whole, table
 from lab.slides import lecture
 
 _HERE = Path(__file__).parent
-_NO_COMMANDS = ("__init__", "options", "prompt")
+_NO_COMMANDS = ("__init__", "execution", "options", "prompt")
 
 
 def command(
