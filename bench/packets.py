@@ -4,6 +4,7 @@
 
 Eight hosts, each at a leaf of its own, sum up data around a ring: every packet crosses four links.
 A rate says how fast time passes: so that all hosts together may send as many data packets a second.
+Without one it passes as in any run, which is done again, more slowly, if it is not believed.
 A run counts if its `fidelity` believes it, and its time is no further from the simulator's than
 `closlab agree` allows. What was delivered a second while hosts were at it is the figure; processor
 time is that of all processes, less what it takes to bring the fabric up and to tell of it.
@@ -29,7 +30,6 @@ from lab.scenario.experiment import Experiment
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-RATES = (6_000, 12_000, 18_000, 24_000, 30_000)
 _SCENARIO = "allreduce-ring"
 _RING = "topology={kind: leaf-spine, leaves: 8, spines: 1, hosts_per_leaf: 1}"
 _MUCH, _LITTLE = "traffic.bytes=16MB", "traffic.bytes=32KB"
@@ -39,7 +39,7 @@ _MUCH, _LITTLE = "traffic.bytes=16MB", "traffic.bytes=32KB"
 class Carried:
     """What became of a run."""
 
-    rate: int
+    rate: int | None  # none: a run's own
     dilation: int
     packets_per_s: float  # delivered
     late_p99_ns: int
@@ -62,9 +62,12 @@ def ran(out: Path, size: str, *words: str) -> tuple[dict[str, Any], float]:
     return result, children_s() - before
 
 
-def carried(rate: int, dilation: int, out: Path, simulated_ns: float, idle_s: float) -> Carried:
+def carried(
+    rate: int | None, words: Sequence[str], out: Path, simulated_ns: float, idle_s: float
+) -> Carried:
     """Run it on Mininet at a rate."""
-    result, took_s = ran(out, _MUCH, "--dilation", str(dilation))
+    result, took_s = ran(out, _MUCH, *words)
+    dilation = round(result["dilation"])
     packets = result["roce"]["data_packets"] - result["roce"]["retransmitted_packets"]
     job_ns, fidelity = result.get("jct_ns", math.inf), result["fidelity"]
     ratio = job_ns / simulated_ns
@@ -86,8 +89,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--runs", type=int, default=3, help="of each, all of them told (3)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="keep the figures")
     told = parser.parse_args(arguments)
-    rates = told.rates or RATES
-    if min(*rates, told.runs, 1) < 1:
+    rates: Sequence[int | None] = told.rates or [None]
+    if min(*told.rates, told.runs, 1) < 1:
         parser.error("rates and runs are positive")
     tools.require_compiler()
     tools.require_emulation()
@@ -99,18 +102,22 @@ def main(arguments: Sequence[str]) -> int:
         idle_s = ran(out, _LITTLE, "--dilation", "4000")[1]
         print("   rate  dilation  carried/s  late p99   time  us each")
         for rate in rates:
-            dilation = math.ceil(experiment.packets_per_s / rate)
+            dilation = rate and math.ceil(experiment.packets_per_s / rate)
+            words = ("--dilation", str(dilation)) if dilation else ()
             for _ in range(told.runs):
-                found.append(each := carried(rate, dilation, out, simulated_ns, idle_s))
+                found.append(each := carried(rate, words, out, simulated_ns, idle_s))
+                asked = "its own" if rate is None else f"{rate:,}"
                 print(
-                    f"{rate:7,} {dilation:9,} {each.packets_per_s:10,.0f} {each.late_p99_ns:6,} ns "
+                    f"{asked:>7} {each.dilation:9,} {each.packets_per_s:10,.0f} "
+                    f"{each.late_p99_ns:6,} ns "
                     f"{each.time_ratio:6.3f} {each.processor_us:8.1f}  "
                     f"{'' if each.believed else 'not believed'}",
                     flush=True,
                 )
     believed = [rate for rate in rates if all(each.believed for each in found if each.rate == rate)]
     if believed:
-        best = min(each.packets_per_s for each in found if each.rate == max(believed))
+        most = max(believed, key=lambda rate: rate or 0)
+        best = min(each.packets_per_s for each in found if each.rate == most)
         print(f"believed in every run: {best:,.0f} data packets a second")
     if told.json:
         told.json.write_text(json.dumps([asdict(each) for each in found], indent=2))

@@ -471,12 +471,14 @@ class Dataplane:
         fd: int | None = None,
         netns: str | None = None,
         ring_bytes: int = LARGE_RING,
+        dues: tuple[int, int] | None = None,
     ) -> None:
         """Attach an interface by name, an open AF_PACKET socket, or (neither) a port in memory.
 
         `netns` is the path of the network namespace that the interface is in, if it is another.
         A socket belongs to the switch from then on. What comes by it waits in a ring of so many
-        bytes while nobody has time for it.
+        bytes while nobody has time for it. `dues` are two addresses, where it reads when frames
+        that come are due, and where it notes that of those that go (`rt/dues.h`).
         """
         if not 0 <= number < native.PORTS:
             raise DataplaneError(f"{self.name}: port {number} is not 0 to {native.PORTS - 1}")
@@ -484,6 +486,8 @@ class Dataplane:
             added = self._native.hosted_add_memory_port(self._l, self._sw, number, self._box)
         else:
             port = self._open_interface(interface, fd, netns)
+            if dues is not None:
+                self._native.socket_tell_dues(port, *dues)
             added = self._native.hosted_add_socket_port(self._l, self._sw, number, port, ring_bytes)
         if not added:
             code = ctypes.get_errno()

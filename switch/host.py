@@ -25,9 +25,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import ctypes
 import gc
 import json
 import logging
+import mmap
 import os
 import signal
 import sys
@@ -100,6 +102,7 @@ class SwitchSettings:
     pcap: Path | None = None
     pcap_ports: Sequence[int] | None = None  # None: all of them
     quiet_ports: Sequence[int] = ()  # by which little comes
+    dues: Mapping[int, Sequence[int]] = field(default_factory=dict)  # places in a file, see Host
     record: Cells = field(default_factory=Cells)
     trace: Callable[[str], None] | None = None
     console_port: int | None = None
@@ -118,6 +121,7 @@ class SwitchSettings:
                 int(k): Link(**_object(v, f"{place}.links.{k}", Link))
                 for k, v in given.get("links", {}).items()
             }
+            given["dues"] = {int(k): v for k, v in given.get("dues", {}).items()}
             if "record" in given:
                 given["record"] = Cells(**_object(given["record"], f"{place}.record", Cells))
             if given.get("tls") is not None:
@@ -135,11 +139,16 @@ class Host:
         *,
         dilation: float = 1.0,
         record: tuple[Path, float] | None = None,
+        dues: int | None = None,
     ) -> None:
-        """Describe switches, and where and how often (in seconds) to record what they hold."""
+        """Describe switches, and where and how often (in seconds) to record what they hold.
+
+        ``dues`` is an open file in which the ends of cables tell each other when frames are due.
+        """
         self._settings = tuple(settings)
         self._dilation = dilation
         self._record = record
+        self._dues = None if dues is None else ctypes.c_char.from_buffer(mmap.mmap(dues, 0))
         self._recorder: Recorder | None = None
         self._loop: dp.Loop | None = None
         self._programs = Programs()
@@ -240,12 +249,27 @@ class Host:
         usual_bytes = _ring_bytes(busy)
         with ThreadPoolExecutor(PORTS_AT_ONCE) as pool:
             opening = [
-                pool.submit(_open_port, plane, settings, number, interface, usual_bytes)
+                pool.submit(self._open_port, plane, settings, number, interface, usual_bytes)
                 for settings, plane in zip(self._settings, self._planes, strict=True)
                 for number, interface in settings.ports.items()
             ]
         for port in opening:
             port.result()
+
+    def _open_port(
+        self,
+        plane: dp.Dataplane,
+        settings: SwitchSettings,
+        number: int,
+        interface: str,
+        usual_bytes: int,
+    ) -> None:
+        places = settings.dues.get(number)
+        dues = None
+        if self._dues is not None and places is not None:
+            at = ctypes.addressof(self._dues)
+            dues = at + places[0], at + places[1]
+        _open_port(plane, settings, number, interface, usual_bytes, dues)
 
     async def _start_switch(self, settings: SwitchSettings, plane: dp.Dataplane) -> None:
         with _naming(f"switch {settings.name}"):
@@ -303,11 +327,16 @@ def _ring_bytes(ports: int) -> int:
 
 
 def _open_port(
-    plane: dp.Dataplane, settings: SwitchSettings, number: int, interface: str, usual_bytes: int
+    plane: dp.Dataplane,
+    settings: SwitchSettings,
+    number: int,
+    interface: str,
+    usual_bytes: int,
+    dues: tuple[int, int] | None,
 ) -> None:
     ring_bytes = QUIET_RING if number in settings.quiet_ports else usual_bytes
     try:
-        plane.add_port(number, interface, ring_bytes=ring_bytes)
+        plane.add_port(number, interface, ring_bytes=ring_bytes, dues=dues)
         link = settings.links.get(number)
         if link is not None:
             _configure_link(plane, number, link)
@@ -462,13 +491,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--dilation", type=float, default=1.0, metavar="D")
     parser.add_argument("--record", type=Path, metavar="FILE", help="what switches hold, over time")
     parser.add_argument("--record-every", type=float, default=0.05, metavar="SECONDS")
+    parser.add_argument(
+        "--dues", type=int, metavar="FD", help="where cables' ends tell what is due"
+    )
     parser.add_argument("--links-change", action="store_true", help="as standard input says")
     arguments = parser.parse_args(argv)
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     threading.excepthook = _end_with_it
     record = (arguments.record, arguments.record_every) if arguments.record else None
     try:
-        host = Host(read_config(arguments.config), dilation=arguments.dilation, record=record)
+        host = Host(
+            read_config(arguments.config),
+            dilation=arguments.dilation,
+            record=record,
+            dues=arguments.dues,
+        )
         asyncio.run(
             run_until_signal(host, ready=host.say_ready, links_change=arguments.links_change)
         )

@@ -153,6 +153,7 @@ SIGNATURES: dict[str, tuple[object, list[object]]] = {
     "hosted_read_cells": (c.c_size_t, [P, P, U32, U32, U64, U64, P]),
     "hosted_receive": (U64, [P, P, U32, S, U32, U64]),
     "socket_open": (P, [S, S, c.c_int, P]),
+    "socket_tell_dues": (None, [P, P, P]),
     "hosted_add_socket_port": (B, [P, P, U32, P, U64]),
     "hosted_add_memory_port": (B, [P, P, U32, P]),
     "hosted_remove_port": (None, [P, P, U32]),

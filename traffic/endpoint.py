@@ -489,6 +489,8 @@ class HostSettings(_Record):
     timeout_ns: _Natural = 0  # fabric time after which to give up; 0: never
     delay_ns: _Natural = 0  # of the cable; 0: there is none, frames go as fast as they may
     notes: Path | None = None  # where it writes down what begins and ends
+    # An open file, and where in it each port reads what is due, and notes it (`core/dues.h`).
+    dues: tuple[int, ...] = ()
 
     def lines(self) -> Iterator[str]:
         """These settings in the words of the program."""
@@ -496,6 +498,8 @@ class HostSettings(_Record):
             f"host interface={self.interface} dilation={self.dilation} "
             f"timeout={self.timeout_ns} delay={self.delay_ns}"
         )
+        if self.dues:
+            yield f"dues {' '.join(map(str, self.dues))}"
         if self.notes is not None:
             yield f"notes {self.notes}"
 
@@ -623,6 +627,7 @@ class EndpointProcess:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 start_new_session=True,  # Ctrl-C is for us: we stop it and read its report
+                pass_fds=settings.dues[:1],
             )
         except OSError as error:
             raise EndpointError(f"cannot start the endpoint program: {error}") from None

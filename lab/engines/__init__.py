@@ -33,6 +33,7 @@ class RunOptions:
     prompt: bool = False  # somebody will look into the fabric: whatever it can tell, it does
     dilation: int | None = None  # none: chosen by the engine
     leisure: int = 1  # times what it chooses
+    hurry: bool = False  # as quick as two processors to themselves; not believed, it is done again
     reports: str | None = None  # keep each telemetry report, in a table of this kind
     tls: bool = False  # whether the controller and the switches prove to each other who they are
     p4: Path | None = None  # the folder of another fabric program than the one that ships

@@ -9,7 +9,8 @@ from switch import build
 from traffic.endpoint import NIC_SOURCE, PROGRAM_SOURCES, STRETCH_SOURCE
 
 _CLOCK_SOURCE = Path(__file__).with_name("clock.c")
-_FLAGS = ["-std=gnu11", "-O2", "-g1", "-Wall", "-Wextra"]
+# What switches and hosts tell each other beside a cable is laid out in one place (dues.h).
+_FLAGS = ["-std=gnu11", "-O2", "-g1", "-Wall", "-Wextra", "-iquote", str(build.RUNTIME)]
 
 
 def endpoint_program() -> Path:
@@ -33,8 +34,8 @@ def clock_library() -> Path:
 
 
 def _built(what: str, sources: tuple[Path, ...], *words: str) -> Path:
-    headers = sorted(sources[0].parent.glob("*.h"))
+    headers = [*sorted(sources[0].parent.glob("*.h")), build.RUNTIME / "dues.h"]
     texts = (path.read_bytes() for path in (*sources, *headers))
-    name = f"{what}-{build.digest(build.compiler_id(), *_FLAGS, *words, *texts)}"
+    name = f"{what}-{build.digest(build.compiler_id(), *_FLAGS[:-1], *words, *texts)}"
     with building():
         return build.compiled(name, sources, words, _FLAGS)

@@ -22,7 +22,7 @@ from functools import cache
 
 _TAKES_S = 0.25
 _USUAL_PER_S = 7_500  # blocks of a processor of the machine that the pace was measured on
-_PROCESSORS = 2
+PROCESSORS = 2
 _BLOCK = bytes(range(256)) * 64 + bytes((7 * n * n + n // 3) % 251 for n in range(48 << 10))
 _NOTICED = 1.5  # times slower, by processor time
 _NOTICED_OUTSIDE = 8.0  # by the wall's clock
@@ -44,7 +44,7 @@ def processor_slowness() -> float:
 def _measured() -> tuple[int, float, float]:
     """Blocks done, and the time they took on processors and by the wall's clock."""
     counts: list[tuple[int, float]] = []
-    threads = [threading.Thread(target=lambda: counts.append(_work())) for _ in range(_PROCESSORS)]
+    threads = [threading.Thread(target=lambda: counts.append(_work())) for _ in range(PROCESSORS)]
     began = time.monotonic()
     for thread in threads:
         thread.start()
@@ -61,7 +61,7 @@ def _inside(blocks: float, used_s: float) -> float:
 def judged(blocks: float, used_s: float, took_s: float) -> float:
     """What it means that so many blocks took so long, on the processors and by the wall's clock."""
     inside = _inside(blocks, used_s)
-    outside = _PROCESSORS * _USUAL_PER_S * took_s / blocks
+    outside = PROCESSORS * _USUAL_PER_S * took_s / blocks
     if outside >= _NOTICED_OUTSIDE:
         return max(inside, outside)
     return inside if inside >= _NOTICED else 1.0

@@ -6,8 +6,9 @@ import errno
 import shutil
 import signal
 import time
-from collections.abc import Callable, Collection
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -121,7 +122,7 @@ def emulate(
     All of it happens in another process, the first of a capsule, so what goes wrong there is told,
     not raised; to attend may end with a code of its own. The process that calls this stays without
     the network and mounts it had. What is to happen ``beside`` it, outside of the capsule, is given
-    the lab's name.
+    the lab's name. A run that hurried and is not to be believed is done again.
     """
     if scenario.control.kind == "bgp":
         tools.require_frr()
@@ -154,9 +155,6 @@ def _inside(
     registration: Registration,
 ) -> int:
     """What a capsule's first process does, where Mininet is known to be."""
-    from lab.engines.mininet.engine import bring_up
-    from lab.engines.mininet.hands import reachable
-
     try:
         with writing_to(options.out):
             experiment = Experiment.of(scenario)
@@ -164,29 +162,52 @@ def _inside(
             # Before there are hosts: they see what is mounted when they begin, and nothing later.
             addresses = {host.name: str(fabric.address(host)) for host in fabric.hosts}
             name_addresses(addresses, registration.names)
-            with bring_up(experiment, options, stages) as up, ExitStack() as around:
-                control = up.emulation.control
-                registration.furnish(
-                    *up.emulation.whereabouts(),
-                    _to_be_watched(up, scenario),
-                    up.emulation.switches.setting.certificates,
-                    control.pids if control else {},
-                )
-                up.emulation.journal.keep_in(registration.journal)
-                around.enter_context(reachable(up.hands, registration.folder))
-                if attend is not None:
+            if attend is not None:
+                with _up(experiment, options, stages, registration) as up:
+                    control = up.emulation.control
                     code = attend(up, experiment, registration.name) or 0
                     if control is not None:
                         control.check()
                     return code
-                outcome = proved(experiment, up.measure())
-            return conclude(experiment, outcome)
+            with _up(experiment, options, stages, registration) as up:
+                outcome = up.measure()
+            if up.hurries and not outcome.fidelity.ok and outcome.ended != INTERRUPTION:
+                stages.console.print(
+                    "[yellow]The machine could not keep up[/]: once more, in slower motion.",
+                    highlight=False,
+                    soft_wrap=True,
+                )
+                slower = replace(options, hurry=False)
+                with _up(experiment, slower, stages, registration) as up:
+                    outcome = up.measure()
+            return conclude(experiment, proved(experiment, outcome))
     except LabError as error:
         fail(error)
         return 1
     except KeyboardInterrupt:
         stages.console.print("Everything is taken down.")
         return INTERRUPTED
+
+
+@contextmanager
+def _up(
+    experiment: Experiment, options: RunOptions, stages: Stages, registration: Registration
+) -> Iterator[EmulatedFabric]:
+    """Bring the fabric up, for who is inside as well as for others."""
+    from lab.engines.mininet.engine import bring_up
+    from lab.engines.mininet.hands import reachable
+
+    with bring_up(experiment, options, stages) as up:
+        control = up.emulation.control
+        registration.furnish(
+            *up.emulation.whereabouts(),
+            _to_be_watched(up, experiment.scenario),
+            up.emulation.switches.setting.certificates,
+            control.pids if control else {},
+        )
+        up.emulation.journal.keep_in(registration.journal)
+        with reachable(up.hands, registration.folder):
+            yield up
 
 
 def _to_be_watched(up: EmulatedFabric, scenario: Scenario) -> dict[str, object]:

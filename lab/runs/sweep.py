@@ -283,7 +283,7 @@ def run_emulated(variant: Variant, hear: Hear) -> dict[str, float] | str:
     try:
         variant.out.mkdir(parents=True, exist_ok=True)
         clear(variant.out)
-        options = RunOptions(out=variant.out, engine="mininet")
+        options = RunOptions(out=variant.out, engine="mininet", hurry=True)
         if run_in_child(variant.scenario, options, hear) == INTERRUPTED:
             raise KeyboardInterrupt
         return _figures(read_run(variant.out).result)

@@ -17,6 +17,11 @@
  * A port whose interface takes no more stalls its queues. Epoll says when it has room again, or it
  * is tried again after RETRY_NS.
  *
+ * Where time is dilated, frames are taken in when they are due (dues.h), or else at the instants at which
+ * the kernel had them, in this order over all ports, and a switch does first what it was to do before.
+ * So a turn that comes late makes nothing late but what should have been handed over meanwhile, and
+ * cables are as long as that.
+ *
  * Sleeping costs: some ten microseconds of work, thirty in a virtual machine, and about as many
  * late. So a deadline nearer than that is awaited with open eyes.
  */
@@ -38,6 +43,8 @@
 #include <unistd.h>
 
 #define BURST 64
+#define IN_ORDER_MOST 16 /* frames taken in in order, until it is seen what else is due */
+#define STEPS_MOST 64    /* of a switch, one after the other, when it is late */
 #define EVENTS 64
 
 /* All by the wall clock */
@@ -59,7 +66,7 @@
 
 struct hosted {
     struct sw *sw;
-    ns_t wake;
+    ns_t wake, served; /* when it wants to be served, and when it last was */
     bool touched;
 };
 
@@ -74,6 +81,8 @@ struct loop_port {
     uint32_t events; /* that epoll watches it for */
     ns_t last; /* had frames; wall clock */
     ns_t since; /* when frames began to be counted; wall clock */
+    ns_t came;  /* its next frame */
+    unsigned taken; /* of its frames, this turn */
     uint32_t frames;
 };
 
@@ -88,11 +97,12 @@ struct loop {
     bool stopping, running;
     pthread_t thread;
     struct hosted **hosts;
-    struct loop_port **ports;
+    struct loop_port **ports, **ready; /* ready: room for as many, that have frames */
     uint32_t n_hosts, n_ports, n_busy, n_waiting;
     uint64_t late[LOOP_LATE_CLASSES];
     ns_t link_check, glanced; /* wall clock, as the rest */
     ns_t crowd_check, crowded_until;
+    ns_t due;   /* the earliest of the frames that wait for it */
     ns_t retry; /* wall clock: when a port wants to be tried again, or SW_NEVER */
     ns_t seen_waiting;  /* wall clock: since when there were visitors at each turn, or 0 */
     uint64_t put_aside; /* at the last crowd check */
@@ -110,6 +120,8 @@ static ns_t dilated(const struct loop *loop, ns_t real)
     ns_t passed = real - loop->origin;
     return loop->dilation == 1.0 ? passed : (ns_t)((double)passed / loop->dilation);
 }
+
+static bool is_dilated(const struct loop *loop) { return loop->dilation != 1.0; }
 
 ns_t loop_now(const struct loop *loop) { return dilated(loop, wall()); }
 
@@ -155,6 +167,7 @@ void loop_free(struct loop *loop)
     pthread_mutex_destroy(&loop->owner);
     free(loop->hosts);
     free(loop->ports);
+    free(loop->ready);
     free(loop);
 }
 
@@ -176,8 +189,11 @@ void loop_enter(struct loop *loop)
 
 void loop_leave(struct loop *loop, bool wake)
 {
-    for (uint32_t i = 0; wake && i < loop->n_hosts; i++)
+    ns_t now = loop_now(loop);
+    for (uint32_t i = 0; wake && i < loop->n_hosts; i++) {
         loop->hosts[i]->touched = true;
+        loop->hosts[i]->served = now; /* or changed: nothing happens to it before that any more */
+    }
     __atomic_add_fetch(&loop->served, 1, __ATOMIC_SEQ_CST);
     pthread_mutex_unlock(&loop->owner);
     if (wake)
@@ -232,7 +248,9 @@ bool loop_add(struct loop *loop, struct sw *sw)
 /* Let epoll watch a port for what it should now be watched for. */
 static bool watch(struct loop *loop, struct loop_port *port)
 {
-    uint32_t events = (port->is_busy ? 0u : (uint32_t)EPOLLIN) |
+    /* A frame that waits is not told of again and again. */
+    uint32_t how_told = is_dilated(loop) ? (uint32_t)EPOLLET : 0;
+    uint32_t events = (port->is_busy ? 0u : (uint32_t)EPOLLIN | how_told) |
                       (port->wait == SOCKET_POLL ? (uint32_t)EPOLLOUT : 0u);
     int how = !port->events ? EPOLL_CTL_ADD : events ? EPOLL_CTL_MOD : EPOLL_CTL_DEL;
     struct epoll_event event = {.events = events, .data.ptr = port};
@@ -261,6 +279,10 @@ static bool add_port(struct loop *loop, struct sw *sw, uint32_t number, struct s
     if (!ports)
         return false;
     loop->ports = ports;
+    struct loop_port **ready = realloc(loop->ready, (loop->n_ports + 1) * sizeof(void *));
+    if (!ready)
+        return false;
+    loop->ready = ready;
     struct loop_port *port = calloc(1, sizeof *port);
     if (!port)
         return false;
@@ -270,6 +292,7 @@ static bool add_port(struct loop *loop, struct sw *sw, uint32_t number, struct s
         return false;
     }
     loop->ports[loop->n_ports++] = port;
+    socket_set_clock(driver, loop->origin, loop->dilation);
     if (socket_attach(sw, number, driver))
         return true;
     int saved = errno;
@@ -411,19 +434,50 @@ ns_t loop_late_floor(uint32_t class)
     return class < 8 ? class : (ns_t)(8 + class % 8) << (class / 8 - 1);
 }
 
-static void service(struct loop *loop, struct hosted *host, ns_t now)
+static void service(struct loop *loop, struct hosted *host, ns_t at)
 {
-    if (host->wake <= now)
-        loop->late[late_class(now - host->wake)]++;
     host->touched = false;
-    host->wake = sw_service(host->sw, now);
+    host->served = at;
+    host->sw->due = SW_NEVER;
+    host->wake = sw_service(host->sw, at);
+    if (host->sw->due != SW_NEVER) {
+        ns_t now = loop_now(loop);
+        loop->late[late_class(now > host->sw->due ? now - host->sw->due : 0)]++;
+    }
     if (SW_UNLIKELY(host->sw->n_stalled != 0))
         note_stalled(loop, host);
 }
 
-/* A burst from each port that may have frames, served at once: many ports must not fill one
- * queue before it is looked at. True if there were any. */
-static bool receive_all(struct loop *loop)
+/* Let a switch do what was due before: each at its own instant, so that it does not matter how late we
+ * are. What is still to be done after so many steps is done at once. */
+static void catch_up(struct loop *loop, struct hosted *host, ns_t until)
+{
+    for (unsigned steps = 0; host->wake <= until && steps < STEPS_MOST; steps++)
+        service(loop, host, host->wake > host->served ? host->wake : host->served);
+    if (host->wake <= until)
+        service(loop, host, until);
+}
+
+/* Up to so many frames from a port, served at once; how many there were. */
+static unsigned take_in(struct loop *loop, struct loop_port *port, unsigned most, ns_t at)
+{
+    unsigned n = socket_receive(port->driver, port->host->sw, port->number, most, at);
+    if (n)
+        service(loop, port->host, at);
+    return n;
+}
+
+static void note_taken(struct loop *loop, struct loop_port *port, unsigned n, ns_t real)
+{
+    if (n)
+        port->last = real;
+    if (is_busy(port, n, real) != port->is_busy)
+        set_busy(loop, port, !port->is_busy);
+}
+
+/* A burst from each port that may have frames: many ports must not fill one queue before it is looked
+ * at. True if there were any. */
+static bool receive_bursts(struct loop *loop)
 {
     bool any = false;
     for (uint32_t i = 0; i < loop->n_ports; i++) {
@@ -431,30 +485,96 @@ static bool receive_all(struct loop *loop)
         if (!port->has_frames && !port->is_busy)
             continue;
         ns_t real = wall(), now = dilated(loop, real);
-        unsigned n = socket_receive(port->driver, port->host->sw, port->number, BURST, now);
+        unsigned n = take_in(loop, port, BURST, now);
         port->has_frames = n == BURST;
-        if (n) {
-            port->last = real;
-            service(loop, port->host, now);
-            any = true;
-        }
-        if (is_busy(port, n, real) != port->is_busy)
-            set_busy(loop, port, !port->is_busy);
+        any |= n != 0;
+        note_taken(loop, port, n, real);
     }
     return any;
 }
 
-/* Service what was touched or is due; returns when the next one is due. */
-static ns_t service_all(struct loop *loop)
+/* Whether a port's next frame is to be taken in by now; if it waits, until when is noted. */
+static bool is_ready(struct loop *loop, struct loop_port *port, ns_t real, ns_t behind)
 {
-    ns_t now = loop_now(loop), next = SW_NEVER;
+    ns_t came = socket_came(port->driver, real, behind);
+    port->has_frames = came != 0;
+    if (!came)
+        return false;
+    port->came = came > loop->origin ? dilated(loop, came) : 0;
+    if (came <= real)
+        return true;
+    loop->due = port->came < loop->due ? port->came : loop->due;
+    return false;
+}
+
+/* The ports that have frames to be taken in, as many as are returned, are ready. */
+static uint32_t find_ready(struct loop *loop, ns_t real, ns_t behind)
+{
+    uint32_t n = 0;
+    loop->due = SW_NEVER;
+    for (uint32_t i = 0; i < loop->n_ports; i++) {
+        struct loop_port *port = loop->ports[i];
+        if (!port->has_frames && !port->is_busy)
+            continue;
+        port->taken = 0;
+        if (is_ready(loop, port, real, behind))
+            loop->ready[n++] = port;
+        else
+            note_taken(loop, port, 0, real);
+    }
+    return n;
+}
+
+static uint32_t first_to_come(const struct loop *loop, uint32_t n)
+{
+    uint32_t first = 0;
+    for (uint32_t i = 1; i < n; i++)
+        if (loop->ready[i]->came < loop->ready[first]->came)
+            first = i;
+    return first;
+}
+
+/* Frames of all ports, in the order in which they are due. True if there were any; until when all of
+ * them were taken in is told. */
+static bool receive_in_order(struct loop *loop, ns_t *until)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    ns_t real = wall(), behind = (ns_t)t.tv_sec * 1000000000 + (ns_t)t.tv_nsec - real;
+    uint32_t n_left = find_ready(loop, real, behind);
+    bool any = n_left != 0;
+    for (unsigned turns = 0; n_left && turns < IN_ORDER_MOST; turns++) {
+        uint32_t first = first_to_come(loop, n_left);
+        struct loop_port *port = loop->ready[first];
+        struct hosted *host = port->host;
+        ns_t at = port->came > host->served ? port->came : host->served;
+        catch_up(loop, host, at);
+        port->taken += take_in(loop, port, 1, at);
+        if (!is_ready(loop, port, real, behind)) {
+            note_taken(loop, port, port->taken, real);
+            loop->ready[first] = loop->ready[--n_left];
+        }
+    }
+    *until = n_left ? loop->ready[first_to_come(loop, n_left)]->came : dilated(loop, real);
+    for (uint32_t i = 0; i < n_left; i++)
+        note_taken(loop, loop->ready[i], loop->ready[i]->taken, real);
+    return any;
+}
+
+/* Service what was touched, or is due until then; returns when the next one is due. */
+static ns_t service_all(struct loop *loop, ns_t until)
+{
+    ns_t next = SW_NEVER;
     for (uint32_t i = 0; i < loop->n_hosts; i++) {
         struct hosted *host = loop->hosts[i];
-        if (host->touched || host->wake <= now)
-            service(loop, host, now);
+        ns_t at = until > host->served ? until : host->served;
+        if (is_dilated(loop))
+            catch_up(loop, host, at);
+        if (host->touched || host->wake <= at)
+            service(loop, host, at);
         next = host->wake < next ? host->wake : next;
     }
-    return next;
+    return is_dilated(loop) && loop->due < next ? loop->due : next;
 }
 
 /* How long to sleep, wall clock; 0: not at all. */
@@ -569,14 +689,16 @@ static void *work(void *context)
     prctl(PR_SET_NAME, "dataplane");
     pthread_mutex_lock(&loop->owner);
     while (!__atomic_load_n(&loop->stopping, __ATOMIC_ACQUIRE)) {
-        bool any = receive_all(loop);
+        ns_t until = SW_NEVER;
+        bool any = is_dilated(loop) ? receive_in_order(loop, &until) : receive_bursts(loop);
         loop->retry = retry_all(loop);
         ns_t real = wall();
         if (real - loop->link_check >= LINK_CHECK_NS) {
             loop->link_check = real;
             check_links(loop);
         }
-        ns_t next = service_all(loop);
+        ns_t now = loop_now(loop);
+        ns_t next = service_all(loop, until < now ? until : now);
         open_door(loop, real);
         wait_for_work(loop, next, any);
     }

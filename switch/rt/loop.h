@@ -33,7 +33,7 @@ void loop_remove(struct loop *loop, struct sw *sw); /* its ports too */
 bool loop_add_port(struct loop *loop, struct sw *sw, uint32_t number, struct socket_port *port);
 void loop_remove_port(struct loop *loop, struct sw *sw, uint32_t number);
 
-/* How late the loop served what was due, in its own clock: how often by so much since the last
+/* How late the loop handed over what was on its cables, in its own clock: how often by so much since the last
  * call, in classes an eighth of a power of two wide, of which loop_late_floor is the least. */
 #define LOOP_LATE_CLASSES 496
 void loop_lateness(struct loop *loop, uint64_t counts[LOOP_LATE_CLASSES]);

@@ -65,6 +65,12 @@ struct socket_port {
     int buffer, buffer_most;  /* bytes of memory they may take */
     int qdisc;                /* see qdisc.h; opened at need */
 
+    struct dues *in, *out; /* or NULL */
+    uint64_t dues_seen;
+    ns_t came; /* the next frame, CLOCK_MONOTONIC; 0: not known yet */
+    ns_t origin;
+    double dilation;
+
     struct xdp_tx *xdp;
     unsigned xdp_tries;
     bool unwatched;
@@ -535,9 +541,10 @@ static bool send_now(struct socket_port *port, const uint8_t *frame, uint32_t le
 static bool socket_send(void *driver, const uint8_t *frame, uint32_t len, ns_t when)
 {
     struct socket_port *port = driver;
-    (void)when;
     if (SW_UNLIKELY(port->wait != SOCKET_GOES))
         return false;
+    if (dues_are_read(port->out))
+        dues_note(port->out, frame, len, port->origin + (ns_t)((double)when * port->dilation));
     if (port->n == SEND_BATCH || !port->n_free)
         send_gathered(port);
     if (SW_UNLIKELY(len > port->chunk || !port->n_free))
@@ -603,10 +610,30 @@ static uint64_t socket_missed(void *driver)
     return port->missed;
 }
 
+static bool socket_is_waited_for(const void *driver)
+{
+    return dues_are_read(((const struct socket_port *)driver)->out);
+}
+
+void socket_tell_dues(struct socket_port *port, struct dues *in, struct dues *out)
+{
+    port->in = in;
+    port->out = out;
+    if (in)
+        dues_read(in, &port->dues_seen, true);
+}
+
+void socket_set_clock(struct socket_port *port, ns_t origin, double dilation)
+{
+    port->origin = origin;
+    port->dilation = dilation;
+}
+
 static const struct port_ops socket_ops = {
     .send = socket_send,
     .flush = socket_flush,
     .full = socket_full,
+    .is_waited_for = socket_is_waited_for,
     .missed = socket_missed,
     .close = socket_close,
 };
@@ -706,6 +733,23 @@ static void receive_one(struct sw *sw, uint32_t number, struct tpacket2_hdr *hea
     sw_receive(sw, number, frame, len, now);
 }
 
+ns_t socket_came(struct socket_port *port, ns_t real, ns_t behind)
+{
+    const struct tpacket2_hdr *head = (const void *)port->slot;
+    if (port->came)
+        return port->came;
+    if (!(__atomic_load_n(&head->tp_status, __ATOMIC_ACQUIRE) & TP_STATUS_USER))
+        return 0;
+    if (port->in)
+        port->came = dues_find(port->in, &port->dues_seen, (const uint8_t *)head + head->tp_mac,
+                               head->tp_snaplen);
+    if (!port->came) {
+        ns_t stamp = (ns_t)head->tp_sec * 1000000000 + head->tp_nsec;
+        port->came = stamp < behind + real ? stamp - behind : real; /* unless a clock was set */
+    }
+    return port->came;
+}
+
 unsigned socket_receive(struct socket_port *port, struct sw *sw, uint32_t number, unsigned most,
                         ns_t now)
 {
@@ -715,6 +759,7 @@ unsigned socket_receive(struct socket_port *port, struct sw *sw, uint32_t number
         if (!(__atomic_load_n(&head->tp_status, __ATOMIC_ACQUIRE) & TP_STATUS_USER))
             break;
         next_slot(port);
+        port->came = 0;
         prefetch_slot(port->slot, head->tp_snaplen);
         const struct sockaddr_ll *from = (void *)((uint8_t *)head + TPACKET_ALIGN(sizeof *head));
         if (SW_LIKELY(from->sll_pkttype != PACKET_OUTGOING))

@@ -17,6 +17,7 @@
 #ifndef SW_PORT_SOCKET_H
 #define SW_PORT_SOCKET_H
 
+#include "dues.h"
 #include "sw.h"
 
 struct socket_port;
@@ -38,6 +39,13 @@ int socket_fd(const struct socket_port *port); /* readable when frames wait */
 bool socket_attach(struct sw *sw, uint32_t number, struct socket_port *port); /* sw closes it */
 void socket_close(void *port);
 
+/* Both ends of its cable tell each other when frames are due; either may be NULL. What is due at a time
+ * of the switch's is so at `origin` and `dilation` times as long after, by CLOCK_MONOTONIC. */
+void socket_tell_dues(struct socket_port *port, struct dues *in, struct dues *out);
+void socket_set_clock(struct socket_port *port, ns_t origin, double dilation);
+/* When the next frame is due, or when the kernel had it if nobody told, by CLOCK_MONOTONIC, which is so much
+ * `behind` CLOCK_REALTIME and shows `real`; 0 if none waits. */
+ns_t socket_came(struct socket_port *port, ns_t real, ns_t behind);
 /* Receive up to `most` frames; returns how many there were. */
 unsigned socket_receive(struct socket_port *port, struct sw *sw, uint32_t number, unsigned most,
                         ns_t now);

@@ -964,6 +964,13 @@ static void transmit(struct sw *sw, struct sw_port *port, struct pkt *p, ns_t wh
     pkt_release(sw->pool, p);
 }
 
+static ns_t earlier(ns_t a, ns_t b) { return a < b ? a : b; }
+
+static bool is_waited_for(const struct sw_port *port)
+{
+    return port->ops && port->ops->is_waited_for && port->ops->is_waited_for(port->driver);
+}
+
 /* From the queue to the port's wire; returns bytes for the link, 0 if none left. */
 static bytes_t depart(struct sw *sw, struct sw_port *port, struct pkt *p, ns_t start)
 {
@@ -999,7 +1006,12 @@ static bytes_t depart(struct sw *sw, struct sw_port *port, struct pkt *p, ns_t s
     if (SW_UNLIKELY(port->llr != NULL)) /* as it begins: what it then takes for replays is behind it */
         p->link_number = port->is_up ? llr_number(port->llr, p->data, p->len, p->absent, start)
                                      : llr_no_number(port->llr);
-    if (sw->keep_on_wire && arrival > start) {
+    bool is_kept = sw->keep_on_wire && arrival > start;
+    if (is_kept && !port->wire && is_waited_for(port)) {
+        sw->due = earlier(sw->due, arrival);
+        is_kept = false;
+    }
+    if (is_kept) {
         p->enq_ns = arrival; /* from here on, when it is due */
         p->next = NULL;
         if (port->wire)
@@ -1013,8 +1025,6 @@ static bytes_t depart(struct sw *sw, struct sw_port *port, struct pkt *p, ns_t s
     }
     return size;
 }
-
-static ns_t earlier(ns_t a, ns_t b) { return a < b ? a : b; }
 
 /* Nothing can leave: packets stay where they are, before egress, and their queues grow. A port that
  * is down does not wait, what is for it is dropped. */
@@ -1035,7 +1045,9 @@ static void service_link(struct sw *sw, struct sw_port *port, ns_t now)
         ns_t arrival = tm_occupied(&port->tm, frame->len + frame->absent - (is_answer ? 0 : LLR_TAG),
                                    start);
         struct cable_frame *extra =
-            sw->keep_on_wire && arrival > now ? malloc(sizeof *extra + frame->len) : NULL;
+            sw->keep_on_wire && arrival > now && (port->extra || !is_waited_for(port))
+                ? malloc(sizeof *extra + frame->len)
+                : NULL;
         if (!extra) {
             if (!port->ops || !put_out(port, frame->bytes, frame->len, frame->absent, arrival))
                 break; /* it is sent again when nobody answers */
@@ -1104,6 +1116,7 @@ static ns_t service_port(struct sw *sw, struct sw_port *port, ns_t now)
     while (port->wire && port->wire->enq_ns <= now && !must_wait(port)) {
         p = port->wire;
         port->wire = p->next;
+        sw->due = earlier(sw->due, p->enq_ns);
         sw->held--;
         transmit(sw, port, p, p->enq_ns);
     }

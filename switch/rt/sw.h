@@ -59,6 +59,9 @@ struct port_ops {
      * whether the port can take no more for now. Then nothing is sent to it until sw_resume. */
     struct port_left (*flush)(void *port);
     bool (*full)(const void *port);
+    /* Whether the other end lets frames wait until they are due: then they are sent as soon as they
+     * leave. May be NULL. */
+    bool (*is_waited_for)(const void *port);
     /* Frames that arrived and could not be received, for want of room. May be NULL. */
     uint64_t (*missed)(void *port);
     void (*close)(void *port);
@@ -167,6 +170,7 @@ struct sw {
     uint64_t seed;
     struct sw_digest *digests;
     struct event_queue events;
+    ns_t due; /* the earliest that what was handed over should have arrived; whoever reads it resets it */
     ns_t idle_check; /* when to look for idle entries next */
     sw_text_fn trace, log;
     void *trace_context, *log_context;

@@ -25,8 +25,8 @@ def experiment() -> Experiment:
     [
         (0, {}, 0, "", 0),
         (PATIENCE_NS, {}, 0, "", 0),
-        (PATIENCE_NS + 1, {}, 0, f"hosts woke {PATIENCE_NS + 1:,} ns late", 100),
-        (3 * PATIENCE_NS, {}, 0, f"hosts woke {3 * PATIENCE_NS:,} ns late", 150),
+        (PATIENCE_NS + 1, {}, 0, f"hosts were {PATIENCE_NS + 1:,} ns late", 100),
+        (3 * PATIENCE_NS, {}, 0, f"hosts were {3 * PATIENCE_NS:,} ns late", 150),
         (0, {"h1-a": 3, "a-b": 1200}, 0, "1,203 frames were lost between processes (a-b, h1", 100),
         (0, {}, 7, "7 packets came after the pause that should have kept them", 100),
         (9 * PATIENCE_NS, {"a-b": 1}, 2, "late and 1 frames were lost", 450),
@@ -57,7 +57,7 @@ def test_switches_are_judged_as_hosts_are(
 ) -> None:
     doubts = endpoints._Doubts(hosts_ns, switches_ns, {}, 0)
     found = doubts.fidelity(endpoints._most_late_ns(experiment), dilation=50)
-    late = {"hosts woke": hosts_ns, "switches were": switches_ns}
+    late = {"hosts were": hosts_ns, "switches were": switches_ns}
     assert found.late_p99_ns == max(late.values())
     assert found.ok == (max(late.values()) <= PATIENCE_NS)
     for who, late_ns in late.items():

@@ -1,6 +1,7 @@
 """How slow a machine is told to be, and what a run on Mininet makes of it."""
 
 import io
+import os
 import random
 import subprocess
 import sys
@@ -9,11 +10,18 @@ import pytest
 from rich.console import Console
 
 from lab.engines.mininet import engine as mininet
-from lab.engines.mininet.engine import fitting_dilation, usual_dilation
+from lab.engines.mininet.engine import (
+    fitting_dilation,
+    hurried_dilation,
+    may_hurry,
+    usual_dilation,
+)
+from lab.engines.mininet.switches import Switches
+from lab.engines.mininet.switches.bmv2 import Bmv2Switches
 from lab.engines.mininet.switches.soft import SoftSwitches
 from lab.errors import RunError
 from lab.machine import speed
-from lab.machine.speed import _PROCESSORS, _USUAL_PER_S, judged
+from lab.machine.speed import _USUAL_PER_S, PROCESSORS, judged
 from lab.progress import Stages
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
@@ -23,7 +31,7 @@ _TAKES_S = 0.25
 
 def told(speed: float, share: float) -> float:
     """Of processors of so much of the usual speed, a share of which is ours."""
-    used_s = _PROCESSORS * _TAKES_S * share
+    used_s = PROCESSORS * _TAKES_S * share
     return judged(_USUAL_PER_S * speed * used_s, used_s, _TAKES_S)
 
 
@@ -78,6 +86,40 @@ def test_a_slow_machine_slows_time_down_and_says_so() -> None:
     assert said(30, "hello", leisure=4)[1] == 120 * said(1, "hello")[0]
     assert "some 30 times slower" in text and "--engine sim" in text
     assert f"{fitting:,} times slower than the fabric" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "times", "processors", "kind", "may"),
+    [
+        ("incast", (), 1, 2, SoftSwitches, True),
+        ("allreduce-ring", ("int.share=1",), 1, 64, SoftSwitches, True),
+        ("incast", (), 1.5, 2, SoftSwitches, False),
+        ("incast", (), 1, 1, SoftSwitches, False),
+        ("incast", (), 1, 2, Bmv2Switches, False),
+        ("incast", ("transport.endpoint=scapy",), 1, 2, SoftSwitches, False),
+        ("incast", ("control.kind=bgp",), 1, 2, SoftSwitches, False),
+        ("link-failure", (), 1, 2, SoftSwitches, False),
+    ],
+)
+def test_a_run_hurries_where_all_that_takes_part_knows_what_is_due(
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    changes: tuple[str, ...],
+    times: float,
+    processors: int,
+    kind: type[Switches],
+    may: bool,
+) -> None:
+    experiment = Experiment.of(catalogue.load(name, changes))
+    monkeypatch.setattr(mininet, "slowness", lambda: times)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: set(range(processors)))
+    monkeypatch.setattr(mininet, "comes_first", lambda: True)
+    assert may_hurry(experiment, kind) == may
+    if may:
+        hurried = hurried_dilation(experiment, kind)
+        assert usual_dilation(experiment, kind) == pytest.approx(hurried / 0.3, rel=0.01)
+        monkeypatch.setattr(mininet, "comes_first", lambda: False)
+        assert not may_hurry(experiment, kind)  # an ordinary user
 
 
 def test_what_would_take_too_long_is_said_at_once() -> None:

@@ -7,6 +7,7 @@ packet sockets on the far ends of its veths, `a0 ~~ a1=port 0` and `b0 ~~ b1=por
 """
 
 import asyncio
+import ctypes
 import mmap
 import random
 import select
@@ -138,6 +139,39 @@ def wire(folder: Path, *interfaces: str) -> Iterator[Dataplane]:
         yield plane
 
 
+class Dues:
+    """One direction of a cable, as `switch/rt/dues.h` lays it out."""
+
+    BYTES, NOTED = 16_384, 1020
+
+    def __init__(self) -> None:
+        self.memory = mmap.mmap(-1, self.BYTES)
+        self.address = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
+
+    def read(self) -> None:
+        """From now on somebody does."""
+        struct.pack_into("I", self.memory, 0, 1)
+
+    def note(self, data: bytes, at_ns: int) -> None:
+        (count,) = struct.unpack_from("Q", self.memory, 8)
+        place = 64 + 16 * (count % self.NOTED)
+        struct.pack_into("QQ", self.memory, place, self.known(data), at_ns)
+        struct.pack_into("Q", self.memory, 8, count + 1)
+
+    def noted(self) -> list[tuple[int, int]]:
+        (count,) = struct.unpack_from("Q", self.memory, 8)
+        return [struct.unpack_from("QQ", self.memory, 64 + 16 * n) for n in range(count)]
+
+    @staticmethod
+    def known(data: bytes) -> int:
+        known = len(data)
+        for at in range(0, min(len(data), 128), 8):
+            part = int.from_bytes(data[at : min(at + 8, 128)], sys.byteorder)
+            known = (known ^ part) * 0x9E3779B97F4A7C15 % 2**64
+            known ^= known >> 29
+        return known
+
+
 @contextmanager
 def two_hosts(folder: Path, slot: int = LARGE_SLOT) -> Iterator[tuple[Dataplane, Host, Host]]:
     veth("a0", "a1")
@@ -176,6 +210,47 @@ def frames_of_all_sizes_pass_unchanged(folder: Path) -> None:
             for source, sink in ((a, b), (b, a)):
                 source.send(frame(size, size))
                 assert sink.receive() == frame(size, size), size
+
+
+@case
+def frames_lie_until_they_are_due_and_times_are_exact(folder: Path) -> None:
+    """They come all at once, are taken in one by one, and leave when that says, however late."""
+    dilation, delay_ns, size = 1000, 20_000, 125
+    for name in "ab":
+        veth(f"{name}0", f"{name}1")
+    came, went = Dues(), Dues()
+    went.read()
+    silent, unread = Dues(), Dues()
+    program = Program.load(compiled_wire(folder).json, name="wire")
+    with (
+        Loop(dilation=dilation) as loop,
+        Dataplane("wire", program, loop=loop) as plane,
+        closing(Host("a0")) as a,
+        closing(Host("b0")) as b,
+    ):
+        plane.add_port(0, "a1", dues=(came.address, unread.address))
+        plane.add_port(1, "b1", dues=(silent.address, went.address))
+        plane.configure_port(1, rate_bps=10**9, delay_ns=delay_ns, overhead_bytes=0)
+        start_ns = time.monotonic_ns() + 200_000_000
+        frames = [frame(size, number) for number in range(20)]
+        due = [start_ns + number * 5_000_000 for number in range(len(frames))]
+        for data, at_ns in zip(frames, due, strict=True):
+            came.note(b"never came" + data, at_ns - 1)
+            came.note(data, at_ns)
+            a.send(data)
+        for data, at_ns in zip(frames, due, strict=True):
+            assert b.receive() == data
+            assert time.monotonic_ns() >= at_ns
+        arrives_ns = (delay_ns + size * 8) * dilation
+        assert [known for known, _ in went.noted()] == [Dues.known(data) for data in frames]
+        for at_ns, (_, then_ns) in zip(due, went.noted(), strict=True):
+            assert abs(then_ns - at_ns - arrives_ns) <= dilation
+        b.send(frames[0])  # of which nobody told, and where nobody reads: it is kept
+        sent_ns = time.monotonic_ns()
+        assert a.receive() == frames[0]
+        a.send(frames[1])
+        assert b.receive() == frames[1]  # taken in when it came
+        assert not unread.noted() and went.noted()[-1][1] - sent_ns >= arrives_ns
 
 
 @case

@@ -6,6 +6,7 @@
  *   host interface=h1-eth0 dilation=250 timeout=2000000000 delay=1000
  *   host interface=h1-eth0,h1-eth1 ...      of an endpoint with several ports, in their order
  *   endpoint ... / qp ... / send ... / receive ... / compute ... / after ...     see script.h
+ *   dues FD IN OUT [IN OUT]...   where in an open file dues.h is for what comes by a port, and for what goes
  *   notes PATH            write down there what begins and ends, for who watches meanwhile
  *   ready                 open the socket
  *   link BPS [PORT]       once it is ready: the link has another rate from now on; 0: there is none
@@ -21,7 +22,7 @@
  *   qp-error NUMBER REASON NS
  *   done NS               every transfer has ended, well or not; it still answers its peers
  *   transfer ... / counter ... / paused ...                the report, see script.h
- *   late NS TIMES         how often it woke so much later than asked; a line for each NS
+ *   late NS TIMES         how many frames were handed over so much late; a line for each NS
  *   end
  *
  * What is written down, after a line that says when it began by CLOCK_MONOTONIC; a file that was there
@@ -34,7 +35,10 @@
  * Times are fabric nanoseconds: one of them lasts `dilation` real ones. A timeout (0: none) ends
  * the run with what there is. With a delay the cable is part of the host: a frame is kept until its
  * last bit would have come out at the other end, and then handed over whole. Without, frames go as
- * soon as they may, many at a time. The kernel would answer RoCE packets with "port unreachable", so a
+ * soon as they may, many at a time. Where whoever is at the other end tells when frames are due, and asks to be
+ * told (dues.h), they are handed over as they leave, and wait there. What came without is taken in at the
+ * instant at which the kernel had it, and all else at its own. So nothing is late but what should have
+ * been handed over meanwhile. The kernel would answer RoCE packets with "port unreachable", so a
  * socket nobody reads owns the ports, as an adapter would.
  */
 #define _GNU_SOURCE
@@ -47,11 +51,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "dues.h"
 #include "script.h"
 #include "uet_wire.h"
 
@@ -61,6 +67,7 @@ enum {
     SLOT = 16384,
     SOCKET_BUFFER = 64 << 20,
     ETH_P_EVERY = 0x0003,
+    STEPS_MOST = 256, /* that a host takes one after the other, when it is late */
     LATE_STEPS = 8, /* of each power of two */
     LATE_BUCKETS = 64 * LATE_STEPS,
     EXIT_REFUSED = 2,
@@ -70,17 +77,22 @@ enum {
 #define NS_PER_S 1000000000u
 #define LONGEST_NAP NS_PER_S
 
+struct stamp { /* room for what the kernel says of when a frame came */
+    _Alignas(struct cmsghdr) uint8_t room[CMSG_SPACE(sizeof(struct timespec))];
+};
+
 /* Memory for frames on their way to or from the socket. */
 struct frames {
     struct mmsghdr *headers;
     struct iovec *vectors;
+    struct stamp *stamps; /* of frames received */
     uint8_t (*slots)[SLOT];
 };
 
 /* What has left the adapter and not yet arrived, in the order of both: a ring. */
 struct wire {
     struct frames frames;
-    ns_t arrives[WIRE_MOST];
+    ns_t arrives[WIRE_MOST], leaves[WIRE_MOST]; /* leaves: when to hand it over */
     unsigned first, count;
     bool is_blocked; /* the socket takes no more */
 };
@@ -91,6 +103,11 @@ struct lane {
     int socket;
     bps_t rate;
     struct wire wire;
+    struct frames in; /* of which these are yet to be taken in: */
+    ns_t due[BATCH];
+    unsigned next, count;
+    struct dues *dues_in, *dues_out; /* or NULL */
+    uint64_t dues_seen;
     uint64_t lost_on_send;
 };
 
@@ -101,7 +118,7 @@ struct host {
     uint64_t dilation;
     ns_t timeout, delay;
     uint64_t epoch; /* CLOCK_MONOTONIC at fabric time 0 */
-    struct frames in;
+    ns_t wake, served; /* when something is due, and up to when all of it was done */
     uint64_t late[LATE_BUCKETS];
     FILE *notes; /* or NULL */
     bool is_ready, said_done;
@@ -141,6 +158,19 @@ static ns_t late_floor(unsigned bucket)
 
 static void note_late(struct host *host, ns_t late) { host->late[late_bucket(late)]++; }
 
+static void serve(struct host *host, ns_t at)
+{
+    host->served = at;
+    host->wake = plan_service(host->script.plan, at);
+}
+
+/* Do what was due before: each at its own instant, so that it does not matter how late we are. */
+static void catch_up(struct host *host, ns_t until)
+{
+    for (unsigned steps = 0; host->wake < until && steps < STEPS_MOST; steps++)
+        serve(host, host->wake > host->served ? host->wake : host->served);
+}
+
 static void say_late(const struct host *host)
 {
     for (unsigned i = 0; i < LATE_BUCKETS; i++)
@@ -168,6 +198,7 @@ static void frames_free(struct frames *frames)
 {
     free(frames->headers);
     free(frames->vectors);
+    free(frames->stamps);
     free(frames->slots);
 }
 
@@ -177,23 +208,43 @@ static ns_t next_arrival(const struct host *host)
     ns_t next = NS_NEVER;
     for (unsigned port = 0; port < host->ports; port++) {
         const struct wire *wire = &host->lanes[port].wire;
-        if (wire->count && !wire->is_blocked && wire->arrives[wire->first] < next)
-            next = wire->arrives[wire->first];
+        if (wire->count && !wire->is_blocked && wire->leaves[wire->first] < next)
+            next = wire->leaves[wire->first];
     }
     return next;
 }
 
-/* Frames at the head of the wire that have arrived and lie one after the other in memory. */
+/* The port whose next frame is due first; NULL if none has any. */
+static struct lane *first_due(struct host *host)
+{
+    struct lane *first = NULL;
+    for (unsigned port = 0; port < host->ports; port++) {
+        struct lane *lane = &host->lanes[port];
+        if (lane->next < lane->count && (!first || lane->due[lane->next] < first->due[first->next]))
+            first = lane;
+    }
+    return first;
+}
+
+/* When there is something to do. */
+static ns_t next_due(struct host *host)
+{
+    const struct lane *lane = first_due(host);
+    ns_t arrival = next_arrival(host), next = arrival < host->wake ? arrival : host->wake;
+    return lane && lane->due[lane->next] < next ? lane->due[lane->next] : next;
+}
+
+/* Frames at the head of the wire that are to be handed over and lie one after the other in memory. */
 static unsigned arrived(const struct wire *wire, ns_t now)
 {
     unsigned n = 0;
-    while (n < wire->count && wire->first + n < WIRE_MOST && wire->arrives[wire->first + n] <= now)
+    while (n < wire->count && wire->first + n < WIRE_MOST && wire->leaves[wire->first + n] <= now)
         n++;
     return n;
 }
 
 /* Hand over what has arrived. What the interface refuses is lost, as on a wire that is unplugged. */
-static void deliver(struct lane *lane, ns_t now)
+static void deliver(struct host *host, struct lane *lane, ns_t now)
 {
     struct wire *wire = &lane->wire;
     wire->is_blocked = false;
@@ -208,6 +259,10 @@ static void deliver(struct lane *lane, ns_t now)
         if (sent < 0)
             lane->lost_on_send++;
         unsigned gone = sent < 0 ? 1 : (unsigned)sent;
+        for (unsigned i = 0; i < gone; i++)
+            note_late(host, now > wire->arrives[wire->first + i]
+                                ? now - wire->arrives[wire->first + i]
+                                : 0);
         wire->first = (wire->first + gone) % WIRE_MOST;
         wire->count -= gone;
     }
@@ -218,7 +273,7 @@ static void deliver(struct lane *lane, ns_t now)
 static void deliver_all(struct host *host, ns_t now)
 {
     for (unsigned port = 0; port < host->ports; port++)
-        deliver(&host->lanes[port], now);
+        deliver(host, &host->lanes[port], now);
 }
 
 static ns_t arrival(const struct host *host, const struct lane *lane, uint32_t bytes, ns_t at)
@@ -237,13 +292,18 @@ static bool transmit(void *ctx, const uint8_t *frame, uint32_t stored, uint32_t 
     unsigned most = host->delay ? WIRE_MOST : BATCH;
     (void)priority;
     if (wire->count >= most)
-        deliver(lane, at);
+        deliver(host, lane, fabric_now(host));
     if (wire->count >= most)
         return false;
     unsigned last = (wire->first + wire->count++) % WIRE_MOST;
     memcpy(wire->frames.slots[last], frame, stored);
     wire->frames.vectors[last].iov_len = stored;
-    wire->arrives[last] = host->delay ? arrival(host, lane, bytes, at) : 0;
+    wire->arrives[last] = host->delay ? arrival(host, lane, bytes, at) : at;
+    wire->leaves[last] = wire->arrives[last];
+    if (dues_are_read(lane->dues_out)) {
+        wire->leaves[last] = at;
+        dues_note(lane->dues_out, frame, stored, host->epoch + wire->arrives[last] * host->dilation);
+    }
     return true;
 }
 
@@ -321,14 +381,19 @@ static bool open_lane(struct host *host, struct lane *lane)
     if (lane->socket < 0)
         return refuse(host, "no packet socket: %s", strerror(errno));
     setsockopt(lane->socket, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof one);
+    setsockopt(lane->socket, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof one);
     setsockopt(lane->socket, SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof buffer);
     setsockopt(lane->socket, SOL_SOCKET, SO_SNDBUFFORCE, &buffer, sizeof buffer);
     if (bind(lane->socket, (struct sockaddr *)&address, sizeof address))
         return refuse(host, "cannot listen on the interface: %s", strerror(errno));
     const struct ep_config *config = ep_get_config(plan_endpoint(host->script.plan));
     lane->rate = config->link_bps;
-    if (!frames_init(&lane->wire.frames, WIRE_MOST))
+    lane->in.stamps = calloc(BATCH, sizeof *lane->in.stamps);
+    if (!frames_init(&lane->wire.frames, WIRE_MOST) || !frames_init(&lane->in, BATCH) ||
+        !lane->in.stamps)
         return refuse(host, "%s", "memory is short");
+    if (lane->dues_in)
+        dues_read(lane->dues_in, &lane->dues_seen, true);
     return fits_interface(host, lane, config);
 }
 
@@ -344,9 +409,7 @@ static bool open_lanes(struct host *host)
     bool own = true;
     for (size_t i = 0; i < sizeof ports / sizeof *ports; i++)
         own = own && own_port(config->ip, ports[i]);
-    if (!own)
-        return refuse(host, "the UDP ports of RoCE or UET are taken: %s", strerror(errno));
-    return frames_init(&host->in, BATCH) || refuse(host, "%s", "memory is short");
+    return own || refuse(host, "the UDP ports of RoCE or UET are taken: %s", strerror(errno));
 }
 
 /* The interfaces' names, a comma between two. */
@@ -381,6 +444,30 @@ static bool take_notes(struct host *host, char *path)
     unlink(path);
     host->notes = fopen(path, "we");
     return host->notes || refuse(host, "no notes can be written: %s", strerror(errno));
+}
+
+static struct dues *dues_at(int file, unsigned long long place)
+{
+    void *at = mmap(NULL, sizeof(struct dues), PROT_READ | PROT_WRITE, MAP_SHARED, file, (off_t)place);
+    return at == MAP_FAILED ? NULL : at;
+}
+
+static bool take_dues(struct host *host, const char *rest)
+{
+    int file, read, port = 0;
+    unsigned long long in, out;
+    if (sscanf(rest, "%d%n", &file, &read) != 1)
+        return refuse(host, "%s", "'dues' needs an open file, and two places in it for each port");
+    for (rest += read; sscanf(rest, " %llu %llu%n", &in, &out, &read) == 2; rest += read) {
+        struct lane *lane = &host->lanes[port];
+        if (port++ == (int)host->ports)
+            return refuse(host, "%s", "'dues' has places for more ports than there are");
+        lane->dues_in = dues_at(file, in);
+        lane->dues_out = dues_at(file, out);
+        if (!lane->dues_in || !lane->dues_out)
+            return refuse(host, "what is due cannot be told: %s", strerror(errno));
+    }
+    return true;
 }
 
 static bool get_ready(struct host *host)
@@ -441,6 +528,8 @@ static bool take_line(struct host *host, char *line)
         return refuse(host, "the first line is: %s", HOST_LINE);
     if (!strncmp(line, "notes ", 6) && !host->notes)
         return take_notes(host, line + 6);
+    if (!strncmp(line, "dues ", 5) && !host->is_ready)
+        return take_dues(host, line + 5);
     if (!strcmp(line, "ready\n"))
         return get_ready(host);
     if (!strncmp(line, "start ", 6))
@@ -468,23 +557,68 @@ static bool set_up(struct host *host)
     return right && host->epoch;
 }
 
-static bool receive_from(struct host *host, uint8_t port)
+/* When the kernel had a frame, by CLOCK_REALTIME; 0 if it does not say. */
+static uint64_t stamp_of(struct msghdr *header)
 {
-    const struct frames *in = &host->in;
-    int n = recvmmsg(host->lanes[port].socket, in->headers, BATCH, MSG_DONTWAIT, NULL);
-    ns_t now = fabric_now(host);
-    for (int i = 0; i < n; i++) {
-        uint32_t length = in->headers[i].msg_len;
-        plan_receive(host->script.plan, port, in->slots[i], length, length, now);
-    }
-    return n > 0;
+    struct timespec t = {0};
+    const struct cmsghdr *said = CMSG_FIRSTHDR(header);
+    if (said && said->cmsg_level == SOL_SOCKET && said->cmsg_type == SCM_TIMESTAMPNS)
+        memcpy(&t, CMSG_DATA(said), sizeof t);
+    return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
-static bool receive_some(struct host *host)
+/* When a frame is due, by the fabric's time; or when the kernel had it, which is by now; or now. */
+static ns_t due(const struct host *host, struct lane *lane, unsigned i, uint64_t behind)
 {
+    struct msghdr *header = &lane->in.headers[i].msg_hdr;
+    uint64_t real = real_now(), at = 0;
+    if (lane->dues_in)
+        at = dues_find(lane->dues_in, &lane->dues_seen, lane->in.slots[i],
+                       lane->in.headers[i].msg_len);
+    if (!at) {
+        uint64_t stamp = stamp_of(header);
+        at = stamp && stamp < behind + real ? stamp - behind : real;
+    }
+    return at > host->epoch ? (at - host->epoch) / host->dilation : 0;
+}
+
+/* Fetch what has come by a port, if all that came before was taken in. */
+static void fetch(const struct host *host, struct lane *lane)
+{
+    const struct frames *in = &lane->in;
+    struct timespec t;
+    if (lane->next < lane->count)
+        return;
+    for (unsigned i = 0; i < BATCH; i++) {
+        in->headers[i].msg_hdr.msg_control = &in->stamps[i];
+        in->headers[i].msg_hdr.msg_controllen = sizeof in->stamps[i];
+    }
+    int n = recvmmsg(lane->socket, in->headers, BATCH, MSG_DONTWAIT, NULL);
+    clock_gettime(CLOCK_REALTIME, &t);
+    uint64_t behind = (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec - real_now();
+    lane->next = 0;
+    lane->count = n > 0 ? (unsigned)n : 0;
+    for (unsigned i = 0; i < lane->count; i++)
+        lane->due[i] = due(host, lane, i, behind);
+}
+
+/* Take in what is due by then, of all ports in the order in which it is; whether there was any. */
+static bool receive_some(struct host *host, ns_t until)
+{
+    struct lane *lane;
     bool some = false;
-    for (uint8_t port = 0; port < host->ports; port++)
-        some |= receive_from(host, port);
+    for (unsigned port = 0; port < host->ports; port++)
+        fetch(host, &host->lanes[port]);
+    while ((lane = first_due(host)) && lane->due[lane->next] <= until) {
+        unsigned i = lane->next++;
+        uint32_t length = lane->in.headers[i].msg_len;
+        catch_up(host, lane->due[i]);
+        ns_t at = lane->due[i] > host->served ? lane->due[i] : host->served;
+        plan_receive(host->script.plan, (uint8_t)(lane - host->lanes), lane->in.slots[i], length,
+                     length, at);
+        serve(host, at);
+        some = true;
+    }
     return some;
 }
 
@@ -514,7 +648,8 @@ static bool nap(struct host *host, ns_t wake)
     struct pollfd files[EP_PORTS + 1], *words = &files[host->ports];
     for (unsigned port = 0; port < host->ports; port++) {
         const struct lane *lane = &host->lanes[port];
-        short events = (short)(POLLIN | (lane->wire.is_blocked ? POLLOUT : 0));
+        short wanted = lane->next < lane->count ? 0 : POLLIN; /* or more is of no use yet */
+        short events = (short)(wanted | (lane->wire.is_blocked ? POLLOUT : 0));
         files[port] = (struct pollfd){.fd = lane->socket, .events = events};
     }
     *words = (struct pollfd){.fd = STDIN_FILENO, .events = POLLIN};
@@ -533,21 +668,20 @@ static bool nap(struct host *host, ns_t wake)
 static void run(struct host *host)
 {
     struct plan *plan = host->script.plan;
-    ns_t wake = NS_NEVER, now;
+    ns_t now;
 
     struct timespec epoch = {(time_t)(host->epoch / NS_PER_S), (long)(host->epoch % NS_PER_S)};
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &epoch, NULL) == EINTR)
         ;
     plan_start(plan, 0);
+    host->wake = 0;
     for (bool stop = false; !stop;) {
-        bool busy = receive_some(host);
         now = fabric_now(host);
-        if (wake <= now)
-            note_late(host, now - wake);
-        wake = plan_service(plan, now);
+        bool busy = receive_some(host, now);
+        catch_up(host, now);
+        serve(host, now > host->served ? now : host->served);
+        now = fabric_now(host);
         deliver_all(host, now);
-        if (next_arrival(host) < wake)
-            wake = next_arrival(host);
         if (!plan_open(plan) && !host->said_done) {
             host->said_done = true;
             printf("done %llu\n", (unsigned long long)now);
@@ -556,7 +690,7 @@ static void run(struct host *host)
         if (now >= host->timeout)
             return;
         if (!busy || !(++host->turns % 64))
-            stop = nap(host, busy ? 0 : wake);
+            stop = nap(host, busy ? 0 : next_due(host));
     }
 }
 
@@ -592,11 +726,15 @@ int main(void)
     bool fine = set_up(&host);
     if (fine) {
         run(&host);
+        for (unsigned port = 0; port < host.ports; port++)
+            if (host.lanes[port].dues_in)
+                dues_read(host.lanes[port].dues_in, &host.lanes[port].dues_seen, false);
         report(&host);
     }
     plan_free(host.script.plan);
-    frames_free(&host.in);
-    for (unsigned port = 0; port < host.ports; port++)
+    for (unsigned port = 0; port < host.ports; port++) {
+        frames_free(&host.lanes[port].in);
         frames_free(&host.lanes[port].wire.frames);
+    }
     return fine ? 0 : EXIT_REFUSED;
 }

@@ -160,6 +160,7 @@ def _start(
                         dilation=dilation,
                         delay_ns=max(1, experiment.settings.host_link.delay_ns),
                         notes=emulation.journal.notes_of(host.name),
+                        dues=_dues(experiment, emulation, host),
                     ),
                     experiment.plan(rank, carries_payload=True),
                     prefix=("mnexec", "-a", str(pids[host.name])),
@@ -174,6 +175,15 @@ def _start(
             stage.advance()
         stage.note = f"time passes {dilation:,} times slower"
     return hosts
+
+
+def _dues(experiment: Experiment, emulation: Emulation, host: Node) -> tuple[int, ...]:
+    """What a host's program is told of the memory in which it tells what is due."""
+    dues = emulation.switches.setting.dues
+    if dues is None or experiment.scenario.transport.endpoint == "scapy":
+        return ()
+    ports = experiment.fabric.ports(host)
+    return (dues.file, *(place for port in ports for place in dues.of(host, port)))
 
 
 def _patience(host: Node, stages: Stages) -> Callable[[int], GiveUp]:
@@ -401,7 +411,7 @@ class _Doubts:
         And if nothing was lost but what the fabric program dropped, which drops nothing for want
         of headroom as long as everybody stops when told to.
         """
-        late = {"hosts woke": self.hosts_late_ns, "switches were": self.switches_late_ns}
+        late = {"hosts were": self.hosts_late_ns, "switches were": self.switches_late_ns}
         late_ns = max(late.values())
         is_short = self.lost or self.overrun or self.behind_ns
         slower = max(2 if is_short else 1, -(-late_ns // most_ns))

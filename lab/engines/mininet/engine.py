@@ -7,6 +7,7 @@ capsule.
 from __future__ import annotations
 
 import math
+import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -21,17 +22,18 @@ from lab.engines import RunOptions
 from lab.engines.convergence import astray, strays
 from lab.engines.mininet import endpoints
 from lab.engines.mininet.control import PUNTS_PER_S, ControlPlane, control_interfaces
+from lab.engines.mininet.dues import Dues
 from lab.engines.mininet.emulation import Emulation, PingResult
 from lab.engines.mininet.hands import Hands
 from lab.engines.mininet.nics import Nics
 from lab.engines.mininet.report_cables import Collector, lay_report_cables
 from lab.engines.mininet.switches import KINDS, Setting, Switches
 from lab.errors import RunError
-from lab.machine.certificates import Certificates, made
+from lab.machine.certificates import made
 from lab.machine.native_host import endpoint_program
-from lab.machine.precedence import take_precedence
+from lab.machine.precedence import comes_first, take_precedence
 from lab.machine.program import BuiltProgram, source_in
-from lab.machine.speed import slowness
+from lab.machine.speed import PROCESSORS, slowness
 from lab.machine.thrift import be_thrifty
 from lab.progress import Stages
 from lab.results.outcome import Outcome
@@ -59,7 +61,7 @@ def bring_up(
     fabric = experiment.fabric
     is_bgp = experiment.scenario.control.kind == "bgp"
     kind = KINDS[options.switch]
-    dilation = options.dilation or fitting_dilation(experiment, kind, stages, options.leisure)
+    dilation, hurries = _chosen_dilation(experiment, kind, stages, options)
     with stages("Compiling the fabric program"):
         built = kind.build_program(options.out, source_in(options.p4))
         is_scapy = experiment.scenario.transport.endpoint == "scapy"
@@ -73,7 +75,10 @@ def bring_up(
                 fabric, experiment.scenario.control, options.out / "logs" / "frr", still
             )
             stack.callback(control.stop)
-        switches = kind(_setting(experiment, options, stages, built, dilation, certificates))
+        is_told = kind.HURRIED_PACKETS_PER_S is not None and dilation > 1
+        dues = stack.enter_context(Dues(fabric)) if is_told else None
+        setting = _setting(experiment, options, stages, built, dilation)
+        switches = kind(replace(setting, certificates=certificates, dues=dues))
         settings = kind.told(experiment.settings, dilation)
         if is_bgp:
             settings = replace(settings, punt=Punt(1e9 / PUNTS_PER_S / dilation))
@@ -101,7 +106,9 @@ def bring_up(
         nics = Nics(experiment, emulation, dilation)
         stack.callback(nics.unplug)
         hands, keeps = Hands(emulation, nics), options.reports is not None
-        yield EmulatedFabric(experiment, emulation, hosts_program, stages, hands, keeps)
+        yield EmulatedFabric(
+            experiment, emulation, hosts_program, stages, hands, keeps, hurries=hurries
+        )
 
 
 def _setting(
@@ -110,7 +117,6 @@ def _setting(
     stages: Stages,
     built: BuiltProgram,
     dilation: int,
-    certificates: Certificates | None,
 ) -> Setting:
     """What switches are to know of it all."""
     scenario, settings, fabric = experiment.scenario, experiment.settings, experiment.fabric
@@ -131,7 +137,6 @@ def _setting(
         else _PROGRESS_S,
         reports=options.prompt or settings.telemetry.report_port is not None,
         seed_of=experiment.switch_seed,
-        certificates=certificates,
         controls=partial(control_interfaces, fabric) if has_rooms else lambda _: {},
         still=stages.still_waiting,
     )
@@ -147,6 +152,7 @@ class EmulatedFabric:
     stages: Stages
     hands: Hands
     keeps_reports: bool = False
+    hurries: bool = False
 
     def measure(self, enough: threading.Event | None = None) -> Outcome:
         """Let the hosts carry out their plans, in real time, or until somebody has enough of it."""
@@ -216,17 +222,57 @@ def _telemetry(
         collector.close()
 
 
+def _chosen_dilation(
+    experiment: Experiment, kind: type[Switches], stages: Stages, options: RunOptions
+) -> tuple[int, bool]:
+    """How much slower than the fabric's time passes, and whether that is in a hurry."""
+    if options.dilation:
+        return options.dilation, False
+    if options.hurry and may_hurry(experiment, kind):
+        return hurried_dilation(experiment, kind), True
+    return fitting_dilation(experiment, kind, stages, options.leisure), False
+
+
 def usual_dilation(experiment: Experiment, kind: type[Switches]) -> int:
     """How much slower than the fabric's the emulator's time has to pass.
 
     So much that all hosts sending at once are no more than the switches and their neighbours can
     carry on two processors; a packet's report is one more.
     """
+    is_scapy = experiment.scenario.transport.endpoint == "scapy"
+    return _dilation(experiment, _SCAPY_PACKETS_PER_S if is_scapy else kind.PACKETS_PER_S)
+
+
+def hurried_dilation(experiment: Experiment, kind: type[Switches]) -> int:
+    """The same if it is enough that whoever takes part has its turn before something is due."""
+    return _dilation(experiment, kind.HURRIED_PACKETS_PER_S or kind.PACKETS_PER_S)
+
+
+def _dilation(experiment: Experiment, packets_per_s: int) -> int:
     telemetry = experiment.settings.telemetry
     reports = telemetry.share if telemetry.report_port is not None else 0
-    is_scapy = experiment.scenario.transport.endpoint == "scapy"
-    packets_per_s = _SCAPY_PACKETS_PER_S if is_scapy else kind.PACKETS_PER_S
     return max(1, math.ceil(experiment.packets_per_s * (1 + reports) / packets_per_s))
+
+
+def may_hurry(experiment: Experiment, kind: type[Switches]) -> bool:
+    """Whether all that takes part knows when what is due, and need not be on time to the instant.
+
+    The hosts' program and our switches do. What the lab does meanwhile, faults and what follows
+    from them, takes its real time, and so do a control plane of the switches' own and scapy: the
+    quicker the fabric's time passes, the longer that is. And the pace is one for two processors of
+    a machine that is not slow, and for who may go before others there: an ordinary user's programs
+    may wait for long, and what they are sent meanwhile does not fit into the buffers they may have.
+    """
+    scenario = experiment.scenario
+    return (
+        kind.HURRIED_PACKETS_PER_S is not None
+        and not scenario.faults
+        and scenario.control.kind != "bgp"
+        and scenario.transport.endpoint != "scapy"
+        and len(os.sched_getaffinity(0)) >= PROCESSORS
+        and slowness() == 1
+        and comes_first()
+    )
 
 
 def fitting_dilation(

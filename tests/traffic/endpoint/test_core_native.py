@@ -35,6 +35,7 @@ pytestmark = pytest.mark.clock
 # Real time on a shared machine: what a neighbour takes away for a while is made up for.
 PATIENT = {"catch_up": 100_000_000, "rto": 1_000_000_000}
 ATTEMPTS = 4
+DUES = 16_384  # bytes of struct dues
 
 
 @dataclass(frozen=True)
@@ -93,14 +94,25 @@ def exchange(
     plans: tuple[EndpointPlan, EndpointPlan],
     *,
     dilation: int = 1,
+    delay_ns: int = 0,
+    dues: int | None = None,
     begun: Callable[[int], object] = lambda _start_ns: None,
+    meanwhile: Callable[[Sequence[EndpointProcess]], object] = lambda _hosts: None,
 ) -> tuple[EndpointReport, EndpointReport]:
-    """Run both ends to their end, by a program or one each; ``begun`` is told when they begin."""
+    """Run both ends to their end, by a program or one each; ``begun`` is told when they begin.
+
+    They tell each other what is due in a file, if there is one.
+    """
     programs = program if isinstance(program, tuple) else (program, program)
     hosts = [
         EndpointProcess(
             programs[side],
-            HostSettings(interface=wire.interfaces[side], dilation=dilation),
+            HostSettings(
+                interface=wire.interfaces[side],
+                dilation=dilation,
+                delay_ns=delay_ns,
+                dues=() if dues is None else (dues, side * DUES, (1 - side) * DUES),
+            ),
             plans[side],
             prefix=wire.prefix(side),
         )
@@ -113,6 +125,7 @@ def exchange(
         for host in hosts:
             host.start(start)
         begun(start)
+        meanwhile(hosts)
         for host in hosts:
             until_over(host, 60)
         first, second = (host.stop() for host in hosts)
@@ -211,6 +224,40 @@ def test_dilation_slows_everything_alike(program: Path, wire: Wire) -> None:
     assert not unfinished(sender)
     assert fabric_ns > 0.99 * size * 8 / 100 * (4096 + 82) / 4096
     assert time.monotonic_ns() - began > 200 * fabric_ns
+
+
+def test_who_gets_no_turn_for_a_while_is_not_late_where_ends_tell_what_is_due(
+    program: Path, wire: Wire
+) -> None:
+    """A cable of a tenth of a second: in a third of that either may stand still, to the ns."""
+    config = EndpointConfig(link_bps=100_000_000_000, rto=10**9, window=8)
+    plans = one_way(config, [100_000, 1, 30_000])
+
+    def disturb(hosts: Sequence[EndpointProcess]) -> None:
+        for turn in range(40):
+            hosts[turn % 2].halt(is_halted=True)
+            time.sleep(0.03)
+            hosts[turn % 2].halt(is_halted=False)
+
+    def ended(file: int | None, meanwhile: Callable[..., object]) -> list[int | None]:
+        reports = exchange(
+            *(program, wire, plans),
+            **{"dilation": 100_000, "delay_ns": 1_000, "dues": file, "meanwhile": meanwhile},
+        )
+        if file is not None:
+            assert max(reports[0].late) == 0
+        return [transfer.end_ns for report in reports for transfer in report.transfers.values()]
+
+    def measure() -> None:
+        file = os.memfd_create("dues")
+        try:
+            os.truncate(file, 2 * DUES)
+            assert ended(file, disturb) == ended(file, lambda _hosts: None)
+        finally:
+            os.close(file)
+
+    attempt(measure)
+    assert ended(None, disturb) != ended(None, lambda _hosts: None)  # or it would show nothing
 
 
 def test_a_pause_frame_from_the_wire_is_obeyed(program: Path, wire: Wire) -> None:

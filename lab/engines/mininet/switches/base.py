@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from controller import LinkSpec, Settings, SwitchPlan, Target, Tls, read_plans
+from lab.engines.mininet.dues import Dues
 from lab.errors import RunError
 from lab.machine.certificates import Certificates
 from lab.machine.paths import FABRIC_PROGRAM
@@ -49,6 +50,7 @@ class Setting:
     reports: bool = False  # whether each has a cable for telemetry reports
     controls: Callable[[Node], Mapping[int, str]] = lambda _: {}  # ports for its own control plane
     seed_of: Callable[[Node], int] = lambda _: 1
+    dues: Dues | None = None  # none: whoever sends keeps frames until they are due
     certificates: Certificates | None = None  # none: P4Runtime is spoken in the clear
     still: Callable[[str, float], None] = lambda _what, _waited_s: None  # hears what takes long
 
@@ -76,6 +78,7 @@ class Switches(ABC):
     """A fabric's switches, as processes in the network namespace that holds their interfaces."""
 
     PACKETS_PER_S: int  # that all hosts together may send, each of which crosses up to four links
+    HURRIED_PACKETS_PER_S: int | None = None  # if ends of cables tell each other what is due
     CONTROL_QUEUE = 7  # that clones, such as pause frames, can leave by
     REAL_TICK_NS: int | None = None  # the program's clock's; none: a nanosecond of the fabric's
 

@@ -33,7 +33,11 @@ class Hosted:
         self._process: subprocess.Popen[str] | None = None
 
     def start(
-        self, switches: Sequence[Mapping[str, Any]], dilation: int, words: Sequence[str] = ()
+        self,
+        switches: Sequence[Mapping[str, Any]],
+        dilation: int,
+        words: Sequence[str] = (),
+        files: Sequence[int] = (),
     ) -> None:
         """Start it, and wait until every switch listens."""
         self._config.write_text(json.dumps(switches, indent=1))
@@ -49,6 +53,7 @@ class Hosted:
                 text=True,
                 env=os.environ | THRIFTY,
                 start_new_session=True,  # Ctrl-C at the prompt is not meant for the switches
+                pass_fds=files,
             )
         lend_precedence(self._process.pid)
         assert self._process.stdout is not None

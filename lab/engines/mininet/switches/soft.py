@@ -25,6 +25,7 @@ class SoftSwitches(Switches):
     """The process that hosts all switches."""
 
     PACKETS_PER_S = 6_000
+    HURRIED_PACKETS_PER_S = 20_000
 
     @staticmethod
     def build_program(out: Path, source: Path = FABRIC_PROGRAM) -> BuiltProgram:
@@ -52,13 +53,19 @@ class SoftSwitches(Switches):
                     port: link_of(setting.cable(switch, port))
                     for port in setting.fabric.ports(switch)
                 },
+                **_dues(setting, switch),
                 **setting.capture(switch, setting.interfaces(switch)),
                 "record": cells_of(setting.fabric, switch),
             }
             for target, switch in zip(self.targets, setting.fabric.switches, strict=True)
         ]
         record = ("--record", str(self.watch.path), "--record-every", str(self._interval_s))
-        self._hosted.start(switches, setting.dilation, record)
+        dues = setting.dues
+        if dues is None:
+            self._hosted.start(switches, setting.dilation, record)
+        else:
+            words = (*record, "--dues", str(dues.file))
+            self._hosted.start(switches, setting.dilation, words, (dues.file,))
         return f"{len(self.targets)} in one process"
 
     @property
@@ -115,6 +122,13 @@ class SoftSwitches(Switches):
     def stop(self) -> None:
         """End the process."""
         self._hosted.stop()
+
+
+def _dues(setting: Setting, switch: Node) -> dict[str, dict[int, tuple[int, int]]]:
+    """Where each port's ends tell what is due."""
+    if setting.dues is None:
+        return {}
+    return {"dues": {port: setting.dues.of(switch, port) for port in setting.fabric.ports(switch)}}
 
 
 def _tls(setting: Setting) -> dict[str, dict[str, str]]:

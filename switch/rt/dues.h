@@ -1,0 +1,79 @@
+/* When the frames of a cable are due, told beside the cable.
+ *
+ * Whoever sends hands a frame over as soon as it leaves, and notes here when its last bit arrives at the
+ * other end; whoever receives lets it wait until then. So neither has to be on time for the other to
+ * know what the time was: it is enough that a frame is there before it is due, and a cable is long.
+ *
+ * There is one of these for each direction, in memory that the processes at both ends map. A frame is
+ * known by its first bytes and its length. Frames that the kernel sends by the same interface are not
+ * noted, and come when they come. One writes, one reads; where nobody reads, whoever sends keeps frames
+ * until they are due.
+ */
+#ifndef DUES_H
+#define DUES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#define DUES_NOTED 1020 /* more than a cable holds; so that all is four pages */
+#define DUES_KNOWN_BY 128u /* bytes of a frame: its headers */
+
+struct dues {
+    uint32_t is_read; /* atomic */
+    uint32_t unused;
+    uint64_t count; /* atomic; noted so far */
+    uint64_t unused_too[6];
+    struct {
+        uint64_t frame, at; /* at: CLOCK_MONOTONIC */
+    } noted[DUES_NOTED];
+};
+
+static inline uint64_t dues_frame(const uint8_t *frame, uint32_t len)
+{
+    uint64_t sum = len;
+    for (uint32_t i = 0, most = len < DUES_KNOWN_BY ? len : DUES_KNOWN_BY; i < most; i += 8) {
+        uint64_t part = 0;
+        memcpy(&part, frame + i, most - i < 8 ? most - i : 8);
+        sum = (sum ^ part) * 0x9e3779b97f4a7c15u;
+        sum ^= sum >> 29;
+    }
+    return sum;
+}
+
+static inline bool dues_are_read(const struct dues *dues)
+{
+    return dues && __atomic_load_n(&dues->is_read, __ATOMIC_ACQUIRE);
+}
+
+/* To be called before the frame is handed over. */
+static inline void dues_note(struct dues *dues, const uint8_t *frame, uint32_t len, uint64_t at)
+{
+    uint64_t place = dues->count % DUES_NOTED;
+    dues->noted[place].frame = dues_frame(frame, len);
+    dues->noted[place].at = at;
+    __atomic_store_n(&dues->count, dues->count + 1, __ATOMIC_RELEASE);
+}
+
+/* When a frame that came is due, or 0; `seen` is how many were noted up to the last that was found. */
+static inline uint64_t dues_find(const struct dues *dues, uint64_t *seen, const uint8_t *frame,
+                                 uint32_t len)
+{
+    uint64_t known = dues_frame(frame, len), count = __atomic_load_n(&dues->count, __ATOMIC_ACQUIRE);
+    if (count - *seen > DUES_NOTED)
+        *seen = count - DUES_NOTED;
+    for (uint64_t i = *seen; i < count; i++)
+        if (dues->noted[i % DUES_NOTED].frame == known) {
+            *seen = i + 1;
+            return dues->noted[i % DUES_NOTED].at;
+        }
+    return 0;
+}
+
+static inline void dues_read(struct dues *dues, uint64_t *seen, bool is_read)
+{
+    *seen = __atomic_load_n(&dues->count, __ATOMIC_ACQUIRE);
+    __atomic_store_n(&dues->is_read, is_read, __ATOMIC_RELEASE);
+}
+
+#endif
