@@ -26,7 +26,7 @@ from lab.engines.mininet.dues import Dues
 from lab.engines.mininet.emulation import Emulation, PingResult
 from lab.engines.mininet.hands import Hands
 from lab.engines.mininet.nics import Nics
-from lab.engines.mininet.report_cables import Collector, lay_report_cables
+from lab.engines.mininet.report_cables import Collector, report_cables
 from lab.engines.mininet.switches import KINDS, Setting, Switches
 from lab.errors import RunError
 from lab.machine.certificates import made
@@ -87,7 +87,7 @@ def bring_up(
         with stages("Laying cables") as stage:
             emulation.lay_cables()
             if switches.setting.reports:
-                lay_report_cables(fabric.switches)
+                stack.enter_context(report_cables(fabric.switches))
             stage.note = f"{len(fabric.hosts)} hosts, {len(fabric.links)} links"
         with stages("Starting switches") as stage:
             stage.note = switches.start()

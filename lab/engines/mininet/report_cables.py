@@ -10,12 +10,12 @@ from __future__ import annotations
 import selectors
 import socket
 import threading
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
 
 from lab.scenario.translate import REPORT_PORT
 from topologies import Fabric, Node
-from topologies.ip import add_veths
+from topologies.ip import add_veths, run_ip
 
 _ALL_PROTOCOLS = 3
 _RECEIVE_BUFFER, _FORCED = 16 << 20, 33  # SO_RCVBUFFORCE
@@ -75,9 +75,14 @@ def far_end(switch: Node) -> str:
     return f"{switch}-int"
 
 
-def lay_report_cables(switches: Iterable[Node]) -> None:
-    """Give every switch a cable for its reports."""
+@contextmanager
+def report_cables(switches: Collection[Node]) -> Iterator[None]:
+    """Give every switch a cable for its reports, for as long as the context lasts."""
     add_veths((switch.interface(REPORT_PORT), far_end(switch)) for switch in switches)
+    try:
+        yield
+    finally:
+        run_ip(f"link del {far_end(switch)}" for switch in switches)
 
 
 def _listener(interface: str) -> socket.socket:
