@@ -489,7 +489,7 @@ class HostSettings(_Record):
     timeout_ns: _Natural = 0  # fabric time after which to give up; 0: never
     delay_ns: _Natural = 0  # of the cable; 0: there is none, frames go as fast as they may
     notes: Path | None = None  # where it writes down what begins and ends
-    # An open file, and where in it each port reads what is due, and notes it (`core/dues.h`).
+    # An open file, and where in it each port reads what is due, and notes it (`switch/rt/dues.h`).
     dues: tuple[int, ...] = ()
 
     def lines(self) -> Iterator[str]:

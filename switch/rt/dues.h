@@ -28,6 +28,7 @@ struct dues {
         uint64_t frame, at; /* at: CLOCK_MONOTONIC */
     } noted[DUES_NOTED];
 };
+_Static_assert(sizeof(struct dues) == 16384, "lab/engines/mininet/dues.py lays them so far apart");
 
 static inline uint64_t dues_frame(const uint8_t *frame, uint32_t len)
 {

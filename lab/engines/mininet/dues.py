@@ -13,7 +13,7 @@ from typing import Self
 
 from topologies import Fabric, Node
 
-_BYTES = 16_384  # struct dues
+_BYTES = 16_384  # struct dues, as its header asserts
 
 
 class Dues:
