@@ -44,6 +44,7 @@ from finsy.proto import p4i, p4r
 
 from switch import dataplane as dp
 from switch.cache import Unbuildable
+from switch.layout import DUES_BYTES
 from switch.p4runtime.device import Device
 from switch.p4runtime.errors import RequestError
 from switch.p4runtime.infer import infer_p4info
@@ -148,7 +149,7 @@ class Host:
         self._settings = tuple(settings)
         self._dilation = dilation
         self._record = record
-        self._dues = None if dues is None else ctypes.c_char.from_buffer(mmap.mmap(dues, 0))
+        self._dues = None if dues is None else _mapped(dues)
         self._recorder: Recorder | None = None
         self._loop: dp.Loop | None = None
         self._programs = Programs()
@@ -267,8 +268,8 @@ class Host:
         places = settings.dues.get(number)
         dues = None
         if self._dues is not None and places is not None:
-            at = ctypes.addressof(self._dues)
-            dues = at + places[0], at + places[1]
+            with _naming(f"switch {settings.name}: dues of port {number}"):
+                dues = _pieces(self._dues, *places)
         _open_port(plane, settings, number, interface, usual_bytes, dues)
 
     async def _start_switch(self, settings: SwitchSettings, plane: dp.Dataplane) -> None:
@@ -317,6 +318,23 @@ async def _preload(device: Device, program: Path, p4info: Path | None) -> None:
         config.p4info.CopyFrom(infer_p4info(pipeline.program))
         pipeline = await device.build(config)
     device.commit(pipeline)
+
+
+def _mapped(file: int) -> mmap.mmap:
+    """All of an open file, however large this machine's pages are."""
+    try:
+        return mmap.mmap(file, 0)
+    except (OSError, ValueError) as error:
+        raise HostError(f"--dues {file}: what is due cannot be told there: {error}") from None
+
+
+def _pieces(file: mmap.mmap, reads: int, notes: int) -> tuple[int, int]:
+    """Where in memory the pieces are that stand at two places of a file."""
+    at = ctypes.addressof(ctypes.c_char.from_buffer(file))
+    for place in (reads, notes):
+        if place % 8 or not 0 <= place <= len(file) - DUES_BYTES:
+            raise ValueError(f"its file of {len(file):,} bytes has none at {place:,}")
+    return at + reads, at + notes
 
 
 def _ring_bytes(ports: int) -> int:

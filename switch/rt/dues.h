@@ -4,7 +4,8 @@
  * other end; whoever receives lets it wait until then. So neither has to be on time for the other to
  * know what the time was: it is enough that a frame is there before it is due, and a cable is long.
  *
- * There is one of these for each direction, in memory that the processes at both ends map. A frame is
+ * There is one of these for each direction, one after the other in a file that the processes at both ends
+ * map whole: how large pages are does not matter then. A frame is
  * known by its first bytes and its length. Frames that the kernel sends by the same interface are not
  * noted, and come when they come. One writes, one reads; where nobody reads, whoever sends keeps frames
  * until they are due.
@@ -28,7 +29,15 @@ struct dues {
         uint64_t frame, at; /* at: CLOCK_MONOTONIC */
     } noted[DUES_NOTED];
 };
-_Static_assert(sizeof(struct dues) == 16384, "lab/engines/mininet/dues.py lays them so far apart");
+_Static_assert(sizeof(struct dues) == 16384, "switch/layout.py says so");
+
+/* The one at a place of the file; NULL if there is none there. */
+static inline struct dues *dues_at(uint8_t *file, uint64_t bytes, uint64_t place)
+{
+    if (place % sizeof(uint64_t) || bytes < sizeof(struct dues) || place > bytes - sizeof(struct dues))
+        return NULL;
+    return (struct dues *)(void *)(file + place);
+}
 
 static inline uint64_t dues_frame(const uint8_t *frame, uint32_t len)
 {

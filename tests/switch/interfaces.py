@@ -24,6 +24,7 @@ from compiler import Compiled, compile_program
 from switch.dataplane import Dataplane, Loop, PortState, Program, Stats
 from switch.host import Host as SwitchHost
 from switch.host import SwitchSettings
+from switch.layout import DUES_BYTES
 from tests.veths import MTU, bring_up, run, veth
 from tests.waiting import LONG_S, SLOWNESS
 
@@ -142,10 +143,10 @@ def wire(folder: Path, *interfaces: str) -> Iterator[Dataplane]:
 class Dues:
     """One direction of a cable, as `switch/rt/dues.h` lays it out."""
 
-    BYTES, NOTED = 16_384, 1020
+    NOTED = 1020
 
     def __init__(self) -> None:
-        self.memory = mmap.mmap(-1, self.BYTES)
+        self.memory = mmap.mmap(-1, DUES_BYTES)
         self.address = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
 
     def read(self) -> None:

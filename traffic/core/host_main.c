@@ -54,6 +54,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -446,27 +447,29 @@ static bool take_notes(struct host *host, char *path)
     return host->notes || refuse(host, "no notes can be written: %s", strerror(errno));
 }
 
-static struct dues *dues_at(int file, unsigned long long place)
-{
-    void *at = mmap(NULL, sizeof(struct dues), PROT_READ | PROT_WRITE, MAP_SHARED, file, (off_t)place);
-    return at == MAP_FAILED ? NULL : at;
-}
-
 static bool take_dues(struct host *host, const char *rest)
 {
     int file, read, port = 0;
     unsigned long long in, out;
+    struct stat found;
     if (sscanf(rest, "%d%n", &file, &read) != 1)
         return refuse(host, "%s", "'dues' needs an open file, and two places in it for each port");
+    uint8_t *all = MAP_FAILED;
+    if (!fstat(file, &found))
+        all = mmap(NULL, (size_t)found.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (all == MAP_FAILED)
+        return refuse(host, "what is due cannot be told: %s", strerror(errno));
     for (rest += read; sscanf(rest, " %llu %llu%n", &in, &out, &read) == 2; rest += read) {
         struct lane *lane = &host->lanes[port];
         if (port++ == (int)host->ports)
             return refuse(host, "%s", "'dues' has places for more ports than there are");
-        lane->dues_in = dues_at(file, in);
-        lane->dues_out = dues_at(file, out);
+        lane->dues_in = dues_at(all, (uint64_t)found.st_size, in);
+        lane->dues_out = dues_at(all, (uint64_t)found.st_size, out);
         if (!lane->dues_in || !lane->dues_out)
-            return refuse(host, "what is due cannot be told: %s", strerror(errno));
+            return refuse(host, "%s", "'dues' names a place that its file does not have");
     }
+    if (port != (int)host->ports || rest[strspn(rest, " \n")])
+        return refuse(host, "%s", "'dues' needs two places for each port");
     return true;
 }
 

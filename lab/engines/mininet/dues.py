@@ -8,25 +8,33 @@ link. When that is, is told beside the cable, in memory that all processes share
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 from typing import Self
 
+from lab.errors import RunError
+from switch.layout import DUES_BYTES
 from topologies import Fabric, Node
 
-_BYTES = 16_384  # struct dues, as its header asserts
+_SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+_NO_ROOM = errno.ENOMEM, errno.ENOSPC, errno.EFBIG
 
 
 class Dues:
-    """The shared memory of a fabric, a piece for each direction of each link."""
+    """The shared memory of a fabric, a piece for each direction of each link.
+
+    Nobody else has a name for it, and it goes with the last that was told of it. All of it is asked
+    of the kernel at once, and can become no other size: what is mapped is there.
+    """
 
     def __init__(self, fabric: Fabric) -> None:
         self._fabric = fabric
         ends = [
             end for link in fabric.links for end in ((link.a, link.a_port), (link.b, link.b_port))
         ]
-        self._places = {end: number * _BYTES for number, end in enumerate(ends)}
-        self.file = os.memfd_create("dues")
-        os.truncate(self.file, len(ends) * _BYTES)
+        self._places = {end: number * DUES_BYTES for number, end in enumerate(ends)}
+        self.file = _file_of(len(ends) * DUES_BYTES)
 
     def of(self, node: Node, port: int) -> tuple[int, int]:
         """Where a port reads what is due, and where it notes it."""
@@ -39,3 +47,24 @@ class Dues:
     def __exit__(self, *_: object) -> None:
         """Those who were told of it keep it."""
         os.close(self.file)
+
+
+def _file_of(size: int) -> int:
+    """A file in memory of so many bytes, or what to do about it that there is none."""
+    file = -1
+    try:
+        file = os.memfd_create("dues", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.posix_fallocate(file, 0, size)
+        fcntl.fcntl(file, fcntl.F_ADD_SEALS, _SEALS)
+    except OSError as error:
+        if file >= 0:
+            os.close(file)
+        cure = "--engine sim needs none."
+        if error.errno in _NO_ROOM:
+            cure = f"Let other programs end, choose a smaller fabric, or: {cure}"
+        raise RunError(
+            f"of shared memory {size / 1e6:,.1f} MB are needed, in which the ends of cables tell "
+            f"each other when frames are due: {error.strerror}",
+            cure,
+        ) from None
+    return file

@@ -21,6 +21,7 @@ from finsy.proto import p4r, p4r_grpc
 
 from switch import dataplane as dp
 from switch.host import ALL_RINGS, Host, HostError, SwitchSettings, Tls, _ring_bytes
+from switch.layout import DUES_BYTES
 from switch.p4runtime.infer import infer_p4info
 from switch.shims import NAMES, write_shims
 from switch.shims.__main__ import driver_words
@@ -189,6 +190,30 @@ def test_a_wrong_config_is_refused_in_one_line(tmp_path: Path, config: Any, mess
     assert code == 1
     assert message in error
     assert len(error.strip().splitlines()) == 1, error
+
+
+@pytest.mark.parametrize(
+    ("bytes_", "places", "message"),
+    [
+        (0, (0, 0), "what is due cannot be told there"),
+        (1000, (0, 0), "switch s1: dues of port 4: its file of 1,000 bytes has none at 0"),
+        (2 * DUES_BYTES, (0, DUES_BYTES + 8), f"has none at {DUES_BYTES + 8:,}"),
+        (2 * DUES_BYTES, (-8, 0), "has none at -8"),
+        (2 * DUES_BYTES, (0, 4), "has none at 4"),
+    ],
+)
+@asynchronous
+async def test_a_file_too_small_for_what_is_due_is_told(
+    bytes_: int, places: tuple[int, int], message: str
+):
+    file = os.memfd_create("dues")
+    os.truncate(file, bytes_)
+    switch = SwitchSettings(**settings(1, ports={4: "lo"}, dues={4: places}))
+    try:
+        with pytest.raises(HostError, match=re.escape(message)):
+            await Host([switch], dues=file).start()
+    finally:
+        os.close(file)
 
 
 @asynchronous

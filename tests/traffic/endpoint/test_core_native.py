@@ -16,6 +16,7 @@ import pytest
 from scapy.contrib.mac_control import MACControlClassBasedFlowControl
 from scapy.layers.l2 import Ether
 
+from switch.layout import DUES_BYTES
 from tests.traffic.endpoint.star import A, B, ends, receives, sends, unfinished
 from tests.waiting import LONG_S
 from traffic.endpoint import (
@@ -35,7 +36,7 @@ pytestmark = pytest.mark.clock
 # Real time on a shared machine: what a neighbour takes away for a while is made up for.
 PATIENT = {"catch_up": 100_000_000, "rto": 1_000_000_000}
 ATTEMPTS = 4
-DUES = 16_384  # bytes of struct dues
+DUES_AT = 1_032  # in their file: no multiple of any machine's pages
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,14 @@ class Wire:
     def prefix(self, side: int) -> tuple[str, ...]:
         keep = ("taskset", "--cpu-list", str(self.cores[side])) if self.cores else ()
         return ("ip", "netns", "exec", self.namespaces[side], *keep)
+
+
+@contextmanager
+def closing_file(file: int) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        os.close(file)
 
 
 def ip(*words: str) -> None:
@@ -111,7 +120,7 @@ def exchange(
                 interface=wire.interfaces[side],
                 dilation=dilation,
                 delay_ns=delay_ns,
-                dues=() if dues is None else (dues, side * DUES, (1 - side) * DUES),
+                dues=() if dues is None else (dues, *_dues_of(side)),
             ),
             plans[side],
             prefix=wire.prefix(side),
@@ -130,6 +139,11 @@ def exchange(
             until_over(host, 60)
         first, second = (host.stop() for host in hosts)
     return first, second
+
+
+def _dues_of(side: int) -> tuple[int, int]:
+    """Where in their file a side reads what is due, and notes it."""
+    return DUES_AT + side * DUES_BYTES, DUES_AT + (1 - side) * DUES_BYTES
 
 
 def one_way(
@@ -250,11 +264,9 @@ def test_who_gets_no_turn_for_a_while_is_not_late_where_ends_tell_what_is_due(
 
     def measure() -> None:
         file = os.memfd_create("dues")
-        try:
-            os.truncate(file, 2 * DUES)
+        with closing_file(file):
+            os.truncate(file, DUES_AT + 2 * DUES_BYTES)
             assert ended(file, disturb) == ended(file, lambda _hosts: None)
-        finally:
-            os.close(file)
 
     attempt(measure)
     assert ended(None, disturb) != ended(None, lambda _hosts: None)  # or it would show nothing
@@ -379,10 +391,17 @@ def test_one_that_died_before_it_was_told_is_said_and_cleared_away() -> None:
 
 
 def test_what_cannot_be_set_up_is_said_in_words(program: Path, wire: Wire) -> None:
-    def complaint(interface: str, config: EndpointConfig) -> str:
+    def complaint(
+        interface: str, config: EndpointConfig, dues: tuple[int, ...] = (), bytes_: int = 0
+    ) -> str:
         plan = one_way(config, [1])[0]
-        settings = HostSettings(interface=interface)
-        with EndpointProcess(program, settings, plan, prefix=wire.prefix(0)) as host:
+        file = os.memfd_create("dues")
+        os.truncate(file, bytes_)
+        settings = HostSettings(interface=interface, dues=(file, *dues) if dues else ())
+        with (
+            closing_file(file),
+            EndpointProcess(program, settings, plan, prefix=wire.prefix(0)) as host,
+        ):
             with pytest.raises(EndpointError) as error:
                 host.wait_ready()
             return str(error.value)
@@ -391,6 +410,11 @@ def test_what_cannot_be_set_up_is_said_in_words(program: Path, wire: Wire) -> No
     assert "there is no interface 'nowhere'" in complaint("nowhere", good)
     assert "ip link set va mtu" in complaint("va", good.model_copy(update={"mtu": 9216}))
     assert "multiple of 8" in complaint("va", good.model_copy(update={"mtu": 4001}))
+    assert "what is due cannot be told" in complaint("va", good, (0, 0))
+    for places, bytes_ in (((0, DUES_BYTES), DUES_BYTES), ((0, 0), 100), ((8, 4), 1 << 20)):
+        assert "a place that its file does not have" in complaint("va", good, places, bytes_)
+    assert "two places for each port" in complaint("va", good, (0,), DUES_BYTES)
+    assert "more ports than there are" in complaint("va", good, (0, 0, 0, 0), DUES_BYTES)
     with pytest.raises(EndpointError, match="cannot start"):
         EndpointProcess(Path("/nowhere"), HostSettings(interface="va"), one_way(good, [1])[0])
 
