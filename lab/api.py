@@ -248,7 +248,7 @@ def run(
         engine=engine,
         switch=switch,
         dilation=dilation,
-        hurry=dilation is None,
+        hurry=True,
         p4=None if p4 is None else Path(p4),
         threads=threads_here(),
     )

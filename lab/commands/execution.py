@@ -92,7 +92,7 @@ def execute(
         prompt=prompt,
         dilation=dilation,
         leisure=leisure,
-        hurry=dilation is None and leisure == 1 and not prompt and page is None,
+        hurry=leisure == 1 and not prompt and page is None,
         reports=reports,
         p4=p4,
         tls=tls,

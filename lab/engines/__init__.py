@@ -31,7 +31,7 @@ class RunOptions:
     engine: str = "mininet"
     switch: str = "soft"
     prompt: bool = False  # somebody will look into the fabric: whatever it can tell, it does
-    dilation: int | None = None  # none: chosen by the engine
+    dilation: int | None = None  # none: chosen by the engine, which heeds what follows only then
     leisure: int = 1  # times what it chooses
     hurry: bool = False  # as quick as two processors to themselves; not believed, it is done again
     reports: str | None = None  # keep each telemetry report, in a table of this kind

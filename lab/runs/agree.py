@@ -342,7 +342,7 @@ def _run(case: Trial, out: Path, dilation: int | None, seed: int | None) -> dict
     out.mkdir(parents=True, exist_ok=True)
     clear(out)
     # What takes real time, as a fault does, is given twice of it.
-    options = RunOptions(out=out, dilation=dilation, hurry=dilation is None, leisure=2)
+    options = RunOptions(out=out, dilation=dilation, hurry=True, leisure=2)
     try:
         run_in_child(catalogue.load(case.scenario, changes), options, lambda _: None)
     except RunError as error:
