@@ -21,7 +21,7 @@ from lab.engines.mininet.switches.bmv2 import Bmv2Switches
 from lab.engines.mininet.switches.soft import SoftSwitches
 from lab.errors import RunError
 from lab.machine import speed
-from lab.machine.speed import _USUAL_PER_S, PROCESSORS, judged
+from lab.machine.speed import _USUAL_PER_S, PROCESSORS, Measure, measured
 from lab.progress import Stages
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
@@ -32,7 +32,7 @@ _TAKES_S = 0.25
 def told(speed: float, share: float) -> float:
     """Of processors of so much of the usual speed, a share of which is ours."""
     used_s = PROCESSORS * _TAKES_S * share
-    return judged(_USUAL_PER_S * speed * used_s, used_s, _TAKES_S)
+    return Measure(_USUAL_PER_S * speed * used_s, used_s, _TAKES_S).slowness
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -47,6 +47,15 @@ def test_slowness_is_that_of_the_processor_or_a_large_one_of_its_surroundings(se
     assert told(1 / times, 1 / 8) >= times
 
 
+@pytest.mark.parametrize("disturbed", range(6))
+def test_a_machine_that_others_disturb_for_a_moment_is_not_slow(disturbed: int) -> None:
+    quick = Measure(_USUAL_PER_S * 0.5, 0.5, 0.25)
+    in_turn = iter([quick._replace(blocks=quick.blocks / 2)] * disturbed + [quick] * 6)
+    found = measured(lambda: next(in_turn))
+    assert len(found) == min(disturbed + 1, 4)  # a quiet one is measured once
+    assert min(each.slowness for each in found) == (1 if disturbed < 4 else 2)
+
+
 @pytest.mark.clock
 def test_a_whole_machine_is_not_slow() -> None:
     """This one may be; but it is not infinitely so, nor does measuring take long."""
@@ -56,7 +65,7 @@ def test_a_whole_machine_is_not_slow() -> None:
 
 @pytest.mark.clock
 def test_a_process_that_has_used_memory_finds_the_machine_as_slow_as_a_fresh_one_does() -> None:
-    measure = "speed._inside(*speed._measured.__wrapped__()[:2])"
+    measure = "speed._measure().inside"
     words = f"""
 from lab.machine import speed
 fresh = {measure}
