@@ -5,13 +5,15 @@ such that at zero loss about 30 % of a step is exposed communication. Packets ca
 usual path MTU, so that a round trip holds a few hundred packets and a message 760. Every packet is
 lost with the given probability. Adapters restart the message (go-back-0), go back to the lost
 packet (go-back-n) or send what was lost (selective), with a time-out of 100 us; the latter two also
-with 4.2 ms, short for an adapter. Averages are over several seeds.
+with 4.2 ms, short for an adapter. Such a time-out is as long as four steps, and only some seeds
+lose a last packet: so averages are over many, and are told with their standard errors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from statistics import mean
+from math import sqrt
+from statistics import mean, stdev
 
 from lab.claims.claim import UNSOURCED, Case, Claim, Found, Judgement, Verdict
 from lab.quantity import PER_CENT, percent
@@ -19,7 +21,7 @@ from lab.report.charts import lines
 from lab.report.svg import Drawing
 
 RATES = (0.0, 0.0001, 0.0003, 0.001, 0.003, 0.01)
-SEEDS = (1, 2, 3)
+SEEDS = tuple(range(1, 13))
 SHORT, USUAL = "100us", "4194304ns"
 WAYS = {
     "go-back-0": ("go-back-0", SHORT),
@@ -36,7 +38,7 @@ MESSAGE_PACKETS = 760
 WINDOW = 512
 _EXPERIMENT = (
     "A step of 0.7 ms of computing and a ring all-reduce of 6 MB among eight GPUs at 400 Gb/s, "
-    "1 KB packets, messages of 760 packets, two steps, three seeds; packets lost at random. "
+    "1 KB packets, messages of 760 packets, two steps, twelve seeds; packets lost at random. "
     "Time-outs of 100 us, and of 4.2 ms, still short for an adapter; selective recovery takes a "
     "packet for lost a round trip after one behind it arrived, so only a last one waits for those."
 )
@@ -77,17 +79,34 @@ class Costs:
     """GPU utilisation by way and rate."""
 
     def __init__(self, found: Mapping[str, Found]) -> None:
-        self.utilisation = {
+        self._of_each = {
             way: {
-                rate: mean(found[name_of(way, rate, seed)].utilisation or 0.0 for seed in SEEDS)
+                rate: [found[name_of(way, rate, seed)].utilisation or 0.0 for seed in SEEDS]
                 for rate in RATES
             }
             for way in WAYS
         }
+        self.utilisation = {
+            way: {rate: mean(of_each) for rate, of_each in rates.items()}
+            for way, rates in self._of_each.items()
+        }
+
+    def error(self, way: str, rate: float) -> float:
+        """By how much other seeds would move the utilisation: its standard error."""
+        return stdev(self._of_each[way][rate]) / sqrt(len(SEEDS))
 
     def cost(self, way: str, rate: float) -> float:
         """The share of its utilisation without loss that a job loses."""
         return 1 - self.utilisation[way][rate] / self.utilisation[way][0.0]
+
+    def told(self, rate: float) -> str:
+        """All the costs at a rate, for a sentence."""
+        return _told(
+            {
+                way: (self.cost(way, rate), self.error(way, rate) / self.utilisation[way][0.0])
+                for way in WAYS
+            }
+        )
 
     def figures(self, rate: float) -> dict[str, float]:
         """All the costs at a rate, and what a formula says of a single flow."""
@@ -132,8 +151,12 @@ def formula_cost(exposed: float, efficiency: float) -> float:
     return 1 - with_loss / (1 - exposed)
 
 
-def _told(costs: Mapping[str, float]) -> str:
-    return ", ".join(f"{percent(cost)} with {way}" for way, cost in costs.items())
+def _told(shares: Mapping[str, tuple[float, float]]) -> str:
+    """Shares by way, each with its error where that is a tenth of a per cent or more."""
+    return ", ".join(
+        f"{percent(share)}{f' (± {percent(error)})' if error >= 0.001 else ''} with {way}"
+        for way, (share, error) in shares.items()
+    )
 
 
 def _whose(what: str, agrees: Mapping[str, bool]) -> str:
@@ -151,7 +174,7 @@ def _judge_thirteen(found: Mapping[str, Found]) -> Judgement:
     return Judgement(
         Verdict.of(agrees.values()),
         f"Where {percent(figures['exposed communication'])} of a step is exposed communication, "
-        f"0.1 % costs {_told(of_each)}. "
+        f"0.1 % costs {costs.told(rate)}. "
         f"{_whose('Near it, from 9 to 17 %', agrees)} A formula for one flow says "
         f"{percent(figures['formula, go-back-n'])} for go-back-n and "
         f"{percent(figures['formula, go-back-0'])} for go-back-0; a ring waits for the unluckiest "
@@ -164,11 +187,12 @@ def _judge_thirteen(found: Mapping[str, Found]) -> Judgement:
 def _judge_five(found: Mapping[str, Found]) -> Judgement:
     costs = Costs(found)
     left = {way: costs.utilisation[way][0.01] for way in WAYS}
+    with_errors = {way: (value, costs.error(way, 0.01)) for way, value in left.items()}
     agrees = {way: value < 0.05 for way, value in left.items()}
     return Judgement(
         Verdict.of(agrees.values()),
-        f"At 1 % GPUs compute {_told(left)} of the time (at most, for a job that has not ended "
-        f"after 30 ms). {_whose('Less than 5 %', agrees)}",
+        f"At 1 % GPUs compute {_told(with_errors)} of the time (at most, for a job that has not "
+        f"ended after 30 ms). {_whose('Less than 5 %', agrees)}",
         {f"{way}: utilisation at 1.00%": value for way, value in left.items()},
         costs.drawing(),
     )
@@ -180,7 +204,7 @@ def _judge_half(found: Mapping[str, Found]) -> Judgement:
     agrees = {way: cost > 0.5 for way, cost in of_each.items()}
     return Judgement(
         Verdict.of(agrees.values()),
-        f"1 % costs {_told(of_each)}. {_whose('More than half', agrees)}",
+        f"1 % costs {costs.told(0.01)}. {_whose('More than half', agrees)}",
         costs.figures(0.01),
         costs.drawing(),
     )
@@ -192,9 +216,9 @@ def _judge_vendors(found: Mapping[str, Found]) -> Judgement:
     agrees = {way: cost >= 0.45 for way, cost in of_each.items()}
     return Judgement(
         Verdict.of(agrees.values()),
-        f"0.1 % costs {_told(of_each)}. {_whose('Half or more', agrees)} A lost last packet costs "
-        "a time-out, and 4.2 ms are as long as four steps of this job: the longer the steps of "
-        "a job, the less it matters.",
+        f"0.1 % costs {costs.told(0.001)}. {_whose('Half or more', agrees)} A lost last packet "
+        "costs a time-out, and 4.2 ms are as long as four steps of this job: the longer the steps "
+        "of a job, the less it matters.",
         costs.figures(0.001),
         costs.drawing(),
     )

@@ -98,6 +98,20 @@ def test_loss_is_judged_by_its_cost(key: str, rate: float, holding: float, faili
     assert judged(key, at(rate, failing)) is Verdict.FAILS
 
 
+def test_what_other_seeds_would_move_is_told() -> None:
+    """Some seeds wait for a time-out, some do not: three of twelve at 0.2, the rest at 0.6."""
+
+    def find(name: str) -> Found:
+        way, rate, seed = name.split(", ")
+        waits = way == "selective (4.2 ms)" and float(rate) == 0.001 and int(seed) in {2, 7, 9}
+        return Found(utilisation=0.7 if float(rate) == 0 else 0.2 if waits else 0.6)
+
+    claim = BY_KEY["loss-13"]
+    finding = claim.judge({name: find(name) for name in claim.cases}).finding
+    assert "14 % with selective, " in finding
+    assert "29 % (± 7.5 %) with selective (4.2 ms). " in finding
+
+
 def test_the_formula_says_what_its_sources_say() -> None:
     """At 0.3 exposed: go-back-n costs 13 % at 0.1 % and leaves 28 % at 1 %; restart fits both."""
     assert losses.formula_cost(0.3, losses.go_back_n(0.001)) == pytest.approx(0.13, abs=0.005)
