@@ -44,9 +44,11 @@ def in_parallel(
                     stage.advance()
                 stage.look()
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
+            # Whatever they are at, nobody waits for it any more, but for the pool's thread to see
+            # that they are gone: one that is left ends beside Python, which then writes to a pipe
+            # that it has just closed.
             for worker in set(multiprocessing.active_children()) - strangers:
-                worker.terminate()  # whatever it is at, nobody waits for it any more
+                worker.terminate()
             raise
         stage.note = f"{len(jobs)} runs"
 

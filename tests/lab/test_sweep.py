@@ -2,6 +2,9 @@
 
 import csv
 import io
+import multiprocessing
+import threading
+import time
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -11,7 +14,8 @@ from rich.console import Console
 
 from lab.engines import RunOptions
 from lab.errors import RunError
-from lab.progress import Hear
+from lab.machine.parallel import in_parallel
+from lab.progress import Hear, Stages
 from lab.quantity import BYTES, PLAIN
 from lab.report import Sweep, SweptRun, write_sweep
 from lab.report.charts import Spread, lines
@@ -50,6 +54,16 @@ def test_every_combination_is_run_and_says_the_same_in_any_number_of_processes(
     assert "2 of 4 runs dropped packets." in page
     assert "the mean of all seeds" in page
     assert ">PFC off</text>" in page and "packets dropped" in page
+
+
+def test_who_listens_no_more_leaves_neither_process_nor_thread() -> None:
+    """A thread that is left ends beside Python, which may then complain of what it has closed."""
+    threads, children = set(threading.enumerate()), set(multiprocessing.active_children())
+    runs = in_parallel(time.sleep, [0, 1000], 2, Stages(Console(file=io.StringIO())))
+    assert next(runs) == (0, None)
+    runs.close()  # type: ignore[attr-defined] # it is a generator
+    assert set(threading.enumerate()) == threads
+    assert set(multiprocessing.active_children()) == children
 
 
 def _parted(folder: Path) -> tuple[str, str]:
