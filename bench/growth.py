@@ -24,7 +24,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from bench import sim, switch, tables
@@ -38,7 +38,6 @@ HERE = Path(__file__).parent
 SCHEMA = "closlab.growth/1"
 ALLOWED = 1.15
 AGAIN = 3  # times that what seems dearer is measured anew
-_BLOCK = bytes((7 * n * n + n // 3) % 251 for n in range(1 << 20))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +60,7 @@ def _simulated(*words: str, by_clock: bool = False) -> float:
     """What a packet-hop of the simulator's takes."""
     arguments = sim.words().parse_args(words)
     with tempfile.TemporaryDirectory() as folder:
-        run = sim.measure(sim.experiment(arguments), Path(folder), arguments.threads)
+        run = sim.measure(sim.experiment(arguments), Path(folder), arguments.jobs)
     if run.open_transfers:
         raise RuntimeError(f"{run.open_transfers} transfers did not end")
     return (run.wall_s if by_clock else run.processor_s) * 1e9 / run.account.delivered
@@ -108,7 +107,7 @@ def probes() -> Iterator[Probe]:
         takes = partial(_simulated, f"--bytes={4000 * packets}")
         yield Probe("Simulator, by length of messages", "packets", hop, packets, takes)
     for threads in (1, 2):
-        takes = partial(_simulated, "--bytes=2000000", f"--threads={threads}", by_clock=True)
+        takes = partial(_simulated, "--bytes=2000000", f"--jobs={threads}", by_clock=True)
         yield Probe("Simulator, by the clock", "threads", hop, threads, takes)
     for case in tables.CASES:
         for entries in case.sizes:
@@ -122,13 +121,19 @@ def probes() -> Iterator[Probe]:
 # --- measuring ----------------------------------------------------------------------------------
 
 
+@cache
+def _block() -> bytes:
+    """A megabyte that is neither all the same nor noise."""
+    return bytes((7 * n * n + n // 3) % 251 for n in range(1 << 20))
+
+
 def _unit_ns() -> float:
     """What a byte takes to compress, here and now."""
-    best = float("inf")
+    best, block = float("inf"), _block()
     for _ in range(3):
         began = time.process_time_ns()
-        zlib.compress(_BLOCK, 1)
-        best = min(best, (time.process_time_ns() - began) / len(_BLOCK))
+        zlib.compress(block, 1)
+        best = min(best, (time.process_time_ns() - began) / len(block))
     return best
 
 

@@ -1,12 +1,12 @@
 """`closlab bench sim`: packet-hops a second of the simulator, and where the time goes.
 
     closlab bench sim [--leaves N] [--spines N] [--hosts N] [--k N] [--gbps N] [--bytes N]
-                      [--repeat N] [--threads N] [--no-profile]
+                      [--repeat N] [--jobs N] [--no-profile]
 
 A permutation of messages between hosts of different leaves: 128 hosts, 16 leaves and 8 spines,
 100 Gb/s links of 1 us, packets of 4,000 bytes, PFC on, and all that the fabric program can do
 compiled in. A packet that crosses a link is one packet-hop; acknowledgements and pause frames count
-too. Time is that of a processor, without building switches and installing tables. With --threads
+too. Time is that of a processor, without building switches and installing tables. With --jobs
 the fabric is simulated by so many; then hops a second are told by the clock as well.
 """
 
@@ -168,7 +168,7 @@ def words() -> argparse.ArgumentParser:
     parser.add_argument("--bytes", type=int, default=20_000_000, help="a message")
     parser.add_argument("--policy", default="ecmp", help="how switches choose paths")
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=1, help="that simulate it")
+    parser.add_argument("--jobs", type=int, default=1, help="threads that simulate it")
     parser.add_argument("--no-profile", action="store_true", help="do not say where time goes")
     return parser
 
@@ -185,17 +185,17 @@ def main(argv: list[str]) -> int:
         folder = Path(name)
         runs = []
         for _ in range(arguments.repeat):
-            runs.append(measure(work, folder, arguments.threads))
+            runs.append(measure(work, folder, arguments.jobs))
             _print(runs[-1])
         best = max(runs, key=lambda run: run.hops_per_s)
         print(f"best: {best.hops_per_s / 1e6:.2f} M packet-hops a second of one processor")
-        if arguments.threads > 1:
+        if arguments.jobs > 1:
             quickest = max(run.account.delivered / run.wall_s for run in runs)
             print(f"by the clock: {quickest / 1e6:.2f} M")
         memory_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
         print(f"memory, all of it: {memory_mb} MB")
         if not arguments.no_profile:
-            _print_profile(work, folder, arguments.threads)
+            _print_profile(work, folder, arguments.jobs)
     return 0 if all(run.open_transfers == 0 for run in runs) else 1
 
 

@@ -58,12 +58,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """A file that has no test of the kind that is asked for need not be read."""
+    """A file none of whose tests is of the kind that is asked for need not be read."""
     wanted = config.option.markexpr.split(" and ")
     if collection_path.suffix != ".py" or " or " in config.option.markexpr:
         return None
     text = collection_path.read_text()
-    return any(kind in KINDS and f"mark.{kind}" not in text for kind in wanted) or None
+    lacks = any(kind in KINDS and f"mark.{kind}" not in text for kind in wanted)
+    unwanted = (each.removeprefix("not ") for each in wanted if each.startswith("not "))
+    return lacks or any(f"\npytestmark = pytest.mark.{kind}\n" in text for kind in unwanted) or None
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -80,6 +82,10 @@ def _text(path: Path) -> str:
     return path.read_text()
 
 
+def pytest_collection() -> None:
+    gc.disable()  # thousands of tests come, and none of them goes
+
+
 def pytest_report_header() -> str | None:
     return depth.header()
 
@@ -91,6 +97,5 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    # Thousands of tests stay till the end: no garbage collection need look at them again.
-    gc.collect()
-    gc.freeze()
+    gc.enable()
+    gc.freeze()  # they stay till the end, and no collection need look at them again

@@ -10,6 +10,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -142,18 +143,19 @@ def test_every_command_of_a_page_is_one(page: Path) -> None:
             _check_names(command)
 
 
-def _as_click(command: Command) -> Any:
-    module = import_module(f"lab.commands.{command.name}")
+@cache
+def _as_click(name: str) -> Any:
+    module = import_module(f"lab.commands.{name}")
     app = typer.Typer(add_completion=False)
     others = getattr(module, "HAS_WORDS_OF_OTHERS", False)
-    app.command(command.name, context_settings={"ignore_unknown_options": others})(module.command)
+    app.command(name, context_settings={"ignore_unknown_options": others})(module.command)
     return typer.main.get_command(app)
 
 
 def _is_only_named(command: Command) -> bool:
     """Whether prose names it without all that it takes."""
     try:
-        _as_click(command).make_context(command.name, list(command.words[1:]))
+        _as_click(command.name).make_context(command.name, list(command.words[1:]))
     except Exception as error:
         if type(error).__name__ == "MissingParameter":  # of typer's own click, which has no name
             return command.is_in_prose
@@ -162,7 +164,7 @@ def _is_only_named(command: Command) -> bool:
 
 
 def _check_words(command: Command) -> None:
-    made = _as_click(command)
+    made = _as_click(command.name)
     known = {option for param in made.params for option in (*param.opts, *param.secondary_opts)}
     has_others = made.context_settings.get("ignore_unknown_options", False)
     assert has_others or command.options <= known, command

@@ -21,7 +21,8 @@ import pytest
 
 from compiler import CompileError, compile_program
 from switch.dataplane import WHOLE
-from switch.stf import StfResult, report, run_stf
+from switch.program import Program
+from switch.stf import StfResult, StfRunner, report, run_stf
 
 from .p4 import bmv2
 
@@ -137,8 +138,9 @@ all_tests = pytest.mark.parametrize("test", TESTS, ids=name_of)
 
 @all_tests
 def test_ours(test: Path) -> None:
+    program = Program.load(ours(program_of(test)))
     for whole in (WHOLE, 0):  # the latter: what waits is packed, and everything waits
-        must_pass(run_stf(ours(program_of(test)), test, whole))
+        must_pass(StfRunner(program, test, whole).run(test.read_text()))
 
 
 @all_tests

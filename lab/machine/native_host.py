@@ -10,7 +10,8 @@ from traffic.endpoint import NIC_SOURCE, PROGRAM_SOURCES, STRETCH_SOURCE
 
 _CLOCK_SOURCE = Path(__file__).with_name("clock.c")
 # What switches and hosts tell each other beside a cable is laid out in one place (dues.h).
-_FLAGS = ["-std=gnu11", "-O2", "-g1", "-Wall", "-Wextra", "-iquote", str(build.RUNTIME)]
+_INCLUDES = ["-iquote", str(build.RUNTIME)]  # of which a digest has the text, not the place
+_FLAGS = ["-std=gnu11", "-O2", "-g1", "-Wall", "-Wextra"]
 
 
 def endpoint_program() -> Path:
@@ -36,6 +37,6 @@ def clock_library() -> Path:
 def _built(what: str, sources: tuple[Path, ...], *words: str) -> Path:
     headers = [*sorted(sources[0].parent.glob("*.h")), build.RUNTIME / "dues.h"]
     texts = (path.read_bytes() for path in (*sources, *headers))
-    name = f"{what}-{build.digest(build.compiler_id(), *_FLAGS[:-1], *words, *texts)}"
+    name = f"{what}-{build.digest(build.compiler_id(), *_FLAGS, *words, *texts)}"
     with building():
-        return build.compiled(name, sources, words, _FLAGS)
+        return build.compiled(name, sources, words, [*_FLAGS, *_INCLUDES])

@@ -9,7 +9,7 @@ import pytest
 
 from compiler import compile_program
 from switch.dataplane import WHOLE
-from switch.stf import StfResult, run_stf
+from switch.stf import StfResult, StfRunner
 from tests.fabric.network import FABRIC, fabric_program
 from tests.p4 import bmv2
 
@@ -26,7 +26,7 @@ def must_pass(result: StfResult) -> None:
 @all_tests
 def test_packets(test: Path) -> None:
     for whole in (WHOLE, 0):
-        must_pass(run_stf(fabric_program().source, test, whole))
+        must_pass(StfRunner(fabric_program(), test, whole).run(test.read_text()))
 
 
 @all_tests

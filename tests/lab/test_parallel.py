@@ -31,6 +31,12 @@ SMALL = {  # what the order of packets, bad cables, faults and reports could spo
     "hello": ("link.delay_ns=1ms", "buffer.bytes=200MB"),  # turns shorter than cables
 }
 SIMULATED = [name for name in shipped.names() if catalogue.load(name).control.kind != "bgp"]
+# By day, beside the small ones: a circle of pauses, groups of switches, tenants, MRC and UET with
+# their probes and trimmed packets, a storm, training. By night all.
+BY_DAY = (
+    "deadlock", "dragonfly", "evpn-tenants", "path-health", "trim-incast", "pfc-storm",
+    "training-gpt3",
+)  # fmt: skip
 Share = Callable[[Fabric, int], dict[Node, int]]
 
 
@@ -83,7 +89,10 @@ def test_nor_on_what_is_simulated_at_a_stretch(
     same(tmp_path, "hello", *changes)
 
 
-@pytest.mark.parametrize("name", SIMULATED)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=[] if n in BY_DAY else pytest.mark.slow) for n in SIMULATED],
+)
 def test_every_scenario_is_the_same_by_any_number_of_threads(name: str, tmp_path: Path) -> None:
     same(tmp_path, name)
 
