@@ -62,7 +62,7 @@ def test_bench_looks_at_its_own_frames_only(
 def test_bench_measures_bridge_and_switch() -> None:
     unshare()  # or a skip that says why not
     done = subprocess.run(
-        [sys.executable, "-m", "bench.switch", "--seconds", "0.2", "--rounds", "1"],
+        [sys.executable, "-m", "bench.switch", "--seconds", "0.1", "--rounds", "1"],
         capture_output=True,
         text=True,
         timeout=LONG_S,
