@@ -55,9 +55,9 @@ def command(
     raise typer.Exit(_all(pytest, kind, together))
 
 
-def _at_once(more: int = 0) -> list[str]:
-    """On all processors, and so many more."""
-    return ["-n", str(len(os.sched_getaffinity(0)) + more), "--dist", "worksteal"]
+def _at_once() -> list[str]:
+    """On all processors."""
+    return ["-n", str(len(os.sched_getaffinity(0))), "--dist", "worksteal"]
 
 
 def _all(pytest: list[str], kind: str, together: list[str]) -> int:
@@ -69,9 +69,6 @@ def _all(pytest: list[str], kind: str, together: list[str]) -> int:
     have to wait. A neighbour that gives way still wears caches out, networks are two at once, and
     who gives way may starve for a minute: what fails beside others is asked again by itself, and
     only then believed. What passes then is named at the end: it deserves a look all the same.
-
-    Of what gives way one more is at work than there are processors: tests wait now and then, for a
-    process or a time-out.
     """
     asked = {
         "computes": [*pytest, f"{kind} and not clock and not mininet"],
@@ -82,7 +79,7 @@ def _all(pytest: list[str], kind: str, together: list[str]) -> int:
         notes = {name: Path(folder, name) for name in asked}  # pytest's, of what failed
         for name, words in asked.items():
             words += ["-o", f"cache_dir={notes[name]}"]
-        computes = Job([*asked["computes"], *_at_once(1)], gives_way=True)
+        computes = Job([*asked["computes"], *together], gives_way=True)
         judged, networks = Job(asked["clock"]), Job([*asked["networks"], *together])
         (computed,), minded = side_by_side([computes], [judged, networks])
         codes = dict(zip(asked, (computed, *minded), strict=True))

@@ -43,10 +43,12 @@ def groups(rng: random.Random) -> Fabric:
     return dragonfly(rng.randrange(2, 5), rng.randrange(2, 4), 1, rng.randrange(1, 3))
 
 
-MAKERS = (
-    *((fabrics, n) for n in range(24)),
-    *((each, n) for each in (pairs_of_leaves, groups) for n in range(8)),
-)
+BY_DAY, BY_NIGHT = 4, 16  # of each, and twice as many of the first
+MAKERS = [
+    pytest.param(make, n, marks=[] if n < times * BY_DAY else pytest.mark.slow)
+    for make, times in ((fabrics, 2), (pairs_of_leaves, 1), (groups, 1))
+    for n in range(times * BY_NIGHT)
+]
 
 
 @pytest.mark.parametrize(("make", "seed"), MAKERS)

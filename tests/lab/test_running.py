@@ -26,7 +26,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield tmp_path
 
 
-def test_looking_never_disturbs_a_lab_that_starts(folder: Path) -> None:
+@pytest.mark.parametrize("labs", [50, pytest.param(500, marks=pytest.mark.slow)])
+def test_looking_never_disturbs_a_lab_that_starts(folder: Path, labs: int) -> None:
     over = threading.Event()
     failures: list[Exception] = []
 
@@ -41,7 +42,7 @@ def test_looking_never_disturbs_a_lab_that_starts(folder: Path) -> None:
     for watcher in watchers:
         watcher.start()
     try:
-        for number in range(150):
+        for number in range(labs):
             registration = Registration(f"lab{number}")
             registration.announce(os.getpid())
             certificates = Certificates(folder / "shown") if number % 2 else None
