@@ -5,10 +5,11 @@ A thread reads each switch between two bursts of packets and appends one line of
     {"at_ns": ..., "now_ns": ..., "switch": "leaf1",
      "ports": {"1": [received packets, bytes, sent packets, bytes, bytes queued]},
      "counters": {"marked": {"1": [packets, bytes]}}, "registers": {"pause_total": {"11": value}},
-     "lost": {"port_down": packets}, "late": {"1500": times}}
+     "lost": {"port_down": packets}, "missed": {"1": packets}, "late": {"1500": times}}
 
 `at_ns` is the monotonic clock when the round of all switches began, `now_ns` the switches' own when
-this one was read. Cells that are zero are left out. `late` stands in a round's first line: how
+this one was read. Cells that are zero are left out. `missed` is what came by a port and found no
+room, for nobody had taken in what came before. `late` stands in a round's first line: how
 late, in the switches' time, what was due was served since the last round, and how often. A file
 that has become too long is called NAME.before from then on, and another is begun.
 """
@@ -132,6 +133,9 @@ class Recorder:
                 for name, span in cells.registers.items()
             },
             "lost": stats.drops,
+            "missed": {
+                number: port.rx_missed for number, port in stats.ports.items() if port.rx_missed
+            },
         }
 
 

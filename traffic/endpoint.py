@@ -692,6 +692,12 @@ class EndpointProcess:
         return read_report(self._lines).qp_errors
 
     @property
+    def lost(self) -> dict[int, int]:
+        """By port, how many frames found no room so far: it had no turn for too long."""
+        said = (line.split() for line in self._lines if line.startswith("lost "))
+        return {int(port): int(frames) for _, port, frames in said}
+
+    @property
     def has_died(self) -> bool:
         """Whether it ended without having been told to."""
         return self._process.poll() is not None and "end" not in self._lines

@@ -41,11 +41,6 @@ def take_precedence() -> None:
         ctypes.CDLL(None).syscall(call, 0, wanted, 0)
 
 
-def comes_first() -> bool:
-    """Whether this process, and so what it starts, goes before what others have running."""
-    return os.sched_getscheduler(0) != os.SCHED_OTHER or os.getpriority(os.PRIO_PROCESS, 0) < 0
-
-
 def lend_precedence(pid: int) -> None:
     """Let a process that began a session come before other sessions, if it may."""
     with suppress(OSError):  # only root may, and only of a kernel that groups

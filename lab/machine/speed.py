@@ -11,13 +11,16 @@ reading, and it is believed. By the wall's clock: we get so little of a processo
 have it or a limit is set. That comes and goes, and a run that was in fact disturbed says so
 itself; so only much of it counts.
 
-What others do for a moment can spoil either. So a machine that seems slow is measured again, a few
-times, and is as slow as it was when it was quickest.
+What others do for a moment can spoil either, above all another run, which comes first
+(`precedence.py`). So a machine that seems slow is measured again, a few times, by a process that is
+lent what a run's programs are; and is as slow as it was when it was quickest.
 """
 
 from __future__ import annotations
 
 import mmap
+import subprocess
+import sys
 import threading
 import time
 import zlib
@@ -69,15 +72,27 @@ def processor_slowness() -> float:
 
 @cache
 def _measures() -> list[Measure]:
-    return measured(_measure)
+    return measured(_measure, _measure_apart)
 
 
-def measured(measure: Callable[[], Measure]) -> list[Measure]:
+def measured(first: Callable[[], Measure], again: Callable[[], Measure]) -> list[Measure]:
     """Measure, and again while the machine seems slow."""
-    found = [measure()]
+    found = [first()]
     while found[-1].slowness > 1 and len(found) < _MEASURES:
-        found.append(measure())
+        found.append(again())
     return found
+
+
+def _measure_apart() -> Measure:
+    """In a session of its own, which is lent precedence."""
+    from lab.machine.precedence import lend_precedence  # this file is a program as well
+
+    words = [sys.executable, "-IS", __file__]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(words, stdout=pipe, text=True, start_new_session=True) as child:
+        lend_precedence(child.pid)
+        told, _ = child.communicate()
+    return Measure(*map(float, told.split()))
 
 
 def _measure() -> Measure:
@@ -105,3 +120,7 @@ def _work() -> tuple[int, float]:
             memory.write(_BLOCK)
         blocks += 1
     return blocks, time.thread_time() - used_s
+
+
+if __name__ == "__main__":
+    print(*_measure())

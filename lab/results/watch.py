@@ -52,6 +52,7 @@ class _Line:
     switch: str
     ports: Mapping[int, tuple[int, int, int, int, int]]  # packets and bytes in, out; bytes queued
     cells: Reading
+    missed: Mapping[int, int]  # by port, what came by it and found no room
     late: Mapping[int, int]  # how late, in the fabric's ns, switches served how often since before
 
     @classmethod
@@ -72,8 +73,9 @@ class _Line:
             told["lost"],
         )
         ports = {int(port): tuple(counted) for port, counted in told["ports"].items()}
+        missed = {int(port): frames for port, frames in told["missed"].items()}
         late = {int(late_ns): often for late_ns, often in told["late"].items()}
-        return cls(told["at_ns"], told["switch"], ports, cells, late)
+        return cls(told["at_ns"], told["switch"], ports, cells, missed, late)
 
     @property
     def dropped(self) -> int:
@@ -284,6 +286,18 @@ class Watch:
         """What switches themselves had dropped by then, of which their programs know nothing."""
         self.read()
         return {name: line.cells.lost for name, line in self._latest.items()}
+
+    def missed(self) -> Counter[str]:
+        """By direction of a link, the frames for which a switch had no room when they came."""
+        self.read()
+        found: Counter[str] = Counter()
+        for line in self._latest.values():
+            switch, links = self._links[line.switch]
+            for port, frames in line.missed.items():
+                if port in links:
+                    link = links[port]
+                    found[link.direction(link.b if link.a == switch else link.a)] += frames
+        return found
 
     @property
     def _latest(self) -> dict[str, _Line]:

@@ -172,14 +172,15 @@ def _inside(
             with _up(experiment, options, stages, registration) as up:
                 outcome = up.measure()
             if up.hurries and not outcome.fidelity.ok and outcome.ended != INTERRUPTION:
+                why = (outcome.fidelity.note or "").partition(". ")[0]
                 stages.console.print(
-                    "[yellow]The machine could not keep up[/]: once more, in slower motion.",
+                    f"[yellow]T{why[1:]}[/]. Once more, in slower motion.",
                     highlight=False,
                     soft_wrap=True,
                 )
                 slower = replace(options, hurry=False)
                 with _up(experiment, slower, stages, registration) as up:
-                    outcome = up.measure()
+                    outcome = _made_again(up.measure(), why)
             return conclude(experiment, proved(experiment, outcome))
     except LabError as error:
         fail(error)
@@ -187,6 +188,15 @@ def _inside(
     except KeyboardInterrupt:
         stages.console.print("Everything is taken down.")
         return INTERRUPTED
+
+
+def _made_again(outcome: Outcome, why: str) -> Outcome:
+    """A run that is believed tells why it was not the first."""
+    fidelity = outcome.fidelity
+    if not fidelity.ok:
+        return outcome
+    note = f"made again in slower motion, for in a hurry {why}"
+    return replace(outcome, fidelity=replace(fidelity, note=note))
 
 
 @contextmanager

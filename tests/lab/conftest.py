@@ -1,5 +1,6 @@
 """Helpers for tests that run closlab as a user does: as a command, in a process of its own."""
 
+import json
 import os
 import subprocess
 import sys
@@ -40,6 +41,14 @@ def session_of(leader: int) -> list[int]:
             if int(fields[3]) == leader and fields[0] != "Z":
                 found.append(int(entry.parent.name))
     return found
+
+
+def has_traffic(record: Path) -> bool:
+    """Whether switches have written down that they send."""
+    if not record.exists():
+        return False
+    last = record.read_text().rpartition("\n")[0].rpartition("\n")[2]
+    return bool(last) and any(port[2] > 20 for port in json.loads(last)["ports"].values())
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from lab.quantity import duration
 from lab.report import read_run
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
-from tests.lab.conftest import CLOSLAB, closlab, session_of
+from tests.lab.conftest import CLOSLAB, closlab, has_traffic, session_of
 from tests.lab.simulated import simulate
 from tests.lab.test_capsule import in_namespace
 from tests.waiting import LONG_S
@@ -57,7 +57,7 @@ def _under_way(out: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
     )
     record = out / "logs" / "switches.jsonl"
     deadline = time.monotonic() + LONG_S
-    while time.monotonic() < deadline and not _has_traffic(record):
+    while time.monotonic() < deadline and not has_traffic(record):
         assert run.poll() is None, run.communicate()[1]
         time.sleep(0.05)
     network = (Path("/proc") / str(_capsule(run)) / "ns" / "net").readlink()
@@ -66,13 +66,6 @@ def _under_way(out: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
     while in_namespace(network) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert in_namespace(network) == []
-
-
-def _has_traffic(record: Path) -> bool:
-    if not record.exists():
-        return False
-    last = record.read_text().rpartition("\n")[0].rpartition("\n")[2]
-    return bool(last) and any(port[2] > 20 for port in json.loads(last)["ports"].values())
 
 
 def _kept(out: Path, run: subprocess.Popen[str], code: int, *told: str) -> None:

@@ -1,19 +1,22 @@
 """How slow a machine is told to be, and what a run on Mininet makes of it."""
 
 import io
+import math
 import os
 import random
 import subprocess
 import sys
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+from lab.engines import RunOptions
 from lab.engines.mininet import engine as mininet
 from lab.engines.mininet.engine import (
     fitting_dilation,
     hurried_dilation,
-    may_hurry,
     usual_dilation,
 )
 from lab.engines.mininet.switches import Switches
@@ -51,7 +54,7 @@ def test_slowness_is_that_of_the_processor_or_a_large_one_of_its_surroundings(se
 def test_a_machine_that_others_disturb_for_a_moment_is_not_slow(disturbed: int) -> None:
     quick = Measure(_USUAL_PER_S * 0.5, 0.5, 0.25)
     in_turn = iter([quick._replace(blocks=quick.blocks / 2)] * disturbed + [quick] * 6)
-    found = measured(lambda: next(in_turn))
+    found = measured(lambda: next(in_turn), lambda: next(in_turn))
     assert len(found) == min(disturbed + 1, 4)  # a quiet one is measured once
     assert min(each.slowness for each in found) == (1 if disturbed < 4 else 2)
 
@@ -61,6 +64,23 @@ def test_a_whole_machine_is_not_slow() -> None:
     """This one may be; but it is not infinitely so, nor does measuring take long."""
     assert 1 <= speed.slowness() < 1e4
     assert 1 <= speed.processor_slowness() < 1e4
+
+
+@pytest.mark.clock
+def test_it_is_measured_again_with_the_precedence_that_programs_of_a_run_have(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lent: list[int] = []
+
+    def lend(pid: int) -> None:
+        assert os.getsid(pid) == pid
+        lent.append(pid)
+
+    monkeypatch.setattr("lab.machine.precedence.lend_precedence", lend)
+    found = speed._measure_apart()
+    assert len(lent) == 1
+    assert found.inside == pytest.approx(speed._measure().inside, rel=0.5)
+    assert speed._TAKES_S <= found.took_s < found.used_s * 1e4
 
 
 @pytest.mark.clock
@@ -98,16 +118,16 @@ def test_a_slow_machine_slows_time_down_and_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "changes", "times", "processors", "kind", "may"),
+    ("name", "changes", "times", "processors", "kind", "why"),
     [
-        ("incast", (), 1, 2, SoftSwitches, True),
-        ("allreduce-ring", ("int.share=1",), 1, 64, SoftSwitches, True),
-        ("incast", (), 1.5, 2, SoftSwitches, False),
-        ("incast", (), 1, 1, SoftSwitches, False),
-        ("incast", (), 1, 2, Bmv2Switches, False),
-        ("incast", ("transport.endpoint=scapy",), 1, 2, SoftSwitches, False),
-        ("incast", ("control.kind=bgp",), 1, 2, SoftSwitches, False),
-        ("link-failure", (), 1, 2, SoftSwitches, False),
+        ("incast", (), 1, 2, SoftSwitches, ""),
+        ("allreduce-ring", ("int.share=1",), 1, 64, SoftSwitches, ""),
+        ("incast", (), 1.5, 2, SoftSwitches, "his machine is some 2 times slower"),
+        ("incast", (), 1, 1, SoftSwitches, "one processor is not enough"),
+        ("incast", (), 1, 2, Bmv2Switches, "not told what is due"),
+        ("incast", ("transport.endpoint=scapy",), 1, 2, SoftSwitches, "scapy takes real time"),
+        ("incast", ("control.kind=bgp",), 1, 2, SoftSwitches, "BGP takes real time"),
+        ("link-failure", (), 1, 2, SoftSwitches, "faults, and what follows"),
     ],
 )
 def test_a_run_hurries_where_all_that_takes_part_knows_what_is_due(
@@ -117,18 +137,28 @@ def test_a_run_hurries_where_all_that_takes_part_knows_what_is_due(
     times: float,
     processors: int,
     kind: type[Switches],
-    may: bool,
+    why: str,
 ) -> None:
     experiment = Experiment.of(catalogue.load(name, changes))
     monkeypatch.setattr(mininet, "slowness", lambda: times)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: set(range(processors)))
-    monkeypatch.setattr(mininet, "comes_first", lambda: True)
-    assert may_hurry(experiment, kind) == may
-    if may:
-        hurried = hurried_dilation(experiment, kind)
-        assert usual_dilation(experiment, kind) == pytest.approx(hurried / 0.3, rel=0.01)
-        monkeypatch.setattr(mininet, "comes_first", lambda: False)
-        assert not may_hurry(experiment, kind)  # an ordinary user
+    out = io.StringIO()
+    stages = Stages(Console(file=out, width=400))
+    usual, hurried = usual_dilation(experiment, kind), hurried_dilation(experiment, kind)
+    wishes = RunOptions(Path(), hurry=True)
+    chosen = mininet._chosen_dilation(experiment, kind, stages, wishes)
+    if not why:
+        assert usual == pytest.approx(hurried / 0.3, rel=0.01)
+        assert chosen == (hurried, True) and not out.getvalue()
+    else:
+        assert chosen == (math.ceil(usual * times), False)
+        if kind is SoftSwitches:
+            assert why in out.getvalue() and f"{chosen[0]:,} times slower" in out.getvalue()
+    own = replace(wishes, dilation=7)
+    assert mininet._chosen_dilation(experiment, kind, stages, own) == (7, False)
+    leisurely = replace(wishes, hurry=False)
+    chosen = mininet._chosen_dilation(experiment, kind, stages, leisurely)
+    assert chosen == (math.ceil(usual * times), False)
 
 
 def test_what_would_take_too_long_is_said_at_once() -> None:

@@ -2,11 +2,12 @@
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from switch.dataplane import CounterWrite, Dataplane, Loop, RegisterWrite
+from switch.dataplane import CounterWrite, Dataplane, Loop, PortStats, RegisterWrite
 from switch.recorder import Cells, Recorder
 from tests.waiting import LONG_S
 
@@ -43,6 +44,24 @@ def test_cells_are_written_down_until_it_is_stopped(tmp_path: Path) -> None:
     assert lines[-1]["registers"] == {"narrow": {"5": 77}}
     times = [(line["at_ns"], line["now_ns"]) for line in lines]
     assert times == sorted(times)
+
+
+def test_what_found_no_room_is_written_down_by_port(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missed = {1: 0, 2: 7, 3: 1}
+    with Loop() as loop, Dataplane("one", compiled(SOURCE), loop=loop) as one:
+        ports = {
+            number: PortStats(0, 0, 0, 0, True, (), (), rx_missed=frames)
+            for number, frames in missed.items()
+        }
+        stats = replace(one.stats(), ports=ports)
+        monkeypatch.setattr(one, "stats", lambda: stats)
+        recorder = Recorder(loop, [(one, Cells())], tmp_path / "record", 0.001)
+        recorder.start()
+        _await_lines(tmp_path / "record", 1)
+        recorder.stop()
+    assert _lines(tmp_path / "record")[0]["missed"] == {"2": 7, "3": 1}
 
 
 def test_a_program_without_such_cells_is_let_be(tmp_path: Path) -> None:

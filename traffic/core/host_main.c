@@ -20,6 +20,7 @@
  *   refused N TEXT        line N is wrong; nothing was sent; exit status 2
  *   ready
  *   qp-error NUMBER REASON NS
+ *   lost PORT FRAMES      so many by now came by a port and found no room: we had no turn for too long
  *   done NS               every transfer has ended, well or not; it still answers its peers
  *   transfer ... / counter ... / paused ...                the report, see script.h
  *   late NS TIMES         how many frames were handed over so much late; a line for each NS
@@ -77,6 +78,7 @@ enum {
 #define HOST_LINE "host interface=NAME[,NAME...] dilation=D timeout=NS delay=NS"
 #define NS_PER_S 1000000000u
 #define LONGEST_NAP NS_PER_S
+#define LOOK_NS 50000000u /* between two looks for losses */
 
 struct stamp { /* room for what the kernel says of when a frame came */
     _Alignas(struct cmsghdr) uint8_t room[CMSG_SPACE(sizeof(struct timespec))];
@@ -109,7 +111,7 @@ struct lane {
     unsigned next, count;
     struct dues *dues_in, *dues_out; /* or NULL */
     uint64_t dues_seen;
-    uint64_t lost_on_send;
+    uint64_t lost_on_send, lost; /* lost: on their way to us, and so many were said */
 };
 
 struct host {
@@ -124,6 +126,7 @@ struct host {
     FILE *notes; /* or NULL */
     bool is_ready, said_done;
     unsigned turns;
+    uint64_t looked; /* by the real clock, for losses */
     char words[4096]; /* that have come, up to the last line's beginning */
     size_t n_words;
 };
@@ -383,8 +386,11 @@ static bool open_lane(struct host *host, struct lane *lane)
         return refuse(host, "no packet socket: %s", strerror(errno));
     setsockopt(lane->socket, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof one);
     setsockopt(lane->socket, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof one);
-    setsockopt(lane->socket, SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof buffer);
-    setsockopt(lane->socket, SOL_SOCKET, SO_SNDBUFFORCE, &buffer, sizeof buffer);
+    /* Who is not root gets what all may have (net.core.rmem_max), twice what there is unasked, or more. */
+    if (setsockopt(lane->socket, SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof buffer))
+        setsockopt(lane->socket, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer);
+    if (setsockopt(lane->socket, SOL_SOCKET, SO_SNDBUFFORCE, &buffer, sizeof buffer))
+        setsockopt(lane->socket, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof buffer);
     if (bind(lane->socket, (struct sockaddr *)&address, sizeof address))
         return refuse(host, "cannot listen on the interface: %s", strerror(errno));
     const struct ep_config *config = ep_get_config(plan_endpoint(host->script.plan));
@@ -645,6 +651,33 @@ static bool goes_on(struct host *host)
     return host->n_words < sizeof host->words - 1;
 }
 
+/* What found no room in a port's socket since the last look. */
+static uint64_t drops_of(const struct lane *lane)
+{
+    struct tpacket_stats kernel = {0};
+    socklen_t size = sizeof kernel;
+    getsockopt(lane->socket, SOL_PACKET, PACKET_STATISTICS, &kernel, &size);
+    return kernel.tp_drops;
+}
+
+/* Say at once what was lost on the way to us: who runs us may not want to wait until it is made up for. */
+static void look_for_losses(struct host *host)
+{
+    uint64_t now = real_now();
+    if (now - host->looked < LOOK_NS)
+        return;
+    host->looked = now;
+    for (unsigned port = 0; port < host->ports; port++) {
+        struct lane *lane = &host->lanes[port];
+        uint64_t drops = drops_of(lane);
+        lane->lost += drops;
+        if (drops) {
+            printf("lost %u %llu\n", port, (unsigned long long)lane->lost);
+            fflush(stdout);
+        }
+    }
+}
+
 /* Wait for a frame, a word, or `wake`. True: it is time to stop. */
 static bool nap(struct host *host, ns_t wake)
 {
@@ -692,8 +725,10 @@ static void run(struct host *host)
         }
         if (now >= host->timeout)
             return;
-        if (!busy || !(++host->turns % 64))
+        if (!busy || !(++host->turns % 64)) {
+            look_for_losses(host);
             stop = nap(host, busy ? 0 : next_due(host));
+        }
     }
 }
 
@@ -702,10 +737,7 @@ static void report(struct host *host)
     uint64_t drops = 0, refused = 0;
     script_report(host->script.plan, stdout, fabric_now(host));
     for (unsigned port = 0; port < host->ports; port++) {
-        struct tpacket_stats kernel = {0};
-        socklen_t size = sizeof kernel;
-        getsockopt(host->lanes[port].socket, SOL_PACKET, PACKET_STATISTICS, &kernel, &size);
-        drops += kernel.tp_drops;
+        drops += host->lanes[port].lost + drops_of(&host->lanes[port]);
         refused += host->lanes[port].lost_on_send;
     }
     printf("counter socket_drops %llu\n", (unsigned long long)drops);

@@ -64,6 +64,7 @@ _BEHIND = 0.25  # of a run: what happens so late makes another run of it
 _POLL_S = 0.02
 _UNDER_WAY = 3  # frames in a link that neighbours say to each other at once, at most
 _SHOW_S = 0.25
+_DOUBT_S = 0.5  # between two looks at whether frames were lost
 
 
 def run(
@@ -73,8 +74,13 @@ def run(
     stages: Stages,
     collector: Collector | None = None,
     enough: threading.Event | None = None,
+    *,
+    hurries: bool = False,
 ) -> Outcome:
-    """Let every host carry out its plan, or begin to, until somebody has enough of it."""
+    """Let every host carry out its plan, or begin to, until somebody has enough of it.
+
+    In a hurry only until it is certain that what comes of it is not to be believed.
+    """
     dilation = emulation.switches.setting.dilation
     try:
         with ExitStack() as stack:
@@ -83,7 +89,10 @@ def run(
             before = emulation.switches.counts()
             books_before, _ = emulation.switches.settled_books()
             with stages("Sending") as stage:
-                course = _Course(experiment, emulation, hosts, dilation, stage, collector, enough)
+                course = _Course(
+                    experiment, emulation, hosts, dilation, stage, collector, enough,
+                    hurries=hurries, warn=partial(stages.console.print, soft_wrap=True),
+                )  # fmt: skip
                 ended = course.run()
             emulation.to_happen = course.to_happen
             after = emulation.switches.last_counts()
@@ -130,7 +139,7 @@ def run(
         fidelity=_Doubts(
             but_for(_SELDOM, sum((report.late for report in reports.values()), Counter())),
             but_for(_SELDOM, emulation.switches.late(course.epoch_ns)),
-            {} if experiment.scenario.faults else missing,
+            {} if experiment.scenario.faults else {**course.lost, **missing},
             overrun(experiment, switches, endpoints),
             course.behind_ns if course.behind_ns > _BEHIND * end_ns else 0,
         ).fidelity(_most_late_ns(experiment), dilation),
@@ -204,8 +213,16 @@ class _Course:
         stage: Stage,
         collector: Collector | None,
         enough: threading.Event | None = None,
+        *,
+        hurries: bool = False,
+        warn: Callable[[str], object] = lambda _text: None,
     ) -> None:
         self._experiment = experiment
+        self._hurries = hurries
+        self._warn = warn
+        self._doubt_at = 0.0
+        self._missed_before: Counter[str] = Counter()
+        self.lost: dict[str, int] = {}  # by direction of a link, frames known to be, by now
         self._enough = enough or threading.Event()
         self._collector = collector
         self._emulation = emulation
@@ -224,6 +241,7 @@ class _Course:
     def run(self) -> str | None:
         """Start all, and wait for all; why that was not the end, if it was not."""
         self._let_happen(0)
+        self._missed_before = self._emulation.switches.watch.missed()
         self.epoch_ns = time.monotonic_ns() + round(_HEAD_START_NS * self._slowness)
         for process in self._hosts.values():
             process.start(self.epoch_ns)
@@ -237,7 +255,7 @@ class _Course:
                 self._let_happen(now_ns)
                 if late := self._limit_reached(now_ns):
                     return late
-                if failure := self._failure():
+                if (failure := self._failure()) or (failure := self._doubt()):
                     return failure
                 if gave_up_at is None and any(p.qp_errors for p in self._hosts.values()):
                     gave_up_at = time.monotonic()
@@ -284,6 +302,37 @@ class _Course:
             return f"the endpoint of {died[0]} died"
         control = self._emulation.control
         return self._emulation.switches.failure or (control.failure if control else None)
+
+    def _doubt(self) -> str | None:
+        """Why a run that hurries is to be made again, once that is certain; who does not is told.
+
+        Who waits for what was lost waits for very long: as NCCL does, 4.3 s of the fabric's time.
+        """
+        if self.lost or self._experiment.scenario.faults or time.monotonic() < self._doubt_at:
+            return None
+        self._doubt_at = time.monotonic() + _DOUBT_S
+        self.lost = self._lost_by_now()
+        if not self.lost:
+            return None
+        what = _told_lost(self.lost)
+        if self._hurries:
+            return what
+        self._warn(
+            f"[yellow]{what[0].upper()}{what[1:]}[/]: this run is not to be believed any more, and "
+            "who waits for what was lost may wait for long. It goes on; Ctrl-C ends it."
+        )
+        return None
+
+    def _lost_by_now(self) -> dict[str, int]:
+        """By direction of a link, the frames for which processes had no room when they came."""
+        fabric = self._experiment.fabric
+        lost = self._emulation.switches.watch.missed() - self._missed_before
+        for host, process in self._hosts.items():
+            ports = [*fabric.ports(host)]
+            for number, frames in process.lost.items():
+                link = fabric.link_at(host, ports[number])
+                lost[link.direction(link.b if link.a == host else link.a)] += frames
+        return dict(lost)
 
     def _show(self, now_ns: int) -> None:
         """Tell how things are, now and then, where somebody watches."""
@@ -419,8 +468,7 @@ class _Doubts:
             return Fidelity(late_p99_ns=late_ns)
         what = [f"{who} {late_ns:,} ns late" for who, late_ns in late.items() if late_ns > most_ns]
         if self.lost:
-            where = ", ".join(sorted(self.lost))
-            what.append(f"{sum(self.lost.values()):,} frames were lost between processes ({where})")
+            what.append(_told_lost(self.lost))
         if self.overrun:
             what.append(f"{self.overrun:,} packets came after the pause that should have kept them")
         if self.behind_ns:
@@ -431,6 +479,11 @@ class _Doubts:
             note=f"the machine could not keep up: {' and '.join(what)}. "
             f"Let others finish, or slow time down further: --dilation {dilation * slower}",
         )
+
+
+def _told_lost(lost: Mapping[str, int]) -> str:
+    where = ", ".join(sorted(lost))
+    return f"{sum(lost.values()):,} frames were lost between processes ({where})"
 
 
 def _most_late_ns(experiment: Experiment) -> int:

@@ -31,7 +31,7 @@ from lab.engines.mininet.switches import KINDS, Setting, Switches
 from lab.errors import RunError
 from lab.machine.certificates import made
 from lab.machine.native_host import endpoint_program
-from lab.machine.precedence import comes_first, take_precedence
+from lab.machine.precedence import take_precedence
 from lab.machine.program import BuiltProgram, source_in
 from lab.machine.speed import PROCESSORS, slowness
 from lab.machine.thrift import be_thrifty
@@ -161,8 +161,9 @@ class EmulatedFabric:
         keeps = self.keeps_reports
         with _telemetry(emulation.fabric, emulation.settings, keeps=keeps) as (tally, collector):
             outcome = endpoints.run(
-                experiment, emulation, self.hosts_program, self.stages, collector, enough
-            )
+                experiment, emulation, self.hosts_program, self.stages, collector, enough,
+                hurries=self.hurries,
+            )  # fmt: skip
         emulation.journal.note("traffic", f"{experiment.scenario.name}: the hosts have sent")
         return replace(outcome, telemetry=tally)
 
@@ -228,9 +229,19 @@ def _chosen_dilation(
     """How much slower than the fabric's time passes, and whether that is in a hurry."""
     if options.dilation:
         return options.dilation, False
-    if options.hurry and may_hurry(experiment, kind):
-        return hurried_dilation(experiment, kind), True
-    return fitting_dilation(experiment, kind, stages, options.leisure), False
+    if not options.hurry:
+        return fitting_dilation(experiment, kind, stages, options.leisure), False
+    hurried, why_not = hurried_dilation(experiment, kind), hindrance(experiment, kind)
+    if why_not is None:
+        return hurried, True
+    dilation = fitting_dilation(experiment, kind, stages, options.leisure)
+    if slowness() == 1 and hurried < dilation:  # else it was told
+        stages.console.print(
+            f"Time passes {dilation:,} times slower than the fabric's, not {hurried:,}: {why_not}.",
+            highlight=False,
+            soft_wrap=True,
+        )
+    return dilation, False
 
 
 def usual_dilation(experiment: Experiment, kind: type[Switches]) -> int:
@@ -254,25 +265,25 @@ def _dilation(experiment: Experiment, packets_per_s: int) -> int:
     return max(1, math.ceil(experiment.packets_per_s * (1 + reports) / packets_per_s))
 
 
-def may_hurry(experiment: Experiment, kind: type[Switches]) -> bool:
-    """Whether all that takes part knows when what is due, and need not be on time to the instant.
+def hindrance(experiment: Experiment, kind: type[Switches]) -> str | None:
+    """Why a run may not hurry, if it may not.
 
-    The hosts' program and our switches do. What the lab does meanwhile, faults and what follows
+    It may where all that takes part knows when what is due, and need not be on time to the instant:
+    the hosts' program and our switches do. What the lab does meanwhile, faults and what follows
     from them, takes its real time, and so do a control plane of the switches' own and scapy: the
     quicker the fabric's time passes, the longer that is. And the pace is one for two processors of
-    a machine that is not slow, and for who may go before others there: an ordinary user's programs
-    may wait for long, and what they are sent meanwhile does not fit into the buffers they may have.
+    a machine that is not slow.
     """
     scenario = experiment.scenario
-    return (
-        kind.HURRIED_PACKETS_PER_S is not None
-        and not scenario.faults
-        and scenario.control.kind != "bgp"
-        and scenario.transport.endpoint != "scapy"
-        and len(os.sched_getaffinity(0)) >= PROCESSORS
-        and slowness() == 1
-        and comes_first()
-    )
+    hindrances = {
+        "these switches are not told what is due": kind.HURRIED_PACKETS_PER_S is None,
+        "faults, and what follows from them, take real time": bool(scenario.faults),
+        "BGP takes real time": scenario.control.kind == "bgp",
+        "scapy takes real time": scenario.transport.endpoint == "scapy",
+        "one processor is not enough": len(os.sched_getaffinity(0)) < PROCESSORS,
+        "this machine is slow": slowness() > 1,
+    }
+    return next((why for why, is_so in hindrances.items() if is_so), None)
 
 
 def fitting_dilation(

@@ -272,6 +272,39 @@ def test_who_gets_no_turn_for_a_while_is_not_late_where_ends_tell_what_is_due(
     assert ended(None, disturb) != ended(None, lambda _hosts: None)  # or it would show nothing
 
 
+def test_who_gets_no_turn_says_at_once_what_it_had_no_room_for(program: Path, wire: Wire) -> None:
+    """As an ordinary user, whose sockets hold little. What was lost is made up for much later."""
+    ordinary = ("setpriv", "--bounding-set=-net_admin", "--inh-caps=-net_admin")
+    config = EndpointConfig(link_bps=100_000_000_000, window=20_000, rto=60_000_000_000)
+    plans = one_way(config, [80_000_000])
+    hosts = [
+        EndpointProcess(
+            program,
+            HostSettings(interface=wire.interfaces[side]),
+            plans[side],
+            prefix=(*wire.prefix(side), *ordinary),
+        )
+        for side in range(2)
+    ]
+    with hosts[0] as sender, hosts[1] as receiver:
+        for host in hosts:
+            host.wait_ready()
+        epoch = time.monotonic_ns()
+        for host in hosts:
+            host.start(epoch)
+        receiver.halt(is_halted=True)
+        time.sleep(0.3)
+        assert not receiver.poll() and not receiver.lost
+        receiver.halt(is_halted=False)
+        deadline = time.monotonic() + LONG_S
+        while not receiver.lost:
+            assert not receiver.poll() and time.monotonic() < deadline
+            time.sleep(0.005)
+        (said,) = receiver.lost.values()
+        assert said > 0 and not sender.lost
+        assert receiver.stop().counters["socket_drops"] >= said
+
+
 def test_a_pause_frame_from_the_wire_is_obeyed(program: Path, wire: Wire) -> None:
     config = EndpointConfig(link_bps=1_000_000_000, **PATIENT)
     pause = Ether(dst="01:80:c2:00:00:01", src="02:00:00:00:00:99", type=0x8808)
