@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from lab.engines import RunOptions
+from lab.runs import agree
 from lab.runs.agree import (
     CASES,
     MOVED,
@@ -23,8 +25,6 @@ from lab.runs.agree import (
     simulated,
 )
 from tests.lab.conftest import CLOSLAB, closlab
-
-ATTEMPTS = 3
 
 USUAL = Figures(1000.0, {"drops": 0, "pauses": 200, "marks": 40})
 
@@ -136,6 +136,44 @@ def test_an_unknown_case_is_refused(tmp_path: Path) -> None:
     assert "incast, PFC" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("asked", "believed", "agrees_at", "tries"),
+    [
+        (None, True, 1, 1),
+        (None, True, 9, 1),  # it differs, and there is nothing to be said against it
+        (None, False, 1, 1),
+        (None, False, 2, 2),
+        (None, False, 9, 3),
+        (7, False, 9, 1),  # whoever says how slowly means it
+    ],
+)
+def test_a_run_that_differs_and_is_not_believed_is_made_again_more_slowly(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    asked: int | None,
+    believed: bool,
+    agrees_at: int,
+    tries: int,
+) -> None:
+    made: list[tuple[int | None, int, bool]] = []
+
+    def run(_scenario: object, options: RunOptions, _hear: object) -> None:
+        made.append((options.dilation, options.leisure, options.hurry))
+        time_ns = 1000.0 if len(made) >= agrees_at else 2000.0
+        flows = {"failed": 0, "fct_ns": {"max": time_ns}}
+        result = RESULT | {"flows": flows, "fidelity": {"ok": believed}, "dilation": 5.0}
+        (options.out / "result.json").write_text(json.dumps(result))
+        (options.out / "flows.csv").write_text("fct_ns\n1000\n")
+
+    monkeypatch.setattr(agree, "run_in_child", run)
+    monkeypatch.setattr(agree, "simulated", lambda *_: [USUAL])
+    both = agree.on_both(CASES[0], tmp_path, "1", asked, None)
+    assert made == [(asked, 2 << n, n == 0) for n in range(tries)]
+    assert (both.tries, both.is_believed) == (tries, believed)
+    assert (both.verdict.complaints == ()) == (agrees_at <= tries)
+    assert both.told_pace == ("1/5" if tries == 1 else f"1/5 (try {tries})")
+
+
 def test_the_table_has_room_for_every_figure() -> None:
     counts = {"drops": 1_234_567.0, "pauses": 7_654_321.0, "marks": 2_345_678.0}
     rows = [
@@ -155,17 +193,11 @@ def test_the_table_has_room_for_every_figure() -> None:
 
 
 def agrees(name: str, out: Path) -> None:
-    """Let a case be run, again and more slowly if the machine had other things to do."""
-    for attempt in range(ATTEMPTS):
-        folder = out / str(attempt)
-        slower = ("--dilation", str(8_000 << attempt)) if attempt else ()
-        command = [*CLOSLAB, "agree", name, "--out", str(folder), *slower]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode == 0:
-            break
+    command = [*CLOSLAB, "agree", name, "--out", str(out)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     for engine in ("sim", "mininet"):
-        assert json.loads((folder / f"1-{engine}" / "result.json").read_text())["engine"] == engine
+        assert json.loads((out / f"1-{engine}" / "result.json").read_text())["engine"] == engine
 
 
 @pytest.mark.slow

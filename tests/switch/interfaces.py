@@ -306,25 +306,37 @@ def frames_for_nobody_are_drops(folder: Path) -> None:
         run(f"mount -t sysfs sysfs {folder}")
         received = folder / "class/net/b0/statistics/rx_packets"
 
-        def all_arrived() -> bool:
-            return int(received.read_text()) == plane.stats().sent
+        def arrived() -> int:
+            """Of what was sent, once no more of it arrives.
+
+            Not all: an interface whose carrier has just gone takes frames for a moment, and says
+            that they were sent (Linux' noop_qdisc); nobody is told.
+            """
+            before, now = -1, 0
+            while before != now:
+                before, now = now, int(received.read_text())
+                time.sleep(0.05)
+            return now
+
+        def await_taken_in(count: int) -> None:
+            wait_until(lambda: plane.stats().received == count, f"{count} are taken in")
 
         # As the lab's faults do it: the far end goes away, and frames come faster than the news.
-        for _ in range(5):
+        for turn in range(5):
             for _ in range(200):
                 a.send(frame(64))
+            await_taken_in(400 * turn + 200)
             settled(plane)
-            # What is on its way would be lost with the link, and the kernel's loss.
-            wait_until(all_arrived, "what was sent arrives")
+            arrived()  # or what is on its way would be lost with the link, and the kernel's loss
             run("ip link set b0 down")
             for _ in range(200):
                 a.send(frame(64))
             run("ip link set b0 up")
+            await_taken_in(400 * turn + 400)
             wait_until(lambda: plane.stats().ports[1].is_up, "port 1 comes up")
         stats = settled(plane)
-        assert stats.received == 2000
         assert set(stats.drops) <= {"port_down", "send_failed"}
-        wait_until(all_arrived, "what was sent arrives")
+        assert 0 <= stats.sent - arrived() < 0.2 * sum(stats.drops.values())
 
 
 @case
