@@ -1,4 +1,4 @@
-/* AF_PACKET with a TPACKET_V2 ring for receiving; sendmmsg or AF_XDP for sending. */
+/* AF_PACKET with a TPACKET_V2 ring for receiving; sendmmsg, a BPF program or AF_XDP for sending. */
 #define _GNU_SOURCE
 #include "port_socket.h"
 
@@ -19,19 +19,20 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "burst_send.h"
 #include "hash.h"
 #include "qdisc.h"
 #include "xdp_send.h"
 
 #define BLOCK_BYTES 65536u /* of the ring: the kernel allocates it in such pieces */
-#define SEND_BATCH 64
+#define SEND_BATCH BURST_MOST
 #define CHUNKS 128     /* frames gathered, or with the kernel */
 #define BUSY_BATCH 8   /* frames in a batch that make a port a busy one */
 #define SLOW_NS 1000000000u /* after a refusal, how long to hand frames over one by one */
 #define KEEP_NS 5000000u    /* what a slow interface takes in so long is left to the kernel */
 #define KEEP_FRAMES 12      /* and at least so many: it says that there is room at half of it */
 #define LOOK_NS 200000000 /* between two looks for whoever wants to see frames go by */
-#define XDP_TRIES 3       /* at as many looks */
+#define QUICK_TRIES 3     /* at as many looks */
 #define VLAN_BYTES 4u
 /* Where a frame begins in its slot: at a line of the cache, lest it touch one more. What is between it
  * and the kernel's words is room for a tag. */
@@ -71,9 +72,10 @@ struct socket_port {
     ns_t origin;
     double dilation;
 
+    struct burst *burst; /* one of them, or neither */
     struct xdp_tx *xdp;
-    unsigned xdp_tries;
-    bool unwatched;
+    unsigned quick_tries;
+    bool may_be_quick;
     ns_t looked;           /* wall clock */
     struct port_count lost; /* since the last flush by the switch */
     uint64_t missed;
@@ -258,6 +260,7 @@ static void close_aside(int fd)
 void socket_close(void *driver)
 {
     struct socket_port *port = driver;
+    burst_close(port->burst);
     xdp_close(port->xdp);
     if (port->ring)
         munmap(port->ring, port->ring_bytes);
@@ -319,9 +322,9 @@ int socket_fd(const struct socket_port *port) { return port->fd; }
 
 /* Sending */
 
-/* Open what has to be opened in the network namespace that the port's socket lives in: its AF_XDP
- * socket, or what asks for its queueing discipline. */
-static void open_there(struct socket_port *port, void (*open_it)(struct socket_port *port))
+/* Open what has to be opened in the network namespace that the port's socket lives in, which may be the
+ * thread's: its quick way out, or what asks for its queueing discipline. */
+static void open_there(struct socket_port *port, void (*open_it)(struct socket_port *, bool is_home))
 {
     struct stat ours, theirs;
     int there = ioctl(port->fd, SIOCGSKNS);
@@ -329,7 +332,7 @@ static void open_there(struct socket_port *port, void (*open_it)(struct socket_p
     if (there >= 0 && home >= 0 && fstat(there, &theirs) == 0 && fstat(home, &ours) == 0) {
         bool is_home = ours.st_ino == theirs.st_ino;
         if (is_home || setns(there, CLONE_NEWNET) == 0) {
-            open_it(port);
+            open_it(port, is_home);
             if (!is_home && setns(home, CLONE_NEWNET))
                 abort(); /* the thread is stuck elsewhere: nothing it does from here on is right */
         }
@@ -340,17 +343,29 @@ static void open_there(struct socket_port *port, void (*open_it)(struct socket_p
         close(home);
 }
 
-static void open_qdisc(struct socket_port *port)
+static void open_qdisc(struct socket_port *port, bool is_home)
 {
+    (void)is_home;
     if (port->qdisc < 0)
         port->qdisc = qdisc_open();
 }
 
-static void open_xdp(struct socket_port *port)
+static void open_quick(struct socket_port *port, bool is_home)
 {
-    open_qdisc(port);
-    if (port->qdisc >= 0)
+    open_qdisc(port, is_home);
+    if (port->qdisc >= 0 && is_home)
+        port->burst = burst_open(port->ifindex, port->frames, port->chunk, CHUNKS);
+    if (port->qdisc >= 0 && !port->burst)
         port->xdp = xdp_open(port->ifindex, port->qdisc, port->frames, port->chunk, CHUNKS);
+}
+
+static void close_quick(struct socket_port *port)
+{
+    burst_close(port->burst);
+    port->burst = NULL;
+    xdp_close(port->xdp);
+    port->xdp = NULL;
+    port->may_be_quick = false;
 }
 
 /* Whether a batch may take the quick way. Asked for busy ports only: others have no need of it,
@@ -361,14 +376,15 @@ static bool is_quick(struct socket_port *port)
     if (now - port->looked >= LOOK_NS) {
         port->looked = now;
         /* The socket of a port that was closed a moment ago may still hold the interface. */
-        if (!port->xdp && port->xdp_tries++ < XDP_TRIES)
-            open_there(port, open_xdp);
-        port->unwatched = port->xdp && xdp_is_unwatched(port->xdp, port->inode);
+        if (!port->burst && !port->xdp && port->quick_tries++ < QUICK_TRIES)
+            open_there(port, open_quick);
+        port->may_be_quick = port->burst ? !qdisc_ask(port->qdisc, port->ifindex).is_there
+                                         : port->xdp && xdp_is_unwatched(port->xdp, port->inode);
     }
-    return port->unwatched;
+    return port->may_be_quick;
 }
 
-static void flush_quickly(struct socket_port *port)
+static void flush_by_xdp(struct socket_port *port)
 {
     for (uint32_t i = 0; i < port->n; i++)
         xdp_put(port->xdp, port->gathered[i], (uint32_t)port->parts[i].iov_len);
@@ -466,10 +482,13 @@ static bool send_one(struct socket_port *port, const uint8_t *frame, uint32_t le
 static void send_gathered(struct socket_port *port)
 {
     port->wait = SOCKET_GOES;
-    if ((port->xdp && xdp_in_line(port->xdp)) || (port->n >= BUSY_BATCH && is_quick(port))) {
-        flush_quickly(port);
+    bool quick = port->n >= BUSY_BATCH && is_quick(port);
+    if (port->xdp && (quick || xdp_in_line(port->xdp))) {
+        flush_by_xdp(port);
         if (xdp_in_line(port->xdp))
             port->wait = SOCKET_RETRY;
+    } else if (quick && burst_send(port->burst, port->parts, port->n, &port->lost)) {
+        forget_gathered(port, port->n);
     } else if (port->n) {
         send_by_socket(port);
     }
@@ -586,10 +605,8 @@ bool socket_check(struct socket_port *port)
         port->lost.bytes += gone.bytes;
         port->large_len = 0;
         port->wait = SOCKET_GOES;
-        xdp_close(port->xdp);
-        port->xdp = NULL;
-        port->xdp_tries = 0;
-        port->unwatched = false;
+        close_quick(port);
+        port->quick_tries = 0;
         free_chunks(port);
         port->ifindex = (unsigned)request.ifr_ifindex;
         if (!hear(port))

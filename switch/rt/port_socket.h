@@ -3,8 +3,9 @@
  * Received frames are read where the kernel put them. It takes the VLAN tag out and may leave a
  * TCP or UDP checksum to hardware that is not there; both are mended here, so that the program
  * sees what would be on a wire. Frames sent are gathered and handed over in one call per burst:
- * sendmmsg, or AF_XDP (xdp_send.h) while a port is busy and its interface has no queueing discipline
- * and nobody who captures.
+ * sendmmsg, or a quick way while a port is busy and its interface has no queueing discipline. That
+ * is a program in the kernel (burst_send.h), or where we may load none AF_XDP (xdp_send.h) while nobody
+ * captures.
  *
  * What the kernel has no room for stays, in order, and the port is full until it has: so the queue
  * before a slow interface stands in the switch, where the program sees it. How much is left to the
