@@ -123,6 +123,25 @@ def test_a_run_that_is_cut_short_keeps_what_it_saw(
     assert list(own_cache.glob("*")) == []
 
 
+@pytest.mark.mininet
+@pytest.mark.ordinary  # shares what memory an ordinary user may have
+@pytest.mark.slow
+def test_two_runs_at_once_do_not_meet(tmp_path: Path, own_cache: Path) -> None:
+    """Each tells what is due in memory of its own."""
+    outs = [tmp_path / name for name in "ab"]
+    words = ("run", "incast", "--engine", "mininet", "--set", "traffic.bytes=500KB")
+    runs = [
+        subprocess.Popen([*CLOSLAB, *words, "--out", str(out)], stderr=subprocess.PIPE, text=True)
+        for out in outs
+    ]
+    for run, out in zip(runs, outs, strict=True):
+        _, err = run.communicate(timeout=LONG_S)
+        assert run.returncode in (0, 3), err  # in each other's way they may be
+        assert "Traceback" not in err
+        assert read_run(out).result.flows.completed == 7
+    assert list(own_cache.glob("*")) == []
+
+
 @pytest.mark.clock
 def test_an_interrupted_simulation_keeps_what_it_saw(tmp_path: Path) -> None:
     words = ("run", "incast", "--engine", "sim")
