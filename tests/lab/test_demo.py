@@ -74,7 +74,7 @@ def test_two_demos_at_once_do_not_disturb_each_other(tmp_path: Path, own_cache: 
 
 
 @pytest.mark.parametrize(
-    "seed", [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 9))]
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 9))]
 )
 def test_kill_9_at_any_moment_leaves_nothing(tmp_path: Path, own_cache: Path, seed: int) -> None:
     moment = random.Random(seed).uniform(0.1, 3.0)

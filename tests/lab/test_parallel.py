@@ -31,12 +31,9 @@ SMALL = {  # what the order of packets, bad cables, faults and reports could spo
     "hello": ("link.delay_ns=1ms", "buffer.bytes=200MB"),  # turns shorter than cables
 }
 SIMULATED = [name for name in shipped.names() if catalogue.load(name).control.kind != "bgp"]
-# By day, beside the small ones: a circle of pauses, groups of switches, tenants, MRC and UET with
-# their probes and trimmed packets, a storm, training. By night all.
-BY_DAY = (
-    "deadlock", "dragonfly", "evpn-tenants", "path-health", "trim-incast", "pfc-storm",
-    "training-gpt3",
-)  # fmt: skip
+# By day, beside the small ones: a circle of pauses, tenants, MRC with its probes, UET with trimmed
+# packets. By night all.
+BY_DAY = ("deadlock", "evpn-tenants", "path-health", "trim-incast")
 Share = Callable[[Fabric, int], dict[Node, int]]
 
 
