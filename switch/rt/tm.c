@@ -188,7 +188,9 @@ static struct pkt *unlink_head(struct tm_port *port, unsigned priority)
     q->head = p->next;
     q->packets--;
     q->bytes -= p->queued_len;
-    if (!q->head)
+    if (q->head)
+        pkt_fetch(q->head);
+    else
         port->backlog &= (uint8_t)~(1u << priority);
     return p;
 }
