@@ -113,6 +113,13 @@ static inline void sw_put_bits(uint8_t *p, size_t at, unsigned bits, uint64_t va
     }
 }
 
+/* Soon so many bytes are wanted. */
+static inline void lines_fetch(const void *at, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i += 64)
+        __builtin_prefetch((const uint8_t *)at + i);
+}
+
 /* Cells of 1, 2, 4 or 8 bytes at a distance from each other; `at` NULL: none. */
 struct sw_cells {
     void *at;

@@ -78,6 +78,7 @@ struct pkt {
 };
 
 #define PKT_STEP 256u
+#define PKT_PACKED_USUAL 320u /* bytes of one that is packed (waiting.h) */
 
 struct pkt_pool {
     struct blocks blocks, packed;
@@ -127,8 +128,7 @@ static inline void pkt_release(struct pkt_pool *pool, struct pkt *p)
 /* Soon it is looked at: what waited for long is in no cache. */
 static inline void pkt_fetch(const struct pkt *p)
 {
-    for (unsigned line = 0; line < 5; line++)
-        __builtin_prefetch((const uint8_t *)p + line * BLOCKS_LINE);
+    lines_fetch(p, PKT_PACKED_USUAL);
 }
 
 /* Cut a deparsed packet to what the program allows. */

@@ -60,9 +60,10 @@ struct sw_port *sw_port_new(struct sw *sw, uint32_t number)
 {
     if (number >= SW_PORTS)
         return NULL;
-    struct sw_port *port = calloc(1, sizeof *port);
-    if (!port)
+    struct sw_port *port = NULL;
+    if (posix_memalign((void **)&port, _Alignof(struct sw_port), sizeof *port))
         return NULL;
+    *port = (struct sw_port){0};
     port->number = (uint16_t)number;
     tm_init(&port->tm);
     return sw->ports[number] = port;

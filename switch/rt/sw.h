@@ -69,24 +69,42 @@ struct port_ops {
 
 struct pcap;
 
+/* Where there are thousands of them what a frame touches shares cache lines: the first, that of the
+ * link, its queue's, and those of counts that have the usual classes in them. */
 struct sw_port {
-    uint16_t number;
+    _Alignas(64) uint16_t number;
     bool is_up;
     bool is_stalled; /* full: its queues stand still until sw_resume */
     const struct port_ops *ops; /* NULL: packets for it are processed, then dropped */
     void *driver;
-    struct tm_port tm;
-    struct pkt *wire, *wire_tail; /* deparsed and on their way, if the switch keeps them */
-    struct pcap *pcap_in, *pcap_out;
-    struct port_count waiting; /* in the driver; held, and not yet sent */
-    uint64_t rx_packets, tx_packets;
-    bytes_t rx_bytes, tx_bytes;
-    struct port_count in[CLASSES], out[CLASSES]; /* out: handed to it, whatever it then lost */
-    struct port_count lost;
     struct cable *cables[CABLE_WAYS]; /* bad ones; NULL where there never was one */
     struct llr *llr;                  /* NULL: its link loses what it loses */
+    struct pcap *pcap_in, *pcap_out;
+
+    struct tm_port tm;
+
+    uint64_t rx_packets;
+    bytes_t rx_bytes;
+    struct port_count in[CLASSES];
+    struct port_count lost, waiting; /* waiting: in the driver; held, and not yet sent */
+    uint64_t tx_packets;
+    bytes_t tx_bytes;
+    struct port_count out[CLASSES]; /* handed to it, whatever it then lost */
+    struct pkt *wire, *wire_tail; /* deparsed and on their way, if the switch keeps them */
     struct cable_frame *extra, *extra_tail; /* of llr: on the wire, if the switch keeps them */
 };
+
+/* Soon frames arrive at it, and leave it. */
+static inline void sw_port_fetch(const struct sw_port *port)
+{
+    __builtin_prefetch(port);
+    __builtin_prefetch(&port->tm);
+    __builtin_prefetch(&port->tm.queues[3]);
+    __builtin_prefetch(&port->rx_packets);
+    __builtin_prefetch(&port->in[3]);
+    __builtin_prefetch(&port->tx_packets);
+    __builtin_prefetch(&port->out[3]);
+}
 
 struct sw_digest { /* see digest.c */
     bool enabled;

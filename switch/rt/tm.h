@@ -37,7 +37,7 @@ typedef uint64_t ps_t; /* picoseconds */
 #define TM_OVERHEAD_DEFAULT 24 /* preamble and start 8, FCS 4, gap 12 */
 
 struct tm_queue {
-    struct pkt *head, *tail;
+    _Alignas(64) struct pkt *head, *tail;
     uint32_t packets, max_packets;
     bytes_t bytes, max_bytes;
     ps_t pace; /* between two departures; 0: none */
@@ -78,13 +78,13 @@ struct tm_schedule {
 };
 
 struct tm_port {
-    struct tm_queue queues[SW_QUEUES];
-    struct tm_schedule *schedule; /* NULL: strict priority, nothing shaped */
-    uint8_t backlog; /* bit q: queue q is not empty */
-    bps_t rate;      /* 0: unlimited */
+    ps_t busy_until;
+    bps_t rate; /* 0: unlimited */
     ns_t delay;
     uint32_t overhead;
-    ps_t busy_until;
+    uint8_t backlog; /* bit q: queue q is not empty */
+    struct tm_schedule *schedule; /* NULL: strict priority, nothing shaped */
+    struct tm_queue queues[SW_QUEUES];
 };
 
 /* The time until which a queue, port * SW_QUEUES + priority, stands still; 0 without a gate. */
