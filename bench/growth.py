@@ -1,22 +1,25 @@
 """`closlab bench growth`: how costs grow with hosts, packets, tables, threads; and since when.
 
     closlab bench growth [--most X] [--rounds N] [--json FILE] [--plot FILE.svg]
-                         [--check FILE] [--beside FOLDER]
+                         [--check [FILE]] [--beside FOLDER]
 
 A figure is a ratio: our time by that in which the same processor compresses a byte (zlib, level
-1), measured before and after each of ours, every round anew; the least of the rounds counts. So
-how quick a machine is, and most of what it does besides, falls out. How large its caches are stays.
+1), measured before and after each of ours, every round anew; the median of the rounds counts. So
+how quick a machine is, and most of what it does besides, falls out. How large its caches are stays,
+and how much of them its neighbours leave.
 
---check compares with a file of --json, of the same machine: what became dearer by more than 15 % is
-measured again, three times at most, and if it stays so the exit code is 1. --beside measures
-another tree of closlab in turns with this one, and compares with that instead: the surer way, on
-whatever machine. --most leaves larger sizes out.
+--check compares with a file of --json, of the same machine; with bench/growth.json, which is kept
+with the code, if none is named: what became dearer by more than 15 % is measured again, three times
+at most, and if it stays so the exit code is 1. --beside measures another tree of closlab in turns
+with this one, and compares with that instead: the surer way, on whatever machine. --most leaves
+larger sizes out.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -36,6 +39,7 @@ from switch.program import Program
 
 HERE = Path(__file__).parent
 SCHEMA = "closlab.growth/1"
+KEPT = HERE / "growth.json"
 ALLOWED = 1.15
 AGAIN = 3  # times that what seems dearer is measured anew
 
@@ -97,7 +101,7 @@ def probes() -> Iterator[Probe]:
     """All there are."""
     hop = "a packet-hop"
     for hosts, shape in _FABRICS.items():
-        size = f"--bytes={max(100_000, 64_000_000 // hosts)}"
+        size = f"--bytes={max(500_000, 64_000_000 // hosts)}"
         takes = partial(_simulated, *shape, size)
         yield Probe("Simulator, by size", "hosts", hop, hosts, takes)
     for hosts, shape in _FABRICS.items():
@@ -147,12 +151,16 @@ def _ratio(probe: Probe, tree: Path) -> float:
     return float(done.stdout) / min(before, _unit_ns())
 
 
-def _measured(chosen: Sequence[Probe], tree: Path, rounds: int) -> dict[str, float]:
-    found: dict[str, float] = {}
+def _measured(
+    chosen: Sequence[Probe], trees: Sequence[Path], rounds: int
+) -> list[dict[str, float]]:
+    """The medians, by tree; trees take turns."""
+    found: list[dict[str, list[float]]] = [{probe.name: [] for probe in chosen} for _ in trees]
     for _ in range(rounds):
         for probe in chosen:
-            found[probe.name] = min(found.get(probe.name, float("inf")), _ratio(probe, tree))
-    return found
+            for tree, figures in zip(trees, found, strict=True):
+                figures[probe.name].append(_ratio(probe, tree))
+    return [{name: statistics.median(each) for name, each in figures.items()} for figures in found]
 
 
 def dearer(found: Mapping[str, float], kept: Mapping[str, float]) -> dict[str, float]:
@@ -223,7 +231,8 @@ def words() -> argparse.ArgumentParser:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write figures there")
     parser.add_argument("--plot", type=Path, metavar="FILE.svg", help="draw them")
-    parser.add_argument("--check", type=Path, metavar="FILE", help="compare with it")
+    compare = "compare with it; with bench/growth.json if none is named"
+    parser.add_argument("--check", type=Path, nargs="?", const=KEPT, metavar="FILE", help=compare)
     parser.add_argument("--beside", type=Path, metavar="FOLDER", help="of another closlab")
     parser.add_argument("--probe", help=argparse.SUPPRESS)
     return parser
@@ -236,20 +245,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(next(each for each in probes() if each.name == arguments.probe).takes_ns())
         return 0
     chosen = [probe for probe in probes() if probe.at <= arguments.most]
-    own, other = HERE.parent, arguments.beside
+    trees = [HERE.parent, *([arguments.beside] if arguments.beside else [])]
     found: dict[str, float] = {}
     kept = _kept(arguments.check) if arguments.check else {}
     for probe in chosen:
-        found |= _measured([probe], own, arguments.rounds)
-        if other:
-            kept |= _measured([probe], other, arguments.rounds)
+        ours, *theirs = _measured([probe], trees, arguments.rounds)
+        found |= ours
+        for figures in theirs:
+            kept |= figures
         beside = f"{found[probe.name] / kept[probe.name]:8.2f}" if probe.name in kept else ""
         print(f"{probe.name:36}{found[probe.name]:10.1f}{beside}", flush=True)
 
     def again(names: Sequence[str]) -> tuple[Mapping[str, float], Mapping[str, float]]:
         print(f"again: {'; '.join(names)}", flush=True)
         those = [probe for probe in chosen if probe.name in names]
-        return _measured(those, own, 1), _measured(those, other, 1) if other else {}
+        ours, *theirs = _measured(those, trees, arguments.rounds)
+        return ours, theirs[0] if theirs else {}
 
     stays = settled(found, kept, again)
     if arguments.json:

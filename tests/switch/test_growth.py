@@ -42,6 +42,42 @@ def test_what_is_dearer_by_luck_is_not_believed_what_stays_is(seed: int) -> None
     assert len(looks) <= growth.AGAIN
 
 
+def test_what_is_kept_with_the_code_is_of_all_that_is_measured() -> None:
+    content = json.loads(growth.KEPT.read_text())
+    assert set(content["figures"]) == {probe.name for probe in growth.probes()}
+
+
+@pytest.mark.parametrize(
+    ("times", "code"),
+    [
+        ((1.0, 1.0, 1.0), 0),
+        ((1.14, 1.14, 1.14), 0),
+        ((9.0, 1.1, 0.7), 0),  # somebody else's time, once
+        ((1.16, 1.16, 1.16), 1),
+        ((0.9, 1.2, 1.3), 1),
+    ],
+)
+def test_what_is_a_sixth_slower_than_what_was_kept_is_refused(
+    times: tuple[float, ...],
+    code: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A probe that takes as long as the test says, on a machine as quick as ever."""
+    rounds = [*times] * (growth.AGAIN + 1)
+    probe = growth.Probe("Anything", "hosts", "it", 1, lambda: 70.0 * rounds.pop(0))
+    kept = tmp_path / "kept.json"
+    figures = {"schema": growth.SCHEMA, "processor": "whose", "figures": {probe.name: 70.0}}
+    kept.write_text(json.dumps(figures))
+    monkeypatch.setattr(growth, "subprocess", SimpleNamespace(run=_here))
+    monkeypatch.setattr(growth, "probes", lambda: iter([probe]))
+    monkeypatch.setattr(growth, "_unit_ns", lambda: 1.0)
+    assert growth.main(["--rounds", "3", "--check", str(kept)]) == code
+    told = capsys.readouterr().out
+    assert (f"{probe.name} costs {sorted(times)[1]:.2f} times what it did" in told) == bool(code)
+
+
 def _here(words: list[str], **_: object) -> subprocess.CompletedProcess[str]:
     """What a process with these words would say, said by this one."""
     with redirect_stdout(StringIO()) as told:
