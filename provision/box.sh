@@ -90,7 +90,7 @@ trap 'let_go || true; rm -rf --one-file-system "$work"' EXIT # never into what c
 
 make_disk() {
     truncate -s 20G "$disk"
-    echo 'start=2048, type=83, bootable' | sfdisk --quiet "$disk"
+    sfdisk --quiet "$disk" <<<'start=2048, type=83, bootable'
     dd if="$boot_code" of="$disk" bs=440 count=1 conv=notrunc status=none
     loop=$(losetup --find --show --offset $((2048 * 512)) "$disk")
     # What extlinux can read.
