@@ -56,12 +56,12 @@ class Run(NamedTuple):
     hops: int
 
 
-def _theirs(program: str, told: argparse.Namespace) -> Run:
-    leaves, per_leaf = told.leaves, told.hosts
-    schedule = sim.permutation(leaves * per_leaf, per_leaf, told.bytes)
+def _theirs(program: str, job: argparse.Namespace) -> Run:
+    leaves, per_leaf = job.leaves, job.hosts
+    schedule = sim.permutation(leaves * per_leaf, per_leaf, job.bytes)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        words = _words(folder, schedule, told)
+        words = _words(folder, schedule, job)
         began = time.perf_counter()
         done = subprocess.run(
             [program, *words], cwd=folder, capture_output=True, text=True, timeout=_LONGEST_S,
@@ -75,18 +75,18 @@ def _theirs(program: str, told: argparse.Namespace) -> Run:
             f"closlab: {_PROGRAM} ended with {done.returncode} and {ended} of {messages} messages: "
             f"{(done.stderr or done.stdout).strip()[-300:]}"
         )
-    packets = -(-told.bytes // _PACKET) * messages
+    packets = -(-job.bytes // _PACKET) * messages
     return Run(took_s, 2 * _LINKS * packets)
 
 
-def _words(folder: Path, schedule: Schedule, told: argparse.Namespace) -> list[str]:
+def _words(folder: Path, schedule: Schedule, job: argparse.Namespace) -> list[str]:
     """What tells htsim of the fabric and of who sends to whom, in files beside it."""
-    hosts = told.leaves * told.hosts
+    hosts = job.leaves * job.hosts
     shape = {
-        "gbps": told.gbps,
-        "per_leaf": told.hosts,
-        "spines": told.spines,
-        "leaves": told.leaves,
+        "gbps": job.gbps,
+        "per_leaf": job.hosts,
+        "spines": job.spines,
+        "leaves": job.leaves,
     }
     (folder / "fabric.topo").write_text(_TOPOLOGY.format(hosts=hosts, **shape))
     pairs = [
@@ -99,13 +99,13 @@ def _words(folder: Path, schedule: Schedule, told: argparse.Namespace) -> list[s
         *("-nodes", str(hosts), "-topo", "fabric.topo", "-tm", "pairs.cm", "-o", "out"),
         *("-queue_type", "lossless_input", "-q", "400", "-pfc_thresholds", "12", "15"),
         *("-strat", "ecmp_host", "-paths", "1", "-mtu", str(_PACKET)),
-        *("-linkspeed", str(1000 * told.gbps), "-end", "30000"),
+        *("-linkspeed", str(1000 * job.gbps), "-end", "30000"),
     ]
 
 
-def _ours(told: argparse.Namespace, jobs: int) -> Run:
+def _ours(size: int, jobs: int) -> Run:
     """By a process of its own."""
-    words = ["--one", str(jobs), "--bytes", str(told.bytes)]
+    words = ["--one", str(jobs), "--bytes", str(size)]
     done = subprocess.run(
         [sys.executable, "-m", "bench.htsim", *words], capture_output=True, text=True, check=False
     )
@@ -114,10 +114,10 @@ def _ours(told: argparse.Namespace, jobs: int) -> Run:
     return Run(*json.loads(done.stdout))
 
 
-def _one(told: argparse.Namespace) -> Run:
+def _one(job: argparse.Namespace, jobs: int) -> Run:
     """Ours, by this process."""
     with tempfile.TemporaryDirectory() as folder:
-        run = sim.measure(sim.experiment(told), Path(folder), told.one)
+        run = sim.measure(sim.experiment(job), Path(folder), jobs)
     if run.open_transfers:
         raise SystemExit(f"{run.open_transfers} messages did not end")
     return Run(run.wall_s, run.account.delivered)
@@ -131,17 +131,18 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--bytes", type=int, default=20_000_000, help="a message")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write figures there")
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
-    told = parser.parse_args(argv, sim.words().parse_args([]))
+    told = parser.parse_args(argv)
+    job = sim.words().parse_args(["--bytes", str(told.bytes)])
     if told.one:
-        print(json.dumps(_one(told)))
+        print(json.dumps(_one(job, told.one)))
         return 0
     program = shutil.which(_PROGRAM)
     runs: dict[str, list[Run]] = {}
     for _ in range(told.rounds):
         if program:
-            runs.setdefault("htsim", []).append(_theirs(program, told))
+            runs.setdefault("htsim", []).append(_theirs(program, job))
         for jobs in sorted({1, told.jobs}):
-            runs.setdefault(f"closlab, {jobs}", []).append(_ours(told, jobs))
+            runs.setdefault(f"closlab, {jobs}", []).append(_ours(told.bytes, jobs))
     _tell(runs)
     if not program:
         print(f"htsim is not compared: {_PROGRAM} is not on PATH")

@@ -55,7 +55,7 @@ def test_messages_that_did_not_end_are_no_figure(there: Path) -> None:
 def test_without_it_ours_stands_alone(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(htsim.shutil, "which", lambda _: None)
+    monkeypatch.setattr("shutil.which", lambda _: None)
     assert htsim.main(["--rounds", "1", "--jobs", "1", "--bytes", "4000"]) == 0
     told = capsys.readouterr().out
     assert "times as quick" not in told and "htsim_roce is not on PATH" in told
