@@ -57,8 +57,7 @@ class Run(NamedTuple):
 
 
 def _theirs(program: str, job: argparse.Namespace) -> Run:
-    leaves, per_leaf = job.leaves, job.hosts
-    schedule = sim.permutation(leaves * per_leaf, per_leaf, job.bytes)
+    schedule = sim.permutation(job.leaves * job.hosts, job.hosts, job.bytes)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         words = _words(folder, schedule, job)
@@ -114,15 +113,6 @@ def _ours(size: int, jobs: int) -> Run:
     return Run(*json.loads(done.stdout))
 
 
-def _one(job: argparse.Namespace, jobs: int) -> Run:
-    """Ours, by this process."""
-    with tempfile.TemporaryDirectory() as folder:
-        run = sim.measure(sim.experiment(job), Path(folder), jobs)
-    if run.open_transfers:
-        raise SystemExit(f"{run.open_transfers} messages did not end")
-    return Run(run.wall_s, run.account.delivered)
-
-
 def main(argv: Sequence[str]) -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="closlab bench htsim", description=__doc__)
@@ -132,9 +122,10 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write figures there")
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     told = parser.parse_args(argv)
-    job = sim.words().parse_args(["--bytes", str(told.bytes)])
+    job = sim.words().parse_args([f"--bytes={told.bytes}", f"--jobs={told.one or 1}"])
     if told.one:
-        print(json.dumps(_one(job, told.one)))
+        run = sim.measure_whole(job)
+        print(json.dumps(Run(run.wall_s, run.account.delivered)))
         return 0
     program = shutil.which(_PROGRAM)
     runs: dict[str, list[Run]] = {}

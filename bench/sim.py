@@ -120,6 +120,15 @@ def measure(
         return Measurement(simulation.account(), *took, end_ns, simulation.open_transfers, built_s)
 
 
+def measure_whole(arguments: argparse.Namespace) -> Measurement:
+    """Run what was asked for once; it has to end."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = measure(experiment(arguments), Path(folder), arguments.jobs)
+    if run.open_transfers:
+        raise RuntimeError(f"{run.open_transfers} transfers did not end")
+    return run
+
+
 class _profiled:  # noqa: N801
     """Let perf watch this process for as long as the block lasts, if it is to."""
 

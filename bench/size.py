@@ -14,9 +14,7 @@ import json
 import resource
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from bench import sim
@@ -34,11 +32,7 @@ class Figures(NamedTuple):
 
 def measured(words: Sequence[str]) -> Figures:
     """A run, by this process."""
-    arguments = sim.words().parse_args(["--gbps=400", *words])
-    with tempfile.TemporaryDirectory() as folder:
-        run = sim.measure(sim.experiment(arguments), Path(folder))
-    if run.open_transfers:
-        raise RuntimeError(f"{run.open_transfers} transfers did not end")
+    run = sim.measure_whole(sim.words().parse_args(["--gbps=400", *words]))
     memory_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     return Figures(1e9 / run.hops_per_s, run.wall_s, memory_mb)
 
