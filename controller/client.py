@@ -10,8 +10,17 @@ import asyncio
 import logging
 import os
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterable,
+    Mapping,
+    Sequence,
+)
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,6 +38,7 @@ logging.getLogger("finsy").setLevel(logging.ERROR)
 
 _ENTITIES_PER_WRITE = 512
 ANSWER_S = 60.0  # that a switch may take for all it is asked: it may have to compile the program
+PRIMARY_S = 10.0  # that a connection before may take to be gone
 # finsy gives every single call ten seconds; how long to wait is decided here, for all of them.
 p4client._DEFAULT_RPC_TIMEOUT = 3600.0
 
@@ -130,7 +140,7 @@ def read_plans(
     sought = wanted or {}
 
     async def read_one(target: Target) -> SwitchPlan:
-        async with connected(target) as switch:
+        async with reading(target) as switch:
             return await read_plan(switch, sought.get(target.name, ()))
 
     targets = tuple(targets)
@@ -142,34 +152,51 @@ def _is_default(entity: Entity) -> bool:
     return isinstance(entity, DefaultAction)
 
 
-def connected(target: Target, role: str = "", tables: Sequence[str] = ()) -> fy.Switch:
-    """A connection to a switch; entered, it has the program pushed if the switch has it not.
+@asynccontextmanager
+async def connected(
+    target: Target, role: str = "", tables: Sequence[str] = ()
+) -> AsyncIterator[fy.Switch]:
+    """A connection that may write; the program is pushed if the switch has it not.
 
     Every role has a primary of its own, so two of them may write side by side: one that has a name
-    to tables that it shares with all.
+    to tables that it shares with all. A connection that has just been ended may still be primary
+    where the switch has not heard of it: that is waited for. Whoever stays primary meanwhile is
+    another controller, and the switch will say so when asked to change anything.
     """
+    primary = asyncio.Event()
+
+    async def ready(switch: fy.Switch) -> None:
+        if switch.is_primary:
+            primary.set()
+
     config = None
     if role:
         found = fy.P4Schema(target.p4info).tables
         config = P4RoleConfig(shared_p4_ids=[found[name].id for name in tables])
+    options = replace(_options(target), role_name=role, role_config=config, ready_handler=ready)
+    async with fy.Switch(target.name, target.address, options) as switch:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(primary.wait(), PRIMARY_S)
+        yield switch
 
+
+def reading(target: Target) -> fy.Switch:
+    """A connection that only reads, whoever is primary."""
+    return fy.Switch(target.name, target.address, _options(target))
+
+
+def _options(target: Target) -> fy.SwitchOptions:
     tls = target.tls
     credentials = None
     if tls is not None:
         credentials = fy.GRPCCredentialsTLS(
             cacert=tls.authority, cert=tls.certificate, private_key=tls.key
         )
-    return fy.Switch(
-        target.name,
-        target.address,
-        fy.SwitchOptions(
-            p4info=target.p4info,
-            p4blob=target.program,
-            device_id=target.device_id,
-            channel_credentials=credentials,
-            role_name=role,
-            role_config=config,
-        ),
+    return fy.SwitchOptions(
+        p4info=target.p4info,
+        p4blob=target.program,
+        device_id=target.device_id,
+        channel_credentials=credentials,
     )
 
 

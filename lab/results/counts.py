@@ -15,7 +15,7 @@ from types import MappingProxyType
 import finsy as fy
 
 from controller import ControllerError, Target
-from controller.client import connected, on_all
+from controller.client import on_all, reading
 from controller.tables import DROP_REASONS, PRIORITIES, queue_index
 from lab.errors import RunError
 from lab.results.outcome import TRIES, PortCounts, SwitchCounts, Traffic
@@ -159,11 +159,11 @@ def read_counts(
     """
 
     async def read_one(target: Target) -> tuple[str, SwitchCounts]:
-        async with connected(target) as switch:
+        async with reading(target) as switch:
             mine = tuple(ports[target.name])
-            reading = await _read(switch, mine, has_registers)
-            reading = replace(reading, lost=lost.get(target.name, {}))
-            return target.name, reading.counts(mine)
+            found = await _read(switch, mine, has_registers)
+            found = replace(found, lost=lost.get(target.name, {}))
+            return target.name, found.counts(mine)
 
     try:
         return dict(on_all(targets, read_one))

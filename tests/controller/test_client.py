@@ -7,6 +7,7 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
+import finsy as fy
 import grpc
 import pytest
 from finsy import p4client
@@ -19,10 +20,11 @@ from controller import (
     Settings,
     Telemetry,
     Tls,
+    client,
     install,
     switch_plans,
 )
-from controller.client import ANSWER_S, connected, read_plan, reconcile
+from controller.client import ANSWER_S, connected, read_plan, reading, reconcile
 from controller.entities import SwitchPlan, entry
 from controller.wire import canonical
 from switch import host as switch_host
@@ -90,6 +92,35 @@ async def test_what_is_wrong_is_repaired_and_nothing_else(program: Program) -> N
             ]
             wanted = canonical(plan, switch.p4info)
             assert set(await read_plan(switch, wanted)) == set(wanted)
+
+
+@asynchronous
+async def test_who_comes_while_one_before_is_still_leaving_may_write(program: Program) -> None:
+    """One that only reads need not wait for it, and another that stays is told of."""
+    fabric = leaf_spine(2, 1, 1)
+    async with switches(fabric) as (_, addresses):
+        target = targets_of(fabric, addresses, program)[0]
+        plan = switch_plans(fabric)[target.name]
+
+        async def come() -> int:
+            async with connected(target) as switch:
+                return len(await reconcile(switch, plan))
+
+        async with connected(target):
+            coming = asyncio.ensure_future(come())
+            await asyncio.wait({coming}, timeout=0.5)  # time to bid, and to be told no
+            async with reading(target) as reader:
+                assert not reader.is_primary
+                assert await read_plan(reader) == ()
+            assert not coming.done()
+        assert await coming > 20
+
+        async with connected(target):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(client, "PRIMARY_S", 0.1)
+                with pytest.raises(fy.P4ClientError, match="election id 9 is not primary"):
+                    async with connected(target) as backup:
+                        await reconcile(backup, ())
 
 
 @asynchronous
