@@ -7,6 +7,7 @@ be where, and those after it are not judged.
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -26,14 +27,15 @@ from lab.errors import LabError
 from lab.machine import tools
 from lab.machine.building import building
 from lab.machine.paths import ROOT
+from lab.machine.speed import processor_slowness
 from switch.build import runtime_library
 
-TIME_S = 60  # of a processor
+TIME_S = 60  # of a usual processor
 _LAST_LINES = 2
 
 
 def grade(lesson: Lesson, folder: Path, processor_s: int = TIME_S) -> Grade:
-    """Judge what lies in a folder."""
+    """Judge what lies in a folder; it has so much longer as this processor is slower than usual."""
     if not folder.is_dir():
         raise LabError(
             f"there is no folder {folder}",
@@ -43,7 +45,8 @@ def grade(lesson: Lesson, folder: Path, processor_s: int = TIME_S) -> Grade:
     checks = checks_of(lesson.number)
     with building():
         runtime_library()  # once for all, and not on the submission's time
-    words = ("lab.course.inside", lesson.name, str(folder.resolve()), str(processor_s))
+    most_s = math.ceil(processor_s * processor_slowness())
+    words = ("lab.course.inside", lesson.name, str(folder.resolve()), str(most_s))
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
     with tempfile.TemporaryFile() as said:
         process = subprocess.Popen(
@@ -58,14 +61,14 @@ def grade(lesson: Lesson, folder: Path, processor_s: int = TIME_S) -> Grade:
         found: list[Judged] = []
         try:
             with process.stdout as stream:
-                for line in lines_of(stream.fileno(), processor_s):
+                for line in lines_of(stream.fileno(), most_s):
                     found.append(_read(checks[len(found)], line))
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)  # it, and whatever it started
             code = process.wait()
         if len(found) < len(checks):
-            found.append(_ended(checks[len(found)], code, processor_s, said))
+            found.append(_ended(checks[len(found)], code, most_s, said))
     rest = (
         Judged(check.says, check.points, State.NOT_JUDGED, NOT_JUDGED)
         for check in checks[len(found) :]
@@ -78,12 +81,12 @@ def _read(check: Check, line: str) -> Judged:
     return Judged(check.says, check.points, State(state), what, where, seconds)
 
 
-def _ended(check: Check, code: int, processor_s: int, said: IO[bytes]) -> Judged:
+def _ended(check: Check, code: int, most_s: int, said: IO[bytes]) -> Judged:
     """What to say of a check that did not end."""
     said.seek(0)
     last = said.read().decode(errors="replace").strip().splitlines()[-_LAST_LINES:]
     if -code in (signal.SIGXCPU, signal.SIGKILL):
-        what = f"it did not come to an end in {processor_s} s"
+        what = f"it did not come to an end in {most_s} s"
         where = "is there a loop, a packet that goes round for ever, or too much to compile?"
     elif code < 0 or (last and last[-1].startswith("MemoryError")):
         what, where = TOO_MUCH_MEMORY

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from lab.cli import main
+from lab.course import grade as grading
 from lab.course.formats import FORMATS
 from lab.course.grade import grade
 from lab.course.lesson import find
@@ -58,6 +59,19 @@ def test_hostile_python_gets_a_grade(name: str, tmp_path: Path) -> None:
     for form in FORMATS.values():
         form(found)
     ElementTree.fromstring(FORMATS["junit"](found))
+
+
+def test_a_slow_processor_is_given_as_much_longer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(grading, "processor_slowness", lambda: 3.0)
+    file, body, _ = HOSTILE["loops"]
+    folder = submission(tmp_path)
+    text = (folder / file).read_text()
+    (folder / file).write_text(text[: text.index("    on_the_wire")] + body)
+    found = grade(find("5"), folder, processor_s=2)
+    wrong = next(v for v in found.verdicts if v.state is State.WRONG)
+    assert wrong.what.endswith("gave no answer in 1 s")
 
 
 BOMB = "#define X0 x = x + 1;\n" + "".join(
