@@ -16,6 +16,7 @@ import pytest
 import closlab
 from lab.live import server
 from lab.live.hub import Hub, Scene
+from lab.machine.speed import processor_slowness
 from lab.results.glance import Looker, rates_of
 from lab.results.outcome import Note
 from lab.runs.run import UNBELIEVED
@@ -391,7 +392,7 @@ def test_sixty_four_ports_ten_times_a_second_cost_little() -> None:
             time.sleep(0.1)
         share = (time.process_time() - cpu_s) / (time.monotonic() - began)
         reader.wait(timeout=LONG_S)
-    assert share < 0.05
+    assert share < 0.05 * processor_slowness()
 
 
 def test_a_slow_reader_holds_up_nobody(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ import grpc
 import pytest
 from finsy.proto import p4r, p4r_grpc
 
+from lab.machine.speed import processor_slowness
 from switch import dataplane as dp
 from switch.host import ALL_RINGS, Host, HostError, SwitchSettings, Tls, _ring_bytes
 from switch.layout import DUES_BYTES
@@ -120,7 +121,7 @@ def test_six_switches_are_ready_soon_and_end_cleanly(tmp_path: Path):
         assert child.returncode == 0
         assert out == ""
         assert "Traceback" not in err
-    assert took < 0.8, "of one core; about 0.3 s of it, whatever else the machine does"
+    assert took < 0.8 * processor_slowness(), "of one core; usually about 0.3 s of it"
 
 
 def test_links_change_as_its_input_says_and_what_it_cannot_mean_is_told(tmp_path: Path):
