@@ -41,6 +41,15 @@ def submission(tmp_path: Path, number: str = "5") -> Path:
     return folder
 
 
+def hostile(tmp_path: Path, name: str) -> Path:
+    """What is handed in, with this instead of its function's body."""
+    file, body, _ = HOSTILE[name]
+    folder = submission(tmp_path)
+    text = (folder / file).read_text()
+    (folder / file).write_text(text[: text.index("    on_the_wire")] + body)
+    return folder
+
+
 def some(names: Iterable[str], *quick: str) -> list[object]:
     """These in the default run, the others in the long one."""
     slow = pytest.mark.slow
@@ -50,11 +59,8 @@ def some(names: Iterable[str], *quick: str) -> list[object]:
 @pytest.mark.parametrize("name", some(HOSTILE, "loops", "forges"))
 def test_hostile_python_gets_a_grade(name: str, tmp_path: Path) -> None:
     """What the program in P4 earned stays."""
-    file, body, told = HOSTILE[name]
-    folder = submission(tmp_path)
-    text = (folder / file).read_text()
-    (folder / file).write_text(text[: text.index("    on_the_wire")] + body)
-    found = grade(find("5"), folder, processor_s=6)
+    *_, told = HOSTILE[name]
+    found = grade(find("5"), hostile(tmp_path, name), processor_s=6)
     assert [v.state for v in found.verdicts[:4]] == [State.PASSED] * 4
     wrong = next(v for v in found.verdicts if v.state is State.WRONG)
     assert told in f"{wrong.what}\n{wrong.where}"
@@ -68,11 +74,7 @@ def test_a_slow_processor_is_given_as_much_longer(
 ) -> None:
     times = 3 * processor_slowness()
     monkeypatch.setattr(grading, "processor_slowness", lambda: times)
-    file, body, _ = HOSTILE["loops"]
-    folder = submission(tmp_path)
-    text = (folder / file).read_text()
-    (folder / file).write_text(text[: text.index("    on_the_wire")] + body)
-    found = grade(find("5"), folder, processor_s=2)
+    found = grade(find("5"), hostile(tmp_path, "loops"), processor_s=2)
     wrong = next(v for v in found.verdicts if v.state is State.WRONG)
     assert wrong.what.endswith(f"gave no answer in {math.ceil(2 * times) // 6} s")
 
