@@ -19,6 +19,9 @@ _TELL_S = 10.0  # between two words on what is waited for
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _AT_WORK = "RD"  # wants a processor, or waits for a disk
 
+Still = Callable[[str, float], None]
+"""Who is told what is still waited for, and for how many seconds by now."""
+
 
 class Patience:
     """Whether it makes sense to go on waiting for processes, and those they started."""

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +24,16 @@ from finsy.proto import p4i
 from lab.errors import LabError
 from lab.machine.building import building
 from lab.machine.paths import FABRIC_PROGRAM, ROOT
+from lab.machine.patience import Patience, Still
 from switch.build import BuildError, digest, runtime_ahead
 from switch.cache import kept
 from switch.dataplane import Program
 
 P4C = "p4c-bm2-ss"
 _BESIDE_THE_POINT = ("source_info", "program")  # of a compiled program: where its sources lie
-_Compiler = Callable[[Path, tuple[str, ...]], tuple[str, str]]
+_THRIFTY = {"GC_FREE_SPACE_DIVISOR": "8"}  # p4c's heap: half as much, for a fifth more time
+_MUCH_MEMORY = "It takes 2 GB: give the machine more, or leave p4c off the PATH."
+_LOOK_S = 0.5  # between two looks at how p4c gets on
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +46,7 @@ class BuiltProgram:
 
 def build(out: Path, source: Path = FABRIC_PROGRAM, *, soon: bool = False) -> BuiltProgram:
     """Compile a program into a folder, for our own switches, which may want it ``soon``."""
-    built = _kept(out, source, (), _compile)
+    built = _ours(out, source, ())
     try:
         # Now, because a controller would not wait for the C compiler on a slow machine; and as
         # bytes, as switches are given it, because to build it under another name is to build anew.
@@ -51,12 +57,26 @@ def build(out: Path, source: Path = FABRIC_PROGRAM, *, soon: bool = False) -> Bu
     return built
 
 
-def build_for_bmv2(out: Path, source: Path = FABRIC_PROGRAM) -> BuiltProgram:
+def build_for_bmv2(
+    out: Path, source: Path = FABRIC_PROGRAM, still: Still = lambda *_: None
+) -> BuiltProgram:
     """Compile a program into a folder, for switches whose queues cannot stand still.
 
     By p4c where it is installed, by our compiler otherwise.
     """
-    return _kept(out, source, ("PARKING",), _compile_with_p4c if has_p4c() else _compile)
+    defines = ("PARKING",)
+    return build_with_p4c(out, source, defines, still) if has_p4c() else _ours(out, source, defines)
+
+
+def build_with_p4c(
+    out: Path, source: Path, defines: tuple[str, ...] = (), still: Still = lambda *_: None
+) -> BuiltProgram:
+    """Compile a program into a folder with p4c.
+
+    That needs half a minute for the fabric's, and on a slow machine as many times that as it is
+    slower: ``still`` is told of it.
+    """
+    return _kept(out, source, (*defines, *_this_p4c()), lambda: _by_p4c(source, defines, still))
 
 
 def p4info_of(text: str) -> p4i.P4Info:
@@ -117,22 +137,24 @@ def source_in(folder: Path | None) -> Path:
     return source
 
 
-def _kept(out: Path, source: Path, defines: tuple[str, ...], compiler: _Compiler) -> BuiltProgram:
-    """A program's files in a folder, compiled only if that was not done before."""
+def _ours(out: Path, source: Path, defines: tuple[str, ...]) -> BuiltProgram:
+    """A program's files, by our compiler."""
+    return _kept(out, source, (*defines, _our_compiler()), lambda: _compile(source, defines))
+
+
+def _kept(
+    out: Path, source: Path, by: tuple[str, ...], compiled: Callable[[], tuple[str, str]]
+) -> BuiltProgram:
+    """A program's files in a folder, compiled only if that was not done before by the same."""
     built = BuiltProgram(out / f"{source.stem}.json", out / f"{source.stem}.p4info.txtpb")
-    name = f"{source.stem}-{_ingredients(source, compiler.__name__, *defines)}"
-    texts = cache(lambda: compiler(source, defines))
+    name = f"{source.stem}-{digest(*by, _content(source.parent.glob('*.p4')))}"
+    texts = cache(compiled)
     with building():
         json = kept(f"{name}.json", lambda path: path.write_text(texts()[0]))
         p4info = kept(f"{name}.p4info", lambda path: path.write_text(texts()[1]))
     built.json.write_bytes(json.read_bytes())
     built.p4info.write_bytes(p4info.read_bytes())
     return built
-
-
-def _ingredients(source: Path, *words: str) -> str:
-    """A name for what a program is made from: its sources, the compiler's, and what it is told."""
-    return digest(*words, _content(source.parent.glob("*.p4")), _our_compiler())
 
 
 @cache
@@ -159,13 +181,43 @@ def _compile(source: Path, defines: tuple[str, ...]) -> tuple[str, str]:
     return compiled.json_text, text_format.MessageToString(compiled.p4info)
 
 
-def _compile_with_p4c(source: Path, defines: tuple[str, ...]) -> tuple[str, str]:
-    """The same, by p4c."""
+def _this_p4c() -> tuple[str, ...]:
+    """What tells the p4c that is found from another, or from what it was before."""
+    file = Path(shutil.which(P4C) or P4C).resolve()
+    about = file.stat()
+    return str(file), str(about.st_size), str(about.st_mtime_ns), compiler("bmv2")
+
+
+def _by_p4c(source: Path, defines: tuple[str, ...], still: Still) -> tuple[str, str]:
+    """A program's JSON and P4Info, by p4c."""
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / "made.json", Path(folder) / "made.p4info.txt"
         words = [P4C, "--p4v", "16", "--Wdisable", *(f"-D{name}" for name in defines)]
         words += ["-o", str(made[0]), "--p4runtime-files", str(made[1]), str(source)]
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise LabError(f"{source.name} does not compile with {P4C}:\n{done.stderr.strip()}")
+        process = subprocess.Popen(
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=_THRIFTY | os.environ,
+        )
+        with process:
+            try:
+                said = _last_words(process, source, still)
+            finally:
+                process.kill()
+        if process.returncode == -signal.SIGKILL:
+            raise LabError(f"{P4C} was killed while it compiled {source.name}", _MUCH_MEMORY)
+        if process.returncode != 0:
+            raise LabError(f"{source.name} does not compile with {P4C}:\n{said.strip()}")
         return made[0].read_text(), made[1].read_text()
+
+
+def _last_words(process: subprocess.Popen[str], source: Path, still: Still) -> str:
+    """What p4c says, when it has ended."""
+    patience = Patience([process.pid], tell=partial(still, f"{P4C} to compile {source.name}"))
+    while not patience.is_over():
+        with suppress(subprocess.TimeoutExpired):
+            return process.communicate(timeout=_LOOK_S)[1]
+    raise LabError(f"{P4C} does nothing any more, and has not compiled {source.name}")

@@ -1,13 +1,13 @@
 """Packet tests that any v1model switch can be put to, here on ours."""
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from compiler import compile_program
+from lab.machine.program import build_with_p4c
 from switch.dataplane import WHOLE
 from switch.stf import StfResult, StfRunner
 from tests.fabric.network import FABRIC, fabric_program
@@ -38,7 +38,5 @@ def test_packets_on_bmv2(test: Path) -> None:
 @all_tests
 @pytest.mark.reference
 def test_packets_of_p4c_on_bmv2(test: Path, tmp_path: Path) -> None:
-    out = tmp_path / "fabric.json"
-    subprocess.run(["p4c-bm2-ss", "--std", "p4-16", "-o", out, FABRIC], check=True)
-    theirs: dict[str, Any] = json.loads(out.read_text())
+    theirs: dict[str, Any] = json.loads(build_with_p4c(tmp_path, FABRIC).json.read_text())
     must_pass(bmv2.run_stf(theirs, test))

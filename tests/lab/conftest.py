@@ -56,3 +56,16 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Word of running labs goes to a folder of the test's own; compiled code stays shared."""
     monkeypatch.setenv("CLOSLAB_RUNNING", str(tmp_path / "running"))
     return tmp_path / "running"
+
+
+@pytest.fixture
+def bare_path(tmp_path: Path) -> Path:
+    """A PATH with everything but what a test leaves out."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for directory in ("/usr/sbin", "/sbin", "/usr/bin", "/bin"):
+        for program in Path(directory).iterdir():
+            link = folder / program.name
+            if not link.is_symlink():
+                link.symlink_to(program)
+    return folder

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,8 @@ from google.protobuf import text_format
 
 from bench import switches
 from compiler import CompileOptions, compile_program
-from lab.errors import MissingTool
-from lab.machine import program, tools
+from lab.errors import LabError, MissingTool
+from lab.machine import patience, program, tools
 from lab.machine.paths import FABRIC_PROGRAM
 from switch.dataplane import Program
 from switch.shims import write_shims
@@ -56,36 +57,101 @@ def test_without_bmv2_it_says_what_to_install(
     assert "bash provision/p4lang.sh" in " ".join(others)
 
 
-def test_a_bmv2_that_ends_is_named_with_its_last_words(tmp_path: Path) -> None:
-    programs = tmp_path / "bin"
-    programs.mkdir()
+@pytest.fixture
+def programs(tmp_path: Path, bare_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that comes first on a PATH on which there is no p4c, which would take a minute."""
+    (bare_path / program.P4C).unlink(missing_ok=True)
+    (folder := tmp_path / "programs").mkdir()
+    monkeypatch.setenv("PATH", f"{folder}:{bare_path}")
+    return folder
+
+
+def stand_in(path: Path, *lines: str) -> None:
+    """A program that does as these lines of a shell say."""
+    path.write_text("\n".join(("#!/bin/sh", *lines, "")))
+    path.chmod(0o755)
+
+
+def test_a_bmv2_that_ends_is_named_with_its_last_words(programs: Path, tmp_path: Path) -> None:
     for name in (tools.BMV2, tools.BMV2_CLI):
-        (programs / name).write_text("#!/bin/sh\necho 'no such interface: leaf1-eth1'; exit 3\n")
-        (programs / name).chmod(0o755)
+        stand_in(programs / name, "echo 'no such interface: leaf1-eth1'; exit 3")
     done = closlab(
         *("run", "hello", "--switch", "bmv2", "--out", str(tmp_path / "out")),
-        PATH=f"{programs}:{os.environ['PATH']}",
+        PATH=os.environ["PATH"],
     )
     assert done.returncode == 1
     assert "BMv2 as leaf1 ended by itself (exit code 3): no such interface" in done.stderr
     assert "logs/leaf1.log" in done.stderr
 
 
-def test_whatever_has_its_command_line_can_take_its_place(tmp_path: Path) -> None:
+def test_whatever_has_its_command_line_can_take_its_place(programs: Path, tmp_path: Path) -> None:
     """Everything but BMv2 itself: processes, queue rates, plans, counters, a program that parks."""
-    programs = tmp_path / "bin"
     write_shims(programs)
-    for name in ("p4c", "p4c-bm2-ss"):
+    for name in ("p4c", program.P4C):
         (programs / name).unlink()
     # Built here and now: a controller does not wait while three switches do so at once.
     Program.load(program.build_for_bmv2(tmp_path).json)
-    result = run(
-        *("mininet", "hello", tmp_path / "out", SMALL), PATH=f"{programs}:{os.environ['PATH']}"
-    )
+    result = run("mininet", "hello", tmp_path / "out", SMALL, PATH=os.environ["PATH"])
     assert result["switch"] == "bmv2"
     assert result["flows"] == result["flows"] | {"count": 2, "completed": 2, "failed": 0}
     assert result["drops"]["total"] == 0
     assert all("max_queue_bytes" not in link for link in result["links"])
+
+
+class OfP4c:
+    """A p4c of a test's own in the place of the real one."""
+
+    WRITES = 'while [ $# -gt 1 ]; do case $1 in -o | --p4runtime-files) echo "$SAYS" >"$2" ;; esac'
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / program.P4C
+
+    def says(self, what: str) -> None:
+        """It compiles, to that."""
+        stand_in(self._file, f"SAYS={what}", f"{self.WRITES}; shift; done")
+
+    def does(self, what: str) -> None:
+        """It does something else, unless asked for its version."""
+        stand_in(self._file, f'[ "$1" = --version ] || {what}')
+
+
+@pytest.fixture
+def p4c(programs: Path) -> OfP4c:
+    """One of which nothing is kept yet."""
+    return OfP4c(programs)
+
+
+def test_what_another_p4c_made_is_not_taken_for_its_own(p4c: OfP4c, tmp_path: Path) -> None:
+    for version in ("one", "another"):
+        p4c.says(version)
+        assert program.build_for_bmv2(tmp_path).json.read_text() == f"{version}\n"
+
+
+def test_for_p4c_it_says_that_it_waits(
+    p4c: OfP4c, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patience, "_TELL_S", 0.0)
+    p4c.does("sleep 1; exit 1")
+    told: list[str] = []
+    with pytest.raises(LabError, match="does not compile with p4c-bm2-ss"):
+        program.build_for_bmv2(tmp_path, still=lambda what, _: told.append(what))
+    assert set(told) == {"p4c-bm2-ss to compile fabric.p4"}
+
+
+def test_a_p4c_that_finds_no_memory_is_told_as_that(p4c: OfP4c, tmp_path: Path) -> None:
+    p4c.does("kill -9 $$")
+    with pytest.raises(LabError, match="was killed") as caught:
+        program.build_for_bmv2(tmp_path)
+    assert "2 GB" in (caught.value.cure or "")
+
+
+def test_a_p4c_that_does_nothing_is_not_waited_for(
+    p4c: OfP4c, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(program, "Patience", partial(patience.Patience, quiet_s=1.0))
+    p4c.does("exec sleep 100")
+    with pytest.raises(LabError, match="does nothing any more"):
+        program.build_for_bmv2(tmp_path)
 
 
 def timed_as(result: dict[str, Any], reference: dict[str, Any]) -> bool:

@@ -179,19 +179,6 @@ def test_enter_without_a_lab_says_how_to_start_one(own_cache: Path) -> None:
     assert "closlab run hello --cli" in done.stderr
 
 
-@pytest.fixture
-def bare_path(tmp_path: Path) -> Path:
-    """A PATH with everything but what a test leaves out."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    for directory in ("/usr/sbin", "/sbin", "/usr/bin", "/bin"):
-        for program in Path(directory).iterdir():
-            link = folder / program.name
-            if not link.is_symlink():
-                link.symlink_to(program)
-    return folder
-
-
 def _complains(done: subprocess.CompletedProcess[str], *words: str) -> None:
     assert done.returncode != 0
     for word in words:

@@ -32,6 +32,7 @@ from lab.engines.mininet.carriers import Carriers
 from lab.engines.mininet.frr import DAEMONS, Room, configurations, vrf
 from lab.engines.mininet.journal import Journal
 from lab.errors import RunError
+from lab.machine.patience import Still
 from lab.machine.speed import slowness
 from lab.results.outcome import RouteChange, Routed
 from lab.scenario.model import ControlSettings
@@ -76,7 +77,7 @@ class ControlPlane:
         fabric: Fabric,
         told: ControlSettings,
         folder: Path,
-        still: Callable[[str, float], None],
+        still: Still,
     ) -> None:
         self.fabric = fabric
         self.changes: list[Change] = []

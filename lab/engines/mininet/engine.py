@@ -63,7 +63,7 @@ def bring_up(
     kind = KINDS[options.switch]
     dilation, hurries = _chosen_dilation(experiment, kind, stages, options)
     with stages("Compiling the fabric program"):
-        built = kind.build_program(options.out, source_in(options.p4))
+        built = kind.build_program(options.out, source_in(options.p4), stages.still_waiting)
         is_scapy = experiment.scenario.transport.endpoint == "scapy"
         hosts_program = SCAPY_PROGRAM if is_scapy else endpoint_program()
     with ExitStack() as stack:

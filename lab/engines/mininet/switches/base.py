@@ -14,7 +14,7 @@ from controller import LinkSpec, Settings, SwitchPlan, Target, Tls, read_plans
 from lab.engines.mininet.dues import Dues
 from lab.errors import RunError
 from lab.machine.certificates import Certificates
-from lab.machine.paths import FABRIC_PROGRAM
+from lab.machine.patience import Still
 from lab.machine.program import BuiltProgram
 from lab.machine.speed import slowness
 from lab.results.counts import read_counts
@@ -52,7 +52,7 @@ class Setting:
     seed_of: Callable[[Node], int] = lambda _: 1
     dues: Dues | None = None  # none: whoever sends keeps frames until they are due
     certificates: Certificates | None = None  # none: P4Runtime is spoken in the clear
-    still: Callable[[str, float], None] = lambda _what, _waited_s: None  # hears what takes long
+    still: Still = lambda *_: None  # hears what takes long
 
     def interfaces(self, switch: Node) -> dict[int, str]:
         """A switch's ports."""
@@ -84,7 +84,7 @@ class Switches(ABC):
 
     @staticmethod
     @abstractmethod
-    def build_program(out: Path, source: Path = FABRIC_PROGRAM) -> BuiltProgram:
+    def build_program(out: Path, source: Path, still: Still) -> BuiltProgram:
         """The fabric program as these switches want it."""
 
     @classmethod

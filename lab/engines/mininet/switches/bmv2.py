@@ -40,8 +40,7 @@ from lab.engines.mininet.switches.base import Setting, Switches
 from lab.engines.mininet.switches.hosted import Hosted, link_of
 from lab.errors import RunError
 from lab.machine import program
-from lab.machine.paths import FABRIC_PROGRAM
-from lab.machine.patience import Patience
+from lab.machine.patience import Patience, Still
 from lab.machine.processes import last_line, stop
 from lab.machine.program import BuiltProgram
 from lab.machine.speed import slowness
@@ -74,9 +73,9 @@ class Bmv2Switches(Switches):
     REAL_TICK_NS = 1000
 
     @staticmethod
-    def build_program(out: Path, source: Path = FABRIC_PROGRAM) -> BuiltProgram:
+    def build_program(out: Path, source: Path, still: Still) -> BuiltProgram:
         """Compiled with parking."""
-        return program.build_for_bmv2(out, source)
+        return program.build_for_bmv2(out, source, still)
 
     @classmethod
     def told(cls, settings: Settings, dilation: int) -> Settings:

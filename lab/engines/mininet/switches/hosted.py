@@ -6,14 +6,14 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from controller import LinkSpec
 from lab.errors import RunError
-from lab.machine.patience import Patience
+from lab.machine.patience import Patience, Still
 from lab.machine.precedence import lend_precedence
 from lab.machine.processes import last_line, line_of, say, stop
 from lab.machine.thrift import THRIFTY
@@ -25,7 +25,7 @@ _UNLIMITED_PACKETS, _UNLIMITED_BYTES = 1 << 20, 1 << 30  # the program's own lim
 class Hosted:
     """Switches in one process."""
 
-    def __init__(self, what: str, folder: Path, still: Callable[[str, float], None]) -> None:
+    def __init__(self, what: str, folder: Path, still: Still) -> None:
         self._what = what
         self._still = partial(still, f"the {what} to start")
         self._config = folder / f"{what}.json"

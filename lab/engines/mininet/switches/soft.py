@@ -9,7 +9,7 @@ from controller import LinkSpec
 from lab.engines.mininet.switches.base import Setting, Switches
 from lab.engines.mininet.switches.hosted import Hosted, link_of
 from lab.machine import program
-from lab.machine.paths import FABRIC_PROGRAM
+from lab.machine.patience import Still
 from lab.machine.program import BuiltProgram
 from lab.results.counts import read_counts
 from lab.results.outcome import Line, SwitchBooks, SwitchCounts
@@ -28,7 +28,7 @@ class SoftSwitches(Switches):
     HURRIED_PACKETS_PER_S = 20_000
 
     @staticmethod
-    def build_program(out: Path, source: Path = FABRIC_PROGRAM) -> BuiltProgram:
+    def build_program(out: Path, source: Path, _still: Still) -> BuiltProgram:
         """Compiled, and built as native code."""
         return program.build(out, source)
 
