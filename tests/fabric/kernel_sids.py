@@ -6,7 +6,7 @@ To be run in namespaces of its own:
 
 A leaf of ours puts a carrier on, a namespace takes a uN or a uA out of it, the next is its end; and
 a namespace puts one on, by each way the kernel has, for a spine and a leaf of ours. Prints JSON:
-by case, what a host got and what it should have.
+by case, what a host got and what it should have; nothing of a case that the kernel does not know.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from topologies import leaf_spine
 PLAIN = Settings(max_frame=1200, ecn=Ecn(enabled=False), segments=True)
 _WAIT_S = 5.0 * SLOWNESS
 LEAF2, SPINE1 = 0x1002, 0x2001
+KERNELS_UA = "fcbb:bb00:2001:e002::/64"
+Cases = dict[str, tuple[str | None, str | None] | None]
 UP = "net.ipv6.conf.all.forwarding=1 net.ipv6.conf.all.seg6_enabled=1"
 
 
@@ -58,6 +60,11 @@ def route(name: str, words: str) -> None:
     if done.returncode:
         print(f"{words}: {done.stderr.strip()}", file=sys.stderr)
         sys.exit(NO_KERNEL)
+
+
+def takes_by_port(name: str, sid: str) -> bool:
+    """Whether a route to a uA is one: kernels before 6.6 take it for an End.X, and say nothing."""
+    return b"next-csid" in subprocess.check_output(f"ip -n {name} -6 route show {sid}".split())
 
 
 def mac_of(name: str, device: str) -> bytes:
@@ -114,7 +121,7 @@ def main() -> None:
     own = "encap seg6local action"
     csid = "flavors next-csid lblen 32 nflen"
     route("kb", f"fcbb:bb00:2001::/48 {own} End {csid} 16 dev e0")
-    route("kb", f"fcbb:bb00:2001:e002::/64 {own} End.X nh6 fd20::2 {csid} 32 dev e0")
+    route("kb", f"{KERNELS_UA} {own} End.X nh6 fd20::2 {csid} 32 dev e0")
     route("kb", "fcbb:bb00:1002::/48 via fd20::2 dev e1")
     route("kc", f"fcbb:bb00:1002:f000::/64 {own} End.DT6 table main dev e0")
     route("kc", "fd00:0:0:2::/64 via fd40::2 dev e1")
@@ -122,7 +129,7 @@ def main() -> None:
     json.dump({**ours_to_kernel(), **kernel_to_ours()}, sys.stdout)
 
 
-def ours_to_kernel() -> dict[str, tuple[str | None, str | None]]:
+def ours_to_kernel() -> Cases:
     """Our leaf's carrier through uN or uA, and to uDT6, of the kernel."""
     fabric = leaf_spine(2, 1, 1).speaking(6)
     bed = Testbed.build(fabric, replace(PLAIN, steering=(Steering("leaf1", "h2"),)))
@@ -138,17 +145,20 @@ def ours_to_kernel() -> dict[str, tuple[str | None, str | None]]:
     bed.network.run(1000)
     (carrier,) = sent
     by_port = sr.sid(SPINE1, 0xE002, LEAF2, sr.END).to_bytes(16, "big")
-    cases = {"uN, uDT6": carrier, "uA, uDT6": carrier[:38] + by_port + carrier[54:]}
+    to_port = carrier[:38] + by_port + carrier[54:] if takes_by_port("kb", KERNELS_UA) else None
+    cases = {"uN, uDT6": carrier, "uA, uDT6": to_port}
     kb = mac_of("kb", "e0")
     return {
-        f"ours to the kernel's {name}": (rest(through("i0", "o0", frame, kb)), rest(plain))
+        f"ours to the kernel's {name}": (
+            None if frame is None else (rest(through("i0", "o0", frame, kb)), rest(plain))
+        )
         for name, frame in cases.items()
     }
 
 
-def kernel_to_ours() -> dict[str, tuple[str | None, str | None]]:
+def kernel_to_ours() -> Cases:
     """The kernel's carriers, of one address or several, through our uN and uA to our uDT."""
-    found = {}
+    found: Cases = {}
     way = sr.sid(SPINE1, LEAF2, sr.END)
     by_port = sr.sid(SPINE1, 0xE002, LEAF2, sr.END)
     once, then = sr.sid(SPINE1), sr.sid(LEAF2, sr.END)

