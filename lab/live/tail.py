@@ -91,13 +91,17 @@ class Tail:
     def _look(self) -> Glance | None:
         notes = self._watch.latest()
         at_ns = self._watch.at_ns
-        if not notes or at_ns <= self._at_ns + self.every_ns * self._dilation:
+        if not notes or at_ns <= self._at_ns or self._is_soon(self._time(at_ns)):
             return None
         told = self._told()
         events = [*self._events(told, at_ns)]
         self._at_ns = at_ns
         cut = frozenset(str(name) for name in told.get("cut", ()))
         return self._looker.look(self._time(at_ns), notes, self._messages(), events, cut)
+
+    def _is_soon(self, time_ns: int) -> bool:
+        """Whether the glance before is too near, as they are told: all before the start is one."""
+        return self._at_ns > 0 and time_ns < self._time(self._at_ns) + self.every_ns
 
     def _messages(self) -> Messages:
         if not self._course.is_known:

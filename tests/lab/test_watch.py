@@ -11,6 +11,11 @@ from typing import Any
 import pytest
 
 import closlab
+from lab.engines.mininet.running import RunningLab
+from lab.live.tail import Tail
+from lab.results.outcome import Note
+from lab.results.watch import Watch as Record
+from lab.scenario import catalogue
 
 LITTLE = {"traffic.bytes": "100KB", "traffic.senders": 3}
 CUT = [{"at_ns": "8us", "link": "leaf1-spine1", "action": "down", "for_ns": "20us"}]
@@ -204,6 +209,40 @@ def test_a_run_on_mininet_is_watched_and_interfered_with(own_cache: Path, tmp_pa
     assert set(begun) == {f"h{n}" for n in range(2, 9)}
     assert all(at_ns >= seen[0].time_ns for at_ns in begun.values())
     assert not list(own_cache.glob("*"))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_glances_at_a_lab_are_as_far_apart_as_they_say(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whenever somebody looks, before the hosts begin or later; the first one comes at once."""
+    drawn = random.Random(seed)
+    dilation, since_ns = drawn.choice([1.0, 4070.0, 251253.0]), drawn.randrange(1, 10**14)
+    every_ns = drawn.choice([0, drawn.randrange(1, 10**4), drawn.randrange(1, 10**9)])
+    step_ns = max(1, round(every_ns * dilation * drawn.choice([0.1, 1, 3])))
+    looks = [max(1, since_ns - step_ns * drawn.randrange(4))]
+    for _ in range(50):
+        looks.append(looks[-1] + drawn.randrange(1, 2 * step_ns))
+    (tmp_path / "record").touch()
+    told = {
+        "scenario": catalogue.load("hello").model_dump(mode="json"),
+        "record": str(tmp_path / "record"),
+        "since_ns": since_ns,
+        "dilation": dilation,
+    }
+    tail = Tail(RunningLab("x", 1, {}, {}, {}, told), every_ns)
+    note = Note(0, next(iter(tail.hub.scene.rates)), 0, 0, 0, 0, 0)
+    seen = []
+    for at_ns in looks:
+        monkeypatch.setattr(Record, "latest", lambda _self: [note])
+        monkeypatch.setattr(Record, "at_ns", at_ns)
+        if (glance := tail._look()) is not None:
+            seen.append(glance.time_ns)
+    due = [max(0, round((looks[0] - since_ns) / dilation))]
+    for at_ns in looks[1:]:
+        if (time_ns := max(0, round((at_ns - since_ns) / dilation))) >= due[-1] + every_ns:
+            due.append(time_ns)
+    assert seen == due
 
 
 @pytest.mark.mininet
