@@ -139,15 +139,18 @@ def source_in(folder: Path | None) -> Path:
 
 def _ours(out: Path, source: Path, defines: tuple[str, ...]) -> BuiltProgram:
     """A program's files, by our compiler."""
-    return _kept(out, source, (*defines, _our_compiler()), lambda: _compile(source, defines))
+    return _kept(out, source, defines, lambda: _compile(source, defines))
 
 
 def _kept(
     out: Path, source: Path, by: tuple[str, ...], compiled: Callable[[], tuple[str, str]]
 ) -> BuiltProgram:
-    """A program's files in a folder, compiled only if that was not done before by the same."""
+    """A program's files in a folder, compiled only if that was not done before by the same.
+
+    Our compiler counts always: it may go by the name of p4c (see switch/shims).
+    """
     built = BuiltProgram(out / f"{source.stem}.json", out / f"{source.stem}.p4info.txtpb")
-    name = f"{source.stem}-{digest(*by, _content(source.parent.glob('*.p4')))}"
+    name = f"{source.stem}-{digest(*by, _content(source.parent.glob('*.p4')), _our_compiler())}"
     texts = cache(compiled)
     with building():
         json = kept(f"{name}.json", lambda path: path.write_text(texts()[0]))

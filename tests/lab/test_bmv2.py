@@ -98,58 +98,41 @@ def test_whatever_has_its_command_line_can_take_its_place(programs: Path, tmp_pa
     assert all("max_queue_bytes" not in link for link in result["links"])
 
 
-class OfP4c:
-    """A p4c of a test's own in the place of the real one."""
-
-    WRITES = 'while [ $# -gt 1 ]; do case $1 in -o | --p4runtime-files) echo "$SAYS" >"$2" ;; esac'
-
-    def __init__(self, folder: Path) -> None:
-        self._file = folder / program.P4C
-
-    def says(self, what: str) -> None:
-        """It compiles, to that."""
-        stand_in(self._file, f"SAYS={what}", f"{self.WRITES}; shift; done")
-
-    def does(self, what: str) -> None:
-        """It does something else, unless asked for its version."""
-        stand_in(self._file, f'[ "$1" = --version ] || {what}')
+def stand_in_for_p4c(programs: Path, *lines: str) -> None:
+    """One that says nothing of its version, and else does this."""
+    stand_in(programs / program.P4C, '[ "$1" != --version ] || exit', *lines)
 
 
-@pytest.fixture
-def p4c(programs: Path) -> OfP4c:
-    """One of which nothing is kept yet."""
-    return OfP4c(programs)
-
-
-def test_what_another_p4c_made_is_not_taken_for_its_own(p4c: OfP4c, tmp_path: Path) -> None:
+def test_what_another_p4c_made_is_not_taken_for_its_own(programs: Path, tmp_path: Path) -> None:
     for version in ("one", "another"):
-        p4c.says(version)
+        writes = f'case $1 in -o | --p4runtime-files) echo {version} >"$2" ;; esac'
+        stand_in_for_p4c(programs, f"while [ $# -gt 1 ]; do {writes}; shift; done")
         assert program.build_for_bmv2(tmp_path).json.read_text() == f"{version}\n"
 
 
 def test_for_p4c_it_says_that_it_waits(
-    p4c: OfP4c, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(patience, "_TELL_S", 0.0)
-    p4c.does("sleep 1; exit 1")
+    stand_in_for_p4c(programs, "sleep 1; exit 1")
     told: list[str] = []
     with pytest.raises(LabError, match="does not compile with p4c-bm2-ss"):
         program.build_for_bmv2(tmp_path, still=lambda what, _: told.append(what))
     assert set(told) == {"p4c-bm2-ss to compile fabric.p4"}
 
 
-def test_a_p4c_that_finds_no_memory_is_told_as_that(p4c: OfP4c, tmp_path: Path) -> None:
-    p4c.does("kill -9 $$")
+def test_a_p4c_that_finds_no_memory_is_told_as_that(programs: Path, tmp_path: Path) -> None:
+    stand_in_for_p4c(programs, "kill -9 $$")
     with pytest.raises(LabError, match="was killed") as caught:
         program.build_for_bmv2(tmp_path)
     assert "2 GB" in (caught.value.cure or "")
 
 
 def test_a_p4c_that_does_nothing_is_not_waited_for(
-    p4c: OfP4c, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(program, "Patience", partial(patience.Patience, quiet_s=1.0))
-    p4c.does("exec sleep 100")
+    stand_in_for_p4c(programs, "exec sleep 100")
     with pytest.raises(LabError, match="does nothing any more"):
         program.build_for_bmv2(tmp_path)
 

@@ -232,15 +232,15 @@ def test_glances_at_a_lab_are_as_far_apart_as_they_say(
     }
     tail = Tail(RunningLab("x", 1, {}, {}, {}, told), every_ns)
     note = Note(0, next(iter(tail.hub.scene.rates)), 0, 0, 0, 0, 0)
+    monkeypatch.setattr(Record, "latest", lambda _self: [note])
     seen = []
     for at_ns in looks:
-        monkeypatch.setattr(Record, "latest", lambda _self: [note])
         monkeypatch.setattr(Record, "at_ns", at_ns)
         if (glance := tail._look()) is not None:
             seen.append(glance.time_ns)
-    due = [max(0, round((looks[0] - since_ns) / dilation))]
-    for at_ns in looks[1:]:
-        if (time_ns := max(0, round((at_ns - since_ns) / dilation))) >= due[-1] + every_ns:
+    due: list[int] = []
+    for time_ns in (max(0, round((at_ns - since_ns) / dilation)) for at_ns in looks):
+        if not due or time_ns >= due[-1] + every_ns:
             due.append(time_ns)
     assert seen == due
 
