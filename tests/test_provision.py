@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.stand_ins import stand_in
 from tests.veths import alone
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -66,9 +67,9 @@ def test_a_box_is_made_where_nobody_else_sees_its_disk(tmp_path: Path) -> None:
     tools, seen = tmp_path / "tools", tmp_path / "seen"
     tools.mkdir()
     for name in ("extlinux", "sfdisk", "qemu-img", "dd", "losetup", "mkfs.ext4", "mount"):
-        _tool(tools / name, "")
-    _tool(tools / "dpkg", "echo amd64")
-    _tool(tools / "debootstrap", f"readlink /proc/self/ns/mnt >'{seen}'; exit 1")
+        stand_in(tools / name)
+    stand_in(tools / "dpkg", "echo amd64")
+    stand_in(tools / "debootstrap", f"readlink /proc/self/ns/mnt >'{seen}'; exit 1")
     done = subprocess.run(
         [
             *alone("--mount"),
@@ -83,8 +84,3 @@ def test_a_box_is_made_where_nobody_else_sees_its_disk(tmp_path: Path) -> None:
     assert done.returncode == 1 and "debootstrap failed" in done.stderr, done.stderr
     assert seen.read_text() != done.stdout
     assert list((tmp_path / "boxes").iterdir()) == []
-
-
-def _tool(path: Path, script: str) -> None:
-    path.write_text(f"#!/bin/sh\n{script}\n")
-    path.chmod(0o755)

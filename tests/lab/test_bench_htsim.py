@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from bench import htsim
+from tests.stand_ins import stand_in
 
 # Ends every message it is asked for but the last, if there is a file named FEWER beside it.
 _HTSIM = """\
-#!/bin/sh
 case "$*" in *"-topo fabric.topo -tm pairs.cm"*"-linkspeed 100000"*) ;; *) exit 2 ;; esac
 grep -q 'Radix_Up 8' fabric.topo || exit 3
 cp pairs.cm "$(dirname "$0")"
@@ -22,9 +22,7 @@ cat flows
 
 @pytest.fixture
 def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    program = tmp_path / "htsim_roce"
-    program.write_text(_HTSIM)
-    program.chmod(0o755)
+    stand_in(tmp_path / "htsim_roce", _HTSIM)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     return tmp_path
 

@@ -19,6 +19,7 @@ from lab.machine.paths import FABRIC_PROGRAM
 from switch.dataplane import Program
 from switch.shims import write_shims
 from tests.lab.conftest import closlab
+from tests.stand_ins import stand_in
 
 pytestmark = pytest.mark.mininet
 
@@ -64,12 +65,6 @@ def programs(tmp_path: Path, bare_path: Path, monkeypatch: pytest.MonkeyPatch) -
     (folder := tmp_path / "programs").mkdir()
     monkeypatch.setenv("PATH", f"{folder}:{bare_path}")
     return folder
-
-
-def stand_in(path: Path, *lines: str) -> None:
-    """A program that does as these lines of a shell say."""
-    path.write_text("\n".join(("#!/bin/sh", *lines, "")))
-    path.chmod(0o755)
 
 
 def test_a_bmv2_that_ends_is_named_with_its_last_words(programs: Path, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from lab.errors import LabError, MissingTool
 from lab.runs.programs import Ground, Wanted, find_mpirun
 from tests.lab.conftest import CLOSLAB, closlab
 from tests.lab.test_prompt import Prompt
+from tests.stand_ins import stand_in
 from tests.waiting import LONG_S
 
 PEERS = str(Path(__file__).with_name("peers.py"))
@@ -127,8 +128,7 @@ def test_only_open_mpi_of_today_is_taken_for_mpirun(tmp_path: Path) -> None:
         ("x", 0),
     ):
         program = tmp_path / "mpirun"
-        program.write_text(f"#!/bin/sh\necho '{said}'\n")
-        program.chmod(0o755)
+        stand_in(program, f"echo '{said}'")
         if is_taken:
             assert find_mpirun(str(program)) == str(program)
         else:
@@ -157,8 +157,7 @@ def test_each_host_has_its_way_in_an_mpiruns_agent(tmp_path: Path) -> None:
         ("mount", 'echo "$2 at $3"'),
         ("hostname", "echo $1"),
     ):
-        (bin_ / name).write_text(f"#!/bin/sh\n{script}\n")
-        (bin_ / name).chmod(0o755)
+        stand_in(bin_ / name, script)
     done = subprocess.run(
         [tmp_path / "enter", "h2", "A=1", "sh", "-c", "'echo $A two'"],
         capture_output=True,
