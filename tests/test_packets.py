@@ -9,6 +9,7 @@ from the language, the test says so in a line `# p4c: ...` or `# BMv2: ...`.
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import tempfile
@@ -87,7 +88,6 @@ def ours(program: Path) -> dict[str, Any]:
         pytest.fail(f"{program}: {error}")
 
 
-@cache
 def theirs(program: Path) -> dict[str, Any] | str:
     """A program through p4c: its JSON, or what it says against it."""
     with tempfile.TemporaryDirectory() as folder:
@@ -118,18 +118,32 @@ def must_pass(result: StfResult) -> None:
     assert result.passed, "\n".join(report(result))
 
 
+def chosen(request: pytest.FixtureRequest) -> Iterator[Path]:
+    """The tests of this run that ask for a fixture."""
+    functions = (i for i in request.session.items if isinstance(i, pytest.Function))
+    for function in functions:
+        if request.fixturename in function.fixturenames:
+            yield cast("Path", function.callspec.params["test"])
+
+
 @pytest.fixture(scope="module")
 def on_bmv2(request: pytest.FixtureRequest) -> Iterator[dict[Path, Future[StfResult]]]:
     """Results of the tests chosen, side by side: BMv2 waits more than it works."""
-    functions = (i for i in request.session.items if isinstance(i, pytest.Function))
-    parametrised = (f.callspec.params for f in functions if "on_bmv2" in f.fixturenames)
-    chosen = [cast("Path", params["test"]) for params in parametrised]
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         yield {
             test: pool.submit(bmv2.run_stf, ours(program_of(test)), test)
-            for test in chosen
+            for test in chosen(request)
             if not bmv2.cannot(test)
         }
+        pool.shutdown(cancel_futures=True)
+
+
+@pytest.fixture(scope="module")
+def by_p4c(request: pytest.FixtureRequest) -> Iterator[dict[Path, Future[dict[str, Any] | str]]]:
+    """Programs of the tests chosen through p4c, on all processors."""
+    programs = {program_of(test) for test in chosen(request) if not other_with_p4c(test)}
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        yield {program: pool.submit(theirs, program) for program in sorted(programs)}
         pool.shutdown(cancel_futures=True)
 
 
@@ -153,10 +167,10 @@ def test_our_compiler_on_bmv2(test: Path, on_bmv2: dict[Path, Future[StfResult]]
 
 @all_tests
 @pytest.mark.reference
-def test_p4c_on_our_switch(test: Path) -> None:
+def test_p4c_on_our_switch(test: Path, by_p4c: dict[Path, Future[dict[str, Any] | str]]) -> None:
     if reason := other_with_p4c(test):
         pytest.skip(reason)
-    code = theirs(program_of(test))
+    code = by_p4c[program_of(test)].result()
     if isinstance(code, str):
         assert P4C_REFUSES.search(code), code
         pytest.skip(f"{P4C} refuses it: {code.strip().splitlines()[0]}")

@@ -104,6 +104,15 @@ def notifications_at(address: str, program: str = BMV2) -> list[str]:
     return [flag, address] if flag in help_.stdout + help_.stderr else []
 
 
+def bmv2_cli(port: int) -> tuple[list[str], dict[str, str]]:
+    """What starts BMv2's command line for a Thrift port: its words and its environment.
+
+    It is a script for the system's Python, which is where its modules are, not in our environment.
+    """
+    words = [shutil.which(BMV2_CLI) or BMV2_CLI, "--thrift-port", str(port)]
+    return words, {**os.environ, "PATH": f"/usr/bin:{os.environ['PATH']}"}
+
+
 def require_bmv2() -> None:
     """Fail with what to install, if BMv2 is not there."""
     missing = [name for name in (BMV2, BMV2_CLI) if shutil.which(name) is None]

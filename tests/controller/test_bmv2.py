@@ -11,6 +11,7 @@ import pytest
 from controller import LoadBalancing, Policy, Rule, Settings, Target, Telemetry, switch_plans
 from controller.client import connected, reconcile
 from tests.controller.conftest import asynchronous
+from tests.waiting import LONG_S
 from topologies import leaf_spine
 
 BMV2 = shutil.which("simple_switch_grpc")
@@ -55,12 +56,12 @@ async def test_bmv2_takes_every_plan_and_gives_it_back(program: tuple[Path, Path
 
 
 async def _listens(port: int) -> None:
-    for _ in range(200):
-        try:
-            _, writer = await asyncio.open_connection("127.0.0.1", port)
-        except OSError:
-            await asyncio.sleep(0.05)
-        else:
-            writer.close()
-            return
-    raise AssertionError(f"BMv2 does not listen on port {port}")
+    async with asyncio.timeout(LONG_S):
+        while True:
+            try:
+                _, writer = await asyncio.open_connection("127.0.0.1", port)
+            except OSError:
+                await asyncio.sleep(0.05)
+            else:
+                writer.close()
+                return

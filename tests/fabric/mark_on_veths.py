@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -72,10 +71,10 @@ def main() -> None:
 
 
 def _measure(packets: int) -> list[tuple[int, float]]:
+    words, environment = tools.bmv2_cli(THRIFT)
     cli = subprocess.Popen(
-        [shutil.which(tools.BMV2_CLI) or "", "--thrift-port", str(THRIFT)],
-        # BMv2's is a script for the system's Python, which is where its modules are.
-        env={**os.environ, "PATH": f"/usr/bin:{os.environ['PATH']}"},
+        words,
+        env=environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

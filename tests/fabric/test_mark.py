@@ -12,6 +12,7 @@ from tests.fabric.drive import drive
 from tests.fabric.network import Switch, index_of
 from tests.fabric.testbed import Testbed, ecn_of, ipv4_frame
 from tests.veths import alone
+from tests.waiting import SLOWNESS
 from topologies import leaf_spine
 
 FABRIC = leaf_spine(1, 1, 2)
@@ -97,7 +98,7 @@ def shares_on_veths(switch: str) -> list[tuple[int, float]]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=1800,
+        timeout=1800 * SLOWNESS,
     )
     assert done.returncode == 0, done.stderr
     return [(depth, share) for depth, share in json.loads(done.stdout)]

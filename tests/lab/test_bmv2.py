@@ -20,6 +20,7 @@ from switch.dataplane import Program
 from switch.shims import write_shims
 from tests.lab.conftest import closlab
 from tests.stand_ins import stand_in
+from tests.waiting import SLOWNESS
 
 pytestmark = pytest.mark.mininet
 
@@ -37,7 +38,9 @@ def run(
     words = [scenario, *changed, *(("--engine", "sim") if engine == "sim" else BMV2)]
     for attempt in range(TRIES):
         kept = out / str(attempt)
-        done = closlab("run", *words, "--out", str(kept), timeout_s=TIMEOUT_S, **environment)
+        done = closlab(
+            "run", *words, "--out", str(kept), timeout_s=TIMEOUT_S * SLOWNESS, **environment
+        )
         assert (kept / "result.json").exists(), done.stderr
         result: dict[str, Any] = json.loads((kept / "result.json").read_text())
         if engine == "sim" or result["fidelity"]["ok"]:

@@ -24,10 +24,12 @@ import struct
 import subprocess
 import tempfile
 import time
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lab.machine.tools import notifications_at
+from lab.machine.tools import BMV2_CLI, bmv2_cli, notifications_at
 from switch.dataplane import (
     CloneWrite,
     CounterValue,
@@ -47,20 +49,18 @@ from switch.dataplane import (
     Verb,
 )
 from switch.stf import StfResult, StfRunner
+from tests.waiting import LONG_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import TextIO
 
 SWITCH = "simple_switch"
-CLI = "simple_switch_CLI"
 # What it tells the world goes into its own folder, so that switches can run side by side.
 OPTIONS = ["--use-files", "0", "--log-console"]
 TARGET = ["--", "--priority-queues", "8"]
 PCAP_HEADER = struct.pack("<IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65536, 1)
 RECORD = struct.Struct("<IIII")
 PROMPT = b"RuntimeCmd: "
-START_S = 600.0  # on a machine that others use
 LOOK_S = 0.0005
 # As the kernel tells of a thread: what it is doing, and how often it has stopped doing something.
 THREAD = re.compile(r"^State:\t(\S).*^voluntary_ctxt_switches:\t(\d+)", re.MULTILINE | re.DOTALL)
@@ -73,7 +73,7 @@ def cannot(stf: Path) -> str | None:
     if found := re.search(r"^# BMv2: (.*)$", text, re.MULTILINE):
         return found[1]
     if re.search(r"^\s*pvs_add", text, re.MULTILINE):
-        return f"{CLI} cannot fill value sets"
+        return f"{BMV2_CLI} cannot fill value sets"
     return None
 
 
@@ -96,17 +96,46 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+@cache
+def notifications() -> list[str]:
+    """Words that keep the switch from leaving a socket in /tmp."""
+    return notifications_at("ipc://told.ipc", SWITCH)
+
+
+def folder_of_its_own(undo: ExitStack) -> Path:
+    """A folder that goes in the end, unless it is to be looked at."""
+    folder = tempfile.mkdtemp(prefix="closlab-bmv2-")
+    if os.environ.get("KEEP"):
+        undo.callback(print, f"kept {folder}")
+    else:
+        undo.callback(shutil.rmtree, folder)
+    return Path(folder)
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """End a program, and close what led to it."""
+    process.kill()
+    process.communicate()
+
+
 class Bmv2Plane:
     """As much of `Dataplane` as the STF runner uses, on simple_switch."""
 
     def __init__(self, program: Program, code: dict[str, Any], stf: Path) -> None:
         self.program = program
-        self.folder = Path(tempfile.mkdtemp(prefix="closlab-bmv2-"))
+        with ExitStack() as undo:
+            self.folder = folder_of_its_own(undo)
+            self.start(code, stf, undo)
+            self.close = undo.pop_all().close
+
+    def start(self, code: dict[str, Any], stf: Path, undo: ExitStack) -> None:
+        """Start both programs; what ends them, and forgets their files, is noted."""
         self.sequence = packets_of(stf)
         self.sent = 0
         self.is_busy = False
         self.read_bytes: dict[int, int] = {}
         self.pipes: dict[int, int] = {}
+        undo.callback(self.close_pipes)
         self.members: dict[tuple[int, int], int] = {}
         self.groups: dict[tuple[int, int], int] = {}
         self.replicas: dict[int, int] = {}
@@ -120,28 +149,32 @@ class Bmv2Plane:
             interfaces += ["-i", f"{port}@{name}"]
             self.read_bytes[port] = len(PCAP_HEADER)
         thrift = free_port()
-        self.log: TextIO = (self.folder / "log.txt").open("w")
-        options = [*OPTIONS, *notifications_at("ipc://told.ipc", SWITCH)]
+        log = undo.enter_context((self.folder / "log.txt").open("w"))
+        options = [*OPTIONS, *notifications()]
         options += ["--log-level", "trace" if os.environ.get("KEEP") else "warn"]
         options += ["--thrift-port", str(thrift), *TARGET]
         self.switch = subprocess.Popen(
             [SWITCH, "program.json", *interfaces, *options],
             cwd=self.folder,
-            stdout=self.log,
+            stdout=log,
             stderr=subprocess.STDOUT,
         )
+        undo.callback(end, self.switch)
         self.await_thrift(thrift)
+        words, environment = bmv2_cli(thrift)
         self.cli = subprocess.Popen(
-            [CLI, "--thrift-port", str(thrift)],
+            words,
+            env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )
+        undo.callback(end, self.cli)
         self.reply()
 
     def await_thrift(self, port: int) -> None:
         """Wait until the switch can be spoken to."""
-        end = time.monotonic() + START_S
+        end = time.monotonic() + LONG_S
         while time.monotonic() < end:
             if self.switch.poll() is not None:
                 break
@@ -149,26 +182,17 @@ class Bmv2Plane:
                 if probe.connect_ex(("127.0.0.1", port)) == 0:
                     return
             time.sleep(0.02)
-        self.switch.kill()
         raise DataplaneError(f"simple_switch did not start:\n{self.last_words()}")
 
     def last_words(self) -> str:
         """The end of what the switch has logged."""
         return (self.folder / "log.txt").read_text()[-2000:]
 
-    def close(self) -> None:
-        """End both programs and forget their files."""
+    def close_pipes(self) -> None:
+        """Those whose ends did not come yet."""
         for pipe in self.pipes.values():
             os.close(pipe)
         self.pipes.clear()
-        for process in (self.cli, self.switch):
-            process.kill()
-            process.wait()
-        self.log.close()
-        if os.environ.get("KEEP"):
-            print(f"kept {self.folder}")
-        else:
-            shutil.rmtree(self.folder)
 
     # The command line
 
@@ -177,11 +201,11 @@ class Bmv2Plane:
         assert self.cli.stdout is not None
         said = b""
         while not said.endswith(PROMPT):
-            if not select.select([self.cli.stdout], [], [], START_S)[0]:
-                raise DataplaneError(f"simple_switch_CLI does not answer: {said.decode()}")
+            if not select.select([self.cli.stdout], [], [], LONG_S)[0]:
+                raise DataplaneError(f"{BMV2_CLI} does not answer: {said.decode()}")
             more = os.read(self.cli.stdout.fileno(), 65536)
             if not more:
-                raise DataplaneError(f"simple_switch_CLI ended: {said.decode()}")
+                raise DataplaneError(f"{BMV2_CLI} ended: {said.decode()}")
             said += more
         return said.removesuffix(PROMPT).decode()
 
@@ -193,7 +217,7 @@ class Bmv2Plane:
         self.cli.stdin.flush()
         said = self.reply()
         if re.search(r"^(Error|Invalid|Unknown|\*\*\*)", said, re.MULTILINE):
-            raise DataplaneError(f"simple_switch_CLI: {words}: {said.strip()}")
+            raise DataplaneError(f"{BMV2_CLI}: {words}: {said.strip()}")
         return said
 
     def handle(self, *words: object) -> int:
@@ -374,7 +398,7 @@ class Bmv2Plane:
 
     def rest(self) -> None:
         """Wait until the switch has done all there is to do."""
-        end = time.monotonic() + START_S
+        end = time.monotonic() + LONG_S
         while self.is_busy:
             before = self.threads()
             time.sleep(LOOK_S)
@@ -382,7 +406,7 @@ class Bmv2Plane:
             if self.switch.poll() is not None:
                 raise DataplaneError(f"simple_switch ended: {self.last_words()}")
             if time.monotonic() > end:
-                raise DataplaneError(f"simple_switch is busy after {START_S:.0f} s")
+                raise DataplaneError(f"simple_switch is busy after {LONG_S:.0f} s")
 
     def service(self, now_ns: int) -> None:  # noqa: ARG002
         """Let what is under way leave."""

@@ -29,6 +29,7 @@ from compiler import compile_program
 from switch.dataplane import Entry, Program, TableWrite
 from switch.stf import StfRunner
 from tests.p4 import bmv2
+from tests.waiting import LONG_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +42,6 @@ BURST = 20  # fewer than BMv2's queues hold
 PORTS = range(8)
 CELLS = 64  # of a counter, and all that counted
 SIDE_BY_SIDE = 6
-PATIENCE_S = 10.0
 SEED = 1
 UNREPEATABLE = re.compile(
     r"\brandom\(|_timestamp|_qdepth|deq_timedelta|HashAlgorithm\.random|meter|advance\("
@@ -197,7 +197,7 @@ def theirs(program: Program, code: dict[str, object], stf: Path, wanted: Outcome
     runner = bmv2.Bmv2Runner(program, code, stf)
     try:
         runner.play(stf.read_text())
-        end = time.monotonic() + PATIENCE_S
+        end = time.monotonic() + LONG_S
         while time.monotonic() < end and sum(map(len, frames_of(runner).values())) < sum(
             map(len, wanted.frames.values())
         ):

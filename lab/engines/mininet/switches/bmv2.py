@@ -20,9 +20,7 @@ interface is told not to, and no more than the fabric's largest frame: room for 
 from __future__ import annotations
 
 import dataclasses
-import os
 import re
-import shutil
 import socket
 import subprocess
 import time
@@ -44,7 +42,7 @@ from lab.machine.patience import Patience, Still
 from lab.machine.processes import last_line, stop
 from lab.machine.program import BuiltProgram
 from lab.machine.speed import slowness
-from lab.machine.tools import BMV2, BMV2_CLI, notifications_at
+from lab.machine.tools import BMV2, BMV2_CLI, bmv2_cli, notifications_at
 from lab.results.counts import PAUSE_TOTAL, read_counts
 from lab.results.outcome import SwitchCounts
 from lab.results.watch import Watch
@@ -306,11 +304,11 @@ class Bmv2Switches(Switches):
     def _tell(self, switch: Node, commands: Iterable[str]) -> str:
         port = _FIRST_THRIFT_PORT + self._switches.index(switch)
         answer_s = _CLI_S * slowness()
+        words, environment = bmv2_cli(port)
         try:
             done = subprocess.run(
-                [shutil.which(BMV2_CLI) or BMV2_CLI, "--thrift-port", str(port)],
-                # It is a script for the system's Python, which is where its modules are.
-                env={**os.environ, "PATH": f"/usr/bin:{os.environ['PATH']}"},
+                words,
+                env=environment,
                 input="\n".join(commands) + "\n",
                 capture_output=True,
                 text=True,
