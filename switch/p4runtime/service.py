@@ -38,6 +38,8 @@ ENTITIES_PER_RESPONSE = 1_000
 MAX_STREAMS = 256
 CALLS_AT_ONCE = 1_024
 """Of one connection; further ones wait at the client."""
+UNHEARD_S = 3_600
+"""How long a call may wait for the switch, at something else meanwhile; gRPC itself waits 30 s."""
 STREAM_BACKLOG = 8_192
 """Notifications a slow controller may lag behind before some are dropped."""
 
@@ -86,6 +88,7 @@ class Server:
             ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
             ("grpc.max_metadata_size", 64 << 10),
             ("grpc.max_concurrent_streams", CALLS_AT_ONCE),
+            ("grpc.server_max_unrequested_time_in_server", UNHEARD_S),
         ]
         server = grpc.aio.server(options=options)
         server.add_generic_rpc_handlers((_Methods(self._device).handler(),))

@@ -2,13 +2,14 @@
 
 import asyncio
 import random
+import time
 from typing import Any
 
 import grpc
 import pytest
 from finsy.proto import p4r, p4r_grpc, rpc_code
 
-from switch.p4runtime.service import MAX_STREAMS
+from switch.p4runtime.service import API_VERSION, MAX_STREAMS
 from tests.waiting import LONG_S
 
 from . import orders
@@ -220,6 +221,24 @@ async def test_every_stream_that_ends_in_an_error_gets_its_status():
         client = Client(rig.address)
         assert (await client.bid(1)).status.code == rpc_code.OK  # nobody is left behind
         await client.close()
+
+
+@pytest.mark.slow
+@asynchronous
+async def test_who_calls_while_a_switch_is_at_something_else_is_heard():
+    """As when others have all processors of a slow machine; gRPC itself gives up after 30 s."""
+
+    def call(address: str) -> str:
+        with grpc.insecure_channel(address) as channel:
+            answer = p4r_grpc.P4RuntimeStub(channel).Capabilities(p4r.CapabilitiesRequest())
+            return str(answer.p4runtime_api_version)
+
+    async with running() as rig:
+        calls = [asyncio.to_thread(call, rig.address) for _ in range(4)]
+        answers = asyncio.gather(*calls)
+        await asyncio.sleep(0)  # they start
+        time.sleep(35)
+        assert await answers == [API_VERSION] * len(calls)
 
 
 @asynchronous
