@@ -3,7 +3,8 @@
 Where a processor takes thirty times as long for ordinary work, as one that is interpreted does, the
 default run would take hours, most of them for the hundredth seed of something. There a test that is
 run for many seeds takes so many times fewer of them, from the first on, and so do examples that
-Hypothesis draws; never fewer than LEAST, and the run's first lines say it.
+Hypothesis draws; never fewer than LEAST, and the run's first lines say it. With --reference so does
+a test that asks p4c or BMv2 about many programs or scenarios, from all over them.
 
 Processor time alone judges that: a machine that others keep busy, or that is given little of its
 processors, runs all there is, however long it takes. Noise stays far below FROM.
@@ -14,7 +15,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -46,30 +47,44 @@ def header() -> str | None:
     return None if fewer == 1 else f"a slow processor: {fewer:.0f} times fewer seeds and examples"
 
 
-def _sweep(function: str, params: dict[str, Any]) -> str | None:
-    """What a test is one seed of, if it is."""
-    if "seed" not in params:
-        return None
-    return repr((function, sorted((name, repr(v)) for name, v in params.items() if name != "seed")))
+class Case(NamedTuple):
+    """A test: its function, and what it is run for."""
+
+    function: str
+    params: dict[str, Any]
+    asks_reference: bool = False
+
+    @property
+    def sweep(self) -> str | None:
+        """What it is one seed, or one program, of, if it is."""
+        if "seed" in self.params:
+            others = sorted((name, repr(v)) for name, v in self.params.items() if name != "seed")
+            return repr((self.function, others))
+        return self.function if self.asks_reference else None
 
 
-def chosen(tests: Sequence[tuple[str, dict[str, Any]]]) -> Iterator[bool]:
-    """Of tests, functions and what they are run for, whether each is kept."""
-    sweeps = [_sweep(*test) for test in tests]
-    sizes, seen = Counter(sweeps), Counter[str | None]()
-    for sweep in sweeps:
-        seen[sweep] += 1
-        yield sweep is None or seen[sweep] <= of(sizes[sweep])
+def chosen(cases: Sequence[Case]) -> Iterator[bool]:
+    """Whether each is kept."""
+    sizes, seen = Counter(case.sweep for case in cases), Counter[str | None]()
+    for case in cases:
+        size, number = sizes[case.sweep], seen[case.sweep]
+        seen[case.sweep] += 1
+        # Seeds from the first on; programs, which are in some order, from everywhere.
+        place = number if "seed" in case.params else number * of(size) % size
+        yield case.sweep is None or place < of(size)
 
 
 def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep the first seeds of each sweep."""
     if times_fewer() == 1:
         return
-    tests = [(function_of(item), _params(item)) for item in items]
+    cases = [
+        Case(function_of(item), _params(item), item.get_closest_marker("reference") is not None)
+        for item in items
+    ]
     kept: list[pytest.Item] = []
     rest: list[pytest.Item] = []
-    for item, keep in zip(items, chosen(tests), strict=True):
+    for item, keep in zip(items, chosen(cases), strict=True):
         (kept if keep else rest).append(item)
     items[:] = kept
     config.hook.pytest_deselected(items=rest)

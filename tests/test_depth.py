@@ -1,6 +1,6 @@
 """On a slow processor sweeps are shorter, and on any other they are whole."""
 
-from typing import Any
+from itertools import pairwise
 
 import pytest
 
@@ -28,18 +28,32 @@ def test_there_are_so_many_of_so_many(
 def test_of_each_sweep_the_first_seeds_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """What else a test is run for makes sweeps of their own; who has no seed stays."""
     monkeypatch.setenv("CLOSLAB_TESTS_FEWER", "10")
-    tests: list[tuple[str, dict[str, Any]]] = [
-        (name, {"seed": seed, "policy": policy})
+    tests = [
+        depth.Case(name, {"seed": seed, "policy": policy})
         for name in ("a", "b")
         for policy in ("ecmp", "spray")
         for seed in range(40)
     ]
-    tests += [("c", {"policy": number}) for number in range(40)] + [("d", {})]
+    tests += [depth.Case("c", {"policy": number}) for number in range(40)] + [depth.Case("d", {})]
     kept = [test for test, keep in zip(tests, depth.chosen(tests), strict=True) if keep]
-    assert [test for test in kept if test[0] in "cd"] == tests[160:]
-    assert {(name, params["policy"]) for name, params in kept if name in "ab"} == {
+    assert [test for test in kept if test.function in "cd"] == tests[160:]
+    assert {(name, params["policy"]) for name, params, _ in kept if name in "ab"} == {
         (name, policy) for name in "ab" for policy in ("ecmp", "spray")
     }
-    assert [p["seed"] for name, p in kept if name == "a" and p["policy"] == "spray"] == [0, 1, 2, 3]
+    assert [p["seed"] for n, p, _ in kept if n == "a" and p["policy"] == "spray"] == [0, 1, 2, 3]
     monkeypatch.setenv("CLOSLAB_TESTS_FEWER", "1")
     assert all(depth.chosen(tests))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 14, 40, 439, 530])
+@pytest.mark.parametrize("slower", ["4", "12.3", "30", "1000"])
+def test_of_what_asks_the_reference_some_from_everywhere_are_kept(
+    slower: str, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLOSLAB_TESTS_FEWER", slower)
+    tests = [depth.Case("a", {"path": n}, asks_reference=True) for n in range(count)]
+    kept = [n for n, keep in enumerate(depth.chosen(tests)) if keep]
+    assert len(kept) == depth.of(count)
+    assert kept[0] == 0
+    steps = {after - before for before, after in pairwise([*kept, count])}
+    assert max(steps) - min(steps) <= 1
