@@ -16,7 +16,7 @@ import tempfile
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -25,6 +25,7 @@ from switch.dataplane import WHOLE
 from switch.program import Program
 from switch.stf import StfResult, StfRunner, report, run_stf
 
+from .chosen import chosen
 from .p4 import bmv2
 
 if TYPE_CHECKING:
@@ -118,21 +119,13 @@ def must_pass(result: StfResult) -> None:
     assert result.passed, "\n".join(report(result))
 
 
-def chosen(request: pytest.FixtureRequest) -> Iterator[Path]:
-    """The tests of this run that ask for a fixture."""
-    functions = (i for i in request.session.items if isinstance(i, pytest.Function))
-    for function in functions:
-        if request.fixturename in function.fixturenames:
-            yield cast("Path", function.callspec.params["test"])
-
-
 @pytest.fixture(scope="module")
 def on_bmv2(request: pytest.FixtureRequest) -> Iterator[dict[Path, Future[StfResult]]]:
     """Results of the tests chosen, side by side: BMv2 waits more than it works."""
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         yield {
             test: pool.submit(bmv2.run_stf, ours(program_of(test)), test)
-            for test in chosen(request)
+            for test in chosen(request, "test")
             if not bmv2.cannot(test)
         }
         pool.shutdown(cancel_futures=True)
@@ -141,9 +134,12 @@ def on_bmv2(request: pytest.FixtureRequest) -> Iterator[dict[Path, Future[StfRes
 @pytest.fixture(scope="module")
 def by_p4c(request: pytest.FixtureRequest) -> Iterator[dict[Path, Future[dict[str, Any] | str]]]:
     """Programs of the tests chosen through p4c, on all processors."""
-    programs = {program_of(test) for test in chosen(request) if not other_with_p4c(test)}
+    tests = (test for test in chosen(request, "test") if not other_with_p4c(test))
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        yield {program: pool.submit(theirs, program) for program in sorted(programs)}
+        yield {
+            program: pool.submit(theirs, program)
+            for program in dict.fromkeys(map(program_of, tests))
+        }
         pool.shutdown(cancel_futures=True)
 
 

@@ -21,13 +21,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
 from compiler import compile_program
 from switch.dataplane import Entry, Program, TableWrite
 from switch.stf import StfRunner
+from tests.chosen import chosen
 from tests.p4 import bmv2
 from tests.waiting import LONG_S
 
@@ -231,10 +232,11 @@ def outcomes(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[Path, Future[tuple[Outcome, Outcome]]]]:
     """Results of the programs chosen, side by side: BMv2 waits more than it works."""
-    items = (i for i in request.session.items if isinstance(i, pytest.Function))
-    chosen: list[Any] = [i.callspec.params["path"] for i in items if "outcomes" in i.fixturenames]
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-        yield {path: pool.submit(both, path, tmp_path_factory.mktemp(path.stem)) for path in chosen}
+        yield {
+            path: pool.submit(both, path, tmp_path_factory.mktemp(path.stem))
+            for path in chosen(request, "path")
+        }
         pool.shutdown(cancel_futures=True)
 
 

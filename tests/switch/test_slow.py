@@ -7,10 +7,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
-from typing import IO, cast
+from typing import IO
 
 import pytest
 
+from tests.chosen import chosen
 from tests.switch.slow import cases
 from tests.switch.test_interfaces import ROOT, unshare
 from tests.waiting import LONG_S
@@ -25,20 +26,17 @@ def running(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Running]:
     """The cases that were chosen, all at once: they wait for slow links, and hardly work."""
-    functions = (i for i in request.session.items if isinstance(i, pytest.Function))
     with ExitStack() as stack:
         started: Running = {}
-        for function in functions:
-            if function.originalname == test_slow.__name__:
-                case = cast("str", function.callspec.params["case"])
-                folder = tmp_path_factory.mktemp(case)
-                said = stack.enter_context((folder / "said").open("w+"))
-                words = [*unshare(), sys.executable, "-m", "tests.switch.slow", case, str(folder)]
-                process = subprocess.Popen(
-                    words, stdout=said, stderr=subprocess.STDOUT, text=True, cwd=ROOT
-                )
-                stack.callback(process.kill)
-                started[case] = process, said
+        for case in chosen(request, "case"):
+            folder = tmp_path_factory.mktemp(case)
+            said = stack.enter_context((folder / "said").open("w+"))
+            words = [*unshare(), sys.executable, "-m", "tests.switch.slow", case, str(folder)]
+            process = subprocess.Popen(
+                words, stdout=said, stderr=subprocess.STDOUT, text=True, cwd=ROOT
+            )
+            stack.callback(process.kill)
+            started[case] = process, said
         yield started
 
 
