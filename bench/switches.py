@@ -125,7 +125,7 @@ class Shown:
             arrived="all arrived" if not failed else "not all arrived",
             lost=f"lost: {', '.join(reasons)}" if reasons else "nothing lost",
             paused="paused" if result["pfc"]["xoff_frames"] else "never paused",
-            marked="marked" if _marked(result) >= _MANY_MARKED else "unmarked",
+            marked="marked" if _is_marked(result) else "unmarked",
             uplinks="uplinks idle" if _idle_uplinks(result) else "all uplinks used",
             reported="hops reported" if result.get("telemetry") else "",
         )
@@ -134,10 +134,10 @@ class Shown:
         return ", ".join(word for word in astuple(self) if word)
 
 
-def _marked(result: dict[str, Any]) -> float:
-    """What share of the packets on links was marked."""
-    sent: int = sum(link["packets"] for link in result["links"])
-    return float(result["ecn"]["marked_packets"]) / sent
+def _is_marked(result: dict[str, Any]) -> bool:
+    """Whether many packets were marked; of none, none was."""
+    sent = sum(link["packets"] for link in result["links"])
+    return bool(result["ecn"]["marked_packets"] > _MANY_MARKED * sent)
 
 
 def _idle_uplinks(result: dict[str, Any]) -> int:
