@@ -65,17 +65,18 @@ class Case(NamedTuple):
 
 def chosen(cases: Sequence[Case]) -> Iterator[bool]:
     """Whether each is kept."""
-    sizes, seen = Counter(case.sweep for case in cases), Counter[str | None]()
-    for case in cases:
-        size, number = sizes[case.sweep], seen[case.sweep]
-        seen[case.sweep] += 1
+    sweeps = [case.sweep for case in cases]
+    sizes, seen = Counter(sweeps), Counter[str | None]()
+    for case, sweep in zip(cases, sweeps, strict=True):
+        size, number = sizes[sweep], seen[sweep]
+        seen[sweep] += 1
         # Seeds from the first on; programs, which are in some order, from everywhere.
         place = number if "seed" in case.params else number * of(size) % size
-        yield case.sweep is None or place < of(size)
+        yield sweep is None or place < of(size)
 
 
 def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the first seeds of each sweep."""
+    """Keep as much of each sweep as is to be run."""
     if times_fewer() == 1:
         return
     cases = [
