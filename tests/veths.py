@@ -7,6 +7,8 @@ router, I listen to these groups. A test that waits for the next frame would tak
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from contextlib import suppress
@@ -21,12 +23,30 @@ MTU = 9216
 NO_KERNEL = 77  # how a module ends that the kernel lacks something for
 
 
+def unshare(*more: str) -> list[str]:
+    """How to start what is to have a network of its own and all this user's rights."""
+    return _namespaces("--net", *([] if os.geteuid() == 0 else ["--map-root-user"]), *more)
+
+
 def alone(*more: str) -> list[str]:
-    """How to start what is to have a network of its own, or a skip that says why not."""
-    words = ["unshare", "--user", "--map-root-user", "--net", *more]
+    """How to start what is to have a network of its own, in which it is root and nothing else."""
+    return _namespaces("--user", "--map-root-user", "--net", *more)
+
+
+def _namespaces(*which: str) -> list[str]:
+    """How to get them, or a skip that says why not."""
+    words = ["unshare", *which]
+    if shutil.which("unshare") is None or shutil.which("ip") is None:
+        pytest.skip("unshare (util-linux) or ip (iproute2) is not installed")
     if subprocess.run([*words, "true"], capture_output=True, check=False).returncode != 0:
-        pytest.skip("user namespaces are not allowed here")
+        pytest.skip("this user may not make network namespaces")
     return words
+
+
+def entering(holder: int) -> tuple[str, ...]:
+    """How to start something in the network of a process that was started so."""
+    user = () if os.geteuid() == 0 else ("--user", "--preserve-credentials")
+    return ("nsenter", *user, "--net", "--target", str(holder))
 
 
 def told_alone(module: str) -> dict[str, Any]:

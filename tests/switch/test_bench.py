@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench import switch as bench
-from tests.switch.test_interfaces import unshare
+from tests.veths import unshare
 from tests.waiting import LONG_S
 
 ROOT = Path(__file__).resolve().parents[2]

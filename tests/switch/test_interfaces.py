@@ -3,8 +3,6 @@
 Each case runs in namespaces of its own, see interfaces.py.
 """
 
-import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.switch.interfaces import cases
+from tests.veths import unshare
 from tests.waiting import LONG_S
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,20 +18,10 @@ ROOT = Path(__file__).resolve().parents[2]
 pytestmark = [pytest.mark.mininet, pytest.mark.ordinary]  # small buffers
 
 
-def unshare() -> list[str]:
-    """How to get private namespaces, or a skip that says why not."""
-    words = ["unshare", "--net", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
-    if shutil.which("unshare") is None or shutil.which("ip") is None:
-        pytest.skip("unshare (util-linux) or ip (iproute2) is not installed")
-    if subprocess.run([*words, "true"], capture_output=True, check=False).returncode:
-        pytest.skip("this user may not make network namespaces")
-    return words
-
-
 def run_in_namespaces(module: str, *words: str) -> None:
     """A test's module as a program in private namespaces, which must do well."""
     done = subprocess.run(
-        [*unshare(), sys.executable, "-m", module, *words],
+        [*unshare("--mount"), sys.executable, "-m", module, *words],
         capture_output=True,
         text=True,
         timeout=LONG_S,

@@ -13,7 +13,8 @@ import pytest
 
 from tests.chosen import chosen
 from tests.switch.slow import cases
-from tests.switch.test_interfaces import ROOT, unshare
+from tests.switch.test_interfaces import ROOT
+from tests.veths import unshare
 from tests.waiting import LONG_S
 
 pytestmark = [pytest.mark.mininet, pytest.mark.clock]
@@ -31,10 +32,11 @@ def running(
         for case in chosen(request, "case"):
             folder = tmp_path_factory.mktemp(case)
             said = stack.enter_context((folder / "said").open("w+"))
-            words = [*unshare(), sys.executable, "-m", "tests.switch.slow", case, str(folder)]
+            program = (sys.executable, "-m", "tests.switch.slow", case, str(folder))
             process = subprocess.Popen(
-                words, stdout=said, stderr=subprocess.STDOUT, text=True, cwd=ROOT
-            )
+                [*unshare("--mount"), *program],
+                stdout=said, stderr=subprocess.STDOUT, text=True, cwd=ROOT,
+            )  # fmt: skip
             stack.callback(process.kill)
             started[case] = process, said
         yield started

@@ -1,13 +1,14 @@
 """Figures of the endpoint on this machine: ``python -m tests.traffic.endpoint.measure``.
 
 What a packet costs the core; payload over a veth pair with one core for each end; rates held.
-The last two need network namespaces, so root.
+The last two need network namespaces of their own.
 """
 
 from __future__ import annotations
 
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 
@@ -59,7 +60,7 @@ def pinned(wire: Wire) -> Wire:
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2:
         return wire
-    return Wire(wire.namespaces, wire.interfaces, (cores[0], cores[-1]))
+    return replace(wire, cores=(cores[0], cores[-1]))
 
 
 def throughput_gbps(program: Path, wire: Wire) -> tuple[float, float]:

@@ -18,6 +18,7 @@ from scapy.layers.l2 import Ether
 
 from switch.layout import DUES_BYTES
 from tests.traffic.endpoint.star import A, B, ends, receives, sends, unfinished
+from tests.veths import entering, unshare
 from tests.waiting import LONG_S
 from traffic.endpoint import (
     SCAPY_PROGRAM,
@@ -31,7 +32,7 @@ from traffic.endpoint import (
     TransferKind,
 )
 
-pytestmark = pytest.mark.clock
+pytestmark = [pytest.mark.clock, pytest.mark.ordinary]  # a user namespace besides
 
 # Real time on a shared machine: what a neighbour takes away for a while is made up for.
 PATIENT = {"catch_up": 100_000_000, "rto": 1_000_000_000}
@@ -41,15 +42,15 @@ DUES_AT = 1_032  # in their file: no multiple of any machine's pages
 
 @dataclass(frozen=True)
 class Wire:
-    """A veth pair between two network namespaces."""
+    """A veth pair between two network namespaces, each of a process that does nothing else."""
 
-    namespaces: tuple[str, str]
-    interfaces: tuple[str, str]
+    holders: tuple[int, int]
+    interfaces: tuple[str, str] = ("va", "vb")
     cores: tuple[int, int] | None = None  # that the ends are kept on
 
     def prefix(self, side: int) -> tuple[str, ...]:
         keep = ("taskset", "--cpu-list", str(self.cores[side])) if self.cores else ()
-        return ("ip", "netns", "exec", self.namespaces[side], *keep)
+        return (*entering(self.holders[side]), *keep)
 
 
 @contextmanager
@@ -60,31 +61,30 @@ def closing_file(file: int) -> Iterator[None]:
         os.close(file)
 
 
-def ip(*words: str) -> None:
-    subprocess.run(["ip", *words], check=True, capture_output=True, text=True)
+@contextmanager
+def holding(words: Sequence[str]) -> Iterator[int]:
+    """A process in new namespaces, which end with it; and it with this one, however that ends."""
+    with subprocess.Popen([*words, "cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as cat:
+        assert cat.stdin and cat.stdout
+        cat.stdin.write(b"here\n")
+        cat.stdin.flush()
+        assert cat.stdout.readline() == b"here\n"
+        yield cat.pid
 
 
 @contextmanager
 def make_wire() -> Iterator[Wire]:
-    first, second = (f"closlab-{os.getpid()}-{side}" for side in "ab")
-    try:
-        ip("netns", "add", first)
-        ip("netns", "add", second)
-        ip("link", "add", "va", "netns", first, "type", "veth", "peer", "vb", "netns", second)
-        for name, end in ((first, "va"), (second, "vb")):
-            quiet = ("arp", "off", "multicast", "off")
-            ip("-n", name, "link", "set", end, "mtu", "9000", *quiet, "up")
-        yield Wire((first, second), ("va", "vb"))
-    finally:
-        for name in (first, second):
-            subprocess.run(["ip", "netns", "delete", name], check=False, capture_output=True)
+    with holding(unshare()) as first, holding((*entering(first), "unshare", "--net")) as second:
+        veth = f"ip link add va type veth peer name vb netns {second}"
+        subprocess.run([*entering(first), *veth.split()], check=True, capture_output=True)
+        for holder, end in ((first, "va"), (second, "vb")):
+            up = f"ip link set {end} mtu 9000 arp off multicast off up"
+            subprocess.run([*entering(holder), *up.split()], check=True, capture_output=True)
+        yield Wire((first, second))
 
 
 @pytest.fixture
 def wire() -> Iterator[Wire]:
-    may = subprocess.run(["unshare", "--net", "true"], check=False, capture_output=True)
-    if may.returncode != 0:
-        pytest.skip("no network namespaces here: this needs root")
     with make_wire() as made:
         yield made
 
