@@ -92,6 +92,7 @@ ROUTING = (  # the tables that routes are in, with all they lead to
 )
 _PUNTED = 0x0800, 0x0806, 0x86DD  # IPv4 to the switch's own addresses, ARP, IPv6
 _ALL = 0xFFFFFFFF  # bytes: no limit
+_ALL_BUT_PAUSES = 0xFF & ~(1 << PAUSE_PRIORITY)  # classes
 _REMEDIES = {Remedy.DROP: 1, Remedy.FORWARD: 2, Remedy.ALERT: 3}  # stuck_t in p4src/types.p4
 
 
@@ -705,7 +706,7 @@ def _pause(site: SwitchSite) -> Iterator[Entity]:
             pause_quantum=math.ceil(
                 thresholds.pause_ns(site.link(port), 1) * 65536 / site.settings.tick_ns
             ),
-            classes=0xFF if obeys_all else lossless,
+            classes=_ALL_BUT_PAUSES if obeys_all else lossless,
             watched_classes=lossless if watchdog else 0,
             every=site.ticks(watchdog.every_ns) if watchdog else 0,
         )
@@ -871,7 +872,7 @@ def _schedule(site: SwitchSite) -> Iterator[Entity]:
                 "shape",
                 rate=schedule.port_limit,
                 burst=schedule.burst,
-                classes=0xFF & ~(1 << PAUSE_PRIORITY),
+                classes=_ALL_BUT_PAUSES,
             )
 
 

@@ -49,8 +49,9 @@ counter(QUEUES, CounterType.packets) xoff_sent;
 counter(QUEUES, CounterType.packets) xon_sent;
 counter(QUEUES, CounterType.packets) pause_storms;
 
+// All but class 7, by which pause frames leave: held, they would let others fill what they guard.
 #define EACH_CLASS(X) X(0, timer0) X(1, timer1) X(2, timer2) X(3, timer3) \
-    X(4, timer4) X(5, timer5) X(6, timer6) X(7, timer7)
+    X(4, timer4) X(5, timer5) X(6, timer6)
 
 // --- ingress: obey a pause frame ---------------------------------------------------------------
 

@@ -504,6 +504,21 @@ def test_only_asymmetric_pauses_hold_what_may_be_lost(asymmetric: bool) -> None:
     assert len(bed.host("h2").arrived) == 3
 
 
+def test_a_host_that_pauses_all_classes_can_be_paused_itself() -> None:
+    """Pause frames to it are in no class that it can hold: else its own would overrun headroom."""
+    own = settings(pfc=Pfc(asymmetric=True), buffer=Buffer(100_000, 1 / 64))
+    bed = Testbed.build(leaf_spine(1, 1, 2), own)
+    for port in (1, 2):
+        bed.network.inject("leaf1", port, pause_frame(0xFFFF, classes=0xFF))
+    bed.send("h2", "h1", 100, size=FRAME)
+    bed.network.run(100_000)
+    assert bed.host("h2").pauses
+    assert not bed.host("h1").arrived
+    assert bed.drops() == {}
+    assert bed.switch("leaf1").dropped(HEADROOM_FULL) == 0
+    bed.check_accounts()
+
+
 def test_the_frame_on_the_wire_is_802_1qbb() -> None:
     bed = Testbed.build(leaf_spine(1, 1, 3), settings(buffer=Buffer(300_000, 1 / 64)))
     sent: list[tuple[int, bytes]] = []
