@@ -140,6 +140,22 @@ def test_a_tail_that_is_lost_far_behind_what_is_missing_is_found() -> None:
     assert ending == Ending("finished")
 
 
+def test_what_ended_as_all_fell_silent_has_ended() -> None:
+    """Of a run whose last transfer was over when nothing at all was left to happen."""
+    changes = {
+        "topology": {"kind": "leaf-spine", "leaves": 4, "spines": 2, "hosts_per_leaf": 1},
+        "traffic": {"kind": "incast", "senders": 3, "bytes": "816KB"},
+        "lb": {"policy": "dlb"},
+        "transport": {"kind": "mrc", "cc": "swift", "rto_ns": "200us", "retry_limit": 250,
+                      "queue_pairs": 2},
+        "pfc": {"watchdog_ns": "1ms"}, "measures": {"series": False}, "limit_ns": "60ms",
+        "reroute_ns": "5us", "seed": 19850,
+    }  # fmt: skip
+    faults: Faults = [{"at_ns": "73us", "action": "halt", "host": "h3", "for_ns": "172us"}]
+    ending = chaos.simulated(Drawn(19850, changes, faults, disk_is_full=False))
+    assert ending == Ending("finished")
+
+
 @pytest.mark.parametrize(("dilation", "is_late"), [(1, False), (4000, False), (4000, True)])
 def test_what_did_not_arrive_is_a_complaint_unless_the_machine_was_too_slow(
     dilation: int, is_late: bool

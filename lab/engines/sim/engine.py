@@ -243,7 +243,8 @@ class _Course:
             now_ns = 0
             while self._simulation.open_transfers and now_ns < self._limit_ns:
                 now_ns = self._slice()
-                if self._simulation.is_quiet and not self._agenda:
+                is_waiting = self._simulation.open_transfers > 0
+                if is_waiting and self._simulation.is_quiet and not self._agenda:
                     self._simulation.give_up()
                     self._look(now_ns, is_last=True)
                     return f"{self._simulation.open_transfers} transfers will never end"
