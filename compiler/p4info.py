@@ -196,12 +196,12 @@ def annotate(message: Any, annotations: s.Annotations, skip: tuple[str, ...] = (
 
 
 def annotation_text(each: s.Annotation) -> str:
-    """An annotation's body, as written."""
+    """An annotation's body as p4c tells it: a space between any two words."""
     if each.args and not each.pairs:
         values = [literal(a) for a in each.args]
         if all(v is not None for v in values):
             return ", ".join(_literal_text(v) for v in values)
-    return each.text
+    return " ".join(each.tokens)
 
 
 def _literal_text(value: object) -> str:

@@ -1,10 +1,10 @@
 """The preprocessor: the part of C's that P4 programs use.
 
-Works line by line: directives are obeyed, macros in the remaining lines expanded, comments
-blanked so that columns stay true. Macros inside strings and comments are left alone. A macro is
-never expanded inside its own expansion, and growth is bounded, of macros and of includes: past a
-bound the line that grows is an error, and nothing after it is expanded, so no input can make it run
-away.
+A line that ends with a backslash is joined to the next, be it within a word. Then works line by
+line: directives are obeyed, macros in the remaining lines expanded, comments blanked so that
+columns stay true. Macros inside strings and comments are left alone. A macro is never expanded
+inside its own expansion, and growth is bounded, of macros and of includes: past a bound the line
+that grows is an error, and nothing after it is expanded, so no input can make it run away.
 """
 
 from __future__ import annotations
@@ -118,33 +118,26 @@ class Preprocessor:
         """A line of output for each line of the file, so that numbers stay true: empty for what is
         a directive, left out, or was joined to the line before."""
         stack: list[_Branch] = []
-        lines = content.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        written = content.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        lines = spliced(written)
         blank = blank_comments("\n".join(lines)).split("\n")
         index = shift = 0
         while index < len(lines):
             original, text, number = lines[index], blank[index], index + 1 + shift
             joined = 1
             if text.lstrip().startswith("#"):
-                while text.endswith("\\") and index + joined < len(lines):
-                    text = text[:-1] + " " + blank[index + joined]
-                    joined += 1
-                here = Position(
-                    name,
-                    number,
-                    len(original) - len(original.lstrip()) + 1,
-                    original,
-                    len(original.strip()),
-                )
+                first = written[index]
+                indent = len(first) - len(first.lstrip())
+                here = Position(name, number, indent + 1, first, len(first.strip()))
                 marker = _MARKER.match(original)
                 if marker is None:
                     self._directive(text, here, stack, path, depth)
                 elif not stack or stack[-1].active:
                     # The marker's own line is the one before the line it announces.
-                    shift = int(marker[1]) - (index + 1 + joined)
-                    number = int(marker[1]) - joined
+                    number = int(marker[1]) - 1
+                    shift = number - (index + 1)
                     name = marker[2] or name
-                for extra in range(joined):
-                    self._emit("", Line(name, number + extra, lines[index + extra]))
+                self._emit("", Line(name, number, first))
             elif not stack or stack[-1].active:
                 index_after, text = self._gather_call(text, blank, index)
                 try:
@@ -446,6 +439,24 @@ def _substitute(body: str, values: dict[str, str], expand: Callable[[str], str])
         else:
             out.append(expand(values[word]))
     return "".join(out)
+
+
+def spliced(written: list[str]) -> list[str]:
+    """The lines of a program, joined where a backslash ends one: the whole stands where its first
+    part did, and an empty line for every other part, so that numbers stay true."""
+    lines: list[str] = []
+    parts: list[str] = []
+    for line in [*written, ""] if _ends_joined(written[-1]) else written:
+        goes_on = _ends_joined(line)
+        parts.append(line.rstrip(" \t")[:-1] if goes_on else line)
+        if not goes_on:
+            lines += ["".join(parts), *[""] * (len(parts) - 1)]
+            parts.clear()
+    return lines
+
+
+def _ends_joined(line: str) -> bool:
+    return line.rstrip(" \t").endswith("\\")
 
 
 def blank_comments(text: str) -> str:

@@ -23,14 +23,13 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Annotation(Node):
-    """`@name`, `@name(...)` or `@name[...]`; `text` is the body's words for free-form ones."""
+    """`@name`, `@name(...)` or `@name[...]`; `tokens` are the words of its body."""
 
     name: str
     args: tuple[Expr, ...]
     pairs: tuple[tuple[str, Expr], ...]
     tokens: tuple[str, ...]
     structured: bool = False
-    text: str = ""
 
 
 Annotations = tuple[Annotation, ...]

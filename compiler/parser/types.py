@@ -162,11 +162,7 @@ class Types:
                 )
         self.cursor.at = end
         self.cursor.expect(close)
-        text = ""
-        if self.cursor.diagnostics.text is not None and end > first:
-            last = self.starts[end - 1] + len(self.texts[end - 1])
-            text = self.cursor.diagnostics.text.text[self.starts[first] : last]
-        return s.Annotation(self.cursor.since(start), name, args, pairs, tokens, kind == "[", text)
+        return s.Annotation(self.cursor.since(start), name, args, pairs, tokens, kind == "[")
 
     def _annotation_values(
         self, close: str

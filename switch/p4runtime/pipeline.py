@@ -313,10 +313,11 @@ def _bound_key(
 
 
 def _packet_fields(fields: tuple[Field, ...], program: dp.Program) -> tuple[Field, ...]:
-    """Return a controller header's fields with the program's widths.
+    """Return a controller header's fields with the program's widths; none if it never has them.
 
     P4Info tells how clients see them; where a type is translated the header itself has to be
-    asked, and P4Info names it by what it carries alone.
+    asked, and P4Info names it by what it carries alone. A header may be declared to clients and be
+    none of the program's own, as that of SONiC's packets in, which hardware puts in front.
     """
     if not any(field.type_name for field in fields):
         return fields
@@ -328,8 +329,7 @@ def _packet_fields(fields: tuple[Field, ...], program: dp.Program) -> tuple[Fiel
             return tuple(
                 replace(field, bits=own.width) for field, own in zip(fields, layout, strict=True)
             )
-    names = ", ".join(field.name for field in fields)
-    raise _mismatch(f"no header of the program has the fields {names}")
+    return ()
 
 
 def _value_set_key(value_set: ValueSet, width: int) -> tuple[KeyField, ...]:

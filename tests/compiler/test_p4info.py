@@ -246,6 +246,32 @@ def test_value_sets_tell_of_declared_types(tmp_path: Path) -> None:
     assert [(f.bitwidth, f.type_name.name) for f in ports.match] == [(9, "")]
 
 
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ("@x", "@x"),
+        ("@x(a,b)", "@x(a , b)"),
+        ("@x(a,\n     b)", "@x(a , b)"),
+        ("@x(b::c, d.e)", "@x(b : : c , d . e)"),
+        ("@x(@y(a/b))", "@x(@ y ( a / b ))"),
+        ('@x("a  // b\\n" )', '@x("a  // b\\n")'),
+        ("@x(0x10, n = 8w3)", "@x(0x10 , n = 8w3)"),
+    ],
+)
+def test_annotations_of_others_are_told_word_by_word(
+    tmp_path: Path, written: str, told: str
+) -> None:
+    """As p4c tells them, which puts a space between any two words."""
+    source, target = tmp_path / "noted.p4", tmp_path / "noted.bin"
+    source.write_text(f"""
+        #include <v1model.p4>
+        {written} @controller_header("packet_in") header packet_in_t {{ bit<8> port; }}
+        """)
+    assert main([str(source), "--p4runtime-files", str(target)]) == 0
+    (header,) = p4i.P4Info.FromString(target.read_bytes()).controller_packet_metadata
+    assert [n for n in header.preamble.annotations if n.startswith("@x")] == [told]
+
+
 def test_a_library_without_main_has_its_packet_headers(tmp_path: Path) -> None:
     source, target = tmp_path / "library.p4", tmp_path / "library.bin"
     source.write_text("""
@@ -283,7 +309,7 @@ def test_p4c_describes_programs_alike(program: Path, tmp_path: Path) -> None:
 
 
 def comparable(info: p4i.P4Info) -> str:
-    """P4Info without what p4c 1.2.4.2 does not write yet, and without spaces in annotations."""
+    """P4Info without what p4c 1.2.4.2 does not write yet."""
     kept = p4i.P4Info()
     kept.CopyFrom(info)
     kept.pkg_info.ClearField("platform_properties")
@@ -299,4 +325,4 @@ def comparable(info: p4i.P4Info) -> str:
         later = ("@selector_size_semantics", "@max_member_weight")
         notes = [n for n in profile.preamble.annotations if not n.startswith(later)]
         profile.preamble.annotations[:] = notes
-    return text_format.MessageToString(kept).replace(" ", "")
+    return text_format.MessageToString(kept)

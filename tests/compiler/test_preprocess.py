@@ -1,5 +1,7 @@
 """The preprocessor: directives, macros, and the way back to lines and columns."""
 
+import random
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -30,6 +32,12 @@ def expand(folder: Path, text: str, **files: str) -> list[str]:
         ("#define S(a) #a\nS(b c)", ['"b c"']),
         ('#define A 1\n"A" // A\n/* A */ A', ['"A"', "1"]),
         ("#define A \\\n  1 \\\n  2\nA", ["1 2"]),
+        ("#define AB_\\\nCD 7\nAB_CD", ["7"]),
+        ("#def\\\nine A 1\nA", ["1"]),
+        ("one\\\r\ntwo\\ \t\nthree", ["onetwothree"]),
+        ('@a("x\\\ny")', ['@a("xy")']),
+        ("a // b \\\n c\nd", ["a", "d"]),
+        ("a\\", ["a"]),
         ("#if 1 + 1 == 2 && !defined(X)\na\n#else\nb\n#endif", ["a"]),
         ("#define V 3\n#if V < 2\na\n#elif V < 4\nb\n#elif V < 5\nc\n#endif", ["b"]),
         ("#if 0\n#if 1\na\n#endif\n#else\nb\n#endif", ["b"]),
@@ -45,6 +53,25 @@ def expand(folder: Path, text: str, **files: str) -> list[str]:
 )
 def test_expansion(tmp_path: Path, text: str, lines: list[str]) -> None:
     assert expand(tmp_path, text) == lines
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_lines_are_joined_as_gcc_joins_them(tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    pieces = ["A_", "B", "7", " ", "\\\n", "\\\n", "\n", "// c ", "/* c */"]
+    text = "#define A_\\\nB 9\n" + "".join(rng.choices(pieces, k=300)) + "\n"
+    (tmp_path / "given").write_text(text)
+    command = ["gcc", "-E", "-P", "-undef", "-nostdinc", "-x", "assembler-with-cpp", "given"]
+    theirs = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert " ".join(expand(tmp_path, text)).split() == theirs.stdout.split()
+
+
+def test_an_error_behind_joined_lines_names_its_own_line(tmp_path: Path) -> None:
+    path = tmp_path / "main.p4"
+    path.write_text("#define A \\\n 1\nconst bit<8> x\\\n = A;\nconst bit<8> y = nothing;\n")
+    with pytest.raises(CompileError) as caught:
+        compile_program(path)
+    assert "main.p4:5:18" in str(caught.value)
 
 
 def test_include_is_found_beside_the_including_file(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import grpc
@@ -29,6 +30,11 @@ from .test_entities import settle
 @pytest.fixture(scope="module")
 def translated(tmp_path_factory: pytest.TempPathFactory) -> Built:
     return compile_p4(HERE / "translated.p4", tmp_path_factory.mktemp("translated"))
+
+
+@pytest.fixture(scope="module")
+def routed(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    return compile_p4(HERE / "routed.p4", tmp_path_factory.mktemp("routed"))
 
 
 def text(field: int, value: bytes) -> p4r.FieldMatch:
@@ -208,3 +214,70 @@ def test_value_sets_speak_in_names(translated: Built, sdn: Any, value: bytes) ->
                 assert found.register_entry.data.bitstring == bytes([tag == special])
 
     scenario()
+
+
+def frame(dst: int, hops: int = 9) -> bytes:
+    """A packet of `routed.p4`'s: two MAC addresses, a type, hops left and where to."""
+    return bytes(12) + b"\x08\x00" + bytes([hops]) + dst.to_bytes(16, "big") + b"rest"
+
+
+@asynchronous
+async def test_routes_lead_by_names_to_ports_and_addresses(routed: Built) -> None:
+    ids = Ids(routed.info)
+
+    def interface(name: bytes, port: bytes, mac: bytes) -> list[p4r.TableEntry]:
+        hop, near = b"hop-" + name, b"\xfe\x80" + bytes(13) + b"\x02"
+        return [
+            ids.entry("interfaces", text(1, name), action=call(ids, "leave", port, b"\xaa" + mac)),
+            ids.entry(
+                "neighbours",
+                text(1, name),
+                text(2, near),
+                action=call(ids, "set_dst", b"\xbb" + mac),
+            ),
+            ids.entry("next_hops", text(1, hop), action=call(ids, "set_neighbour", name, near)),
+        ]
+
+    def route(dst: int, bits: int, action: p4r.Action) -> p4r.TableEntry:
+        prefix = p4r.FieldMatch.LPM(value=dst.to_bytes(16, "big"), prefix_len=bits)
+        matches = text(1, b"vrf-80"), p4r.FieldMatch(field_id=2, lpm=prefix)
+        return ids.entry("routes", *matches, action=action)
+
+    group = ids.entry("groups", text(1, b"group-7"))
+    for hop, weight in ((b"hop-rif-a", 1), (b"hop-rif-b", 3)):
+        member = group.action.action_profile_action_set.action_profile_actions.add(weight=weight)
+        member.action.CopyFrom(call(ids, "set_next_hop", hop))
+    ours, shared = 0x20010DB8 << 96, 0x20010DB9 << 96
+    entries = [
+        ids.entry("vrfs", action=call(ids, "set_vrf", b"vrf-80"), priority=1),
+        *interface(b"rif-a", b"2", b"\x02"),
+        *interface(b"rif-b", b"3", b"\x03"),
+        group,
+        route(ours, 32, call(ids, "set_next_hop", b"hop-rif-a")),
+        route(shared, 32, call(ids, "set_group", b"group-7")),
+    ]
+    async with controlled(routed) as (rig, client):
+        await client.write(*(update("INSERT", e) for e in entries))
+        found = [e.table_entry for e in await client.read(entity_of(p4r.TableEntry()))]
+        assert sorted(map(str, found)) == sorted(map(str, entries))
+
+        ((port, sent),) = rig.send(1, frame(ours + 5))
+        assert (port, sent[:14]) == (2, bytes(4) + b"\xbb\x02" + bytes(4) + b"\xaa\x02\x08\x00")
+        assert sent[14:] == frame(ours + 5, hops=8)[14:]
+
+        rng = random.Random(1)
+        theirs = [shared | rng.getrandbits(96) for _ in range(400)]
+        ports = [out for dst in theirs for out, _ in rig.send(1, frame(dst))]
+        assert len(ports) == 400
+        assert 240 < ports.count(3) < 360  # three quarters are 300, six deviations are 52
+
+        rig.send(1, frame(7))  # no way: to the controller, and nothing of it is taken for a header
+        packet = (await client.next("packet")).packet
+        assert (packet.payload, list(packet.metadata)) == (frame(7), [])
+        out = p4r.PacketOut(payload=frame(9))
+        out.metadata.add(metadata_id=1, value=b"3")
+        out.metadata.add(metadata_id=2, value=b"\x00")
+        await client.stream.write(p4r.StreamMessageRequest(packet=out))
+        await settle(client)
+        rig.plane.service(2_000)
+        assert [(port, data) for port, data, _ in rig.plane.outputs()] == [(3, frame(9))]
