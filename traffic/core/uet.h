@@ -67,7 +67,7 @@ struct uet {
     uint64_t received; /* bytes of frames, cut ones included at what they were */
     struct uet_answer *answers; /* a ring; made when first used */
     uint8_t first_answer, n_answers;
-    uint64_t demand, granted; /* bytes: what the peer would send, and was granted */
+    uint64_t demand, granted; /* bytes: what the peer would be granted, and was */
     struct qp *demands_next;
     bool in_demands, owes_grant;
 };
@@ -166,7 +166,9 @@ void uet_nacked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, n
 /* The ways that are not to be used, bit i: entropy i. False if none would be left, or no states are kept. */
 bool uet_deny(struct ep *ep, struct qp *qp, const uint64_t *denied, ns_t now);
 void uet_credited(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns_t now);
-uint32_t uet_target(const struct ep *ep, const struct qp *qp); /* the credit target, in units */
+/* The credit target, in units: what the peer is to have granted in all. What we began with is left
+ * out, for it follows from our link, which is not the peer's. */
+uint32_t uet_target(const struct ep *ep, const struct qp *qp);
 
 /* uet_receive.c */
 void uet_take(struct ep *ep, const uint8_t *frame, uint32_t stored, ns_t now);

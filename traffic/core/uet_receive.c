@@ -121,7 +121,7 @@ static void want_credit(struct ep *ep, struct qp *qp, uint32_t units, ns_t now)
     if (more >= 0x800000)
         return; /* an old one */
     uet->demand += (uint64_t)more * UET_CREDIT_UNIT;
-    if (uet->in_demands || uet->granted + uet->cc.rccc.credit >= uet->demand)
+    if (uet->in_demands || uet->granted >= uet->demand)
         return;
     uet->in_demands = true;
     uet->demands_next = NULL;
@@ -153,7 +153,7 @@ void uet_grant(struct ep *ep, ns_t now)
         uet->owes_grant = true;
         ep->grant_at += lasts;
         schedule_answer(ep, qp, now);
-        if (uet->granted + uet->cc.rccc.credit < uet->demand)
+        if (uet->granted < uet->demand)
             want_credit(ep, qp, (uint32_t)(uet->demand / UET_CREDIT_UNIT) & 0xFFFFFF, now);
     }
 }

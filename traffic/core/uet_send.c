@@ -127,8 +127,10 @@ static bytes_t backlog_frames(const struct ep *ep, const struct qp *qp)
 
 uint32_t uet_target(const struct ep *ep, const struct qp *qp)
 {
-    bytes_t all = qp->uet->cc.rccc.spent + backlog_frames(ep, qp);
-    return (uint32_t)((all + UET_CREDIT_UNIT - 1) / UET_CREDIT_UNIT) & 0xFFFFFF;
+    const struct rccc *rccc = &qp->uet->cc.rccc;
+    bytes_t all = rccc->spent + backlog_frames(ep, qp);
+    bytes_t more = all > rccc->credit ? all - rccc->credit : 0;
+    return (uint32_t)((more + UET_CREDIT_UNIT - 1) / UET_CREDIT_UNIT) & 0xFFFFFF;
 }
 
 /* Time is out when nothing is heard for so long from now on. */
