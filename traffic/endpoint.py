@@ -71,6 +71,7 @@ __all__ = [
     "QpError",
     "QueuePair",
     "Recovery",
+    "Stand",
     "Transfer",
     "TransferKind",
     "TransferReport",
@@ -83,6 +84,7 @@ __all__ = [
     "mask_of",
     "port_counter",
     "read_report",
+    "read_stands",
     "transfer_line",
 ]
 
@@ -531,6 +533,23 @@ class WayChange(NamedTuple):
     state: str
 
 
+class Stand(NamedTuple):
+    """Where a message stands that is not through, and what its queue pair waits for."""
+
+    transfer: int
+    error: str  # of the queue pair; "ok" if it has none
+    does: str  # the sender sends or waits; the receiver has asked for what is missing, once
+    in_flight: int  # packets of the queue pair that were sent and not acknowledged,
+    waiting: int  # and that were not sent yet
+    timeout_ns: int | None  # when what was sent counts as lost
+    failed_ns: int | None
+
+    @property
+    def is_senders(self) -> bool:
+        """Whether who sends it says so; who receives it says less."""
+        return self.does != "asked"
+
+
 class EndpointReport(_Record):
     """What an endpoint did."""
 
@@ -540,6 +559,16 @@ class EndpointReport(_Record):
     qp_errors: tuple[QpError, ...]
     late: Counter[int]  # how much later than asked the program woke, in fabric ns, and how often
     ways: tuple[WayChange, ...] = ()  # the first of them, where states of ways are kept
+    stands: tuple[Stand, ...] = ()  # of messages that are not through
+
+
+def read_stands(lines: Iterable[str]) -> Iterator[Stand]:
+    """What a report's lines say of messages that are not through."""
+    for line in lines:
+        if line.startswith("stand "):
+            _, number, error, does, in_flight, waiting, timeout, failed = line.split()
+            counts = int(in_flight), int(waiting)
+            yield Stand(int(number), error, does, *counts, _time(timeout), _time(failed))
 
 
 def read_report(lines: Iterable[str]) -> EndpointReport:
@@ -550,6 +579,7 @@ def read_report(lines: Iterable[str]) -> EndpointReport:
     errors: list[QpError] = []
     late: Counter[int] = Counter()
     ways: list[WayChange] = []
+    stands: list[Stand] = []
     for line in lines:
         match line.split():
             case ["transfer", number, kind, state, start, end]:
@@ -568,6 +598,8 @@ def read_report(lines: Iterable[str]) -> EndpointReport:
                 errors.append(QpError(number=int(number), reason=reason, at_ns=int(at)))
             case ["way", at, pair, entropy, state]:
                 ways.append(WayChange(int(at), int(pair), int(entropy), state))
+            case ["stand", *_]:
+                stands += read_stands([line])
             case ["late", late_ns, times]:
                 late[int(late_ns)] += int(times)
     return EndpointReport(
@@ -577,6 +609,7 @@ def read_report(lines: Iterable[str]) -> EndpointReport:
         qp_errors=tuple(errors),
         late=late,
         ways=tuple(ways),
+        stands=tuple(stands),
     )
 
 

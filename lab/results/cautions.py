@@ -6,12 +6,25 @@ from collections.abc import Iterator
 
 from lab.quantity import duration, packets, plural
 from lab.results.result import Result
+from lab.results.stalls import said
+
+_MOST_STALLS = 4  # sentences
+_NO_FAULT_OF_TIME = "deadlock", "no-route", "halted", "paused", "credit"
 
 
 def cautions(result: Result) -> Iterator[str]:
     """Sentences, for every view of a run."""
+    yield from _stalls(result)
     yield from _vain_timeouts(result)
     yield from _hands(result)
+
+
+def _stalls(result: Result) -> Iterator[str]:
+    """Why messages did not arrive."""
+    stalls = result.stalls or ()
+    yield from map(said, stalls[:_MOST_STALLS])
+    if left := sum(stall.messages for stall in stalls[_MOST_STALLS:]):
+        yield f"{plural(left, 'more message')} did not arrive: stalls in result.json tells why."
 
 
 def _hands(result: Result) -> Iterator[str]:
@@ -25,7 +38,8 @@ def _vain_timeouts(result: Result) -> Iterator[str]:
     """Time was out, but nothing had been lost: what went again was sent in vain."""
     roce, transport = result.roce, result.scenario.transport
     lost = result.drops.total or (result.trim and result.trim.cut_packets)
-    if not roce.timeouts or lost or not result.fidelity.ok:
+    held = any(stall.verdict in _NO_FAULT_OF_TIME for stall in result.stalls or ())
+    if not roce.timeouts or lost or held or not result.fidelity.ok:
         return
     usual_ns = transport.first_rto_ns or transport.longest_rto_ns
     key = "first_rto_ns" if transport.first_rto_ns else "rto_ns" if transport.rto_ns else "timeout"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from controller.tables import PRIORITIES
 from lab.quantity import number, size
@@ -13,6 +13,7 @@ from lab.scenario.model import Scenario
 from lab.scenario.wishes import ByHand
 from topologies import Node
 from traffic.collectives import Timeline
+from traffic.endpoint import Stand
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +256,26 @@ class WayNote(NamedTuple):
     path: str = ""  # the switches that it goes by, where adapters steer
 
 
+class Wait(NamedTuple):
+    """What waits before a direction of a link; of a host, that it stands still there."""
+
+    link: str
+    priority: int
+    came: str  # the direction by which it came; "": made there, or the host's own
+    packets: int
+    bytes: int
+    since_ns: int  # when the first of them came into the queue
+    hold: Literal["", "pause", "credits"]  # what the queue stands still for, if it does
+    until_ns: int | None = None  # of a pause, if it is not renewed
+
+
+class Look(NamedTuple):
+    """All that waited at a moment: when a queue pair failed, or at the end."""
+
+    at_ns: int
+    waits: tuple[Wait, ...]
+
+
 class RouteChange(NamedTuple):
     """That a switch was told other routes, by its own control plane."""
 
@@ -332,3 +353,5 @@ class Outcome:
     routed: Routed | None = None  # none: a controller told them
     scenario: Scenario | None = None  # what it was in the end, if hands changed it
     ended: str | None = None  # why a run is not whole
+    stands: Sequence[Stand] = ()  # of messages that are not through
+    looks: tuple[Look, ...] = ()  # of an engine that sees into switches, if there are any

@@ -24,6 +24,7 @@ from lab.results.cluster import ClusterResult, cluster_result
 from lab.results.inference import InferenceResult, inference_result
 from lab.results.outcome import Note, Outcome, PauseNote, PortCounts, Stock, WayNote
 from lab.results.part import Part, Percentiles, percentiles
+from lab.results.stalls import Stall, stalls
 from lab.scenario.experiment import Experiment
 from lab.scenario.faults import Told, told
 from lab.scenario.model import Scenario
@@ -298,6 +299,7 @@ class Result(Part):
     cluster: ClusterResult | None = None  # of jobs that arrive and wait
     inference: InferenceResult | None = None  # of requests that are served
     flows: Flows
+    stalls: tuple[Stall, ...] | None = None  # why messages did not arrive, if some did not
     parts: dict[str, Flows] | None = None  # the same of each part of the traffic, if it has several
     drops: Drops
     ecn: Ecn
@@ -443,6 +445,7 @@ def assemble(
         cluster=cluster_result(experiment, outcome.timeline),
         inference=served,
         flows=_flows(_messages(experiment), experiment, outcome, alone),
+        stalls=stalls(experiment, outcome, _messages(experiment), resent=_resent(outcome)) or None,
         parts={name: _flows(each, experiment, outcome, alone) for name, each in parts.items()}
         if len(parts) > 1
         else None,
@@ -792,6 +795,11 @@ def _roce(outcome: Outcome) -> Roce:
         out_of_order_packets=total("out_of_sequence"),
         qp_errors=total("qp_errors"),
     )
+
+
+def _resent(outcome: Outcome) -> float:
+    """The share of packets that had gone before."""
+    return _total(outcome, "retransmitted_packets") / max(1, _total(outcome, "tx_data_packets"))
 
 
 def _link_use(link: Link, experiment: Experiment, outcome: Outcome) -> tuple[LinkUse, LinkUse]:

@@ -672,6 +672,9 @@ void qp_state(struct ep *ep, const struct qp *qp, ns_t now, struct qp_state *sta
         .rate = qp->common->rate,
         .in_flight = sent - qp->una,
         .waiting = qp_posted(qp) - sent,
+        .timeout_at = out ? out->rto_at : NS_NEVER,
+        .has_turn = qp->in_ring || qp->in_pace,
+        .has_asked = qp->in && qp->in->nak_sent,
     };
     if (qp->cc == EP_CC_DCQCN) {
         struct dcqcn cc;

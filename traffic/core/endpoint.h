@@ -325,7 +325,13 @@ struct qp_state {
     uint64_t in_flight; /* packets */
     uint64_t waiting;   /* packets posted and not yet sent for the first time */
     double alpha;       /* DCQCN's; else 0 */
+    ns_t timeout_at;    /* when what was sent counts as lost for want of an answer; NS_NEVER */
+    bool has_turn;      /* it has something to send, now or when its rate allows */
+    bool has_asked;     /* RoCEv2, as responder: its one NAK has left for what is missing still */
 };
 void qp_state(struct ep *ep, const struct qp *qp, ns_t now, struct qp_state *state);
+
+/* Until when a class stands still at a port: NS_NEVER for want of credits, 0 if it does not. */
+ns_t ep_held_until(const struct ep *ep, uint8_t port, uint8_t priority, ns_t now);
 
 #endif

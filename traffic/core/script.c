@@ -397,6 +397,27 @@ static void print_time(FILE *file, ns_t t)
         fprintf(file, " %llu", (unsigned long long)t);
 }
 
+/* Where a message stands that is not through: what its queue pair waits for. Of those expected only
+ * such as were asked for once more, or that cannot come. */
+static void report_stand(struct plan *plan, const struct transfer *transfer, FILE *file, ns_t now)
+{
+    struct qp_state state;
+    const struct qp *qp = transfer->message.qp;
+    bool sends = transfer->kind == TRANSFER_SEND;
+    if (transfer->state == TRANSFER_DONE || transfer->kind == TRANSFER_COMPUTE ||
+        (sends && transfer->state == TRANSFER_WAITING))
+        return;
+    qp_state(plan_endpoint(plan), qp, now, &state);
+    if (!sends && !state.has_asked && !qp_error(qp))
+        return;
+    fprintf(file, "stand %u %s %s %llu %llu", transfer->message.id, ep_error_name(qp_error(qp)),
+            !sends ? "asked" : state.has_turn ? "sends" : "waits",
+            (unsigned long long)state.in_flight, (unsigned long long)state.waiting);
+    print_time(file, state.timeout_at);
+    print_time(file, transfer_end(transfer));
+    fprintf(file, "\n");
+}
+
 void script_report(struct plan *plan, FILE *file, ns_t now)
 {
     static const char *const KINDS[] = {"send", "receive", "compute"};
@@ -411,6 +432,7 @@ void script_report(struct plan *plan, FILE *file, ns_t now)
         print_time(file, transfer->start);
         print_time(file, transfer_end(transfer));
         fprintf(file, "\n");
+        report_stand(plan, transfer, file, now);
     }
 #define COUNTER(name, about) \
     fprintf(file, "counter " #name " %llu\n", (unsigned long long)counters->name);

@@ -147,6 +147,13 @@ static bool held(const struct ep *ep, uint8_t port, uint8_t priority, ns_t now)
     return paused(ep, port, priority, now) || credit_lacks(&ep->credit, priority);
 }
 
+ns_t ep_held_until(const struct ep *ep, uint8_t port, uint8_t priority, ns_t now)
+{
+    if (credit_lacks(&ep->credit, priority))
+        return NS_NEVER;
+    return paused(ep, port, priority, now) ? ep->lanes[port].paused_until[priority] : 0;
+}
+
 void note_paused(struct ep *ep, struct lane *lane, uint8_t priority, ns_t took)
 {
     ep->counters.paused_ns[priority] += took;

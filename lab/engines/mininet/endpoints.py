@@ -146,6 +146,7 @@ def run(
         routed=emulation.control.outcome(course.epoch_ns, dilation) if emulation.control else None,
         by_hand=tuple(emulation.journal.by_hand(course.epoch_ns, dilation)),
         ended=ended,
+        stands=[stand for report in reports.values() for stand in report.stands],
     )
 
 

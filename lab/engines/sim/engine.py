@@ -25,7 +25,7 @@ from lab.machine import program
 from lab.machine.paths import FABRIC_PROGRAM
 from lab.progress import Stage, Stages
 from lab.results.losses import overrun
-from lab.results.outcome import INTERRUPTION, Fidelity, Gist, Outcome
+from lab.results.outcome import INTERRUPTION, Fidelity, Gist, Look, Outcome
 from lab.results.telemetry import Tally
 from lab.results.ways import way_notes
 from lab.scenario.experiment import Experiment
@@ -39,6 +39,7 @@ _SLICE_EVENTS = 200_000  # a tenth of a second's work
 _REPORTS_COST = 20  # by how much slices are shorter if every packet is reported
 _NOTES_INTERVAL_NS = 1000
 _MOST_NOTES = 100_000
+_MOST_LOOKS = 64  # at what waits as queue pairs fail
 
 
 @contextmanager
@@ -114,6 +115,8 @@ def _run(
         ended = course.run()
     return replace(
         _outcome(experiment, switches, simulation, ended),
+        stands=tuple(simulation.stands()) if course.has_stalled else (),
+        looks=tuple(course.looks),
         telemetry=tally,
         by_hand=tuple(course.by_hand),
         scenario=course.scenario if course.by_hand else None,
@@ -232,10 +235,23 @@ class _Course:
         self._slice_events = round(_SLICE_EVENTS / (1 + _REPORTS_COST * share))
         self.scenario = experiment.scenario
         self.by_hand: list[ByHand] = []
+        self.looks: list[Look] = []
+        self.has_stalled = False
         self._audience = Gallery(audience, experiment, simulation) if audience else None
 
     def run(self) -> str | None:
         """Run to the end; why it is not the end of all transfers, if it is not."""
+        ended = self._run()
+        self.has_stalled = bool(ended or self.looks)
+        if ended:
+            self._see_waits()
+        return ended
+
+    def _see_waits(self) -> None:
+        """Keep what waits: of who gives up, or has to, it tells why."""
+        self.looks.append(Look(self._simulation.now_ns, self._simulation.waits()))
+
+    def _run(self) -> str | None:
         self._let_happen(0)
         self._simulation.start()
         self._transfers = max(1, self._simulation.open_transfers)
@@ -262,6 +278,8 @@ class _Course:
             until_ns = min(until_ns, self._audience.next_ns)
         self._simulation.run(until_ns, self._slice_events)
         now_ns = self._simulation.ended_ns
+        if self._simulation.has_failed() and len(self.looks) < _MOST_LOOKS:
+            self._see_waits()
         if self.tally is not None and self._is_collected:
             self._switches.collect(self.tally)
         self._improvement.look()

@@ -89,6 +89,15 @@ class Pause(c.Structure):
     ]
 
 
+class Wait(c.Structure):
+    """struct net_wait."""
+
+    _fields_ = [
+        *((name, c.c_uint64) for name in ("until", "since", "bytes")),
+        *((name, c.c_uint32) for name in ("channel", "came", "packets", "priority")),
+    ]
+
+
 class Glance(c.Structure):
     """struct net_glance."""
 
@@ -102,7 +111,7 @@ class Glance(c.Structure):
     ]
 
 
-MIRRORS = (Account, ChannelReport, Sample, Watch, Stock, Pause, Glance, WayNote)
+MIRRORS = (Account, ChannelReport, Sample, Watch, Stock, Pause, Glance, WayNote, Wait)
 HEADERS = (FOLDER / "net.h", CORE / "endpoint.h")
 
 P, S, I64, U32, U64, B = c.c_void_p, c.c_char_p, c.c_int64, c.c_uint32, c.c_uint64, c.c_bool
@@ -127,11 +136,13 @@ SIGNATURES: dict[str, tuple[object, list[object]]] = {
     "net_next": (U64, [P]),
     "net_look": (None, [P, c.POINTER(Sample)]),
     "net_glance": (None, [P, c.POINTER(Glance)]),
+    "net_waits": (U32, [P, c.POINTER(Wait), U32]),
     "net_start": (None, [P]),
     "net_run": (U64, [P, U64, U64]),
     "net_ended": (U64, [P]),
     "net_give_up": (U64, [P]),
     "net_wake": (None, [P, U32]),
+    "net_has_failed": (B, [P]),
     "net_open_transfers": (U64, [P]),
     "net_is_quiet": (B, [P]),
     "net_account": (None, [P, c.POINTER(Account)]),

@@ -155,6 +155,7 @@ struct net {
     uint64_t worth;      /* from so many on the next is handed to others */
     uint32_t bad, alone, next_alone;
     struct team *team;
+    atomic_bool has_failed; /* a queue pair, since somebody asked */
     uint64_t looks;
     struct node **nodes;
     struct channel **channels;
@@ -423,6 +424,13 @@ static void transfer_ended(void *ctx, const struct transfer *transfer)
     ns_t clock = part->net->now, now = part->queue.now; /* the later: this may be done from outside */
     part->ended++;
     part->last_end = clock > now ? clock : now;
+}
+
+static void pair_failed(void *ctx, const struct qp *qp, enum ep_error error, ns_t at)
+{
+    (void)qp, (void)error, (void)at;
+    struct net *net = ((struct node *)ctx)->net;
+    atomic_store_explicit(&net->has_failed, true, memory_order_relaxed);
 }
 
 /* Notes */
@@ -712,6 +720,78 @@ void net_glance(const struct net *net, struct net_glance *glance)
             glance->dropped += dropped_packets(net->nodes[i]->sw, net->watch.dropped);
 }
 
+static bool lacks_credit(const struct tm_port *port, unsigned priority)
+{
+    const struct tm_schedule *schedule = port->schedule;
+    return schedule && schedule->credited >> priority & 1 &&
+           schedule->shares[priority].credit.since != SW_NEVER;
+}
+
+/* What is told of waits: they are counted where there is no more room for them. */
+struct telling {
+    struct net_wait *waits;
+    uint32_t room, n;
+};
+
+static void tell_wait(struct telling *told, const struct net_wait *wait)
+{
+    if (told->n++ < told->room)
+        told->waits[told->n - 1] = *wait;
+}
+
+/* By the port that packets of a queue came by. */
+static void tell_queue(const struct net *net, const struct channel *channel, unsigned priority,
+                       struct telling *told)
+{
+    const struct tm_port *port = &channel->port->tm;
+    unsigned queue = channel->from_port * SW_QUEUES + priority;
+    ns_t until = tm_gate_time(&channel->from->sw->shared[SW_QUEUE_GATE], queue);
+    until = lacks_credit(port, priority) ? NS_NEVER : until > net->now ? until : 0;
+    struct net_wait waits[SW_PORTS + 1] = {{0}}; /* the last: what was made here */
+    for (const struct pkt *p = port->queues[priority].head; p; p = p->next) {
+        uint32_t came = p->ingress_port < SW_PORTS ? p->ingress_port : SW_PORTS;
+        if (!waits[came].packets++)
+            waits[came].since = p->enq_ns;
+        waits[came].bytes += p->queued_len;
+    }
+    for (uint32_t came = 0; came <= SW_PORTS; came++) {
+        if (!waits[came].packets)
+            continue;
+        waits[came].until = until;
+        waits[came].channel = channel->number;
+        waits[came].came = came < SW_PORTS ? came : NET_NOWHERE;
+        waits[came].priority = priority;
+        tell_wait(told, &waits[came]);
+    }
+}
+
+static void tell_host(const struct net *net, const struct channel *channel, struct telling *told)
+{
+    const struct plan *plan = channel->from->script.plan;
+    for (uint8_t priority = 0; plan && priority < SW_QUEUES; priority++) {
+        const struct ep *ep = plan_endpoint((struct plan *)plan);
+        struct net_wait wait = {.channel = channel->number, .came = NET_NOWHERE, .priority = priority};
+        wait.until = ep_held_until(ep, (uint8_t)channel->from_port, priority, net->now);
+        if (wait.until)
+            tell_wait(told, &wait);
+    }
+}
+
+uint32_t net_waits(const struct net *net, struct net_wait *waits, uint32_t room)
+{
+    struct telling told = {waits, room, 0};
+    for (uint32_t i = 0; i < net->n_channels; i++) {
+        const struct channel *channel = net->channels[i];
+        if (!channel->port) {
+            tell_host(net, channel, &told);
+            continue;
+        }
+        for (unsigned left = channel->port->tm.backlog; left; left &= left - 1)
+            tell_queue(net, channel, (unsigned)__builtin_ctz(left), &told);
+    }
+    return told.n;
+}
+
 const struct net_sample *net_samples(const struct net *net, uint64_t *count)
 {
     *count = net->n_samples;
@@ -912,7 +992,8 @@ int64_t net_add_host(struct net *net)
     if (!node)
         return -1;
     node->script.port =
-        (struct plan_port){.ctx = node, .transmit = host_sends, .ended = transfer_ended};
+        (struct plan_port){.ctx = node, .transmit = host_sends, .ended = transfer_ended,
+                           .qp_error = pair_failed};
     return net->n_nodes - 1;
 }
 
@@ -1264,6 +1345,8 @@ static void run_in_turns(struct net *net, ns_t until, uint64_t most)
         first = turn(net, end);
         count += net->last_count;
         keep_pauses(net);
+        if (atomic_load_explicit(&net->has_failed, memory_order_relaxed))
+            break;
     }
 }
 
@@ -1289,6 +1372,11 @@ ns_t net_give_up(struct net *net)
 void net_wake(struct net *net, uint32_t node) { node_service(net->nodes[node], net->now); }
 
 ns_t net_ended(const struct net *net) { return net->open ? net_now(net) : net->last_end; }
+
+bool net_has_failed(struct net *net)
+{
+    return atomic_exchange_explicit(&net->has_failed, false, memory_order_relaxed);
+}
 
 uint64_t net_open_transfers(const struct net *net)
 {

@@ -149,6 +149,20 @@ struct net_glance {
 };
 void net_glance(const struct net *net, struct net_glance *glance);
 
+/* What waits in queues, by where it leaves and where it came in; and what stands still, if it is empty
+ * too where that is a host's. */
+struct net_wait {
+    ns_t until;       /* its queue is paused until then, or, at NS_NEVER, waits for credits; 0: neither */
+    ns_t since;       /* when the first of them came into it */
+    uint64_t bytes;
+    uint32_t channel; /* that they wait for */
+    uint32_t came;    /* the port that they came by; NET_NOWHERE: made here, or a host's own */
+    uint32_t packets;
+    uint32_t priority;
+};
+/* Up to `room` of them; returns how many there are. */
+uint32_t net_waits(const struct net *net, struct net_wait *waits, uint32_t room);
+
 /* Let the hosts begin. */
 void net_start(struct net *net);
 
@@ -156,6 +170,10 @@ void net_start(struct net *net);
  * happen any more. Returns the time. Once all transfers have ended it goes on for a turn's length, beyond
  * that time too, and notes no more: less than the shortest delay. */
 ns_t net_run(struct net *net, ns_t until, uint64_t most_events);
+
+/* Whether a queue pair has failed since this was last asked: net_run returns soon after, so that who
+ * asks sees why. */
+bool net_has_failed(struct net *net);
 
 /* When the last transfer ended; while some are open, the time. */
 ns_t net_ended(const struct net *net);

@@ -11,7 +11,7 @@ import os
 from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import Self
@@ -20,7 +20,7 @@ from controller import LinkSpec
 from lab.engines.sim import native
 from lab.engines.sim.parts import parts
 from lab.machine.thrift import give_back
-from lab.results.outcome import Gist, Note, PauseNote, Stock
+from lab.results.outcome import Gist, Note, PauseNote, Stock, Wait
 from lab.scenario.faults import Spoil
 from switch.dataplane import BookLine, Dataplane, book_lines
 from topologies import Fabric, Link, Node, NodeKind
@@ -30,10 +30,12 @@ from traffic.endpoint import (
     PORT_COUNTERS,
     EndpointReport,
     Plan,
+    Stand,
     WayChange,
     mask_of,
     port_counter,
     read_report,
+    read_stands,
 )
 
 OVERHEAD_BYTES = 24  # preamble and start 8, FCS 4, gap 12
@@ -256,6 +258,51 @@ class Simulation:
 
     # --- what happened ---------------------------------------------------------------------------
 
+    def has_failed(self) -> bool:
+        """Whether a queue pair has failed since this was last asked: `run` returns soon after."""
+        return bool(self._native.net_has_failed(self._net))
+
+    def waits(self) -> tuple[Wait, ...]:
+        """What waits in queues now, and which hosts stand still."""
+        count = self._native.net_waits(self._net, None, 0)
+        found = (native.Wait * count)()
+        self._native.net_waits(self._net, found, count)
+        names = list(self._channels)
+        return tuple(
+            Wait(
+                *(
+                    names[wait.channel],
+                    wait.priority,
+                    self._came_by(names[wait.channel], wait.came),
+                ),
+                *(wait.packets, wait.bytes, wait.since),
+                hold="" if not wait.until else "credits" if wait.until == native.NEVER else "pause",
+                until_ns=None if wait.until in (0, native.NEVER) else wait.until,
+            )
+            for wait in found
+        )
+
+    def _came_by(self, name: str, port: int) -> str:
+        """The direction that leads into a port of who sends into another."""
+        if port == native.NOWHERE:
+            return ""
+        sender = self._senders[name]
+        link = self._fabric.link_at(sender, port)
+        return link.direction(link.b if link.a == sender else link.a)
+
+    @cached_property
+    def _senders(self) -> dict[str, Node]:
+        links = self._fabric.links
+        return {link.direction(end): end for link in links for end in (link.a, link.b)}
+
+    def stands(self) -> list[Stand]:
+        """Where messages stand that are not through, as hosts say."""
+        return [
+            stand
+            for host in self._fabric.hosts
+            for stand in read_stands(self._reported(host).splitlines())
+        ]
+
     def account(self) -> Account:
         """How much happened so far."""
         account = native.Account()
@@ -376,13 +423,16 @@ class Simulation:
 
     def report(self, host: Node) -> EndpointReport:
         """What became of a host's plan, in full."""
+        return read_report(self._reported(host).splitlines())
+
+    def _reported(self, host: Node) -> str:
         memory = os.memfd_create("report")
         try:
             if not self._native.net_host_report(self._net, self._numbers[host], memory):
                 raise SimulationError(f"{host}: its report could not be written")
             os.lseek(memory, 0, os.SEEK_SET)
             with os.fdopen(os.dup(memory)) as text:
-                return read_report(text)
+                return text.read()
         finally:
             os.close(memory)
 
