@@ -18,14 +18,14 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent import futures
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import grpc  # type: ignore[import-untyped]
 from finsy.proto import gnmi as pb
-from finsy.proto import gnmi_grpc
+from google.protobuf.message import DecodeError
 
 from lab.errors import LabError
 from lab.live.hub import Frame, Hub
@@ -41,6 +41,9 @@ _VERSION = "0.8.0"
 _LEAST_S = 0.1  # between two samples
 _USUAL_S = 1.0  # where the target is to choose
 _MOST_CLIENTS = 16
+_MOST_PATHS = 256  # of a request
+_MOST_BYTES = 64 << 10
+_UNHEARD_S = 3_600  # a call may wait for the machine; gRPC itself lets it for 30 s
 _SMALL = "paused-permille"  # the one number of 16 bits; all others have 64
 _MODELS = (
     ("openconfig-interfaces", "OpenConfig working group", "3.0.0"),
@@ -103,9 +106,15 @@ def serving(hub: Hub, port: int) -> Iterator[int]:
     """Answer for as long as the context lasts; at which port."""
     server = grpc.server(
         futures.ThreadPoolExecutor(_MOST_CLIENTS, "gnmi"),
-        options=[("grpc.so_reuseport", 0)],  # a port that somebody has is taken
+        maximum_concurrent_rpcs=_MOST_CLIENTS,  # who comes then is told so, and does not wait
+        options=[
+            ("grpc.so_reuseport", 0),  # a port that somebody has is taken
+            ("grpc.max_receive_message_length", _MOST_BYTES),
+            ("grpc.max_metadata_size", _MOST_BYTES),
+            ("grpc.server_max_unrequested_time_in_server", _UNHEARD_S),
+        ],
     )
-    gnmi_grpc.add_gNMIServicer_to_server(_Servicer(hub), server)
+    server.add_generic_rpc_handlers((_handler(_Servicer(hub)),))
     try:
         bound = server.add_insecure_port(f"{LOOPBACK}:{port}")
     except RuntimeError:
@@ -117,7 +126,52 @@ def serving(hub: Hub, port: int) -> Iterator[int]:
         server.stop(grace=0.2).wait()
 
 
-class _Servicer(gnmi_grpc.gNMIServicer):
+class _Malformed:
+    """What was sent in place of a message."""
+
+
+def _handler(servicer: _Servicer) -> Any:
+    """What gRPC dispatches by; gRPC itself would say of malformed bytes that the server failed."""
+
+    def parsed(kind: Any) -> Callable[[bytes], Any]:
+        def read(data: bytes) -> Any:
+            try:
+                return kind.FromString(data)
+            except DecodeError:
+                return _Malformed()
+
+        return read
+
+    def refuse(context: Any) -> NoReturn:
+        raise context.abort(
+            grpc.StatusCode.INVALID_ARGUMENT, "the request is not a well-formed message of gNMI"
+        )
+
+    def unary(method: Callable[[Any, Any], Any], asked: Any, answer: Any) -> Any:
+        def serve(request: Any, context: Any) -> Any:
+            return refuse(context) if isinstance(request, _Malformed) else method(request, context)
+
+        return grpc.unary_unary_rpc_method_handler(serve, parsed(asked), answer.SerializeToString)
+
+    def subscribe(requests: Iterable[Any], context: Any) -> Iterator[Any]:
+        def sound() -> Iterator[Any]:
+            for request in requests:
+                yield refuse(context) if isinstance(request, _Malformed) else request
+
+        return servicer.Subscribe(sound(), context)
+
+    methods = {
+        "Capabilities": unary(servicer.Capabilities, pb.CapabilityRequest, pb.CapabilityResponse),
+        "Get": unary(servicer.Get, pb.GetRequest, pb.GetResponse),
+        "Set": unary(servicer.Set, pb.SetRequest, pb.SetResponse),
+        "Subscribe": grpc.stream_stream_rpc_method_handler(
+            subscribe, parsed(pb.SubscribeRequest), pb.SubscribeResponse.SerializeToString
+        ),
+    }
+    return grpc.method_handlers_generic_handler("gnmi.gNMI", methods)
+
+
+class _Servicer:
     """The service."""
 
     def __init__(self, hub: Hub) -> None:
@@ -140,6 +194,7 @@ class _Servicer(gnmi_grpc.gNMIServicer):
         frame = self._hub.latest
         if frame is None:
             raise context.abort(grpc.StatusCode.UNAVAILABLE, "nothing was seen yet; ask again")
+        self._check_count(request.path, context)
         found = leaves(self._hub.scene.fabric, frame)
         notifications = []
         for asked in [self._read(request.prefix, path) for path in request.path] or [()]:
@@ -162,6 +217,7 @@ class _Servicer(gnmi_grpc.gNMIServicer):
             raise context.abort(grpc.StatusCode.INVALID_ARGUMENT, "begin with a subscription list")
         wanted = first.subscribe
         self._check_encoding(wanted.encoding, context)
+        self._check_count(wanted.subscription, context)
         plans = [_Plan(self._read(wanted.prefix, each.path), each) for each in wanted.subscription]
         if any(each.heartbeat_interval for each in wanted.subscription):
             context.abort(grpc.StatusCode.UNIMPLEMENTED, "there are no heartbeats here")
@@ -217,6 +273,11 @@ class _Servicer(gnmi_grpc.gNMIServicer):
     def _check_encoding(self, encoding: int, context: Any) -> None:
         if encoding not in (pb.JSON, pb.JSON_IETF, pb.PROTO):
             context.abort(grpc.StatusCode.UNIMPLEMENTED, "encodings are JSON, JSON_IETF and PROTO")
+
+    def _check_count(self, paths: Sequence[Any], context: Any) -> None:
+        if len(paths) > _MOST_PATHS:
+            told = f"{len(paths):,} paths at once: {_MOST_PATHS} are allowed"
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, told)
 
     def _read(self, prefix: Any, path: Any) -> Path:
         return tuple(

@@ -1,4 +1,4 @@
-"""The latest glance as Prometheus reads it: its text exposition format, version 0.0.4.
+"""The latest glance as Prometheus reads it: its text format, version 0.0.4, or OpenMetrics.
 
 Names end in their units, base units as Prometheus asks; counts since the run began end in `_total`.
 """
@@ -10,14 +10,44 @@ from collections.abc import Iterable, Iterator, Mapping
 from lab.live.hub import Hub
 from lab.results.glance import Glance
 
-KIND = "text/plain; version=0.0.4"
+KIND = "text/plain; version=0.0.4; charset=utf-8"
+OPEN = "application/openmetrics-text"
+OPEN_KIND = f"{OPEN}; version=1.0.0; charset=utf-8"
 Labels = Mapping[str, str]
 Samples = Iterable[tuple[Labels, float]]
 
 
-def exposition(hub: Hub) -> str:
-    """All of it."""
-    return "\n".join(_lines(hub)) + "\n"
+def wants_open(accepted: str) -> bool:
+    """Whether who accepts this would rather have OpenMetrics."""
+    wanted = {
+        kind.strip(): _share(rest)
+        for kind, _, rest in (each.partition(";") for each in accepted.lower().split(","))
+    }
+    other = max(wanted.get(kind, 0.0) for kind in ("text/plain", "text/*"))
+    return wanted.get(OPEN, 0.0) > 0 and wanted[OPEN] >= other
+
+
+def _share(parameters: str) -> float:
+    """The weight of what is accepted: its q, and without one 1."""
+    for each in parameters.split(";"):
+        name, _, value = each.strip().partition("=")
+        if name == "q":
+            try:
+                return float(value)
+            except ValueError:
+                return 0.0
+    return 1.0
+
+
+def exposition(hub: Hub, *, is_open: bool = False) -> str:
+    """All of it; OpenMetrics names a counter's family without `_total`, and says that it ends."""
+    lines = _lines(hub)
+    if is_open:
+        comments = "# HELP ", "# TYPE "
+        lines = (
+            line.replace("_total ", " ", 1) if line.startswith(comments) else line for line in lines
+        )
+    return "\n".join([*lines, *(["# EOF"] if is_open else [])]) + "\n"
 
 
 def _lines(hub: Hub) -> Iterator[str]:

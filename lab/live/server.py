@@ -41,6 +41,7 @@ PAGE, YANG = (Path(__file__).parent / name for name in ("page", "yang"))
 _KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 _INTERVAL_S = 0.1  # between two messages to a page: ten a second are as many as one sees
 _WORD_BYTES = 200
+_UNREAD_BYTES = 128 << 10
 _HEADERS = {
     "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
@@ -97,6 +98,8 @@ def _page(hub: Hub, port: int) -> Iterator[Address]:
     require()
     import uvicorn
 
+    from lab.live.guests import Guest
+
     address, listener = _listen(port)
     config = uvicorn.Config(
         application(hub, address),
@@ -106,7 +109,7 @@ def _page(hub: Hub, port: int) -> Iterator[Address]:
         server_header=False,
         timeout_graceful_shutdown=1,
         timeout_keep_alive=2,
-        limit_concurrency=64,
+        http=Guest,
         h11_max_incomplete_event_size=16_384,
     )
     server = uvicorn.Server(config)
@@ -133,6 +136,7 @@ def _listen(port: int) -> tuple[Address, socket.socket]:
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _UNREAD_BYTES)  # of each guest
         listener.bind((LOOPBACK, port))
         listener.listen()  # who comes before the server is awake waits
     except OSError as error:
@@ -148,7 +152,7 @@ def application(hub: Hub, address: Address) -> Starlette:
     """What answers."""
     from starlette.applications import Starlette
     from starlette.middleware import Middleware
-    from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+    from starlette.responses import JSONResponse, Response, StreamingResponse
     from starlette.routing import Route
 
     scene = json.dumps(hub.scene.told(hub.hands, hub.room), separators=(",", ":"))
@@ -161,24 +165,34 @@ def application(hub: Hub, address: Address) -> Starlette:
     async def told(_: Request) -> Response:
         return Response(scene, media_type="application/json")
 
-    async def frames(_: Request) -> Response:
-        return StreamingResponse(_stream(hub), media_type="text/event-stream")
+    async def frames(request: Request) -> Response:
+        kind = "text/event-stream"
+        if request.method == "HEAD":  # which has an end
+            return Response(media_type=kind)
+        return StreamingResponse(_stream(hub), media_type=kind)
 
-    async def measured(_: Request) -> Response:
-        return PlainTextResponse(metrics.exposition(hub), media_type=metrics.KIND)
+    async def measured(request: Request) -> Response:
+        is_open = metrics.wants_open(request.headers.get("accept", ""))
+        kind = metrics.OPEN_KIND if is_open else metrics.KIND
+        return Response(metrics.exposition(hub, is_open=is_open), headers={"Content-Type": kind})
 
     async def do(request: Request) -> Response:
         given = request.headers.get("x-closlab-token", "")
         if not secrets.compare_digest(given.encode(), address.token.encode()):
             return JSONResponse({"error": "this needs the token of the printed address"}, 403)
-        words = (await request.body())[:_WORD_BYTES].decode(errors="replace").strip()
+        said = b""
+        async for piece in request.stream():
+            said += piece
+            if len(said) > _WORD_BYTES:
+                return JSONResponse({"error": f"it is longer than {_WORD_BYTES} bytes"}, 413)
+        words = said.decode(errors="replace").strip()
         if words.partition(" ")[0] not in hub.hands.words:
             return JSONResponse({"error": f"'{words}' cannot be done here"}, 400)
         try:
-            said = await asyncio.to_thread(hub.hands.do, words)
+            done = await asyncio.to_thread(hub.hands.do, words)
         except LabError as error:
             return JSONResponse({"error": " ".join(filter(None, (error.message, error.cure)))}, 400)
-        return JSONResponse({"said": said})
+        return JSONResponse({"said": done})
 
     return Starlette(
         routes=[

@@ -1,6 +1,7 @@
 """What collectors of metrics read: Prometheus' text, judged by its own tools, and gNMI."""
 
 import json
+import random
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
+import grpc  # type: ignore[import-untyped]
 import pytest
 from finsy.proto import gnmi as pb
 from pyang.context import Context
@@ -27,6 +29,7 @@ from tests.waiting import LONG_S
 
 pytest.importorskip("pygnmi")
 parser = pytest.importorskip("prometheus_client.parser")
+openmetrics = pytest.importorskip("prometheus_client.openmetrics.parser")
 CUT = "leaf1-spine1"
 
 
@@ -101,6 +104,24 @@ def test_promtool_has_nothing_against_it(source: Source) -> None:
         check=False,
     )
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+def test_openmetrics_says_the_same(source: Source) -> None:
+    """Of what Prometheus asks for when it may choose, too."""
+    asked = f"{metrics.OPEN};version=1.0.0;q=0.6,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
+    assert metrics.wants_open(asked) and not metrics.wants_open(asked.replace("0.6", "0.4"))
+    assert not any(map(metrics.wants_open, ("", "*/*", "text/plain", f"{metrics.OPEN};q=0")))
+    plain, told = metrics.exposition(source.hub), metrics.exposition(source.hub, is_open=True)
+
+    def samples(families: Iterator[Any]) -> set[Any]:
+        return {
+            (family.type, each.name, frozenset(each.labels.items()), each.value)
+            for family in families
+            for each in family.samples
+        }
+
+    found = samples(openmetrics.text_string_to_metric_families(told))
+    assert found == samples(parser.text_string_to_metric_families(plain))
 
 
 def test_nothing_seen_yet_is_no_failure() -> None:
@@ -236,6 +257,33 @@ def test_subscriptions(client: Client, source: Source) -> None:
     time.sleep(0.3)  # in which nothing changes, and so nothing is told
     holds(6_000, 98)
     assert more(client, 1) == [98]
+
+
+def test_malformed_messages_are_called_so(source: Source) -> None:
+    """By their sender's fault, and not by the server's; and what is sound is answered after."""
+    with (
+        gnmi.serving(source.hub, 0) as port,
+        grpc.insecure_channel(f"127.0.0.1:{port}") as channel,
+    ):
+
+        def status(method: str, data: bytes) -> Any:
+            try:
+                if method == "Subscribe":
+                    next(channel.stream_stream(f"/gnmi.gNMI/{method}")(iter([data])))
+                else:
+                    channel.unary_unary(f"/gnmi.gNMI/{method}")(data)
+            except grpc.RpcError as error:
+                return error.code()
+            return grpc.StatusCode.OK
+
+        draw = random.Random(39)
+        for method in ("Capabilities", "Get", "Set", "Subscribe"):
+            for data in (b"\xff", b"\x0a\x7f", b"\x0a\x05\x0a\xff", draw.randbytes(40)):
+                assert status(method, data) is grpc.StatusCode.INVALID_ARGUMENT, (method, data)
+        many = pb.GetRequest(path=[pb.Path()] * 300).SerializeToString()
+        assert status("Get", many) is grpc.StatusCode.INVALID_ARGUMENT
+        assert status("Get", bytes(100_000)) is grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert status("Get", b"") is status("Capabilities", b"") is grpc.StatusCode.OK
 
 
 def test_it_answers_on_the_loopback_only(source: Source) -> None:
