@@ -17,6 +17,7 @@ from pathlib import Path
 from compiler.diagnostics import Diagnostic, Diagnostics
 from compiler.lexer import LONG_STRING
 from compiler.source import Line, Position, Text
+from files import FileError, NoFileError, read_bytes
 
 INCLUDE_DIR = Path(__file__).parent / "p4include"
 MAX_INCLUDE_DEPTH = 64
@@ -60,6 +61,10 @@ class RunawayError(Exception):
     """Macros expand beyond a bound; the message says which."""
 
 
+def _content(path: Path) -> str:
+    return read_bytes(path, MAX_OUTPUT).decode("utf-8-sig", "replace")
+
+
 @dataclass
 class Preprocessor:
     """Turns a file into one `Text`, following includes and macros."""
@@ -82,11 +87,9 @@ class Preprocessor:
     def run(self, path: Path, name: str | None = None) -> Text:
         """Preprocess a file."""
         try:
-            content = path.read_bytes().decode("utf-8-sig", "replace")
-        except OSError as error:
-            self._error(
-                "cannot-read", None, f"cannot read {path}: {error.strerror}", "check the path"
-            )
+            content = _content(path)
+        except FileError as error:
+            self._error("cannot-read", None, str(error), "check the path")
             content = ""
         self._file(content, name or str(path), path, 0)
         text = Text("".join(self._out), self._lines)
@@ -309,19 +312,22 @@ class Preprocessor:
         places = [*self.include_dirs, INCLUDE_DIR]
         if match[1]:
             places.insert(0, path.parent)
+        why = f"cannot find include file {wanted}"
         for place in places:
             target = place / wanted
             try:
-                if target.is_file():
-                    content = target.read_bytes().decode("utf-8-sig", "replace")
-                    self._file(content, str(target), target, depth + 1)
-                    return
-            except (OSError, ValueError):
+                content = _content(target)
+            except NoFileError:
                 continue
+            except FileError as error:
+                why = str(error)
+                continue
+            self._file(content, str(target), target, depth + 1)
+            return
         self._error(
             "include-not-found",
             here,
-            f"cannot find include file {wanted}",
+            why,
             "add its directory with -I, or correct the name",
         )
 

@@ -18,7 +18,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from lab.errors import LabError
+from lab.errors import LabError, of_the_machine
 
 COMMANDS = (
     "demo",
@@ -134,21 +134,46 @@ def _all_is_read() -> None:
     gc.enable()
 
 
+def _run() -> None:
+    if len(sys.argv) > 1 and sys.argv[1] in _TAKE_THEIR_WORDS:
+        command = import_module(f"lab.commands.{sys.argv[1]}")
+        _all_is_read()
+        sys.exit(command.main(sys.argv[2:]))
+    app = app_for(_words())
+    _all_is_read()
+    app(prog_name="closlab")
+
+
 def main() -> None:
     """Run the command line."""
     try:
-        if len(sys.argv) > 1 and sys.argv[1] in _TAKE_THEIR_WORDS:
-            command = import_module(f"lab.commands.{sys.argv[1]}")
-            _all_is_read()
-            sys.exit(command.main(sys.argv[2:]))
-        app = app_for(_words())
-        _all_is_read()
-        app(prog_name="closlab")
+        try:
+            _run()
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()  # what cannot be told is known here, and not after all is over
     except LabError as error:
         error.show()
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(_tell_interruption())
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
+    except (MemoryError, OSError, RuntimeError, ImportError) as error:
+        told = of_the_machine(error)
+        if told is None:
+            raise
+        told.show()
+        sys.exit(1)
+    finally:
+        _say_no_more()
+
+
+def _say_no_more() -> None:
+    """Let what is still to be printed go nowhere if who was to hear it is gone, or has no room."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -10,7 +10,12 @@ LabError                    anything a user can mend; the command line prints it
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
+
+_NO_MEMORY = errno.ENOMEM, errno.EAGAIN
+OUTPUTS = {1: "standard output", 2: "standard error"}
 
 
 class LabError(Exception):
@@ -28,6 +33,39 @@ class LabError(Exception):
         print(f"closlab: {self.message}", file=sys.stderr)
         if self.cure:
             print(self.cure, file=sys.stderr)
+
+
+def unheard(error: OSError) -> LabError | None:
+    """What to say if it was our own output that could not be written, as `lab/start.py` notes."""
+    if error.filename not in OUTPUTS.values():
+        return None
+    return LabError(
+        f"{error.filename} cannot be written: {error.strerror}",
+        "Send it where there is room. What a run keeps in files is there.",
+    )
+
+
+def of_the_machine(error: Exception) -> LabError | None:
+    """What to say of what this machine does not give, or of a name that no file can have."""
+    said = str(error)
+    if (
+        isinstance(error, MemoryError)
+        or (isinstance(error, OSError) and error.errno in _NO_MEMORY)
+        or (isinstance(error, RuntimeError) and "start new thread" in said)
+        or (isinstance(error, ImportError) and "failed to map" in said)
+    ):
+        return LabError(
+            "this machine gives it no more memory, or no more threads",
+            "Allow it more (ulimit -v, ulimit -u), or ask for less.",
+        )
+    if not isinstance(error, OSError) or error.strerror is None:
+        return None
+    if told := unheard(error):
+        return told
+    if error.filename is None:
+        return None
+    name = os.fsdecode(error.filename) if not isinstance(error.filename, int) else "a file"
+    return LabError(f"{name[:160]}{'...' * (len(name) > 160)}: {error.strerror}")
 
 
 class ScenarioError(LabError):

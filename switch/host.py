@@ -42,6 +42,7 @@ from typing import TYPE_CHECKING, Any
 
 from finsy.proto import p4i, p4r
 
+from files import FileError, parse_json, read_bytes
 from switch import dataplane as dp
 from switch.cache import Unbuildable
 from switch.layout import DUES_BYTES
@@ -51,6 +52,7 @@ from switch.p4runtime.infer import infer_p4info
 from switch.p4runtime.pipeline import parse_p4info
 from switch.p4runtime.programs import Programs
 from switch.p4runtime.service import ServeError, Server, Tls
+from switch.program import MOST_BYTES
 from switch.recorder import Cells, Recorder
 
 if TYPE_CHECKING:
@@ -424,15 +426,15 @@ def _object(
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
-    except OSError as error:
-        raise HostError(f"cannot read {path}: {error.strerror}") from None
+        return read_bytes(path, MOST_BYTES)
+    except FileError as error:
+        raise HostError(str(error)) from None
 
 
 def read_config(path: Path) -> list[SwitchSettings]:
     """Read a config file: a JSON list of switches."""
     try:
-        data = json.loads(_read(path))
+        data = parse_json(_read(path))
     except ValueError as error:
         raise HostError(f"{path} is not JSON: {error}") from None
     if not isinstance(data, list) or not data:

@@ -13,10 +13,14 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
+from files import FileError, read_bytes
+
 from . import build
 from .cache import kept
 from .objects import Objects, Translation
 from .place import JsonError
+
+MOST_BYTES = 256 << 20  # of a program, and of what is said of it
 
 KEPT = 4  # programs that a process remembers having translated
 
@@ -128,6 +132,6 @@ def read(source: Path | str | bytes | dict[str, Any]) -> bytes:
     if isinstance(source, dict):
         return json.dumps(source).encode()
     try:
-        return Path(source).read_bytes()
-    except OSError as error:
-        raise JsonError(f"{source}: cannot be read: {error.strerror}") from None
+        return read_bytes(source, MOST_BYTES)
+    except FileError as error:
+        raise JsonError(str(error)) from None

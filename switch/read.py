@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
+
+from files import parse_json
 
 from .bmv2 import (
     BINARY_OPS,
@@ -77,8 +78,8 @@ def read_program(source: bytes | str | dict[str, Any]) -> Program:
     if isinstance(source, dict):
         return _Reader(At(source, "$")).program()
     try:
-        root = json.loads(source)
-    except (ValueError, RecursionError) as error:
+        root = parse_json(source)
+    except ValueError as error:
         raise JsonError(f"not JSON: {error}") from None
     return _Reader(At(root, "$")).program()
 

@@ -20,6 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from files import FileError, read_text
+
 from .build import BuildError
 from .cache import Unbuildable
 from .dataplane import (
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
 
     from .dataplane import KeyInfo, Op, TableInfo
 
+MOST_BYTES = 64 << 20
 PACKET_STEP_NS = 1_000_000
 WAIT_NS = 1_000_000_000
 ALL_PORTS = range(511)
@@ -643,9 +646,9 @@ def run_stf(
     """
     path = Path(stf_path)
     try:
-        text = path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise StfError(f"{path}: cannot be read: {error}") from None
+        text = read_text(path, MOST_BYTES)
+    except FileError as error:
+        raise StfError(str(error)) from None
     return StfRunner(Program.load(json), path, whole).run(text)
 
 

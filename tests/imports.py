@@ -22,7 +22,10 @@ from lab.report.svg import Drawing, width_of
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE = ROOT / "docs" / "imports.svg"
-TOPS = ("compiler", "switch", "topologies", "traffic", "controller", "lab", "bench", "closlab")
+TOPS = (
+    *("compiler", "switch", "topologies", "traffic", "controller", "files"),
+    *("lab", "bench", "closlab"),
+)
 _WIDTH = 640.0
 _HIGH, _APART = 22.0, 48.0  # a box, and from floor to floor
 _SWEEPS = 8

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "CONTRIBUTING.md").read_text()
 HOWTO = (ROOT / "docs" / "howto.md").read_text()
 COPIED = (
-    *("compiler", "switch", "topologies", "traffic", "controller", "lab"),
+    *("compiler", "switch", "topologies", "traffic", "controller", "files", "lab"),
     *("p4src", "scenarios", "tests"),
 )
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

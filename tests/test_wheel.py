@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 INSTALLED = (
-    *("compiler", "switch", "topologies", "traffic", "controller", "lab", "bench"),
+    *("compiler", "switch", "topologies", "traffic", "controller", "files", "lab", "bench"),
     *("p4src", "scenarios", "exercises", "closlab-stubs"),
 )
 

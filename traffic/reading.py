@@ -18,15 +18,13 @@ from yaml.composer import Composer
 from yaml.constructor import SafeConstructor
 from yaml.resolver import Resolver
 
+from files import FileError, read_text, shown
+
 MOST_BYTES = 1_000_000
 _MOST_DEPTH = 100
 _MOST_NODES = 200_000
 _MOST_DIGITS = 100
 _DISPUTED = re.compile(r"[\t\ufeff!?]|[|>]#")
-
-
-class FileError(Exception):
-    """A file that cannot be read; the text says why, and begins with what it is said of."""
 
 
 class YamlError(FileError):
@@ -37,34 +35,15 @@ class NotYamlError(YamlError):
     """What is no YAML at all."""
 
 
-def read_text(path: Path, most: int = MOST_BYTES) -> str:
-    """A file's text, if it is a file and not too long."""
-    try:
-        if path.exists() and not path.is_file():
-            raise FileError(f"{path} is no file")
-        with path.open("rb") as file:
-            data = file.read(most + 1)
-    except OSError as error:
-        raise FileError(f"{path} cannot be read: {error.strerror}") from None
-    except ValueError as error:  # a name with a zero in it
-        raise FileError(f"{str(path)!r} cannot be read: {error}") from None
-    if len(data) > most:
-        raise FileError(f"{path} is too long: it may have {most:,} bytes")
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        raise FileError(f"{path} is no text: {error}") from None
-
-
 def read_yaml(path: Path) -> Any:
     """A YAML file's content."""
-    text = read_text(path)
+    text = read_text(path, MOST_BYTES)
     try:
         return parse_yaml(text)
     except NotYamlError as error:
-        raise YamlError(f"{path} is not YAML: {error}") from None
+        raise YamlError(f"{shown(path)} is not YAML: {error}") from None
     except YamlError as error:
-        raise YamlError(f"{path}: {error}") from None
+        raise YamlError(f"{shown(path)}: {error}") from None
 
 
 def parse_xml(text: str) -> Xml.Element:
@@ -135,8 +114,13 @@ class _Bounded(Composer, SafeConstructor, Resolver):
         number: int = super().construct_yaml_int(node)
         return number
 
+    def refuse_bytes(self, node: yaml.Node) -> None:
+        line = node.start_mark.line + 1
+        raise YamlError(f"what is tagged !!binary in line {line} is no text: write it as text")
+
     yaml_constructors = SafeConstructor.yaml_constructors | {
-        "tag:yaml.org,2002:int": construct_yaml_int
+        "tag:yaml.org,2002:int": construct_yaml_int,
+        "tag:yaml.org,2002:binary": refuse_bytes,
     }
 
 

@@ -12,6 +12,8 @@ Sent is where an interface is: ``closlab enter h1 -- ./closlab frames cnp --send
 from __future__ import annotations
 
 import difflib
+import struct
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -25,9 +27,13 @@ from scapy.packet import Packet
 from scapy.sendrecv import sendp
 from scapy.utils import PcapReader, hexdump
 
+from files import FileError, opened, shown
 from lab.errors import RunError
 from traffic.frames import FrameError
 from traffic.samples import KINDS, change, dissect, sample
+
+_MOST_BYTES = 1 << 40
+_CAPTURE = "Give a .pcap or .pcapng file."
 
 
 def command(
@@ -101,13 +107,17 @@ def show_pcap(console: Console, path: Path, most: int) -> None:
 
 def _frames(path: Path) -> Iterator[bytes]:
     try:
-        with PcapReader(str(path)) as reader:
+        with opened(path, _MOST_BYTES) as file, PcapReader(file) as reader:
             for packet in reader:
                 yield bytes(packet.original)
+    except FileError as error:
+        raise RunError(str(error), _CAPTURE) from None
     except OSError as error:
-        raise RunError(f"{path} cannot be read: {error.strerror or error}") from None
-    except (Scapy_Exception, EOFError) as error:
-        raise RunError(f"{path} is no capture: {error}", "Give a .pcap or .pcapng file.") from None
+        raise RunError(f"{shown(path)} cannot be read: {error.strerror or error}") from None
+    except (Scapy_Exception, EOFError, ValueError, LookupError, struct.error, zlib.error) as error:
+        raise RunError(f"{shown(path)} is no capture: {error}", _CAPTURE) from None
+    except MemoryError:  # of a packet that says it is that long
+        raise RunError(f"{shown(path)} is no capture: a packet fits no memory", _CAPTURE) from None
 
 
 def send(packets: Sequence[Packet], interface: str) -> None:

@@ -5,7 +5,6 @@ It answers 0: passed, 1: failed, 2: could not be run.
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from pathlib import Path
 
@@ -21,9 +20,6 @@ def main(arguments: list[str]) -> int:
     if not programs:
         return run_main(arguments)
     source = programs[0]
-    if not Path(source).is_file():
-        print(f"closlab: there is no program {source}", file=sys.stderr)
-        return COULD_NOT_RUN
     with tempfile.TemporaryDirectory(prefix="closlab-stf-") as folder:
         compiled = Path(folder) / f"{Path(source).stem}.json"
         if compile_main([source, "-o", str(compiled)]) != 0:

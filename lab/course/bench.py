@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from rich.console import Console
 
 from compiler import CompileError, compile_program
+from files import FileError
 from lab.course.functions import Functions
 from lab.course.lesson import SHARED
 from lab.course.verdict import AsAbove, Wrong
@@ -30,7 +31,7 @@ from switch.build import BuildError
 from switch.dataplane import DataplaneError, Program
 from switch.place import JsonError
 from switch.stf import StfError, StfRunner
-from traffic.reading import FileError, YamlError, read_yaml
+from traffic.reading import read_yaml
 
 _MOST_BYTES = 1 << 18  # of a file that is handed in
 _MOST_SAID = 3  # of what the compiler found
@@ -118,7 +119,7 @@ class Bench:
         def read(path: Path) -> dict[str, Any]:
             try:
                 content = read_yaml(path)
-            except (FileError, YamlError) as error:
+            except FileError as error:
                 raise Wrong(
                     f"{name} cannot be read: {error}", "write KEY: VALUE, one a line"
                 ) from None

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from lab.errors import RunError
+from lab.errors import RunError, unheard
 from lab.machine.building import building
 from switch.cache import cache_dir
 
@@ -58,6 +58,8 @@ def writing_to(out: Path, cure: str = _ELSEWHERE) -> Iterator[None]:
     except OSError as error:
         if error.errno not in _CANNOT_WRITE:
             raise
+        if told := unheard(error):
+            raise told from None
         where = error.filename or out
         raise RunError(f"{where} cannot be written: {error.strerror}", cure) from None
 

@@ -21,6 +21,7 @@ from typing import Any
 
 from finsy.proto import p4i
 
+from files import FileError, is_file, opened, read_bytes, shown
 from lab.errors import LabError
 from lab.machine.building import building
 from lab.machine.paths import FABRIC_PROGRAM, ROOT
@@ -30,6 +31,7 @@ from switch.cache import kept
 from switch.dataplane import Program
 
 P4C = "p4c-bm2-ss"
+_SOURCE_BYTES = 32 << 20
 _BESIDE_THE_POINT = ("source_info", "program")  # of a compiled program: where its sources lie
 _THRIFTY = {"GC_FREE_SPACE_DIVISOR": "8"}  # p4c's heap: half as much, for a fifth more time
 _MUCH_MEMORY = "It takes 2 GB: give the machine more, or leave p4c off the PATH."
@@ -129,11 +131,14 @@ def source_in(folder: Path | None) -> Path:
     if folder is None:
         return FABRIC_PROGRAM
     source = folder / FABRIC_PROGRAM.name
-    if not source.is_file():
-        raise LabError(
-            f"there is no {source}",
-            f"Give a folder made with:  cp -r {FABRIC_PROGRAM.parent} MINE",
-        )
+    cure = f"Give a folder made with:  cp -r {FABRIC_PROGRAM.parent} MINE"
+    if not is_file(source):
+        raise LabError(f"there is no {shown(source)}", cure)
+    try:
+        for file in folder.glob("*.p4"):
+            opened(file, _SOURCE_BYTES).close()
+    except FileError as error:
+        raise LabError(str(error), cure) from None
     return source
 
 
@@ -167,7 +172,7 @@ def _our_compiler() -> str:
 
 
 def _content(files: Iterable[Path]) -> str:
-    return digest(*(part for f in sorted(files) for part in (str(f), f.read_bytes())))
+    return digest(*(part for f in sorted(files) for part in (str(f), read_bytes(f, _SOURCE_BYTES))))
 
 
 def _compile(source: Path, defines: tuple[str, ...]) -> tuple[str, str]:

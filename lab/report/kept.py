@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
+from files import FileError, NoFileError, is_folder, parse_json, read_text, shown
 from lab.errors import LabError
 from lab.results.outcome import Note, PauseNote, Stock
 from lab.results.result import RESULT, SCHEMA, Result
@@ -21,6 +21,8 @@ from traffic.collectives import TrafficError, complaint
 
 Row = TypeVar("Row", bound=NamedTuple)
 _ROWS_AT_ONCE = 4096
+_MOST_BYTES = 1 << 31
+_DAMAGED = "It may be damaged or of another version of closlab: run the scenario again."
 
 
 class KeptFlow(NamedTuple):
@@ -171,7 +173,7 @@ def read_result(folder: Path) -> KeptRun:
 def read_json(path: Path, schema: str) -> dict[str, Any]:
     """What a file holds that says of itself what it is."""
     try:
-        found = json.loads(_text(path))
+        found = parse_json(_text(path))
     except ValueError as error:
         raise unreadable(path, str(error)) from None
     if not isinstance(found, dict) or found.get("schema") != schema:
@@ -181,7 +183,7 @@ def read_json(path: Path, schema: str) -> dict[str, Any]:
 
 def find_runs(folder: Path) -> list[Path]:
     """The folder itself if it holds a run, else those within that do, in their natural order."""
-    if (folder / RESULT).exists() or not folder.is_dir():
+    if not is_folder(folder) or (folder / RESULT).exists():
         return [folder]
     return sorted((path.parent for path in folder.glob(f"*/{RESULT}")), key=_natural) or [folder]
 
@@ -192,21 +194,21 @@ def _natural(path: Path) -> tuple[int, str]:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text()
-    except FileNotFoundError:
+        return read_text(path, _MOST_BYTES)
+    except NoFileError:
         raise LabError(
-            f"there is no run in {path.parent}: it has no {path.name}",
+            f"there is no run in {shown(path.parent)}: it has no {path.name}",
             "Name the folder of a run: the one its report lies in, as the run's last line told.",
         ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise unreadable(path, str(error)) from None
+    except FileError as error:
+        raise LabError(str(error), _DAMAGED) from None
 
 
 def unreadable(path: Path, why: str) -> LabError:
     """That a file is not what it should be."""
     return LabError(
-        f"{path} cannot be read: {why}",
-        "It may be damaged or of another version of closlab: run the scenario again.",
+        f"{shown(path)} cannot be read: {why}",
+        _DAMAGED,
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from files import is_file
 from lab.errors import RunError, ScenarioError
 from lab.quantity import duration, size
 from lab.scenario import fabrics
@@ -69,7 +70,7 @@ def bring(path: Path, out: Path, extras: dict[str, Any], topology: Path | None =
     try:
         workload = _workload(path, extras)
     except TraceError as error:
-        if topology is None and path.is_file():
+        if topology is None and is_file(path):
             fabric = _fabric(path, is_sure=path.suffix in fabrics.SUFFIXES)
         if topology is not None or fabric is None:
             cure = (

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from controller import SettingsError, routes_of, switch_plan
 from controller.routes import MOST_WAYS
 from controller.tables import MOST_CONTROLLED, SwitchSite
+from files import FileError, is_file, is_folder, shown
 from lab.errors import ScenarioError
 from lab.machine.paths import SCENARIOS
 from lab.scenario.keys import nearest
@@ -19,7 +20,7 @@ from lab.scenario.shipped import names
 from lab.scenario.translate import controller_settings, slowed
 from topologies import Fabric, Node, TopologyError
 from traffic.collectives import TrafficError
-from traffic.reading import FileError, NotYamlError, YamlError, parse_yaml, read_yaml
+from traffic.reading import NotYamlError, YamlError, parse_yaml, read_yaml
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
@@ -50,11 +51,11 @@ def read(name: str, changes: tuple[str, ...] = ()) -> Scenario:
 def _content(name: str) -> dict[str, Any]:
     """The keys that a file gives."""
     path = Path(name) if name.endswith((".yaml", ".yml")) else SCENARIOS / f"{name}.yaml"
-    if not path.is_file():
+    if not is_file(path):
         if path.parent != SCENARIOS:
-            raise ScenarioError(f"there is no scenario file {path}")
+            raise ScenarioError(f"there is no scenario file {shown(path)}")
         raise ScenarioError(
-            f"there is no scenario '{name}'" + nearest(name, names()),
+            f"there is no scenario '{shown(name)}'" + nearest(name, names()),
             f"These ship: {', '.join(names())}. Your own: give the path of a .yaml file.",
         )
     try:
@@ -79,7 +80,7 @@ def _look_beside(content: dict[str, Any], folder: Path) -> None:
         value = section.get(key) if isinstance(section, dict) else None
         if isinstance(section, dict) and isinstance(value, str) and value and "\0" not in value:
             path = Path(value)
-            if not path.is_absolute() and not path.exists():
+            if not path.is_absolute() and not (is_file(path) or is_folder(path)):
                 section[key] = str(folder / path)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from files import FileError, parse_json, read_text
 from topologies import (
     Imported,
     TopologyError,
@@ -17,7 +17,7 @@ from topologies import (
     import_topo,
     import_tutorial,
 )
-from traffic.reading import FileError, NotYamlError, YamlError, parse_xml, parse_yaml, read_text
+from traffic.reading import NotYamlError, YamlError, parse_xml, parse_yaml
 
 _MOST_BYTES = 16_000_000
 _TOPO = re.compile(r"(\s|#[^\n]*\n)*(nodes|tiers|podsize|tier)\s+\d", re.IGNORECASE)
@@ -96,11 +96,9 @@ def _read(path: Path) -> tuple[str | None, Any]:
 
 def _json(text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_no_number, object_pairs_hook=_once_each)
+        return parse_json(text, parse_constant=_no_number, object_pairs_hook=_once_each)
     except ValueError as error:
         raise TopologyError(f"it is not JSON: {error}") from None
-    except RecursionError:
-        raise TopologyError("it is nested too deeply") from None
 
 
 def _no_number(text: str) -> float:

@@ -18,6 +18,7 @@ import grpc  # type: ignore[import-untyped]
 from finsy.proto import p4r, rpc_code
 from google.protobuf.message import DecodeError
 
+from files import FileError, read_bytes
 from switch.p4runtime.arbitration import Stream
 from switch.p4runtime.errors import STATUS_DETAILS, RequestError, batch_status, exhausted
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_PEM_BYTES = 1 << 20
 API_VERSION = "1.4.1"
 """The version simple_switch_grpc reports; a later one would tell finsy to name ports as bytes."""
 
@@ -283,6 +285,6 @@ async def _abort_fault(context: Any, error: Exception) -> None:
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
-    except OSError as error:
-        raise ServeError(f"cannot read {path}: {error.strerror}") from None
+        return read_bytes(path, _PEM_BYTES)
+    except FileError as error:
+        raise ServeError(str(error)) from None

@@ -83,7 +83,7 @@ def test_a_bad_command_gives_exit_code_2(
 
 def test_a_missing_program_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["no/such/program.p4"]) == 1
-    assert "cannot read no/such/program.p4" in capsys.readouterr().err
+    assert "no/such/program.p4 cannot be read" in capsys.readouterr().err
 
 
 def test_an_output_that_cannot_be_written_is_named(

@@ -7,10 +7,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from files import FileError
 from traffic.collectives import Spec, SpecError
 from traffic.collectives.errors import nearest
 from traffic.collectives.units import Count
-from traffic.reading import FileError, read_yaml
+from traffic.reading import read_yaml
 
 _MODELS = Path(__file__).parent / "models"
 _BYTES = {"fp8": 1, "bf16": 2, "fp16": 2, "fp32": 4}

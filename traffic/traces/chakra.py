@@ -13,7 +13,6 @@ with as many times more as there are ranks.
 from __future__ import annotations
 
 import gzip
-import json
 import re
 import zlib
 from array import array
@@ -22,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
+from files import FileError, opened, parse_json
 from traffic.collectives import Schedule
 from traffic.traces import protobuf as wire
 from traffic.traces.graph import Graph, TraceError
@@ -93,12 +93,15 @@ def nodes_of(path: Path) -> Iterator[Node]:
     """A file's nodes, one at a time."""
     at = 0
     try:
-        with path.open("rb") as plain:
+        with opened(path, MOST_BYTES) as plain:
             packed = plain.read(2) == b"\x1f\x8b"
-        with gzip.open(path) if packed else path.open("rb") as file:
-            for at, message in enumerate(_messages(file)):
-                if at:
-                    yield _node(message)
+            plain.seek(0)
+            with gzip.GzipFile(fileobj=plain) if packed else plain as file:
+                for at, message in enumerate(_messages(file)):
+                    if at:
+                        yield _node(message)
+    except FileError as error:
+        raise TraceError(str(error)) from None
     except OSError as error:
         raise TraceError(f"{path} cannot be read: {error.strerror or error}") from None
     except (wire.WireError, EOFError, zlib.error, UnicodeDecodeError) as error:
@@ -169,8 +172,8 @@ def _attribute(message: memoryview) -> tuple[str, Value | None]:
 def read_groups(path: Path) -> dict[str, list[int]]:
     """A file of process groups."""
     try:
-        content = json.loads(text_of(path))
-    except (ValueError, RecursionError) as error:
+        content = parse_json(text_of(path))
+    except ValueError as error:
         raise TraceError(f"{path} is not JSON: {error}") from None
     if not isinstance(content, dict) or not all(
         isinstance(ranks, list) and ranks and all(type(rank) is int for rank in ranks)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from files import FileError, is_folder, opened
 from traffic.traces.graph import TraceError
+from traffic.traces.text import MOST_BYTES
 
 _START = 4096
 KNOWN = (
@@ -29,15 +31,13 @@ _SIGNS = (
 
 def kind_of(path: Path) -> str:
     """The ``traffic.kind`` that reads a file, or a folder of Chakra's."""
-    if path.is_dir() or re.search(r"\.\d+\.et(\.gz)?$", path.name):
+    if is_folder(path) or re.search(r"\.\d+\.et(\.gz)?$", path.name):
         return "chakra"
     try:
-        if path.exists() and not path.is_file():
-            raise TraceError(f"{path} is no file")
-        with path.open("rb") as file:
+        with opened(path, MOST_BYTES) as file:
             start = file.read(_START)
-    except (OSError, ValueError) as error:
-        raise TraceError(f"{path} cannot be read: {getattr(error, 'strerror', error)}") from None
+    except FileError as error:
+        raise TraceError(str(error)) from None
     text = start.decode(errors="replace")
     for kind, sign in _SIGNS:
         if sign.match(text):

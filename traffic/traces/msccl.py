@@ -26,7 +26,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
-from traffic.reading import FileError, parse_xml
+from files import FileError
+from traffic.reading import parse_xml
 from traffic.traces.graph import Graph, TraceError
 from traffic.traces.text import text_of, whole
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
-from traffic.reading import FileError, read_text
+from files import FileError, read_text
 from traffic.traces.graph import TraceError
 
 MOST_BYTES = 512_000_000
