@@ -579,10 +579,18 @@ static enum ctl_reason carry_out(const struct call *c)
     return CTL_MALFORMED;
 }
 
+/* Between two batches nobody keeps sequence numbers. */
+static void renumber_tables(struct sw *sw)
+{
+    for (uint32_t i = 0; sw->program && i < sw->program->n_tables; i++)
+        table_renumber(&sw->state.tables[i]);
+}
+
 size_t ctl_write(struct sw *sw, const void *records, size_t length, struct ctl_result *results,
                  size_t most, ns_t now)
 {
     size_t at = 0;
+    renumber_tables(sw);
     for (size_t n = 0; n < most && length - at >= sizeof(struct ctl_head); n++) {
         const struct ctl_head *head = (const void *)((const uint8_t *)records + at);
         bool whole = head->length >= sizeof *head && head->length <= length - at &&
@@ -840,6 +848,7 @@ bool ctl_write_whole(struct sw *sw, const void *records, size_t length,
     struct call c = {sw, sw->program, &sw->state, now, NULL, NULL};
     size_t n = 0, at = 0;
     enum ctl_reason reason = CTL_OK;
+    renumber_tables(sw);
     for (; !reason && length - at >= sizeof(struct ctl_head); n++) {
         c.head = (const void *)((const uint8_t *)records + at);
         bool whole = c.head->length >= sizeof *c.head && c.head->length <= length - at &&

@@ -30,6 +30,7 @@
 
 #include <errno.h>
 #include <linux/rtnetlink.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -163,6 +164,10 @@ void loop_free(struct loop *loop)
         close(loop->knock);
     if (loop->links >= 0)
         close(loop->links);
+    for (uint32_t i = 0; i < loop->n_ports; i++)
+        free(loop->ports[i]); /* its driver is the switch's */
+    for (uint32_t i = 0; i < loop->n_hosts; i++)
+        free(loop->hosts[i]);
     pkt_pool_free(&loop->pool);
     pthread_mutex_destroy(&loop->owner);
     free(loop->hosts);
@@ -341,11 +346,12 @@ void loop_remove(struct loop *loop, struct sw *sw)
 /* How a port waits from now on for its interface to take more. */
 static void wait_for_room(struct loop *loop, struct loop_port *port, enum socket_wait wait)
 {
-    loop->n_waiting += (wait != SOCKET_GOES) - (port->wait != SOCKET_GOES);
+    loop->n_waiting -= port->wait != SOCKET_GOES;
     port->wait = wait;
     port->retry = wall() + RETRY_NS;
     if (!watch(loop, port))
         port->wait = SOCKET_RETRY; /* no memory: the other way does as well */
+    loop->n_waiting += port->wait != SOCKET_GOES;
     if (port->wait == SOCKET_RETRY && port->retry < loop->retry)
         loop->retry = port->retry;
 }
@@ -628,8 +634,11 @@ static void ask_epoll(struct loop *loop, ns_t sleep)
     if (sleep)
         pthread_mutex_unlock(&loop->owner);
     int n = epoll_pwait2(loop->epoll, events, EVENTS, &timeout, NULL);
-    if (n < 0 && errno == ENOSYS)
-        n = epoll_wait(loop->epoll, events, EVENTS, (int)((sleep + 999999) / 1000000));
+    if (n < 0 && errno != EINTR) { /* older kernels lack it, containers may deny it */
+        struct pollfd any = {.fd = loop->epoll, .events = POLLIN};
+        ppoll(&any, 1, &timeout, NULL);
+        n = epoll_wait(loop->epoll, events, EVENTS, 0);
+    }
     if (sleep)
         pthread_mutex_lock(&loop->owner);
     for (int i = 0; i < n; i++) {

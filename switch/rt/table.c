@@ -299,7 +299,8 @@ static int32_t spec_priority(const struct sw_table *t, const struct sw_match_spe
     return t->desc->match == SW_LPM ? (int32_t)spec->prefix : spec->priority;
 }
 
-/* Larger is better; an earlier sequence number is better. No two entries have the same. */
+/* Larger is better; an earlier sequence number is better. No two entries have the same, for the
+ * numbers begin anew (`table_renumber`) long before they run out. */
 static uint64_t order_of(int32_t priority, uint32_t sequence)
 {
     return (uint64_t)((uint32_t)priority ^ 0x80000000u) << 32 | (uint32_t)~sequence;
@@ -508,6 +509,49 @@ static void remove_tuple(struct sw_table *t, uint32_t position)
         tuple->best = best_of(t, tuple);
         sort_tuple(t, tuple);
     }
+}
+
+static int compare_sequences(const void *a, const void *b)
+{
+    uint32_t left = ~(uint32_t)**(uint64_t *const *)a, right = ~(uint32_t)**(uint64_t *const *)b;
+    return left < right ? -1 : left > right;
+}
+
+/* Every tuple's best as it is, and the best tuple first. */
+static void best_anew(struct sw_table *t)
+{
+    for (uint32_t i = 0; i < t->n_tuples; i++)
+        t->tuples[i]->best = 0;
+    for (uint32_t i = 0; i < t->room; i++) {
+        struct sw_tuple *tuple = t->info[i].is_used ? t->info[i].tuple : NULL;
+        if (tuple && tuple->best < *entry_order(t, i))
+            tuple->best = *entry_order(t, i);
+    }
+    for (uint32_t i = 1; i < t->n_tuples; i++)
+        sort_tuple(t, t->tuples[i]);
+}
+
+void table_renumber(struct sw_table *t)
+{
+    if (!t->desc->order_at || t->sequence < RENUMBER_AFTER + 8 * (uint64_t)t->used)
+        return;
+    uint64_t **orders = malloc((t->used ? t->used : 1) * sizeof *orders);
+    if (!orders)
+        return; /* another time */
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < t->room; i++)
+        if (t->info[i].is_used)
+            orders[n++] = entry_order(t, i);
+    qsort(orders, n, sizeof *orders, compare_sequences);
+    for (uint32_t i = 0; i < n; i++)
+        *orders[i] = (*orders[i] & ~(uint64_t)UINT32_MAX) | (uint32_t)~i;
+    free(orders);
+    t->sequence = n;
+    for (uint32_t i = 0; t->use_scan && i < t->used; i++) {
+        uint64_t *row = t->scan + i * row_words(t);
+        row[0] = *entry_order(t, (uint32_t)row[1]);
+    }
+    best_anew(t);
 }
 
 static uint32_t find_tuple_entry(const struct sw_table *t, const struct sw_match_spec *spec)

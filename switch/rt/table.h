@@ -54,6 +54,7 @@ struct sw_tuple {
 };
 
 #define SCAN_MOST 2048
+#define RENUMBER_AFTER 65536 /* insertions, and eight more for each entry: so it costs next to nothing */
 
 struct sw_table {
     /* A lookup needs one cache line of this, or two. */
@@ -173,6 +174,10 @@ uint32_t table_insert(struct sw_table *t, const struct sw_match_spec *spec, ns_t
 void table_remove(struct sw_table *t, uint32_t position);
 /* Which insertion of its table an entry was, where that decides between equal priorities. */
 uint32_t table_sequence(const struct sw_table *t, uint32_t position);
+
+/* Number entries anew, in the same order, once many have come and gone: 2^32 insertions later the
+ * newest would come first. Not while sequence numbers are kept elsewhere. */
+void table_renumber(struct sw_table *t);
 
 static inline struct sw_entry *table_at(const struct sw_table *t, uint32_t position)
 {

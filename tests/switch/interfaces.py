@@ -8,6 +8,7 @@ packet sockets on the far ends of its veths, `a0 ~~ a1=port 0` and `b0 ~~ b1=por
 
 import asyncio
 import ctypes
+import errno
 import mmap
 import os
 import random
@@ -49,6 +50,7 @@ control d(packet_out b, in headers_t h) { apply {} }
 V1Switch(p(), c(), i(), e(), c(), d()) main;
 """
 NEEDED_TO_LOAD = (12, 39)  # CAP_NET_ADMIN, CAP_BPF: a program
+EPOLL_PWAIT2 = 441  # on all processors
 SOL_PACKET, PACKET_IGNORE_OUTGOING = 263, 23
 PACKET_RX_RING, PACKET_VERSION, TPACKET_V2 = 5, 10, 1
 RING, BLOCK = 64 << 20, 1 << 16  # bytes
@@ -216,6 +218,33 @@ def frames_of_all_sizes_pass_unchanged(folder: Path) -> None:
             for source, sink in ((a, b), (b, a)):
                 source.send(frame(size, size))
                 assert sink.receive() == frame(size, size), size
+
+
+def deny(call: int, error: int) -> None:
+    """Have a system call fail from now on, in this process, as containers' filters do."""
+    load, equal, give, allow = 0x20, 0x15, 0x06, 0x7FFF0000
+    steps = (
+        (load, 0, 0, 0),  # the call's number
+        (equal, 0, 1, call),
+        (give, 0, 0, 0x00050000 | error),
+        (give, 0, 0, allow),
+    )
+    text = b"".join(struct.pack("HBBI", *step) for step in steps)
+    program = ctypes.create_string_buffer(text, len(text))
+    rules = struct.pack("HxxxxxxP", len(steps), ctypes.addressof(program))
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.prctl(38, 1, 0, 0, 0) == 0  # PR_SET_NO_NEW_PRIVS
+    assert libc.prctl(22, 2, rules, 0, 0) == 0, os.strerror(ctypes.get_errno())  # a filter
+
+
+@case
+def quiet_ports_are_heard_where_a_container_denies_calls(folder: Path) -> None:
+    deny(EPOLL_PWAIT2, errno.EPERM)
+    with two_hosts(folder) as (_, a, b):
+        for number in range(3):
+            time.sleep(0.02)  # it is quiet, and watched for
+            a.send(frame(64, number))
+            assert b.receive() == frame(64, number)
 
 
 @case

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 import random
+import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
+import switch
 from compiler import compile_program
 from switch.dataplane import (
     Code,
@@ -144,18 +148,42 @@ def check(dataplane: Dataplane, models: list[Model], chooser: Chooser, now: int)
     return hits
 
 
+AGEING = """
+#include "sw.h"
+void age(struct sw *sw)
+{
+    for (uint32_t i = 0; i < sw->program->n_tables; i++)
+        sw->state.tables[i].sequence = UINT32_MAX - 3;
+}
+"""
+
+
+def ageing(folder: Path) -> Callable[[int], None]:
+    """What makes a switch's tables as old as after 2^32 insertions, but for three."""
+    (folder / "age.c").write_text(AGEING)
+    runtime = Path(switch.__file__).parent / "rt"
+    words = ["gcc", "-shared", "-fPIC", f"-I{runtime}", "-o", "age.so", "age.c"]
+    subprocess.run(words, cwd=folder, check=True)
+    age: Callable[[int], None] = ctypes.CDLL(str(folder / "age.so")).age
+    age.argtypes = [ctypes.c_void_p]  # type: ignore[attr-defined]
+    return age
+
+
 @pytest.mark.parametrize(
     "seed",
     [*range(2), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 4))],
 )
-def test_random_changes(program: Program, seed: int) -> None:
+def test_random_changes(program: Program, seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
     chooser = Chooser(rng)
     models = [Model(t) for t in program.tables if t.keys]
+    age = ageing(tmp_path)
     tag = hits = 0
     with Dataplane("tables", program) as dataplane:
         dataplane.add_port(1)
         for step in range(60):
+            if rng.random() < 0.2:
+                age(dataplane.handle)
             ops, wanted = [], []
             for model in models:
                 for _ in range(rng.randrange(1, 8)):
