@@ -252,7 +252,8 @@ class EndpointConfig(_Record):
     catch_up: _Positive | None = None
     int_port: _Natural | None = None
     control_priority: Annotated[int, Field(ge=0, le=7)] | None = None
-    acks: Annotated[str, Field(pattern="^(data|control)$")] | None = None
+    acks: Annotated[str, Field(pattern="^(data|control|lossless)$")] | None = None
+    lossless: Annotated[int, Field(ge=0, le=0xFF)] | None = None
     receive_bps: _Natural | None = None
     receive_room: _Natural | None = None
     receive_xoff: _Natural | None = None

@@ -28,6 +28,7 @@ from lab.results.stalls import Stall, stalls
 from lab.scenario.experiment import Experiment
 from lab.scenario.faults import Told, told
 from lab.scenario.model import Scenario
+from lab.scenario.translate import acks_may_be_lost
 from topologies import Link, Node, NodeKind
 from traffic.collectives import NEVER
 from traffic.endpoint import counted_at
@@ -175,6 +176,7 @@ class Roce(Part):
     timeouts: int
     out_of_order_packets: int
     qp_errors: int
+    lost_acks: int | None = None  # in a class that may lose what its data's class may not
 
 
 class LinkUse(Part):
@@ -455,7 +457,7 @@ def assemble(
         credits=_credits(experiment, outcome) if experiment.settings.credits.enabled else None,
         llr=_llr(experiment, outcome) if experiment.settings.replay is not Replay.NONE else None,
         trim=_trim(experiment, outcome) if experiment.scenario.trim.enabled else None,
-        roce=_roce(outcome),
+        roce=_roce(outcome, experiment.scenario),
         telemetry=_telemetry(outcome),
         links=tuple(
             use for link in experiment.fabric.links for use in _link_use(link, experiment, outcome)
@@ -783,8 +785,11 @@ def _total(outcome: Outcome, name: str) -> int:
     return sum(counters.get(name, 0) for counters in outcome.endpoints.values())
 
 
-def _roce(outcome: Outcome) -> Roce:
+def _roce(outcome: Outcome, scenario: Scenario) -> Roce:
     total = partial(_total, outcome)
+    dropped = sum(sum(counts.dropped.values()) for counts in outcome.switches.values())
+    # Some may still be under way at the end; those were not dropped.
+    lost_acks = min(dropped, total("tx_acks") - total("rx_acks") - total("rx_refused"))
     return Roce(
         data_packets=total("tx_data_packets"),
         data_bytes=total("tx_data_bytes"),
@@ -794,6 +799,7 @@ def _roce(outcome: Outcome) -> Roce:
         timeouts=total("local_ack_timeout_err"),
         out_of_order_packets=total("out_of_sequence"),
         qp_errors=total("qp_errors"),
+        lost_acks=max(0, lost_acks) if acks_may_be_lost(scenario) else None,
     )
 
 

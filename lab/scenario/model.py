@@ -511,9 +511,11 @@ class TransportSettings(_Section):
     reorder: DurationNs | None = Field(default=None, ge=0, le=10**12)
     """Selective recovery: how long packets may overtake one before it counts as lost. Without it as
     long as round trips of late took, and four times that where lb.policy scatters packets."""
-    acks: Literal["data", "control"] = "data"
-    """Which class acknowledgements travel in: that of their data, as adapters have it (a queue pair
-    has one DSCP), so that a pause holds them too; or the control class, beside CNPs."""
+    acks: Literal["data", "control"] | None = None
+    """Which class acknowledgements travel in: that of their data, as RoCEv2 adapters have it (a
+    queue pair has one DSCP), so that a pause holds them too and nothing takes them; or the control
+    class, beside CNPs, which may lose them unless it is one of pfc.priorities. Without it UET's and
+    MRC's travel with data of a lossless class, and in the control class where none is paused."""
     retry_limit: int = Field(default=7, ge=0, le=250)
     """Time-outs in a row, no NAK among them, before a queue pair gives up; 7 is NCCL's
     (NCCL_IB_RETRY_CNT)."""

@@ -26,6 +26,7 @@ from controller import (
 )
 from controller.segments import overhead
 from controller.settings import (
+    CONTROL_PRIORITY,
     DSCP_PRIORITIES,
     PCP_PRIORITIES,
     Classes,
@@ -52,6 +53,7 @@ _TAG_BYTES = 4
 MBPS, GBPS = 1_000_000, 1_000_000_000
 # Packets of a flow go different ways.
 _PER_PACKET = {Policy.SPRAY, Policy.ADAPTIVE, Policy.DRILL}
+_BY_HASH = {Policy.ECMP, Policy.STRUCTURED}
 
 
 def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0) -> Settings:
@@ -209,6 +211,13 @@ def _classes(scenario: Scenario) -> Classes:
 def lossless_classes(scenario: Scenario) -> tuple[int, ...]:
     """The priorities that lose nothing, because their senders are paused or go by credits."""
     return scenario.pfc.priorities if scenario.pfc.enabled or scenario.link.cbfc else ()
+
+
+def acks_may_be_lost(scenario: Scenario) -> bool:
+    """Whether acknowledgements of a class that loses nothing travel in one that may."""
+    lossless = lossless_classes(scenario)
+    in_control = scenario.transport.acks == "control"
+    return in_control and bool(lossless) and CONTROL_PRIORITY not in lossless
 
 
 def _trim(scenario: Scenario) -> Trim:
@@ -417,11 +426,14 @@ def endpoint_config(
         recovery=transport.recovery,
         window=transport.window,
         reorder=transport.reorder,
-        many_ways=int(scenario.lb.policy in _PER_PACKET),
+        many_ways=int(
+            scenario.lb.policy not in _BY_HASH if is_uet else scenario.lb.policy in _PER_PACKET
+        ),
         rto=transport.longest_rto_ns,
         rto_first=transport.first_rto_ns,
         retry_limit=transport.retry_limit,
-        acks="control" if is_uet else transport.acks,
+        acks=transport.acks or ("lossless" if is_uet else "data"),
+        lossless=sum(1 << each for each in lossless_classes(scenario)) if is_uet else None,
         **(_uet(scenario, hops) if is_uet else {}),
         **_dcqcn(transport.dcqcn),
         hpcc_base_rtt=round_trip_ns,

@@ -164,6 +164,7 @@ void ep_free(struct ep *ep)
         if (ep->uet) {
             free(ep->uet[i].sent);
             free(ep->uet[i].line);
+            free(ep->uet[i].questions);
             free(ep->uet[i].answers);
             free(ep->uet[i].lists);
         }

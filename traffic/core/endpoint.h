@@ -65,7 +65,7 @@ enum ep_recovery {
 #define EP_REORDER_ADAPTIVE INT64_MAX /* by the round trips that are measured */
 
 /* Whose class acknowledgements travel in; CNPs always have the control class. */
-enum ep_acks { EP_ACKS_DATA, EP_ACKS_CONTROL };
+enum ep_acks { EP_ACKS_DATA, EP_ACKS_CONTROL, EP_ACKS_LOSSLESS /* data, if of a lossless class */ };
 
 enum ep_transport { EP_ROCE, EP_UET, EP_MRC };
 
@@ -94,6 +94,7 @@ struct ep_config {
     uint16_t int_port;     /* UDP destination port of packets with INT on board */
     uint8_t control_priority; /* of CNPs, and of what pauses the peer */
     enum ep_acks acks;
+    uint8_t lossless; /* bit i: in the fabric priority i is paused, or goes by credits */
     struct intake_config intake; /* a host slower than its link */
     uint8_t pause_classes;       /* bit i: priority i is paused while too much waits there */
     uint64_t pause_dscps;        /* bit i: frames of DSCP i are of these classes */

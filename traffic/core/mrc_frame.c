@@ -105,12 +105,12 @@ static uint32_t nack(struct ep *ep, const struct qp *qp, const struct uet_answer
     return frame_close(ep, neth - WIRE_BTH, neth + MRC_NETH, 0, stored);
 }
 
-/* Of what UET controls MRC has probes: of a way, or, without a number, of what has come. */
+/* Of what UET controls MRC has probes: of a way, or of what has come. */
 static uint32_t control(struct ep *ep, const struct qp *qp, unsigned what,
                         const struct uet_answer *answer, uint32_t payload, uint32_t *stored)
 {
     (void)payload;
-    uint32_t to = answer->opaque ? MRC_PROBED : qp->remote;
+    uint32_t to = uet_is_of_way(answer->opaque) ? MRC_PROBED : qp->remote;
     uint8_t *peth = begin(ep, qp, MRC_PROBE, to, answer, MRC_PETH);
     uet_store_prologue(peth, UET_CTRL, what, 0);
     be16_store(peth + 4, answer->opaque);

@@ -242,6 +242,19 @@ static inline uint32_t bth_at(const struct ep *ep) { return udp_at(ep) + WIRE_UD
 /* What an endpoint can send at all, with all of its ports. */
 static inline bps_t ep_bps(const struct ep *ep) { return ep->config.ports * ep->config.link_bps; }
 
+/* Whether congestion takes none of its packets. */
+static inline bool qp_is_lossless(const struct ep *ep, const struct qp *qp)
+{
+    return ep->config.lossless >> qp->priority & 1;
+}
+
+/* Whether what it answers travels as its data does. */
+static inline bool qp_answers_as_data(const struct ep *ep, const struct qp *qp)
+{
+    enum ep_acks acks = ep->config.acks;
+    return acks == EP_ACKS_DATA || (acks == EP_ACKS_LOSSLESS && qp_is_lossless(ep, qp));
+}
+
 /* How much of a plane's entry there is: MAC and IP addresses of both ends. */
 static inline uint32_t ends_bytes(const struct ep *ep) { return ep->config.ip == 6 ? 44 : 20; }
 

@@ -56,6 +56,7 @@ static const struct key HEAD_KEYS[] = {
     HEAD("int-port", U16, config.int_port),
     HEAD("control-priority", U8, config.control_priority),
     HEAD("acks", ACKS, config.acks),
+    HEAD("lossless", U8, config.lossless),
     HEAD("receive-bps", U64, config.intake.rate),
     HEAD("receive-room", U32, config.intake.room),
     HEAD("receive-xoff", U32, config.intake.xoff),
@@ -207,7 +208,7 @@ static bool assign(const struct key *key, const char *text, void *record)
     static const char *const PAYLOADS[] = {"pattern", "none", NULL};
     static const char *const RECOVERIES[] = {"go-back-0", "go-back-n", "selective", NULL};
     static const char *const REACTIONS[] = {"at-once", "periodic", NULL};
-    static const char *const CLASSES[] = {"data", "control", NULL};
+    static const char *const CLASSES[] = {"data", "control", "lossless", NULL};
     static const char *const CCS[] = {"none", "dcqcn", "hpcc", "nscc", "rccc", "swift", NULL};
     static const char *const TRANSPORTS[] = {"roce", "uet", "mrc", NULL};
     static const char *const ENTROPIES[] = {"oblivious", "bitmap", "reps", "single", "mrc", NULL};

@@ -71,7 +71,7 @@ void schedule_data(struct ep *ep, struct qp *qp, ns_t now)
 
 uint8_t answer_priority(const struct ep *ep, const struct qp *qp)
 {
-    return ep->config.acks == EP_ACKS_CONTROL ? ep->config.control_priority : qp->priority;
+    return qp_answers_as_data(ep, qp) ? qp->priority : ep->config.control_priority;
 }
 
 void schedule_answer(struct ep *ep, struct qp *qp, ns_t now)

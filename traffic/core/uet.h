@@ -34,11 +34,23 @@ struct uet_answer {
     uint16_t entropy; /* whose answer it is; of a probe, that which it asks about */
     uint16_t way;     /* the entropy that it takes itself, as it leaves */
     uint8_t kind, code;
-    uint16_t opaque; /* a probe's own, of which its answer has it too: which way it asks about */
+    uint16_t opaque; /* a probe's own, that its answer has too: one and the way it asks about, or which
+                      * question it is of a lossless class, or 0 */
     bool marked, again, to_probe;
 };
 
-enum { UET_ANSWERS = 64 };
+enum { UET_ANSWERS = 64, UET_QUESTIONS = 16, UET_QUESTION = 0x8000 /* in `opaque`: it is one */ };
+
+/* Of a lossless class: a probe that left behind whatever of its way has a lower order. */
+struct uet_question {
+    uint64_t order, end; /* end: its answer tells of packets before, as many as a map has */
+    ns_t at;
+    uint16_t entropy;
+    bool open;
+};
+
+/* Whether a probe is of a way, and not of what has come. */
+static inline bool uet_is_of_way(uint16_t opaque) { return opaque && !(opaque & UET_QUESTION); }
 
 struct uet {
     /* Requester. */
@@ -53,6 +65,8 @@ struct uet {
     ns_t round_trip;               /* the longest of late */
     double overtaken;              /* by how many packets one was that arrived, at most of late */
     ns_t probed_at;
+    struct uet_question *questions; /* the last; made with `sent` in a lossless class */
+    uint16_t asked;                 /* and how many there were */
     struct entropy *entropy; /* by port: its own values, of which each is planes x index + port */
     struct way *ways;        /* by MRC, or NULL */
     uint16_t posted;         /* messages, counted round */

@@ -47,6 +47,8 @@ uint8_t *uet_begin(struct ep *ep, const struct qp *qp, const uint8_t *template, 
     be16_store(udp + 2, ep->format->port);
     ep->in_front = 0;
     const uint8_t *list = list_of(ep, qp, entropy, plane);
+    if (template == qp->common->control && qp_answers_as_data(ep, qp))
+        ip_set_tos(ip, ip_tos(qp->common->data + WIRE_IP_AT));
     if (list)
         carry(ep, list);
     return udp + WIRE_UDP;

@@ -232,7 +232,7 @@ static void take_probe(struct ep *ep, struct qp *qp, const struct uet_packet *pa
                                 .to_probe = true,
                                 .opaque = packet->opaque,
                                 .entropy = packet->entropy};
-    answer.marked = answer.opaque && packet->marked; /* what is asked about a tail is no traffic */
+    answer.marked = uet_is_of_way(answer.opaque) && packet->marked; /* what is asked about a tail is no traffic */
     uet_owe(ep, qp, &answer, now);
 }
 

@@ -13,17 +13,24 @@
  *     long always): ways differ by their queues, and windows bound these. Where switches cut, who is late
  *     is seldom lost, and on a slow way later than that;
  *   - when a probe's answer does not know it, of what flew before the probe left.
- * Probes ask when nothing was heard for a round trip as long as the longest of late. The second in a
- * row finds everything lost, and each waits twice as long as the one before, up to `rto`; after `rto` x
- * `retry_limit` of silence the queue pair gives up, as a RoCEv2 one does. Credit that was granted and
- * got lost is asked for in the same way.
+ * Probes ask when nothing was heard for a round trip as long as the longest of late, or for `rto_first`.
+ * The second in a row finds everything lost, and each waits twice as long as the one before, up to `rto`;
+ * after `rto` x `retry_limit` of silence the queue pair gives up, as a RoCEv2 one does. Credit that was
+ * granted and got lost is asked for in the same way.
+ *
+ * In a lossless class nothing is lost for want of room, and a pause holds one way for as long as it likes
+ * while others go on: neither who is overtaken nor who is silent is lost. There a probe in the class of
+ * the data follows whoever is suspected by the same way, behind it in every queue. The answer to that
+ * proves it: what left before by that way and has not come never will. Where switches choose ways packet
+ * by packet a probe need not be behind it, and only what is MANY_WAYS of the longest round trips older
+ * than the probe is lost. Silence proves nothing until PATIENCE of its doublings, or `rto`, are over.
  */
 #include "uet.h"
 
 #include <stdlib.h>
 
 enum { LEAST_OVERTAKERS = 5, OVERTAKERS_WINDOWS_2 = 3 /* halves of a window */,
-       FORGET_OVERTAKING = 64 };
+       FORGET_OVERTAKING = 64, PATIENCE = 10, MANY_WAYS = 8 };
 
 static uint64_t end_of(const struct ep_message *message)
 {
@@ -81,11 +88,14 @@ void uet_prepare(struct ep *ep, struct qp *qp, ns_t base_rtt)
     }
 }
 
-static bool make_room(struct uet *uet)
+static bool make_room(const struct ep *ep, struct qp *qp)
 {
+    struct uet *uet = qp->uet;
     uint32_t packets = uet->acked.mask + 1;
     if (uet->sent)
         return true;
+    if (qp_is_lossless(ep, qp) && !(uet->questions = calloc(UET_QUESTIONS, sizeof *uet->questions)))
+        return false;
     uet->sent = calloc(packets, sizeof *uet->sent);
     uet->line = calloc(2 * (size_t)packets, sizeof *uet->line);
     return uet->sent && uet->line;
@@ -138,6 +148,8 @@ static void start_timer(struct ep *ep, struct qp *qp, ns_t now, bool progress)
 {
     struct sending *out = qp->out;
     ns_t first = qp->uet->round_trip, most = ep->config.rto;
+    if (first < ep->config.rto_first)
+        first = ep->config.rto_first;
     out->rto = progress || !out->rto ? first : 2 * out->rto;
     if (most && out->rto > most)
         out->rto = most > first ? most : first;
@@ -178,7 +190,7 @@ static void ask_for_credit(struct ep *ep, struct qp *qp, ns_t now)
 
 static void post(struct ep *ep, struct qp *qp, struct ep_message *message, ns_t now)
 {
-    if (!make_room(qp->uet)) {
+    if (!make_room(ep, qp)) {
         qp_fail(ep, qp, EP_LOCAL_DATA, now);
         ep_event(ep, EP_FAILED, qp, message, now);
         return;
@@ -406,7 +418,49 @@ static uint32_t arrived(struct qp *qp, uint64_t seq)
     return record->size;
 }
 
-/* What was sent so long before one that has arrived that it should have, too, is lost. */
+/* Whether probes of a way stay behind the data of that way. */
+static bool ways_are_queues(const struct ep *ep, const struct qp *qp)
+{
+    return !ep->config.many_ways && qp_answers_as_data(ep, qp);
+}
+
+/* Send a probe after a packet of a lossless class. */
+static void ask(struct ep *ep, struct qp *qp, uint64_t seq, ns_t now)
+{
+    struct uet *uet = qp->uet;
+    uint64_t sent = qp->out->sent, end = seq + UET_SACK_BITS < sent ? seq + UET_SACK_BITS : sent;
+    uint16_t entropy = record_of(uet, seq)->entropy;
+    struct uet_answer probe = {.kind = UET_SAY_PROBE,
+                               .seq = end - 1,
+                               .entropy = entropy,
+                               .opaque = (uint16_t)(UET_QUESTION | uet->asked)};
+    uet->questions[uet->asked++ % UET_QUESTIONS] = (struct uet_question){
+        .order = uet->line_end, .end = end, .at = now, .entropy = entropy, .open = true};
+    uet_owe(ep, qp, &probe, now);
+}
+
+/* See to it that an answer will tell whether a packet of a lossless class is lost. False if it is too
+ * early to ask, or too much is asked already. */
+static bool suspect(struct ep *ep, struct qp *qp, uint64_t seq, ns_t now)
+{
+    const struct uet *uet = qp->uet;
+    const struct uet_sent *record = record_of(uet, seq);
+    if (!ways_are_queues(ep, qp) && now - record->at < MANY_WAYS * uet->round_trip)
+        return false;
+    for (unsigned i = 0; i < UET_QUESTIONS; i++) {
+        const struct uet_question *question = &uet->questions[i];
+        if (question->open && question->entropy == record->entropy &&
+            question->order > record->order && seq < question->end)
+            return true;
+    }
+    const struct uet_question *oldest = &uet->questions[uet->asked % UET_QUESTIONS];
+    if (oldest->open && now - oldest->at < uet->round_trip)
+        return false;
+    ask(ep, qp, seq, now);
+    return true;
+}
+
+/* What was sent so long before one that has arrived that it should have, too, is lost, or suspected. */
 static void find_overtaken(struct ep *ep, struct qp *qp, ns_t now)
 {
     struct uet *uet = qp->uet;
@@ -426,7 +480,9 @@ static void find_overtaken(struct ep *ep, struct qp *qp, ns_t now)
         bool early = now - record->at < uet->round_trip + uet->round_trip / 2;
         if (counts && uet->line_first + (early ? most : patience) >= uet->newest)
             return;
-        if (counts)
+        if (counts && uet->questions && !suspect(ep, qp, seq, now))
+            return;
+        if (counts && !uet->questions)
             lose(ep, qp, seq, now);
     }
 }
@@ -456,16 +512,47 @@ static bytes_t settle(struct qp *qp, uint64_t upto, uint64_t first, uint64_t map
     return news;
 }
 
-static void answered_probe(struct ep *ep, struct qp *qp, uint64_t upto, uint64_t first, ns_t now)
+static void note_round_trip(struct uet *uet, ns_t took)
+{
+    uet->round_trip = took > uet->round_trip ? took : uet->round_trip - (uet->round_trip - took) / 16;
+}
+
+/* Whether a packet of which the answer to a probe does not know is lost; question: of a lossless class. */
+static bool is_found_lost(const struct ep *ep, const struct qp *qp, const struct uet_sent *record,
+                          const struct uet_question *question)
+{
+    const struct uet *uet = qp->uet;
+    if (!question)
+        return record->at + uet->round_trip <= uet->probed_at;
+    if (!ways_are_queues(ep, qp))
+        return record->at + MANY_WAYS * uet->round_trip <= question->at;
+    return record->order < question->order && record->entropy == question->entropy;
+}
+
+static void answered_probe(struct ep *ep, struct qp *qp, const struct uet_question *question,
+                           uint64_t upto, uint64_t first, ns_t now)
 {
     struct sending *out = qp->out;
     const struct uet *uet = qp->uet;
     uint64_t end = first + UET_SACK_BITS < out->sent ? first + UET_SACK_BITS : out->sent;
     for (uint64_t seq = upto; seq < end; seq++) {
         const struct uet_sent *record = record_of(uet, seq);
-        if (seq >= qp->una && record->flies && record->at + uet->round_trip <= uet->probed_at)
+        if (seq >= qp->una && record->flies && is_found_lost(ep, qp, record, question))
             lose(ep, qp, seq, now);
     }
+}
+
+static void answered_question(struct ep *ep, struct qp *qp, uint16_t opaque, uint64_t upto,
+                              uint64_t first, ns_t now)
+{
+    struct uet *uet = qp->uet;
+    struct uet_question *question = &uet->questions[opaque % UET_QUESTIONS];
+    bool is_of_late = (uint16_t)((uet->asked - 1 - opaque) & ~UET_QUESTION) < UET_QUESTIONS;
+    if (!is_of_late || !question->open)
+        return;
+    question->open = false;
+    note_round_trip(uet, now - question->at);
+    answered_probe(ep, qp, question, upto, first, now);
 }
 
 /* A way that was asked about leads there. */
@@ -486,11 +573,6 @@ static void arrived_by(struct ep *ep, struct qp *qp, const struct uet_packet *pa
                     packet->told_marked);
     if (packet->told_bad)
         lost_by(ep, qp, packet->about, now);
-}
-
-static void note_round_trip(struct uet *uet, ns_t took)
-{
-    uet->round_trip = took > uet->round_trip ? took : uet->round_trip - (uet->round_trip - took) / 16;
 }
 
 void uet_acked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns_t now)
@@ -521,10 +603,12 @@ void uet_acked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns
     ns_t delay = took > base ? took - base : 0;
     if (took)
         note_round_trip(uet, took);
-    if (to_probe && packet->opaque)
+    if (to_probe && uet_is_of_way(packet->opaque))
         answered_way(ep, qp, (uint16_t)(packet->opaque - 1), marked, now);
-    else if (to_probe && cack + 1 >= qp->una)
-        answered_probe(ep, qp, upto, first, now);
+    else if (to_probe && packet->opaque && uet->questions)
+        answered_question(ep, qp, packet->opaque, upto, first, now);
+    else if (to_probe && !packet->opaque && cack + 1 >= qp->una)
+        answered_probe(ep, qp, NULL, upto, first, now);
     complete(ep, qp, upto, now);
     if (news && uet->cc.ops)
         uet->cc.ops->acked(&uet->cc, news, took ? delay : DELAY_UNTOLD, marked,
@@ -534,7 +618,7 @@ void uet_acked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns
     find_overtaken(ep, qp, now);
     if (qp->una >= out->sent && !starves(ep, qp))
         out->rto_at = NS_NEVER;
-    else if (news || (to_probe && !packet->opaque)) /* of a way: nothing of what is missing */
+    else if (news || (to_probe && !uet_is_of_way(packet->opaque))) /* that says nothing of what is missing */
         start_timer(ep, qp, now, true);
     probe_ways(ep, qp, now);
     schedule_data(ep, qp, now);
@@ -580,23 +664,55 @@ void uet_credited(struct ep *ep, struct qp *qp, const struct uet_packet *packet,
     schedule_data(ep, qp, now);
 }
 
+static uint64_t oldest_in_flight(const struct qp *qp)
+{
+    uint64_t oldest = qp->una;
+    while (oldest < qp->out->sent && !record_of(qp->uet, oldest)->flies)
+        oldest++;
+    return oldest;
+}
+
 /* What to ask for: an answer tells of 64 packets at most, and has to tell of the oldest that flies, as
  * far behind the first that is missing as that may be. */
 static uint64_t worth_asking_for(const struct qp *qp)
 {
-    struct sending *out = qp->out;
-    uint64_t oldest = qp->una;
-    while (oldest < out->sent && !record_of(qp->uet, oldest)->flies)
-        oldest++;
+    const struct sending *out = qp->out;
+    uint64_t oldest = oldest_in_flight(qp);
     if (oldest == out->sent)
         return qp->una;
     return oldest + UET_SACK_BITS <= out->sent ? oldest + UET_SACK_BITS - 1 : out->sent - 1;
 }
 
+/* Ask what became of what flies. */
+static void probe(struct ep *ep, struct qp *qp, ns_t now)
+{
+    struct uet *uet = qp->uet;
+    if (uet->questions) {
+        uint64_t oldest = oldest_in_flight(qp);
+        if (oldest < qp->out->sent)
+            ask(ep, qp, oldest, now);
+        return;
+    }
+    struct uet_answer probe = {.kind = UET_SAY_PROBE, .seq = worth_asking_for(qp)};
+    if (uet->ways || ep->config.ports > 1)
+        probe.entropy = next_entropy(ep, qp, first_port(qp->ports), now);
+    uet->probed_at = now;
+    if (qp->una < qp->out->sent)
+        uet_owe(ep, qp, &probe, now);
+}
+
+/* Whether the silence has lasted so long that everything is lost. */
+static bool is_too_long(const struct ep *ep, const struct qp *qp)
+{
+    const struct sending *out = qp->out;
+    if (!qp->uet->questions)
+        return out->retries > 0;
+    return out->retries >= PATIENCE || (ep->config.rto && out->silent >= ep->config.rto);
+}
+
 static void timeout(struct ep *ep, struct qp *qp, ns_t now)
 {
     struct sending *out = qp->out;
-    struct uet *uet = qp->uet;
     out->rto_at = NS_NEVER;
     bool wants_credit = qp->cc == EP_CC_RCCC && out->next < out->posted;
     if (qp->error || (qp->una >= out->sent && !starves(ep, qp)))
@@ -606,18 +722,15 @@ static void timeout(struct ep *ep, struct qp *qp, ns_t now)
         qp_fail(ep, qp, EP_RETRY_EXCEEDED, now);
         return;
     }
-    if (out->retries++) {
+    bool is_over = is_too_long(ep, qp);
+    out->retries += out->retries < UINT8_MAX;
+    if (is_over) {
         ep->counters.local_ack_timeout_err++;
         for (uint64_t seq = qp->una; seq < out->sent; seq++)
             lose(ep, qp, seq, now);
     }
-    struct uet_answer probe = {.kind = UET_SAY_PROBE, .seq = worth_asking_for(qp)};
-    if (uet->ways || ep->config.ports > 1)
-        probe.entropy = next_entropy(ep, qp, first_port(qp->ports), now);
-    uet->probed_at = now;
-    if (qp->una < out->sent)
-        uet_owe(ep, qp, &probe, now);
-    if (wants_credit || (qp->cc == EP_CC_RCCC && uet->lost_count))
+    probe(ep, qp, now);
+    if (wants_credit || (qp->cc == EP_CC_RCCC && qp->uet->lost_count))
         ask_for_credit(ep, qp, now);
     start_timer(ep, qp, now, false);
     probe_ways(ep, qp, now);
