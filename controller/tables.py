@@ -538,14 +538,17 @@ def _entropy_shift(site: SwitchSite) -> int:
 
 def headroom_of(site: SwitchSite, port: int) -> int:
     """The headroom of each lossless priority of a port."""
-    pfc = site.settings.pfc
-    if pfc.headroom is not None:
-        return pfc.headroom
+    chosen = site.settings.pfc.headroom
+    return needed_headroom(site, port) if chosen is None else chosen
+
+
+def needed_headroom(site: SwitchSite, port: int) -> int:
+    """What each lossless priority of a port has to have for nothing to be lost."""
     settings = site.settings
     return thresholds.headroom(
         site.link(port),
         settings.max_frame,
-        pfc.response_ns + _retry_ns(site, port),
+        settings.pfc.response_ns + _retry_ns(site, port),
         settings.buffer.cell,
     )
 

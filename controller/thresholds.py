@@ -103,6 +103,13 @@ def pool(settings: Settings, headrooms: list[int], queues: int, lossy: int = 0) 
     """What of a switch's memory is left for all to share."""
     buffer = settings.buffer
     shared = sum(headrooms) if buffer.headroom_pool is None else buffer.headroom_pool
+    largest = max(headrooms, default=0)
+    if shared < largest:
+        raise SettingsError(
+            f"buffer.headroom_pool: {shared:,} bytes are less than one class of one port may need, "
+            f"{largest:,}: ports would share what none of them can use; give it from that to "
+            f"{sum(headrooms):,}, which is what all of them need at once"
+        )
     set_aside = shared + queues * buffer.reserved + lossy  # what these have to themselves
     left = settings.buffer.size - set_aside
     if left < settings.max_frame:

@@ -95,7 +95,9 @@ class Run:
 
     @property
     def code(self) -> int:
-        """What the command would have ended with: 0; 1, not all arrived; 3, not to be trusted."""
+        """What the command would have ended with: 0; 1, not all arrived; 3, not to be trusted; 4,
+        lossless classes lost by the scenario's choice.
+        """
         return code_of(self.result)
 
     @property

@@ -71,7 +71,9 @@ def command(
     jobs: Jobs = None,
     is_json: Json = False,
 ) -> None:
-    """Run a scenario. Ends with 0; 1: not everything arrived; 3: do not trust this run."""
+    """Run a scenario. Ends with 0; 1: not everything arrived; 3: do not trust this run; 4: lossless
+    classes lost for want of headroom that the scenario has less of than links need.
+    """
     from lab.commands.execution import execute, page_of  # not for a shell that asks for words
 
     links = ["all"] if pcap else pcap_link or []

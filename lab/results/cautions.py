@@ -16,6 +16,8 @@ _NO_FAULT_OF_TIME = "deadlock", "no-route", "halted", "paused", "credit"
 def cautions(result: Result) -> Iterator[str]:
     """Sentences, for every view of a run."""
     yield from _stalls(result)
+    if result.drops.price:
+        yield result.drops.price
     yield from _vain_timeouts(result)
     yield from _lost_acks(result)
     yield from _hands(result)

@@ -1,14 +1,19 @@
-"""Losses that should not be: they make a run one not to be believed.
+"""Losses that should not be: they make a run one not to be believed, or are somebody's choice.
 
 Frames lost where nothing counts, between a process that sent and one that receives: a machine that
 gives processes their turn too late lets their sockets overflow. What left one end of a cable and
-did not arrive at the other says so. And lossless packets that found no headroom.
+did not arrive at the other says so. And lossless packets that found no headroom: where as much was
+computed as links need closlab is wrong; where the scenario gave less, or made pauses fail, it has
+what it asked for, and is told so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from controller import Remedy
+from controller.tables import SwitchSite, headroom_of, needed_headroom
+from lab.quantity import packets
 from lab.results.outcome import LOSSLESS_DISCARDS, SwitchCounts
 from lab.scenario.experiment import Experiment
 from topologies import Fabric, Node, NodeKind
@@ -46,17 +51,64 @@ def overrun(
     endpoints: Mapping[Node, Mapping[str, int]],
 ) -> int:
     """Lossless packets that came after the headroom computed for them was full."""
-    scenario = experiment.scenario
-    lost = 0
-    if any(fault.action in _UNFORESEEN for fault in scenario.faults):
-        return 0  # pauses that come late or not at all, and more than was sent
-    if scenario.pfc.headroom is None and scenario.buffer.headroom_pool is None:
-        # Else whoever set the headroom may want to see it overrun.
-        lost += sum(counts.dropped.get("headroom_full", 0) for counts in switches.values())
+    lost = sum(
+        count
+        for switch, count in _found_no_headroom(switches)
+        if not _choice(experiment, switches, switch)
+    )
+    if _unforeseen(experiment):
+        return lost
     lost += sum(counts.dropped.get("no_credit", 0) for counts in switches.values())
-    if scenario.pfc.enabled:
+    if experiment.scenario.pfc.enabled:
         lost += sum(counters.get(LOSSLESS_DISCARDS, 0) for counters in endpoints.values())
     return lost
+
+
+def price(experiment: Experiment, switches: Mapping[Node, SwitchCounts]) -> str | None:
+    """What lossless classes lost by the scenario's own choice, and by which, in a sentence."""
+    chosen = {
+        switch: (count, why)
+        for switch, count in _found_no_headroom(switches)
+        if (why := _choice(experiment, switches, switch))
+    }
+    if not chosen:
+        return None
+    lost = sum(count for count, _ in chosen.values())
+    _, why = max(chosen.values())
+    return f"{packets(lost)} of lossless classes found no headroom: {why}."
+
+
+def _found_no_headroom(switches: Mapping[Node, SwitchCounts]) -> Iterator[tuple[Node, int]]:
+    for switch, counts in switches.items():
+        if lost := counts.dropped.get("headroom_full", 0):
+            yield switch, lost
+
+
+def _unforeseen(experiment: Experiment) -> list[str]:
+    """The faults that make pauses come late or not at all, or more arrive than was sent."""
+    return sorted({f.action for f in experiment.scenario.faults if f.action in _UNFORESEEN})
+
+
+def _choice(experiment: Experiment, switches: Mapping[Node, SwitchCounts], switch: Node) -> str:
+    """Why a switch's headroom may be overrun, by what the scenario says; nothing: it may not."""
+    scenario = experiment.scenario
+    site = SwitchSite(experiment.fabric, switch, experiment.settings)
+    needed = max(needed_headroom(site, port) for port in site.ports)
+    together = sum(headroom_of(site, port) for port in site.ports for _ in site.lossless)
+    chosen, pool = scenario.pfc.headroom, scenario.buffer.headroom_pool
+    if chosen is not None and chosen < needed:
+        return f"pfc.headroom is {chosen:,} bytes, and {switch}'s links need up to {needed:,}"
+    if pool is not None and pool < together:
+        return (
+            f"{switch}'s ports share {pool:,} bytes of it (buffer.headroom_pool), and need "
+            f"{together:,} when all are paused at once"
+        )
+    if faults := _unforeseen(experiment):
+        return f"pauses fail where there are faults such as {' and '.join(faults)}"
+    storms = sum(port.storms for counts in switches.values() for port in counts.ports.values())
+    if storms and scenario.pfc.watchdog_action is Remedy.FORWARD:
+        return "queues that were stuck went on, deaf to pauses (pfc.watchdog_action=forward)"
+    return ""
 
 
 def _directions(fabric: Fabric) -> Iterator[tuple[str, Ends, Ends]]:

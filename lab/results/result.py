@@ -22,6 +22,7 @@ from lab.results import outcome as seen
 from lab.results.alone import Alone
 from lab.results.cluster import ClusterResult, cluster_result
 from lab.results.inference import InferenceResult, inference_result
+from lab.results.losses import price
 from lab.results.outcome import Note, Outcome, PauseNote, PortCounts, Stock, WayNote
 from lab.results.part import Part, Percentiles, percentiles
 from lab.results.stalls import Stall, stalls
@@ -79,6 +80,7 @@ class Drops(Part):
     total: int
     by_reason: dict[str, int]
     by_switch: dict[str, int]
+    price: str | None = None  # what lossless classes lost by the scenario's choice, in words
 
 
 class Ecn(Part):
@@ -451,7 +453,7 @@ def assemble(
         parts={name: _flows(each, experiment, outcome, alone) for name, each in parts.items()}
         if len(parts) > 1
         else None,
-        drops=_drops(outcome),
+        drops=_drops(experiment, outcome),
         ecn=Ecn(marked_packets=sum(port.marked for _, _, port in _ports(outcome))),
         pfc=_pfc(experiment, outcome),
         credits=_credits(experiment, outcome) if experiment.settings.credits.enabled else None,
@@ -621,7 +623,7 @@ def _flows(
     )
 
 
-def _drops(outcome: Outcome) -> Drops:
+def _drops(experiment: Experiment, outcome: Outcome) -> Drops:
     by_reason: dict[str, int] = {}
     for counts in outcome.switches.values():
         for reason, packets in counts.dropped.items():
@@ -646,6 +648,7 @@ def _drops(outcome: Outcome) -> Drops:
         total=sum(by_reason.values()),
         by_reason=by_reason,
         by_switch={name: packets for name, packets in by_switch.items() if packets},
+        price=price(experiment, outcome.switches),
     )
 
 

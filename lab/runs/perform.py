@@ -26,6 +26,7 @@ from lab.results.result import Result, save
 from lab.runs.run import (
     INTERRUPTED,
     KEPT,
+    LOSSY,
     NOT_WHOLE,
     UNBELIEVED,
     assembled,
@@ -258,9 +259,11 @@ def keeping(options: RunOptions, stages: Stages) -> Conclude:
 
 
 def code_of(result: Result) -> int:
-    """The exit code: whether all of it arrived, and whether to believe it."""
+    """The exit code: whether all of it arrived, whether to believe it, what it cost."""
     if result.ended == INTERRUPTION:
         return INTERRUPTED
     if result.ended or result.flows.failed:
         return NOT_WHOLE
-    return 0 if result.fidelity.ok else UNBELIEVED
+    if not result.fidelity.ok:
+        return UNBELIEVED
+    return LOSSY if result.drops.price else 0

@@ -17,6 +17,7 @@ from lab.scenario.model import MeasureSettings, Scenario
 # Exit codes of a run, besides 0; the README tells them.
 NOT_WHOLE = 1  # a message did not arrive, or the run ended early
 UNBELIEVED = 3  # it came to its end, and says of itself not to be trusted
+LOSSY = 4  # it is to be trusted, but classes that are to lose nothing lost by the scenario's choice
 INTERRUPTED = 130
 KEPT = RESULT, REPORT  # by which one knows a run that came to a result
 

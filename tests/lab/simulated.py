@@ -40,7 +40,6 @@ def simulate(
     threads: int = 1,
 ) -> Run:
     """Run a scenario, its traffic replaced by a schedule if one is given."""
-    out.mkdir(parents=True, exist_ok=True)
     experiment = Experiment.of(catalogue.load(name, changes))
     if schedule is not None:
         experiment = Experiment(
@@ -49,6 +48,12 @@ def simulate(
             experiment.settings,
             Workload(schedule, {}, {}),
         )
+    return run_of(experiment, out, p4=p4, threads=threads)
+
+
+def run_of(experiment: Experiment, out: Path, p4: Path | None = None, threads: int = 1) -> Run:
+    """Run an experiment."""
+    out.mkdir(parents=True, exist_ok=True)
     options = RunOptions(out=out, engine="sim", p4=p4, threads=threads)
     outcome = outcome_of(experiment, options, Stages(Console(file=io.StringIO())))
     return Run(experiment, outcome, keep(experiment, outcome, options), out)

@@ -1,0 +1,170 @@
+"""Scenarios by lot: of all that a scenario may say, whatever makes sense together.
+
+A seed is a scenario, always the same one. `LEFT_OUT` names what is never drawn, and why; a test
+holds that all else is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from controller.tables import SwitchSite, headroom_of, pool_of
+from lab.runs.lots import fabrics, settings
+from lab.runs.lots.faults import HARMLESS, faults
+from lab.runs.lots.lot import Lot, Section
+from lab.runs.lots.settings import CLASSES, CONTROL, Frame
+from lab.runs.lots.traffic import Crowd, traffic
+from lab.scenario import catalogue
+from lab.scenario.model import TOPOLOGIES, Scenario
+from lab.scenario.translate import controller_settings
+
+__all__ = ["LEFT_OUT", "Drawn", "drawn"]
+
+_MININET = "of Mininet alone, which runs none of these"
+_FORMAT = "another way to write transfers that flows, collectives and goal have too"
+_KEPT = "what is kept of a run does nothing to it"
+_ENDS = "a run's own"
+LEFT_OUT = {
+    "name": _ENDS,
+    "about": _ENDS,
+    "limit_ns": _ENDS,
+    "measures.flows": _KEPT,
+    "measures.series": _KEPT,
+    "measures.series_ns": _KEPT,
+    "measures.telemetry": _KEPT,
+    "measures.pcap": _KEPT,
+    "control.kind": _MININET,
+    "control.bfd_ms": _MININET,
+    "transport.endpoint": _MININET,
+    "faults[].action=restart-bgp": _MININET,
+    "traffic.kind=chakra": _FORMAT,
+    "traffic.kind=msccl": _FORMAT,
+    "traffic.kind=aicb": _FORMAT,
+}
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A scenario by lot, and what is to be known of it."""
+
+    seed: int
+    content: Section
+    lossless: tuple[int, ...]  # none if nobody is paused and nobody goes by credits
+    carried: tuple[int, ...]  # the classes that anything of it has
+    loses: bool  # by a fault, or a bad cable
+
+    @property
+    def scenario(self) -> Scenario:
+        """The same, checked."""
+        return catalogue.made(self.content)
+
+    @property
+    def is_sized(self) -> bool:
+        """Whether somebody chose how much headroom there is, and it may be too little."""
+        return "headroom" in self.content["pfc"] or "headroom_pool" in self.content["buffer"]
+
+
+def drawn(seed: int, folder: Path) -> Drawn:
+    """A seed's scenario; files that it is to read are written into the folder."""
+    lot = Lot(seed)
+    topology = fabrics.topology(lot, folder)
+    fabric = TOPOLOGIES[topology["kind"]].model_validate(topology).build()  # type: ignore[attr-defined]
+    chosen = settings.frame(lot, fabric, topology["kind"])
+    content: dict[str, Any] = {
+        "name": f"lot-{seed}",
+        "topology": topology,
+        "link": settings.link(lot, chosen),
+        "seed": seed,
+        "limit_ns": "2s",
+        "measures": {"series": False, "flows": False},
+    }
+    carried = _carried(lot, chosen)
+    bytes_kb = lot.one((30, 150)) * max(1, chosen.mtu // 1024)
+    content |= _tenancy(lot, chosen, carried, bytes_kb)
+    if "traffic" not in content:
+        ports = fabric.ports_abreast
+        crowd = Crowd(len(fabric.hosts), chosen.gbps * ports, bytes_kb, folder)
+        content["traffic"] = traffic(lot, crowd, carried)
+    content["classes"] = settings.classes(lot, chosen)
+    content["trim"] = settings.trim(lot, chosen, content["classes"])
+    content["pfc"] = settings.pfc(lot, chosen)
+    content["ecn"] = settings.ecn(lot, chosen)
+    content["schedule"] = settings.schedule(lot, chosen)
+    content["lb"] = settings.balancing(lot, chosen)
+    content |= lot.maybe(0.6, reroute_ns=lot.wide(1000, 100_000))
+    content["faults"] = faults(lot, chosen, has_llr="llr" in content["link"])
+    if lot.chance(0.05):
+        content["loss"] = settings.loss(lot, chosen)
+    loses = "loss" in content or any(each["action"] not in HARMLESS for each in content["faults"])
+    content["transport"] = settings.transport(lot, chosen, content["lb"]["policy"], loses=loses)
+    content["int"] = settings.telemetry(lot, chosen)
+    content["segments"] = settings.segments(lot, chosen, content["transport"])
+    content |= settings.access(lot, chosen)
+    content["buffer"] = settings.memory(lot, chosen)
+    if _uses_control(content["transport"]):
+        carried.append(CONTROL)
+    _size(lot, content, chosen)
+    lossless = tuple(chosen.lossless) if chosen.is_paused else ()
+    return Drawn(seed, content, lossless, tuple(carried), loses)
+
+
+def _carried(lot: Lot, chosen: Frame) -> list[int]:
+    """Some classes that lose nothing, and now and then one that may."""
+    found = lot.some(chosen.lossless, lot.upto(min(3, len(chosen.lossless))))
+    lossy = [priority for priority in CLASSES if priority not in chosen.lossless]
+    return found + ([lot.one(lossy)] if lossy and lot.chance(0.3) else [])
+
+
+def _uses_control(transport: Section) -> bool:
+    sprays = transport.get("kind", "roce") != "roce"
+    return sprays or transport["cc"] == "dcqcn" or transport.get("acks") == "control"
+
+
+def _tenancy(lot: Lot, chosen: Frame, classes: list[int], kb: int) -> Section:
+    """Who may speak to whom: everybody, or groups, each within itself."""
+    if not chosen.is_tunnelled and not lot.chance(0.05):
+        return {}
+    names = [host.name for host in chosen.fabric.hosts]
+    groups = [names[::2], names[1::2]] if len(names) >= 4 else [names]
+    tenants = dict(zip(("blue", "red"), groups, strict=False))
+    parts = [
+        {
+            "kind": "collective", "op": lot.one(("all-reduce", "all-to-all")), "ranks": ranks,
+            "bytes": 1000 * kb, "priority": lot.one(classes),
+        }
+        for ranks in groups
+    ]  # fmt: skip
+    overlay = {"kind": "vxlan", "subnets": lot.one(("leaf", "tenant"))}
+    return {
+        "tenants": tenants,
+        "traffic": {"kind": "mix", "parts": parts},
+        **({"overlay": overlay} if chosen.is_tunnelled else {}),
+    }
+
+
+def _size(lot: Lot, content: Section, chosen: Frame) -> None:
+    """How much memory there is: from what headroom and reserved bytes need to much to share."""
+    buffer = content["buffer"]
+    needs = [
+        [headroom_of(site, port) for port in site.ports for _ in site.lossless]
+        for site in _roomy(content)
+    ]
+    most, largest = max(map(sum, needs)), max(max(each, default=0) for each in needs)
+    if most and lot.chance(0.15):
+        buffer["headroom_pool"] = lot.upto(round(1.1 * most), largest)
+    elif most and lot.chance(0.08):
+        content["pfc"]["headroom"] = lot.upto(round(1.5 * largest), 0)
+    if lot.chance(0.04):
+        buffer["profile"] = lot.one(("tomahawk-like", "tomahawk4-like"))
+    taken = max(site.settings.buffer.size - pool_of(site) for site in _roomy(content))
+    buffer["bytes"] = taken + lot.wide(2 * chosen.mtu + 4096, 4_000_000)
+
+
+def _roomy(content: Section) -> list[SwitchSite]:
+    """The switches, if they had all the memory there can be."""
+    scenario = catalogue.made(content | {"buffer": content["buffer"] | {"bytes": "4GB"}})
+    fabric = scenario.fabric()
+    told = controller_settings(scenario, fabric)
+    return [SwitchSite(fabric, node, told) for node in fabric.switches]

@@ -1,0 +1,302 @@
+"""What links, switches and adapters are told, by lot: whatever goes together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lab.runs.lots.fabrics import GBPS
+from lab.runs.lots.lot import Lot, Section
+from topologies import Fabric, NodeKind
+
+CLASSES = range(7)
+CONTROL = 6  # the class of CNPs and, where the scenario says so, of acknowledgements
+_USUAL_DSCP = {8: 1, 16: 2, 26: 3, 32: 4, 40: 5, 48: 6}
+PER_PACKET = "spray", "adaptive", "drill"
+POLICIES = "ecmp", "flowlet", "dlb", "conga", "structured", *PER_PACKET
+_CCS = {
+    "roce": ("none", "none", "dcqcn", "hpcc"),
+    "uet": ("none", "nscc", "swift", "rccc"),
+    "mrc": ("none", "nscc", "swift"),
+}
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What everything else depends on."""
+
+    fabric: Fabric
+    kind: str  # of topology
+    gbps: int  # of hosts' links
+    mtu: int
+    ip: int
+    transport: str
+    cc: str
+    lossless: list[int]
+    is_paused: bool  # whether these are paused, or go by credits
+    goes_by_credits: bool
+    is_tunnelled: bool
+
+    @property
+    def has_ports(self) -> bool:
+        """Whether adapters have several."""
+        return self.fabric.host_ports > 1
+
+    @property
+    def links(self) -> list[str]:
+        """Those between switches."""
+        return [link.name for link in self.fabric.links if link.joins_switches]
+
+    @property
+    def ends(self) -> list[str]:
+        """Those to hosts."""
+        return [link.name for link in self.fabric.links if not link.joins_switches]
+
+    @property
+    def lossy(self) -> list[int]:
+        """The classes that may lose."""
+        return [each for each in CLASSES if not self.is_paused or each not in self.lossless]
+
+
+def frame(lot: Lot, fabric: Fabric, kind: str) -> Frame:
+    """First choices."""
+    has_ports = fabric.host_ports > 1
+    sprays = kind != "two-fabrics" and lot.chance(0.3)
+    transport = lot.one(("uet", "mrc")) if sprays else "roce"
+    is_tunnelled = fabric.host_ports == 1 and lot.chance(0.06)
+    ccs = [cc for cc in _CCS[transport] if not (is_tunnelled and cc == "hpcc")]
+    goes_by_credits = not has_ports and lot.chance(0.12)
+    return Frame(
+        fabric=fabric,
+        kind=kind,
+        gbps=lot.one(GBPS),
+        mtu=lot.one((256, 1024, 4096, 9000, 8 * lot.upto(1125, 32))),
+        ip=4 if is_tunnelled else lot.one((4, 6)),
+        transport=transport,
+        cc=lot.one(ccs),
+        lossless=sorted(lot.some(CLASSES, lot.one((1, 1, 2, 3, 7)))),
+        is_paused=goes_by_credits or lot.chance(0.96),
+        goes_by_credits=goes_by_credits,
+        is_tunnelled=is_tunnelled,
+    )
+
+
+def link(lot: Lot, chosen: Frame) -> Section:
+    """Cables."""
+    delay = lot.wide(10, 50_000), lot.wide(10, 50_000)
+    shares = {name: lot.share(0.02) for name in lot.some(chosen.links + chosen.ends, 1)}
+    credit = round((4 * (chosen.mtu + 1200) + 3 * 4096) * lot.share(1, 20))
+    return {
+        "rate_gbps": chosen.gbps, "mtu": chosen.mtu, "ip": chosen.ip, "delay_ns": delay[0],
+        **lot.maybe(0.8, fabric_rate_gbps=lot.one(GBPS)),
+        **lot.maybe(0.8, fabric_delay_ns=delay[1]),
+        **lot.maybe(0.25, slow=shares),
+        **lot.maybe(0.12, llr=lot.one(("go-back-n", "selective"))),
+        **({"cbfc": True, **lot.maybe(0.4, credit=credit)} if chosen.goes_by_credits else {}),
+    }  # fmt: skip
+
+
+def classes(lot: Lot, chosen: Frame) -> Section:
+    """Which class a packet has, told otherwise than usual."""
+    values = lot.some(range(64), len(CLASSES))
+    told = dict.fromkeys(_USUAL_DSCP, 0) | dict(zip(values, CLASSES, strict=True))
+    trust = "dscp" if chosen.is_tunnelled else lot.one(("dscp", "dscp", "pcp"))
+    by_tag = dict(zip(lot.some(range(8), 7), CLASSES, strict=True))
+    return {
+        **lot.maybe(0.2, dscp={value: told[value] for value in sorted(told)}),
+        **lot.maybe(0.5, trust=trust),
+        **(lot.maybe(0.3, pcp=by_tag) if trust == "pcp" else {}),
+    }
+
+
+def trim(lot: Lot, chosen: Frame, taken: Section) -> Section:
+    """Headers of what would be dropped, in classes that may lose."""
+    if len(chosen.lossy) < 2 or chosen.is_tunnelled or not lot.chance(0.2):
+        return {}
+    told = taken.get("dscp", _USUAL_DSCP)
+    free = [value for value in range(64) if value not in told and value not in _USUAL_DSCP]
+    into, *cut = lot.some(chosen.lossy, lot.upto(len(chosen.lossy), 2))
+    dscps = lot.some(free, 2)
+    return {
+        "enabled": True, "classes": sorted(cut), "priority": into,
+        "dscp": dscps[0], "last_hop_dscp": dscps[1],
+        **lot.maybe(0.5, size=lot.upto(128, 64)),
+        **lot.maybe(0.5, reserved=lot.wide(1000, 40_000)),
+        **lot.maybe(0.6, threshold=lot.wide(chosen.mtu, 40 * chosen.mtu)),
+    }  # fmt: skip
+
+
+def pfc(lot: Lot, chosen: Frame) -> Section:
+    """Pauses."""
+    mtu, watchdog = chosen.mtu, lot.one((0, 200_000_000, 50_000_000, 1_000_000, 100_000))
+    times = {
+        **lot.maybe(0.2, watchdog_restore_ns=lot.wide(10_000, 10**8)),
+        **lot.maybe(0.2, watchdog_poll_ns=lot.wide(10_000, 10**7)),
+        **lot.maybe(0.5, watchdog_action=lot.one(("drop", "forward", "alert"))),
+    }
+    return {
+        "priorities": chosen.lossless, "response_ns": lot.wide(1, 20_000),
+        **({} if chosen.is_paused or chosen.goes_by_credits else {"enabled": False}),
+        **lot.maybe(0.5, asymmetric=lot.chance(0.8)),
+        **lot.maybe(0.7, watchdog_ns=watchdog), **(times if watchdog else {}),
+        **lot.maybe(0.4, xon_gap=lot.wide(1, 20 * mtu)),
+        **lot.maybe(0.3, xon=lot.wide(1, 20 * mtu)),
+        **lot.maybe(0.5, xon_follows=lot.chance(0.7)),
+    }  # fmt: skip
+
+
+def _marks(lot: Lot) -> Section:
+    kmin = lot.wide(1, 400_000)
+    return {"kmin": kmin, "kmax": kmin + lot.one((0, 1, 100_000)), "pmax": lot.share()}
+
+
+def ecn(lot: Lot, chosen: Frame) -> Section:
+    """Marking."""
+    own = {
+        priority: _marks(lot)
+        | (lot.maybe(0.3, drop=lot.chance(0.7)) if priority in chosen.lossy else {})
+        for priority in lot.some(CLASSES, lot.upto(3))
+    }
+    return {"enabled": lot.chance(0.6), **_marks(lot), **lot.maybe(0.2, classes=own)}
+
+
+def schedule(lot: Lot, chosen: Frame) -> Section:
+    """Which class goes first, and how fast."""
+    kind = lot.one(("strict", "strict", "dwrr", "ets"))
+    weighted, rest = lot.some(range(6), lot.upto(3)), range(6)
+    weights = {priority: lot.upto(20) for priority in sorted(weighted)}
+    first = [each for each in rest if each not in weighted]
+    shape = {each: lot.share(0.05, 1.2) * chosen.gbps for each in lot.some(CLASSES, 2)}
+    return {
+        **({} if kind == "strict" else {"kind": kind, "weights": weights}),
+        **(lot.maybe(0.4, strict=lot.some(first, lot.upto(2))) if kind == "ets" else {}),
+        **lot.maybe(0.1, shape=shape),
+        **lot.maybe(0.1, port_gbps=lot.share(0.1) * chosen.gbps),
+        **lot.maybe(0.15, burst=lot.wide(1, 100_000)),
+    }
+
+
+def balancing(lot: Lot, chosen: Frame) -> Section:
+    """Which way a packet takes."""
+    is_vain = chosen.kind == "dual-tor" or chosen.is_tunnelled
+    policies = [policy for policy in POLICIES if not (is_vain and policy == "conga")]
+    return {"policy": lot.one(policies), **lot.maybe(0.2, flowlet_gap_ns=lot.wide(100, 10**6))}
+
+
+def _dcqcn(lot: Lot) -> Section:
+    profile = lot.one(("paper", "mlx5", "hpcc-ns3", "conweave"))
+    cut = lot.wide(1000, 10**5)
+    return {
+        "profile": profile,
+        **lot.maybe(0.15, reaction=lot.one(("at-once", "periodic")), cut_interval_ns=cut),
+        **lot.maybe(0.15, cnp_interval_ns=lot.one((0, cut))),
+        **lot.maybe(0.15, alpha_interval_ns=lot.wide(1000, 10**5)),
+        **lot.maybe(0.15, increase_interval_ns=lot.wide(1000, 10**6)),
+        **lot.maybe(0.15, byte_counter=lot.wide(1000, 10**7)),
+        **lot.maybe(0.15, g=lot.share(0.001)), **lot.maybe(0.15, first_alpha=lot.share()),
+        **lot.maybe(0.15, fast_rounds=lot.upto(10, 0)),
+        **lot.maybe(0.15, additive_mbps=lot.wide(1, 1000)),
+        **lot.maybe(0.15, hyper_mbps=lot.wide(1, 10_000)),
+        **lot.maybe(0.15, minimum_mbps=lot.wide(100, 10_000)),
+        **lot.maybe(0.15, clamp_target=lot.chance(0.5)),
+    }  # fmt: skip
+
+
+def transport(lot: Lot, chosen: Frame, policy: str, *, loses: bool) -> Section:
+    """Adapters; where things are lost on purpose, such as send them again in time."""
+    found: Section = {"cc": chosen.cc}
+    if chosen.transport == "roce":
+        if policy in PER_PACKET:
+            found["recovery"] = "selective"
+        else:
+            found["recovery"] = lot.one(("go-back-n", "go-back-n", "go-back-0", "selective"))
+        found |= lot.maybe(0.6, acks=lot.one(("data", "control")))
+    else:
+        least = chosen.fabric.host_ports
+        entropies = [2**power for power in range(9) if 2**power >= least]
+        kinds = "oblivious", "bitmap", "reps", "single", "mrc"
+        found |= {"kind": chosen.transport, **lot.maybe(0.8, entropy=lot.one(kinds))}
+        found |= lot.maybe(0.5, entropies=lot.one(entropies)) if least <= 128 else {}
+    if chosen.cc == "dcqcn":
+        found |= lot.maybe(0.7, dcqcn=_dcqcn(lot))
+    first = lot.wide(50_000, 10**6)
+    found |= lot.maybe(0.8, window=lot.one((1, 7, 64, 512, 4096)))
+    found |= lot.maybe(0.2, queue_pairs=lot.upto(3))
+    found |= lot.maybe(0.2, reorder=lot.wide(1, 10**6))
+    if loses:
+        found |= {"rto_ns": lot.one((200_000, 10**6, 10**7)), "retry_limit": 250}
+    else:
+        found |= lot.maybe(0.2, timeout=lot.one((0, 14, 18, 20)))
+        found |= lot.maybe(0.1, first_rto_ns=first) if found.get("timeout") != 0 else {}
+        found |= lot.maybe(0.2, retry_limit=lot.upto(20, 2))
+    can_take_less = not (chosen.goes_by_credits or chosen.has_ports)
+    if can_take_less and lot.chance(0.2):
+        gbps = chosen.gbps * lot.share(0.1, 1.2)
+        some = {host.name: gbps for host in lot.some(chosen.fabric.hosts, 1)}
+        found |= {"receive_gbps": gbps if lot.chance(0.3) else some}
+        found |= {"receive_buffer": lot.wide(1, 300_000)}
+    return found
+
+
+def telemetry(lot: Lot, chosen: Frame) -> Section:
+    """Packets that tell of their way."""
+    if chosen.cc == "hpcc" or chosen.is_tunnelled or not lot.chance(0.2):
+        return {}  # HPCC's all do
+    return {"share": lot.one((0.01, 0.1, 1)), **lot.maybe(0.3, mtu=lot.upto(9200, 64))}
+
+
+def segments(lot: Lot, chosen: Frame, transport: Section) -> Section:
+    """Lists of where to go, by leaves or by adapters."""
+    leaves = [node.name for node in chosen.fabric.switches if node.kind is NodeKind.LEAF]
+    spines = [node.name for node in chosen.fabric.switches if node.kind is NodeKind.SPINE]
+    is_plain = chosen.kind in ("leaf-spine", "rail") and not chosen.is_tunnelled
+    if not is_plain or len(leaves) < 2 or not lot.chance(0.15):
+        return {}
+    policies = []
+    for _ in range(lot.upto(3)):
+        at, to = lot.some(leaves, 2)
+        host = lot.one(chosen.fabric.hosts_of(chosen.fabric.node(to))).name
+        via = [[spine] for spine in lot.some(spines, lot.upto(len(spines)))]
+        whole = chosen.kind == "leaf-spine"
+        target = to if lot.chance(0.6) else host
+        policies.append({"at": at, "to": target, **(lot.maybe(0.6, via=via) if whole else {})})
+    usual = "mrc" if chosen.transport == "mrc" else "reps"
+    keeps = chosen.transport != "roce" and transport.get("entropy", usual) == "mrc"
+    return {
+        "enabled": True,
+        **lot.maybe(0.8, policies=policies),
+        **(lot.maybe(0.6, hosts=True) if keeps and chosen.ip == 6 else {}),
+    }
+
+
+def access(lot: Lot, chosen: Frame) -> Section:
+    """Rules that all of the traffic passes, and others that none of it meets."""
+    if chosen.is_tunnelled or not lot.chance(0.08):
+        return {}
+    one, other = lot.some(chosen.fabric.hosts, 2)
+    rules: list[Section] = [
+        {"allow": False, "protocol": 17, "dst_port": 9},
+        {"allow": True, "src": one.name, "dst": other.name, "src_port": lot.upto(65535)},
+        {"allow": False, "protocol": 6},
+    ]
+    return {"access": [*lot.some(rules, lot.upto(3)), {"allow": True}]}
+
+
+def loss(lot: Lot, chosen: Frame) -> Section:
+    """Cables that lose."""
+    some = lot.some(chosen.links + chosen.ends, 1)
+    return {"rate": lot.one((0.001, 0.01)), **lot.maybe(0.5, links=some)}
+
+
+def memory(lot: Lot, chosen: Frame) -> Section:
+    """A switch's buffer, but for how much there is."""
+    mtu = chosen.mtu
+    return {
+        "alpha": 2.0 ** lot.upto(7, -8),
+        **lot.maybe(0.3, lossy_alpha=2.0 ** lot.upto(7, -8)),
+        **lot.maybe(0.2, static=lot.wide(1, 100 * mtu)),
+        **lot.maybe(0.1, lossy_static=lot.wide(mtu, 100 * mtu)),
+        **lot.maybe(0.3, reserved=lot.wide(1, 3 * mtu)),
+        **lot.maybe(0.2, lossy_reserved=lot.wide(1, 3 * mtu)),
+        **lot.maybe(0.3, cell=lot.one((64, 80, 208, 254, 4096))),
+        **lot.maybe(0.1, follow_rate=lot.chance(0.7)),
+    }
