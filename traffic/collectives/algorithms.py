@@ -18,7 +18,7 @@ from traffic.collectives import (
 from traffic.collectives.collective import Collective, Layout, check_amounts, check_members
 from traffic.collectives.draft import Draft
 from traffic.collectives.errors import AlgorithmError, nearest
-from traffic.collectives.schedule import Activity, ScheduleBuilder
+from traffic.collectives.schedule import LOSSLESS, Activity, ScheduleBuilder
 
 
 @dataclass(frozen=True)
@@ -108,6 +108,8 @@ def add_collective(
     first_channel: int = 0,
     job: str = "",
     step: int = 0,
+    priority: int = LOSSLESS,
+    ecn_capable: bool = True,
 ) -> list[list[int]]:
     """Write a collective; by member, what to wait for to know that it is over.
 
@@ -117,7 +119,9 @@ def add_collective(
     """
     algorithm = find_algorithm(what.op, what.algorithm)
     name = f"{what.op} {what.algorithm}"
-    activity = builder.activity(Activity("collective", name, job=job, step=step, collective=what))
+    activity = builder.activity(
+        Activity("collective", name, job, step, priority, ecn_capable, collective=what)
+    )
     if gates is not None:
         gates = [
             [builder.work(rank, activity=activity, after=waits)] if len(waits) > 1 else waits

@@ -333,7 +333,13 @@ class _Writer:
         begin = [[gate] for gate in self._met(hosts, gates)]
         if len(hosts) > 1:
             barrier = collective("barrier", hosts, world=self._world)
-            begin = add_collective(builder, barrier, gates=begin, first_channel=self._channel)
+            begin = add_collective(
+                *(builder, barrier),
+                gates=begin,
+                first_channel=self._channel,
+                priority=job.spec.priority,
+                ecn_capable=job.spec.ecn_capable,
+            )
             self._channel += channel_room(1)
         first = len(builder)
         spec = job.spec.model_copy(update={"steps": piece.steps, "name": job.name})

@@ -77,7 +77,7 @@ def drawn(seed: int, folder: Path) -> Drawn:
         "topology": topology,
         "link": settings.link(lot, chosen),
         "seed": seed,
-        "limit_ns": "2s",
+        "limit_ns": "60ms",
         "measures": {"series": False, "flows": False},
     }
     carried = _carried(lot, chosen)
@@ -147,6 +147,7 @@ def _tenancy(lot: Lot, chosen: Frame, classes: list[int], kb: int) -> Section:
 def _size(lot: Lot, content: Section, chosen: Frame) -> None:
     """How much memory there is: from what headroom and reserved bytes need to much to share."""
     buffer = content["buffer"]
+    buffer |= lot.maybe(0.04, profile=lot.one(("tomahawk-like", "tomahawk4-like")))
     needs = [
         [headroom_of(site, port) for port in site.ports for _ in site.lossless]
         for site in _roomy(content)
@@ -156,8 +157,6 @@ def _size(lot: Lot, content: Section, chosen: Frame) -> None:
         buffer["headroom_pool"] = lot.upto(round(1.1 * most), largest)
     elif most and lot.chance(0.08):
         content["pfc"]["headroom"] = lot.upto(round(1.5 * largest), 0)
-    if lot.chance(0.04):
-        buffer["profile"] = lot.one(("tomahawk-like", "tomahawk4-like"))
     taken = max(site.settings.buffer.size - pool_of(site) for site in _roomy(content))
     buffer["bytes"] = taken + lot.wide(2 * chosen.mtu + 4096, 4_000_000)
 
