@@ -17,6 +17,10 @@ import pytest
 from controller import thresholds
 from controller.settings import LOSSLESS_PRIORITY
 from controller.tables import SwitchSite, headroom_of
+from lab.errors import ScenarioError
+from lab.results.cautions import cautions
+from lab.runs.perform import code_of
+from lab.runs.run import LOSSY, NOT_WHOLE, UNBELIEVED
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from tests.fabric.captures import recorded
@@ -86,21 +90,49 @@ def test_nothing_is_lost_at_any_speeds(case: Case, tmp_path: Path) -> None:
     check(case, tmp_path)
 
 
-@pytest.mark.parametrize("chosen", [False, True], ids=["computed", "chosen"])
+SPOILT = "faults=[{at_ns: 0, action: corrupt, link: leaf1-spine1, rate: 0.2}]"
+SHORT = "buffer.bytes=600KB", "traffic.bytes=400KB", "transport.rto_ns=1ms"
+
+
 def test_who_computes_too_little_headroom_is_not_believed(
-    chosen: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is computed is promised to be enough; what somebody chose may be too little."""
+    """What is computed is promised to be enough, whoever else gave it."""
     enough = thresholds.headroom
     monkeypatch.setattr(thresholds, "headroom", lambda *link: enough(*link) // 8)
-    own = ("pfc.headroom=9KB",) if chosen else ()
-    changes = ("buffer.bytes=600KB", "traffic.bytes=400KB", "transport.rto_ns=1ms", *own)
-    found = simulate_sparely("incast", *changes, out=tmp_path).result
-    lost = found.drops.by_reason["headroom_full"]
-    assert lost
-    assert found.fidelity.ok == chosen
-    told = f"{lost:,} packets of a lossless class found no headroom"
-    assert chosen or (found.fidelity.note and told in found.fidelity.note)
+    for own in ((), ("pfc.headroom=12KB",)):  # which is more than that
+        found = simulate_sparely("incast", *SHORT, *own, out=tmp_path).result
+        lost = found.drops.by_reason["headroom_full"]
+        assert lost
+        assert not found.fidelity.ok
+        told = f"{lost:,} packets of a lossless class found no headroom"
+        assert found.fidelity.note and told in found.fidelity.note
+        assert code_of(found) == UNBELIEVED
+
+
+@pytest.mark.parametrize(
+    ("choice", "why"),
+    [
+        (("pfc.headroom=3KB",), "pfc.headroom is 3,000 bytes, and spine1's links need up to"),
+        (("buffer.headroom_pool=90KB",), "ports share 90,000 bytes of it (buffer.headroom_pool)"),
+        ((SPOILT, "transport.recovery=selective"), "pauses fail where there are faults such as"),
+    ],
+    ids=["headroom", "pool", "fault"],
+)
+def test_what_lossless_classes_lose_by_choice_is_told_as_its_price(
+    choice: tuple[str, ...], why: str, tmp_path: Path
+) -> None:
+    found = simulate_sparely("incast", *SHORT, "limit_ns=100ms", *choice, out=tmp_path).result
+    assert found.drops.by_reason["headroom_full"]
+    assert found.fidelity.ok  # it is what was asked for,
+    assert found.drops.price and why in found.drops.price  # and named
+    assert found.drops.price in cautions(found)
+    assert code_of(found) == (NOT_WHOLE if found.flows.failed else LOSSY)
+
+
+def test_a_pool_that_is_too_small_for_one_port_is_refused() -> None:
+    with pytest.raises(ScenarioError, match=r"headroom_pool: 1 bytes are less than one class"):
+        catalogue.load("incast", ("buffer.headroom_pool=1",))
 
 
 @pytest.mark.slow

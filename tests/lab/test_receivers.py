@@ -51,6 +51,18 @@ def test_the_job_takes_as_long_as_the_host_and_nothing_is_lost(seed: int, tmp_pa
     assert least <= max(f.max for f in [result.flows.fct_ns] if f) <= least * 1.03 + 100_000
 
 
+def test_an_adapter_that_is_paused_in_the_control_class_can_still_pause(tmp_path: Path) -> None:
+    """What it says of its link is in no class that its leaf could hold."""
+    changes = (
+        *("traffic.bytes=400KB", "traffic.priority=6", "pfc.priorities=[6]"),
+        *("transport.receive_gbps={h1: 30}", "buffer.static=1", "pfc.xon=1"),
+    )
+    found = simulate("hello", *changes, out=tmp_path)
+    assert found.outcome.endpoints[found.experiment.fabric.node("h1")]["paused_6_ns"]
+    assert found.result.drops.total == 0
+    assert found.result.fidelity.ok
+
+
 def test_it_is_the_adapter_that_pauses_its_leaf(tmp_path: Path) -> None:
     changes = ("transport.receive_gbps={h1: 20}", "traffic.senders=1", "traffic.bytes=2MB")
     found = simulate("incast", *changes, out=tmp_path)

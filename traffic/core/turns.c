@@ -136,6 +136,10 @@ void schedule_alarm(struct ep *ep, struct qp *qp)
     s->in_alarms = true;
 }
 
+/* The class of what is said of the link itself, pauses and credits: it is never held, nor takes any
+ * credits. */
+#define LINK_PRIORITY 7
+
 static bool paused(const struct ep *ep, uint8_t port, uint8_t priority, ns_t now)
 {
     return ep->lanes[port].paused_until[priority] > now;
@@ -164,7 +168,7 @@ void schedule_pause(struct ep *ep, uint8_t port, const uint8_t *pfc, ns_t now)
 {
     struct lane *lane = &ep->lanes[port];
     uint32_t enabled = be16_load(pfc + 16);
-    for (uint8_t priority = 0; priority < 8; priority++) {
+    for (uint8_t priority = 0; priority < LINK_PRIORITY; priority++) {
         if (!(enabled >> priority & 1))
             continue;
         ns_t *until = &lane->paused_until[priority], *since = &lane->paused_since[priority];
@@ -349,7 +353,7 @@ static bool send_data(struct ep *ep, struct ring *ring, uint8_t port, ns_t now)
 static bool send_pause(struct ep *ep, uint8_t classes, uint16_t quanta, ns_t now)
 {
     uint32_t wire = frame_pause(ep, classes, quanta);
-    if (schedule_send(ep, 0, wire, wire, ep->config.control_priority, 0, now) == PS_NEVER)
+    if (schedule_send(ep, 0, wire, wire, LINK_PRIORITY, 0, now) == PS_NEVER)
         return false;
     ep->counters.tx_pfc_frames++;
     ep->counters.tx_xoff_frames += quanta > 0;
@@ -406,8 +410,7 @@ static bool send_question(struct ep *ep, uint8_t priority, ns_t now)
 {
     ep->in_front = 0;
     credit_ask(&ep->credit, priority, ep->frame, now);
-    uint8_t class = ep->config.control_priority;
-    if (schedule_send(ep, 0, CREDIT_WIRE, CREDIT_WIRE, class, 0, now) == PS_NEVER)
+    if (schedule_send(ep, 0, CREDIT_WIRE, CREDIT_WIRE, LINK_PRIORITY, 0, now) == PS_NEVER)
         return false;
     ep->counters.tx_credit_questions++;
     return true;

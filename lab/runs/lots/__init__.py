@@ -150,10 +150,10 @@ def _size(lot: Lot, content: Section, chosen: Frame) -> None:
     buffer |= lot.maybe(0.04, profile=lot.one(("tomahawk-like", "tomahawk4-like")))
     needs = [
         [headroom_of(site, port) for port in site.ports for _ in site.lossless]
-        for site in _roomy(content)
+        for site in _roomy(content, headroom_pool="3GB")
     ]
     most, largest = max(map(sum, needs)), max(max(each, default=0) for each in needs)
-    if most and lot.chance(0.15):
+    if most and ("profile" in buffer or lot.chance(0.15)):
         buffer["headroom_pool"] = lot.upto(round(1.1 * most), largest)
     elif most and lot.chance(0.08):
         content["pfc"]["headroom"] = lot.upto(round(1.5 * largest), 0)
@@ -161,9 +161,10 @@ def _size(lot: Lot, content: Section, chosen: Frame) -> None:
     buffer["bytes"] = taken + lot.wide(2 * chosen.mtu + 4096, 4_000_000)
 
 
-def _roomy(content: Section) -> list[SwitchSite]:
+def _roomy(content: Section, **keys: Any) -> list[SwitchSite]:
     """The switches, if they had all the memory there can be."""
-    scenario = catalogue.made(content | {"buffer": content["buffer"] | {"bytes": "4GB"}})
+    buffer = content["buffer"] | keys | {"bytes": "4GB"}
+    scenario = catalogue.made(content | {"buffer": buffer})
     fabric = scenario.fabric()
     told = controller_settings(scenario, fabric)
     return [SwitchSite(fabric, node, told) for node in fabric.switches]
