@@ -18,6 +18,15 @@ class SettingsError(ValueError):
     """Settings that contradict each other; the text names the cure."""
 
 
+class RoomError(SettingsError):
+    """Less memory than headroom and what is reserved take."""
+
+    def __init__(self, text: str, enough: int) -> None:
+        super().__init__(text)
+        self.enough = enough
+        """Bytes that would do."""
+
+
 class Policy(Enum):
     """How a switch chooses among equally good ways; see p4src/path.p4."""
 

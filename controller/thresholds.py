@@ -17,7 +17,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from controller.settings import LinkSpec, LoadBalancing, Settings, SettingsError
+from controller.settings import (
+    LinkSpec,
+    LoadBalancing,
+    RoomError,
+    Settings,
+    SettingsError,
+)
 
 WIRE_OVERHEAD = 24
 SHORTEST_FRAME = 60
@@ -113,10 +119,11 @@ def pool(settings: Settings, headrooms: list[int], queues: int, lossy: int = 0) 
     set_aside = shared + queues * buffer.reserved + lossy  # what these have to themselves
     left = settings.buffer.size - set_aside
     if left < settings.max_frame:
-        raise SettingsError(
+        enough = set_aside + 16 * settings.max_frame
+        raise RoomError(
             f"a buffer of {settings.buffer.size:,} bytes is too small: headroom and reserved bytes "
-            f"take {set_aside:,} of it; give it {set_aside + 16 * settings.max_frame:,} or more, "
-            "or use shorter or slower links"
+            f"take {set_aside:,} of it; give it {enough:,} or more, or use shorter or slower links",
+            enough,
         )
     return left
 

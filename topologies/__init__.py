@@ -19,9 +19,9 @@ from topologies.fabric import (
     TopologyError,
 )
 from topologies.fat_tree import fat_tree
-from topologies.graphml import import_graphml
+from topologies.graphml import NotGraphMLError, import_graphml
 from topologies.htsim_topo import import_topo
-from topologies.infragraph import import_infragraph
+from topologies.infragraph import devices_missing, import_infragraph
 from topologies.leaf_spine import leaf_spine
 from topologies.networkx_graph import import_networkx
 from topologies.planes import planes
@@ -38,8 +38,10 @@ __all__ = [
     "Network",
     "Node",
     "NodeKind",
+    "NotGraphMLError",
     "Speed",
     "TopologyError",
+    "devices_missing",
     "dot",
     "dragonfly",
     "draw",

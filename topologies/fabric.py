@@ -29,9 +29,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cached_property
+from functools import cached_property, reduce
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 from itertools import count
+from operator import or_
 from typing import Literal
 
 import networkx as nx
@@ -281,10 +282,24 @@ class Fabric:
     @cached_property
     def longest_way(self) -> int:
         """The most switches that a packet crosses if it goes the shortest way."""
-        switches = self.graph.subgraph(self.switches)
-        leaves = {switch for switch in self.switches if switch.kind is NodeKind.LEAF}
-        ways = (nx.single_source_shortest_path_length(switches, leaf) for leaf in leaves)
-        return 1 + max(far for way in ways for end, far in way.items() if end in leaves)
+        beside = {
+            switch: [node for node in self.graph[switch] if node.kind is not NodeKind.HOST]
+            for switch in self.switches
+        }
+        leaves = [switch for switch in self.switches if switch.kind is NodeKind.LEAF]
+        # Which leaves a switch is reached from, a bit each, after ever more hops.
+        reached = dict.fromkeys(beside, 0) | {leaf: 1 << bit for bit, leaf in enumerate(leaves)}
+        hops = longest = 0
+        while True:
+            before, hops = reached, hops + 1
+            reached = {
+                switch: reduce(or_, (before[node] for node in nodes), before[switch])
+                for switch, nodes in beside.items()
+            }
+            if reached == before:
+                return 1 + longest
+            if any(reached[leaf] != before[leaf] for leaf in leaves):
+                longest = hops
 
     @property
     def links(self) -> tuple[Link, ...]:

@@ -24,10 +24,14 @@ _TYPES: dict[str, Callable[[str], Any]] = {
 }  # fmt: skip
 
 
+class NotGraphMLError(TopologyError):
+    """XML of another kind."""
+
+
 def import_graphml(root: Element) -> Imported:
     """Build a fabric from a file's root element."""
     if _tag(root) != "graphml":
-        raise TopologyError(f"it begins with <{_tag(root)[:40]}>, and GraphML with <graphml>")
+        raise NotGraphMLError(f"it begins with <{_tag(root)[:40]}>, and GraphML with <graphml>")
     keys = {key.get("id", ""): _key(key) for key in _all(root, "key")}
     usual = {
         group: {name: value for where, name, _, value in keys.values() if where in (group, "all")}

@@ -9,6 +9,7 @@
 An instance of a device that has network cards or accelerators is a server: each of its components
 that a cable leads to is a host here, `host.0.nic.1`. Every other instance is a switch, `leaf.0`,
 and its port 3 the lab's port 4. What is inside a server (PCIe, NVLink) is no part of the fabric.
+Files that tell cables as `connections` are of the first form (`infragraph_first.py`).
 """
 
 from __future__ import annotations
@@ -21,12 +22,22 @@ from typing import Any
 
 from topologies.cabling import MOST_NODES, Cable, End, Identity, Imported, cabled, delay_of, rate_of
 from topologies.fabric import MAX_PORT, USUAL, Speed, TopologyError
+from topologies.infragraph_first import in_later_form, is_first_form
 
 _MOST_CABLES = 1 << 20
 _DEEPEST = 16  # devices made of devices
 _PART = re.compile(r"(?P<name>[^\[\].]+)(?:\[(?P<which>[^\[\]]*)\])?")
-_RATES = {"gigabits_per_second": "Gb/s", "gigabytes_per_second": "GB/s"}
+_RATES = {
+    "gigabits_per_second": "Gb/s", "gigabytes_per_second": "GB/s", "giga_bits_per_second": "Gb/s",
+    "giga_bytes_per_second": "GB/s",
+}  # fmt: skip
 _SCHEMES = ("one2one", "many2many")
+
+
+def devices_missing(content: Mapping[str, Any]) -> set[str]:
+    """The devices that instances name, and that are described elsewhere."""
+    known = {str(device.get("name")) for device in _list(content, "devices")}
+    return {_text(instance, "device") for instance in _list(content, "instances")} - known
 
 
 @dataclass(slots=True)
@@ -51,6 +62,10 @@ def import_infragraph(content: Any) -> Imported:
     """Build a fabric from a file's content."""
     if not isinstance(content, dict):
         raise TopologyError("it is no infrastructure")
+    if not any(content.get(key) for key in ("instances", "edges", "connections")):
+        raise TopologyError("it describes devices alone: name the file with their instances")
+    if is_first_form(content):
+        content = in_later_form(content)
     lists = {key: _list(content, key) for key in ("devices", "links", "instances", "edges")}
     reader = _Reader(
         {_text(device, "name"): _device(device) for device in lists["devices"]},

@@ -16,7 +16,8 @@ def command(
         Path | None, typer.Option("--out", "-o", help="The folder to write; without it NAME.lab.")
     ] = None,
     size: Annotated[
-        str | None, typer.Option("--bytes", help="The data of a schedule of MSCCL, such as 1MB.")
+        str | None,
+        typer.Option("--bytes", help="The data of MSCCL's schedules, or htsim's flows of size 0."),
     ] = None,
     groups: Annotated[
         Path | None, typer.Option("--groups", help="The process groups of Chakra's traces, JSON.")

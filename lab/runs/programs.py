@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import shutil
 import subprocess
@@ -263,6 +264,14 @@ def _mpirun_words(
     ]
 
 
+def _whose_mpirun(said: str) -> str:
+    """What a launcher of another kind calls itself."""
+    if re.search(r"\bhydra\b", said, re.IGNORECASE):  # which tells only how it was built
+        found = re.search(r"^\s*Version:\s*(\S+)", said, re.MULTILINE)
+        return f"MPICH's (Hydra{f' {found[1]}' if found else ''})"
+    return said.partition("\n")[0].strip() or "nothing that is known here"
+
+
 def find_mpirun(path: str | None) -> str:
     """Open MPI's launcher, if it is there and of a kind that is known here."""
     found = shutil.which(path or "mpirun")
@@ -273,6 +282,6 @@ def find_mpirun(path: str | None) -> str:
     version = said.stdout.partition("\n")[0].rpartition(" ")[2]
     number = version.partition(".")[0]
     if _OPEN_MPI not in said.stdout or not number.isdecimal() or int(number) < _LEAST_OPEN_MPI:
-        what = said.stdout.partition("\n")[0] or "nothing that is known here"
+        what = _whose_mpirun(said.stdout)
         raise MissingTool(f"{found} is {what}; {_OPEN_MPI} 5 or later is wanted", cure)
     return found

@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 from files import FileError, parse_json, read_text
 from topologies import (
     Imported,
+    NotGraphMLError,
     TopologyError,
+    devices_missing,
     import_graphml,
     import_infragraph,
     import_networkx,
@@ -20,6 +22,7 @@ from topologies import (
 from traffic.reading import NotYamlError, YamlError, parse_xml, parse_yaml
 
 _MOST_BYTES = 16_000_000
+_MOST_BYTES_BESIDE, _MOST_BESIDE = 1_000_000, 64  # of files that may describe a file's devices
 _TOPO = re.compile(r"(\s|#[^\n]*\n)*(nodes|tiers|podsize|tier)\s+\d", re.IGNORECASE)
 _TOPO_ONLY = re.compile(r"^\s*(tiers|podsize|radix_down)\s+\d", re.IGNORECASE | re.MULTILINE)
 WHAT = {
@@ -38,10 +41,11 @@ class NoFabricError(TopologyError):
 
 
 class Described(NamedTuple):
-    """What a file describes, and which kind of file that is."""
+    """What a file describes, which kind of file that is, and what was read beside it."""
 
     kind: str
     imported: Imported
+    beside: tuple[Path, ...] = ()
 
 
 def read_fabric(path: Path) -> Imported:
@@ -61,8 +65,13 @@ def described(path: Path) -> Described:
     }  # fmt: skip
     if kind is None:
         raise NoFabricError(f"{path}: it is not known what this is; known: {KNOWN}")
+    beside: tuple[Path, ...] = ()
     try:
-        return Described(kind, build[kind](content))
+        if kind == "infragraph":
+            content, beside = _with_devices(path, content)
+        return Described(kind, build[kind](content), beside)
+    except NotGraphMLError as error:
+        raise NoFabricError(f"{path}: {error}") from None
     except TopologyError as error:
         raise TopologyError(f"{path}: {error}") from None
 
@@ -83,8 +92,7 @@ def _read(path: Path) -> tuple[str | None, Any]:
         raise TopologyError(f"{path}: {error}") from None
     if not isinstance(content, dict):
         return None, content
-    if isinstance(content.get("infrastructure"), dict):
-        content = content["infrastructure"]
+    content = _infrastructure(content)
     if "instances" in content or "devices" in content:
         return "infragraph", content
     if "nodes" in content:
@@ -92,6 +100,46 @@ def _read(path: Path) -> tuple[str | None, Any]:
     if {"hosts", "switches", "links"} & content.keys():
         return "tutorial", content
     return None, content
+
+
+def _infrastructure(content: dict[str, Any]) -> dict[str, Any]:
+    """What an InfraGraph says, which may stand below a key."""
+    inside = content.get("infrastructure")
+    return inside if isinstance(inside, dict) else content
+
+
+def _beside(path: Path) -> list[Path]:
+    """What may describe devices, in the folder of a file; of very many files the first."""
+    try:
+        others = sorted(one for one in path.parent.iterdir() if one.suffix in SUFFIXES)
+    except OSError:
+        return []
+    return others[:_MOST_BESIDE]
+
+
+def _with_devices(path: Path, content: dict[str, Any]) -> tuple[dict[str, Any], tuple[Path, ...]]:
+    """An InfraGraph with the devices that files beside it describe, and these files."""
+    missing, read = devices_missing(content), []
+    devices = list(content.get("devices", []))
+    for other in _beside(path) if missing else ():
+        try:
+            text = read_text(other, _MOST_BYTES_BESIDE)
+            if not any(name in text for name in missing):
+                continue
+            there = _json(text) if text.lstrip().startswith("{") else parse_yaml(text)
+        except (FileError, TopologyError):
+            continue  # whatever lies there is none of this file's
+        listed = _infrastructure(there).get("devices") if isinstance(there, dict) else None
+        found = [
+            device
+            for device in (listed if isinstance(listed, list) else [])
+            if isinstance(device, dict) and device.get("name") in missing
+        ]
+        if found:
+            devices += found
+            missing -= {device["name"] for device in found}
+            read.append(other)
+    return {**content, "devices": devices} if read else content, tuple(read)
 
 
 def _json(text: str) -> Any:

@@ -134,6 +134,9 @@ def test_only_open_mpi_of_today_is_taken_for_mpirun(tmp_path: Path) -> None:
         else:
             with pytest.raises(MissingTool, match="5 or later"):
                 find_mpirun(str(program))
+    stand_in(program, "echo 'HYDRA build details:'; echo '    Version:      4.0.2'")
+    with pytest.raises(MissingTool, match=r"is MPICH's \(Hydra 4.0.2\); Open MPI 5"):
+        find_mpirun(str(program))
 
 
 def test_each_host_has_its_way_in_an_mpiruns_agent(tmp_path: Path) -> None:

@@ -1,3 +1,5 @@
+import time
+
 import networkx as nx
 import pytest
 
@@ -34,3 +36,18 @@ def test_oversubscription_is_a_number_of_hosts() -> None:
 def test_what_cannot_be_is_refused(k: int, hosts: int | None) -> None:
     with pytest.raises(TopologyError, match="must be"):
         fat_tree(k, hosts)
+
+
+def test_the_longest_way_is_found_in_less_time_than_the_tree_is_built() -> None:
+    def built() -> float:
+        began = time.process_time()
+        made.append(fat_tree(16))
+        return time.process_time() - began
+
+    def found() -> float:
+        began = time.process_time()
+        assert made.pop().longest_way == 5
+        return time.process_time() - began
+
+    made = [fat_tree(16)]
+    assert min(found() for _ in range(3) if built()) < built()

@@ -4,7 +4,7 @@ import networkx as nx
 import pytest
 
 from controller.routes import routes_of
-from topologies import NodeKind, TopologyError, dot, planes
+from topologies import NodeKind, TopologyError, dot, dragonfly, fat_tree, leaf_spine, planes
 
 
 @pytest.mark.parametrize(
@@ -68,3 +68,11 @@ def test_each_plane_is_drawn_as_one() -> None:
 def test_what_cannot_be_is_refused(sizes: tuple[int, int, int, int], complaint: str) -> None:
     with pytest.raises(TopologyError, match=complaint):
         planes(*sizes)
+
+
+def test_the_longest_way_is_that_of_a_search_from_every_leaf() -> None:
+    for fabric in (planes(3, 2, 2, 2), dragonfly(5, 4, 1, 1), fat_tree(6), leaf_spine(1, 1, 3)):
+        switches = fabric.graph.subgraph(fabric.switches)
+        leaves = {switch for switch in fabric.switches if switch.kind is NodeKind.LEAF}
+        ways = (nx.single_source_shortest_path_length(switches, leaf) for leaf in leaves)
+        assert fabric.longest_way == 1 + max(way[end] for way in ways for end in leaves & set(way))

@@ -14,7 +14,7 @@ what a scenario's ``traffic:`` may say of them, `guess.py` knows which file is w
 """
 
 from traffic.traces.graph import TraceError
-from traffic.traces.guess import kind_of
+from traffic.traces.guess import UnknownKindError, kind_of
 from traffic.traces.specs import (
     AicbSpec,
     ChakraSpec,
@@ -34,5 +34,6 @@ __all__ = [
     "MscclSpec",
     "TraceError",
     "TraceSpec",
+    "UnknownKindError",
     "kind_of",
 ]

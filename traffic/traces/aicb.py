@@ -206,6 +206,26 @@ def read(path: Path, gpus: int | None = None, scale: float = 1.0) -> Graph:
     return graph
 
 
+def alone(path: Path, told_gpus: int | None = None) -> tuple[int, int, str]:
+    """How many exchanges a file has, how many of them are among one GPU, and what would help."""
+    workload = parse(path, told_gpus)
+    exchanges = [
+        (phase.scope, phase is layer.weight_gradient)
+        for layers in workload.batches
+        for layer in layers
+        for phase in (layer.forward, layer.input_gradient, layer.weight_gradient)
+        if phase.op and phase.bytes
+    ]
+    lonely = {
+        each for each in set(exchanges) if len(workload.group(0, each[0], weights=each[1])) == 1
+    }
+    more = 2 * workload.stages * workload.tensor * workload.expert
+    cure = "its groups are of one each"
+    if told_gpus is not None and any(scope != "_EP" and weights for scope, weights in lonely):
+        cure = f"--gpus {more} would have two to exchange with"
+    return len(exchanges), sum(each in lonely for each in exchanges), cure
+
+
 class _Rank:
     """A rank's step: its thread, and what goes on beside it."""
 

@@ -29,6 +29,10 @@ _SIGNS = (
 )
 
 
+class UnknownKindError(TraceError):
+    """A file that is no trace of any kind."""
+
+
 def kind_of(path: Path) -> str:
     """The ``traffic.kind`` that reads a file, or a folder of Chakra's."""
     if is_folder(path) or re.search(r"\.\d+\.et(\.gz)?$", path.name):
@@ -42,4 +46,4 @@ def kind_of(path: Path) -> str:
     for kind, sign in _SIGNS:
         if sign.match(text):
             return kind
-    raise TraceError(f"{path}: it is not known what this is", KNOWN)
+    raise UnknownKindError(f"{path}: it is not known what this is", KNOWN)

@@ -8,6 +8,8 @@
     3->2 start 5000000 size 4096
     trigger id 1 oneshot                                    or multishot, or barrier count 8
 
+In htsim a flow of size 0 sends until the simulation is stopped; here it is told how much.
+
 A trigger fires when a flow that names it is sent, or received, to the end; oneshot and multishot
 after the first (there, a flow begins once), a barrier after so many. In htsim it is heard
 everywhere at once. Hosts here know what they did themselves, so whoever begins a flow by what
@@ -54,9 +56,9 @@ class _Trigger:
     starts: list[int] = field(default_factory=list)
 
 
-def read(path: Path) -> Graph:
-    """The flows of a file."""
-    nodes, flows, triggers = _parse(path)
+def read(path: Path, endless: int | None = None) -> Graph:
+    """The flows of a file; ``endless``: what those of size 0 send."""
+    nodes, flows, triggers = _parse(path, endless)
     graph = Graph(nodes, path.stem)
     channels: Counter[tuple[int, int]] = Counter()
     deeds: dict[int, int] = {}
@@ -119,7 +121,7 @@ def _tell(graph: Graph, seen: list[int], who: set[int]) -> dict[int, list[int]]:
     return told
 
 
-def _parse(path: Path) -> tuple[int, list[_Flow], dict[int, _Trigger]]:
+def _parse(path: Path, endless: int | None) -> tuple[int, list[_Flow], dict[int, _Trigger]]:
     """How many nodes a file speaks of, its flows, and its triggers by their names."""
     heads: dict[str, int] = {}
     flows: list[_Flow] = []
@@ -140,7 +142,7 @@ def _parse(path: Path) -> tuple[int, list[_Flow], dict[int, _Trigger]]:
                     "failures are the fabric's", "take them out, and name 'faults' in a scenario"
                 )
             elif "->" in words[0]:
-                flows.append(_flow(words, place, _nodes(heads)))
+                flows.append(_flow(words, place, _nodes(heads), endless))
             else:
                 raise TraceError(f"'{words[0][:40]}' is not understood")
         except TraceError as error:
@@ -162,7 +164,7 @@ def _nodes(heads: dict[str, int]) -> int:
     return heads["Nodes"]
 
 
-def _flow(words: list[str], place: str, nodes: int) -> _Flow:
+def _flow(words: list[str], place: str, nodes: int, endless: int | None) -> _Flow:
     src, _, dst = words[0].partition("->")
     ends = [whole(end, "a node", 0, 10**9) for end in (src, dst)]
     for end in ends:
@@ -178,10 +180,16 @@ def _flow(words: list[str], place: str, nodes: int) -> _Flow:
         said[word] = whole(next(rest, ""), word, 0)
     if ("start" in said) == ("trigger" in said):
         raise TraceError("a flow has a start or a trigger")
-    if not 1 <= said.get("size", 0) <= 1 << 31:
-        raise TraceError(f"a flow of {said.get('size', 0):,} bytes", "1 to 2^31 can be")
+    size = said.get("size", 0) or endless
+    if size is None:
+        raise TraceError(
+            "a flow of 0 bytes never ends in htsim",
+            "say what it sends: --bytes 10MB, as a key bytes",
+        )
+    if size > 1 << 31:
+        raise TraceError(f"a flow of {size:,} bytes", "1 to 2^31 can be")
     return _Flow(
-        place, ends[0], ends[1], said["size"], said.get("start", 0) // 1000, said.get("trigger", 0),
+        place, ends[0], ends[1], size, said.get("start", 0) // 1000, said.get("trigger", 0),
         said.get("send_done_trigger", 0), said.get("recv_done_trigger", 0),
     )  # fmt: skip
 

@@ -7,7 +7,14 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from traffic.collectives import ClassedSpec, PlacementError, Schedule, Site, TrafficError
+from traffic.collectives import (
+    ClassedSpec,
+    PlacementError,
+    Schedule,
+    Site,
+    SizeError,
+    TrafficError,
+)
 from traffic.collectives.units import Host, Size
 from traffic.traces import aicb, chakra, goal, htsim, msccl, table
 from traffic.traces.graph import MOST_RANKS, Graph, TraceError
@@ -17,6 +24,7 @@ class TraceSpec(ClassedSpec):
     """What all traces have in common."""
 
     FILE: ClassVar[str] = "file"  # the key that names what is read
+    TOO_LARGE: ClassVar[str | None] = None  # the cure of a message that is, where there is one
 
     hosts: Annotated[tuple[Host, ...], Field(min_length=1)] | None = None
     """The hosts its ranks run on, in their order; without it the first ones."""
@@ -25,23 +33,31 @@ class TraceSpec(ClassedSpec):
         """What its ranks do."""
         raise NotImplementedError
 
-    def schedule(self, site: Site) -> Schedule:
-        """The same as a schedule, on this site's hosts; what is wrong names the file."""
+    def own_schedule(self, site: Site) -> Schedule:
+        """The same as a schedule of its own ranks; what is wrong names the file."""
         file = getattr(self, self.FILE)
         try:
-            graph = self.graph(site)
-            schedule = graph.schedule()
+            return self.graph(site).schedule()
         except TrafficError as error:
             if file in error.message:
                 raise
-            raise TraceError(f"{file}: {error.message}", error.cure) from None
-        placed = tuple(range(graph.ranks)) if self.hosts is None else self.hosts
-        if graph.ranks > site.hosts:
+            cure = self.TOO_LARGE if isinstance(error, SizeError) else None
+            raise TraceError(f"{file}: {error.message}", cure or error.cure) from None
+
+    def schedule(self, site: Site) -> Schedule:
+        """The same on this site's hosts."""
+        schedule = self.own_schedule(site)
+        placed = tuple(range(schedule.ranks)) if self.hosts is None else self.hosts
+        if schedule.ranks > site.hosts:
             raise PlacementError(
-                f"the trace has {graph.ranks} ranks, and the fabric {site.hosts} hosts",
+                f"the trace has {schedule.ranks} ranks, and the fabric {site.hosts} hosts",
                 "choose a larger topology",
             )
         return schedule.place(placed, site.hosts)
+
+    def remarks(self) -> list[str]:
+        """What there is to say of a file that can be run."""
+        return []
 
 
 class FlowTableSpec(TraceSpec):
@@ -62,10 +78,12 @@ class HtsimSpec(TraceSpec):
     kind: Literal["htsim"] = "htsim"
     file: str
     """The .cm file."""
+    bytes: Annotated[Size, Field(ge=1)] | None = None
+    """What a flow of size 0 sends, which in htsim never ends."""
 
     def graph(self, _site: Site) -> Graph:
         """Its flows."""
-        return htsim.read(Path(self.file))
+        return htsim.read(Path(self.file), self.bytes)
 
 
 class GoalSpec(TraceSpec):
@@ -118,6 +136,8 @@ class MscclSpec(TraceSpec):
 class AicbSpec(TraceSpec):
     """A workload of AICB, as SimAI reads it."""
 
+    TOO_LARGE: ClassVar[str | None] = "shrink it with traffic.scale, at the import with --scale 0.1"
+
     kind: Literal["aicb"] = "aicb"
     file: str
     """The .txt file."""
@@ -129,6 +149,13 @@ class AicbSpec(TraceSpec):
     def graph(self, _site: Site) -> Graph:
         """What its GPUs do."""
         return aicb.read(Path(self.file), self.gpus, self.scale)
+
+    def remarks(self) -> list[str]:
+        """What is exchanged with nobody."""
+        exchanges, alone, cure = aicb.alone(Path(self.file), self.gpus)
+        if not alone:
+            return []
+        return [f"of {exchanges:,} exchanges {alone:,} are a GPU's with itself: {cure}"]
 
 
 TRACES: tuple[type[TraceSpec], ...] = (
