@@ -85,7 +85,12 @@ def _run(arguments: argparse.Namespace, settings: SwitchSettings) -> int:
 
 
 def _announce(settings: SwitchSettings) -> None:
-    print(f"Server listening on {settings.grpc_address}", flush=True)
+    if settings.grpc_address.endswith(":0"):  # as simple_switch, which has no P4Runtime
+        print(
+            f"simple_switch_CLI's commands are answered at port {settings.console_port}", flush=True
+        )
+    else:
+        print(f"Server listening on {settings.grpc_address}", flush=True)
 
 
 def _say(text: str) -> None:
@@ -136,6 +141,7 @@ def _general_parser() -> argparse.ArgumentParser:
     add("--nanolog", metavar="ADDR", help="ignored")
     add("--notifications-addr", metavar="ADDR", help="ignored")
     add("--debugger", action="store_const", const="", dest="debugger_addr", help="ignored")
+    add("--debugger-addr", metavar="ADDR", help="ignored")
     add("--restore-state", metavar="FILE", help="ignored")
     add("--version", action="store_true", help="say which version this is")
     add("--max-port-count", type=int, metavar="N", help="accepted: there is no such limit")
@@ -156,7 +162,8 @@ def _target_parser() -> argparse.ArgumentParser:
     add("--grpc-server-cacert", type=Path, metavar="PEM", help="what signed the clients'")
     add("--grpc-server-with-client-auth", action="store_true", help="demand clients' certificates")
     add("--load-modules", metavar="FILES", help=argparse.SUPPRESS)
-    add("--disable-swap", action="store_true", help=argparse.SUPPRESS)
+    for swap in ("--disable-swap", "--enable-swap"):
+        add(swap, action="store_true", help=argparse.SUPPRESS)
     return parser
 
 

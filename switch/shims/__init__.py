@@ -8,7 +8,7 @@ from pathlib import Path
 
 __all__ = ["NAMES", "write_shims"]
 
-NAMES = ("p4c", "p4c-bm2-ss", "simple_switch_grpc", "simple_switch_CLI")
+NAMES = ("p4c", "p4c-bm2-ss", "simple_switch", "simple_switch_grpc", "simple_switch_CLI")
 
 
 def write_shims(folder: Path) -> list[Path]:

@@ -1,7 +1,7 @@
 """What the executables run: `python -m switch.shims NAME WORD...`.
 
-p4c and simple_switch_grpc become `closlab p4c` and `closlab switch` with the words those
-understand; simple_switch_CLI talks to a running switch's console.
+p4c, simple_switch and simple_switch_grpc become `closlab p4c` and `closlab switch` with the words
+those understand; simple_switch_CLI talks to a running switch's console.
 """
 
 from __future__ import annotations
@@ -27,10 +27,8 @@ def main(words: list[str]) -> int:
             _closlab("p4c", driver_words(words))
         case "p4c-bm2-ss":
             _closlab("p4c", words)
-        case "simple_switch_grpc":
-            if not any(word.split("=")[0] == "--thrift-port" for word in words):
-                words = ["--console-port", str(DEFAULT_THRIFT_PORT), *words]
-            _closlab("switch", words)
+        case "simple_switch" | "simple_switch_grpc":
+            _closlab("switch", switch_words(words, is_grpc=name == "simple_switch_grpc"))
         case "simple_switch_CLI":
             return command_line(words)
     print(f"closlab shims: there is no {name}", file=sys.stderr)
@@ -58,6 +56,20 @@ def driver_words(words: list[str]) -> list[str]:
         folder.mkdir(parents=True, exist_ok=True)
         out += ["-o", str(folder / Path(source).with_suffix(".json").name)]
     return out
+
+
+def switch_words(words: list[str], *, is_grpc: bool) -> list[str]:
+    """Turn a BMv2 target's words into `closlab switch`'s: Thrift's port has a default.
+
+    simple_switch serves no P4Runtime: a port of the loopback that nobody is told of does.
+    """
+    cut = words.index("--") if "--" in words else len(words)
+    general, target = words[:cut], words[cut + 1 :]
+    if not any(word.split("=")[0] == "--thrift-port" for word in general):
+        general = ["--console-port", str(DEFAULT_THRIFT_PORT), *general]
+    if not is_grpc:
+        target = [*target, "--grpc-server-addr", "127.0.0.1:0"]
+    return [*general, *(["--", *target] if target else [])]
 
 
 def command_line(words: list[str]) -> int:

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from switch.host import ALL_RINGS, Host, HostError, SwitchSettings, Tls, _ring_b
 from switch.layout import DUES_BYTES
 from switch.p4runtime.infer import infer_p4info
 from switch.shims import NAMES, write_shims
-from switch.shims.__main__ import driver_words
+from switch.shims.__main__ import driver_words, switch_words
 from tests.lab.ready import ready
 from tests.waiting import LONG_S
 
@@ -491,6 +491,46 @@ def test_simple_switch_cli_talks_to_a_switch(built: Built, tmp_path: Path):
     assert done.returncode == 0, done.stderr
     for answer in ANSWERS:
         assert answer in done.stdout, answer
+
+
+def test_simple_switch_forwards_what_its_thrift_port_was_told(built: Built, tmp_path: Path):
+    """Two of them side by side, with the flags of Mininet scripts; both without P4Runtime."""
+    write_shims(tmp_path)
+    words = ("--nanolog", "ipc:///tmp/x", "--debugger", "--log-file", str(tmp_path / "log"))
+    with ExitStack() as stack:
+        ports = [str(free_port()) for _ in range(2)]
+        for number, port in enumerate(ports):
+            flags = ("--device-id", str(number), "--thrift-port", port, "--pcap", str(tmp_path))
+            program = ("-m", "switch.shims", "simple_switch", *flags, *words, str(built.json))
+            after = ("--", "--priority-queues", "8", "--enable-swap")
+            child = stack.enter_context(process(*program, *after))
+            assert child.stdout is not None
+            assert f"answered at port {port}" in child.stdout.readline()
+        for port in ports:
+            done = subprocess.run(
+                [str(tmp_path / "simple_switch_CLI"), "--thrift-port", port],
+                input="table_add mac forward 00:11:22:33:44:55 => 3\ntable_num_entries mac\n",
+                capture_output=True,
+                text=True,
+                timeout=LONG_S,
+                check=False,
+            )
+            assert "added with handle 0" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "is_grpc", "wanted"),
+    [
+        ("-i 1@a x.json", True, "--console-port 9090 -i 1@a x.json"),
+        ("x.json --thrift-port 7 -- --cpu-port 5", True, "x.json --thrift-port 7 -- --cpu-port 5"),
+        ("--thrift-port=7 x.json", False,
+         "--thrift-port=7 x.json -- --grpc-server-addr 127.0.0.1:0"),
+        ("x.json -- --drop-port 9", False,
+         "--console-port 9090 x.json -- --drop-port 9 --grpc-server-addr 127.0.0.1:0"),
+    ],
+)  # fmt: skip
+def test_targets_words_become_closlab_switchs(words: str, is_grpc: bool, wanted: str):
+    assert switch_words(words.split(), is_grpc=is_grpc) == wanted.split()
 
 
 def test_simple_switch_cli_says_when_nobody_answers(tmp_path: Path):
