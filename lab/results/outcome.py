@@ -257,11 +257,11 @@ class WayNote(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """What waits before a direction of a link; of a host, that it stands still there."""
+    """What waits before a direction of a link, or is under way; or that a host stands still."""
 
     link: str
     priority: int
-    came: str  # the direction by which it came; "": made there, or the host's own
+    came: str  # the direction by which it came; "": made there, under way, or the host's own
     packets: int
     bytes: int
     since_ns: int  # when the first of them came into the queue
@@ -270,7 +270,7 @@ class Wait(NamedTuple):
 
 
 class Look(NamedTuple):
-    """All that waited at a moment: when a queue pair failed, or at the end."""
+    """All that waited, or was under way, at a moment: when a queue pair failed, or at the end."""
 
     at_ns: int
     waits: tuple[Wait, ...]

@@ -449,7 +449,7 @@ def assemble(
         cluster=cluster_result(experiment, outcome.timeline),
         inference=served,
         flows=_flows(_messages(experiment), experiment, outcome, alone),
-        stalls=stalls(experiment, outcome, _messages(experiment), resent=_resent(outcome)) or None,
+        stalls=_stalls(experiment, outcome),
         parts={name: _flows(each, experiment, outcome, alone) for name, each in parts.items()}
         if len(parts) > 1
         else None,
@@ -806,9 +806,11 @@ def _roce(outcome: Outcome, scenario: Scenario) -> Roce:
     )
 
 
-def _resent(outcome: Outcome) -> float:
-    """The share of packets that had gone before."""
-    return _total(outcome, "retransmitted_packets") / max(1, _total(outcome, "tx_data_packets"))
+def _stalls(experiment: Experiment, outcome: Outcome) -> tuple[Stall, ...] | None:
+    """Why messages did not arrive, if some did not."""
+    resent = _total(outcome, "retransmitted_packets") / max(1, _total(outcome, "tx_data_packets"))
+    lost = _drops(experiment, outcome).total
+    return stalls(experiment, outcome, _messages(experiment), resent=resent, lost=lost) or None
 
 
 def _link_use(link: Link, experiment: Experiment, outcome: Outcome) -> tuple[LinkUse, LinkUse]:

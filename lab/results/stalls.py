@@ -11,7 +11,7 @@ nak         the same, and its receiver has asked for what is missing, which it d
 lost        the same, and there are no time-outs
 retries     its queue pair gave up: so many times in a row nobody answered in time
 error       its queue pair failed of something else
-moving      nothing is wrong with it: the run ended while it was under way
+moving      the run ended while it was sent, or packets of its class were on its ways
 resending   the same, but most of what moves goes again, and again
 due         it was to begin later
 untold      who sends it died without a word, or its engine cannot know
@@ -30,7 +30,7 @@ from typing import Literal, NamedTuple, get_args
 
 import networkx as nx
 
-from lab.quantity import duration, plural
+from lab.quantity import duration, packets, plural
 from lab.results.outcome import INTERRUPTION, Look, Outcome, Wait
 from lab.results.part import Part
 from lab.scenario.experiment import Experiment
@@ -38,7 +38,7 @@ from lab.scenario.faults import cut_links
 from lab.scenario.model import Fault, Scenario
 from topologies import Fabric, Node
 from traffic.collectives import NEVER
-from traffic.endpoint import Stand
+from traffic.endpoint import Recovery, Stand
 
 Verdict = Literal[
     "deadlock", "no-route", "halted", "paused", "credit", "nak", "time-out", "lost", "retries",
@@ -85,17 +85,17 @@ class Cause(NamedTuple):
 
 
 def stalls(
-    experiment: Experiment, outcome: Outcome, messages: Iterable[int], *, resent: float = 0
+    experiment: Experiment, outcome: Outcome, messages: Iterable[int], *, resent: float, lost: int
 ) -> tuple[Stall, ...]:
     """A verdict on each message that did not arrive, those of one reason together.
 
-    `resent` is the share of packets that went again.
+    `resent` is the share of packets that had gone before, `lost` how many were dropped anywhere.
     """
     timeline = outcome.timeline
     missing = [n for n in messages if NEVER in (timeline.start_ns[n], timeline.end_ns[n])]
     if not missing:
         return ()
-    judge = _Judge(experiment, outcome, resent)
+    judge = _Judge(experiment, outcome, resent, lost)
     groups: dict[tuple[object, ...], list[tuple[int, int, Cause]]] = {}
     for number in missing:
         root = judge.root(number)
@@ -122,6 +122,16 @@ def _stall(judge: _Judge, group: Sequence[tuple[int, int, Cause]]) -> Stall:
     )
 
 
+_CURES: dict[str, str] = {
+    "deadlock": "pfc.watchdog_ns lets go what stands still",
+    "nak": "transport.first_rto_ns lets the first time-out come soon",
+    "time-out": "transport.first_rto_ns lets the first time-out come soon",
+    "lost": "give transport.timeout or rto_ns",
+    "moving": "raise limit_ns",
+    "due": "raise limit_ns",
+}
+
+
 def said(stall: Stall) -> str:
     """A verdict as a sentence."""
     many = f"{plural(stall.messages, 'message')} did not arrive"
@@ -129,7 +139,8 @@ def said(stall: Stall) -> str:
     when = f", at {duration(stall.at_ns)} the first" if stall.at_ns is not None else ""
     is_time_out = stall.until_ns is not None and stall.verdict != "due"
     until = f"; the next time-out is at {duration(stall.until_ns or 0)}" if is_time_out else ""
-    return f"{many}{behind}, {stall.first} for one: {stall.why}{when}{until}."
+    cure = f"; {_CURES[stall.verdict]}" if stall.verdict in _CURES else ""
+    return f"{many}{behind}, {stall.first} for one: {stall.why}{when}{until}{cure}."
 
 
 # --- who waits for whom --------------------------------------------------------------------------
@@ -198,10 +209,10 @@ class Standing:
 class _Judge:
     """Somebody who knows what there is to know of a run."""
 
-    def __init__(self, experiment: Experiment, outcome: Outcome, resent: float) -> None:
+    def __init__(self, experiment: Experiment, outcome: Outcome, resent: float, lost: int) -> None:
         self._experiment, self._outcome = experiment, outcome
         self._scenario: Scenario = outcome.scenario or experiment.scenario
-        self._resent = resent
+        self._resent, self._lost = resent, lost
         self._fabric: Fabric = experiment.fabric
         self._senders = {each.transfer: each for each in outcome.stands if each.is_senders}
         self._receivers = {each.transfer: each for each in outcome.stands if not each.is_senders}
@@ -282,14 +293,10 @@ class _Judge:
         found = self._outside(number, at_ns)
         if found is not None:
             return found._replace(why=f"{found.why}; its queue pair gave up", at_ns=at_ns)
-        lost = sum(sum(each.dropped.values()) for each in self._outcome.switches.values())
-        lost += sum(self._outcome.cut_frames.values())
-        why = (
-            "packets were lost" if lost else "nothing was lost: answers take longer than time-outs"
-        )
-        return Cause(
-            "retries", f"its queue pair gave up, as time was out too often; {why}", at_ns=at_ns
-        )
+        lost = f"{packets(self._lost)} of the run were lost"
+        vain = f"nothing was lost{self._overtaken or ': answers take longer than time-outs'}"
+        why = f"its queue pair gave up, as time was out too often; {lost if self._lost else vain}"
+        return Cause("retries", why, at_ns=at_ns)
 
     def _waiting(self, number: int, stand: Stand) -> Cause:
         """Its queue pair is well."""
@@ -303,19 +310,28 @@ class _Judge:
         if self._moves(number, stand):
             if self._resent > _MOSTLY:
                 why = f"{self._resent:.0%} of all packets had gone before, and it gets nowhere"
+                why += f"; {packets(self._lost)} of the run were lost" if self._lost else ""
                 return Cause("resending", why, until_ns)
             how = "was interrupted" if self._outcome.ended == INTERRUPTION else "ended"
             return Cause("moving", f"the run {how} while it was under way", until_ns)
         if not stand.in_flight and stand.waiting:
             return Cause("credit", "its receiver has not granted it any credit", until_ns)
-        if other is not None:
-            why = f"{self._ends(number)[1]} has asked for what is missing, and asks but once"
-            return Cause("nak", why, until_ns)
         if until_ns is None:
             return Cause("lost", "no answer has come to what was sent, and there are no time-outs")
-        return Cause(
-            "time-out", "no answer has come to what was sent: it goes when time is out", until_ns
-        )
+        again = f"only a time-out sends it again{self._overtaken}"
+        if other is not None:
+            why = f"its receiver has asked for what is missing, which it does but once: {again}"
+            return Cause("nak", why, until_ns)
+        return Cause("time-out", f"no answer has come to what was sent: {again}", until_ns)
+
+    @property
+    def _overtaken(self) -> str:
+        """What made packets of no use, where none was lost."""
+        early = sum(each.get("out_of_sequence", 0) for each in self._outcome.endpoints.values())
+        recovery = self._scenario.transport.recovery
+        if self._lost or not early or recovery is Recovery.SELECTIVE:
+            return ""
+        return f", for packets overtook each other, and {recovery} takes them only in their order"
 
     def _moves(self, number: int, stand: Stand) -> bool:
         """Whether it sends, or what may be of it has its turn somewhere."""
@@ -345,7 +361,7 @@ class _Judge:
             if queue in standing.dead:
                 circle, priority = standing.circle(queue), queue[1]
                 around = " waits for ".join((*circle, circle[0]))
-                why = f"a deadlock of class {priority}, for {around}"
+                why = f"a deadlock of class {priority}, as {around}"
                 return Cause("deadlock", why, circle=circle, priority=priority)
         for queue in mine:
             for link, priority in sorted(standing.ahead(queue)):

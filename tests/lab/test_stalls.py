@@ -3,6 +3,7 @@ whom against networkx, which asks from where an end can be reached."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import networkx as nx
@@ -12,14 +13,16 @@ from hypothesis import strategies as st
 
 from lab.results.cautions import cautions
 from lab.results.outcome import Look, Wait
-from lab.results.stalls import VERDICTS, Queue, Stall, Standing
+from lab.results.stalls import VERDICTS, Queue, Stall, Standing, stalls
 from tests.lab.simulated import Run, simulate_sparely
+from traffic.endpoint import Stand
 
 PAIR = "topology={kind: leaf-spine, leaves: 2, spines: 1, hosts_per_leaf: 2}"
 ONE = "traffic={kind: flows, flows: [{src: h1, dst: h3, bytes: 100KB}]}"
 LATE = "traffic={kind: flows, flows: [{src: h1, dst: h3, bytes: 4KB, at_ns: 5ms}]}"
 LONG = "traffic={kind: flows, flows: [{src: h1, dst: h3, bytes: 1GB}]}"
 CUT = "faults=[{at_ns: 5us, action: down, link: leaf1-spine1}]"
+DEAF = "faults=[{at_ns: 5us, action: corrupt, link: leaf1-spine1, rate: 1}]"
 SOON = "transport.rto_ns=50us"
 GIVES_UP = SOON, "transport.retry_limit=2"
 LOSES = "loss={rate: 1, links: [h3-leaf2]}"
@@ -39,15 +42,41 @@ SCENARIOS: dict[str, tuple[str, tuple[str, ...], str]] = {
         (ONE, "faults=[{at_ns: 5us, action: storm, host: h3, for_ns: 8ms}]", ENDS),
         "h3 pauses",
     ),
-    "all lost, patiently": ("time-out", (ONE, LOSES, ENDS), "when time is out"),
-    "all lost": ("retries", (ONE, LOSES, *GIVES_UP), "packets were lost"),
+    "all lost, patiently": ("time-out", (ONE, LOSES, ENDS), "only a time-out"),
+    "all lost": ("retries", (ONE, LOSES, *GIVES_UP), "were lost"),
     "too little time": (
         "retries",
         (INCAST, "transport.rto_ns=10us", "transport.retry_limit=0"),
         "nothing was lost",
     ),
+    "a NAK and no more": (
+        "nak",
+        (ONE, "loss={rate: 0.3, links: [h3-leaf2]}", "seed=3", ENDS),
+        "but once",
+    ),
+    "overtaken": (
+        "time-out",
+        (
+            "topology={kind: rail, servers: 4, rails: 4, spines: 2}",
+            "traffic={kind: elephants, source_ports: 1, bytes: 400KB}",
+            "link={rate_gbps: 25, fabric_rate_gbps: 10}",
+            *("transport.cc=hpcc", "transport.window=7", "lb.policy=adaptive", "seed=313"),
+            *("buffer.bytes=500KB", ENDS),
+        ),
+        "packets overtook each other",
+    ),
+    "no credits by a link": (
+        "credit",
+        (ONE, "link={cbfc: true, credit: 20KB}", DEAF, ENDS),
+        "has no credits",
+    ),
     "no time-outs": ("lost", (ONE, LOSES, "transport.timeout=0", ENDS), "no time-outs"),
     "too long": ("moving", (LONG, "limit_ns=100us"), "under way"),
+    "too far": (
+        "moving",
+        (ONE, "link.delay_ns=200us", "transport.window=2", "buffer.bytes=64MB", ENDS),
+        "under way",
+    ),
     "too early": ("due", (LATE, "limit_ns=100us"), "not due before 5 ms"),
     "restarts for ever": (
         "resending",
@@ -83,6 +112,27 @@ def test_each_verdict_has_its_scenario(name: str, tmp_path: Path) -> None:
     assert run.result.content()["stalls"][0]["verdict"] == verdict
 
 
+@pytest.mark.parametrize(
+    ("stand", "verdict", "why"),
+    [
+        (Stand(0, "ok", "waits", 0, 25, 9, None), "credit", "not granted"),
+        (Stand(0, "remote-access", "waits", 3, 0, None, 7), "error", "remote-access"),
+        (Stand(0, "local-data", "asked", 0, 0, None, None), "error", "local-data"),
+        (None, "untold", "h1 did not say"),
+    ],
+)
+def test_what_endpoints_say_of_themselves_is_heard(
+    stand: Stand | None, verdict: str, why: str, tmp_path: Path
+) -> None:
+    """What no sound run comes to, as if hosts had said it."""
+    run = simulate_sparely("hello", PAIR, ONE, LOSES, ENDS, out=tmp_path)
+    said = [each for each in run.outcome.stands if stand is None or not stand.is_senders]
+    said = [] if stand is None else [*said, stand]
+    outcome = replace(run.outcome, stands=said)
+    (found,) = stalls(run.experiment, outcome, [0], resent=0, lost=0)
+    assert found.verdict == verdict and why in found.why
+
+
 def test_what_arrives_is_no_stall(tmp_path: Path) -> None:
     run = simulate_sparely("hello", PAIR, ONE, out=tmp_path)
     assert run.result.stalls is None and "stalls" not in run.result.content()
@@ -106,7 +156,7 @@ def test_a_deadlock_is_named_by_its_circle(tmp_path: Path) -> None:
     for stall in found:
         circle = stall.circle or ()
         _check_circle(circle, 3, run.outcome.looks[-1])
-        assert " waits for ".join(circle) in stall.why
+        assert " waits for ".join((*circle, circle[0])) in stall.why
 
 
 def _check_circle(circle: tuple[str, ...], priority: int, look: Look) -> None:

@@ -15,8 +15,8 @@
  *   - when a probe's answer does not know it, of what flew before the probe left.
  * Probes ask when nothing was heard for a round trip as long as the longest of late, or for `rto_first`.
  * The second in a row finds everything lost, and each waits twice as long as the one before, up to `rto`;
- * after `rto` x `retry_limit` of silence the queue pair gives up, as a RoCEv2 one does. Credit that was
- * granted and got lost is asked for in the same way.
+ * after `rto` x `retry_limit` of silence, or one `rto`, the queue pair gives up, as a RoCEv2 one does.
+ * Credit that was granted and got lost is asked for in the same way.
  *
  * In a lossless class nothing is lost for want of room, and a pause holds one way for as long as it likes
  * while others go on: neither who is overtaken nor who is silent is lost. There a probe in the class of
@@ -718,7 +718,8 @@ static void timeout(struct ep *ep, struct qp *qp, ns_t now)
     if (qp->error || (qp->una >= out->sent && !starves(ep, qp)))
         return;
     out->silent += out->rto;
-    if (ep->config.rto && out->silent >= ep->config.rto * ep->config.retry_limit) {
+    uint32_t limit = ep->config.retry_limit ? ep->config.retry_limit : 1; /* a probe is no time-out */
+    if (ep->config.rto && out->silent >= ep->config.rto * limit) {
         qp_fail(ep, qp, EP_RETRY_EXCEEDED, now);
         return;
     }

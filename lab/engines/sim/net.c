@@ -720,6 +720,12 @@ void net_glance(const struct net *net, struct net_glance *glance)
             glance->dropped += dropped_packets(net->nodes[i]->sw, net->watch.dropped);
 }
 
+static void count_frames(struct port_count held[CLASSES], const struct frames *frames)
+{
+    for (const struct frame *frame = frames->head; frame; frame = frame->next)
+        count_bytes(&held[frame->kind], frame->wire);
+}
+
 static bool lacks_credit(const struct tm_port *port, unsigned priority)
 {
     const struct tm_schedule *schedule = port->schedule;
@@ -765,6 +771,22 @@ static void tell_queue(const struct net *net, const struct channel *channel, uns
     }
 }
 
+/* By class, what is under way in a channel. */
+static void tell_frames(const struct channel *channel, struct telling *told)
+{
+    struct port_count held[CLASSES] = {{0, 0}};
+    count_frames(held, &channel->frames);
+    for (unsigned turn = 0; turn < 2; turn++)
+        count_frames(held, &channel->letters[turn]);
+    for (uint32_t priority = 0; priority < SW_QUEUES; priority++)
+        if (held[priority].packets)
+            tell_wait(told, &(struct net_wait){.channel = channel->number,
+                                               .came = NET_NOWHERE,
+                                               .packets = (uint32_t)held[priority].packets,
+                                               .bytes = held[priority].bytes,
+                                               .priority = priority});
+}
+
 static void tell_host(const struct net *net, const struct channel *channel, struct telling *told)
 {
     const struct plan *plan = channel->from->script.plan;
@@ -782,6 +804,7 @@ uint32_t net_waits(const struct net *net, struct net_wait *waits, uint32_t room)
     struct telling told = {waits, room, 0};
     for (uint32_t i = 0; i < net->n_channels; i++) {
         const struct channel *channel = net->channels[i];
+        tell_frames(channel, &told);
         if (!channel->port) {
             tell_host(net, channel, &told);
             continue;
@@ -1396,12 +1419,6 @@ void net_account(const struct net *net, struct net_account *account)
         account->events += net->parts[i]->queue.happened;
         account->early += net->parts[i]->early;
     }
-}
-
-static void count_frames(struct port_count held[CLASSES], const struct frames *frames)
-{
-    for (const struct frame *frame = frames->head; frame; frame = frame->next)
-        count_bytes(&held[frame->kind], frame->wire);
 }
 
 uint32_t net_books(const struct net *net, uint32_t number, struct book_line *lines, uint32_t room)

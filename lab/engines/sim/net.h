@@ -149,8 +149,8 @@ struct net_glance {
 };
 void net_glance(const struct net *net, struct net_glance *glance);
 
-/* What waits in queues, by where it leaves and where it came in; and what stands still, if it is empty
- * too where that is a host's. */
+/* What waits in queues, by where it leaves and where it came in; what is under way in channels, by class,
+ * since 0; and what stands still, if it is empty too where that is a host's. */
 struct net_wait {
     ns_t until;       /* its queue is paused until then, or, at NS_NEVER, waits for credits; 0: neither */
     ns_t since;       /* when the first of them came into it */

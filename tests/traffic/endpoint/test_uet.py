@@ -554,3 +554,22 @@ def test_roce_frames_to_a_connection_are_not_its_own(strict_star: Path) -> None:
     assert noisy.end_ns == quiet.end_ns
     for host in (A, B):
         assert noisy.counters(host)["rx_other"] == len(spoken)
+
+
+@pytest.mark.parametrize("limit", [0, 1, 3])
+@pytest.mark.parametrize("cc", CCS)
+def test_who_hears_nothing_gives_up_after_whole_time_outs(
+    strict_star: Path, limit: int, cc: CongestionControl
+) -> None:
+    """Questions are asked sooner, and their silence is no time-out: 0 retries are one of these."""
+    rto, rtt = 400_000, 4_000
+    own = config(rto=rto, retry_limit=limit, hpcc_base_rtt=rtt)
+    pair = ends(A, B, 100, **uet_pair(cc=cc))
+    plan = EndpointPlan(config=own, queue_pairs=[pair[0]], transfers=sends(pair[0], [9000], 0))
+    outcome = run(strict_star, {A: plan}, loss=1.0, timeout=60e9)
+    (error,) = outcome.hosts[A].qp_errors
+    silence, wait = 0, rtt
+    while silence < rto * max(1, limit):
+        silence, wait = silence + wait, min(2 * wait, rto)
+    assert error.reason == "retry-exceeded"
+    assert silence <= error.at_ns < silence + 2 * rtt
