@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from compiler.source import Position, Text
 
 MAX_ERRORS = 40
+MAX_WARNINGS = 200
+_SHOWN = 160  # characters of a line
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +41,11 @@ class Diagnostic:
         )
         lines = [f"{where}{self.severity}[{self.code}]: {self.message}"]
         if self.position and self.position.line_text.strip():
-            text = self.position.line_text.rstrip().replace("\t", " ")
+            column = self.position.column - 1
+            begin = max(0, column - _SHOWN // 2) if len(self.position.line_text) > _SHOWN else 0
+            text = self.position.line_text[begin : begin + _SHOWN].rstrip().replace("\t", " ")
             number = f"{self.position.line:5d}"
-            column = min(self.position.column - 1, len(text))
+            column = min(column - begin, len(text))
             width = max(1, min(self.position.length, len(text) - column))
             lines.append(f"{number} | {text}")
             lines.append(f"{' ' * len(number)} | {' ' * column}{'^' * width}")
@@ -70,7 +74,7 @@ class Diagnostics:
     ) -> None:
         self.text: Text | None = None
         self.found: list[Diagnostic] = []
-        self.error_count = 0
+        self.error_count = self.warning_count = 0
         self._disabled = disabled
         self._werror = werror
         self._quiet = quiet
@@ -86,6 +90,12 @@ class Diagnostics:
     def warning(self, code: str, span: Span, message: str, cure: str = "") -> None:
         """Report something legal that is probably not meant."""
         if self._quiet or code in self._disabled or self._is_silenced(code, span):
+            return
+        self.warning_count += 1
+        if self.warning_count > MAX_WARNINGS and not self._werror:
+            if self.warning_count == MAX_WARNINGS + 1:
+                told = f"there are more than {MAX_WARNINGS} warnings"
+                self.add(Diagnostic("warning", "too-many-warnings", told, "", None))
             return
         self._add("error" if self._werror else "warning", code, span, message, cure)
 

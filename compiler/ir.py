@@ -419,6 +419,7 @@ class Program:
     deparser: list[str] = field(default_factory=list)
     deparser_span: Span | None = None
     digests: list[Digest] = field(default_factory=list)
+    unnamed_digests: int = 0
     calls_externs: bool = False
 
 

@@ -431,20 +431,34 @@ def _substitute(body: str, values: dict[str, str], expand: Callable[[str], str])
     """Put arguments in place of parameters, honouring # and ##."""
     out: list[str] = []
     tokens = [m[0] for m in _TOKEN.finditer(body)]
+    before = _beside(tokens)
+    after = [each[::-1] for each in _beside([word[::-1] for word in reversed(tokens)])][::-1]
     for index, word in enumerate(tokens):
         if word not in values:
             if word == "#" and index + 1 < len(tokens) and tokens[index + 1] in values:
                 continue
             out.append(word)
             continue
-        around = "".join(tokens[:index]).rstrip()[-2:], "".join(tokens[index + 1 :]).lstrip()[:2]
         if index and tokens[index - 1] == "#":
             out.append('"' + values[word].replace("\\", "\\\\").replace('"', '\\"') + '"')
-        elif "##" in around:
+        elif "##" in (before[index], after[index]):
             out.append(values[word])
         else:
             out.append(expand(values[word]))
     return "".join(out)
+
+
+def _beside(tokens: list[str]) -> list[str]:
+    """The last two characters before each word, blanks before it aside."""
+    found = []
+    last, gap = "", ""
+    for word in tokens:
+        found.append(last)
+        if word.isspace():
+            gap = " "
+        else:
+            last, gap = (last + gap + word)[-2:], ""
+    return found
 
 
 def spliced(written: list[str]) -> list[str]:

@@ -356,6 +356,14 @@ def strip(type_: Type) -> Type:
     return type_
 
 
+def newness(type_: Type) -> int:
+    """How many `type` declarations stand on one another in it."""
+    count = 0
+    while isinstance(type_, NewType):
+        type_, count = type_.base, count + 1
+    return count
+
+
 def underlying(type_: Type) -> Type:
     """The type a value has at run time: newtypes and serializable enums removed."""
     while True:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from compiler.check.typing import Binding, Typing
     from compiler.source import Span
 
+MAX_NEW_TYPES = 100  # each made of the one before
 MAX_VERSIONS = 1000  # of generic functions and blocks, one for each choice of type arguments
 
 
@@ -107,6 +108,14 @@ class Declarations:
                     "it works on bit<>, int<> and bool; use 'typedef' for others",
                 )
             self._check_translation(node.annotations)
+            if t.newness(type_) >= MAX_NEW_TYPES:
+                self.context.error(
+                    "too-deep",
+                    node.span,
+                    f"more than {MAX_NEW_TYPES} types stand on one another here",
+                    "make new types of bit<> and bool themselves",
+                )
+                type_ = base
             new = t.NewType(node.name, type_, node.annotations)
             self.context.program.types.append(new)
             type_ = new
@@ -241,9 +250,12 @@ class Declarations:
     def param_types(self, nodes: tuple[s.Parameter, ...]) -> tuple[t.Param, ...]:
         """Parameters as types, with the rules that hold for all of them."""
         found: list[t.Param] = []
+        names: set[str] = set()
         for node in nodes:
             type_ = self.typing.resolve(node.type)
-            if any(known.name == node.name for known in found):
+            is_new = node.name not in names
+            names.add(node.name)
+            if not is_new:
                 self.context.error(
                     "duplicate",
                     node.span,
@@ -357,9 +369,12 @@ class Declarations:
                     "return nothing",
                     "leave out the type in front of it, or rename it",
                 )
-        for index, made in enumerate(methods):
-            names = [p.name for p in made.params]
-            if any(m.name == made.name and _names(m) == names for m in methods[:index]):
+        known: set[tuple[str, ...]] = set()
+        for made in methods:
+            named = (made.name, *_names(made))
+            is_new = named not in known
+            known.add(named)
+            if not is_new:
                 assert made.decl is not None
                 self.context.error(
                     "duplicate",
@@ -367,8 +382,12 @@ class Declarations:
                     f"method '{made.name}' with these parameters is already declared",
                     "rename one, or give it another number of parameters",
                 )
-        for index, made in enumerate(constructors):
-            if any(_names(m) == _names(made) for m in constructors[:index]):
+        known.clear()
+        for made in constructors:
+            named = tuple(_names(made))
+            is_new = named not in known
+            known.add(named)
+            if not is_new:
                 assert made.decl is not None
                 self.context.error(
                     "duplicate",

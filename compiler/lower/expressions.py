@@ -33,7 +33,7 @@ from compiler.lower.values import (
 from compiler.source import NOWHERE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from compiler.source import Span
 
@@ -63,6 +63,7 @@ class Expressions:
 
     def __init__(self, builder: Builder) -> None:
         self.builder = builder
+        self._ranks: dict[int, tuple[Sequence[str], dict[str, int]]] = {}  # places of names
 
     # Side effects
 
@@ -132,12 +133,20 @@ class Expressions:
     def _const(self, expr: c.Const) -> Val:
         return self.constant(expr.value, expr.type, expr.span)
 
+    def _rank(self, names: Sequence[str], name: str) -> int:
+        """Which of them a name is; they are many, and asked for often."""
+        known = self._ranks.get(id(names))
+        if known is None:  # the names are kept too: another list shall not get their number
+            known = names, {each: at for at, each in enumerate(names)}
+            self._ranks[id(names)] = known
+        return known[1][name]
+
     def constant(self, value: int | bool | str, type_: t.Type, span: Span) -> ir.Lit:
         """A literal."""
         if isinstance(type_, t.Enum):
-            return ir.Lit(t.BIT32, type_.members.index(str(value)))
+            return ir.Lit(t.BIT32, self._rank(type_.members, str(value)))
         if isinstance(type_, t.ErrorType):
-            return ir.Lit(t.BIT32, self.builder.source.errors.index(str(value)))
+            return ir.Lit(t.BIT32, self._rank(self.builder.source.errors, str(value)))
         if isinstance(value, str):
             raise self.builder.fail(span, "a string cannot be used as a value")
         low = scalar_type(type_)

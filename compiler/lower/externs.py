@@ -475,10 +475,8 @@ class Externs:
         if isinstance(type_, t.Struct):
             name = given_name(type_.annotations, type_.name)
         else:
-            unnamed = sum(
-                1 for d in self.builder.program.digests if not isinstance(d.type, t.Struct)
-            )
-            name = f"digest_{unnamed}"
+            name = f"digest_{self.builder.program.unnamed_digests}"
+            self.builder.program.unnamed_digests += 1
         values = tuple(
             self._stored(leaf, data.span)
             for leaf in self.flatten(self.expressions.value(data), data.span)

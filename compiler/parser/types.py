@@ -78,9 +78,11 @@ class Types:
 
     def _check_annotations(self, found: list[s.Annotation]) -> None:
         """One of a name, if it is structured; and those that name something do it in words."""
-        for index, each in enumerate(found):
-            same = [a for a in found[:index] if a.name == each.name]
-            if any(a.structured or each.structured for a in same):
+        structured: dict[str, bool] = {}  # by name: whether one before was
+        for each in found:
+            known = structured.get(each.name)
+            structured[each.name] = bool(known) or each.structured
+            if known is not None and structured[each.name]:
                 self.cursor.diagnostics.error(
                     "duplicate",
                     each.span,

@@ -7,6 +7,7 @@ would take more time and memory than there is, are refused with the code and on 
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ import pytest
 
 from compiler import CompileError
 from compiler.bmv2 import text_of
+from compiler.diagnostics import MAX_WARNINGS
 from compiler.parser import MAX_CHAIN
 from switch.place import JsonError
 from switch.program import Program
@@ -376,3 +378,47 @@ def test_loops_without_an_end(tmp_path: Path, text: str) -> None:
     except CompileError as refused:
         found = [d.code for d in refused.diagnostics if d.severity == "error"]
     assert found == LOOPS[text]
+
+
+# What there may be many of; each was looked at as often as there were others.
+MANY = {
+    "annotations": lambda n: bench("", top="@x " * n + "const bit<8> x = 1;"),
+    "methods": lambda n: bench(
+        "", top="extern E { " + "".join(f"void f{i}(in bit<8> x);\n" for i in range(n)) + "}"
+    ),
+    "parameters": lambda n: bench(
+        "", "action a(" + ", ".join(f"bit<8> p{i}" for i in range(n)) + ") { }"
+    ),
+    "members": lambda n: bench(
+        "E e;" + "".join(f"e = E.m{i};\n" for i in range(n)),
+        top="enum E { " + ", ".join(f"m{i}" for i in range(n)) + " }",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_many_take_as_much_longer_as_there_are_more(tmp_path: Path, name: str) -> None:
+    took = []
+    for n in (500, 4_000):
+        times = []
+        for _ in range(2):
+            began = time.process_time()
+            compile_text(tmp_path, MANY[name](n), "lower")
+            times.append(time.process_time() - began)
+        took.append(min(times))
+    assert took[1] < 24 * took[0]  # were each to look at all, 64 times
+
+
+def test_warnings_come_to_an_end(tmp_path: Path) -> None:
+    members = ", ".join(f"m{i} = {i}" for i in range(2_000))
+    compiled = compile_text(tmp_path, bench("", top=f"enum bit<8> E {{ {members} }}"))
+    assert [d.code for d in compiled.diagnostics].count("overflow") == MAX_WARNINGS
+    assert compiled.diagnostics[-1].code == "too-many-warnings"
+    assert all(len(d.render()) < 800 for d in compiled.diagnostics)
+
+
+def test_types_on_one_another_come_to_an_end(tmp_path: Path) -> None:
+    chained = chain(1_000, "type bit<8> T0;", lambda i: f"type T{i - 1} T{i};")
+    with pytest.raises(CompileError) as refused:
+        compile_text(tmp_path, bench("", top=chained))
+    assert {d.code for d in refused.value.diagnostics if d.severity == "error"} == {"too-deep"}
