@@ -34,7 +34,7 @@ from lab.live.kept import glances as kept_glances
 from lab.live.lockstep import Lockstep
 from lab.live.outside import Outside
 from lab.live.pace import nanoseconds, share_of
-from lab.machine.paths import writable, writing_to
+from lab.machine.paths import alone_in, writable, writing_to
 from lab.progress import Hear, Progress, Told
 from lab.quantity import duration
 from lab.report import REPORT, KeptRun, find_runs, read_run, write_comparison, write_report
@@ -257,12 +257,13 @@ def run(
     hear = _hearer(progress, cancel)
     try:
         check(options)
-        clear(folder)
-        if engine == "sim":
-            stages = Told(hear)
-            code = simulate(chosen, options, stages, keeping(options, stages))
-        else:
-            code = run_in_child(chosen, options, hear)
+        with alone_in(folder):
+            clear(folder)
+            if engine == "sim":
+                stages = Told(hear)
+                code = simulate(chosen, options, stages, keeping(options, stages))
+            else:
+                code = run_in_child(chosen, options, hear)
     except KeyboardInterrupt:
         if not _is_set(cancel):
             raise

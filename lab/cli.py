@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -140,6 +141,7 @@ def _run() -> None:
         _all_is_read()
         sys.exit(command.main(sys.argv[2:]))
     app = app_for(_words())
+    _refuse_nothing(sys.argv[1:])
     _all_is_read()
     app(prog_name="closlab")
 
@@ -167,6 +169,17 @@ def main() -> None:
         sys.exit(1)
     finally:
         _say_no_more()
+
+
+def _refuse_nothing(words: Sequence[str]) -> None:
+    """An empty word is a variable that is not set; as a path it would be where one stands."""
+    for before, word in pairwise(words):
+        if before == "--":  # a program's own words follow
+            return
+        name, is_given, value = word.partition("=")
+        if not word or (is_given and not value and name in ("--out", "--p4", "--topology")):
+            named = before if not word else name
+            raise LabError(f"{named} is followed by nothing", "Name something, or leave it out.")
 
 
 def _say_no_more() -> None:

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from lab.errors import LabError, RunError
-from lab.machine.paths import cannot_write, writable
+from lab.machine.paths import cannot_write, taken_for_good
 from lab.scenario import shipped
 
 
@@ -93,7 +93,7 @@ def times(stretch: str) -> float | None:
 def make_out(out: Path | None, name: str) -> Path:
     """The run's folder; without a choice one of its own, made now so that no other run takes it."""
     if out is not None:
-        return writable(out)
+        return taken_for_good(out)
     stamp = time.strftime("%Y%m%d-%H%M%S")
     for suffix in ("", *(f"-{number}" for number in range(2, 100))):
         own = Path("runs") / f"{name}-{stamp}{suffix}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import sys
 from collections.abc import Iterator
@@ -33,6 +34,7 @@ _CANNOT_WRITE = (
     errno.EIO,
     errno.ENOENT,
 )
+_OURS: set[tuple[int, int]] = set()  # folders this process has taken for good
 _ELSEWHERE = (
     "Make room, or give another folder with --out DIR; what is kept there may not be whole, what "
     "is shown above is."
@@ -48,6 +50,44 @@ def writable(out: Path) -> Path:
     except OSError as error:
         raise cannot_write(str(out), error) from None
     return out
+
+
+@contextmanager
+def alone_in(out: Path) -> Iterator[Path]:
+    """Such a folder, which nobody else writes to meanwhile."""
+    folder = writable(out)
+    held = _taken(folder)
+    try:
+        yield folder
+    finally:
+        os.close(held)
+
+
+def taken_for_good(out: Path) -> Path:
+    """The same, for as long as this process lives, which may ask for it again."""
+    folder = writable(out)
+    about = folder.stat()
+    name = about.st_dev, about.st_ino
+    if name not in _OURS:
+        _taken(folder)
+        _OURS.add(name)
+    return folder
+
+
+def _taken(folder: Path) -> int:
+    """A folder, open and locked: the lock goes with who has it open, however that ends."""
+    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(held)
+        raise RunError(
+            f"another run is writing to {folder}",
+            "Wait until it is over, or give this one a folder of its own with --out DIR.",
+        ) from None
+    except OSError:  # a file system that knows no locks
+        pass
+    return held
 
 
 @contextmanager

@@ -92,6 +92,17 @@ def clear(folder: Path) -> None:
     shutil.rmtree(folder / "pcaps", ignore_errors=True)
 
 
+def _with_messages(experiment: Experiment) -> Experiment:
+    """The same; a run of nothing would only seem to have gone well."""
+    schedule = experiment.schedule
+    if all(src == dst for src, dst in zip(schedule.src, schedule.dst, strict=True)):
+        raise RunError(
+            f"the traffic of '{experiment.scenario.name}' comes to 0 messages: there is no run",
+            "Look at its traffic section, and at the file that it names.",
+        )
+    return experiment
+
+
 def simulate(
     scenario: Scenario,
     options: RunOptions,
@@ -102,7 +113,7 @@ def simulate(
     """Run a scenario in the simulator; the exit code."""
     try:
         with writing_to(options.out):
-            experiment = Experiment.of(scenario)
+            experiment = _with_messages(Experiment.of(scenario))
             watching = audience and audience(experiment)
             return conclude(experiment, outcome_of(experiment, options, stages, watching))
     except KeyboardInterrupt:
@@ -159,6 +170,8 @@ def _inside(
     try:
         with writing_to(options.out):
             experiment = Experiment.of(scenario)
+            if attend is None:
+                experiment = _with_messages(experiment)
             fabric = experiment.fabric
             # Before there are hosts: they see what is mounted when they begin, and nothing later.
             addresses = {host.name: str(fabric.address(host)) for host in fabric.hosts}

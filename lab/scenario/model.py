@@ -43,7 +43,7 @@ from topologies import (
     two_fabrics,
 )
 from topologies.fabric import USUAL
-from traffic.collectives import Site, Spec, complaint
+from traffic.collectives import Site, Spec, Strict, complaint
 from traffic.collectives.units import DurationNs, Size
 from traffic.endpoint import DcqcnProfile, DcqcnReaction, Entropy, Recovery, TransportKind
 
@@ -52,7 +52,7 @@ _MOST_MEMORY = 0xFFFFFFFF  # bytes: switches count in 32 bits
 ALL_LINKS = "all"  # in place of links' names
 
 
-class _Section(BaseModel):
+class _Section(Strict):
     model_config = ConfigDict(
         frozen=True, extra="forbid", serialize_by_alias=True, defer_build=True
     )

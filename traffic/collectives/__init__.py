@@ -33,7 +33,14 @@ from traffic.collectives.schedule import (
     Transfer,
     merge,
 )
-from traffic.collectives.spec import ClassedSpec, CollectiveOptions, CollectiveSpec, Site, Spec
+from traffic.collectives.spec import (
+    ClassedSpec,
+    CollectiveOptions,
+    CollectiveSpec,
+    Site,
+    Spec,
+    Strict,
+)
 from traffic.collectives.symbolic import prove
 from traffic.collectives.timeline import NEVER, Timeline
 from traffic.collectives.wording import complaint
@@ -61,6 +68,7 @@ __all__ = [
     "SizeError",
     "Spec",
     "SpecError",
+    "Strict",
     "Timeline",
     "TrafficError",
     "Transfer",
