@@ -12,10 +12,13 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
+    Discriminator,
     Field,
     SerializeAsAny,
+    Tag,
     ValidationError,
     field_validator,
     model_validator,
@@ -237,7 +240,7 @@ class LinkSettings(_Section):
     """Which version of IP hosts speak and switches route, 4 or 6."""
     mtu: int = Field(default=4096, ge=256, le=9000, multiple_of=8)
     """The path MTU: payload bytes in a packet."""
-    slow: dict[str, Annotated[float, Field(gt=0, le=1)]] = {}
+    slow: dict[str, Annotated[float, Field(ge=0.001, le=1)]] = {}
     """Links that have only a share of their rate, such as {leaf1-spine1: 0.25}."""
     llr: Replay = Replay.NONE
     """LLR: links between switches send again what they lost, alone (selective, which true means) or
@@ -277,7 +280,23 @@ class BufferSettings(_Section):
     """A chip whose buffer this is to be like, where no key says otherwise: controller/asics.py."""
 
 
+def _once(classes: tuple[int, ...]) -> tuple[int, ...]:
+    """Each class is named once."""
+    twice = next((each for each in classes if classes.count(each) > 1), None)
+    if twice is not None:
+        raise ValueError(f"class {twice} is named twice; name it once")
+    return classes
+
+
 Priority = Annotated[int, Field(ge=0, le=6)]  # 7 is what pause frames leave by
+Classes = Annotated[tuple[Priority, ...], AfterValidator(_once)]
+Gbps = Annotated[float, Field(ge=1e-9, le=10_000)]  # a bit per second, at least
+# One rate or those of some; what is wrong with it is told of what it looks like alone.
+_ONE, _EACH = "of all", "of each"
+GbpsOfHosts = Annotated[
+    Annotated[Gbps, Tag(_ONE)] | Annotated[dict[str, Gbps], Tag(_EACH)],
+    Discriminator(lambda value: _EACH if isinstance(value, dict) else _ONE),
+]
 ByPriority = dict[Priority, Annotated[int, Field(ge=1, le=10_000)]]
 
 
@@ -286,7 +305,7 @@ class TrimSettings(_Section):
 
     enabled: bool = False
     """Whether switches cut what they would drop; only classes that are not paused are cut."""
-    classes: tuple[Priority, ...] = (3,)
+    classes: Classes = (3,)
     """The classes whose packets are cut."""
     size: Size = Field(default=64, ge=58, le=1024)
     """What is left of a frame, from Ethernet on: at least IP, UDP and 16 bytes (SONiC: 128)."""
@@ -307,7 +326,7 @@ class PfcSettings(_Section):
 
     enabled: bool = True
     """Whether switches pause whoever fills them, so that nothing is lost."""
-    priorities: tuple[Priority, ...] = (3,)
+    priorities: Classes = (3,)
     """The classes that must not lose anything, such as [3, 4]; each has headroom of its own."""
     headroom: Size | None = Field(default=None, ge=0, le=_MOST_MEMORY)
     """Memory a port has for what arrives after a pause; without it what its link needs."""
@@ -329,6 +348,17 @@ class PfcSettings(_Section):
     """How often paused queues are looked at; without it four times in the shorter of the two."""
     watchdog_action: Remedy = Remedy.DROP
     """What becomes of what is in a stuck queue: drop, forward (deaf to pauses), or alert only."""
+
+    @model_validator(mode="after")
+    def _check(self) -> PfcSettings:
+        poll, shorter = self.watchdog_poll_ns, self.watchdog_restore_ns or self.watchdog_ns
+        shorter = min(shorter, self.watchdog_ns)
+        if poll and self.watchdog_ns and poll > shorter:
+            raise ValueError(
+                f"a watchdog that looks every {poll:,} ns does not see what lasts for {shorter:,}: "
+                "give watchdog_poll_ns no more than watchdog_ns and watchdog_restore_ns"
+            )
+        return self
 
 
 class ClassSettings(_Section):
@@ -377,11 +407,11 @@ class ScheduleSettings(_Section):
     """strict: 6 first; dwrr: 0 to 5 by weight; ets: those with a weight share what others leave."""
     weights: ByPriority = {}
     """By class: its share of the link, in bytes of the wire; with dwrr 1 if not given."""
-    strict: tuple[Priority, ...] = ()
+    strict: Classes = ()
     """Which classes go before all with a weight (ets): a reminder, as all without one do."""
-    shape: dict[Priority, Annotated[float, Field(gt=0, le=10_000)]] = {}
+    shape: dict[Priority, Gbps] = {}
     """By class: the most it may send, in Gb/s, on every port."""
-    port_gbps: float | None = Field(default=None, gt=0, le=10_000)
+    port_gbps: Gbps | None = None
     """The most that a port of switches may send, all classes together but for pause frames."""
     burst: Size | None = Field(default=None, ge=0, le=2**31)
     """What may exceed shape or port_gbps at once; without it two frames, 0 spaces evenly."""
@@ -446,7 +476,7 @@ class DcqcnSettings(_Section):
     """What additive increase then adds to the target."""
     hyper_mbps: float | None = Field(default=None, ge=0, le=10**6)
     """What hyper increase adds to it, later."""
-    minimum_mbps: float | None = Field(default=None, gt=0, le=10**6)
+    minimum_mbps: float | None = Field(default=None, ge=1e-6, le=10**6)
     """The least rate."""
     clamp_target: bool | None = None
     """Whether every cut makes the present rate the target, or only the first after a climb."""
@@ -520,7 +550,7 @@ class TransportSettings(_Section):
     """Time-outs in a row, no NAK among them, before a queue pair gives up; 7 is NCCL's
     (NCCL_IB_RETRY_CNT)."""
 
-    receive_gbps: float | dict[str, Annotated[float, Field(gt=0, le=10_000)]] | None = None
+    receive_gbps: GbpsOfHosts | None = None
     """How fast hosts take what comes, all of them or by name, such as {h1: 25}; without it at their
     links' rate. What waits in an adapter's buffer pauses the sender (pfc) before it is full."""
     receive_buffer: Size = Field(default=64_000, ge=1, le=1 << 28)
@@ -714,7 +744,7 @@ class Fault(_Section):
     host or another part stops (halt)."""
     link: str | None = None
     """Which link it happens to, such as leaf1-spine2."""
-    share: float | None = Field(default=None, gt=0, le=1)
+    share: float | None = Field(default=None, ge=1e-6, le=1)
     """How much of its rate a slow link has left, both ways unless direction says which."""
     direction: Literal["up", "down"] | None = None
     """Which way alone a link is slow: up, away from hosts, or down, towards them."""
@@ -1045,7 +1075,8 @@ def explained(error: ValidationError, model: type[BaseModel], section: str = "")
     lines = []
     problems = error.errors()
     for problem in problems[:_MOST_TOLD]:
-        place = (section + ".".join(str(part) for part in problem["loc"])).rstrip(".")
+        parts = (str(part) for part in problem["loc"] if part not in (_ONE, _EACH))
+        place = (section + ".".join(parts)).rstrip(".")
         if problem["type"] == "extra_forbidden":
             known = [key.name for key in keys_of(model, {}, section)]
             lines.append(f"unknown key '{place}'" + nearest_key(place, known))

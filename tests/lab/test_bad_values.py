@@ -82,6 +82,20 @@ def test_any_key_takes_every_unlikely_value_or_says_why_not() -> None:
     ("change", "told"),
     [
         ("pfc.headroom=-1", "pfc.headroom: it must be at least 0 (got -1)"),
+        ("pfc.priorities=[3, 3]", "pfc.priorities: class 3 is named twice; name it once"),
+        ("trim={enabled: true, classes: [2, 2]}", "trim.classes: class 2 is named twice"),
+        ("schedule.port_gbps=1e-10", "schedule.port_gbps: it must be at least 1e-09"),
+        ("schedule={shape: {3: -1}}", "schedule.shape.3: it must be at least 1e-09"),
+        ("transport.receive_gbps=-1", "transport.receive_gbps: it must be at least 1e-09 (got -1)"),
+        ("transport.receive_gbps={h1: 0}", "transport.receive_gbps.h1: it must be at least 1e-09"),
+        (
+            "link={slow: {leaf1-spine1: 1e-300}}",
+            "link.slow.leaf1-spine1: it must be at least 0.001",
+        ),
+        (
+            "pfc={watchdog_ns: 1ms, watchdog_poll_ns: 2ms}",
+            "pfc: a watchdog that looks every 2,000,000",
+        ),
         ("pfc.xon_gap=5GB", "pfc.xon_gap: it must be at most 4294967295"),
         ("buffer.bytes=5GB", "buffer.bytes: it must be at most 4294967295"),
         ("ecn={kmin: 5GB, kmax: 6GB}", "it must be at most 4294967295"),

@@ -133,6 +133,9 @@ def pfc(lot: Lot, chosen: Frame) -> Section:
         **lot.maybe(0.2, watchdog_poll_ns=lot.wide(10_000, 10**7)),
         **lot.maybe(0.5, watchdog_action=lot.one(("drop", "forward", "alert"))),
     }
+    if "watchdog_poll_ns" in times:
+        longest = min(watchdog, times.get("watchdog_restore_ns", watchdog))
+        times["watchdog_poll_ns"] = min(times["watchdog_poll_ns"], longest)
     return {
         "priorities": chosen.lossless, "response_ns": lot.wide(1, 20_000),
         **({} if chosen.is_paused or chosen.goes_by_credits else {"enabled": False}),
