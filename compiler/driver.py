@@ -48,6 +48,7 @@ class CompileOptions:
     """What a compilation may be told."""
 
     include_dirs: tuple[Path, ...] = ()
+    only_beside: bool = False  # a stranger's program includes what lies in its folder, and ours
     defines: tuple[str, ...] = ()
     undefines: tuple[str, ...] = ()
     disabled_warnings: frozenset[str] = frozenset()
@@ -125,7 +126,7 @@ def _run(path: Path, options: CompileOptions, diagnostics: Diagnostics, result: 
         diagnostics.check()
         return options.stop_after == stage
 
-    preprocessor = Preprocessor(diagnostics, options.include_dirs)
+    preprocessor = Preprocessor(diagnostics, options.include_dirs, options.only_beside)
     for definition in options.defines:
         preprocessor.define(definition)
     for name in options.undefines:

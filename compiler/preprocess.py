@@ -71,6 +71,7 @@ class Preprocessor:
 
     diagnostics: Diagnostics
     include_dirs: tuple[Path, ...] = ()
+    only_beside: bool = False
     macros: dict[str, Macro] = field(default_factory=dict)
     _out: list[str] = field(default_factory=list)
     _lines: list[Line] = field(default_factory=list)
@@ -78,6 +79,7 @@ class Preprocessor:
     _replacements: int = 0
     _includes: int = 0
     _stopped: bool = False
+    _within: tuple[Path, ...] = ()  # where all that is included lies; empty: anywhere
 
     def define(self, definition: str) -> None:
         """Take a `-D NAME[=VALUE]`."""
@@ -86,6 +88,9 @@ class Preprocessor:
 
     def run(self, path: Path, name: str | None = None) -> Text:
         """Preprocess a file."""
+        if self.only_beside:
+            allowed = (path.parent, *self.include_dirs, INCLUDE_DIR)
+            self._within = tuple(place.resolve() for place in allowed)
         try:
             content = _content(path)
         except FileError as error:
@@ -316,6 +321,14 @@ class Preprocessor:
         for place in places:
             target = place / wanted
             try:
+                if self._lies_outside(target):
+                    self._error(
+                        "include-outside",
+                        here,
+                        f"{wanted} is not in the program's folder",
+                        "include what is handed in with it, or what every compiler has",
+                    )
+                    return
                 content = _content(target)
             except NoFileError:
                 continue
@@ -330,6 +343,16 @@ class Preprocessor:
             why,
             "add its directory with -I, or correct the name",
         )
+
+    def _lies_outside(self, target: Path) -> bool:
+        """Whether a path leads, or a link in it does, to where nothing may be included from."""
+        if not self._within:
+            return False
+        try:
+            found = target.resolve()
+        except (OSError, ValueError, RuntimeError):  # no path, or a circle of links
+            return True
+        return not any(found.is_relative_to(place) for place in self._within)
 
     # Macro expansion
 

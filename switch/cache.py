@@ -4,14 +4,20 @@ What lies there is loaded into this process, so a file counts only if it is its 
 nobody else could have written it; any other is made anew and takes its place. A folder of somebody
 else's, where two users share one cache, is left alone, and the next name taken.
 
+Links are followed nowhere: neither to a folder nor to a file. And nothing is removed but what the
+cache itself has made, which it knows by its name and its owner, and that in the folder it has open,
+whatever else has taken that folder's name meanwhile.
+
 It keeps what was lately used: beyond some size what nobody has asked for the longest goes. That
 harms nobody, for what is gone is made anew, and what is loaded stays loaded.
 """
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
+import re
 import shutil
 import stat
 import tempfile
@@ -29,6 +35,13 @@ _NOTED_S = 3600.0  # that a file is used is noted no more often
 _IN_USE_S = 2 * _NOTED_S  # what was used this lately may be about to be used, and stays
 _TRIM_EVERY_S = 600.0
 _MAKING = "making-"  # how folders begin in which something is being made
+# What was made here: named by what it is and the digest of what went into it (build.py), with a
+# word or an ending; a lock is named after what is being made, a workshop by `tempfile`.
+_BUILT = re.compile(r"[\w.-]*-[0-9a-f]{24}(-\d)?(\.\w+)?")
+_LEFT = re.compile(rf"{_MAKING}[a-z0-9_]{{8}}|{_BUILT.pattern}\.lock")
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# Names a second cache, in which what is there already is looked for, and nothing is written.
+BESIDE_VARIABLE = "CLOSLAB_CACHE_BESIDE"
 _ABANDONED_S = 60.0  # after which one that nobody holds was left by who was killed
 
 
@@ -57,16 +70,35 @@ def _own_folder(base: Path) -> Path:
     for folder in (base / name for name in names):
         try:
             base.mkdir(parents=True, exist_ok=True)
-            folder.mkdir(mode=0o700, exist_ok=True)
-            found = folder.stat()
-            if found.st_uid != os.geteuid():
-                continue
-            if found.st_mode & _OTHERS_WRITE:
-                folder.chmod(0o700)
+            if made_own(folder):
+                return folder
         except OSError as error:
             raise CacheError(folder, error.strerror or str(error)) from None
-        return folder
     raise CacheError(base / "closlab", "it and all names beside it are others' folders")
+
+
+def made_own(folder: Path) -> bool:
+    """Make a folder that is closed to others, if it is not there; whether it is this user's own.
+
+    What others could write to so far is closed to them. A link is nobody's own, wherever it leads.
+    """
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    try:
+        held = os.open(folder, _FOLDER)
+    except OSError as error:
+        if error.errno == errno.EACCES or folder.is_symlink():
+            return False
+        raise
+    try:
+        found = os.fstat(held)
+        if found.st_uid != os.geteuid():
+            return False
+        if found.st_mode & _OTHERS_WRITE:
+            os.fchmod(held, 0o700)
+    finally:
+        os.close(held)
+    return True
 
 
 def kept(name: str, make: Callable[[Path], object]) -> Path:
@@ -77,6 +109,8 @@ def kept(name: str, make: Callable[[Path], object]) -> Path:
     """
     path = cache_dir() / name
     if not _is_own(path):
+        if is_kept(name):
+            return Path(os.environ[BESIDE_VARIABLE]) / name
         try:
             with _one_at_a_time(path):
                 if not _is_own(path):
@@ -89,7 +123,8 @@ def kept(name: str, make: Callable[[Path], object]) -> Path:
 
 def is_kept(name: str) -> bool:
     """Whether there is a file of that name, to be trusted."""
-    return _is_own(cache_dir() / name)
+    beside = os.environ.get(BESIDE_VARIABLE)
+    return _is_own(cache_dir() / name) or bool(beside and _is_own(Path(beside) / name))
 
 
 def _put(path: Path, make: Callable[[Path], object]) -> None:
@@ -116,34 +151,46 @@ def _workshop(base: Path) -> Iterator[Path]:
 @lru_cache(maxsize=1)
 def _trim(base: Path, _when: int) -> None:
     """Remove what was left by makers that were killed, and what is used least; now and then."""
+    held = os.open(base, _FOLDER)
+    try:
+        if os.fstat(held).st_uid == os.geteuid():
+            _trim_within(held)
+    finally:
+        os.close(held)
+
+
+def _trim_within(base: int) -> None:
     now = time.time()
     files = []
-    for entry in os.scandir(base):
+    for name in os.listdir(base):
         with suppress(OSError):  # it is gone by now
-            found = entry.stat(follow_symlinks=False)
+            found = os.stat(name, dir_fd=base, follow_symlinks=False)
             unused_s = now - found.st_mtime
-            is_left = entry.name.startswith(_MAKING) or entry.name.endswith(".lock")
-            if is_left and unused_s > _ABANDONED_S:
-                _remove_unless_held(Path(entry))
-            elif stat.S_ISREG(found.st_mode):
-                files.append((unused_s, found.st_blocks * 512, entry.path))
+            if found.st_uid != os.geteuid():
+                continue
+            if _LEFT.fullmatch(name):
+                if unused_s > _ABANDONED_S:
+                    _remove_unless_held(base, name)
+            elif stat.S_ISREG(found.st_mode) and _BUILT.fullmatch(name):
+                files.append((unused_s, found.st_blocks * 512, name))
     size = sum(taken for _, taken, _ in files)
-    for unused_s, taken, path in sorted(files, reverse=True):
+    for unused_s, taken, name in sorted(files, reverse=True):
         if size <= _MOST_BYTES or unused_s < _IN_USE_S:
             break
-        Path(path).unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=base)
         size -= taken
 
 
-def _remove_unless_held(path: Path) -> None:
+def _remove_unless_held(base: int, name: str) -> None:
     """Remove a folder or a lock's file whose maker is dead: a lock goes with who holds it."""
-    held = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    held = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=base)
     try:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
+        if stat.S_ISDIR(os.fstat(held).st_mode):
+            shutil.rmtree(name, ignore_errors=True, dir_fd=base)
         else:
-            path.unlink()
+            os.unlink(name, dir_fd=base)
     finally:
         os.close(held)
 

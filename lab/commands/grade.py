@@ -18,6 +18,9 @@ def command(
     folder: Annotated[Path | None, typer.Argument(help="Else ./NN-NAME, or this one.")] = None,
     form: Annotated[str, typer.Option("--format", help=f"One of {', '.join(FORMATS)}.")] = "text",
     file: Annotated[Path | None, typer.Option("-o", "--out", help="Else it is printed.")] = None,
+    is_trusted: Annotated[
+        bool, typer.Option("--trusted", help="Judge it even where it cannot be shut in.")
+    ] = False,
 ) -> None:
     """Judge a lesson's solution. Ends with 0: all is right; 1: something is wrong; 2: no grade."""
     try:
@@ -25,7 +28,7 @@ def command(
             raise LabError(f"there is no format '{form}'", f"Choose one of {', '.join(FORMATS)}.")
         lesson = find(word)
         usual = Path(lesson.name) if Path(lesson.name).is_dir() else Path()
-        found = grade(lesson, folder or usual)
+        found = grade(lesson, folder or usual, is_trusted=is_trusted)
         told = FORMATS[form](found)
         if file is None:
             print(told)

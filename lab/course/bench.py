@@ -16,9 +16,10 @@ from typing import Any, TypeVar
 
 from rich.console import Console
 
-from compiler import CompileError, compile_program
+from compiler import CompileError, CompileOptions, compile_program
 from files import FileError
 from lab.course.functions import Functions
+from lab.course.handed_in import Files
 from lab.course.lesson import SHARED
 from lab.course.verdict import AsAbove, Wrong
 from lab.engines import RunOptions
@@ -33,7 +34,6 @@ from switch.place import JsonError
 from switch.stf import StfError, StfRunner
 from traffic.reading import read_yaml
 
-_MOST_BYTES = 1 << 18  # of a file that is handed in
 _MOST_SAID = 3  # of what the compiler found
 _MOST_OF_A_LINE = 160
 T = TypeVar("T")
@@ -43,22 +43,16 @@ Kind = type | tuple[type, ...]  # of an answer
 class Bench:
     """What was handed in, and what can be done with it."""
 
-    def __init__(self, folder: Path) -> None:
-        """Take a copy of a folder, in which what ships with the lessons is as it ships."""
+    def __init__(self, files: Files) -> None:
+        """Take files into a folder, in which what ships with the lessons is as it ships."""
         self._holds = tempfile.TemporaryDirectory(prefix="closlab-lesson-")
         self.folder = Path(self._holds.name)
         self._known: dict[str, object] = {}
-        for path in sorted(folder.iterdir()):
-            if path.suffix in (".p4", ".py", ".yaml") and path.is_file():
-                with path.open("rb") as file:
-                    text = file.read(_MOST_BYTES + 1)
-                if len(text) <= _MOST_BYTES:
-                    (self.folder / path.name).write_bytes(text)
-                else:
-                    self._known[path.name] = Wrong(
-                        f"{path.name} has more than {_MOST_BYTES >> 10} KiB",
-                        "no lesson takes a file of that size",
-                    )
+        for name, content in files.items():
+            if isinstance(content, Wrong):
+                self._known[name] = content
+            else:
+                (self.folder / name).write_bytes(content)
         for name in SHARED:
             shutil.copyfile(EXERCISES / name, self.folder / name)
 
@@ -72,15 +66,14 @@ class Bench:
     def _once(self, name: str, make: Callable[[Path], T]) -> T:
         """What is made of a file, or why nothing can be."""
         known = self._known.get(name)
-        if known is None:
-            try:
-                known = make(self._file(name))
-            except Wrong as wrong:
-                known = self._known[name] = AsAbove(wrong.what, wrong.where)
-                raise
-            self._known[name] = known
-        if isinstance(known, Wrong):
-            raise known
+        try:
+            if known is None:
+                known = self._known[name] = make(self._file(name))
+            if isinstance(known, Wrong):
+                raise known
+        except Wrong as wrong:
+            self._known[name] = AsAbove(wrong.what, wrong.where)
+            raise
         return known  # type: ignore[return-value]
 
     def _file(self, name: str) -> Path:
@@ -101,7 +94,11 @@ class Bench:
 
     def switch(self, name: str, config: str = "") -> Switch:
         """A switch that runs a program, with tables filled by lines as packet tests have them."""
-        switch = Switch(self.program(name), name, self.text(name))
+        program = self.program(name)
+        try:
+            switch = Switch(program, name, self.text(name))
+        except DataplaneError as error:
+            raise _too_large(name, error) from None
         switch.configure(config)
         return switch
 
@@ -225,7 +222,7 @@ class Switch:
 
 def _built(path: Path) -> Program:
     try:
-        compiled = compile_program(path)
+        compiled = compile_program(path, CompileOptions(only_beside=True))
         return Program.load(compiled.json_text.encode(), name=path.stem)
     except CompileError as error:
         found = [found for found in error.diagnostics if found.severity == "error"]
@@ -236,7 +233,11 @@ def _built(path: Path) -> Program:
             f"closlab p4c {path.name} -o out.json says the same",
         ) from None
     except (JsonError, BuildError, DataplaneError) as error:
-        raise Wrong(
-            f"{path.name} compiles, and no switch can run it: {str(error).splitlines()[0]}",
-            "is there a table, register or number in it that is larger than the skeleton's?",
-        ) from None
+        raise _too_large(path.name, error) from None
+
+
+def _too_large(name: str, error: Exception) -> Wrong:
+    return Wrong(
+        f"{name} compiles, and no switch can run it: {str(error).splitlines()[0]}",
+        "is there a table, register or number in it that is larger than the skeleton's?",
+    )

@@ -16,6 +16,7 @@ from lab.machine.speed import processor_slowness, slowness
 
 MEMORY_BYTES = 3 << 30
 _FILE_BYTES = 1 << 28
+_MOST_OF_A_LINE = 1 << 20  # beyond that it is no answer
 _PATIENCE = 5  # times longer by the wall's clock, for one who gets a whole processor
 
 
@@ -33,7 +34,10 @@ def bound(processor_s: int) -> None:
 
 
 def lines_of(pipe: int, processor_s: float) -> Iterator[str]:
-    """Lines as they come, until the pipe is closed or it took too long for one who works."""
+    """Lines as they come, until the pipe is closed or it took too long for one who works.
+
+    A line without an end is none.
+    """
     others = max(1.0, slowness() / processor_slowness())  # have so many shares of it besides
     until = time.monotonic() + _PATIENCE * processor_s * others
     received = b""
@@ -46,3 +50,5 @@ def lines_of(pipe: int, processor_s: float) -> Iterator[str]:
         *lines, received = (received + chunk).split(b"\n")
         for line in lines:
             yield line.decode(errors="replace")
+        if len(received) > _MOST_OF_A_LINE:
+            return

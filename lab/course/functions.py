@@ -1,7 +1,9 @@
-"""A student's functions in Python, called in a process of their own.
+"""A student's functions in Python, called in a process and a room of their own.
 
 So what they print, raise or end is theirs alone: a judge hears of it, and nothing of them is in the
-process that gives points. Arguments and results are what JSON has.
+process that gives points, nor has that one a name where they are (`rooms.py`). They can compute and
+answer, with Python's own library. Arguments and results are what JSON has; what else comes is no
+answer.
 """
 
 from __future__ import annotations
@@ -14,18 +16,26 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from lab.course.bounds import lines_of
+from lab.course.bounds import MEMORY_BYTES, lines_of
+from lab.course.rooms import students_room
 from lab.course.verdict import Wrong
 from lab.machine.processes import say
 
 _SHARE = 6  # all calls together may take this part of the processor time there is
 _USUAL_S = 60
+_ENDING_S = 1.0  # that one has to end who closed his side
+_KILLED = 128 + signal.SIGKILL  # by a limit, as a room tells it
 _HOST = """
-import importlib.util, json, os, resource, sys, traceback
-resource.setrlimit(resource.RLIMIT_CPU, (int(sys.argv[2]),) * 2)
+import json, os, resource, sys, traceback, types
+for what, most in zip((resource.RLIMIT_CPU, resource.RLIMIT_AS), map(int, sys.argv[1:])):
+    least = min(limit for limit in (most, *resource.getrlimit(what)) if limit >= 0)
+    resource.setrlimit(what, (least, least))
 told = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)
-path = sys.argv[1]
+print("null", file=told, flush=True)
+path, source = json.loads(sys.stdin.readline())
+module = types.ModuleType("submission")
+module.__file__ = path
 
 def place(error):
     if isinstance(error, SyntaxError) and error.filename == path:
@@ -42,10 +52,7 @@ def answered(act):
     print(text, file=told, flush=True)
 
 def load():
-    spec = importlib.util.spec_from_file_location("submission", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    globals()["module"] = module
+    exec(compile(source.encode("latin-1"), path, "exec"), vars(module))
 
 answered(load)
 for line in sys.stdin:
@@ -62,14 +69,21 @@ class Functions:
         most_s = resource.getrlimit(resource.RLIMIT_CPU)[0]
         self._most_s = (_USUAL_S if most_s == resource.RLIM_INFINITY else most_s) // _SHARE
         self._process = subprocess.Popen(
-            [sys.executable, "-I", "-c", _HOST, str(path), str(self._most_s)],
+            students_room(_HOST, str(self._most_s), str(MEMORY_BYTES)),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            cwd=path.parent,
+            env={"LC_ALL": "C.UTF-8"},
             text=True,
         )
-        self._answer("the file")
+        try:
+            if self._line() != "null":
+                raise RuntimeError("the room for what is handed in could not be made")
+            say(self._process, json.dumps([path.name, path.read_bytes().decode("latin-1")]))
+            self._answer("the file")
+        except BaseException:
+            self.close()
+            raise
 
     def call(self, function: str, *arguments: object) -> Any:
         """What a function returns."""
@@ -85,6 +99,8 @@ class Functions:
                 f"{function} returns {found!r}, which is no number",
                 f"{self._name}: does it end with return on every way through?",
             )
+        if abs(found) > sys.float_info.max and isinstance(found, int):
+            raise Wrong(f"{function} returns a number of {len(str(found))} digits", self._name)
         return found
 
     def close(self) -> None:
@@ -92,19 +108,30 @@ class Functions:
         self._process.kill()
         self._process.communicate()
 
-    def _answer(self, what: str) -> Any:
+    def _line(self) -> str:
+        """What it says next; nothing, if it has ended or takes too long."""
         assert self._process.stdout is not None
+        return next(lines_of(self._process.stdout.fileno(), self._most_s), "")
+
+    def _answer(self, what: str) -> Any:
         try:
-            told = json.loads(next(lines_of(self._process.stdout.fileno(), self._most_s)))
-        except (StopIteration, json.JSONDecodeError):
+            told = json.loads(self._line())
+        except (ValueError, RecursionError):
+            told = None
+        match told:
+            case {"value": value}:
+                return value
+            case {"error": str(error), "line": line}:
+                where = f":{line}" if isinstance(line, int) else ""
+                raise Wrong(f"{what} raised {error}", f"{self._name}{where}")
+        try:
+            code = self._process.wait(_ENDING_S)
+        except subprocess.TimeoutExpired:
+            code = _KILLED
             self._process.kill()
-            if self._process.wait() in (-signal.SIGXCPU, -signal.SIGKILL):
-                raise Wrong(
-                    f"{what} gave no answer in {self._most_s} s",
-                    f"{self._name}: where does it not end?",
-                ) from None
-            raise Wrong(f"{what} ended Python", f"{self._name}: what exits there?") from None
-        if "error" in told:
-            line_number = f":{told['line']}" if told["line"] else ""
-            raise Wrong(f"{what} raised {told['error']}", f"{self._name}{line_number}")
-        return told["value"]
+        if code in (_KILLED, -signal.SIGKILL):
+            raise Wrong(
+                f"{what} gave no answer in {self._most_s} s",
+                f"{self._name}: where does it not end?",
+            )
+        raise Wrong(f"{what} ended Python", f"{self._name}: what exits there?")

@@ -1,7 +1,9 @@
-"""The process that judges a submission: ``python -m lab.course.inside LESSON DIR SECONDS``.
+"""The process that judges a submission: ``python -m lab.course.inside LESSON SECONDS``.
 
-It says on standard output how each check ended, a line of JSON each, so that what was found until
-then counts whatever becomes of it. The kernel bounds its memory and its processor time.
+It is given the submission's files as a line of standard input (`handed_in.py`), and works in a room
+(`rooms.py`) where there is little else. It says on standard output how each check ended, a line of
+JSON each, so that what was found until then counts whatever becomes of it. The kernel bounds its
+memory and its processor time.
 """
 
 from __future__ import annotations
@@ -11,12 +13,12 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 from lab.course.bench import Bench
 from lab.course.bounds import MEMORY_BYTES, bound
 from lab.course.check import Check
 from lab.course.checks import checks_of
+from lab.course.handed_in import Files, unpacked
 from lab.course.lesson import Lesson, find
 from lab.course.verdict import NOT_JUDGED, AsAbove, Judged, State, Wrong
 
@@ -26,9 +28,9 @@ TOO_MUCH_MEMORY = (
 )
 
 
-def verdicts(lesson: Lesson, folder: Path) -> Iterator[Judged]:
+def verdicts(lesson: Lesson, files: Files) -> Iterator[Judged]:
     """How each check ends."""
-    bench = Bench(folder)
+    bench = Bench(files)
     is_wrong = False
     try:
         for check in checks_of(lesson.number):
@@ -57,12 +59,13 @@ def _judged(check: Check, bench: Bench) -> Judged:
     return Judged(check.says, check.points, state, what, where, round(took_s, 3))
 
 
-def main(lesson: str, folder: str, processor_s: str) -> int:
+def main(lesson: str, processor_s: str) -> int:
     """Judge, and tell."""
     bound(int(processor_s))
+    files = unpacked(sys.stdin.buffer.readline())
     tell = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    for verdict in verdicts(find(lesson), Path(folder)):
+    for verdict in verdicts(find(lesson), files):
         line = [verdict.state.value, verdict.what, verdict.where, verdict.seconds]
         print(json.dumps(line), file=tell, flush=True)
     return 0

@@ -8,6 +8,24 @@ from enum import Enum
 NOT_JUDGED = "because of what is said above"
 
 
+_MOST_LINES, _MOST_CHARACTERS = 30, 300  # of each line
+
+
+def shown(words: str) -> str:
+    """What is said of a submission, which may quote it: as much as helps, and nothing but text."""
+    lines = words.split("\n")
+    cut = [
+        line if len(line) <= _MOST_CHARACTERS else f"{line[:_MOST_CHARACTERS]}..." for line in lines
+    ]
+    more = ["..."] * (len(lines) > _MOST_LINES)
+    return "\n".join((*map(_printable, cut[:_MOST_LINES]), *more))
+
+
+def _printable(line: str) -> str:
+    """Control characters, which would steer a terminal, as they are written in Python."""
+    return "".join(c if c.isprintable() or c == "\t" else repr(c)[1:-1] for c in line)
+
+
 class Wrong(Exception):  # noqa: N818 - of a submission, not of the program
     """A check's finding: what is wrong, and where to look; never how to do it."""
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from lab.course.handed_in import files_in
 from lab.course.inside import verdicts
 from lab.course.lesson import Lesson, lessons
 from lab.course.verdict import Judged, State
@@ -47,7 +48,7 @@ MISTAKES = mistakes()
 
 
 def judged(lesson: Lesson, folder: Path) -> list[Judged]:
-    return list(verdicts(lesson, folder))
+    return list(verdicts(lesson, files_in(folder)))
 
 
 def told(found: list[Judged]) -> list[str]:

@@ -185,9 +185,14 @@ def test_programs_are_compiled_anew_for_new_headers_and_linked_anew_for_a_new_ru
     assert built("two", b"// other")[1:] == (2, 3)
 
 
-def used(name: str, hours_ago: float, size: int = 1 << 16) -> Path:
+def named(word: str) -> str:
+    """A name as what is built has one."""
+    return f"{word}-{build.digest(word)}"
+
+
+def used(word: str, hours_ago: float, size: int = 1 << 16) -> Path:
     """Something that is kept, and was last asked for so long ago."""
-    thing = kept(name, lambda path: path.write_bytes(bytes(size)))
+    thing = kept(named(word), lambda path: path.write_bytes(bytes(size)))
     os.utime(thing, (time.time() - 3600 * hours_ago,) * 2)
     return thing
 
@@ -205,7 +210,7 @@ def test_beyond_some_size_what_is_used_least_goes(
     trim()
     assert [thing.exists() for thing in things] == [True, False, True]
     used("new", 0)
-    assert kept("old", Path.touch).stat().st_size  # it is asked for, so that now another is
+    assert kept(named("old"), Path.touch).stat().st_size  # it is asked for, so that now another is
     trim()
     assert [thing.exists() for thing in things] == [True, False, False]
 
@@ -226,7 +231,7 @@ def test_what_a_killed_maker_leaves_is_found_and_that_of_others_let_be(base: Pat
     )
     makers = [
         subprocess.Popen([sys.executable, "-c", make, name], cwd=ROOT, stdout=subprocess.PIPE)
-        for name in ("dead", "alive")
+        for name in (named("dead"), named("alive"))
     ]
     try:
         for maker in makers:
@@ -240,8 +245,75 @@ def test_what_a_killed_maker_leaves_is_found_and_that_of_others_let_be(base: Pat
         trim()
         names = {path.name for path in (base / "closlab").iterdir()}
         assert len([name for name in names if name.startswith("making-")]) == 1
-        assert {name for name in names if name.endswith(".lock")} == {"alive.lock"}
+        assert {name for name in names if name.endswith(".lock")} == {f"{named('alive')}.lock"}
     finally:
         for maker in makers:
             maker.kill()
             maker.communicate()
+
+
+def belongings(folder: Path) -> list[Path]:
+    """What somebody has in a folder for years, of whatever name."""
+    names = ("important.lock", "making-album/photo", "making-films1/film", "sw.lock", "a.lock/b")
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("dear")
+        os.utime(folder / name, (0, 0))
+    for path in folder.iterdir():
+        os.utime(path, (0, 0))
+    return [folder / name for name in names]
+
+
+def test_a_planted_link_is_not_followed(base: Path, tmp_path: Path) -> None:
+    """To the folder of a victim, which stays as open as it is, and as full."""
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    things = belongings(victim)
+    victim.chmod(0o777)
+    base.chmod(0o777)
+    (base / "closlab").symlink_to(victim)
+    assert write("mine") == base / "closlab-2" / "thing"
+    trim()
+    assert victim.stat().st_mode & 0o777 == 0o777
+    assert all(thing.read_text() == "dear" for thing in things)
+    assert (base / "closlab").is_symlink()
+
+
+def test_only_what_the_cache_made_is_removed(
+    base: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Also where it is in a folder that holds other things, or was put in its place."""
+    monkeypatch.setattr(cache, "_MOST_BYTES", 0)
+    things = belongings(cache_dir())
+    (tmp_path / "film").write_text("dear")
+    link = cache_dir() / f"{named('of')}.lock"
+    link.symlink_to(tmp_path / "film")
+    pipe = cache_dir() / f"{named('pipe')}.lock"
+    os.mkfifo(pipe)
+    os.utime(link, (0, 0), follow_symlinks=False)
+    os.utime(pipe, (0, 0))
+    trim()
+    assert all(thing.read_text() == "dear" for thing in things)
+    assert (tmp_path / "film").read_text() == "dear"
+
+
+@as_root
+def test_what_others_left_there_is_theirs(base: Path) -> None:
+    lock = cache_dir() / f"{named('of')}.lock"
+    lock.touch()
+    os.chown(lock, NOBODY, NOBODY)
+    os.utime(lock, (0, 0))
+    trim()
+    assert lock.exists()
+
+
+def test_what_a_second_cache_has_is_not_made_again(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = write("first")
+    monkeypatch.setenv(cache.BESIDE_VARIABLE, str(first.parent))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "second"))
+    assert write("second") == first and cache.is_kept("thing")
+    first.chmod(0o666)  # others could have written it
+    assert write("second").read_text() == "second"
+    assert first.read_text() == "first"
