@@ -132,7 +132,8 @@ class PoissonSpec(ClassedSpec):
 
     kind: Literal["poisson"] = "poisson"
     load: Load
-    """The share of their rate that ports are busy, on average."""
+    """The share of their rate that ports are busy with payload, on average over many seeds; most
+    bytes are in few flows, so that a short run may be far from it."""
     duration_ns: DurationNs
     """For how long flows arrive."""
     sizes: str = "websearch"

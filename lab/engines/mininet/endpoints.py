@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -121,7 +121,7 @@ def run(
         missing = {way: lost for way, lost in missing.items() if lost > _UNDER_WAY}
     if ended is not None:  # what was under way came to adapters that had gone: kernels answered it
         is_settled = False
-    end_ns = timeline.finish_ns if ended is None else course.now_ns
+    end_ns = finish_ns(reports.values()) if ended is None else course.now_ns
     return Outcome(
         timeline=timeline,
         switches=switches,
@@ -430,6 +430,12 @@ def _cut_frames(experiment: Experiment, missing: Mapping[str, int]) -> dict[str,
     cut = {link.name for fault in faults for link in cut_links(fault, fabric)}
     ways = [way for link in fabric.links if link.name in cut for way in link.directions]
     return {way: missing[way] for way in ways if way in missing}
+
+
+def finish_ns(reports: Iterable[EndpointReport]) -> int:
+    """When the last transfer ended at both of its ends: its sender hears of it a trip later."""
+    ends = (each.end_ns for report in reports for each in report.transfers.values())
+    return max((end for end in ends if end is not None), default=0)
 
 
 def _timeline(experiment: Experiment, reports: dict[Node, EndpointReport]) -> Timeline:

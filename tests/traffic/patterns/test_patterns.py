@@ -107,6 +107,37 @@ def test_poisson_fills_ports_to_the_load() -> None:
     assert len(schedule.queue_pairs()) == len(schedule)
 
 
+def power_mean(name: str, power: int) -> float:
+    """Of a size to a power: sizes are as likely as each other between two of the points."""
+    return sum(
+        (q - p) * (b ** (power + 1) - a ** (power + 1)) / ((power + 1) * (b - a))
+        for (a, p), (b, q) in pairwise(SIZES[name].points)
+    )
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_poisson_offers_what_it_is_asked_for_and_one_run_as_much_more_or_less_as_chance_has_it(
+    name: str,
+) -> None:
+    """Flows that come at random are a compound Poisson sum: its mean and variance are known."""
+    hosts, load, rate, duration, seeds = 8, 0.5, 100.0, 600_000, range(1000, 1120)
+    asked = load * hosts * rate * duration / 8  # bytes
+    flows = asked / power_mean(name, 1)
+    deviation = (flows * power_mean(name, 2)) ** 0.5
+
+    def offered(seed: int) -> int:
+        made = poisson(
+            hosts, SIZES[name], load=load, rate_gbps=rate, duration_ns=duration, seed=seed
+        )
+        return sum(made.size)
+
+    found = [offered(seed) for seed in seeds]
+    mean = sum(found) / len(found)
+    assert abs(mean - asked) < 3 * deviation / len(found) ** 0.5
+    spread = (sum((each - asked) ** 2 for each in found) / len(found)) ** 0.5
+    assert spread == pytest.approx(deviation, rel=0.3)
+
+
 def test_north_south_goes_through_gateways_both_ways_unprotected() -> None:
     schedule = north_south(
         16, WEB, gateways=[0, 5], load=0.5, rate_gbps=100, duration_ns=50_000_000, seed=1
