@@ -746,8 +746,7 @@ def credit_of(site: SwitchSite, port: int) -> int:
     )
     if credits.size is None:
         return needed
-    least = 2 * settings.max_frame + _grant_least(site, port)
-    least = thresholds.in_cells(least, settings.buffer.cell)
+    least = thresholds.in_cells(4 * settings.max_frame, settings.buffer.cell)
     if credits.size < least:
         raise SettingsError(
             f"link.credit: with {credits.size:,} bytes a sender may wait for ever for a word; "
@@ -759,8 +758,8 @@ def credit_of(site: SwitchSite, port: int) -> int:
 def _grant_least(site: SwitchSite, port: int) -> int:
     """What is worth a word to who sends to a port."""
     settings = site.settings
-    if settings.credits.size is not None:
-        return 2 * settings.max_frame
+    if settings.credits.size is not None:  # what is not told yet is not there: a word more often
+        return min(2 * settings.max_frame, settings.credits.size // 8)
     response_ns = settings.credits.response_ns
     return thresholds.grant_least(site.link(port), settings.max_frame, response_ns)
 

@@ -17,12 +17,6 @@ void credit_init(struct credit *credit, const struct credit_config *config)
             .limit = config->size, .since = NS_NEVER, .ask_at = NS_NEVER};
 }
 
-void credit_spend(struct credit *credit, uint8_t priority, uint32_t bytes)
-{
-    uint32_t cell = credit->config.cell;
-    if (credit->config.classes >> priority & 1)
-        credit->of[priority].spent += (bytes + cell - 1) / cell * cell;
-}
 
 ns_t credit_wait(struct credit *credit, uint8_t priority, bool waits, ns_t now)
 {
@@ -33,6 +27,15 @@ ns_t credit_wait(struct credit *credit, uint8_t priority, bool waits, ns_t now)
     of->since = waits ? now : NS_NEVER;
     of->ask_at = waits ? now + credit->config.ask_after : NS_NEVER;
     return waits ? 0 : now - since;
+}
+
+ns_t credit_spend(struct credit *credit, uint8_t priority, uint32_t bytes, ns_t now)
+{
+    uint32_t cell = credit->config.cell;
+    if (!(credit->config.classes >> priority & 1))
+        return 0;
+    credit->of[priority].spent += (bytes + cell - 1) / cell * cell;
+    return credit_wait(credit, priority, false, now); /* for the next it waits anew */
 }
 
 uint8_t credit_asker(const struct credit *credit, ns_t *when)

@@ -40,7 +40,8 @@ static inline bool credit_lacks(const struct credit *credit, uint8_t priority)
            (int32_t)(of->limit - of->spent) < (int32_t)credit->config.least;
 }
 
-void credit_spend(struct credit *credit, uint8_t priority, uint32_t bytes);
+/* So much was sent: who waited for that waits no more. Returns how long it had. */
+ns_t credit_spend(struct credit *credit, uint8_t priority, uint32_t bytes, ns_t now);
 /* A class that has something to send waits, or does not; returns how long it had, if that ended. */
 ns_t credit_wait(struct credit *credit, uint8_t priority, bool waits, ns_t now);
 /* The class that is to ask first, and when; 8, NS_NEVER. */

@@ -207,7 +207,7 @@ ps_t schedule_send(struct ep *ep, uint8_t port, uint32_t stored, uint32_t wire, 
         return PS_NEVER;
     }
     lane->free = at + ps_for_bytes(wire + ep->config.overhead_bytes, lane->rate);
-    credit_spend(&ep->credit, priority, wire);
+    ep->counters.credit_waited_ns += credit_spend(&ep->credit, priority, wire, now);
     ep->counters.tx_packets++;
     ep->counters.tx_bytes += wire;
     lane->counters.tx_packets++;
