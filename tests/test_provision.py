@@ -51,15 +51,21 @@ def test_nothing_that_a_machine_needs_is_left_out_of_its_copy(recipe: str, tmp_p
 
 
 @pytest.mark.skipif(shutil.which("simple_switch_grpc") is not None, reason="BMv2 is installed")
-def test_a_machine_that_cannot_have_bmv2_is_told_and_goes_on() -> None:
+@pytest.mark.parametrize(("curl", "words", "code"), [(6, (), 4), (22, (), 3), (6, ("--help",), 2)])
+def test_a_machine_that_cannot_have_bmv2_is_told_why(
+    curl: int, words: tuple[str, ...], code: int, tmp_path: Path
+) -> None:
+    """By a curl that fails, after which nothing is written."""
+    stand_in(tmp_path / "curl", f"exit {curl}")
     done = subprocess.run(
-        [*alone(), "bash", ROOT / "provision" / "p4lang.sh"],
+        [*alone(), "bash", ROOT / "provision" / "p4lang.sh", *words],
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0
-    assert "the lab uses its own compiler and switch" in done.stderr
+    assert done.returncode == code, done.stderr
+    assert ("the lab uses its own compiler and switch" in done.stderr) == (code != 2)
 
 
 def test_a_box_is_made_where_nobody_else_sees_its_disk(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from switch.build import BuildError
 
 
 def main() -> None:
-    """Build all of it, or as much as can be."""
+    """Build all of it, or as much as can be, and say what is there: set-up counts that."""
     parts = (
         native.library,  # and with it the run-time
         native_host.endpoint_program,
@@ -25,6 +25,7 @@ def main() -> None:
     with suppress(LabError, BuildError):
         for part in parts:
             part()
+            print(f"built {part.__name__}", flush=True)
 
 
 if __name__ == "__main__":

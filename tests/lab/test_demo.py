@@ -16,6 +16,7 @@ from lab.machine.paths import ROOT
 from lab.runs.run import UNBELIEVED
 from tests.lab.conftest import CLOSLAB, closlab
 from tests.lab.test_capsule import in_namespace
+from tests.stand_ins import stand_in
 from tests.waiting import LONG_S
 from traffic.frames import icrc
 
@@ -218,6 +219,37 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_written() -> None:
     _complains(closlab("demo", "--out", "/proc/nowhere"), "cannot be written", "--out")
+
+
+def test_the_launcher_makes_nothing_twice(tmp_path: Path) -> None:
+    """What it calls, by a Python and an apt-get that only note that."""
+    for name in ("closlab", *(path.name for path in ROOT.glob("requirements*.lock"))):
+        shutil.copy(ROOT / name, tmp_path / name)
+    tools, venv = tmp_path / "tools", tmp_path / ".venv" / "bin"
+    for folder in (tools, venv):
+        folder.mkdir(parents=True)
+    for program in (tools / "apt-get", tools / "sudo", venv / "closlab"):
+        stand_in(program, "exit 0")
+    stand_in(venv / "python", f'[ "$1" = -c ] || echo "$@" >>{tmp_path}/called')
+
+    def calls(*words: str) -> list[str]:
+        called = tmp_path / "called"
+        called.write_text("")
+        done = subprocess.run(
+            ["bash", str(tmp_path / "closlab"), *words],
+            capture_output=True, text=True, check=True,
+            env={**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"},
+        )  # fmt: skip
+        assert "\r" not in done.stderr  # a bar is for terminals
+        return [" ".join(line.split()[1:3]) for line in called.read_text().splitlines()]
+
+    first = calls("demo")
+    assert sorted(first) == ["compileall -q", "lab.engines.ahead", "pip install", "pip install"]
+    for words in (["replay", "runs/x"], ["run", "hello", "--live"], ["watch"], ["demo"]):
+        assert calls(*words) == []
+    on_a_cluster = ["sweep", "hello", "--on", "tcp://x"]
+    assert calls(*on_a_cluster) == ["pip install", "compileall -q"]
+    assert calls(*on_a_cluster) == []
 
 
 def test_the_launcher_refuses_a_python_that_does_not_suit(tmp_path: Path) -> None:
