@@ -52,6 +52,10 @@ class Stages:
         else:
             self.console.print(text, highlight=False, soft_wrap=True)
 
+    def warn(self, text: str) -> None:
+        """Say at once what keeps it from going on."""
+        self.console.print(f"closlab: {text}", highlight=False, soft_wrap=True, markup=False)
+
 
 class Stage:
     """A stage under way."""
@@ -109,6 +113,11 @@ class Told(Stages):
         yield stage
         self._under_way = None
         self._hear(Progress(title, stage.done, total, stage.note, is_over=True))
+
+    def warn(self, text: str) -> None:
+        """Have it heard of."""
+        if self._under_way is not None:
+            self._under_way.tell(text)
 
 
 class _ToldStage(Stage):

@@ -10,7 +10,13 @@ Mininet is a system package, so this module is imported only by what emulates.
 
 from __future__ import annotations
 
+import os
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from socket import if_nameindex
 from typing import Any
 
 from mininet.link import Intf, Link
@@ -32,14 +38,28 @@ _IPV6_ADDRESS = (
 _NO_IPV6 = "echo 1 > /proc/sys/net/ipv6/conf/{scope}/disable_ipv6"
 
 
-class PassiveSwitch(Switch):  # type: ignore[misc]
+Begun = Callable[[int, str], object]
+"""Who is told of the process that a node's shell is."""
+
+
+class _Told:
+    """A node that tells of its shell as soon as there is one: it may end before it says a word."""
+
+    def _popen(self, cmd: list[str], **params: Any) -> Any:
+        process = super()._popen(cmd, **params)  # type: ignore[misc]
+        if self.shell is None:  # type: ignore[attr-defined]  # it is this
+            self.params["begun"](process.pid, self.name)  # type: ignore[attr-defined]
+        return process
+
+
+class PassiveSwitch(_Told, Switch):  # type: ignore[misc]
     """A switch's interfaces, without the switch."""
 
     def start(self, controllers: object) -> None:
         """Nothing to start: another process moves the packets."""
 
 
-class QuietHost(Host):  # type: ignore[misc]
+class QuietHost(_Told, Host):  # type: ignore[misc]
     """A host that says nothing unasked: neighbour discovery would show up in every count."""
 
     def startShell(self, mnopts: str | None = None) -> None:  # noqa: N802  (Mininet's name)
@@ -73,14 +93,14 @@ class FabricTopo(Topo):  # type: ignore[misc]
             self.addLink(link.a.name, link.b.name, port1=link.a_port, port2=link.b_port)
 
 
-def build_network(fabric: Fabric, mtu: int) -> Mininet:
+def build_network(fabric: Fabric, mtu: int, begun: Begun = lambda _pid, _name: None) -> Mininet:
     """Make the namespaces and cables of a fabric, every interface up; the caller stops it."""
     for scope in ("all", "default"):
         Path(f"/proc/sys/net/ipv6/conf/{scope}/disable_ipv6").write_text("1")
     network = Mininet(
         topo=FabricTopo(fabric),
-        switch=PassiveSwitch,
-        host=QuietHost,
+        switch=partial(PassiveSwitch, begun=begun),
+        host=partial(QuietHost, begun=begun),
         link=Link,
         intf=PlainIntf,
         controller=None,
@@ -103,6 +123,23 @@ def build_network(fabric: Fabric, mtu: int) -> Mininet:
         for port in fabric.ports(switch)
     )
     return network
+
+
+def remove_network(
+    fabric: Fabric, network: Mininet, ends: Callable[[int], object] = lambda _pid: None
+) -> None:
+    """Remove what was made, without a word to shells, of which some may hear none any more.
+
+    ``ends`` is told of each that is meant to end.
+    """
+    for node in (*network.hosts, *network.switches):
+        ends(node.shell.pid)
+        with suppress(ProcessLookupError):  # with all that was started there
+            os.killpg(node.shell.pid, signal.SIGKILL)
+        node.shell.wait()
+    # A namespace takes its interfaces with it, some time later: their names are wanted now.
+    names = {link.b.interface(link.b_port) for link in fabric.links}
+    run_ip(f"link del {name}" for name in sorted(names & {name for _, name in if_nameindex()}))
 
 
 def further_setup(fabric: Fabric, host: Node, leaf: Node, device: str) -> str:

@@ -736,6 +736,11 @@ class EndpointProcess:
         """Whether it ended without having been told to."""
         return self._process.poll() is not None and "end" not in self._lines
 
+    @property
+    def exit_code(self) -> int | None:
+        """How it ended, as Python tells of processes; None: it lives."""
+        return self._process.poll()
+
     def poll(self) -> bool:
         """Read what the program has said meanwhile; True once all have ended or time was up."""
         self._read(0)

@@ -9,13 +9,19 @@ from __future__ import annotations
 import importlib.util
 import logging
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from lab.errors import MissingTool, RunError
+from lab.machine.lookout import telling_of_stopped
 from lab.machine.parallel import without_main
+from lab.machine.scratch import scratch
 from lab.progress import Stages
+
+if TYPE_CHECKING:
+    import distributed
 
 J = TypeVar("J")
 R = TypeVar("R")
@@ -23,6 +29,8 @@ R = TypeVar("R")
 LOCAL = "dask"  # in place of an address
 _LOOK_S = 0.2  # between two looks at whether to go on
 _MEETS_S = 15.0
+_TELL_S = 5.0  # between two words on what is waited for
+_WORKERS_S = 120.0  # that a scheduler may be without any
 
 
 def require_dask() -> None:
@@ -42,13 +50,16 @@ def on_dask(
     import distributed
 
     with ExitStack() as stack:
+        stack.enter_context(telling_of_stopped())
         if where == LOCAL:
+            folder = stack.enter_context(scratch())
             with without_main():
                 cluster = stack.enter_context(
                     distributed.LocalCluster(
                         n_workers=min(len(jobs), processes or os.cpu_count() or 1),
                         threads_per_worker=1,
                         dashboard_address=None,
+                        local_directory=str(folder),
                         silence_logs=logging.ERROR,
                     )
                 )
@@ -61,7 +72,8 @@ def on_dask(
                     f"no Dask scheduler answers at {where}: {error}",
                     "An address is such as tcp://host:8786; 'dask' makes a cluster here.",
                 ) from None
-        workers = len(client.scheduler_info()["workers"])
+        present = _Workers(client, where, stages)
+        workers = present.await_some()
         with stages(f"Running on Dask, {workers} workers", len(jobs)) as stage:
             futures = {client.submit(work, job, pure=False): job for job in jobs}
             stack.callback(client.cancel, list(futures))
@@ -71,6 +83,7 @@ def on_dask(
                     done = distributed.wait(pending, _LOOK_S, "FIRST_COMPLETED").done
                 except TimeoutError:
                     stage.look()
+                    present.look()
                     continue
                 pending -= done
                 for future in done:
@@ -78,3 +91,38 @@ def on_dask(
                     yield futures[future], future.result() if failure is None else str(failure)
                     stage.advance()
             stage.note = f"{len(jobs)} runs"
+
+
+class _Workers:
+    """Those of a scheduler, without which nothing goes on: they may come and go."""
+
+    def __init__(self, client: distributed.Client, where: str, stages: Stages) -> None:
+        self._client, self._where, self._stages = client, where, stages
+        self._without_since: float | None = None
+        self._told_at = 0.0
+
+    def await_some(self) -> int:
+        """How many there are, once there are any."""
+        while not (number := self.look()):
+            time.sleep(_LOOK_S)
+        return number
+
+    def look(self) -> int:
+        """How many there are; fails if there have been none for too long, and tells it before."""
+        number = len(self._client.scheduler_info(n_workers=-1)["workers"])
+        now = time.monotonic()
+        if number:
+            self._without_since = None
+            return number
+        if self._without_since is None:
+            self._without_since, self._told_at = now, now
+        waited_s = now - self._without_since
+        if waited_s > _WORKERS_S:
+            raise RunError(
+                f"the Dask scheduler at {self._where} has had no workers for {waited_s:.0f} s",
+                f"Start some:  dask worker {self._where}",
+            )
+        if now - self._told_at > _TELL_S:
+            self._told_at = now
+            self._stages.still_waiting(f"workers of the Dask scheduler at {self._where}", waited_s)
+        return 0

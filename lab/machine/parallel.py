@@ -9,10 +9,13 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from types import ModuleType
 from typing import TypeVar
 
+from lab.errors import RunError
+from lab.machine.lookout import telling_of_stopped
 from lab.progress import Stages
 
 J = TypeVar("J")
@@ -31,6 +34,7 @@ def in_parallel(
     with (
         ProcessPoolExecutor(workers, mp_context=context, initializer=_serve_one) as pool,
         stages(f"Running on {workers} processors", len(jobs)) as stage,
+        telling_of_stopped(),
     ):
         try:
             # For workers already before they can say how to take them.
@@ -43,12 +47,17 @@ def in_parallel(
                     yield futures[future], future.result()
                     stage.advance()
                 stage.look()
-        except BaseException:
+        except BaseException as error:
             # Whatever they are at, nobody waits for it any more, but for the pool's thread to see
             # that they are gone: one that is left ends beside Python, which then writes to a pipe
             # that it has just closed.
             for worker in set(multiprocessing.active_children()) - strangers:
                 worker.terminate()
+            if isinstance(error, BrokenProcessPool):
+                raise RunError(
+                    "a worker was killed, and with it what all were at",
+                    "Was there too little memory? Fewer at a time need less: --processes 1",
+                ) from None
             raise
         stage.note = f"{len(jobs)} runs"
 

@@ -18,6 +18,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
+from lab.machine.lookout import lookout
 from lab.machine.patience import Patience
 
 _STOP_S = 3.0
@@ -48,6 +49,7 @@ def say(process: subprocess.Popen[str], line: str) -> None:
 
 def stop(process: subprocess.Popen[Any]) -> None:
     """End a process, gently at first."""
+    lookout.spare(process.pid)
     if process.poll() is None:
         process.send_signal(signal.SIGTERM)
         try:

@@ -158,11 +158,20 @@ def _kept(
     name = f"{source.stem}-{digest(*by, _content(source.parent.glob('*.p4')), _our_compiler())}"
     texts = cache(compiled)
     with building():
-        json = kept(f"{name}.json", lambda path: path.write_text(texts()[0]))
+        compiled_json = kept(f"{name}.json", lambda path: path.write_text(texts()[0]))
         p4info = kept(f"{name}.p4info", lambda path: path.write_text(texts()[1]))
-    built.json.write_bytes(json.read_bytes())
+    built.json.write_bytes(_wherever(compiled_json.read_bytes(), source))
     built.p4info.write_bytes(p4info.read_bytes())
     return built
+
+
+def _wherever(compiled: bytes, source: Path) -> bytes:
+    """A program that names its sources by where they lie in the tree, wherever that lies."""
+    for folder, name in ((source.parent, source.parent.name), (ROOT, "")):
+        for each in (folder, folder.absolute(), folder.resolve()):
+            there = json.dumps(f"{each}/")[1:-1].encode()
+            compiled = compiled.replace(b'"' + there, b'"' + (f"{name}/" if name else "").encode())
+    return compiled
 
 
 @cache

@@ -29,6 +29,7 @@ from typing import Any
 from lab import errors
 from lab.engines import RunOptions
 from lab.errors import LabError, RunError
+from lab.machine.lookout import telling_of_stopped
 from lab.machine.paths import ROOT
 from lab.machine.processes import die_with_parent
 from lab.progress import Hear, Progress, Told
@@ -67,7 +68,8 @@ def run_in_child(
         )
         try:
             _ask(child, request)
-            failure = _follow(child, hear, found)
+            with telling_of_stopped():
+                failure = _follow(child, hear, found)
         finally:
             _signal(child, signal.SIGKILL)  # whatever is left of it
             code = child.wait()

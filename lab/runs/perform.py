@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import shutil
-import signal
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -18,6 +17,7 @@ from lab.engines.mininet.running import Registration
 from lab.errors import LabError, RunError
 from lab.machine import tools
 from lab.machine.certificates import require_openssl
+from lab.machine.lookout import lookout
 from lab.machine.paths import writing_to
 from lab.machine.program import source_in
 from lab.progress import Stages
@@ -39,7 +39,6 @@ from lab.scenario.model import Scenario
 if TYPE_CHECKING:
     from lab.engines.mininet.engine import EmulatedFabric
 
-_KILLED = 128 + signal.SIGKILL
 Conclude = Callable[[Experiment, Outcome], int]
 
 
@@ -146,15 +145,12 @@ def emulate(
     registration = Registration(scenario.name)
     try:
         with beside(registration.name):
-            code = run_in_capsule(
+            return run_in_capsule(
                 lambda: _inside(scenario, options, stages, conclude, fail, attend, registration),
                 registration.announce,
             )
     finally:
         registration.withdraw()
-    if code == _KILLED:
-        raise RunError("the run was killed; nothing of it is left behind")
-    return code
 
 
 def _inside(
@@ -221,7 +217,7 @@ def _up(
     from lab.engines.mininet.engine import bring_up
     from lab.engines.mininet.hands import reachable
 
-    with bring_up(experiment, options, stages) as up:
+    with lookout.watching(stages.warn), bring_up(experiment, options, stages) as up:
         control = up.emulation.control
         registration.furnish(
             *up.emulation.whereabouts(),

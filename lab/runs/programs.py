@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+import signal
 import subprocess
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +19,7 @@ from lab.engines.mininet.programs import INTERFACE, Ended, Task
 from lab.engines.mininet.running import RunningLab
 from lab.errors import LabError, MissingTool
 from lab.machine.paths import writable
+from lab.machine.scratch import scratch
 from lab.progress import Stages
 from lab.quantity import duration
 from lab.results.outcome import SwitchCounts
@@ -151,8 +152,7 @@ def launch(
 ) -> Ended:
     """Run programs to their end."""
     names = ground.plug(ground.hosts(wanted.hosts), wanted.priority)
-    with tempfile.TemporaryDirectory(prefix="closlab-") as made:
-        folder = Path(made)
+    with scratch() as folder:
         (folder / _NAMES).write_text(names)
         return programs.run(wanted.tasks(ground, folder), happen)
 
@@ -165,7 +165,8 @@ def told(ended: Ended, dilation: float) -> str:
     )
     if ended.failed is None:
         return f"It took {took}."
-    return f"The program on {ended.failed} ended with {ended.code}, after {took}."
+    killed = f" ({signal.Signals(ended.by_signal).name} ended it)" if ended.by_signal else ""
+    return f"The program on {ended.failed} ended with {ended.code}{killed}, after {took}."
 
 
 def launch_on(
@@ -179,8 +180,8 @@ def launch_on(
                 f"on {fault.host}",
                 "Leave that fault out.",
             )
-    with tempfile.TemporaryDirectory(prefix="closlab-") as folder:
-        kept = Path(folder) if out is None else writable(out)
+    with scratch() as folder:
+        kept = folder if out is None else writable(out)
         options = RunOptions(out=kept, prompt=True, dilation=dilation)
         check(options)
 

@@ -14,7 +14,6 @@ import csv
 import io
 import re
 import shlex
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -28,6 +27,7 @@ from lab.errors import LabError, RunError
 from lab.machine.dask_cluster import on_dask
 from lab.machine.parallel import in_parallel
 from lab.machine.paths import writing_to
+from lab.machine.scratch import scratch
 from lab.progress import Hear, Stages
 from lab.report import REPORT, Sweep, SweptRun, read_run, write_sweep
 from lab.report.again import closlab_of
@@ -241,8 +241,7 @@ def run_one(variant: Variant) -> dict[str, float] | str:
 
 def run_away(variant: Variant) -> Away:
     """Run a variant where its folder may not be: what came of it, with the files it keeps."""
-    with tempfile.TemporaryDirectory(prefix="closlab-") as folder:
-        there = Path(folder)
+    with scratch() as there:
         outcome = run_one(replace(variant, out=there))
         files = {
             str(path.relative_to(there)): path.read_bytes()

@@ -20,18 +20,21 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import select
 import signal
 import socket
 import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
-from lab.errors import CapsuleError
-from lab.machine.processes import as_shells_tell, die_with_parent
+from lab.errors import CapsuleError, RunError
+from lab.machine.lookout import LOOK_S, Standstill, how_ended
+from lab.machine.processes import die_with_parent
 from topologies.ip import turn
 
 _CLONE_NEWNS = 0x00020000
@@ -66,13 +69,16 @@ def run_in_capsule(run: Callable[[], int], announce: Callable[[int], None]) -> i
     sys.stdout.flush()
     sys.stderr.flush()
     outside, inside = socket.socketpair()
+    # Nobody is told to end before there is somebody to say so to.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, *_ENDING_SIGNALS})
     child = os.fork()
     if child == 0:
         outside.close()
-        os._exit(_first_process(run, inside))
+        os._exit(_first_process(run, inside, before))
     inside.close()
     for number in _ENDING_SIGNALS:
-        signal.signal(number, lambda number, _frame: os.kill(child, number))
+        signal.signal(number, lambda number, _frame: _pass_on(child, number))
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
     with outside:
         if outside.recv(1):  # from here on the child dies when we do
             announce(child)
@@ -104,7 +110,7 @@ def _refusal(number: int) -> CapsuleError:
     )
 
 
-def _first_process(run: Callable[[], int], gate: socket.socket) -> int:
+def _first_process(run: Callable[[], int], gate: socket.socket, mask: Collection[int]) -> int:
     """What process 1 does. Nothing may escape from here: there is nobody to catch it."""
     die_with_parent()
     for number in _ENDING_SIGNALS:
@@ -113,6 +119,7 @@ def _first_process(run: Callable[[], int], gate: socket.socket) -> int:
         signal.signal(signal.SIGINT, _once())
     died = _mind_threads()
     try:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         with gate:
             gate.send(b"r")
             if not gate.recv(1):
@@ -211,12 +218,35 @@ def _mount(source: str, target: str, kind: str | None, flags: int) -> None:
         raise _refusal(ctypes.get_errno())
 
 
+def _pass_on(child: int, number: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(child, number)
+
+
 def _wait(child: int) -> int:
     """Wait for the capsule's first process, and pass interrupts on to it."""
+    still = Standstill(lambda text: print(f"closlab: {text}", file=sys.stderr, flush=True))
+    still.know(child, "the first process of the run")
     while True:
         try:
-            _, status = os.waitpid(child, 0)
+            done, status = os.waitpid(child, os.WNOHANG)
+            if not done:
+                still.look([child])
+                _await(child)
+                continue
         except KeyboardInterrupt:
-            os.kill(child, signal.SIGINT)  # a terminal told it too, and it knows; others did not
+            _pass_on(child, signal.SIGINT)  # a terminal told it too, and it knows; others did not
             continue
-        return as_shells_tell(os.waitstatus_to_exitcode(status))
+        code = os.waitstatus_to_exitcode(status)
+        if code < 0:
+            raise RunError(f"the run was killed{how_ended(code)}; nothing of it is left behind")
+        return code
+
+
+def _await(child: int) -> None:
+    """Until it ends, or it is time to look what it does."""
+    door = os.pidfd_open(child)
+    try:
+        select.select([door], [], [], LOOK_S)
+    finally:
+        os.close(door)

@@ -21,10 +21,11 @@ from lab.engines.mininet.control import LEAST_MTU, ControlPlane
 from lab.engines.mininet.journal import Journal
 from lab.engines.mininet.switches import Switches
 from lab.errors import RunError
+from lab.machine.lookout import lookout
 from lab.machine.speed import slowness
 from lab.scenario.faults import Event
 from topologies import Fabric, Link, Node
-from topologies.mininet_topo import build_network
+from topologies.mininet_topo import build_network, remove_network
 
 _PING_S = 2.0
 
@@ -67,7 +68,11 @@ class Emulation:
         """Make the hosts' namespaces and all links."""
         setLogLevel("critical")  # Mininet complains about limits no capsule may set; errors raise
         mtu = self._settings.max_frame
-        self._network = build_network(self.fabric, max(mtu, LEAST_MTU) if self.control else mtu)
+        self._network = build_network(
+            self.fabric,
+            max(mtu, LEAST_MTU) if self.control else mtu,
+            lambda pid, name: lookout.rely(pid, f"Mininet's shell of {name}"),
+        )
         if self.control is not None:
             self.control.lay_cables()
 
@@ -231,4 +236,4 @@ class Emulation:
             self.control.stop()
         self.switches.stop()
         if self._network is not None:
-            self._network.stop()
+            remove_network(self.fabric, self._network, lookout.spare)

@@ -14,6 +14,7 @@ from pathlib import Path
 from lab.engines.mininet.emulation import Emulation
 from lab.engines.mininet.report_cables import Collector
 from lab.errors import RunError
+from lab.machine.lookout import how_ended, lookout
 from lab.machine.patience import Patience
 from lab.machine.precedence import lend_precedence
 from lab.machine.speed import slowness
@@ -142,6 +143,7 @@ def run(
             {} if experiment.scenario.faults else {**course.lost, **missing},
             overrun(experiment, switches, endpoints),
             course.behind_ns if course.behind_ns > _BEHIND * end_ns else 0,
+            because=_befallen(course.died, lookout.stood),
         ).fidelity(_most_late_ns(experiment), dilation),
         routed=emulation.control.outcome(course.epoch_ns, dilation) if emulation.control else None,
         by_hand=tuple(emulation.journal.by_hand(course.epoch_ns, dilation)),
@@ -179,6 +181,7 @@ def _start(
             )
         for host, process in hosts.items():
             lend_precedence(process.pid)
+            lookout.know(process.pid, f"the endpoint of {host}")
             process.wait_ready()
             for port, rate_bps in experiment.port_rates(host).items():
                 process.set_link(rate_bps, port)
@@ -237,6 +240,7 @@ class _Course:
         self._show_at = 0.0
         self._seen: tuple[int, Gist | None] = 0, None
         self.epoch_ns = 0  # when the hosts begin
+        self.died: str | None = None  # who, of those that it relied on
         self.behind_ns = 0  # how late had happened what was to
 
     def run(self) -> str | None:
@@ -256,8 +260,11 @@ class _Course:
                 self._let_happen(now_ns)
                 if late := self._limit_reached(now_ns):
                     return late
-                if (failure := self._failure()) or (failure := self._doubt()):
-                    return failure
+                if died := self._failure():
+                    self.died = died
+                    return died
+                if doubt := self._doubt():
+                    return doubt
                 if gave_up_at is None and any(p.qp_errors for p in self._hosts.values()):
                     gave_up_at = time.monotonic()
                 if gave_up_at and time.monotonic() - gave_up_at > _AFTER_ERROR_S:
@@ -298,11 +305,15 @@ class _Course:
 
     def _failure(self) -> str | None:
         """What has died, if anything has."""
-        died = [str(host) for host, process in self._hosts.items() if process.has_died]
-        if died:
-            return f"the endpoint of {died[0]} died"
+        for host, process in self._hosts.items():
+            if process.has_died:
+                return f"the endpoint of {host} died{how_ended(process.exit_code)}"
         control = self._emulation.control
-        return self._emulation.switches.failure or (control.failure if control else None)
+        return (
+            self._emulation.switches.failure
+            or lookout.failure
+            or (control.failure if control else None)
+        )
 
     def _doubt(self) -> str | None:
         """Why a run that hurries is to be made again, once that is certain; who does not is told.
@@ -386,6 +397,7 @@ def let_happen(
             if collector is not None:
                 collector.halt(is_halted=is_halted)
         case Halt(host=Node() as host, is_halted=is_halted, for_good=for_good):
+            lookout.halt(hosts[host].pid, is_halted=is_halted)
             hosts[host].halt(is_halted=is_halted, for_good=for_good)
         case Deny() as word if word.host in hosts:
             hosts[word.host].deny(word.queue_pair, word.entropies)
@@ -460,6 +472,7 @@ class _Doubts:
     lost: Mapping[str, int]  # frames, between processes, by direction of a link
     overrun: int
     behind_ns: int = 0  # so late what was to happen did, if that is much
+    because: str | None = None  # what befell processes, where it is not the machine
 
     def fidelity(self, most_ns: int, dilation: int) -> Fidelity:
         """A run is believed if nobody was often later than a packet takes to cross a link.
@@ -480,12 +493,20 @@ class _Doubts:
             what.append(f"{self.overrun:,} packets came after the pause that should have kept them")
         if self.behind_ns:
             what.append(f"a fault, or its end, came {self.behind_ns:,} ns late")
+        if self.because is not None:
+            return Fidelity(late_ns, ok=False, note=f"{self.because}: {' and '.join(what)}")
         return Fidelity(
             late_ns,
             ok=False,
             note=f"the machine could not keep up: {' and '.join(what)}. "
             f"Let others finish, or slow time down further: --dilation {dilation * slower}",
         )
+
+
+def _befallen(died: str | None, stood: Iterable[str]) -> str | None:
+    """What somebody did to processes of the run, of which all else follows."""
+    befallen = [*([died] if died else []), *(f"{each} was stopped for a while" for each in stood)]
+    return ", ".join(befallen) or None
 
 
 def _told_lost(lost: Mapping[str, int]) -> str:

@@ -29,6 +29,7 @@ from pathlib import Path
 
 from controller.tenants import ROUTED_VNI, tenants_at
 from lab.errors import RunError
+from lab.machine.lookout import lookout
 from lab.machine.patience import Patience
 from lab.machine.processes import last_line, line_of, say, stop
 from lab.machine.speed import slowness
@@ -224,6 +225,7 @@ class Room:
                 text=True,
                 start_new_session=True,  # Ctrl-C at the prompt is not meant for daemons
             )
+        lookout.rely(self._shell.pid, f"the shell of {switch}'s room for FRR")
         self._again: Mapping[str, str] = {}
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._ends: Counter[str] = Counter()
@@ -290,6 +292,7 @@ class Room:
                 env=os.environ | _THRIFT,
                 start_new_session=True,
             )
+        lookout.know(self._running[daemon].pid, f"FRR's {daemon} of {self.switch}")
 
     def kill(self, daemon: str) -> None:
         """Let a daemon die as a defect of its own would have it."""

@@ -28,6 +28,7 @@ from lab.engines.mininet.capsule import hosts_file
 from lab.engines.mininet.emulation import Emulation
 from lab.engines.mininet.programs import INTERFACE
 from lab.errors import LabError, RunError
+from lab.machine.lookout import lookout
 from lab.machine.native_host import nic_program
 from lab.machine.patience import Patience
 from lab.machine.precedence import lend_precedence
@@ -220,6 +221,7 @@ class Nics:
         if line_of(process.stdout, Patience([process.pid])) != "ready":
             stop(process)
             raise RunError(f"the adapter of {host} did not start")
+        lookout.rely(process.pid, f"the adapter of {host}")
         return process
 
     def _hold_back(self, here: Sequence[str], bps: float) -> None:

@@ -22,8 +22,10 @@ from pathlib import Path
 from typing import IO
 
 from lab.errors import LabError
+from lab.machine.lookout import telling_of_stopped
 from lab.machine.native_host import stretch_library
 from lab.machine.processes import as_shells_tell
+from lab.machine.scratch import at_our_end
 
 INTERFACE = "eth0"  # by which they send, on every host
 _GRACE_S = 3.0  # that programs have to end when they are told to
@@ -48,6 +50,7 @@ class Ended:
     code: int  # 0: all did well; else that of the first that did not
     failed: str | None  # where that was
     took_s: float  # until the last ended by itself
+    by_signal: int = 0  # that ended it, if one did
 
 
 def on_host(pid: int, host: str, names: Path, words: Sequence[str]) -> list[str]:
@@ -91,10 +94,13 @@ def run(tasks: Sequence[Task], happen: Callable[[float], float | None] = lambda 
     running: dict[str, subprocess.Popen[bytes]] = {}
     code, failed = 0, None
     with selectors.DefaultSelector() as selector, ExitStack() as stack:
+        stack.enter_context(telling_of_stopped())
+        executor = stack.enter_context(at_our_end())
         stack.callback(_finish, selector, running)
         began = time.monotonic()
         for task in tasks:
             process = running[task.host] = _start(task, is_alone=len(tasks) == 1)
+            executor.then("kill", "-9", "--", f"-{process.pid}")
             pid = os.pidfd_open(process.pid)
             stack.callback(os.close, pid)
             selector.register(pid, selectors.EVENT_READ)
@@ -110,7 +116,8 @@ def run(tasks: Sequence[Task], happen: Callable[[float], float | None] = lambda 
                 left.remove(host)
                 if code == 0 and (code := as_shells_tell(running[host].wait())):
                     failed = host
-        return Ended(code, failed, time.monotonic() - began)
+        returned = running[failed].returncode if failed else 0
+        return Ended(code, failed, time.monotonic() - began, max(0, -returned))
 
 
 def _finish(

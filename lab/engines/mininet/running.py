@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import shutil
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +26,7 @@ from lab.scenario.keys import nearest
 
 JOURNAL = "journal.json"
 _ANNOUNCED_IN_S = 10.0
+_PROGRAMS = ("closlab", "lab.runs.child")  # whose first processes labs are
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +141,7 @@ def find(name: str | None = None) -> RunningLab:
     if name is not None:
         labs = [lab for lab in labs if lab.name == name]
     if not labs:
+        _tell_of_others()
         raise LabError(
             f"no lab named '{name}' is running" if name else "no lab is running",
             "Start one in another terminal:  closlab run hello --cli",
@@ -146,6 +150,37 @@ def find(name: str | None = None) -> RunningLab:
         names = ", ".join(lab.name for lab in labs)
         raise LabError("more than one lab is running", f"Say which with --lab NAME: {names}")
     return labs[0]
+
+
+def _tell_of_others() -> None:
+    """Fail with whose labs are running, if there are only others'."""
+    users = sorted({_user(uid) for uid in _others()})
+    if users:
+        raise LabError(
+            f"no lab of yours is running; there is one of {' and one of '.join(users)}",
+            "Only who started a lab may step in: do this as that user, with sudo for root's.",
+        )
+
+
+def _others() -> Iterator[int]:
+    """Whose labs are running, of users that are not this one: each has a first process."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            told = dict(
+                line.split(":", 1) for line in (process / "status").read_text().splitlines()
+            )
+            uid, numbers = int(told["Uid"].split()[0]), told.get("NSpid", "").split()
+            if uid != os.geteuid() and len(numbers) > 1 and numbers[-1] == "1":
+                words = (process / "cmdline").read_bytes().split(b"\0")
+                if any(Path(os.fsdecode(word)).name in _PROGRAMS for word in words):
+                    yield uid
+
+
+def _user(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"user {uid}"
 
 
 def running() -> list[RunningLab]:

@@ -1,0 +1,239 @@
+"""One lookout over the processes that a run relies on: which of them died, and which stand still.
+
+Whoever waits for another process has a way of his own to do so, and some never see an end: Mininet
+reads from a shell, an idle prompt from the user. So a thread looks out for all of them.
+
+A death is told to who asks (`failure`), as a run that measures does: it keeps what it saw. Who does
+not ask within a moment is waiting, and is woken by an error that names the dead. If even that does
+not end the process within reason, the lookout does: it is the first of a capsule, and all else goes
+with it.
+
+A process that was stopped (SIGSTOP) may go on at any time, or never: it is told for whom all wait.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+
+from lab.errors import RunError
+from lab.machine.speed import slowness
+
+LOOK_S = 0.5
+_ASKED_WITHIN_S = 2.0
+_ENDS_WITHIN_S = 30.0  # once it was woken
+_WAKE = signal.SIGUSR2
+_MOST_WORDS = 60  # letters of a command that is shown
+_STOPPED = "T"
+
+Tell = Callable[[str], object]
+
+
+class Lookout:
+    """What is known of the processes that a run relies on."""
+
+    def __init__(self) -> None:
+        self._names: dict[int, str] = {}
+        self._doors: dict[int, int] = {}  # of processes that are relied on: descriptor by number
+        self._deaths = select.epoll()
+        self._halted: set[int] = set()
+        self._failure: str | None = None
+        self._untold_since: float | None = None
+        self._lock = threading.Lock()
+        self.stood: dict[str, None] = {}  # who was stopped by others, in that order
+
+    def know(self, pid: int, name: str) -> None:
+        """Who a process is, whose end somebody else sees."""
+        self._names[pid] = name
+
+    def rely(self, pid: int, name: str) -> None:
+        """Without this process nothing goes on."""
+        self.know(pid, name)
+        with self._lock:
+            self._doors[pid] = os.pidfd_open(pid)
+            self._deaths.register(self._doors[pid], select.EPOLLIN)
+
+    def spare(self, pid: int) -> None:
+        """It is meant to end from now on."""
+        with self._lock:
+            if (door := self._doors.pop(pid, None)) is not None:
+                self._deaths.unregister(door)
+                os.close(door)
+
+    def halt(self, pid: int, *, is_halted: bool) -> None:
+        """It is meant to stand still, or no longer."""
+        (self._halted.add if is_halted else self._halted.discard)(pid)
+
+    @property
+    def failure(self) -> str | None:
+        """Who has died, for who goes by it."""
+        self._untold_since = None
+        return self._failure
+
+    @contextmanager
+    def watching(self, tell: Tell) -> Iterator[None]:
+        """For as long as the context lasts, in a main thread: which may be woken by a RunError."""
+        over = threading.Event()
+        self._failure = self._untold_since = None
+        self.stood = {}
+        before = signal.signal(_WAKE, self._wake)
+        args = (tell, over, slowness())
+        threading.Thread(target=self._watch, args=args, name="lookout", daemon=True).start()
+        try:
+            yield
+        finally:
+            over.set()
+            signal.signal(_WAKE, signal.SIG_IGN if before is None else before)
+
+    def _wake(self, _number: int, _frame: FrameType | None) -> None:
+        assert self._failure is not None
+        raise RunError(self._failure)
+
+    def _watch(self, tell: Tell, over: threading.Event, times: float) -> None:
+        still = Standstill(tell, self._names, self._halted, self.stood)
+        woken: float | None = None
+        while not over.is_set():
+            for door, _ in self._deaths.poll(LOOK_S):
+                self._died(door)
+            still.look()
+            now, since = time.monotonic(), self._untold_since
+            if over.is_set():
+                return
+            if since is not None and now - since > _ASKED_WITHIN_S * times:
+                self._untold_since, woken = None, now
+                first = threading.main_thread().ident
+                assert first is not None
+                signal.pthread_kill(first, _WAKE)
+            if woken is not None and now - woken > _ENDS_WITHIN_S * times:
+                print(f"closlab: {self._failure}", file=sys.stderr, flush=True)
+                os._exit(1)
+
+    def _died(self, door: int) -> None:
+        with self._lock:
+            pid = next((pid for pid, each in self._doors.items() if each == door), None)
+            if pid is None:
+                return  # it was just spared
+            how = _end_of(door)
+            self._deaths.unregister(door)
+            os.close(self._doors.pop(pid))
+        self._failure = f"{self._names[pid]} died{how}"
+        self._untold_since = time.monotonic()
+
+
+def _end_of(door: int) -> str:
+    """How a child ended, which its parent may still ask."""
+    with suppress(OSError):
+        if end := os.waitid(os.P_PIDFD, door, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            return how_ended(end.si_status if end.si_code == os.CLD_EXITED else -end.si_status)
+    return ""
+
+
+def how_ended(code: int | None) -> str:
+    """To stand behind a word on a process that ended, with what Python has for an exit code."""
+    if code is None:
+        return ""
+    if code >= 0:
+        return f" (exit code {code})"
+    try:
+        return f" ({signal.Signals(-code).name})"
+    except ValueError:
+        return f" (signal {-code})"
+
+
+class Standstill:
+    """Which processes that this one started, or those did, were stopped."""
+
+    def __init__(
+        self,
+        tell: Tell,
+        names: dict[int, str] | None = None,
+        meant: set[int] | None = None,
+        stood: dict[str, None] | None = None,
+    ) -> None:
+        self._tell = tell
+        self._names = {} if names is None else names
+        self._meant = set() if meant is None else meant
+        self._stood = {} if stood is None else stood
+        self._before: set[int] = set()
+        self._told: set[int] = set()
+
+    def know(self, pid: int, name: str) -> None:
+        """Who a process is."""
+        self._names[pid] = name
+
+    def look(self, among: Iterable[int] | None = None) -> None:
+        """Tell of each that stands still for a second look."""
+        found = stopped() if among is None else [pid for pid in among if _stat(pid)[0] == _STOPPED]
+        now = {pid for pid in found if pid not in self._meant}
+        for pid in (now & self._before) - self._told:
+            name = self._names.get(pid) or _command(pid)
+            self._stood[name] = None
+            self._tell(f"waiting for {name}: process {pid} was stopped, and SIGCONT lets it go on")
+        for pid in self._told - now:
+            self._tell(f"{self._names.get(pid) or f'process {pid}'} goes on, or has ended")
+        self._told = now & (self._before | self._told)
+        self._before = now
+
+
+def stopped() -> list[int]:
+    """Processes below this one that were stopped."""
+    states: dict[int, tuple[str, int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            states[int(entry.name)] = _stat(int(entry.name))
+    here = os.getpid()
+
+    def is_below(pid: int) -> bool:
+        while pid in states:
+            pid = states[pid][1]
+            if pid == here:
+                return True
+        return False
+
+    return [pid for pid, (state, _) in states.items() if state == _STOPPED and is_below(pid)]
+
+
+def _stat(pid: int) -> tuple[str, int]:
+    """Of a process, its state and who started it."""
+    try:
+        words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return "", 0  # it has ended
+    return words[0], int(words[1])
+
+
+def _command(pid: int) -> str:
+    with suppress(OSError):
+        if words := Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").strip():
+            return f"'{words.decode(errors='replace')[:_MOST_WORDS]}'"
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    return "a process"
+
+
+@contextmanager
+def telling_of_stopped() -> Iterator[None]:
+    """For as long as the context lasts, tell on standard error of processes that were stopped."""
+    over = threading.Event()
+    still = Standstill(lambda text: print(f"closlab: {text}", file=sys.stderr, flush=True))
+
+    def look() -> None:
+        while not over.wait(LOOK_S):
+            still.look()
+
+    threading.Thread(target=look, name="lookout", daemon=True).start()
+    try:
+        yield
+    finally:
+        over.set()
+
+
+lookout = Lookout()
+"""Over this process's run: there is one at a time."""

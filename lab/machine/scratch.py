@@ -1,0 +1,57 @@
+"""What a process leaves when it is killed, seen to by a shell that outlives it.
+
+A kill -9 gives nobody a chance to tidy up. So a shell waits at the end of a pipe for its owner to
+be gone, whatever the way, and then carries out what it was told: ends processes, removes a folder.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_WAITS = 'trap "" HUP INT TERM; while read -r line; do todo="$todo$line;"; done; eval "$todo"'
+
+
+@contextmanager
+def at_our_end() -> Iterator[Executor]:
+    """Have commands carried out if this process is killed while the context lasts."""
+    with subprocess.Popen(
+        ["sh", "-c", _WAITS],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        text=True,
+    ) as shell:
+        try:
+            yield Executor(shell)
+        finally:
+            shell.kill()
+
+
+class Executor:
+    """Who does it."""
+
+    def __init__(self, shell: subprocess.Popen[str]) -> None:
+        self._shell = shell
+
+    def then(self, *words: str) -> None:
+        """One more command."""
+        assert self._shell.stdin is not None
+        self._shell.stdin.write(shlex.join(words) + "\n")
+        self._shell.stdin.flush()
+
+
+@contextmanager
+def scratch(within: Path | None = None) -> Iterator[Path]:
+    """A folder for as long as the context lasts, or this process."""
+    with (
+        tempfile.TemporaryDirectory(prefix="closlab-", dir=within) as made,
+        at_our_end() as executor,
+    ):
+        executor.then("rm", "-rf", made)
+        yield Path(made)
