@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from socket import if_nameindex
 from typing import Any
 
 from mininet.link import Intf, Link
@@ -138,8 +138,14 @@ def remove_network(
             os.killpg(node.shell.pid, signal.SIGKILL)
         node.shell.wait()
     # A namespace takes its interfaces with it, some time later: their names are wanted now.
-    names = {link.b.interface(link.b_port) for link in fabric.links}
-    run_ip(f"link del {name}" for name in sorted(names & {name for _, name in if_nameindex()}))
+    words = (f"link del {link.b.interface(link.b_port)}\n" for link in fabric.links)
+    subprocess.run(
+        ["ip", "-force", "-batch", "-"],
+        input="".join(words),
+        text=True,
+        stderr=subprocess.DEVNULL,  # of those that it took by now
+        check=False,
+    )
 
 
 def further_setup(fabric: Fabric, host: Node, leaf: Node, device: str) -> str:

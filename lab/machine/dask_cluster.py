@@ -47,19 +47,20 @@ def on_dask(
     work: Callable[[J], R], jobs: Sequence[J], where: str, processes: int | None, stages: Stages
 ) -> Iterator[tuple[J, R | str]]:
     """Each job with what came of it, or how it failed; ``work`` is a function of a module."""
+    import dask.config
     import distributed
 
     with ExitStack() as stack:
         stack.enter_context(telling_of_stopped())
         if where == LOCAL:
             folder = stack.enter_context(scratch())
+            stack.enter_context(dask.config.set({"temporary-directory": str(folder)}))
             with without_main():
                 cluster = stack.enter_context(
                     distributed.LocalCluster(
                         n_workers=min(len(jobs), processes or os.cpu_count() or 1),
                         threads_per_worker=1,
                         dashboard_address=None,
-                        local_directory=str(folder),
                         silence_logs=logging.ERROR,
                     )
                 )

@@ -59,12 +59,12 @@ class Found:
     wrong: str | None
 
 
-def one(seed: int, kinds: list[str]) -> Found:
+def one(seed: int, kinds: list[str], within_s: float = _SPAN_S) -> Found:
     """Start something, hit a process of it, and look what comes of it."""
     draw = random.Random(seed)
     kind = draw.choices(kinds, [_WORDS[kind][0] for kind in kinds])[0]
     number = draw.choice(SIGNALS)
-    after_s, place = draw.random() ** 0.7 * _SPAN_S, draw.random()
+    after_s, place = draw.random() ** 0.7 * within_s, draw.random()
     mounts = Path("/proc/self/mounts").read_text()
     with tempfile.TemporaryDirectory(prefix="kills-") as made:
         here = Path(made)
@@ -222,13 +222,14 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kinds", default=",".join(_WORDS))
+    parser.add_argument("--within", type=float, default=_SPAN_S, help="seconds since the start")
     given = parser.parse_args()
     kinds = given.kinds.split(",")
     if not Path("/usr/lib/frr/bgpd").exists():
         kinds = [kind for kind in kinds if kind != "bgp"]
     counted: Counter[str] = Counter()
     for seed in range(given.seed, given.seed + given.runs):
-        found = one(seed, kinds)
+        found = one(seed, kinds, given.within)
         counted["wrong" if found.wrong else "right"] += 1
         print(f"seed {seed}: {found.what}: {found.wrong or 'right'}", flush=True)
     print(", ".join(f"{count} {how}" for how, count in counted.items()))

@@ -102,7 +102,9 @@ def test_a_kill_of_either_end_ends_everything_in_it(victim: str) -> None:
         time.sleep(0.05)
     assert in_namespace(namespace) == []
     assert Path("/proc/self/mounts").read_text() == mounts
-    assert capsule.returncode == (-9 if victim == "outside" else 137)
+    assert capsule.returncode == (-9 if victim == "outside" else 1)
+    if victim == "inside":  # a program of the run may end with any code, and was not killed then
+        assert "the run was killed (SIGKILL); nothing of it is left" in capsule.communicate()[1]
 
 
 def in_namespace(namespace: Path) -> list[str]:

@@ -109,3 +109,19 @@ def test_a_scheduler_that_is_not_there_is_told(
     monkeypatch.setattr(dask_cluster, "_MEETS_S", 1.0)
     with pytest.raises(RunError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:1"):
         made(grid(tmp_path / "a", "1,2"), "tcp://127.0.0.1:1")
+
+
+@pytest.mark.slow
+def test_a_scheduler_without_workers_is_waited_for_with_a_word_and_not_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(dask_cluster, "_TELL_S", 0.3)
+    monkeypatch.setattr(dask_cluster, "_WORKERS_S", 1.0)
+    told: list[str] = []
+    monkeypatch.setattr(Stages, "still_waiting", lambda _self, what, _s: told.append(what))
+    with distributed.LocalCluster(n_workers=0, dashboard_address=None) as cluster:
+        address = cluster.scheduler_address
+        with pytest.raises(RunError, match="has had no workers for 1 s"):
+            made(grid(tmp_path / "a", "1,2"), address)
+        assert told and all(address in what for what in told)

@@ -10,6 +10,7 @@ from shutil import copytree
 
 import pytest
 
+from lab.machine import program
 from lab.machine.paths import FABRIC_PROGRAM, ROOT
 from lab.report import Comparison, read_run, write_comparison, write_report
 from lab.report.again import KEPT_AS, command
@@ -179,3 +180,15 @@ def test_another_program_is_given_as_a_folder(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert f"there is no {tmp_path}/fabric.p4" in done.stderr
     assert f"cp -r {ROOT}/p4src" in done.stderr
+
+
+def test_a_kept_program_says_nothing_of_where_its_sources_lie(tmp_path: Path) -> None:
+    mine = tmp_path / "somebody" / "p4src" / "fabric.p4"
+    told = {
+        program._wherever(
+            f'{{"filename": "{source.parent}/mark.p4", "by": "{ROOT}/compiler/core.p4"}}'.encode(),
+            source,
+        )
+        for source in (FABRIC_PROGRAM, mine)
+    }
+    assert told == {b'{"filename": "p4src/mark.p4", "by": "compiler/core.p4"}'}

@@ -100,7 +100,7 @@ def run(tasks: Sequence[Task], happen: Callable[[float], float | None] = lambda 
         began = time.monotonic()
         for task in tasks:
             process = running[task.host] = _start(task, is_alone=len(tasks) == 1)
-            executor.then("kill", "-9", "--", f"-{process.pid}")
+            executor.then("kill", "-s", "KILL", "--", f"-{process.pid}")
             pid = os.pidfd_open(process.pid)
             stack.callback(os.close, pid)
             selector.register(pid, selectors.EVENT_READ)

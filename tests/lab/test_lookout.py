@@ -1,0 +1,161 @@
+"""Who dies is named to who waits, who stands still to who watches; after a kill nothing is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lab.engines.mininet import running
+from lab.errors import LabError, RunError
+from lab.machine import lookout as module
+from lab.machine.lookout import Lookout, Standstill
+from lab.machine.paths import ROOT
+from lab.machine.processes import stop
+from tests.lab.kills import one
+
+LONG_S = 60.0
+
+
+@pytest.fixture
+def sleeper() -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(["sleep", "600"])
+    yield process
+    process.kill()
+    process.wait()
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LOOK_S", 0.02)
+    monkeypatch.setattr(module, "_ASKED_WITHIN_S", 0.05)
+
+
+def test_who_waits_for_the_dead_is_woken(sleeper: subprocess.Popen[bytes]) -> None:
+    watch = Lookout()
+    with pytest.raises(RunError, match=r"^the one died \(SIGKILL\)$"), watch.watching(print):
+        watch.rely(sleeper.pid, "the one")
+        sleeper.kill()
+        time.sleep(LONG_S)
+
+
+def test_who_asks_is_told_and_goes_on(sleeper: subprocess.Popen[bytes]) -> None:
+    watch = Lookout()
+    with watch.watching(print):
+        watch.rely(sleeper.pid, "the one")
+        assert watch.failure is None
+        sleeper.terminate()
+        while watch.failure is None:
+            time.sleep(0.005)
+        time.sleep(0.3)
+        assert watch.failure == "the one died (SIGTERM)"
+
+
+def test_an_end_that_is_meant_is_nobodys_business(sleeper: subprocess.Popen[bytes]) -> None:
+    with module.lookout.watching(print):
+        module.lookout.rely(sleeper.pid, "the one")
+        stop(sleeper)
+        time.sleep(0.2)
+        assert module.lookout.failure is None
+
+
+def test_who_is_stopped_is_waited_for_by_name(sleeper: subprocess.Popen[bytes]) -> None:
+    told: list[str] = []
+    meant: set[int] = set()
+    still = Standstill(told.append, {sleeper.pid: "the one"}, meant)
+    still.look()
+    sleeper.send_signal(signal.SIGSTOP)
+    while state(sleeper.pid) != "T":
+        time.sleep(0.01)
+    still.look()
+    assert told == []  # it may be on its way to go on, as after a terminal's Ctrl-Z
+    still.look()
+    still.look()
+    where = f"process {sleeper.pid} was stopped, and SIGCONT lets it go on"
+    assert told == [f"waiting for the one: {where}"]
+    sleeper.send_signal(signal.SIGCONT)
+    still.look()
+    assert told[1:] == ["the one goes on, or has ended"]
+    meant.add(sleeper.pid)
+    sleeper.send_signal(signal.SIGSTOP)
+    still.look()
+    still.look()
+    assert len(told) == 2
+
+
+_MAKES = """\
+import subprocess, sys, time
+from lab.machine.scratch import at_our_end, scratch
+with scratch() as folder, at_our_end() as executor:
+    (folder / "file").touch()
+    child = subprocess.Popen(["sleep", "600"], process_group=0, stdout=subprocess.DEVNULL)
+    executor.then("kill", "-s", "KILL", "--", f"-{child.pid}")
+    print(folder, child.pid, flush=True)
+    sys.stdin.readline()
+    child.kill()
+    child.wait()
+"""
+
+
+@pytest.mark.parametrize("is_killed", [True, False])
+def test_what_is_made_for_a_while_goes_with_its_maker(tmp_path: Path, is_killed: bool) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", _MAKES],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+    ) as maker:
+        assert maker.stdout is not None
+        folder, pid = maker.stdout.readline().split()
+        assert Path(folder, "file").exists()
+        if is_killed:
+            maker.kill()
+        else:
+            maker.communicate("on\n")
+    until = time.monotonic() + LONG_S
+    while (lives(int(pid)) or any(tmp_path.iterdir())) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert not lives(int(pid)) and not any(tmp_path.iterdir())
+
+
+def lives(pid: int) -> bool:
+    try:
+        return state(pid) != "Z"  # who took it over may never ask how it ended
+    except OSError:
+        return False
+
+
+def state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def test_of_a_lab_of_somebody_else_it_is_told_whose_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLOSLAB_RUNNING", str(tmp_path))
+    monkeypatch.setattr(running, "_others", lambda: iter([0, 4_000_000_000]))
+    with pytest.raises(LabError, match="one of root and one of user 4000000000"):
+        running.find()
+
+
+@pytest.mark.slow
+@pytest.mark.mininet
+@pytest.mark.parametrize("seed", range(1, 13))
+def test_any_process_may_be_hit_at_any_moment(seed: int) -> None:
+    found = one(seed, ["mininet", "exec", "prompt", "live", "sim", "sweep"])
+    assert found.wrong is None, f"seed {seed}: {found.what}: {found.wrong}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [3, 5])
+def test_any_process_of_a_sweep_may_be_hit(seed: int) -> None:
+    found = one(seed, ["sim", "sweep"])
+    assert found.wrong is None, f"seed {seed}: {found.what}: {found.wrong}"
