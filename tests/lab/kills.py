@@ -163,7 +163,7 @@ def _ended(
 
 def _left(here: Path, mounts: str) -> str | None:
     """What is left, if anything is."""
-    until = time.monotonic() + 8
+    until = time.monotonic() + _WORD_S  # who has just begun reads code first
     while (left := [*_bearing(str(here))]) and time.monotonic() < until:
         time.sleep(0.1)
     if left:
