@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -43,6 +44,17 @@ add_mininet()
 
 # On a slow machine a test may take as much longer, unless who calls says otherwise.
 os.environ.setdefault("PYTEST_TIMEOUT", f"{TEST_S:.0f}")
+
+
+@pytest.fixture(autouse=True)
+def _stays_where_it_began() -> Iterator[None]:
+    """A test that leaves its process in a folder of its own fails all that come after it there."""
+    before = Path.cwd()
+    yield
+    after = Path.cwd()
+    os.chdir(before)
+    assert after == before, "the test changed the working directory: use monkeypatch.chdir"
+
 
 KINDS = ("clock", "mininet", "ordinary", "reference", "slow")
 

@@ -14,7 +14,7 @@ from tests.imports import ROOT, modules
 MOST = 1000
 
 
-def test_what_is_no_file_is_named(tmp_path: Path) -> None:
+def test_what_is_no_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "round").symlink_to("round")
     (tmp_path / "there").symlink_to("fifo")
@@ -23,7 +23,7 @@ def test_what_is_no_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "deep").write_text("[" * 500)
     (tmp_path / "socket").touch()
     with socket.socket(socket.AF_UNIX) as listener:
-        os.chdir(tmp_path)  # names of sockets are short
+        monkeypatch.chdir(tmp_path)  # names of sockets are short
         listener.bind("listener")
     for name, told in (
         ("fifo", "is no file but a pipe"),

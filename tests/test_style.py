@@ -23,7 +23,7 @@ ROOMS = {
     "lab.results": {"controller", "topologies", "traffic"},
     "lab.engines": set(FOLDERS),
     "lab.report": {"topologies", "traffic"},
-    "lab.runs": {"topologies", "traffic"},
+    "lab.runs": {"controller", "topologies", "traffic"},
     "lab.claims": {"traffic"},
     "lab.course": {"compiler", "switch", "traffic"},
     "lab.live": {"controller", "topologies", "traffic"},

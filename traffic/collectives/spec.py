@@ -63,9 +63,9 @@ def _numbers(model: type[BaseModel]) -> dict[str, Literal["int_type", "float_typ
 
 
 def _leaves(kind: object) -> Iterator[object]:
-    """The types that a type is made of."""
+    """The types that a type's values are made of: what they are named by is none of them."""
     inner = get_args(kind)
-    for each in inner:
+    for each in inner[1:] if get_origin(kind) in (dict, Mapping) else inner:
         yield from _leaves(each)
     if not inner:
         yield kind

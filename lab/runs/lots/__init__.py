@@ -66,8 +66,11 @@ class Drawn:
         return "headroom" in self.content["pfc"] or "headroom_pool" in self.content["buffer"]
 
 
-def drawn(seed: int, folder: Path) -> Drawn:
-    """A seed's scenario; files that it is to read are written into the folder."""
+def drawn(seed: int, folder: Path | None, *, eventful: bool = False) -> Drawn:
+    """A seed's scenario; files that it reads are written into the folder, if there is one.
+
+    What is eventful has faults of any kind; of others half have none, and most the harmless ones.
+    """
     lot = Lot(seed)
     topology = fabrics.topology(lot, folder)
     fabric = TOPOLOGIES[topology["kind"]].model_validate(topology).build()  # type: ignore[attr-defined]
@@ -94,7 +97,8 @@ def drawn(seed: int, folder: Path) -> Drawn:
     content["schedule"] = settings.schedule(lot, chosen)
     content["lb"] = settings.balancing(lot, chosen)
     content |= lot.maybe(0.6, reroute_ns=lot.wide(1000, 100_000))
-    content["faults"] = faults(lot, chosen, has_llr="llr" in content["link"])
+    has_llr = "llr" in content["link"]
+    content["faults"] = faults(lot, chosen, has_llr=has_llr, eventful=eventful)
     if lot.chance(0.05):
         content["loss"] = settings.loss(lot, chosen)
     loses = "loss" in content or any(each["action"] not in HARMLESS for each in content["faults"])

@@ -62,10 +62,11 @@ _KINDS: dict[str, Callable[[Lot], Section]] = {
 }  # fmt: skip
 
 
-def topology(lot: Lot, folder: Path) -> Section:
-    """A fabric of any kind; one of a file is written into the folder."""
+def topology(lot: Lot, folder: Path | None) -> Section:
+    """A fabric of any kind; one of a file is written into the folder, if there is one."""
     kind = lot.one((*_KINDS, "leaf-spine", "file"))
-    if kind != "file":
+    if kind != "file" or folder is None:
+        kind = "leaf-spine" if kind == "file" else kind
         return {"kind": kind, **_KINDS[kind](lot)}
     path = folder / f"fabric-{lot.seed}.json"
     path.write_text(json.dumps(_graph(lot)))

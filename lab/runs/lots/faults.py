@@ -12,16 +12,16 @@ _SPAN_NS = 100_000  # in which they begin
 _CHANCES = 0.001, 0.01, 0.1
 
 
-def faults(lot: Lot, chosen: Frame, *, has_llr: bool) -> list[Section]:
+def faults(lot: Lot, chosen: Frame, *, has_llr: bool, eventful: bool) -> list[Section]:
     """None, as often as not; or storms alone, or whatever else does not lose, or everything."""
     kinds: dict[str, Callable[[Lot, Frame], list[Section]]] = {}
     if not chosen.has_ports:  # adapters with several send no storm
         kinds |= {"storm": _storm, "storms": _storm}
-    if lot.chance(0.5):
+    if not eventful and lot.chance(0.5):
         return []
-    if not kinds or lot.chance(0.6):
+    if eventful or not kinds or lot.chance(0.6):
         kinds |= {"slow": _slow, "drain": _drain}
-    if lot.chance(0.25):
+    if eventful or lot.chance(0.25):
         kinds |= {"down": _down, "spoil": _spoil, "halt": _halt, "stop": _stop}
         kinds |= {} if has_llr else {"restart": _restart}
         kinds |= {"plane": _plane} if chosen.fabric.planes > 1 else {}

@@ -25,7 +25,7 @@ class Crowd:
     hosts: int
     gbps: float  # of a host
     kb: int  # that a message may have
-    folder: Path  # for what is read from files
+    folder: Path | None  # for what is read from files
 
     @property
     def names(self) -> list[str]:
@@ -50,8 +50,9 @@ def traffic(lot: Lot, crowd: Crowd, classes: list[int]) -> Section:
 def part(lot: Lot, crowd: Crowd, priority: int, beside: list[Section]) -> Section:
     """Traffic of one class; of jobs, which want hosts of their own, only one."""
     has_job = any(other["kind"] in _JOBS for other in beside)
-    kind = lot.one([*_PATTERNS, "incast", "poisson", *(() if has_job else _JOBS)])
-    return {"kind": kind, **(_PATTERNS | _JOBS)[kind](lot, crowd), **_class(lot, priority)}
+    files = _FILES if crowd.folder else {}
+    kind = lot.one([*_PATTERNS, *files, "incast", "poisson", *(() if has_job else _JOBS)])
+    return {"kind": kind, **(_PATTERNS | _FILES | _JOBS)[kind](lot, crowd), **_class(lot, priority)}
 
 
 def _class(lot: Lot, priority: int) -> Section:
@@ -174,6 +175,7 @@ def _rows(lot: Lot, crowd: Crowd) -> list[tuple[int, int, int, int]]:
 
 
 def _file(lot: Lot, crowd: Crowd, ending: str, text: str) -> Section:
+    assert crowd.folder
     path = crowd.folder / f"traffic-{lot.seed}.{ending}"
     path.write_text(text)
     return {"file": str(path), **lot.maybe(0.3, hosts=lot.some(crowd.names, crowd.hosts))}
@@ -312,7 +314,10 @@ def _cluster(lot: Lot, crowd: Crowd, priority: int) -> Section:
 _PATTERNS: dict[str, Callable[[Lot, Crowd], Section]] = {
     "collective": _collective, "incast": _incast, "flows": _flows, "permutation": _permutation,
     "elephants": _elephants, "poisson": _poisson, "north-south": _north_south,
-    "storage": _storage, "table": _table, "htsim": _htsim, "goal": _goal,
+    "storage": _storage,
+}  # fmt: skip
+_FILES: dict[str, Callable[[Lot, Crowd], Section]] = {
+    "table": _table, "htsim": _htsim, "goal": _goal,
 }  # fmt: skip
 _JOBS: dict[str, Callable[[Lot, Crowd], Section]] = {
     "job": _simple, "training": _training, "experts": _experts, "inference": _inference,

@@ -181,8 +181,8 @@ def test_a_missing_interface_is_named(tmp_path: Path):
         ([settings(1, ports={"x": "eth0"})], "[0]"),
         ([settings(1, ports=[1])], "[0]"),
         ([settings(1), settings(1)], "two switches are named s1"),
-        ([settings(1, program="/nowhere.json")], "cannot read /nowhere.json"),
-        ([settings(1, tls={"certificate": "/no.pem", "key": "/no.pem"})], "cannot read /no.pem"),
+        ([settings(1, program="/nowhere.json")], "/nowhere.json cannot be read"),
+        ([settings(1, tls={"certificate": "/no.pem", "key": "/no.pem"})], "/no.pem cannot be read"),
         ([settings(1, links={"1": {"speed": 5}})], "unknown key 'speed'"),
     ],
 )
@@ -407,7 +407,7 @@ def test_tls_by_simple_switch_grpcs_flags(pki: Path):
         (["--colour", "x.json"], 2, "--colour"),
         (["x.json", "--", "--priority-queues", "9"], 2, "from 1 to 8"),
         (["x.json", "--", "--grpc-server-ssl"], 2, "needs --grpc-server-cert"),
-        (["/nowhere.json", "--", "--grpc-server-addr", "127.0.0.1:0"], 1, "cannot read"),
+        (["/nowhere.json", "--", "--grpc-server-addr", "127.0.0.1:0"], 1, "cannot be read"),
         (["--no-p4", "--", "--grpc-server-addr", "300.0.0.1:1"], 1, "cannot listen on 300.0.0.1:1"),
     ],
 )
