@@ -271,9 +271,7 @@ def routing(
     for route in sid_routes:
         yield _route(route, groups, table="sid_routes", key="hdr.carrier.dst_addr")
     for prefix, policy in steered.items():
-        yield entry(
-            f"ipv{prefix.version}_routes", _prefix_match(prefix), "to_segments", policy=policy
-        )
+        yield _steered(prefix, policy, routes, groups)
 
 
 def routed(plan: SwitchPlan) -> tuple[tuple[Route, ...], Groups]:
@@ -319,6 +317,21 @@ def _route(route: Route, groups: Groups, table: str = "", key: str = "") -> Tabl
         return entry(table, match, "to_port", port=hop.port, next_mac=mac_bits(hop.mac))
     group = groups[route.next_hops]
     return entry(table, match, "to_group", group=group, leaf=route.leaf)
+
+
+def _steered(prefix: Network, policy: int, routes: Iterable[Route], groups: Groups) -> TableEntry:
+    """To a policy's lists; by the route that there is besides, for whose tenant it is not meant."""
+    others = {"group": 0, "leaf": 0, "port": 0, "next_mac": 0}
+    covering = (route for route in routes if _is_within(prefix, route.prefix))
+    if route := max(covering, key=lambda route: route.prefix.prefixlen, default=None):
+        plain = dict(_route(route, groups).params)
+        others |= {name: plain.get(name, 0) for name in others}
+    table = f"ipv{prefix.version}_routes"
+    return entry(table, _prefix_match(prefix), "to_segments", policy=policy, **others)
+
+
+def _is_within(prefix: Network, other: Network) -> bool:
+    return prefix.version == other.version and prefix.subnet_of(other)  # type: ignore[arg-type]
 
 
 def _underlay(route: Route, groups: Groups) -> TableEntry:

@@ -6,7 +6,7 @@
 //
 // Reads:  hdr.ipv4.dst_addr, hdr.ipv6.dst_addr or hdr.carrier.dst_addr.
 // Writes: meta.out_port and meta.next_mac (one port), or meta.group and meta.far_leaf (a group),
-//         or meta.steering (a policy), or meta.drop_reason.
+//         with meta.steering (a policy) besides; or meta.drop_reason.
 
 #ifndef ROUTE_P4
 #define ROUTE_P4
@@ -37,9 +37,14 @@ control route(in headers_t hdr, inout metadata_t meta) {
         meta.drop_reason = drop_reason_t.FOR_TUNNEL;
     }
 
-    // They are steered, by a policy (usid.p4).
-    action to_segments(bit<16> policy) {
+    // They are steered, where a policy is meant for their tenant (usid.p4); others go by the group,
+    // or by the port if that is the only way.
+    action to_segments(bit<16> policy, group_t group, leaf_t leaf, port_t port, mac_t next_mac) {
         meta.steering = policy;
+        meta.group = group;
+        meta.far_leaf = leaf;
+        meta.out_port = port;
+        meta.next_mac = next_mac;
     }
 
     action no_route() {

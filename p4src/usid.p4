@@ -16,11 +16,12 @@
 // has no place left to go to, or one beyond its end, is no good carrier and is dropped.
 //
 // Beginning. A route may say that a packet is to be steered. By that policy and its tenant, a table says
-// which lists there are, and the flow's hash which of them it takes: so a flow keeps its path.
+// which lists there are, and the flow's hash which of them it takes: so a flow keeps its path. Whose
+// tenant the policy is not meant for goes on as its route says besides.
 //
 // Reads:  hdr.carrier, hdr.srh, hdr.segments; meta.steering, meta.tenant, the flow.
 // Writes: these headers, EtherTypes; meta.out_port and meta.next_mac where a list or a uSID names the
-//         port; meta.drop_reason.
+//         port, and meta.group then; meta.drop_reason.
 // Stops:  a segment routing header has at most three segments, and no TLVs.
 
 #ifndef USID_P4
@@ -172,6 +173,7 @@ control usid_depart(inout headers_t hdr, inout metadata_t meta) {
         hdr.carrier.dst_addr = sids;
         meta.out_port = port;
         meta.next_mac = next_mac;
+        meta.group = 0;
         meta.is_steered = true;
     }
 
@@ -212,7 +214,9 @@ control usid_depart(inout headers_t hdr, inout metadata_t meta) {
     apply {
         segment_policies.apply();
         if (count == 0) {
-            no_list();
+            if (meta.group == 0 && meta.out_port == 0) {
+                no_list();
+            }
         } else {
             hashing.apply(hdr, meta, flow);
             chosen = first + (bit<16>)(((flow >> 16) * (bit<32>)count) >> 16);

@@ -137,6 +137,24 @@ def test_tenants_are_steered_by_their_own_policies() -> None:
     bed.check_accounts()
 
 
+@pytest.mark.parametrize("spines", [1, 2])
+@pytest.mark.parametrize("to", ["leaf2", "h3"])
+@pytest.mark.parametrize("ip", BOTH)
+def test_who_is_of_another_tenant_goes_by_the_routes(spines: int, to: str, ip: IpVersion) -> None:
+    steering = (Steering("leaf1", to, tenant=1),)
+    tenants = {"h1": 1, "h2": 2, "h3": 1, "h4": 2}
+    bed = build(leaf_spine(2, spines, 2), replace(PLAIN, steering=steering, tenants=tenants), ip)
+    seen = tapped(bed)
+    for src, dst in (("h1", "h3"), ("h2", "h4")):
+        bed.send(src, dst, 10)
+    bed.network.run(1_000_000)
+    assert {name: len(bed.host(name).arrived) for name in ("h3", "h4")} == {"h3": 10, "h4": 10}
+    inside = [frame[20] for name, _, frame in seen if name == "leaf1" and frame[14] >> 4 == 6]
+    assert inside.count(4 if ip == 4 else 41) == 10  # carried: those of the first tenant alone
+    assert not bed.drops()
+    bed.check_accounts()
+
+
 def test_dead_ways_are_taken_out_and_without_any_routes_lead_on() -> None:
     fabric = leaf_spine(2, 2, 1).speaking(6)
     settings = replace(PLAIN, steering=(Steering("leaf1", "leaf2"),))

@@ -1,5 +1,8 @@
 """Whatever a fabric is told: what is drawn by lot is run, and what must hold is held.
 
+Nothing is lost where headroom is computed, what is lost by somebody's choice is told as its price,
+books balance, and what did not arrive has a verdict.
+
     .venv/bin/python -m tests.lab.any_settings [--seed N] [--runs N]
 
 runs so many seeds, one after the other, and names each that fails with what it was and the command
@@ -15,6 +18,8 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+
+import yaml
 
 from lab.errors import LabError
 from lab.results.result import Result
@@ -41,6 +46,12 @@ def complaints(case: Drawn, result: Result) -> Iterator[str]:
     if lost and code_of(result) == 0:
         yield f"{lost} packets found no headroom, and the run ends with 0"
     others = {why: n for why, n in drops.by_reason.items() if why not in _OTHERWISE and n}
+    told = result.stalls or ()
+    judged = sum(stall.messages for stall in told)
+    if judged != result.flows.failed:
+        yield f"{result.flows.failed} messages did not arrive, and {judged} have a verdict"
+    if any(stall.verdict == "untold" for stall in told):
+        yield f"the simulator does not know why: {told}"
     if set(case.carried) <= set(case.lossless) and not (case.loses or lost) and others:
         yield f"all classes are lossless, but packets were dropped: {others}"
 
@@ -52,6 +63,14 @@ def check(seed: int, out: Path) -> Result:
     found = "; ".join(complaints(case, result))
     assert not found, f"seed {seed}: {found}\n{again(seed)}"
     return result
+
+
+def written(seed: int, folder: Path, **measures: bool) -> str:
+    """A seed's scenario in a file of that folder, which is a name that can be run."""
+    file = folder / f"lot-{seed}.yaml"
+    content = drawn(seed, folder).content
+    file.write_text(yaml.safe_dump(content | {"measures": measures}, sort_keys=False))
+    return str(file)
 
 
 def again(seed: int) -> str:

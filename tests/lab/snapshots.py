@@ -14,14 +14,14 @@ import tempfile
 from pathlib import Path
 
 from lab.results.result import Result
+from tests.lab.any_settings import written
 from tests.lab.simulated import simulate
-from tests.lab.test_any_settings import drawn
 
 SNAPSHOTS = Path(__file__).with_name("snapshots.json")
 RENEW = "python -m tests.lab.snapshots"
 Figures = dict[str, int | float | str | None]
 
-# Scenarios that ship, made small, and some by lot (tests/lab/test_any_settings.py).
+# Scenarios that ship, made small, and some by lot (lab/runs/lots).
 SHIPPED = {
     "incast": ("traffic.bytes=200KB",),
     "incast, DCQCN": ("traffic.bytes=300KB", "ecn.enabled=true", "transport.cc=dcqcn"),
@@ -37,18 +37,22 @@ SHIPPED = {
 SEEDS = range(2000, 2008)
 
 
-def cases() -> dict[str, tuple[str, tuple[str, ...]]]:
-    """Every scenario by its name here, with the one it is made of and the changes to that."""
-    shipped = {name: (name.partition(",")[0], changes) for name, changes in SHIPPED.items()}
-    return shipped | {f"by lot {seed}": ("hello", drawn(seed).changes) for seed in SEEDS}
+BY_LOT = {f"by lot {seed}": seed for seed in SEEDS}
+
+
+def cases() -> list[str]:
+    """Every scenario by its name here."""
+    return [*SHIPPED, *BY_LOT]
 
 
 def figures_of(name: str) -> Figures:
     """What one comes to: figures, and digests of every message and of all that was noted."""
-    scenario, changes = cases()[name]
     with tempfile.TemporaryDirectory() as folder:
-        result = simulate(scenario, *changes, out=Path(folder)).result
-        tables = {name: _digest(Path(folder) / name) for name in ("flows.csv", "timeseries.csv")}
+        out = Path(folder)
+        by_lot = name in BY_LOT
+        scenario = written(BY_LOT[name], out) if by_lot else name.partition(",")[0]
+        result = simulate(scenario, *SHIPPED.get(name, ()), out=out).result
+        tables = {name: _digest(out / name) for name in ("flows.csv", "timeseries.csv")}
     return _told(result) | tables
 
 

@@ -13,8 +13,8 @@ from lab.engines.sim import simulation
 from lab.engines.sim.parts import parts
 from lab.errors import LabError
 from lab.scenario import catalogue, shipped
+from tests.lab.any_settings import written
 from tests.lab.simulated import simulate
-from tests.lab.test_any_settings import drawn
 from topologies import Fabric, Node, fat_tree, leaf_spine
 
 KEPT = "flows.csv", "timeseries.csv"
@@ -81,9 +81,8 @@ def test_results_do_not_depend_on_the_number_of_threads(name: str, tmp_path: Pat
 def test_nor_on_what_is_simulated_at_a_stretch(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    changes = drawn(3000 + seed).changes
     monkeypatch.setattr(simulation, "parts", by_lot(random.Random(seed)))
-    same(tmp_path, "hello", *changes)
+    same(tmp_path, written(3000 + seed, tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -98,7 +97,7 @@ def test_every_scenario_is_the_same_by_any_number_of_threads(name: str, tmp_path
 @pytest.mark.parametrize("seed", range(40))
 def test_any_settings_are(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulation, "parts", by_lot(random.Random(seed)))
-    same(tmp_path, "hello", *drawn(4000 + seed).changes)
+    same(tmp_path, written(4000 + seed, tmp_path))
 
 
 @pytest.mark.parametrize("fabric", [leaf_spine(4, 2, 3), leaf_spine(3, 1, 1), fat_tree(4)])

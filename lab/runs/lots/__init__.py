@@ -22,6 +22,7 @@ from lab.scenario.translate import controller_settings
 
 __all__ = ["LEFT_OUT", "Drawn", "drawn"]
 
+_MOST = 3_000_000_000  # bytes of headroom, so that all else finds room in what can be counted
 _MININET = "of Mininet alone, which runs none of these"
 _FORMAT = "another way to write transfers that flows, collectives and goal have too"
 _KEPT = "what is kept of a run does nothing to it"
@@ -35,10 +36,12 @@ LEFT_OUT = {
     "measures.series_ns": _KEPT,
     "measures.telemetry": _KEPT,
     "measures.pcap": _KEPT,
+    "control": _MININET,
     "control.kind": _MININET,
     "control.bfd_ms": _MININET,
     "transport.endpoint": _MININET,
     "faults[].action=restart-bgp": _MININET,
+    "traffic.steps (inference)": "it has none, and says so",
     "traffic.kind=chakra": _FORMAT,
     "traffic.kind=msccl": _FORMAT,
     "traffic.kind=aicb": _FORMAT,
@@ -88,7 +91,8 @@ def drawn(seed: int, folder: Path | None, *, eventful: bool = False) -> Drawn:
     content |= _tenancy(lot, chosen, carried, bytes_kb)
     if "traffic" not in content:
         ports = fabric.ports_abreast
-        crowd = Crowd(len(fabric.hosts), chosen.gbps * ports, bytes_kb, folder)
+        rails = len(chosen.leaves) if chosen.kind == "rail" else 0
+        crowd = Crowd(len(fabric.hosts), chosen.gbps * ports, bytes_kb, folder, rails)
         content["traffic"] = traffic(lot, crowd, carried)
     content["classes"] = settings.classes(lot, chosen)
     content["trim"] = settings.trim(lot, chosen, content["classes"])
@@ -104,7 +108,8 @@ def drawn(seed: int, folder: Path | None, *, eventful: bool = False) -> Drawn:
     loses = "loss" in content or any(each["action"] not in HARMLESS for each in content["faults"])
     content["transport"] = settings.transport(lot, chosen, content["lb"]["policy"], loses=loses)
     content["int"] = settings.telemetry(lot, chosen)
-    content["segments"] = settings.segments(lot, chosen, content["transport"])
+    tenants = list(content.get("tenants", ()))
+    content["segments"] = settings.segments(lot, chosen, content["transport"], tenants)
     content |= settings.access(lot, chosen)
     content["buffer"] = settings.memory(lot, chosen)
     if _uses_control(content["transport"]):
@@ -152,17 +157,26 @@ def _size(lot: Lot, content: Section, chosen: Frame) -> None:
     """How much memory there is: from what headroom and reserved bytes need to much to share."""
     buffer = content["buffer"]
     buffer |= lot.maybe(0.04, profile=lot.one(("tomahawk-like", "tomahawk4-like")))
-    needs = [
-        [headroom_of(site, port) for port in site.ports for _ in site.lossless]
-        for site in _roomy(content, headroom_pool="3GB")
-    ]
+    needs = _needs(content)
+    if max(map(sum, needs)) > _MOST:  # of small frames each takes a cell, and there are large ones
+        buffer.pop("cell", None)
+        needs = _needs(content)
     most, largest = max(map(sum, needs)), max(max(each, default=0) for each in needs)
     if most and ("profile" in buffer or lot.chance(0.15)):
         buffer["headroom_pool"] = lot.upto(round(1.1 * most), largest)
     elif most and lot.chance(0.08):
-        content["pfc"]["headroom"] = lot.upto(round(1.5 * largest), 0)
+        share = _MOST // max(map(len, needs))  # all of it has to find room
+        content["pfc"]["headroom"] = min(lot.upto(round(1.5 * largest), 0), share)
     taken = max(site.settings.buffer.size - pool_of(site) for site in _roomy(content))
     buffer["bytes"] = taken + lot.wide(2 * chosen.mtu + 4096, 4_000_000)
+
+
+def _needs(content: Section) -> list[list[int]]:
+    """By switch the headroom of each port and lossless class, however much that is together."""
+    return [
+        [headroom_of(site, port) for port in site.ports for _ in site.lossless]
+        for site in _roomy(content, headroom_pool=_MOST)
+    ]
 
 
 def _roomy(content: Section, **keys: Any) -> list[SwitchSite]:

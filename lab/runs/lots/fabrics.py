@@ -84,7 +84,6 @@ def _graph(lot: Lot) -> Section:
         links.append({"source": a, "target": b, **told})
 
     nodes += [{"id": f"tor{n}", "kind": "switch"} for n in range(1, leaves + 1)]
-    nodes += [{"id": f"top{n}", "kind": "switch"} for n in range(1, spines + 1)]
     for leaf in range(1, leaves + 1):
         for spine in range(1, spines + 1):
             if spine == 1 or lot.chance(0.8):
@@ -92,4 +91,6 @@ def _graph(lot: Lot) -> Section:
         for number in range(1, per_leaf + 1):
             nodes.append({"id": f"gpu{leaf}.{number}", "kind": "host"})
             join(f"gpu{leaf}.{number}", f"tor{leaf}")
+    tops = sorted({link["target"] for link in links if link["target"].startswith("top")})
+    nodes += [{"id": top, "kind": "switch"} for top in tops]
     return {"nodes": nodes, "links": links}

@@ -52,6 +52,11 @@ class Frame:
         return [link.name for link in self.fabric.links if not link.joins_switches]
 
     @property
+    def leaves(self) -> list[str]:
+        """Those that hosts hang at."""
+        return [node.name for node in self.fabric.switches if node.kind is NodeKind.LEAF]
+
+    @property
     def lossy(self) -> list[int]:
         """The classes that may lose."""
         return [each for each in CLASSES if not self.is_paused or each not in self.lossless]
@@ -247,12 +252,12 @@ def telemetry(lot: Lot, chosen: Frame) -> Section:
     return {"share": lot.one((0.01, 0.1, 1)), **lot.maybe(0.3, mtu=lot.upto(9200, 64))}
 
 
-def segments(lot: Lot, chosen: Frame, transport: Section) -> Section:
+def segments(lot: Lot, chosen: Frame, transport: Section, tenants: list[str]) -> Section:
     """Lists of where to go, by leaves or by adapters."""
-    leaves = [node.name for node in chosen.fabric.switches if node.kind is NodeKind.LEAF]
+    leaves = chosen.leaves
     spines = [node.name for node in chosen.fabric.switches if node.kind is NodeKind.SPINE]
     is_plain = chosen.kind in ("leaf-spine", "rail") and not chosen.is_tunnelled
-    if not is_plain or len(leaves) < 2 or not lot.chance(0.15):
+    if not is_plain or len(leaves) < 2 or not lot.chance(0.6 if tenants else 0.15):
         return {}
     policies = []
     for _ in range(lot.upto(3)):
@@ -261,7 +266,9 @@ def segments(lot: Lot, chosen: Frame, transport: Section) -> Section:
         via = [[spine] for spine in lot.some(spines, lot.upto(len(spines)))]
         whole = chosen.kind == "leaf-spine"
         target = to if lot.chance(0.6) else host
-        policies.append({"at": at, "to": target, **(lot.maybe(0.6, via=via) if whole else {})})
+        whose = lot.maybe(0.6, tenant=lot.one(tenants)) if tenants else {}
+        ways = lot.maybe(0.6, via=via) if whole else {}
+        policies.append({"at": at, "to": target, **ways, **whose})
     usual = "mrc" if chosen.transport == "mrc" else "reps"
     keeps = chosen.transport != "roce" and transport.get("entropy", usual) == "mrc"
     return {

@@ -26,6 +26,7 @@ class Crowd:
     gbps: float  # of a host
     kb: int  # that a message may have
     folder: Path | None  # for what is read from files
+    rails: int = 0  # the leaves, where each is a rail
 
     @property
     def names(self) -> list[str]:
@@ -188,9 +189,12 @@ def _table(lot: Lot, crowd: Crowd) -> Section:
 
 def _htsim(lot: Lot, crowd: Crowd) -> Section:
     rows = _rows(lot, crowd)
+    ends = lot.maybe(0.3, bytes=_size(lot, crowd))
+    if ends:  # the first is one without an end, but for what is said here
+        rows[0] = (*rows[0][:3], 0)
     lines = [f"{src}->{dst} start {1000 * at} size {size}" for at, src, dst, size in rows]
     head = [f"Nodes {crowd.hosts}", f"Connections {len(rows)}"]
-    return _file(lot, crowd, "cm", "\n".join([*head, *lines, ""]))
+    return _file(lot, crowd, "cm", "\n".join([*head, *lines, ""])) | ends
 
 
 def _goal(lot: Lot, crowd: Crowd) -> Section:
@@ -207,14 +211,20 @@ def _goal(lot: Lot, crowd: Crowd) -> Section:
 # --- jobs ----------------------------------------------------------------------------------------
 
 
-def _job(lot: Lot, ranks: int) -> Section:
+def _job(lot: Lot, crowd: Crowd, ranks: int) -> Section:
     slow = {"rank": lot.upto(ranks) - 1, "slowdown": lot.share(1, 4)}
     narrow = {"rank": lot.upto(ranks) - 1, "rate_share": lot.share(0.05)}
     return {
-        **lot.maybe(0.4, steps=lot.upto(3)), **lot.maybe(0.5, placement=lot.one(PLACEMENTS)),
+        **lot.maybe(0.4, steps=lot.upto(3)),
+        **lot.maybe(0.5, placement=lot.one(_placements(crowd, ranks))),
         **lot.maybe(0.2, stragglers=[slow]), **lot.maybe(0.2, slow_links=[narrow]),
         **lot.maybe(0.1, name=f"job-{lot.seed}"),
     }  # fmt: skip
+
+
+def _placements(crowd: Crowd, ranks: int) -> tuple[str, ...]:
+    by_rail = crowd.rails and ranks % crowd.rails == 0
+    return (*PLACEMENTS, *(("rail-aligned",) if by_rail else ()))
 
 
 def _simple(lot: Lot, crowd: Crowd) -> Section:
@@ -224,7 +234,7 @@ def _simple(lot: Lot, crowd: Crowd) -> Section:
     what = exchange(lot, crowd, ranks)
     buckets = lot.maybe(0.3, buckets=lot.upto(3), overlap=lot.chance(0.5))
     return {
-        **_job(lot, ranks), **({} if is_whole else {"ranks": ranks}),
+        **_job(lot, crowd, ranks), **({} if is_whole else {"ranks": ranks}),
         "compute_ns": lot.wide(1, 20_000), "collective": what, **buckets,
         **lot.maybe(0.3, barrier=lot.chance(0.5)),
     }  # fmt: skip
@@ -247,7 +257,7 @@ def _training(lot: Lot, crowd: Crowd) -> Section:
         "channels": lot.upto(2),
     }
     return {
-        **{key: value for key, value in _job(lot, ranks).items() if key != "steps"},
+        **_job(lot, crowd, ranks),
         "model": {
             "name": "drawn", "parameters": parameters, "layers": 2 * pipeline, "hidden": 64,
             "heads": 4, "sequence": lot.one((32, 64)),
@@ -272,7 +282,8 @@ def _experts(lot: Lot, crowd: Crowd) -> Section:
     each = lot.upto(2)
     tokens = max(1, 1000 * crowd.kb // 4096 // 4)
     return {
-        **_job(lot, ranks), "ranks": ranks, "tokens": tokens, "compute_ns": lot.wide(1, 9000),
+        **_job(lot, crowd, ranks),
+        "ranks": ranks, "tokens": tokens, "compute_ns": lot.wide(1, 9000),
         **lot.maybe(0.5, experts=each * ranks), **lot.maybe(0.5, active=lot.upto(2)),
         **lot.maybe(0.3, layers=lot.upto(2)), **lot.maybe(0.5, skew=lot.share(0, 3)),
         "token_bytes": lot.wide(64, 8192),
@@ -283,7 +294,7 @@ def _inference(lot: Lot, crowd: Crowd) -> Section:
     prefill = lot.upto(crowd.hosts - 1)
     decode = lot.upto(crowd.hosts - prefill)
     prompt = lot.upto(64)
-    job = _job(lot, prefill + decode)
+    job = _job(lot, crowd, prefill + decode)
     return {
         **{key: value for key, value in job.items() if key != "steps"},
         "prefill": prefill, "decode": decode, "requests": lot.upto(8),
