@@ -37,6 +37,8 @@ from lab.machine.thrift import give_back
 from lab.progress import Stages
 from lab.results import conservation
 from lab.results.outcome import Outcome
+from lab.results.stalls import Stall, said
+from lab.runs import lots
 from lab.runs.perform import emulate
 from lab.runs.run import keep
 from lab.scenario import catalogue
@@ -52,8 +54,10 @@ _RUN_S = 120.0  # of a usual processor, after which a run hangs
 _REAL_S = 900.0  # after which one on Mininet does
 _TOLD = "ending.json"
 _FEW_BYTES = 2048  # a file may have on a disk that is full
-_GROWTH_BYTES = 16 << 20  # that a process may grow by once it is warm
-_WARM = 10  # runs
+_GROWTH_BYTES = 32 << 20  # that a process may grow by once it is warm
+_WARM = 60  # runs
+# Verdicts on messages that would have arrived later, or that settings alone keep from arriving.
+_TAKE_TIME = frozenset(("deadlock", "time-out", "nak", "moving", "resending", "due"))
 _FINISHED, _FAILED = "finished", "failed by name"
 _JUMPS_S = 3600.0, -86400.0, 30.0, -30.0, 0.0  # how far from the right time the clock is set
 
@@ -70,6 +74,7 @@ class Drawn:
     faults: Faults
     disk_is_full: bool
     clock: Jumps = ()
+    may_wait: bool = False  # by what it is told, for longer than it lasts: a verdict is enough
 
     @property
     def kinds(self) -> str:
@@ -79,16 +84,17 @@ class Drawn:
         found = [
             *(["LLR"] if "llr" in link else []),
             *(["CBFC"] if "cbfc" in link else []),
-            *(["IPv6"] if "ip" in link else []),
+            *(["IPv6"] if link.get("ip") == 6 else []),
             *(["UET"] if transport.get("kind") == "uet" else []),
             *(["MRC"] if transport.get("kind") == "mrc" else []),
-            *(["trimming"] if "trim" in self.changes else []),
-            *(["uSID"] if "segments" in self.changes else []),
+            *(["trimming"] if self.changes.get("trim") else []),
+            *(["uSID"] if self.changes.get("segments") else []),
             *([shape] if shape != "leaf-spine" else []),
             *(["tenants' networks"] if "overlay" in self.changes else []),
             *(["BGP"] if "control" in self.changes else []),
             *(["full disk"] if self.disk_is_full else []),
             *(["clock jumps"] if self.clock else []),
+            *(["anything"] if self.may_wait else []),
         ]
         return ", ".join(found) + (": " if found else "")
 
@@ -108,8 +114,16 @@ class Drawn:
 
 
 def drawn(seed: int, engine: str = "sim") -> Drawn:
-    """A fabric, what its links and hosts do, a collective and its faults, by lot."""
+    """A fabric, what its links and hosts do, its traffic and its faults, by lot.
+
+    The simulator is told whatever a scenario may say for every second seed; for the others, as
+    Mininet for all, a collective that has to finish if every fault lets go.
+    """
     rng = random.Random(seed)  # noqa: S311
+    if engine == "sim" and seed % 2:
+        content = dict(lots.drawn(seed, None, eventful=True).content)
+        faults, _ = content.pop("faults"), content.pop("name")
+        return Drawn(seed, content, faults, *_surroundings(rng), may_wait=True)
     leaves, spines, hosts = rng.choice(((2, 2, 2), (3, 2, 2), (2, 3, 1), (4, 2, 1)))
     traffic = rng.choice(
         (
@@ -154,12 +168,17 @@ def drawn(seed: int, engine: str = "sim") -> Drawn:
         for fault in faults:
             if fault["action"] == "restart" and rng.random() < 0.5:
                 fault["action"] = "restart-bgp"
+    return Drawn(seed, changes, faults, *_surroundings(rng))
+
+
+def _surroundings(rng: random.Random) -> tuple[bool, Jumps]:
+    """Whether the disk is full, and when the clock is set anew."""
     is_full = rng.random() < 0.05
     clock: Jumps = ()
     if rng.random() < 0.15:
         moments = sorted(round(0.2 * 200 ** rng.random(), 2) for _ in range(rng.randrange(1, 8)))
         clock = tuple((at_s, rng.choice(_JUMPS_S)) for at_s in moments)
-    return Drawn(seed, changes, faults, is_full, clock)
+    return is_full, clock
 
 
 def _dies(rng: random.Random, **whose: int | str) -> dict[str, Any]:
@@ -314,11 +333,15 @@ def a_fault(
 
 def is_survivable(faults: Faults) -> bool:
     """Whether every fault lets go, or leaves another way: then the job has to finish."""
-    dead = [
-        fault["link"] for fault in faults if fault["action"] == "down" and "for_ns" not in fault
-    ]
+    dead: dict[str, bool] = {}  # what is down for good, and whether there are ways around it
+    for fault in faults:
+        what: str = fault.get("link") or fault.get("switch", "")
+        if fault["action"] == "down" and "for_ns" not in fault:
+            dead[what] = "link" in fault
+        elif fault["action"] == "up":
+            dead.pop(what, None)
     gone = any(fault["action"] == "halt" and "for_ns" not in fault for fault in faults)
-    return not gone and len(set(dead)) <= 1
+    return not gone and len(dead) <= 1 and all(dead.values())
 
 
 @dataclass(frozen=True)
@@ -329,18 +352,22 @@ class Ending:
     complaints: tuple[str, ...] = ()
 
 
-def judged(faults: Faults, outcome: Outcome, strays: Sequence[str], failed: int) -> Ending:
+def judged(
+    drawn: Drawn, faults: Faults, outcome: Outcome, strays: Sequence[str], stalls: Sequence[Stall]
+) -> Ending:
     """What is to be said of a run that came to its end."""
     complaints = [*strays]
+    failed = sum(stall.messages for stall in stalls)
     is_whole = failed == 0 and outcome.ended is None
-    errors = sum(counted.get("qp_errors", 0) for counted in outcome.endpoints.values())
-    if failed and outcome.ended is None and not errors:
-        complaints.append(f"{failed} messages did not arrive, and nobody says why")
     is_explained = outcome.dilation > 1 and not outcome.fidelity.ok  # the machine was too slow
-    if not is_whole and is_survivable(faults) and not is_explained:
-        complaints.append(
-            f"every fault let go, but {failed} messages did not arrive: {outcome.ended}"
-        )
+    for stall in stalls:
+        waits = drawn.may_wait and stall.verdict in _TAKE_TIME
+        if is_survivable(faults) and not (is_explained or waits):
+            complaints.append(f"every fault let go, but {said(stall)}")
+        elif stall.verdict == "untold" and outcome.dilation == 1:
+            complaints.append(f"nobody says why {said(stall)}")
+    if not is_whole and not stalls:
+        complaints.append(f"nothing was missing, but it did not end: {outcome.ended}")
     if not outcome.fidelity.ok and outcome.dilation == 1:
         complaints.append(f"not to be believed: {outcome.fidelity.note}")
     return Ending(_FINISHED if is_whole else _FAILED, tuple(complaints))
@@ -385,11 +412,13 @@ def _concluded(
     try:
         with writing_to(options.out), _disk(is_full=drawn.disk_is_full):
             result = keep(experiment, outcome, options)
-        failed = result.flows.failed
+        stalls = result.stalls or ()
+        if result.flows.failed != sum(stall.messages for stall in stalls):
+            complaint = f"{result.flows.failed} messages did not arrive, of which it says {stalls}"
         if drawn.disk_is_full:
             complaint = "the disk was full, and nobody noticed"
     except RunError as error:
-        failed = 0
+        stalls = ()
         if not drawn.disk_is_full:
             complaint = error.message
         elif "cannot be written" not in error.message:
@@ -397,7 +426,7 @@ def _concluded(
         if drawn.disk_is_full:
             return Ending("kept nothing: the disk is full", (*missing, *strays,
                            *([complaint] if complaint else [])))  # fmt: skip
-    ending = judged(faults, outcome, strays, failed)
+    ending = judged(drawn, faults, outcome, strays, stalls)
     found = (*missing, *ending.complaints, *([complaint] if complaint else []))
     return Ending(ending.how, found)
 

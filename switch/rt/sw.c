@@ -149,6 +149,7 @@ bool sw_attach(struct sw *sw, uint32_t number, const struct port_ops *ops, void 
     port->ops = ops;
     port->driver = driver;
     port->is_up = true;
+    port->tm.is_down = false;
     watch_ports(sw);
     return true;
 }
@@ -205,6 +206,7 @@ void sw_set_up(struct sw *sw, uint32_t number, bool is_up, ns_t now)
     if (!port || port->is_up == is_up)
         return;
     port->is_up = is_up;
+    port->tm.is_down = !is_up;
     extra_clear(port);
     struct event_head head = {.kind = EVENT_PORT, .time = now, .a = number, .b = is_up};
     event_put(&sw->events, &head, NULL);

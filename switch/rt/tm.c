@@ -216,10 +216,10 @@ static struct pkt *take_scheduled(struct tm_port *port, unsigned number, const s
 {
     struct tm_schedule *schedule = port->schedule;
     ns_t ready[SW_QUEUES];
-    unsigned open = 0;
+    unsigned open = 0, credited = port->is_down ? 0 : schedule->credited;
     for (unsigned left = port->backlog; left; left &= left - 1) {
         unsigned priority = (unsigned)__builtin_ctz(left);
-        if (schedule->credited >> priority & 1 && !has_credit(schedule, priority, now, wake))
+        if (credited >> priority & 1 && !has_credit(schedule, priority, now, wake))
             continue;
         ready[priority] = later(queue_ready(port, number, priority, gate),
                                 schedule_ready(schedule, priority));

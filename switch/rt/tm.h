@@ -83,6 +83,7 @@ struct tm_port {
     ns_t delay;
     uint32_t overhead;
     uint8_t backlog; /* bit q: queue q is not empty */
+    bool is_down;    /* nobody grants credits there: queues that go by them wait for none */
     struct tm_schedule *schedule; /* NULL: strict priority, nothing shaped */
     struct tm_queue queues[SW_QUEUES];
 };

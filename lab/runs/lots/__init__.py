@@ -100,7 +100,7 @@ def drawn(seed: int, folder: Path | None, *, eventful: bool = False) -> Drawn:
     content["ecn"] = settings.ecn(lot, chosen)
     content["schedule"] = settings.schedule(lot, chosen)
     content["lb"] = settings.balancing(lot, chosen)
-    content |= lot.maybe(0.6, reroute_ns=lot.wide(1000, 100_000))
+    content |= lot.maybe(1.0 if eventful else 0.6, reroute_ns=lot.wide(1000, 100_000))
     has_llr = "llr" in content["link"]
     content["faults"] = faults(lot, chosen, has_llr=has_llr, eventful=eventful)
     if lot.chance(0.05):
@@ -114,7 +114,7 @@ def drawn(seed: int, folder: Path | None, *, eventful: bool = False) -> Drawn:
     content["buffer"] = settings.memory(lot, chosen)
     if _uses_control(content["transport"]):
         carried.append(CONTROL)
-    _size(lot, content, chosen)
+    _size(lot, content, chosen, is_lossy=bool({*carried} & {*chosen.lossy}))
     lossless = tuple(chosen.lossless) if chosen.is_paused else ()
     return Drawn(seed, content, lossless, tuple(carried), loses)
 
@@ -153,7 +153,7 @@ def _tenancy(lot: Lot, chosen: Frame, classes: list[int], kb: int) -> Section:
     }
 
 
-def _size(lot: Lot, content: Section, chosen: Frame) -> None:
+def _size(lot: Lot, content: Section, chosen: Frame, *, is_lossy: bool) -> None:
     """How much memory there is: from what headroom and reserved bytes need to much to share."""
     buffer = content["buffer"]
     buffer |= lot.maybe(0.04, profile=lot.one(("tomahawk-like", "tomahawk4-like")))
@@ -168,7 +168,10 @@ def _size(lot: Lot, content: Section, chosen: Frame) -> None:
         share = _MOST // max(map(len, needs))  # all of it has to find room
         content["pfc"]["headroom"] = min(lot.upto(round(1.5 * largest), 0), share)
     taken = max(site.settings.buffer.size - pool_of(site) for site in _roomy(content))
-    buffer["bytes"] = taken + lot.wide(2 * chosen.mtu + 4096, 4_000_000)
+    least = 2 * chosen.mtu + 4096
+    if is_lossy:  # what is not paused has to find room for a frame
+        least = round(least / min(1, buffer.get("lossy_alpha", buffer["alpha"])))
+    buffer["bytes"] = taken + lot.wide(least, max(4_000_000, 2 * least))
 
 
 def _needs(content: Section) -> list[list[int]]:

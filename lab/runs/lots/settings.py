@@ -298,13 +298,16 @@ def loss(lot: Lot, chosen: Frame) -> Section:
 
 
 def memory(lot: Lot, chosen: Frame) -> Section:
-    """A switch's buffer, but for how much there is."""
+    """A switch's buffer, but for how much there is; what may be lost finds room for a frame."""
     mtu = chosen.mtu
+    static, lossy = lot.wide(1, 100 * mtu), lot.wide(mtu + 200, 100 * mtu)
+    fixed = {**lot.maybe(0.2, static=static), **lot.maybe(0.1, lossy_static=lossy)}
+    if fixed.get("static", lossy) < mtu + 200:
+        fixed["lossy_static"] = lossy
     return {
         "alpha": 2.0 ** lot.upto(7, -8),
         **lot.maybe(0.3, lossy_alpha=2.0 ** lot.upto(7, -8)),
-        **lot.maybe(0.2, static=lot.wide(1, 100 * mtu)),
-        **lot.maybe(0.1, lossy_static=lot.wide(mtu, 100 * mtu)),
+        **fixed,
         **lot.maybe(0.3, reserved=lot.wide(1, 3 * mtu)),
         **lot.maybe(0.2, lossy_reserved=lot.wide(1, 3 * mtu)),
         **lot.maybe(0.3, cell=lot.one((64, 80, 208, 254, 4096))),
