@@ -1,7 +1,7 @@
 // Account: packets and bytes by port and direction, and packets dropped by reason.
 //
-// Reads:  the port numbers, meta.drop_reason.
-// Writes: the counters; a packet with a drop reason is marked to drop.
+// Reads:  the port, meta.drop_reason.
+// Writes: the counters; standard_metadata, where a packet with a drop reason is marked to drop.
 
 #ifndef ACCOUNT_P4
 #define ACCOUNT_P4

@@ -24,8 +24,9 @@
 // queue held less `xon_below_xoff`. If `xon_follows`, that moves with the threshold meanwhile: at
 // reserved + alpha * free less `xon_below_xoff`.
 //
-// Reads:  meta.priority, meta.out_port, the packet's length.
-// Writes: the registers below, meta.claim, meta.drop_reason; pause.p4 reads `congested`.
+// Reads:  the port, meta.priority, meta.out_port, the packet's length.
+// Writes: the registers below; meta.claim, meta.lossless, meta.in_used, meta.in_headroom,
+//         meta.out_used, meta.pool_used; meta.drop_reason. pause.p4 reads `congested`.
 // Stops:  the queues themselves, and the memory of the packets, belong to the traffic manager,
 //         whose own limits must be larger than the pool: what it drops is never released here.
 // Always: buffer_pool_used is the sum of buffer_shared, which of a queue is at most what it uses;

@@ -1,6 +1,7 @@
 // The IPv4 header checksums: checked before ingress, written anew after egress.
 //
-// Writes: standard_metadata.checksum_error, the checksums of hdr.ipv4 and of a report's header.
+// Reads:  hdr.ipv4, hdr.outer_ipv4.
+// Writes: the checksums of hdr.ipv4 and hdr.outer_ipv4; whether one was wrong, the switch says itself.
 
 #ifndef CHECKSUMS_P4
 #define CHECKSUMS_P4

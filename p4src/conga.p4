@@ -7,7 +7,7 @@
 // many ways lead there is for the other leaf to know. What was not heard of for a while counts
 // as idle: otherwise a way once busy would never be tried again. path.p4 chooses by what is known.
 //
-// Reads:  hdr.conga, meta.member, meta.far_leaf, meta.utilisation.
+// Reads:  hdr.conga, meta.member, meta.far_leaf, meta.utilisation, the clock.
 // Writes: the registers below, hdr.conga, hdr.ethernet.ether_type.
 
 #ifndef CONGA_P4

@@ -17,8 +17,10 @@
 //            frame, counts what it sends, and says when one has waited for long: it reads and writes
 //            the registers annotated so, by the orders in `queue_credits`.
 //
-// Reads:  hdr.credit, hdr.timer, meta.claim, buffer_in_used.
-// Writes: the registers below, meta.copy_*, meta.drop_reason, standard_metadata.
+// Reads:  the port, hdr.credit, hdr.timer, meta.claim, buffer_in_used, link_counts.
+// Writes: the registers below; in copies hdr.credit and the MAC addresses; meta.copy_*,
+//         meta.priority, standard_metadata.priority, standard_metadata.egress_spec;
+//         meta.drop_reason.
 // Stops:  holding a queue is the traffic manager's doing (switch/rt/tm.c). BMv2 cannot.
 
 #ifndef CREDIT_P4

@@ -2,9 +2,10 @@
 //
 // What a tenant's hosts say to each other by their MACs (vxlan.p4) passes as it is.
 //
-// Reads:  meta.out_port, meta.next_mac, meta.is_bridged, port_down.
-// Writes: the MAC addresses, the TTL or hop limit, standard_metadata.egress_spec; meta.drop_reason when the
-//         TTL runs out here or the port is dead.
+// Reads:  meta.out_port, meta.next_mac, meta.group, meta.is_bridged, port_down.
+// Writes: the MAC addresses, meta.next_mac, the TTL or hop limit of the IP header,
+//         standard_metadata.egress_spec; meta.drop_reason when the TTL runs out here or the port is
+//         dead.
 
 #ifndef FORWARD_P4
 #define FORWARD_P4

@@ -11,7 +11,7 @@
 //               the largest frame. cell: memory at the other end is taken in so many bytes.
 //               ask_after: how long it waits before it says so.
 //
-// Reads:  nothing.
+// Reads:  the port, meta.priority: what its tables order is the switch's to do.
 // Writes: nothing; `link_counts` is the switch's.
 // Stops:  BMv2 ignores all of this.
 

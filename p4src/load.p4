@@ -3,7 +3,7 @@
 // A discounting estimator: the bytes sent, forgotten evenly over a window of 2^shift ticks. There
 // are no timers here, so what should have been forgotten is, when the next packet leaves.
 //
-// Reads:  the packet's length.
+// Reads:  the port, the clock, the packet's length.
 // Writes: link_bytes, link_time, link_utilisation, meta.utilisation.
 
 #ifndef LOAD_P4

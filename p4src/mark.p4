@@ -6,8 +6,10 @@
 // congestion means to its sender (WRED): here, as the others are marked, at departure; it took room
 // in the buffer until now, but takes no time of the link.
 //
-// Reads:  meta.out_used (the queue, this packet included), ECN in the IP header.
-// Writes: that, the counter of marked packets; meta.drop_reason.
+// Reads:  the port, meta.priority, meta.out_used (the queue, this packet included), ECN in the IP
+//         header.
+// Writes: ECN in the IP header, in hdr.outer_ipv4 of a tunnel too; the counter of marked packets;
+//         meta.drop_reason.
 
 #ifndef MARK_P4
 #define MARK_P4

@@ -26,7 +26,7 @@
 // queue for all has to be paced at several times the link's rate, because the next packet may be
 // anywhere in it, and still leaves the link idle for a while.)
 //
-// Reads:  queue_gate, meta.out_port, meta.priority, meta.lossless.
+// Reads:  queue_gate, meta.out_port, meta.priority, meta.claim, meta.asked, the clock.
 // Writes: meta.parked, meta.ticket, meta.arrived, standard_metadata, the registers below.
 // Stops:  the pace is set from outside (set_queue_rate). A packet that the switch itself loses
 //         while it is parked would hold up its queue for good: BMv2 has room for 1024 that have

@@ -2,7 +2,8 @@
 // hop-by-hop options of multicast), perhaps in a carrier of micro-segments, UDP, telemetry. What else
 // follows travels as payload.
 //
-// Reads:  the frame, and whether the switch made it itself.
+// Reads:  the frame, and the packet's kind: whether the switch made it itself. The checks of what
+//         is deparsed look at hdr.int_* and hdr.report*.
 // Writes: hdr, meta.src_port, meta.dst_port; a frame too short for its headers, or an IP header with
 //         options, extension headers or of another version, leaves a parser error, which fabric.p4
 //         turns into a counted drop.

@@ -26,8 +26,9 @@
 // Each tier multiplies the hash by a number of its own before it draws. If a tier drew as the tier
 // before it did, it would find all it is given on one of its paths.
 //
-// Reads:  meta.group, meta.priority, the 5-tuple, buffer_out_used, conga_to, link_*, port_down.
-// Writes: meta.out_port, meta.member, hdr.conga, or meta.drop_reason.
+// Reads:  meta.group, meta.priority, meta.far_leaf, meta.src_port, the clock; buffer_out_used,
+//         conga_to, conga_to_time, link_*, port_down.
+// Writes: the registers below, meta.out_port, meta.member, or meta.drop_reason.
 
 #ifndef PATH_P4
 #define PATH_P4

@@ -14,9 +14,10 @@
 //            dropped, forwarded or only counted (stuck_t), until no pause frame has come for it for
 //            as long as `restore` says. A queue that moves is congested, not stuck.
 //
-// Reads:  hdr.pfc, hdr.timer, meta.claim, meta.in_used, meta.in_headroom, buffer_*.
-// Writes: queue_gate, timers and the registers below, meta.copy_*, meta.drop_reason,
-//         standard_metadata.
+// Reads:  the port, the clock, hdr.pfc, hdr.timer, meta.priority, meta.claim, meta.in_used,
+//         meta.in_headroom, meta.pool_used, buffer_*.
+// Writes: queue_gate, timers and the registers below; in copies hdr.pfc and the MAC addresses;
+//         meta.copy_*, meta.drop_reason, standard_metadata.
 // Stops:  holding a queue is the traffic manager's doing (switch/rt/tm.c).
 
 #ifndef PAUSE_P4

@@ -13,8 +13,9 @@
 // Each asks a table of IPv4 or one of IPv6. What a fabric says of a host's IPv4 alone, its IPv6 is
 // not: at that port it has no source that is right.
 //
-// Reads:  the ingress port, the IP header, hdr.conga, hdr.int_head, meta.src_port, meta.dst_port.
-// Writes: meta.drop_reason, meta.tenant, meta.tenancy; the ports of fragments, which from here on have none.
+// Reads:  the ingress port, the IP header, hdr.conga, hdr.int_head.
+// Writes: meta.drop_reason, meta.tenant, meta.tenancy; meta.src_port and meta.dst_port of fragments,
+//         which from here on have none.
 
 #ifndef PERMIT_P4
 #define PERMIT_P4

@@ -11,10 +11,10 @@
 // were taken at once. What is too much ends here, so that nobody can keep a control plane busy.
 // Both ways travel in PRIORITY_ROUTING, through the shared buffer, and are counted by account.p4.
 //
-// Reads:  the ingress port, hdr.ethernet.ether_type, port_down; meta.drop_reason, which says why
-//         nobody else took the packet: NOT_IP, LINK_LOCAL or FOR_CONTROL.
-// Writes: meta.drop_reason (NONE: it goes on), meta.priority, meta.out_port,
-//         standard_metadata.egress_spec, punt_due.
+// Reads:  the ingress port, the clock, hdr.ethernet.ether_type, port_down; meta.drop_reason, which
+//         says why nobody else took the packet: NOT_IP, LINK_LOCAL or FOR_CONTROL.
+// Writes: meta.drop_reason (NONE: it goes on), meta.priority, standard_metadata.priority,
+//         meta.out_port, standard_metadata.egress_spec, punt_due.
 
 #ifndef PUNT_P4
 #define PUNT_P4

@@ -8,8 +8,10 @@
 // The copies that become reports are clones (fabric.p4 makes them); a pause frame that is due for
 // the same packet takes precedence, because one packet makes one clone.
 //
-// Reads:  meta.copy_*, hdr.kept_*.
-// Writes: hdr.outer_*, hdr.report*; in clones of sinks hdr.int_*, as they were.
+// Reads:  meta.copy_*, meta.drop_reason, hdr.kept_*.
+// Writes: meta.copy_purpose and meta.copy_session of what is to be reported, standard_metadata of
+//         what is not sent; hdr.outer_*, hdr.report*, and hdr.udp and the IP header inside; in clones
+//         of sinks hdr.int_*, as they were.
 // Stops:  the report leaves by the port of clone session SESSION_REPORTS and is from there on a
 //         packet like any other.
 

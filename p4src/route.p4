@@ -4,7 +4,7 @@
 // What IPv6 means for one link only, by its source or its destination, is not routed: neighbours are
 // told (forward.p4), so that nobody here answers who asks for them.
 //
-// Reads:  hdr.ipv4.dst_addr, hdr.ipv6.dst_addr or hdr.carrier.dst_addr.
+// Reads:  hdr.ipv4.dst_addr, hdr.ipv6.dst_addr or hdr.carrier.dst_addr; meta.is_steered.
 // Writes: meta.out_port and meta.next_mac (one port), or meta.group and meta.far_leaf (a group),
 //         with meta.steering (a policy) besides; or meta.drop_reason.
 

@@ -14,7 +14,7 @@
 //
 // All of these count bytes as the link does: preamble, FCS and gap included.
 //
-// Reads:  nothing.
+// Reads:  the egress port, meta.priority: what its tables order is the switch's to do.
 // Writes: nothing.
 // Stops:  BMv2 knows strict priority alone and ignores these tables.
 

@@ -12,8 +12,10 @@
 //
 // UDP's checksum is left alone on the way, and so is right again at the end.
 //
-// Reads:  hdr.udp, hdr.int_*, the timestamps and ports, meta.out_used, meta.utilisation.
-// Writes: hdr.int_*, hdr.udp, the IP header's length; at the sink hdr.kept_*, meta.copy_*.
+// Reads:  hdr.udp, hdr.conga, hdr.int_*, meta.src_port, meta.dst_port, the clock, the ports,
+//         meta.priority, meta.out_used, meta.pool_used, meta.utilisation.
+// Writes: hdr.int_*, hdr.udp, the IP header's length, meta.int_order; at the sink hdr.kept_*,
+//         meta.copy_*; meta.drop_reason.
 // Stops:  a stack of more than 60 words can be added to, not taken off: it ends at the sink.
 
 #ifndef TELEMETRY_P4

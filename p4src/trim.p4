@@ -14,9 +14,11 @@
 // Telemetry on board is kept whole, and gets no further words at the switch that cuts. Whatever
 // checksum or CRC closed the packet is gone with its end: nothing behind IP is checked any more.
 //
-// Reads:  meta.drop_reason, meta.out_port, meta.dscp, lengths.
+// Reads:  the port, meta.out_port, meta.dscp, meta.claim, buffer_shared, and how long the packet is
+//         by hdr.vlan, hdr.conga, hdr.srh, hdr.udp and hdr.int_head.
 // Writes: meta.drop_reason (TRIMMED: it goes on; CUT_LOST), meta.claim, meta.priority,
-//         standard_metadata.priority, the IP header, the counter.
+//         standard_metadata.priority, meta.int_order, the IP header, buffer_in_used,
+//         buffer_out_used, the counter.
 // Stops:  classes that are paused instead. On BMv2 loads and counters of the switch that cuts
 //         still count what the packet was.
 

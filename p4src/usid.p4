@@ -19,9 +19,10 @@
 // which lists there are, and the flow's hash which of them it takes: so a flow keeps its path. Whose
 // tenant the policy is not meant for goes on as its route says besides.
 //
-// Reads:  hdr.carrier, hdr.srh, hdr.segments; meta.steering, meta.tenant, the flow.
-// Writes: these headers, EtherTypes; meta.out_port and meta.next_mac where a list or a uSID names the
-//         port, and meta.group then; meta.drop_reason.
+// Reads:  hdr.carrier, hdr.srh, hdr.segments; meta.steering, meta.tenant, meta.dscp, the flow.
+// Writes: hdr.carrier, hdr.srh, hdr.segments, the IP header, hdr.vlan and hdr.ethernet (EtherTypes);
+//         meta.out_port and meta.next_mac where a list or a uSID names the port, meta.is_steered,
+//         and meta.group then; meta.drop_reason.
 // Stops:  a segment routing header has at most three segments, and no TLVs.
 
 #ifndef USID_P4

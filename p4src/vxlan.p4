@@ -20,9 +20,13 @@
 // link; at the end what happened to them outside holds inside too: the DSCP as it came (RFC 2983,
 // uniform), marks as RFC 6040 has it. A flow's hash is the UDP source port, so that it keeps its path.
 //
-// Reads:  the ingress port, hdr; meta.tenancy, meta.flood_step.
-// Writes: the headers outside; meta.out_port and meta.next_mac or meta.group, meta.vtep, meta.vni;
-//         priorities of what is flooded; meta.drop_reason.
+// Reads:  the ingress port, the packet's length, the MAC addresses, the IP header, hdr.udp,
+//         hdr.vxlan; meta.tenancy, meta.flood_step.
+// Writes: hdr.outer_*, hdr.vxlan; the MAC addresses and TTL of the IP header inside; meta.net,
+//         meta.tenancy, meta.is_from_tunnel, meta.is_bridged, meta.leaf_mac, meta.vtep, meta.vni;
+//         meta.out_port and meta.next_mac or meta.group and meta.far_leaf; of what is flooded
+//         meta.is_flooded, meta.flood_step, meta.copy_*, meta.priority and
+//         standard_metadata.priority; meta.drop_reason.
 // Stops:  who has which MAC is told by tables, not learned here. No path by congestion (conga.p4), no
 //         telemetry and no trimming of what is inside.
 
