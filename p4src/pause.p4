@@ -12,7 +12,8 @@
 //            packets, none of which has left since the last look, and is told to pause, and if that
 //            is still so when `detect` is over, it is stuck: a storm, or a circle of queues. It is then
 //            dropped, forwarded or only counted (stuck_t), until no pause frame has come for it for
-//            as long as `restore` says. A queue that moves is congested, not stuck.
+//            as long as `restore` says, and none that came is still in force: whoever sent that
+//            counts on it. A queue that moves is congested, not stuck.
 //
 // Reads:  the port, the clock, hdr.pfc, hdr.timer, meta.priority, meta.claim, meta.in_used,
 //         meta.in_headroom, meta.pool_used, buffer_*.
@@ -30,6 +31,7 @@
 
 @queue_gate
 register<tick_t>(QUEUES)  queue_gate;         // by egress queue: until when it stands still
+@times register<tick_t>(QUEUES)  pause_until;        // by egress queue: the same, as the last pause frame said
 register<tick_t>(QUEUES)  pause_total;        // by egress queue: how long it stood, and will stand
 @times register<tick_t>(QUEUES)  pause_heard;        // by egress queue: when the last XOFF came
 @times register<tick_t>(QUEUES)  pause_moved;        // by egress queue: when the last packet left
@@ -91,8 +93,9 @@ control pause_obey(inout headers_t hdr, inout metadata_t meta,
         pause_heard.read(heard, queue);
         pause_stuck.read(stuck, queue);
         bool goes_on = stuck == stuck_t.DROP || stuck == stuck_t.FORWARD;
-        tick_t until = goes_on ? held_until
-                               : now + (tick_t)(((bit<64>)timer * (bit<64>)quantum) >> 16);
+        tick_t said = now + (tick_t)(((bit<64>)timer * (bit<64>)quantum) >> 16);
+        tick_t until = goes_on ? held_until : said;
+        pause_until.write(queue, said);
         queue_gate.write(queue, until);
         // What was counted before it came to pass is taken back.
         pause_total.write(queue, total - (held_until |-| now) + (until |-| now));
@@ -183,6 +186,7 @@ control pause_ring(in headers_t hdr, inout metadata_t meta,
 
     action judge(tick_t every, tick_t detect, tick_t restore, stuck_t remedy) {
         tick_t held_until;
+        tick_t said;
         tick_t total;
         tick_t heard;
         tick_t moved;
@@ -190,6 +194,7 @@ control pause_ring(in headers_t hdr, inout metadata_t meta,
         stuck_t stuck;
         bytes_t waiting;
         queue_gate.read(held_until, out_queue);
+        pause_until.read(said, out_queue);
         pause_total.read(total, out_queue);
         pause_heard.read(heard, out_queue);
         pause_moved.read(moved, out_queue);
@@ -202,15 +207,16 @@ control pause_ring(in headers_t hdr, inout metadata_t meta,
         bool stands = told && waiting != 0 && moved <= looked;
         since = !stands ? 0 : (since == 0 ? now : since);
         storms = stuck == stuck_t.NO && stands && now - since >= detect;
-        bool is_over = stuck != stuck_t.NO && now - heard >= restore;
+        bool is_over = stuck != stuck_t.NO && now - heard >= restore && now >= said;
         stuck = storms ? remedy : (is_over ? stuck_t.NO : stuck);
         bool lets_go = storms && remedy != stuck_t.ALERT;
+        tick_t until = lets_go ? now : held_until;
         tick_t next = told || stuck != stuck_t.NO ? now + every : 0;
 
         pause_stuck_since.write(out_queue, since);
         pause_stuck.write(out_queue, stuck);
-        queue_gate.write(out_queue, lets_go ? now : held_until);
-        pause_total.write(out_queue, lets_go ? total - (held_until |-| now) : total);
+        queue_gate.write(out_queue, until);
+        pause_total.write(out_queue, total - (held_until |-| now) + (until |-| now));
         SET_TIMER(TIMER_WATCH(out_queue), next)
     }
 

@@ -59,23 +59,46 @@ def overrun(
     if _unforeseen(experiment):
         return lost
     lost += sum(counts.dropped.get("no_credit", 0) for counts in switches.values())
-    if experiment.scenario.pfc.enabled:
-        lost += sum(counters.get(LOSSLESS_DISCARDS, 0) for counters in endpoints.values())
+    if not _deaf(experiment, switches):
+        lost += _discarded(experiment, endpoints)
     return lost
 
 
-def price(experiment: Experiment, switches: Mapping[Node, SwitchCounts]) -> str | None:
+def price(
+    experiment: Experiment,
+    switches: Mapping[Node, SwitchCounts],
+    endpoints: Mapping[Node, Mapping[str, int]],
+) -> str | None:
     """What lossless classes lost by the scenario's own choice, and by which, in a sentence."""
     chosen = {
         switch: (count, why)
         for switch, count in _found_no_headroom(switches)
         if (why := _choice(experiment, switches, switch))
     }
-    if not chosen:
-        return None
-    lost = sum(count for count, _ in chosen.values())
-    _, why = max(chosen.values())
-    return f"{packets(lost)} of lossless classes found no headroom: {why}."
+    told = []
+    if chosen:
+        lost = sum(count for count, _ in chosen.values())
+        _, why = max(chosen.values())
+        told.append(f"{packets(lost)} of lossless classes found no headroom: {why}.")
+    deaf, lost = _deaf(experiment, switches), _discarded(experiment, endpoints)
+    if deaf and lost:
+        told.append(f"{packets(lost)} of lossless classes found no room in adapters: {deaf}.")
+    return " ".join(told) or None
+
+
+def _discarded(experiment: Experiment, endpoints: Mapping[Node, Mapping[str, int]]) -> int:
+    """Packets that adapters had no room for, though they had their senders paused."""
+    if not experiment.scenario.pfc.enabled:
+        return 0
+    return sum(counters.get(LOSSLESS_DISCARDS, 0) for counters in endpoints.values())
+
+
+def _deaf(experiment: Experiment, switches: Mapping[Node, SwitchCounts]) -> str:
+    """Why switches sent on though they were told to pause; nothing: they did not."""
+    storms = sum(port.storms for counts in switches.values() for port in counts.ports.values())
+    if storms and experiment.scenario.pfc.watchdog_action is Remedy.FORWARD:
+        return "queues that were stuck went on, deaf to pauses (pfc.watchdog_action=forward)"
+    return ""
 
 
 def _found_no_headroom(switches: Mapping[Node, SwitchCounts]) -> Iterator[tuple[Node, int]]:
@@ -105,10 +128,7 @@ def _choice(experiment: Experiment, switches: Mapping[Node, SwitchCounts], switc
         )
     if faults := _unforeseen(experiment):
         return f"pauses fail where there are faults such as {' and '.join(faults)}"
-    storms = sum(port.storms for counts in switches.values() for port in counts.ports.values())
-    if storms and scenario.pfc.watchdog_action is Remedy.FORWARD:
-        return "queues that were stuck went on, deaf to pauses (pfc.watchdog_action=forward)"
-    return ""
+    return _deaf(experiment, switches)
 
 
 def _directions(fabric: Fabric) -> Iterator[tuple[str, Ends, Ends]]:

@@ -648,7 +648,7 @@ def _drops(experiment: Experiment, outcome: Outcome) -> Drops:
         total=sum(by_reason.values()),
         by_reason=by_reason,
         by_switch={name: packets for name, packets in by_switch.items() if packets},
-        price=price(experiment, outcome.switches),
+        price=price(experiment, outcome.switches, outcome.endpoints),
     )
 
 

@@ -39,3 +39,36 @@ def test_what_waits_for_credits_of_a_link_that_is_cut_lets_go_of_its_own(tmp_pat
         out=tmp_path,
     )
     assert run.result.flows.completed == 3
+
+
+def test_what_a_watchdog_forwards_to_a_slow_adapter_is_its_price(tmp_path: Path) -> None:
+    """It is deaf to the adapter's pauses by choice: nothing was computed too low."""
+    run = simulate_sparely(
+        "incast",
+        "traffic.bytes=400KB",
+        "pfc={watchdog_ns: 100us, watchdog_action: forward}",
+        "transport={receive_gbps: {h1: 0.1}, receive_buffer: 14, retry_limit: 250, rto_ns: 200us}",
+        "limit_ns=20ms",
+        out=tmp_path,
+    )
+    price = run.result.drops.price
+    assert run.result.pfc.storms
+    assert run.result.fidelity.ok
+    assert price and "no room in adapters: queues that were stuck went on" in price
+
+
+def test_a_queue_let_go_waits_for_the_pauses_it_was_told(tmp_path: Path) -> None:
+    """A restored queue sent into a pause in force, of which no frame had to come for long."""
+    run = simulate_sparely(
+        "hello",
+        "topology={kind: leaf-spine, leaves: 4, spines: 2, hosts_per_leaf: 4}",
+        "link={rate_gbps: 25, delay_ns: 35876, fabric_delay_ns: 41}",
+        "traffic={kind: mix, parts: [{kind: permutation, bytes: 1200KB, priority: 1},"
+        " {kind: incast, senders: 6, receiver: h11, bytes: 488KB, priority: 0}]}",
+        "pfc={priorities: [0, 1, 3], watchdog_ns: 100us}",
+        "limit_ns=60ms",
+        out=tmp_path,
+    )
+    assert run.result.pfc.storms
+    assert "headroom_full" not in run.result.drops.by_reason
+    assert run.result.fidelity.ok

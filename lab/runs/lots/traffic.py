@@ -5,7 +5,7 @@ some microseconds.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -27,6 +27,7 @@ class Crowd:
     kb: int  # that a message may have
     folder: Path | None  # for what is read from files
     rails: int = 0  # the leaves, where each is a rail
+    part: int = 0  # of the traffic
 
     @property
     def names(self) -> list[str]:
@@ -51,6 +52,7 @@ def traffic(lot: Lot, crowd: Crowd, classes: list[int]) -> Section:
 def part(lot: Lot, crowd: Crowd, priority: int, beside: list[Section]) -> Section:
     """Traffic of one class; of jobs, which want hosts of their own, only one."""
     has_job = any(other["kind"] in _JOBS for other in beside)
+    crowd = replace(crowd, part=len(beside))
     files = _FILES if crowd.folder else {}
     kind = lot.one([*_PATTERNS, *files, "incast", "poisson", *(() if has_job else _JOBS)])
     return {"kind": kind, **(_PATTERNS | _FILES | _JOBS)[kind](lot, crowd), **_class(lot, priority)}
@@ -177,7 +179,7 @@ def _rows(lot: Lot, crowd: Crowd) -> list[tuple[int, int, int, int]]:
 
 def _file(lot: Lot, crowd: Crowd, ending: str, text: str) -> Section:
     assert crowd.folder
-    path = crowd.folder / f"traffic-{lot.seed}.{ending}"
+    path = crowd.folder / f"traffic-{lot.seed}-{crowd.part}.{ending}"
     path.write_text(text)
     return {"file": str(path), **lot.maybe(0.3, hosts=lot.some(crowd.names, crowd.hosts))}
 
