@@ -19,7 +19,7 @@ from switch.p4runtime.actions import ActionCodec
 from switch.p4runtime.errors import RequestError, invalid
 from switch.p4runtime.infer import action_names
 from switch.p4runtime.keys import KeyCodec
-from switch.p4runtime.names import Names, Ports
+from switch.p4runtime.ports import Ports
 from switch.p4runtime.roles import Owners
 from switch.p4runtime.symbols import (
     Action,
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from switch.objects import HeaderInfo
+    from switch.p4runtime.names import Names
     from switch.p4runtime.symbols import Directory, T
 
 _KIND = {

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from switch.p4runtime.actions import Call
     from switch.p4runtime.batch import Batch
-    from switch.p4runtime.names import Ports
     from switch.p4runtime.pipeline import Pipeline, ProfileBinding, TableBinding
+    from switch.p4runtime.ports import Ports
     from switch.p4runtime.record import Record
 
 FIRST_HIDDEN_ID = 0x4000_0000

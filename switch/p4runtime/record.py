@@ -11,8 +11,8 @@ from switch import dataplane as dp
 
 if TYPE_CHECKING:
     from switch.p4runtime.actions import Call
-    from switch.p4runtime.names import Ports
     from switch.p4runtime.pipeline import Pipeline
+    from switch.p4runtime.ports import Ports
 
 Key = tuple[tuple[int, ...], tuple[int, ...], int]
 """What identifies an entry in its table: values, masks and priority."""

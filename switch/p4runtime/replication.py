@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from switch.p4runtime.batch import Batch
-    from switch.p4runtime.names import Ports
+    from switch.p4runtime.ports import Ports
 
 MAX_GROUP = 65_535
 MAX_SESSION = 32_767
