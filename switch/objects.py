@@ -142,6 +142,14 @@ class FieldInfo:
     width: int
 
 
+@dataclass(frozen=True)
+class HeaderInfo:
+    """A header, and whether packets may leave with it."""
+
+    fields: tuple[FieldInfo, ...]
+    is_emitted: bool
+
+
 @dataclass(frozen=True, eq=False)
 class Objects:
     """All of a program's."""
@@ -154,7 +162,7 @@ class Objects:
     registers: tuple[RegisterInfo, ...]
     digests: tuple[DigestInfo, ...]
     value_sets: tuple[ValueSetInfo, ...]
-    headers: tuple[tuple[FieldInfo, ...], ...]
+    headers: tuple[HeaderInfo, ...]
     const_entries: tuple[Entry, ...]  # that are part of the program
 
 

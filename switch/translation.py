@@ -14,6 +14,7 @@ from .objects import (
     CounterInfo,
     DigestInfo,
     FieldInfo,
+    HeaderInfo,
     KeyInfo,
     MatchKind,
     MeterInfo,
@@ -63,8 +64,11 @@ def objects_of(program: bmv2.Program) -> Objects:
             ValueSetInfo(i, v.name, v.width) for i, v in enumerate(program.value_sets.values())
         ),
         headers=tuple(
-            tuple(FieldInfo(f.name, f.width) for f in header.type.fields)
-            for header in program.headers.values()
+            HeaderInfo(
+                tuple(FieldInfo(f.name, f.width) for f in header.type.fields),
+                name in program.deparser.order,
+            )
+            for name, header in program.headers.items()
         ),
         const_entries=tuple(const_entries(program)),
     )

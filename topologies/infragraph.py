@@ -22,7 +22,7 @@ from typing import Any
 
 from topologies.cabling import MOST_NODES, Cable, End, Identity, Imported, cabled, delay_of, rate_of
 from topologies.fabric import MAX_PORT, USUAL, Speed, TopologyError
-from topologies.infragraph_first import in_later_form, is_first_form
+from topologies.infragraph_first import in_later_form, is_first_form, no_instance
 
 _MOST_CABLES = 1 << 20
 _DEEPEST = 16  # devices made of devices
@@ -64,8 +64,9 @@ def import_infragraph(content: Any) -> Imported:
         raise TopologyError("it is no infrastructure")
     if not any(content.get(key) for key in ("instances", "edges", "connections")):
         raise TopologyError("it describes devices alone: name the file with their instances")
+    cables_are = "edges"
     if is_first_form(content):
-        content = in_later_form(content)
+        content, cables_are = in_later_form(content), "connections"
     lists = {key: _list(content, key) for key in ("devices", "links", "instances", "edges")}
     reader = _Reader(
         {_text(device, "name"): _device(device) for device in lists["devices"]},
@@ -77,7 +78,7 @@ def import_infragraph(content: Any) -> Imported:
         try:
             cables += reader.cables(edge)
         except TopologyError as error:
-            raise TopologyError(f"edges[{at}]: {error}") from None
+            raise TopologyError(f"{cables_are}[{at}]: {error}") from None
         if len(cables) > _MOST_CABLES:
             raise TopologyError(f"more than {_MOST_CABLES:,} cables")
     places = sorted({place for a, b, _ in cables for place in (a, b)})
@@ -157,7 +158,7 @@ class _Reader:
             raise TopologyError(f"'{key}' is missing")
         ((name, which),) = _parts(_text(end, "instance"), 1)
         if name not in self.instances:
-            raise TopologyError(f"there is no instance '{name[:40]}'")
+            raise TopologyError(no_instance(name, self.instances))
         instance = self.instances[name]
         device = _text(instance, "device")
         numbers = _chosen(which, _count(instance, f"instance {name}"), name)
@@ -194,7 +195,10 @@ class _Reader:
 
     def _device(self, name: str) -> _Device:
         if name not in self.devices:
-            raise TopologyError(f"there is no device '{name[:40]}'")
+            raise TopologyError(
+                f"device '{name[:40]}' is not described: add a .yaml or .json file that does so "
+                "to this file's folder"
+            )
         return self.devices[name]
 
     def _is_server(self, name: str, deep: int) -> bool:

@@ -13,6 +13,8 @@ component need not be said: what connections name is there. A switch's ports are
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection
+from itertools import islice
 from typing import Any
 
 from topologies.cabling import MOST_NODES
@@ -48,7 +50,7 @@ def in_later_form(content: dict[str, Any]) -> dict[str, Any]:
         ends = []
         for name, which, component, place in (words[:4], words[5:]):
             if name not in instances:
-                raise TopologyError(f"connections[{at}]: there is no instance '{name[:40]}'")
+                raise TopologyError(f"connections[{at}]: {no_instance(name, instances)}")
             device = str(instances[name].get("device"))
             many[name] = max(many[name], _number(which, at) + 1)
             parts[device, component] = max(parts[device, component], _number(place, at) + 1)
@@ -60,6 +62,12 @@ def in_later_form(content: dict[str, Any]) -> dict[str, Any]:
         "instances": [{"count": many[name], **one} for name, one in instances.items()],
         "edges": edges,
     }
+
+
+def no_instance(name: str, there: Collection[str]) -> str:
+    """What to say of a name that no instance bears."""
+    some = ", ".join(one[:40] for one in islice(there, 8)) or "none"
+    return f"there is no instance '{name[:40]}'; there is: {some}"
 
 
 def _sections(content: dict[str, Any], key: str) -> list[dict[str, Any]]:

@@ -166,7 +166,8 @@ def _workload(path: Path, extras: dict[str, Any]) -> _Part:
         named["groups"] = Path(groups)
     told, remarks = _told(kind, ranks, schedule), spec.remarks()
     if not any(src != dst for src, dst in zip(schedule.src, schedule.dst, strict=True)):
-        raise TraceError(f"{path} comes to no message", "; ".join(remarks) or None)
+        nothing = "nothing in it goes from one rank to another, and so over no fabric"
+        raise TraceError(f"{path} comes to no message", "; ".join(remarks) or nothing)
     files = list(dict.fromkeys([*files, *named.values()]))
     return _Part(section, files, named, [*told, *remarks], ranks, WHAT[kind])
 

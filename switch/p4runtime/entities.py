@@ -53,7 +53,7 @@ class Entities:
         self._plane = plane
         self.profiles = Profiles(pipeline)
         self.tables = Tables(pipeline, plane, self.profiles)
-        self.replication = Replication()
+        self.replication = Replication(pipeline.ports)
         self.externs = Externs(pipeline, plane)
         self.digests = Digests(pipeline)
         self.packets = PacketCodec(pipeline)
@@ -91,6 +91,7 @@ class Entities:
         self.tables.rebind(pipeline)
         self.externs.rebind(pipeline)
         self.digests.rebind(pipeline)
+        self.replication.rebind(pipeline.ports)
         self.packets = PacketCodec(pipeline)
 
     def write(

@@ -19,6 +19,7 @@ from switch.p4runtime.actions import ActionCodec
 from switch.p4runtime.errors import RequestError, invalid
 from switch.p4runtime.infer import action_names
 from switch.p4runtime.keys import KeyCodec
+from switch.p4runtime.ports import Ports
 from switch.p4runtime.roles import Owners
 from switch.p4runtime.symbols import (
     Action,
@@ -34,6 +35,7 @@ from switch.p4runtime.symbols import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from switch.objects import HeaderInfo
     from switch.p4runtime.names import Names
     from switch.p4runtime.symbols import Directory, T
 
@@ -45,6 +47,9 @@ _KIND = {
     Match.RANGE: dp.MatchKind.RANGE,
 }
 
+
+_PORT_BITS = 9  # of v1model's ports
+_ANY_PORT_BITS = 32  # of a number in P4Runtime that stands for one
 
 Named = TypeVar(
     "Named",
@@ -99,8 +104,9 @@ class Pipeline:
         self.program = program
         symbols = self.symbols = Symbols(self.config.p4info, names)
         self.owners = Owners(self.config.p4info)
-        self.packet_in = _packet_fields(symbols.packet_in, program)
+        self.packet_in = _packet_fields(symbols.packet_in, program, is_sent=True)
         self.packet_out = _packet_fields(symbols.packet_out, program)
+        self.ports = _ports(symbols.packet_in, self.packet_in + self.packet_out)
         tables = _by_name(program.tables)
         self._action_names = action_names(program)
         self.tables = {
@@ -312,24 +318,49 @@ def _bound_key(
     return tuple(replace(field, bits=key.width) for field, key in zip(fields, keys, strict=True))
 
 
-def _packet_fields(fields: tuple[Field, ...], program: dp.Program) -> tuple[Field, ...]:
+def _packet_fields(
+    fields: tuple[Field, ...], program: dp.Program, *, is_sent: bool = False
+) -> tuple[Field, ...]:
     """Return a controller header's fields with the program's widths; none if it never has them.
 
     P4Info tells how clients see them; where a type is translated the header itself has to be
-    asked, and P4Info names it by what it carries alone. A header may be declared to clients and be
-    none of the program's own, as that of SONiC's packets in, which hardware puts in front.
+    asked, and P4Info names it by what it carries alone, of which bits that fill up the last byte
+    may be left out. A header may be declared to clients and be none of the program's own, or none
+    that it sends, as that of SONiC's packets in, which hardware puts in front.
     """
-    if not any(field.type_name for field in fields):
-        return fields
-    for layout in program.headers:
-        if [f.name for f in layout] == [f.name for f in fields] and all(
-            field.type_name or field.bits == own.width
-            for field, own in zip(fields, layout, strict=True)
-        ):
-            return tuple(
-                replace(field, bits=own.width) for field, own in zip(fields, layout, strict=True)
-            )
-    return ()
+    found = [header for header in program.headers if _carries(header, fields)]
+    if not found:
+        return () if any(field.type_name for field in fields) else fields
+    if is_sent and not any(header.is_emitted for header in found):
+        return ()
+    return tuple(
+        replace(field, bits=own.width) for field, own in zip(fields, found[0].fields, strict=False)
+    )
+
+
+def _carries(header: HeaderInfo, fields: tuple[Field, ...]) -> bool:
+    """Tell whether a header has these fields, and nothing after them but to the byte's end."""
+    own = header.fields[: len(fields)]
+    padding = sum(field.width for field in header.fields[len(fields) :])
+    return (
+        [field.name for field in own] == [field.name for field in fields]
+        and padding < 8
+        and all(f.type_name or f.bits == o.width for f, o in zip(fields, own, strict=True))
+    )
+
+
+def _ports(declared: tuple[Field, ...], bound: tuple[Field, ...]) -> Ports:
+    """Return how clients name ports: as strings, if such are all names that packets carry.
+
+    No type is said to be the ports'. But ports are what a packet tells its controller of, or is
+    told; so if strings of one type are there, and of no other, it is theirs.
+    """
+    types = {field.type_name: field.names for field in declared + bound if field.names is not None}
+    if len(types) != 1:
+        return Ports(None, _ANY_PORT_BITS)
+    ((type_name, names),) = types.items()
+    widths = [field.bits for field in bound if field.type_name == type_name]
+    return Ports(names, widths[0] if widths else _PORT_BITS)
 
 
 def _value_set_key(value_set: ValueSet, width: int) -> tuple[KeyField, ...]:

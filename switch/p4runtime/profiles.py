@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from finsy.proto import p4r
 
 from switch import dataplane as dp
-from switch.p4runtime import values as wire
 from switch.p4runtime.errors import (
     already_exists,
     exhausted,
@@ -33,11 +32,10 @@ if TYPE_CHECKING:
     from switch.p4runtime.actions import Call
     from switch.p4runtime.batch import Batch
     from switch.p4runtime.pipeline import Pipeline, ProfileBinding, TableBinding
+    from switch.p4runtime.ports import Ports
     from switch.p4runtime.record import Record
 
 FIRST_HIDDEN_ID = 0x4000_0000
-
-_PORT_BITS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +143,7 @@ class Profiles:
             OneShotAction(
                 profile.actions.decode(item.action),
                 _weight(profile, item.weight),
-                _watch(profile, item),
+                _watch(profile, item, self._pipeline.ports),
             )
             for item in action_set.action_profile_actions
         )
@@ -255,9 +253,8 @@ class Profiles:
                         max_size=state.max_size,
                     )
                     for seat in state.seats:
-                        seat.watch.write_to(
-                            message.members.add(member_id=seat.member, weight=seat.weight)
-                        )
+                        member = message.members.add(member_id=seat.member, weight=seat.weight)
+                        seat.watch.write_to(member, self._pipeline.ports)
                     entities.append(p4r.Entity(action_profile_group=message))
         return entities
 
@@ -274,7 +271,8 @@ class Profiles:
                     " give it a larger weight instead"
                 )
             seen.add(member)
-            seats.append(Seat(member, _weight(profile, item.weight), _watch(profile, item)))
+            watch = _watch(profile, item, self._pipeline.ports)
+            seats.append(Seat(member, _weight(profile, item.weight), watch))
         self._check_size(profile, [seat.weight for seat in seats], message.max_size)
         return Group(tuple(seats), message.max_size)
 
@@ -345,11 +343,13 @@ def _weight(profile: ProfileBinding, weight: int) -> int:
 
 
 def _watch(
-    profile: ProfileBinding, message: p4r.ActionProfileGroup.Member | p4r.ActionProfileAction
+    profile: ProfileBinding,
+    message: p4r.ActionProfileGroup.Member | p4r.ActionProfileAction,
+    ports: Ports,
 ) -> Watch:
     kind = message.WhichOneof("watch_kind")
     if kind == "watch_port" and message.watch_port:
-        port = wire.decode(message.watch_port, _PORT_BITS, f"{profile.where}: watch_port")
+        port = ports.number(message.watch_port, f"{profile.where}: watch_port")
         return Watch(port, is_bytes=True)
     if kind == "watch":
         if message.watch < 0:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from finsy.proto import p4r
 
 from switch import dataplane as dp
-from switch.p4runtime import values as wire
 
 if TYPE_CHECKING:
     from switch.p4runtime.actions import Call
     from switch.p4runtime.pipeline import Pipeline
+    from switch.p4runtime.ports import Ports
 
 Key = tuple[tuple[int, ...], tuple[int, ...], int]
 """What identifies an entry in its table: values, masks and priority."""
@@ -28,12 +28,14 @@ class Watch:
     port: int = NO_WATCH
     is_bytes: bool = False
 
-    def write_to(self, message: p4r.ActionProfileGroup.Member | p4r.ActionProfileAction) -> None:
+    def write_to(
+        self, message: p4r.ActionProfileGroup.Member | p4r.ActionProfileAction, ports: Ports
+    ) -> None:
         """Fill in a message's `watch_kind`."""
         if self.port == NO_WATCH:
             return
         if self.is_bytes:
-            message.watch_port = wire.encode(self.port)
+            message.watch_port = ports.text(self.port)
         else:
             message.watch = self.port
 
@@ -72,7 +74,7 @@ class OneShot:
             action = message.action_profile_actions.add(
                 action=codec.encode(*item.call), weight=item.weight
             )
-            item.watch.write_to(action)
+            item.watch.write_to(action, pipeline.ports)
         return message
 
 

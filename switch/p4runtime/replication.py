@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, TypeVar
 from finsy.proto import p4r
 
 from switch import dataplane as dp
-from switch.p4runtime import values as wire
 from switch.p4runtime.errors import already_exists, invalid, not_found, unimplemented
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from switch.p4runtime.batch import Batch
+    from switch.p4runtime.ports import Ports
 
 MAX_GROUP = 65_535
 MAX_SESSION = 32_767
@@ -26,10 +26,18 @@ Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
+class Copy:
+    """A replica, and in which field its client named the port."""
+
+    replica: dp.Replica
+    is_bytes: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Multicast:
     """A multicast group."""
 
-    replicas: tuple[dp.Replica, ...]
+    copies: tuple[Copy, ...]
     metadata: bytes
 
 
@@ -37,7 +45,7 @@ class Multicast:
 class Clone:
     """A clone session."""
 
-    replicas: tuple[dp.Replica, ...]
+    copies: tuple[Copy, ...]
     priority: int
     max_bytes: int
 
@@ -45,9 +53,14 @@ class Clone:
 class Replication:
     """The multicast groups and clone sessions of a switch."""
 
-    def __init__(self) -> None:
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
         self._groups: dict[int, Multicast] = {}
         self._sessions: dict[int, Clone] = {}
+
+    def rebind(self, ports: Ports) -> None:
+        """Name ports as another P4Info does."""
+        self._ports = ports
 
     def write(self, batch: Batch, verb: dp.Verb, message: p4r.PacketReplicationEngineEntry) -> None:
         """Insert, modify or delete a group or a session."""
@@ -86,9 +99,9 @@ class Replication:
             batch.drop(self._groups, group)
             batch.ops.append(dp.MulticastWrite(verb, group))
             return
-        replicas = _decode_replicas(where, message.replicas)
-        batch.put(self._groups, group, Multicast(replicas, message.metadata))
-        batch.ops.append(dp.MulticastWrite(verb, group, replicas))
+        copies = self._decode_copies(where, message.replicas)
+        batch.put(self._groups, group, Multicast(copies, message.metadata))
+        batch.ops.append(dp.MulticastWrite(verb, group, tuple(c.replica for c in copies)))
 
     def _write_session(self, batch: Batch, verb: dp.Verb, message: p4r.CloneSessionEntry) -> None:
         session = message.session_id
@@ -105,20 +118,19 @@ class Replication:
         if message.packet_length_bytes < 0:
             raise invalid(f"{where}: the packet length is negative")
         clone = Clone(
-            _decode_replicas(where, message.replicas),
+            self._decode_copies(where, message.replicas),
             message.class_of_service,
             message.packet_length_bytes,
         )
         batch.put(self._sessions, session, clone)
-        batch.ops.append(
-            dp.CloneWrite(verb, session, clone.replicas, clone.max_bytes, clone.priority)
-        )
+        replicas = tuple(copy.replica for copy in clone.copies)
+        batch.ops.append(dp.CloneWrite(verb, session, replicas, clone.max_bytes, clone.priority))
 
     def _read_groups(self, wanted: int) -> list[p4r.MulticastGroupEntry]:
         return [
             p4r.MulticastGroupEntry(
                 multicast_group_id=group,
-                replicas=map(_encode_replica, state.replicas),
+                replicas=map(self._encode_copy, state.copies),
                 metadata=state.metadata,
             )
             for group, state in _select(self._groups, wanted)
@@ -128,12 +140,38 @@ class Replication:
         return [
             p4r.CloneSessionEntry(
                 session_id=session,
-                replicas=map(_encode_replica, state.replicas),
+                replicas=map(self._encode_copy, state.copies),
                 class_of_service=state.priority,
                 packet_length_bytes=state.max_bytes,
             )
             for session, state in _select(self._sessions, wanted)
         ]
+
+    def _decode_copies(self, where: str, messages: Iterable[p4r.Replica]) -> tuple[Copy, ...]:
+        copies = []
+        seen = set()
+        for message in messages:
+            if message.backup_replicas:
+                raise unimplemented(f"{where}: backup replicas are not supported")
+            is_bytes = message.WhichOneof("port_kind") == "port"
+            port = message.egress_port
+            if is_bytes:
+                port = self._ports.number(message.port, f"{where}: port")
+            if port > MAX_PORT:
+                raise invalid(f"{where}: port {port} is above {MAX_PORT}")
+            if message.instance > MAX_INSTANCE:
+                raise invalid(f"{where}: instance {message.instance} is above {MAX_INSTANCE}")
+            if (port, message.instance) in seen:
+                raise invalid(f"{where}: port {port} has instance {message.instance} twice")
+            seen.add((port, message.instance))
+            copies.append(Copy(dp.Replica(port, message.instance), is_bytes))
+        return tuple(copies)
+
+    def _encode_copy(self, copy: Copy) -> p4r.Replica:
+        port, instance = copy.replica.port, copy.replica.instance
+        if copy.is_bytes:
+            return p4r.Replica(port=self._ports.text(port), instance=instance)
+        return p4r.Replica(egress_port=port, instance=instance)
 
 
 def _select(items: dict[int, Item], wanted: int) -> list[tuple[int, Item]]:
@@ -148,28 +186,3 @@ def _require_id(where: str, item: int, limit: int, verb: dp.Verb, items: dict[in
             raise already_exists(f"{where} exists")
     elif item not in items:
         raise not_found(f"there is no {where}")
-
-
-def _decode_replicas(where: str, messages: Iterable[p4r.Replica]) -> tuple[dp.Replica, ...]:
-    replicas = []
-    seen = set()
-    for message in messages:
-        if message.backup_replicas:
-            raise unimplemented(f"{where}: backup replicas are not supported")
-        port = message.egress_port
-        if message.WhichOneof("port_kind") == "port":
-            port = wire.decode(message.port, 32, f"{where}: port")
-        if port > MAX_PORT:
-            raise invalid(f"{where}: port {port} is above {MAX_PORT}")
-        if message.instance > MAX_INSTANCE:
-            raise invalid(f"{where}: instance {message.instance} is above {MAX_INSTANCE}")
-        if (port, message.instance) in seen:
-            raise invalid(f"{where}: port {port} has instance {message.instance} twice")
-        seen.add((port, message.instance))
-        replicas.append(dp.Replica(port, message.instance))
-    return tuple(replicas)
-
-
-def _encode_replica(replica: dp.Replica) -> p4r.Replica:
-    # Clients of every version understand `egress_port`; `port` came with P4Runtime 1.4.
-    return p4r.Replica(egress_port=replica.port, instance=replica.instance)

@@ -40,17 +40,21 @@ class Tables:
     """The entries of every table."""
 
     def __init__(self, pipeline: Pipeline, plane: Plane, profiles: Profiles) -> None:
-        self._pipeline = pipeline
         self._plane = plane
         self._profiles = profiles
         self._entries: dict[int, dict[Key, Record]] = {}
         self._defaults: dict[int, Record] = {}
-        for table in pipeline.tables.values():
-            self._entries[table.index] = self._initial_entries(table)
+        self.rebind(pipeline)
 
     def rebind(self, pipeline: Pipeline) -> None:
-        """Speak to clients in the terms of another P4Info of the same program."""
+        """Speak to clients in the terms of another P4Info of the same program.
+
+        It may have tables that the one before left out.
+        """
         self._pipeline = pipeline
+        for table in pipeline.tables.values():
+            if table.index not in self._entries:
+                self._entries[table.index] = self._initial_entries(table)
 
     def count(self) -> int:
         """Return how many entries there are, defaults excepted."""

@@ -106,7 +106,7 @@ def do_mc_dump(session: Session, words: list[str]) -> Iterator[str]:
         nodes = session.groups.get(group)
         if nodes is None:
             for replica in entry.replicas:
-                yield f"  -> (rid={replica.instance}) -> (ports=[{replica.egress_port}])"
+                yield f"  -> (rid={replica.instance}) -> (ports=[{_port(session, replica)}])"
             continue
         for handle in nodes:
             node = session.nodes[handle]
@@ -166,8 +166,15 @@ def do_mirroring_get(session: Session, words: list[str]) -> Iterator[str]:
     found = _sessions(session, mirror)
     if not found:
         raise CommandError(f"mirroring session {mirror} is not configured")
-    ports = [replica.egress_port for replica in found[0].replicas]
+    ports = [_port(session, replica) for replica in found[0].replicas]
     yield f"MirroringSessionConfig(mgid=None, port={', '.join(map(str, ports))})"
+
+
+def _port(session: Session, replica: p4r.Replica) -> int:
+    """The port of a copy that may have been asked for by another client."""
+    if replica.WhichOneof("port_kind") == "port":
+        return session.pipeline.ports.number(replica.port, "port")
+    return replica.egress_port
 
 
 def _sessions(session: Session, mirror: int) -> list[p4r.CloneSessionEntry]:

@@ -176,6 +176,40 @@ def test_layers_of_one_gpu_each_are_said(tmp_path: Path) -> None:
     assert "8 x all-reduce ring" in bring(path, tmp_path / "two", {"gpus": 16}).told[1]
 
 
+def test_a_file_that_says_its_gpus_is_changed_by_hand_alone(tmp_path: Path) -> None:
+    path = tmp_path / "x.txt"
+    head = "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 8 ep: 1 pp: 1 all_gpus:"
+    row = "layer -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 4000 1"
+    path.write_text(f"{head} 8\n1\n{row}\n")
+    with pytest.raises(ScenarioError, match="comes to no message") as caught:
+        bring(path, tmp_path / "none", {})
+    assert "all_gpus: 16 in its first line would have two" in str(caught.value.cure)
+    with pytest.raises(ScenarioError, match="it says all_gpus: 8, and gpus says 16") as caught:
+        bring(path, tmp_path / "none", {"gpus": 16})
+    assert "change all_gpus in the file" in str(caught.value.cure)
+    path.write_text(f"{head} 16\n1\n{row}\n")
+    assert "8 x all-reduce ring" in bring(path, tmp_path / "two", {"gpus": 16}).told[1]
+    path.write_text(f"{head} 16\n1\n{row.replace('ALLREDUCE 4000', 'NONE 0')}\n")
+    with pytest.raises(ScenarioError, match="comes to no message") as caught:
+        bring(path, tmp_path / "none", {})
+    assert "nothing in it goes from one rank to another" in str(caught.value.cure)
+
+
+def test_what_an_infrastructure_does_not_describe_is_said_with_where_to(tmp_path: Path) -> None:
+    path, _ = _first_form(Random(1), tmp_path)
+    (tmp_path / "server.yaml").unlink()
+    with pytest.raises(
+        ScenarioError, match=r"connections\[0\]: device 'box' is not described"
+    ) as no:
+        bring(path, tmp_path / "none", {})
+    assert "add a .yaml or .json file" in str(no.value)
+    path.write_text(path.read_text().replace("name: gpu", "name: apu"))
+    with pytest.raises(
+        ScenarioError, match=r"connections\[0\]: there is no instance 'gpu'; .* apu"
+    ):
+        bring(path, tmp_path / "none", {})
+
+
 @pytest.mark.parametrize(
     ("name", "text", "near"),
     [

@@ -72,6 +72,7 @@ class Workload:
     """What a file says."""
 
     gpus: int
+    says_gpus: bool  # itself, or somebody had to
     tensor: int
     expert: int
     stages: int
@@ -118,7 +119,13 @@ def parse(path: Path, told_gpus: int | None = None) -> Workload:
             f"{place}: it does not begin as AICB's do",
             "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 8 ep: 1 ... all_gpus: 8",
         )
-    gpus = head.get("all_gpus", told_gpus)
+    own = head.get("all_gpus")
+    if own is not None and told_gpus not in (None, own):
+        raise TraceError(
+            f"{place}: it says all_gpus: {own}, and gpus says {told_gpus}",
+            "leave gpus (--gpus) out, or change all_gpus in the file",
+        )
+    gpus = told_gpus if own is None else own
     if gpus is None:
         raise TraceError(f"{place}: it does not say all_gpus", "say it: --gpus 8")
     tensor, expert, stages = (head.get(k, 1) for k in ("model_parallel_NPU_group", "ep", "pp"))
@@ -150,7 +157,7 @@ def parse(path: Path, told_gpus: int | None = None) -> Workload:
                 f"{place}: it says ga: {head.get('ga', 1)}, and has {len(batches)} rows "
                 f"{_BATCH_BEGINS}, with which micro-batches begin"
             )
-    return Workload(gpus, tensor, expert, stages, passed_on, batches)
+    return Workload(gpus, own is not None, tensor, expert, stages, passed_on, batches)
 
 
 def _batches(layers: list[Layer]) -> list[list[Layer]]:
@@ -221,8 +228,9 @@ def alone(path: Path, told_gpus: int | None = None) -> tuple[int, int, str]:
     }
     more = 2 * workload.stages * workload.tensor * workload.expert
     cure = "its groups are of one each"
-    if told_gpus is not None and any(scope != "_EP" and weights for scope, weights in lonely):
-        cure = f"--gpus {more} would have two to exchange with"
+    if any(scope != "_EP" and weights for scope, weights in lonely):
+        key = f"all_gpus: {more} in its first line" if workload.says_gpus else f"--gpus {more}"
+        cure = f"{key} would have two to exchange with"
     return len(exchanges), sum(each in lonely for each in exchanges), cure
 
 

@@ -95,6 +95,9 @@ control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std)
         meta.group = group;
         meta.is_grouped = true;
     }
+    action set_flood(bit<16> group) {
+        std.mcast_grp = group;
+    }
     action to_controller() {
         std.egress_spec = CPU_PORT;
     }
@@ -129,6 +132,7 @@ control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std)
         actions = {
             set_next_hop;
             set_group;
+            set_flood;
             to_controller;
         }
         const default_action = to_controller();

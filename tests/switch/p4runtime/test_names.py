@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -11,6 +12,7 @@ from finsy.proto import p4r, p4t, rpc_code
 
 from switch.p4runtime.errors import RequestError
 from switch.p4runtime.names import Names
+from switch.shims.console import Console
 
 from .rig import (
     HERE,
@@ -113,6 +115,45 @@ async def test_packets_carry_names_in_headers_of_the_programs_width(translated: 
         await settle(client)
         rig.plane.service(2_000)
         assert [(port, data) for port, data, _ in rig.plane.outputs()] == [(2, b"\x08")]
+
+
+@asynchronous
+async def test_bits_that_fill_up_a_byte_need_no_metadata(translated: Built) -> None:
+    config = translated.config
+    (packet_in,) = (
+        header
+        for header in config.p4info.controller_packet_metadata
+        if header.preamble.name == "packet_in"
+    )
+    assert packet_in.metadata.pop().name == "pad"
+    async with controlled(translated) as (rig, client):
+        await client.set_pipeline(config)
+        rig.send(3, b"\x09rest")
+        packet = (await client.next("packet")).packet
+        assert packet.payload == b"\x09rest"
+        assert [(m.metadata_id, m.value) for m in packet.metadata] == [(1, b"3"), (2, b"\x03")]
+
+
+@pytest.mark.parametrize("sdn", ["string", "nothing"])
+def test_what_a_program_declares_and_never_sends_is_cut_off_no_packet(
+    sdn: str, tmp_path: Path
+) -> None:
+    source = (HERE / "routed.p4").read_text()
+    source = source.replace("port_t meant_for;", "port_t meant_for; bit<6> pad;")
+    source = source.replace("packet_out_t from_cpu;", "packet_in_t to_cpu; packet_out_t from_cpu;")
+    if sdn == "nothing":
+        source = source.replace('@p4runtime_translation("", string)', "")
+    (tmp_path / "silent.p4").write_text(source)
+    silent = compile_p4(tmp_path / "silent.p4", tmp_path)
+
+    @asynchronous
+    async def scenario() -> None:
+        async with controlled(silent) as (rig, client):
+            rig.send(1, frame(7))
+            packet = (await client.next("packet")).packet
+            assert (packet.payload, list(packet.metadata)) == (frame(7), [])
+
+    scenario()
 
 
 @asynchronous
@@ -244,10 +285,18 @@ async def test_routes_lead_by_names_to_ports_and_addresses(routed: Built) -> Non
         return ids.entry("routes", *matches, action=action)
 
     group = ids.entry("groups", text(1, b"group-7"))
-    for hop, weight in ((b"hop-rif-a", 1), (b"hop-rif-b", 3)):
-        member = group.action.action_profile_action_set.action_profile_actions.add(weight=weight)
+    for hop, weight, port in ((b"hop-rif-a", 1, b"2"), (b"hop-rif-b", 3, b"3")):
+        member = group.action.action_profile_action_set.action_profile_actions.add(
+            weight=weight, watch_port=port
+        )
         member.action.CopyFrom(call(ids, "set_next_hop", hop))
-    ours, shared = 0x20010DB8 << 96, 0x20010DB9 << 96
+    flood = p4r.MulticastGroupEntry(multicast_group_id=5)
+    session = p4r.CloneSessionEntry(session_id=6)
+    for copies in (flood, session):
+        copies.replicas.add(port=b"2", instance=1)
+        copies.replicas.add(port=b"3", instance=1)
+        copies.replicas.add(egress_port=1, instance=2)
+    ours, shared, everyone = 0x20010DB8 << 96, 0x20010DB9 << 96, 0x20010DBA << 96
     entries = [
         ids.entry("vrfs", action=call(ids, "set_vrf", b"vrf-80"), priority=1),
         *interface(b"rif-a", b"2", b"\x02"),
@@ -255,8 +304,14 @@ async def test_routes_lead_by_names_to_ports_and_addresses(routed: Built) -> Non
         group,
         route(ours, 32, call(ids, "set_next_hop", b"hop-rif-a")),
         route(shared, 32, call(ids, "set_group", b"group-7")),
+        route(everyone, 32, call(ids, "set_flood", b"\x05")),
     ]
     async with controlled(routed) as (rig, client):
+        await client.write(update("INSERT", flood), update("INSERT", session))
+        for copies in (flood, session):
+            assert list(await client.read(update("INSERT", copies).entity)) == [
+                update("INSERT", copies).entity
+            ]
         await client.write(*(update("INSERT", e) for e in entries))
         found = [e.table_entry for e in await client.read(entity_of(p4r.TableEntry()))]
         assert sorted(map(str, found)) == sorted(map(str, entries))
@@ -270,6 +325,19 @@ async def test_routes_lead_by_names_to_ports_and_addresses(routed: Built) -> Non
         ports = [out for dst in theirs for out, _ in rig.send(1, frame(dst))]
         assert len(ports) == 400
         assert 240 < ports.count(3) < 360  # three quarters are 300, six deviations are 52
+
+        console = Console(rig.device)
+        assert "(rid=1) -> (ports=[3])" in console.run("mc_dump")
+        assert "port=2, 3, 1)" in console.run("mirroring_get 6")
+        flood.replicas[1].port = b"\x03"
+        (error,) = await refused(client, update("MODIFY", flood))
+        problem = "0x03 is no name; ports are strings here, as '2'"
+        assert error.message == f"multicast group 5: port: {problem}"
+
+        rig.plane.set_port_up(3, False)
+        assert {out for dst in theirs for out, _ in rig.send(1, frame(dst))} == {2}
+        rig.plane.set_port_up(3, True)
+        assert sorted(rig.send(1, frame(everyone))) == [(n, frame(everyone)) for n in (1, 2, 3)]
 
         rig.send(1, frame(7))  # no way: to the controller, and nothing of it is taken for a header
         packet = (await client.next("packet")).packet

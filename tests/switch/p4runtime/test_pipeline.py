@@ -226,6 +226,25 @@ async def test_reconcile_with_the_same_program_keeps_everything(built: Built, na
 
 
 @asynchronous
+async def test_reconcile_with_the_same_program_may_bring_tables(built: Built, names: Names):
+    """Those that the P4Info before left out."""
+    frame = bytes.fromhex("112233445566 0a0000000001 1234") + bytes(46)
+    fewer = built.config
+    for number, table in reversed(list(enumerate(fewer.p4info.tables))):
+        if table.is_const_table or table.preamble.alias == "mac":
+            del fewer.p4info.tables[number]
+    assert len(fewer.p4info.tables) < len(built.info.tables)
+    everything = entity_of(p4r.TableEntry())
+    async with controlled(built) as (rig, client):
+        own = await client.read(everything)
+        await client.set_pipeline(fewer)
+        await client.set_pipeline(built.config, "RECONCILE_AND_COMMIT")
+        assert await client.read(everything) == own
+        await client.write(update("INSERT", forward(names)))
+        assert rig.send(1, frame) == [(3, frame)]
+
+
+@asynchronous
 async def test_reconcile_with_another_program_carries_the_state_over(built: Built, names: Names):
     async with controlled(built) as (_, client):
         entry = forward(names)
