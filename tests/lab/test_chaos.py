@@ -158,6 +158,23 @@ def test_what_ended_as_all_fell_silent_has_ended() -> None:
     assert ending == Ending("finished")
 
 
+def test_what_happens_after_all_fell_silent_is_known_to_have_happened() -> None:
+    """A link is quick again, and switches are told, when its host has been dead for long."""
+    changes = drawn(2).changes | {
+        "topology": {"kind": "leaf-spine", "leaves": 2, "spines": 3, "hosts_per_leaf": 1},
+        "traffic": {"kind": "incast", "senders": 1, "bytes": "882KB"},
+        "transport": {"recovery": "selective", "rto_ns": "100us", "retry_limit": 250},
+        "reroute_ns": "5us", "link": {"cbfc": True},
+    }  # fmt: skip
+    slow = {"action": "slow", "link": "h2-leaf2", "share": 0.39, "for_ns": "240us"}
+    faults: Faults = [
+        {"at_ns": "60us", "action": "halt", "host": "h2"},
+        {"at_ns": "52us", **slow},
+    ]
+    ending = chaos.simulated(Drawn(1000036, changes, faults, disk_is_full=False))
+    assert ending == Ending("failed by name")
+
+
 @pytest.mark.parametrize(("dilation", "is_late"), [(1, False), (4000, False), (4000, True)])
 def test_what_did_not_arrive_is_a_complaint_unless_the_machine_was_too_slow(
     dilation: int, is_late: bool

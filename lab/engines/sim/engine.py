@@ -91,8 +91,9 @@ class SimulatedFabric:
 
     def strays(self, end_ns: int) -> list[str]:
         """What switches have and should not, or lack, once it was measured."""
+        told_ns = max(end_ns, self.simulation.happened_ns)  # which nobody's end may have waited for
         read = self.switches.read_plan
-        return [*strays(self.experiment, end_ns, self.switches.schema, read)]
+        return [*strays(self.experiment, told_ns, self.switches.schema, read)]
 
 
 def _run(
@@ -306,6 +307,7 @@ class _Course:
 
     def _let_happen(self, now_ns: int) -> None:
         for event in self._agenda.due(now_ns):
+            self._simulation.happened_ns = event.at_ns
             match event:
                 case Turn(link=link, is_up=is_up):
                     self._simulation.set_up(link, is_up=is_up)

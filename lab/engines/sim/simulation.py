@@ -91,6 +91,7 @@ class Simulation:
         self._planes = planes
         self._fabric = fabric
         self._lossless = 0  # bit p: priority p
+        self.happened_ns = 0  # of what comes from outside: when the last of it happened
         self._numbers: dict[Node, int] = {}
         self._channels: dict[str, int] = {}
         for node in (*fabric.switches, *fabric.hosts):
