@@ -343,7 +343,8 @@ class PfcSettings(_Section):
     watchdog_ns: DurationNs = Field(default=200_000_000, ge=0, le=10**12)
     """A paused queue from which nothing leaves for so long is stuck (SONiC: 200 ms); 0: never."""
     watchdog_restore_ns: DurationNs | None = Field(default=None, ge=1, le=10**12)
-    """It is stuck until no pause frame came for so long; without it as long as watchdog_ns."""
+    """It is stuck until no pause frame came for so long, and none is in force any more; without it
+    as long as watchdog_ns."""
     watchdog_poll_ns: DurationNs | None = Field(default=None, ge=1, le=10**12)
     """How often paused queues are looked at; without it four times in the shorter of the two."""
     watchdog_action: Remedy = Remedy.DROP

@@ -77,6 +77,30 @@ def does(program: Compiled) -> dict[str, Contract]:
     return {file: contract for file, contract in found.items() if file in ours}
 
 
+def order(control: str) -> list[str]:
+    """The files whose blocks a control of the diagram applies, in its order."""
+    program = compile_program(PROGRAM, PLAIN)
+    core, text = program.core, program.text
+    assert core is not None and text is not None
+    (block,) = (block for block in core.blocks if block.name == control)
+    applied = [*_applied(block.body)] if isinstance(block, c.Control) else []
+    files = [Path(text.position(each.decl.span).file).stem for each in applied]
+    return [file for at, file in enumerate(files) if not at or files[at - 1] != file]
+
+
+def _applied(node: Any) -> Iterator[c.Parser | c.Control]:
+    """The blocks applied below a statement, as they stand there."""
+    match node:
+        case c.Call(callee=c.BlockApply(instance=c.Instance(block=block))) if block:
+            yield block
+        case list() | tuple():
+            for each in node:
+                yield from _applied(each)
+        case _ if isinstance(node, c.Statement | c.SwitchCase):
+            for part in fields(node):
+                yield from _applied(getattr(node, part.name))
+
+
 def registers() -> set[str]:
     """All that the program has."""
     texts = (path.read_text() for path in FOLDER.glob("*.p4"))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from tests.fabric import contracts
-from tests.fabric.contracts import FOLDER, Contract, done, wrong
+from tests.fabric.contracts import FOLDER, Contract, done, order, wrong
+from tests.imports import ROOT
 
 
 def test_every_block_has_a_contract() -> None:
@@ -23,6 +25,15 @@ def test_every_block_has_a_contract() -> None:
 def test_it_reads_and_writes_what_its_top_says(file: str) -> None:
     complaints = list(wrong(file, done()[file]))
     assert not complaints, "\n".join(complaints)
+
+
+@pytest.mark.parametrize(
+    ("control", "begins"), [("fabric_ingress", "Ingress: "), ("fabric_egress", "Egress: ")]
+)
+def test_the_internals_name_blocks_in_the_order_of_the_program(control: str, begins: str) -> None:
+    text = (ROOT / "docs" / "internals.md").read_text()
+    (told,) = (each for each in text.split("\n\n") if each.startswith(begins))
+    assert re.findall(r"`(\w+)`", told) == order(control)
 
 
 PROGRAM = """// A block.
