@@ -207,6 +207,7 @@ void sw_set_up(struct sw *sw, uint32_t number, bool is_up, ns_t now)
         return;
     port->is_up = is_up;
     port->tm.is_down = !is_up;
+    port->tm.opened = now;
     extra_clear(port);
     struct event_head head = {.kind = EVENT_PORT, .time = now, .a = number, .b = is_up};
     event_put(&sw->events, &head, NULL);
@@ -1098,13 +1099,24 @@ static bool link_is_full(const struct sw_port *port)
     return port->llr && port->is_up && llr_is_full(port->llr);
 }
 
+/* What a link that tries again held back leaves when it has room, and not when it might have. */
+static void note_room(struct sw_port *port, ns_t now)
+{
+    bool is_full = link_is_full(port);
+    if (port->was_full && !is_full)
+        port->tm.opened = now;
+    port->was_full = is_full;
+}
+
 static ns_t service_port(struct sw *sw, struct sw_port *port, ns_t now)
 {
     ns_t start, wake = SW_NEVER;
     struct pkt *p;
     unsigned turns = 0; /* clones may keep a queue from ever becoming empty */
-    if (SW_UNLIKELY(port->llr != NULL))
+    if (SW_UNLIKELY(port->llr != NULL)) {
         service_link(sw, port, now);
+        note_room(port, now);
+    }
     while (!SW_UNLIKELY(must_wait(port)) && !SW_UNLIKELY(link_is_full(port)) &&
            (p = tm_take(&port->tm, port->number, &sw->shared[SW_QUEUE_GATE], now, &start, &wake)) != NULL) {
         sw->held--;
@@ -1125,6 +1137,8 @@ static ns_t service_port(struct sw *sw, struct sw_port *port, ns_t now)
     }
     if (port->wire && !must_wait(port))
         wake = earlier(wake, port->wire->enq_ns);
+    if (SW_UNLIKELY(port->llr != NULL))
+        note_room(port, now);
     if (SW_UNLIKELY(port->llr != NULL && link_waits(port)))
         return earlier(wake, link_wake(port));
     unsigned word = port->number / 64u;

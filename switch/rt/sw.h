@@ -74,6 +74,7 @@ struct pcap;
 struct sw_port {
     _Alignas(64) uint16_t number;
     bool is_up;
+    bool was_full; /* its link had no room when last looked at */
     bool is_stalled; /* full: its queues stand still until sw_resume */
     const struct port_ops *ops; /* NULL: packets for it are processed, then dropped */
     void *driver;

@@ -206,7 +206,7 @@ static inline struct pkt *take_from(struct tm_port *port, unsigned priority, ns_
         q->paced_until = base + q->pace;
     }
     /* Service may be late; the link was free from then on. */
-    ns_t free_at = later(later(whole_ns(port->busy_until), p->enq_ns), ready);
+    ns_t free_at = later(later(whole_ns(port->busy_until), p->enq_ns), later(ready, port->opened));
     *start = port->rate ? free_at : now;
     return p;
 }

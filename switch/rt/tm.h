@@ -84,6 +84,7 @@ struct tm_port {
     uint32_t overhead;
     uint8_t backlog; /* bit q: queue q is not empty */
     bool is_down;    /* nobody grants credits there: queues that go by them wait for none */
+    ns_t opened;     /* until then something else held all of it: nothing left before */
     struct tm_schedule *schedule; /* NULL: strict priority, nothing shaped */
     struct tm_queue queues[SW_QUEUES];
 };

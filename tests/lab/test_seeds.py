@@ -72,3 +72,42 @@ def test_a_queue_let_go_waits_for_the_pauses_it_was_told(tmp_path: Path) -> None
     assert run.result.pfc.storms
     assert "headroom_full" not in run.result.drops.by_reason
     assert run.result.fidelity.ok
+
+
+def test_what_a_link_held_back_leaves_when_it_has_room_and_not_before(tmp_path: Path) -> None:
+    """Behind a link that tried again packets left in the past, before others could hear of it."""
+    run = simulate_sparely(
+        "hello",
+        "topology={kind: leaf-spine, leaves: 2, spines: 3, hosts_per_leaf: 1}",
+        "traffic={kind: collective, op: all-to-all, bytes: 1951KB}",
+        "lb.policy=dlb",
+        "transport={recovery: selective, rto_ns: 200us, retry_limit: 250}",
+        "pfc.watchdog_ns=1ms",
+        "link.llr=selective",
+        "reroute_ns=5us",
+        "faults=[{at_ns: 56us, action: corrupt, link: leaf2-spine3, rate: 0.5, for_ns: 158us}, "
+        "{at_ns: 23us, action: halt, host: h2, for_ns: 73us}]",
+        "limit_ns=60ms",
+        "seed=2000464",
+        out=tmp_path,
+    )
+    assert run.result.flows.completed == 2
+
+
+def test_what_is_let_go_by_a_dead_port_is_let_go_then(tmp_path: Path) -> None:
+    """Words of credits for it left as early as it might have, had it not waited."""
+    run = simulate_sparely(
+        "hello",
+        "topology={kind: leaf-spine, leaves: 4, spines: 2, hosts_per_leaf: 1}",
+        "traffic={kind: incast, senders: 3, bytes: 2160KB}",
+        "transport={cc: dcqcn, rto_ns: 200us, retry_limit: 250}",
+        "pfc.watchdog_ns=1ms",
+        "link.cbfc=true",
+        "reroute_ns=50us",
+        "faults=[{at_ns: 50us, action: restart, switch: leaf1}, "
+        "{at_ns: 65us, action: down, link: leaf1-spine2, for_ns: 155us}]",
+        "limit_ns=60ms",
+        "seed=2000316",
+        out=tmp_path,
+    )
+    assert run.result.flows.completed == 3

@@ -106,7 +106,9 @@ def drawn(seed: int, folder: Path | None, *, eventful: bool = False) -> Drawn:
     if lot.chance(0.05):
         content["loss"] = settings.loss(lot, chosen)
     loses = "loss" in content or any(each["action"] not in HARMLESS for each in content["faults"])
-    content["transport"] = settings.transport(lot, chosen, content["lb"]["policy"], loses=loses)
+    content["transport"] = settings.transport(
+        lot, chosen, content["lb"]["policy"], loses=loses or eventful
+    )
     content["int"] = settings.telemetry(lot, chosen)
     tenants = list(content.get("tenants", ()))
     content["segments"] = settings.segments(lot, chosen, content["transport"], tenants)
