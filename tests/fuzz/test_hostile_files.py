@@ -8,6 +8,7 @@ import pytest
 
 from files import FileError, opened, read_text
 from lab import cli
+from lab.errors import of_the_machine
 from tests.fuzz.hostile_files import READERS, sweep
 from traffic import reading
 
@@ -70,3 +71,8 @@ def test_where_memory_ends_what_failed_lets_go_of_its_own(
     with pytest.raises(SystemExit) as ended:
         cli.main()
     assert ended.value.code == 1 and not alive
+
+
+def test_a_library_without_room_is_told_as_no_memory() -> None:
+    told = of_the_machine(OSError("x.so: failed to map segment from shared object"))
+    assert told is not None and "no more memory" in told.message
