@@ -13,6 +13,7 @@ opens it may wait for ever.
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
 import stat
@@ -58,13 +59,10 @@ def read_bytes(path: Path | str, most: int) -> bytes:
     """All that a file holds, at most so many bytes."""
     with opened(path, most) as file:
         found = bytearray()
-        try:
-            while piece := file.read(_PIECE):
-                found += piece
-                if len(found) > most:
-                    raise _too_long(path, most)
-        except OSError as error:
-            raise FileError(f"{shown(path)} cannot be read: {error.strerror}") from None
+        while piece := file.read(_PIECE):
+            found += piece
+            if len(found) > most:
+                raise _too_long(path, most)
     return bytes(found)
 
 
@@ -112,10 +110,25 @@ def opened(path: Path | str, most: int) -> BinaryIO:
             raise FileError(f"{shown(path)} is no file {what}".rstrip())
         if about.st_size > most:
             raise _too_long(path, most)
-        return os.fdopen(number, "rb")
+        return io.BufferedReader(_Told(number, path))
     except FileError:
         os.close(number)
         raise
+
+
+class _Told(io.FileIO):
+    """A file that is open; what a failing disk does not give is told like the rest."""
+
+    def __init__(self, number: int, path: Path | str) -> None:
+        super().__init__(number, "rb")
+        self._path = path
+
+    def readinto(self, buffer: Any, /) -> int | None:
+        """As much as there is."""
+        try:
+            return super().readinto(buffer)
+        except OSError as error:
+            raise FileError(f"{shown(self._path)} cannot be read: {error.strerror}") from None
 
 
 def is_folder(path: Path | str) -> bool:

@@ -57,6 +57,7 @@ COMMANDS = (
     "shims",
 )
 _COMPLETION = "_CLOSLAB_COMPLETE"  # by which a shell says that it asks
+_RESERVE_BYTES = 8 << 20  # in which one is told that there is no more
 _TAKE_THEIR_WORDS = ("p4c", "switch", "stf", "bench")  # as they are: they are another tool's flags
 
 
@@ -148,9 +149,14 @@ def _run() -> None:
 
 def main() -> None:
     """Run the command line."""
+    reserve = bytearray(_RESERVE_BYTES)
     try:
         try:
             _run()
+        except (MemoryError, SystemError) as error:
+            reserve.clear()
+            _let_go(error)
+            raise
         finally:
             if sys.stdout is not None:
                 sys.stdout.flush()  # what cannot be told is known here, and not after all is over
@@ -161,7 +167,7 @@ def main() -> None:
         sys.exit(_tell_interruption())
     except BrokenPipeError:
         sys.exit(141)
-    except (MemoryError, OSError, RuntimeError, ImportError) as error:
+    except (MemoryError, SystemError, OSError, RuntimeError, ImportError) as error:
         told = of_the_machine(error)
         if told is None:
             raise
@@ -169,6 +175,13 @@ def main() -> None:
         sys.exit(1)
     finally:
         _say_no_more()
+
+
+def _let_go(error: BaseException | None) -> None:
+    """Free what those hold who failed: without it there may be no memory to say so."""
+    while error is not None:
+        error.__traceback__ = None
+        error = error.__context__
 
 
 def _refuse_nothing(words: Sequence[str]) -> None:

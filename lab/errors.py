@@ -50,9 +50,10 @@ def of_the_machine(error: Exception) -> LabError | None:
     said = str(error)
     if (
         isinstance(error, MemoryError)
+        or (isinstance(error, SystemError) and "without exception set" in said)  # of code in C
         or (isinstance(error, OSError) and error.errno in _NO_MEMORY)
         or (isinstance(error, RuntimeError) and "start new thread" in said)
-        or (isinstance(error, ImportError) and "failed to map" in said)
+        or (isinstance(error, ImportError | OSError) and "failed to map" in said)
     ):
         return LabError(
             "this machine gives it no more memory, or no more threads",

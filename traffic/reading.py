@@ -69,6 +69,8 @@ def parse_yaml(text: str) -> Any:
         return _content(_Loader(text))
     except yaml.YAMLError as error:
         raise NotYamlError(str(error)) from None
+    except SystemError:  # what libyaml makes of no memory
+        raise MemoryError from None
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise NotYamlError(f"a value is not what its tag says: {error}") from None
 

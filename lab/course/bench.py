@@ -117,9 +117,8 @@ class Bench:
             try:
                 content = read_yaml(path)
             except FileError as error:
-                raise Wrong(
-                    f"{name} cannot be read: {error}", "write KEY: VALUE, one a line"
-                ) from None
+                told = str(error).replace(f"{path.parent}/", "")
+                raise Wrong(told, "write KEY: VALUE, one a line") from None
             found = content if isinstance(content, dict) else {}
             for key, kind in kinds.items():
                 if found.get(key) is None:

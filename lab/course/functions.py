@@ -24,6 +24,7 @@ from lab.machine.processes import say
 _SHARE = 6  # all calls together may take this part of the processor time there is
 _USUAL_S = 60
 _ENDING_S = 1.0  # that one has to end who closed his side
+_MOST_DIGITS = sys.float_info.max_10_exp  # of a whole number
 _KILLED = 128 + signal.SIGKILL  # by a limit, as a room tells it
 _HOST = """
 import json, os, resource, sys, traceback, types
@@ -99,8 +100,6 @@ class Functions:
                 f"{function} returns {found!r}, which is no number",
                 f"{self._name}: does it end with return on every way through?",
             )
-        if abs(found) > sys.float_info.max and isinstance(found, int):
-            raise Wrong(f"{function} returns a number of {len(str(found))} digits", self._name)
         return found
 
     def close(self) -> None:
@@ -114,8 +113,13 @@ class Functions:
         return next(lines_of(self._process.stdout.fileno(), self._most_s), "")
 
     def _answer(self, what: str) -> Any:
+        def whole(digits: str) -> int:
+            if len(digits) > _MOST_DIGITS:  # no float has so many, and who computes fails
+                raise Wrong(f"{what} returns a number of {len(digits)} digits", self._name)
+            return int(digits)
+
         try:
-            told = json.loads(self._line())
+            told = json.loads(self._line(), parse_int=whole)
         except (ValueError, RecursionError):
             told = None
         match told:

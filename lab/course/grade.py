@@ -63,7 +63,7 @@ def grade(
     with building():
         runtime_library()  # once for all, and not on the submission's time
     most_s = math.ceil(processor_s * processor_slowness())
-    words = (sys.executable, "-m", "lab.course.inside", lesson.name, str(most_s))
+    words = (sys.executable, "-P", "-m", "lab.course.inside", lesson.name, str(most_s))
     with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as given, _desk() as desk:
         given.write(packed(files))
         given.seek(0)

@@ -40,6 +40,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -275,10 +276,11 @@ static bool is_landlocked(const struct room *room)
 #endif
 
 #ifdef ARCHITECTURE
+#define ITSELF UINT32_MAX /* stands for its number, which is not known yet */
 static const uint16_t FREE[] = {
     /* what was opened, and memory */
     SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_pread64, SYS_lseek, SYS_close, SYS_dup, SYS_dup3,
-    SYS_fcntl, SYS_ioctl, SYS_mmap, SYS_mprotect, SYS_munmap, SYS_mremap, SYS_madvise, SYS_brk,
+    SYS_mmap, SYS_mprotect, SYS_munmap, SYS_mremap, SYS_madvise, SYS_brk,
     /* to open what is shown */
     SYS_openat, SYS_newfstatat, SYS_fstat, SYS_statx, SYS_faccessat, SYS_readlinkat, SYS_getdents64,
     SYS_getcwd, SYS_execve,
@@ -304,20 +306,26 @@ static const uint16_t FREE[] = {
     SYS_time, SYS_arch_prctl,
 #endif
 };
-/* Only with this process itself as their first argument: 0 says so too where limits are meant. */
-static const uint16_t OWN[] = {SYS_kill, SYS_tgkill, SYS_prlimit64};
-enum { FREE_COUNT = sizeof FREE / sizeof FREE[0], OWN_COUNT = sizeof OWN / sizeof OWN[0] };
+/* Only with this argument: this process itself (0 says so too where limits are meant), and of what is
+ * asked of a file nothing that would have the kernel send somebody a signal. */
+static const struct narrow { uint16_t call, argument; uint32_t value; } NARROW[] = {
+    {SYS_kill, 0, ITSELF}, {SYS_tgkill, 0, ITSELF}, {SYS_prlimit64, 0, 0},
+    {SYS_fcntl, 1, F_DUPFD}, {SYS_fcntl, 1, F_DUPFD_CLOEXEC}, {SYS_fcntl, 1, F_GETFD},
+    {SYS_fcntl, 1, F_SETFD}, {SYS_fcntl, 1, F_GETFL}, {SYS_fcntl, 1, F_SETFL},
+    {SYS_ioctl, 1, TCGETS}, {SYS_ioctl, 1, TIOCGWINSZ}, {SYS_ioctl, 1, FIONREAD},
+    {SYS_ioctl, 1, FIOCLEX}, {SYS_ioctl, 1, FIONBIO},
+};
+enum { FREE_COUNT = sizeof FREE / sizeof FREE[0], NARROW_COUNT = sizeof NARROW / sizeof NARROW[0] };
 #define LOW_HALF (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 0 : 4)
 
 static bool is_filtered(void)
 {
-    enum { MOST = 8 + FREE_COUNT + 4 * OWN_COUNT };
+    enum { MOST = 8 + FREE_COUNT + 5 * NARROW_COUNT };
     struct sock_filter code[MOST];
     unsigned short n = 0;
     const struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     const struct sock_filter refuse = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
     const unsigned number = offsetof(struct seccomp_data, nr);
-    const unsigned first = offsetof(struct seccomp_data, args[0]) + LOW_HALF;
     code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch));
     code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0);
     code[n++] = refuse;
@@ -328,11 +336,14 @@ static bool is_filtered(void)
     }
     code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JA, 1, 0, 0);
     code[n++] = allow;
-    for (int i = 0; i < OWN_COUNT; i++) {
-        unsigned self = OWN[i] == SYS_prlimit64 ? 0 : (unsigned)getpid();
-        code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, OWN[i], 0, 3);
-        code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, first);
-        code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, self, 0, 1);
+    for (int i = 0; i < NARROW_COUNT; i++) {
+        const struct narrow *one = &NARROW[i];
+        const unsigned at = offsetof(struct seccomp_data, args) + 8u * one->argument + LOW_HALF;
+        const unsigned value = one->value == ITSELF ? (unsigned)getpid() : one->value;
+        code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, number);
+        code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, one->call, 0, 3);
+        code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, at);
+        code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1);
         code[n++] = allow;
     }
     code[n++] = refuse;

@@ -8,14 +8,16 @@ from enum import Enum
 NOT_JUDGED = "because of what is said above"
 
 
-_MOST_LINES, _MOST_CHARACTERS = 30, 300  # of each line
+_MOST_LINES = 30
+_BEGINS, _ENDS = 200, 100  # characters of a long line: a quotation is in its middle
 
 
 def shown(words: str) -> str:
     """What is said of a submission, which may quote it: as much as helps, and nothing but text."""
     lines = words.split("\n")
     cut = [
-        line if len(line) <= _MOST_CHARACTERS else f"{line[:_MOST_CHARACTERS]}..." for line in lines
+        line if len(line) <= _BEGINS + _ENDS else f"{line[:_BEGINS]}...{line[-_ENDS:]}"
+        for line in lines
     ]
     more = ["..."] * (len(lines) > _MOST_LINES)
     return "\n".join((*map(_printable, cut[:_MOST_LINES]), *more))

@@ -10,6 +10,7 @@ import ctypes
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -18,7 +19,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.course import functions
+from lab.course import functions, rooms
+from lab.course.checks import checks_of
 from lab.course.grade import grade
 from lab.course.handed_in import files_in
 from lab.course.inside import verdicts
@@ -31,6 +33,7 @@ CANARY = f"closlab-red-team-{os.getpid()}"
 FUNCTIONS = 10  # points of lesson 7 that its functions earn
 SECRET = "root:$6$the-secret"
 _SUBREAPER = 36
+_ALL_OF_A_GRADE = 6  # room, its process 1, the judge; room, its process 1, the submission
 pytestmark = pytest.mark.ordinary
 
 
@@ -59,6 +62,16 @@ def children() -> set[str]:
     tasks = Path("/proc/self/task").glob("*/children")
     found = {pid for task in tasks for pid in task.read_text().split()}
     return {pid for pid in found if not _is_dead(pid)}
+
+
+def below(pid: str) -> list[str]:
+    """A process's children, theirs, and so on."""
+    try:
+        tasks = list(Path(f"/proc/{pid}/task").glob("*/children"))
+        found = [child for task in tasks for child in task.read_text().split()]
+    except OSError:
+        return []
+    return [*found, *(each for child in found for each in below(child))]
 
 
 def _is_dead(pid: str) -> bool:
@@ -293,6 +306,33 @@ def test_one_wall_is_enough(missing: tuple[int, ...], tmp_path: Path) -> None:
     folder = hostile(tmp_path, "\n".join(REFUSED.values()))
     done = graded_without(*missing, words=("7", str(folder), "--format", "json"))
     assert json.loads(done.stdout)["score"] == FUNCTIONS, done.stdout + done.stderr
+
+
+def test_nothing_beside_it_takes_the_judges_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever grades stands in the folder, where a kernel without namespaces leaves the judge."""
+    folder = hostile(tmp_path, "")
+    forged = b'["passed", "", "", 0.0]\\n' * len(checks_of(7))
+    (folder / "json.py").write_text(f"import os; os.write(1, {forged!r}); os._exit(0)")
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(rooms, "judges_room", lambda _desk, command: list(command))
+    monkeypatch.setattr(rooms, "walls", frozenset)
+    found = grade(find("7"), Path(), is_trusted=True)
+    assert found.score == FUNCTIONS, said(found)
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_nothing_outlives_who_asked(how: signal.Signals, tmp_path: Path) -> None:
+    folder = hostile(tmp_path, "time.sleep(1e6)")
+    words = [sys.executable, "-c", "from lab.start import main; main()", "grade", "7", str(folder)]
+    asked = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.DEVNULL)
+    until = time.monotonic() + 60
+    while len(below(str(asked.pid))) < _ALL_OF_A_GRADE and time.monotonic() < until:
+        time.sleep(0.05)
+    assert len(below(str(asked.pid))) >= _ALL_OF_A_GRADE
+    asked.send_signal(how)
+    asked.wait()  # `nothing_left` sees to it that they go
 
 
 def test_without_any_nothing_is_judged_unless_it_is_trusted(tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ from lab.results.telemetry import Tally
 from switch.dataplane import BookLine, Dataplane, PacketIn, Program
 from switch.p4runtime.device import Device
 from switch.p4runtime.entities import Entities, Prepared
+from switch.p4runtime.errors import RequestError
 from switch.p4runtime.pipeline import Pipeline
 from switch.p4runtime.programs import Programs
 from topologies import Node
@@ -61,12 +62,17 @@ class SimulatedSwitches:
         self._pipeline: Pipeline | None = None
         self._names: dict[Entity, Entity] = {}
         self._known: dict[Entity, Prepared | None] = {}
-        config = p4r.ForwardingPipelineConfig(
-            p4info=self._schema.p4info, p4_device_config=program.json.read_bytes()
-        )
+        text = program.json.read_bytes()
+        bytearray(2 * len(text))  # or no memory is told here: protobuf does not look what it got
+        config = p4r.ForwardingPipelineConfig(p4info=self._schema.p4info, p4_device_config=text)
         loading = self._load(tuple(nodes), config, seed_of, cpu_port)
         with ThreadPoolExecutor(1) as aside:  # a notebook's own thread has a loop already
-            aside.submit(asyncio.run, loading).result()
+            try:
+                aside.submit(asyncio.run, loading).result()
+            except RequestError as error:  # of a program that was compiled a moment ago
+                raise RunError(
+                    str(error), "Allow it more memory (ulimit -v), or ask for fewer switches."
+                ) from None
 
     async def _load(
         self,
