@@ -7,5 +7,7 @@
 CC(dcqcn, CC_ROCE, CC_MARKS, "marks")
 CC(hpcc, CC_ROCE, CC_TELEMETRY, "telemetry of every hop")
 CC(nscc, CC_UET | CC_MRC, CC_DELAY, "delay and marks")
+CC(powertcp, CC_ROCE, CC_TELEMETRY, "power, by telemetry of every hop")
 CC(rccc, CC_UET, CC_CREDIT, "what the receiver grants")
 CC(swift, CC_UET | CC_MRC, CC_DELAY, "delay against a target")
+CC(timely, CC_ROCE, CC_DELAY, "the gradient of round trips")
