@@ -8,29 +8,17 @@ test asks the compiled core whether it sees the same.
 
 from __future__ import annotations
 
-import ast
-import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
+from typing import NamedTuple
 
 FOLDER = Path(__file__).parent / "core" / "cc"
 NONE = "none"
-
-_LINE = re.compile(r"^CC\((\w+), ([\w| ]+), CC_(\w+), \"(.+)\"\)$", re.MULTILINE)
-_STRING = r"\"(?:[^\"\\]|\\.)*\""
-_STRINGS = rf"{_STRING}(?:\s+{_STRING})*"
-_PARAMETER = re.compile(
-    r"^    CC_([A-Z]+)\((\w+), (\w[\w.]*)((?:,\s*[\w.]+)*)"  # kind, name, usual value, bounds
-    rf"(?:,\s*({_STRINGS}))??,\s*({_STRINGS})\),$",  # words that may be said, and about it
-    re.MULTILINE,
-)
-
-
-_BEGINNING = re.compile(r"^ *CC_[A-Z]+ ?\(", re.MULTILINE)
+_DECLARATION, _REGISTRATION = "\n    CC_", "\nCC("  # how a parameter's begins, and a control's
+_USUAL = "CC_USUAL"
 
 
 class Kind(StrEnum):
@@ -52,10 +40,10 @@ class Kind(StrEnum):
 
 
 Value = int | float | bool | str
+_UNBOUNDED = {Kind.SHARE, Kind.FLAG, Kind.WORD}
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(NamedTuple):
     """A parameter of a control; values are in the core's units: ns, bits a second, bytes."""
 
     name: str
@@ -72,8 +60,7 @@ class Parameter:
         return self.name + self.kind.suffix
 
 
-@dataclass(frozen=True)
-class Control:
+class Control(NamedTuple):
     """A line of the registry."""
 
     name: str
@@ -91,50 +78,65 @@ class Control:
         """Whether every packet asks hops for telemetry."""
         return self.hears == "TELEMETRY"
 
-    @cached_property
+    @property
     def parameters(self) -> tuple[Parameter, ...]:
         """Those that its file declares."""
-        return (
-            () if self.name == NONE else tuple(_declared((FOLDER / f"{self.name}.c").read_text()))
-        )
+        return _parameters_of(self.name)
 
 
-def _text(literals: str) -> str:
-    """C's string literals, put together."""
-    return "".join(ast.literal_eval(f"({literals})"))
+@cache
+def _parameters_of(name: str) -> tuple[Parameter, ...]:
+    return () if name == NONE else tuple(_declared((FOLDER / f"{name}.c").read_text()))
 
 
 def _number(text: str) -> int | float:
     return float(text) if "." in text else int(text)
 
 
+def _arguments(text: str) -> Iterator[str]:
+    """What stands between commas, as plain words; literals that follow each other are one."""
+    plain, *literals = text.split('"')
+    yield from (word for each in plain.split(",") if (word := each.strip()))
+    joined = ""
+    for literal, behind in zip(literals[::2], literals[1::2], strict=True):
+        joined += literal
+        if "," in behind:
+            yield joined
+            joined = ""
+    yield joined
+
+
+def _read(declaration: str) -> Parameter:
+    """A declaration from its kind on: ``TIME(low_rtt, 50000, 1, 1000000000, "Below ...``."""
+    kind, _, inside = declaration.partition("(")
+    name, usual, *bounds, about = _arguments(inside)
+    words = tuple(bounds.pop().split()) if kind == Kind.WORD else ()
+    least, most = (0, 1) if kind in _UNBOUNDED else map(_number, bounds)
+    value: Value | None = None
+    if usual != _USUAL:
+        number = _number(usual)
+        value = words[int(number)] if words else bool(number) if kind == Kind.FLAG else number
+    return Parameter(name, Kind(kind), value, least, most, words, about)
+
+
 def _declared(text: str) -> Iterator[Parameter]:
-    declared = list(_PARAMETER.finditer(text))
-    if len(declared) != len(_BEGINNING.findall(text)):
-        raise ValueError(
-            f"a parameter is not declared as core/cc/cc.h has it, after {declared[-1:]}"
-        )
-    for found in declared:
-        kind, name, usual, bounds, words, about = found.groups()
-        least, most = map(_number, bounds.replace(",", " ").split() or ("0", "1"))
-        named = tuple(_text(words).split()) if words else ()
-        value: Value | None = None
-        if usual != "CC_USUAL":
-            number = _number(usual)
-            value = named[int(number)] if named else bool(number) if kind == "FLAG" else number
-        yield Parameter(name, Kind(kind), value, least, most, named, _text(about))
+    """The parameters of a control's file."""
+    declared = [each.partition("\n};")[0] for each in text.split(_DECLARATION)[1:]]
+    is_plain = all(each.endswith("),") and "\\" not in each for each in declared)
+    if not is_plain or len(declared) != sum(
+        line.lstrip().startswith("CC_") for line in text.splitlines()
+    ):
+        raise ValueError("its parameters are not declared as core/cc/cc.h has it")
+    yield from (_read(each.removesuffix("),")) for each in declared)
 
 
 def _registered() -> Iterator[Control]:
-    everybody = frozenset(("roce", "uet", "mrc"))
-    yield Control(NONE, everybody, "NOTHING", "nothing")
+    yield Control(NONE, frozenset(("roce", "uet", "mrc")), "NOTHING", "nothing")
     text = (FOLDER / "registry.h").read_text()
-    lines = _LINE.findall(text)
-    if len(lines) != text.count("\nCC("):
-        raise ValueError(f"core/cc/registry.h: a line is not as the others, after {lines[-1:]}")
-    for name, users, hears, about in lines:
+    for line in text.split(_REGISTRATION)[1:]:
+        name, users, hears, about = _arguments(line.partition(")\n")[0])
         whose = frozenset(each.strip().removeprefix("CC_").lower() for each in users.split("|"))
-        yield Control(name, whose, hears, about)
+        yield Control(name, whose, hears.removeprefix("CC_"), about)
 
 
 CONTROLS: Mapping[str, Control] = MappingProxyType({each.name: each for each in _registered()})

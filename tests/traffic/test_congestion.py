@@ -53,12 +53,12 @@ def test_the_registry_is_the_compiled_one() -> None:
     ],
 )
 def test_a_line_that_cannot_be_read_is_not_passed_over(line: str) -> None:
-    with pytest.raises(ValueError, match=r"not declared|not enough|Kind|literal"):
-        list(congestion._declared(f"    {line}\n"))
+    with pytest.raises(ValueError, match=r"not declared|not enough|Kind|invalid literal"):
+        list(congestion._declared(f"\n    {line}\n}};\n"))
 
 
 def test_text_in_pieces_is_one() -> None:
-    declared = '    CC_REAL(beta, 0.5, 0, 2.5, "One, "\n            "and \\"two\\"."),\n'
+    declared = '\n    CC_REAL(beta, 0.5, 0, 2.5, "One, "\n            "and (two)."),\n};\n'
     (parameter,) = congestion._declared(declared)
-    assert parameter.about == 'One, and "two".'
+    assert parameter.about == "One, and (two)."
     assert (parameter.usual, parameter.least, parameter.most) == (0.5, 0, 2.5)
