@@ -99,6 +99,7 @@ def _section(control: Control) -> type[ControlSettings]:
 
 
 SECTIONS = {control.name: _section(control) for control in CONTROLS.values() if control.parameters}
+globals().update({section.__name__: section for section in SECTIONS.values()})  # for pickles
 
 
 def with_controls(model: type[_Model]) -> type[_Model]:

@@ -156,6 +156,7 @@ def plans() -> Iterator[tuple[EndpointPlan, EndpointPlan]]:
     kinds += [({**settings, "ip": 6}, cc) for settings, cc in kinds[1:3]]
     kinds += [(mrc | {"ip": ip}, "nscc") for ip in (4, 6)]
     kinds += [(mrc | {"ports": 2}, "none")]
+    kinds += [(kinds[0][0], "timely"), (kinds[1][0], "powertcp")]
     for settings, cc in kinds:
         config = EndpointConfig(link_bps=100 * GBPS, mtu=256, window=64, **settings)
         chosen: dict[str, object] = {"cc": cc, "priority": 3}
