@@ -32,6 +32,7 @@ from typing import Annotated, NamedTuple, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from traffic.congestion import CONTROLS, FOLDER, NONE, Value
 from traffic.frames import (
     DSCP_CONTROL,
     DSCP_ROCE,
@@ -55,10 +56,6 @@ __all__ = [
     "SCAPY_PROGRAM",
     "SOURCES",
     "STRETCH_SOURCE",
-    "UET_ONLY",
-    "CongestionControl",
-    "DcqcnProfile",
-    "DcqcnReaction",
     "EndpointConfig",
     "EndpointError",
     "EndpointPlan",
@@ -90,11 +87,11 @@ __all__ = [
 
 CORE = Path(__file__).parent / "core"
 _MODULES = (
-    *("dcqcn", "credit", "endpoint", "entropy", "frame", "halves", "health", "hpcc"),
-    *("icrc", "intake", "mrc_frame", "nscc", "plan", "rccc", "requester", "responder", "script"),
-    *("swift", "turns", "uet_frame", "uet_receive", "uet_send"),
+    *("credit", "endpoint", "entropy", "frame", "halves", "health", "icrc", "intake"),
+    *("mrc_frame", "plan", "requester", "responder", "script", "turns"),
+    *("uet_frame", "uet_receive", "uet_send"),
 )
-SOURCES = tuple(CORE / f"{name}.c" for name in _MODULES)
+SOURCES = (*(CORE / f"{name}.c" for name in _MODULES), *sorted(FOLDER.glob("*.c")))
 """What an endpoint is made of; link these into anything that hosts endpoints."""
 
 PROGRAM_SOURCES = (*SOURCES, CORE / "host_main.c")
@@ -151,20 +148,6 @@ class Recovery(StrEnum):
     SELECTIVE = "selective"
 
 
-class CongestionControl(StrEnum):
-    """What a queue pair does about congestion."""
-
-    NONE = "none"
-    DCQCN = "dcqcn"
-    HPCC = "hpcc"
-    NSCC = "nscc"
-    RCCC = "rccc"
-    SWIFT = "swift"
-
-
-UET_ONLY = frozenset({CongestionControl.NSCC, CongestionControl.RCCC, CongestionControl.SWIFT})
-
-
 class TransportKind(StrEnum):
     """What carries messages: RoCEv2, Ultra Ethernet Transport, or MRC."""
 
@@ -186,22 +169,6 @@ class Entropy(StrEnum):
     REPS = "reps"
     SINGLE = "single"
     MRC = "mrc"
-
-
-class DcqcnProfile(StrEnum):
-    """Values of all of DCQCN's parameters, by their source (`core/dcqcn.c`)."""
-
-    PAPER = "paper"
-    MLX5 = "mlx5"
-    HPCC_NS3 = "hpcc-ns3"
-    CONWEAVE = "conweave"
-
-
-class DcqcnReaction(StrEnum):
-    """When a congestion notification takes effect (`core/dcqcn.h`)."""
-
-    AT_ONCE = "at-once"
-    PERIODIC = "periodic"
 
 
 class TransferKind(StrEnum):
@@ -267,20 +234,6 @@ class EndpointConfig(_Record):
     credit_ask_after: _Natural | None = None
     storm_from: _Natural | None = None
     storm_until: _Natural | None = None
-    dcqcn: DcqcnProfile | None = None  # what is given below replaces its values
-    dcqcn_reaction: DcqcnReaction | None = None
-    dcqcn_cnp_interval: _Natural | None = None
-    dcqcn_alpha_interval: _Positive | None = None
-    dcqcn_cut_interval: _Natural | None = None
-    dcqcn_increase_interval: _Positive | None = None
-    dcqcn_byte_counter: _Natural | None = None
-    dcqcn_g: float | None = None
-    dcqcn_first_alpha: float | None = None
-    dcqcn_additive: _Natural | None = None
-    dcqcn_hyper: _Natural | None = None
-    dcqcn_minimum: _Positive | None = None
-    dcqcn_fast_rounds: _Natural | None = None
-    dcqcn_clamp_target: bool | None = None
     transport: TransportKind | None = None
     entropy: Entropy | None = None
     entropies: _Positive | None = None
@@ -288,15 +241,13 @@ class EndpointConfig(_Record):
     has_trimming: Annotated[int, Field(ge=0, le=1)] | None = None
     hops: _Natural | None = None
     seed: _U32 | None = None
-    hpcc_base_rtt: _Positive | None = None
-    hpcc_eta: float | None = None
-    hpcc_max_stage: _Natural | None = None
-    hpcc_additive: _Natural | None = None
-    hpcc_utilisation_full: _Positive | None = None
+    base_rtt: _Positive | None = None
+    cc: Mapping[str, Value] = {}  # parameters of congestion controls: {"dcqcn_profile": "mlx5"}
 
     def words(self) -> str:
         """The settings in the words of an `endpoint` line."""
         given = self.model_dump(exclude_none=True)
+        given |= given.pop("cc")
         return " ".join(f"{name.replace('_', '-')}={_word(value)}" for name, value in given.items())
 
     def line(self, queue_pairs: int, transfers: int, edges: int) -> str:
@@ -318,7 +269,7 @@ class QueuePair(_Record):
     number: _U24
     flow: FlowAddress
     priority: Annotated[int, Field(ge=0, le=7)] = 3
-    cc: CongestionControl = CongestionControl.NONE
+    cc: str = NONE
     rate_bps: _Natural = 0  # 0: the link's
     base_rtt_ns: _Natural = 0  # UET: of an empty fabric
     dscp: Annotated[int, Field(ge=0, lt=64)] | None = None  # None: that of RoCE
@@ -371,7 +322,7 @@ class PairWording:
         version: int,
         *,
         transport: TransportKind,
-        cc: CongestionControl,
+        cc: str,
         priority: int,
         rate_bps: int = 0,
         base_rtt_ns: int = 0,
@@ -383,7 +334,7 @@ class PairWording:
         port: int = 0,
     ) -> PairWording:
         """Those of such settings, under a version of IP: see `QueuePair`."""
-        telemetry = INT_QUEUE | INT_UTILISATION if cc is CongestionControl.HPCC else 0
+        telemetry = INT_QUEUE | INT_UTILISATION if CONTROLS[cc].hears_telemetry else 0
         own = INT_LINK_RATE if telemetry else 0
         tos = (DSCP_ROCE if dscp is None else dscp) << 2 | (ECN_CAPABLE if ecn_capable else 0)
         answers = (DSCP_CONTROL if control_dscp is None else control_dscp) << 2 | ECN_CAPABLE

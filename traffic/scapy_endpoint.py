@@ -29,6 +29,7 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
+from traffic.congestion import CONTROLS
 from traffic.endpoint import EndpointError
 from traffic.frames import IP_BYTES, Opcode, icrc
 from traffic.layers import AETH, BTH, RETH
@@ -80,7 +81,8 @@ class _Settings:
 # What must be so, and what matters only to an adapter that can do more.
 _ONLY = {"transport": "roce", "payload": "pattern", "recovery": "go-back-n"}
 _WITHOUT_EFFECT = (
-    *("ip", "qps", "transfers", "edges", "reorder", "many-ways", "int-port", "dcqcn", "hpcc"),
+    *("ip", "qps", "transfers", "edges", "reorder", "many-ways", "int-port", "base-rtt"),
+    *(f"{control}-" for control in CONTROLS),  # whose parameters begin so
     *("entropy", "entropies", "last-hop-dscp", "has-trimming", "hops", "seed"),
 )
 

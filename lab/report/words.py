@@ -138,8 +138,13 @@ def _pauses(run: KeptRun) -> Iterator[str]:
 def _marks(result: Result) -> Iterator[str]:
     if result.ecn.marked_packets:
         said = f"{packets(result.ecn.marked_packets)} were marked by ECN"
-        if result.scenario.transport.cc == "none":
+        transport = result.scenario.transport
+        if transport.cc == "none":
             yield said + ", which adapters without congestion control ignored."
+        elif transport.kind.sprays:
+            yield said + ", of which answers told the senders."
+        elif not transport.control.hears_marks:
+            yield said + f", of which {transport.cc} takes no notice."
         else:
             yield (
                 f"{said}, answered by {plural(result.roce.cnps, 'notification')}, upon which "

@@ -143,14 +143,17 @@ def _check_hosts(scenario: Scenario, fabric: Fabric) -> None:
 
 
 def _check_telemetry(scenario: Scenario) -> None:
-    if scenario.telemetry.share and scenario.transport.cc == "hpcc":
+    name = scenario.transport.cc.upper()
+    if not scenario.transport.control.hears_telemetry:
+        return
+    if scenario.telemetry.share:
         raise ScenarioError(
-            "int.share: with HPCC every packet carries telemetry, and takes it to its receiver",
+            f"int.share: with {name} every packet carries telemetry, and takes it to its receiver",
             "Leave out int.share, or choose another transport.cc.",
         )
-    if scenario.telemetry.mtu is not None and scenario.transport.cc == "hpcc":
+    if scenario.telemetry.mtu is not None:
         raise ScenarioError(
-            "int.mtu: HPCC has to hear of every hop",
+            f"int.mtu: {name} has to hear of every hop",
             "Leave out int.mtu, or choose another transport.cc.",
         )
 

@@ -28,7 +28,6 @@ from lab.scenario.ways import Ends, Helm, Ways
 from topologies import Fabric, Link, Node
 from traffic.collectives import LocalTransfer, Paths, Schedule, TrafficError, local_part
 from traffic.endpoint import (
-    CongestionControl,
     EndpointConfig,
     PairWording,
     TransferKind,
@@ -347,7 +346,7 @@ class Experiment:
         return PairWording.of(
             self.scenario.link.ip,
             transport=transport.kind,
-            cc=CongestionControl(transport.cc),
+            cc=transport.cc,
             priority=activity.priority,
             rate_bps=rate_bps,
             base_rtt_ns=rtt_ns,
@@ -416,4 +415,4 @@ def _end(turn: int, begins: bool) -> int:
 def _uses_control(scenario: Scenario) -> bool:
     """Whether adapters send packets of their own in the control class."""
     transport = scenario.transport
-    return transport.kind.sprays or transport.cc == "dcqcn" or transport.acks == "control"
+    return transport.kind.sprays or transport.control.hears_marks or transport.acks == "control"

@@ -118,7 +118,10 @@ def _keys_of(model: type[BaseModel], kinds: Kinds, prefix: str, kind: str | None
 
 
 def _about(model: type[BaseModel], name: str) -> str:
-    """What is said of a field: the string that stands below it."""
+    """What is said of a field: with it, or by the string that stands below it."""
+    described = model.model_fields[name].description
+    if described is not None:
+        return described
     for owner in model.__mro__:
         found = _said_in(owner.__module__).get((owner.__qualname__, name))
         if found is not None:

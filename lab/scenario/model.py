@@ -28,6 +28,7 @@ from controller import Policy, Remedy, Replay
 from controller.asics import ASICS
 from controller.settings import CONTROL_PRIORITY
 from lab.errors import ScenarioError
+from lab.scenario.controls import CongestionControl, with_controls
 from lab.scenario.fabrics import read_fabric
 from lab.scenario.keys import Key, Kinds, keys_of, nearest, nearest_key
 from lab.scenario.traffic import KINDS, AllPairs, read_traffic
@@ -48,7 +49,8 @@ from topologies import (
 from topologies.fabric import USUAL
 from traffic.collectives import Site, Spec, Strict, complaint
 from traffic.collectives.units import DurationNs, Size
-from traffic.endpoint import DcqcnProfile, DcqcnReaction, Entropy, Recovery, TransportKind
+from traffic.congestion import CONTROLS, Control, about_controls
+from traffic.endpoint import Entropy, Recovery, TransportKind
 
 _MOST_TOLD = 16  # of what is wrong with a scenario
 _MOST_MEMORY = 0xFFFFFFFF  # bytes: switches count in 32 bits
@@ -447,60 +449,7 @@ class LoadBalancing(_Section):
     """How long a flow must rest before it may take another path."""
 
 
-_FORMER_PROFILES = {"hpcc-paper": DcqcnProfile.HPCC_NS3}
-
-
-class DcqcnSettings(_Section):
-    """DCQCN: a profile, and whatever is to differ from it. The profile's name alone will do."""
-
-    profile: DcqcnProfile = DcqcnProfile.PAPER
-    """Whose parameters: SIGCOMM 2015, NVIDIA's adapters, or the HPCC or ConWeave simulator."""
-    reaction: DcqcnReaction | None = None
-    """When a CNP takes effect: at-once, or at the next tick of a clock, periodic."""
-    cnp_interval_ns: DurationNs | None = Field(default=None, ge=0, le=10**9)
-    """The least time between two CNPs of a receiver to one queue pair; 0: one a marked packet."""
-    alpha_interval_ns: DurationNs | None = Field(default=None, ge=1, le=10**9)
-    """How often alpha is updated, or, reacting at once, decays while no CNP comes."""
-    cut_interval_ns: DurationNs | None = Field(default=None, ge=0, le=10**9)
-    """The least time between two cuts of the rate."""
-    increase_interval_ns: DurationNs | None = Field(default=None, ge=1, le=10**9)
-    """How often the rate climbs by time."""
-    byte_counter: Size | None = Field(default=None, ge=0, le=10**12)
-    """Bytes sent after which it climbs as well; 0: by time alone."""
-    g: float | None = Field(default=None, gt=0, le=1)
-    """How fast alpha follows what it sees: the weight of the newest interval."""
-    first_alpha: float | None = Field(default=None, ge=0, le=1)
-    """What alpha is when the first CNP comes; 1: the first cut halves the rate."""
-    fast_rounds: int | None = Field(default=None, ge=0, le=1000)
-    """Climbs back towards the rate before the cut, before the target itself rises."""
-    additive_mbps: float | None = Field(default=None, ge=0, le=10**6)
-    """What additive increase then adds to the target."""
-    hyper_mbps: float | None = Field(default=None, ge=0, le=10**6)
-    """What hyper increase adds to it, later."""
-    minimum_mbps: float | None = Field(default=None, ge=1e-6, le=10**6)
-    """The least rate."""
-    clamp_target: bool | None = None
-    """Whether every cut makes the present rate the target, or only the first after a climb."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _named(cls, data: object) -> object:
-        """A name alone is a profile, and once was all that one could say."""
-        found = {"profile": data} if isinstance(data, str) else data
-        if not isinstance(found, dict) or not isinstance(found.get("profile"), str):
-            return found
-        return found | {"profile": _FORMER_PROFILES.get(found["profile"], found["profile"])}
-
-    @model_validator(mode="after")
-    def _check(self) -> DcqcnSettings:
-        usual = DcqcnReaction.AT_ONCE if self.profile == "paper" else DcqcnReaction.PERIODIC
-        if (self.reaction or usual) == DcqcnReaction.PERIODIC and self.cut_interval_ns == 0:
-            raise ValueError("reacting periodically takes a cut_interval_ns above 0")
-        if self.profile == "paper" and self.reaction == "periodic" and not self.cut_interval_ns:
-            raise ValueError("the paper's DCQCN has no cut_interval_ns: give one to be periodic")
-        return self
-
-
+@with_controls
 class TransportSettings(_Section):
     """How adapters recover from loss and what they do about congestion."""
 
@@ -513,18 +462,16 @@ class TransportSettings(_Section):
     the same in RoCEv2's headers, and keeps states of ways (entropy: mrc) unless told otherwise."""
     recovery: Recovery = Recovery.GO_BACK_N
     """What a loss costs RoCEv2: go-back-0 (the message again), go-back-n, or selective."""
-    cc: Literal["none", "dcqcn", "hpcc", "nscc", "rccc", "swift"] = "none"
-    """What a sender does about congestion: nothing. RoCEv2: dcqcn about marks, hpcc telemetry.
-    UET and MRC: nscc about delay and marks, swift about delay; UET: rccc what the receiver
-    grants."""
+    cc: CongestionControl = Field(
+        default="none",
+        description=f"Who holds senders back: none does nothing. {about_controls()}.",
+    )
     entropy: Entropy = Entropy.REPS
     """How UET and MRC choose ways: oblivious (all in turn), bitmap (but those congested), reps
     (those that packets came back from unmarked), single (always the same), or mrc (all in turn but
     those that lose packets, which are probed until they are better)."""
     entropies: int = Field(default=128, ge=1, le=256)
     """From how many values it chooses, a power of two; switches choose ways by their hash."""
-    dcqcn: DcqcnSettings = DcqcnSettings()
-    """DCQCN's parameters: a profile by name, or a section of them."""
     queue_pairs: int | None = Field(default=None, ge=1, le=64)
     """How many queue pairs the channels between two hosts share, in turn; without it each has its
     own."""
@@ -558,6 +505,11 @@ class TransportSettings(_Section):
     """What may wait there before the sender is paused; room for what comes after is computed."""
 
     @property
+    def control(self) -> Control:
+        """What is known of its congestion control."""
+        return CONTROLS[self.cc]
+
+    @property
     def longest_rto_ns(self) -> int:
         """The time-out as a time; 0: never."""
         if self.rto_ns is not None:
@@ -574,10 +526,10 @@ class TransportSettings(_Section):
     def _check(self) -> TransportSettings:
         if self.entropies & (self.entropies - 1):
             raise ValueError(f"entropies is {self.entropies}; it must be a power of two")
-        kinds = {"dcqcn": "roce", "hpcc": "roce", "nscc": "uet or mrc", "rccc": "uet"}
-        kinds["swift"] = kinds["nscc"]
-        if self.kind not in kinds.get(self.cc, self.kind).split(" or "):
-            raise ValueError(f"{self.cc} is for transport.kind={kinds[self.cc]}: set that, or none")
+        users = CONTROLS[self.cc].users
+        if self.kind not in users:
+            told = " or ".join(kind for kind in TransportKind if kind in users)
+            raise ValueError(f"{self.cc} is for transport.kind={told}: set that, or none")
         if self.first_rto_ns and 0 < self.longest_rto_ns < self.first_rto_ns:
             raise ValueError(
                 f"the first time-out, {self.first_rto_ns:,} ns, is longer than the longest, "
@@ -967,8 +919,8 @@ class Scenario(_Section):
             (self.lb.policy is Policy.CONGA, "lb.policy conga cannot see into a tunnel"),
             (self.trim.enabled, "trim would cut packets within a tunnel; leave one of them out"),
             (
-                bool(self.telemetry.share) or self.transport.cc == "hpcc",
-                "telemetry (int.share, transport.cc hpcc) does not see into tunnels; leave one out",
+                bool(self.telemetry.share) or self.transport.control.hears_telemetry,
+                "telemetry (int.share, transport.cc) does not see into tunnels; leave one out",
             ),
             (self.classes.trust == "pcp", "tags stay inside of tunnels: leave classes.trust dscp"),
         )
@@ -1048,10 +1000,10 @@ def remarks(scenario: Scenario) -> list[str]:
         more = [f"and {len(told) - _MOST_TOLD:,} more"] if len(told) > _MOST_TOLD else []
         names = ", ".join([*told[:_MOST_TOLD], *more])
         said.append(f"nodes bear the lab's names here: {names}.")
-    if scenario.transport.cc == "dcqcn" and not scenario.ecn.enabled:
+    if scenario.transport.control.hears_marks and not scenario.ecn.enabled:
         said.append(
-            "DCQCN waits for marks and switches set none (ecn.enabled is false): nothing slows a "
-            "sender down but pauses."
+            f"{scenario.transport.cc.upper()} waits for marks and switches set none (ecn.enabled "
+            "is false): nothing slows a sender down but pauses."
         )
     return said
 

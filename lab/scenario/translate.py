@@ -37,7 +37,8 @@ from controller.settings import (
 )
 from controller.tenants import HEADERS_BYTES
 from controller.thresholds import headroom
-from lab.scenario.model import DcqcnSettings, PfcSettings, Scenario
+from lab.scenario.controls import values_of
+from lab.scenario.model import PfcSettings, Scenario
 from topologies import Fabric, Link, NodeKind
 from topologies.fabric import MAX_PORT, Speed
 from traffic.endpoint import EndpointConfig, TransportKind
@@ -67,7 +68,7 @@ def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0
         hops=max(1, fabric.longest_way - 1),  # the last takes all of it off
         report_port=REPORT_PORT if reports else None,
         mtu=0xFFFF if scenario.telemetry.mtu is None else scenario.telemetry.mtu,
-        by_hosts=scenario.transport.cc == "hpcc",
+        by_hosts=scenario.transport.control.hears_telemetry,
     )
     max_frame = link.mtu + _most_headers_bytes(scenario, telemetry)
     if scenario.classes.trust == "pcp":
@@ -349,20 +350,6 @@ def _credits(scenario: Scenario, cable: LinkSpec, max_frame: int) -> dict[str, A
     }
 
 
-def _dcqcn(given: DcqcnSettings) -> dict[str, Any]:
-    """What a scenario says of DCQCN, in the endpoint's words and units."""
-    settings: dict[str, Any] = {"dcqcn": given.profile}
-    for name, value in given:
-        key, _, unit = name.rpartition("_")
-        if value is None or name == "profile":
-            continue
-        if unit == "mbps":
-            settings[f"dcqcn_{key}"] = round(value * MBPS)
-        else:
-            settings[f"dcqcn_{key if unit == 'ns' else name}"] = value
-    return settings
-
-
 def _uet(scenario: Scenario, hops: int) -> dict[str, Any]:
     """What only UET has to be told."""
     return {
@@ -435,8 +422,8 @@ def endpoint_config(
         acks=transport.acks or ("lossless" if is_uet else "data"),
         lossless=sum(1 << each for each in lossless_classes(scenario)) if is_uet else None,
         **(_uet(scenario, hops) if is_uet else {}),
-        **_dcqcn(transport.dcqcn),
-        hpcc_base_rtt=round_trip_ns,
+        cc=values_of(transport, transport.cc),
+        base_rtt=round_trip_ns,
         **_intake(scenario, host, cable, max_frame),
         **_credits(scenario, cable, max_frame),
         storm_from=min((begin for begin, _ in storms), default=None),

@@ -43,7 +43,6 @@ from topologies import leaf_spine
 from traffic.endpoint import (
     CORE,
     SOURCES,
-    CongestionControl,
     EndpointConfig,
     EndpointPlan,
     Entropy,
@@ -145,18 +144,19 @@ def switch_seeds() -> Iterator[bytes]:
 def plans() -> Iterator[tuple[EndpointPlan, EndpointPlan]]:
     """What an adapter and its peer do, under several transports."""
     uet = {"transport": TransportKind.UET, "acks": "control", "rto": 4_000_000, "has_trimming": 1}
-    kinds: list[tuple[dict[str, object], CongestionControl]] = [
-        ({"recovery": Recovery.GO_BACK_N, "rto": 4_000_000}, CongestionControl.DCQCN),
-        ({"recovery": Recovery.SELECTIVE, "rto": 4_000_000}, CongestionControl.HPCC),
-        (uet, CongestionControl.NSCC),
-        (uet, CongestionControl.RCCC),
-        (uet, CongestionControl.SWIFT),
+    kinds: list[tuple[dict[str, object], str]] = [
+        ({"recovery": Recovery.GO_BACK_N, "rto": 4_000_000}, "dcqcn"),
+        ({"recovery": Recovery.SELECTIVE, "rto": 4_000_000}, "hpcc"),
+        (uet, "nscc"),
+        (uet, "rccc"),
+        (uet, "swift"),
     ]
     mrc = uet | {"transport": TransportKind.MRC, "entropy": Entropy.MRC, "entropies": 16}
     kinds += [({**settings, "payload": "none"}, cc) for settings, cc in kinds[1:4]]
     kinds += [({**settings, "ip": 6}, cc) for settings, cc in kinds[1:3]]
-    kinds += [(mrc | {"ip": ip}, CongestionControl.NSCC) for ip in (4, 6)]
-    kinds += [(mrc | {"ports": 2}, CongestionControl.NONE)]
+    kinds += [(mrc | {"ip": ip}, "nscc") for ip in (4, 6)]
+    kinds += [(mrc | {"ports": 2}, "none")]
+    kinds += [(kinds[0][0], "timely"), (kinds[1][0], "powertcp")]
     for settings, cc in kinds:
         config = EndpointConfig(link_bps=100 * GBPS, mtu=256, window=64, **settings)
         chosen: dict[str, object] = {"cc": cc, "priority": 3}
@@ -226,7 +226,7 @@ def target(name: str) -> tuple[ctypes.CDLL, list[Dataplane]]:
         library = ctypes.CDLL(str(build.beside_runtime(source)))
         made = switches(library)
     else:
-        texts = (path.read_bytes() for path in (source, *SOURCES, *sorted(CORE.glob("*.h"))))
+        texts = (path.read_bytes() for path in (source, *SOURCES, *sorted(CORE.rglob("*.h"))))
         named = f"fuzz-{name}-{build.digest(build.compiler_id(), *build.flags(), *texts)}.so"
         made_of = build.compiled(named, (source, *SOURCES), [f"-I{CORE}", "-lm"])
         library = ctypes.CDLL(str(made_of))

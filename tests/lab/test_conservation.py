@@ -292,7 +292,7 @@ from switch import build
 build.RUNTIME = Path({str(tmp_path / "switch/rt")!r})
 from traffic import endpoint
 core = Path({str(tmp_path / "traffic/core")!r})
-endpoint.SOURCES = tuple(core / path.name for path in endpoint.SOURCES)
+endpoint.SOURCES = tuple(core / path.relative_to(endpoint.CORE) for path in endpoint.SOURCES)
 from lab.engines.sim import native
 native.FOLDER = Path({str(tmp_path / "lab/engines/sim")!r})
 from lab.cli import main

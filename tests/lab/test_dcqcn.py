@@ -16,8 +16,8 @@ from lab.errors import ScenarioError
 from lab.progress import Stages
 from lab.runs.run import outcome_of
 from lab.scenario import catalogue
+from lab.scenario.controls import SECTIONS
 from lab.scenario.experiment import Experiment
-from lab.scenario.model import DcqcnSettings
 from tests.lab.conftest import closlab
 from tests.traffic.dcqcn_model import Marking, profile, share
 
@@ -112,8 +112,8 @@ def told(*changes: str) -> dict[str, str]:
     """What the endpoints of an incast are told of DCQCN."""
     experiment = Experiment.of(catalogue.load("incast", ("transport.cc=dcqcn", *changes)))
     words = experiment.plan(0, carries_payload=False).config.words().split()
-    pairs = (word.split("=") for word in words)
-    return {key: value for key, value in pairs if key.startswith("dcqcn")}
+    pairs = (word.removeprefix("dcqcn-").split("=") for word in words if "dcqcn" in word)
+    return dict(pairs)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def told(*changes: str) -> dict[str, str]:
     ],
 )
 def test_a_profile_is_named(written: str, profile: str) -> None:
-    assert told(written) == {"dcqcn": profile}
+    assert told(written) == {"profile": profile}
 
 
 def test_every_parameter_can_be_set() -> None:
@@ -148,11 +148,11 @@ def test_every_parameter_can_be_set() -> None:
     }
     given = [f"transport.dcqcn.{key}={written}" for key, (written, _) in values.items()]
     expected = {
-        "dcqcn-" + key.removesuffix("_ns").removesuffix("_mbps").replace("_", "-"): said
+        key.removesuffix("_ns").removesuffix("_mbps").replace("_", "-"): said
         for key, (_, said) in values.items()
     }
-    assert told(*given) == {"dcqcn": "paper"} | expected
-    assert {"profile", *values} == set(DcqcnSettings.model_fields)
+    assert told(*given) == {"profile": "paper"} | expected
+    assert {"profile", *values} == set(SECTIONS["dcqcn"].model_fields)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """What switches are told of a scenario: how long frames can get."""
 
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,7 +26,9 @@ from tests.fabric.runs import CAPTURED, Place, Runner
 )
 @pytest.mark.parametrize("ip", [4, 6])
 @pytest.mark.parametrize(
-    "change", ["int.share=1", "transport.cc=hpcc", "pfc.enabled=true"], ids=str
+    "change",
+    ["int.share=1", "transport.cc=hpcc", "transport.cc=powertcp", "pfc.enabled=true"],
+    ids=str,
 )
 def test_the_longest_frame_is_known_to_the_byte(
     topology: str, change: str, ip: int, tmp_path: Path
@@ -145,3 +148,10 @@ def _words(line: str) -> Iterator[tuple[str, str]]:
     for word in line.split()[1:]:
         key, _, value = word.partition("=")
         yield key, value
+
+
+def test_a_scenario_goes_from_process_to_process_whole() -> None:
+    """Sweeps hand scenarios and results to processes of their own."""
+    changes = ("transport.dcqcn=mlx5", "transport.timely.beta=0.5")
+    scenario = catalogue.load("incast", ("transport.cc=timely", *changes))
+    assert pickle.loads(pickle.dumps(scenario)) == scenario

@@ -29,19 +29,14 @@ void ep_config_default(struct ep_config *config, bps_t link_bps)
         .entropies = 128,
         .last_hop_dscp = 42,
         .hops = 4,
-        .hpcc = {.base_rtt = 12000,
-                 .eta = 0.95,
-                 .max_stage = 5,
-                 .additive = 80,
-                 .utilisation_full = 65536}, /* as p4src/load.p4 has it */
+        .base_rtt = 12000,
     };
-    dcqcn_profile_named(&config->dcqcn, "paper", link_bps ? link_bps : 1);
+    for (unsigned cc = 0; cc < CC_COUNT; cc++)
+        cc_usual(&config->cc[cc], cc, link_bps ? link_bps : 1);
 }
 
 const char *ep_config_problem(const struct ep_config *config)
 {
-    const struct hpcc_profile *hpcc = &config->hpcc;
-
     if (config->link_bps < 1000000 || config->link_bps > 10000000000000u)
         return "a link's rate is between 1 Mb/s and 10 Tb/s";
     if (config->mtu < 64 || config->mtu > 9216 || config->mtu % 8)
@@ -75,16 +70,15 @@ const char *ep_config_problem(const struct ep_config *config)
                "no storm";
     if (intake_problem(&config->intake))
         return intake_problem(&config->intake);
-    if (dcqcn_problem(&config->dcqcn))
-        return dcqcn_problem(&config->dcqcn);
+    if (cc_problem(config->cc))
+        return cc_problem(config->cc);
     if (config->entropies < 1 || config->entropies > ENTROPY_MOST ||
         config->entropies & (config->entropies - 1))
         return "entropies are a power of two, at most 256";
     if (config->entropies < config->ports)
         return "there are at least as many entropies as ports";
-    if (!hpcc->base_rtt || !hpcc->utilisation_full || !(hpcc->eta > 0 && hpcc->eta <= 1))
-        return "HPCC's round trip and utilisation unit are above zero, "
-               "its eta above 0 and at most 1";
+    if (!config->base_rtt)
+        return "a round trip takes some time";
     return NULL;
 }
 
@@ -211,10 +205,8 @@ static const char *qp_problem(const struct ep *ep, const struct ep_qp_config *co
         return "UET and MRC tell connections apart by 16 bits: there are too many of them";
     if (ep->config.transport == EP_MRC && config->number == MRC_PROBED)
         return "with MRC queue pair 2 is that of probes";
-    if (ep->config.transport == EP_MRC && config->cc == EP_CC_RCCC)
-        return "MRC knows no credit";
-    if (is_uet != (config->cc >= EP_CC_NSCC) && config->cc)
-        return "nscc, rccc and swift are for UET; dcqcn and hpcc for RoCEv2";
+    if (config->cc >= CC_COUNT || !(CC_REGISTRY[config->cc].users >> ep->config.transport & 1))
+        return "its congestion control is for another transport: cc/registry.h has which";
     if (config->number > PSN_MASK || config->remote > PSN_MASK)
         return "queue pair numbers have 24 bits";
     if (config->first_psn > PSN_MASK || config->remote_first_psn > PSN_MASK)
@@ -233,8 +225,8 @@ static const char *qp_problem(const struct ep *ep, const struct ep_qp_config *co
         return "there is no such port";
     if (config->planes_bytes != (is_uet ? (ep->config.ports - 1) * ends_bytes(ep) : 0))
         return "for UET every port but the first needs the addresses of both ends there";
-    if (config->cc == EP_CC_HPCC && !with_int)
-        return "HPCC needs a data template with INT on board";
+    if (cc_hears(config->cc, CC_TELEMETRY) && !with_int)
+        return "its congestion control needs a data template with INT on board";
     return NULL;
 }
 
@@ -315,7 +307,7 @@ struct qp *ep_add_qp(struct ep *ep, const struct ep_qp_config *config, const cha
     qp->ports = ep->uet ? ep->up : (uint8_t)(1u << config->port);
     qp->una = SEQ_START + config->first_psn;
     qp->expected = SEQ_START + config->remote_first_psn;
-    qp->cc = (uint8_t)config->cc;
+    qp->cc = config->cc;
     if (ep->config.recovery == EP_SELECTIVE) {
         qp->selective = &ep->selective[index];
         *qp->selective = (struct selective){
@@ -340,11 +332,11 @@ struct qp *ep_add_qp(struct ep *ep, const struct ep_qp_config *config, const cha
         }
     }
     if (ep->uet) {
+        uet_prepare(ep, qp, config->base_rtt ? config->base_rtt : ep->config.base_rtt);
         if (!sending(ep, qp) || !receiving(ep, qp)) {
             *problem = "memory is short";
             return NULL;
         }
-        uet_prepare(ep, qp, config->base_rtt ? config->base_rtt : ep->config.hpcc.base_rtt);
     }
     return qp;
 }
@@ -665,7 +657,7 @@ struct qp *ep_find_qp(const struct ep *ep, uint32_t number)
     return index == IDMAP_NONE ? NULL : &ep->qps[index];
 }
 
-void qp_state(struct ep *ep, const struct qp *qp, ns_t now, struct qp_state *state)
+void qp_state(const struct qp *qp, ns_t now, struct qp_state *state)
 {
     const struct sending *out = qp->out;
     uint64_t sent = out ? out->sent : qp->una;
@@ -677,20 +669,10 @@ void qp_state(struct ep *ep, const struct qp *qp, ns_t now, struct qp_state *sta
         .has_turn = qp->in_ring || qp->in_pace,
         .has_asked = qp->in && qp->in->nak_sent,
     };
-    if (qp->cc == EP_CC_DCQCN) {
-        struct dcqcn cc;
-        if (out)
-            cc = *out->control.dcqcn;
-        else
-            dcqcn_init(&cc, qp->common->rate);
-        dcqcn_advance(&cc, &ep->config.dcqcn, now);
-        state->rate = cc.current;
-        state->alpha = cc.alpha;
-    } else if (qp->cc == EP_CC_HPCC) {
-        struct hpcc cc;
-        hpcc_init(&cc, &ep->config.hpcc, qp->common->rate);
-        state->rate = hpcc_rate(out ? out->control.hpcc : &cc, &ep->config.hpcc);
-    }
+    struct cc *cc = out && out->cc && out->cc->ops->rate ? cc_copy(out->cc) : NULL;
+    if (cc)
+        state->rate = cc->ops->rate(cc, now);
+    free(cc);
 }
 
 const char *ep_error_name(enum ep_error error)

@@ -38,10 +38,9 @@
 #ifndef EP_ENDPOINT_H
 #define EP_ENDPOINT_H
 
+#include "cc/cc.h"
 #include "credit.h"
-#include "dcqcn.h"
 #include "entropy.h"
-#include "hpcc.h"
 #include "intake.h"
 #include "units.h"
 #include "wire.h"
@@ -68,9 +67,6 @@ enum ep_recovery {
 enum ep_acks { EP_ACKS_DATA, EP_ACKS_CONTROL, EP_ACKS_LOSSLESS /* data, if of a lossless class */ };
 
 enum ep_transport { EP_ROCE, EP_UET, EP_MRC };
-
-/* The first group is RoCEv2's, the second UET's, and but for RCCC MRC's. */
-enum ep_cc { EP_CC_NONE, EP_CC_DCQCN, EP_CC_HPCC, EP_CC_NSCC, EP_CC_RCCC, EP_CC_SWIFT };
 
 enum { EP_PORTS = 8 };
 
@@ -100,8 +96,8 @@ struct ep_config {
     uint64_t pause_dscps;        /* bit i: frames of DSCP i are of these classes */
     struct credit_config credit; /* of classes that nobody pauses */
     ns_t storm_from, storm_until; /* a fault: pause whoever sends to us, all this time */
-    struct dcqcn_profile dcqcn;
-    struct hpcc_profile hpcc;
+    ns_t base_rtt; /* what a full packet and its answer take in an empty fabric, by the longest way */
+    struct cc_values cc[CC_COUNT]; /* parameters of congestion controls, by enum cc_name */
     enum ep_transport transport;
     enum entropy_policy entropy; /* UET: which way the next packet goes, */
     uint16_t entropies;          /* of so many, a power of two */
@@ -123,9 +119,9 @@ struct ep_qp_config {
     uint32_t number, remote; /* 24 bits each; the local one unique in its endpoint */
     uint32_t first_psn, remote_first_psn;
     uint8_t priority;
-    enum ep_cc cc;
+    uint8_t cc; /* enum cc_name */
     bps_t rate; /* a ceiling; 0: the link's rate */
-    ns_t base_rtt; /* UET: what a full packet and its answer take in an empty fabric; 0: HPCC's */
+    ns_t base_rtt; /* UET: what a full packet and its answer take in an empty fabric; 0: by the longest way */
     uint8_t port;   /* RoCEv2: the one it keeps to */
     /* UET with several ports: what headers say at the second and those after it, in place of the
      * first's: the MAC addresses, to and from, and those of IP, from and to. */
@@ -230,7 +226,7 @@ struct ep_port {
     X(np_ecn_marked_packets, "packets received with congestion experienced")              \
     X(np_cnp_sent, "CNPs sent")                                                           \
     X(rp_cnp_handled, "CNPs received and obeyed")                                         \
-    X(rp_cnp_ignored, "CNPs received on a queue pair without DCQCN")                      \
+    X(rp_cnp_ignored, "CNPs received on a queue pair that has no use for them")                      \
     X(rx_discards, "frames that found the receive buffer full")                           \
     X(rx_discards_lossless, "those of them whose class the adapter pauses")               \
     X(tx_pfc_frames, "pause frames sent, those that end a pause included")                 \
@@ -325,12 +321,11 @@ struct qp_state {
     bps_t rate;         /* what congestion control allows, the ceiling included */
     uint64_t in_flight; /* packets */
     uint64_t waiting;   /* packets posted and not yet sent for the first time */
-    double alpha;       /* DCQCN's; else 0 */
     ns_t timeout_at;    /* when what was sent counts as lost for want of an answer; NS_NEVER */
     bool has_turn;      /* it has something to send, now or when its rate allows */
     bool has_asked;     /* RoCEv2, as responder: its one NAK has left for what is missing still */
 };
-void qp_state(struct ep *ep, const struct qp *qp, ns_t now, struct qp_state *state);
+void qp_state(const struct qp *qp, ns_t now, struct qp_state *state);
 
 /* Until when a class stands still at a port: NS_NEVER for want of credits, 0 if it does not. */
 ns_t ep_held_until(const struct ep *ep, uint8_t port, uint8_t priority, ns_t now);

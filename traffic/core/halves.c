@@ -8,7 +8,7 @@
  * A half is given back when it knows nothing that a new one would not. One with the state of a
  * congestion control stays, and so do those of UET.
  */
-#include "qp.h"
+#include "transport.h"
 
 #include <stdlib.h>
 
@@ -52,18 +52,18 @@ void spares_free(struct spares *spares)
 }
 
 /* What its congestion control keeps, if it has one that does. False when memory is short. */
-static bool make_control(const struct ep *ep, const struct qp *qp, struct sending *out)
+static bool make_cc(const struct ep *ep, const struct qp *qp, struct sending *out)
 {
-    if (qp->cc == EP_CC_DCQCN) {
-        if (!(out->control.dcqcn = malloc(sizeof *out->control.dcqcn)))
-            return false;
-        dcqcn_init(out->control.dcqcn, qp->common->rate);
-    } else if (qp->cc == EP_CC_HPCC) {
-        if (!(out->control.hpcc = malloc(sizeof *out->control.hpcc)))
-            return false;
-        hpcc_init(out->control.hpcc, &ep->config.hpcc, qp->common->rate);
+    if (qp->cc == CC_NONE)
+        return true;
+    struct cc_link link = ep->transport->link(ep, qp);
+    out->cc = cc_new(qp->cc, &ep->config.cc[qp->cc], &link);
+    if (out->cc && !ep->uet && cc_hears(qp->cc, CC_DELAY) &&
+        !(out->stamps = calloc(1, sizeof *out->stamps))) {
+        free(out->cc);
+        out->cc = NULL;
     }
-    return true;
+    return out->cc;
 }
 
 struct sending *sending(struct ep *ep, struct qp *qp)
@@ -71,7 +71,7 @@ struct sending *sending(struct ep *ep, struct qp *qp)
     if (qp->out)
         return qp->out;
     struct sending *out = spares_take(&ep->senders, sizeof *out);
-    if (!out || !make_control(ep, qp, out)) {
+    if (!out || !make_cc(ep, qp, out)) {
         if (out)
             spares_give(&ep->senders, out);
         return NULL;
@@ -89,7 +89,7 @@ struct receiving *receiving(struct ep *ep, struct qp *qp)
     if (qp->in)
         return qp->in;
     struct receiving *in = spares_take(&ep->receivers, sizeof *in);
-    if (in && qp->cc == EP_CC_HPCC && !(in->echo = calloc(1, sizeof *in->echo))) {
+    if (in && cc_hears(qp->cc, CC_TELEMETRY) && !(in->echo = calloc(1, sizeof *in->echo))) {
         spares_give(&ep->receivers, in);
         in = NULL;
     }
@@ -119,8 +119,8 @@ void halves_free(struct qp *qp)
 {
     if (qp->in)
         free(qp->in->echo);
-    if (qp->out && qp->cc == EP_CC_DCQCN)
-        free(qp->out->control.dcqcn);
-    if (qp->out && qp->cc == EP_CC_HPCC)
-        free(qp->out->control.hpcc);
+    if (qp->out) {
+        free(qp->out->cc);
+        free(qp->out->stamps);
+    }
 }

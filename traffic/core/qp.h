@@ -102,6 +102,17 @@ struct flow {
     uint8_t address[16];               /* the peer's; of IPv4 the first four */
 };
 
+/* RoCEv2: packets whose round trips are timed, the oldest first, in a ring. */
+enum { STAMPS = 16 };
+
+struct stamps {
+    struct stamp {
+        uint64_t seq;
+        ns_t at; /* when it began to leave */
+    } ring[STAMPS];
+    uint8_t first, count;
+};
+
 /* What a queue pair knows while it sends: una <= acked <= next <= sent <= posted. */
 struct sending {
     uint64_t acked;     /* everything before was acknowledged; a restart revokes it */
@@ -112,10 +123,8 @@ struct sending {
     struct ep_message *cursor; /* the one that `next` is in */
     ns_t rto_at, rto; /* when time is out, and how long that was to take */
     ns_t silent;      /* time-outs since the last progress, all together */
-    union {
-        struct dcqcn *dcqcn;
-        struct hpcc *hpcc;
-    } control;
+    struct cc *cc;         /* its congestion control, or NULL */
+    struct stamps *stamps; /* if that is to hear of round trips */
     int32_t deficit; /* bytes it may send before the next one's turn */
     uint32_t since_request;
     uint8_t retries;

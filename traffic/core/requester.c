@@ -34,18 +34,14 @@ static uint64_t end_of(const struct ep_message *message)
     return message->first + message->packets;
 }
 
-/* What a full packet of a queue pair is long, hops' telemetry aside. */
-static bytes_t full_packet(const struct ep *ep, const struct qp *qp)
-{
-    return qp->common->data_bytes + ep->config.mtu + WIRE_ICRC;
-}
-
-/* In packets. HPCC's is in bytes: one more may leave as long as those in flight do not fill it. */
+/* In packets. A congestion control's is in bytes: one more may leave as long as those in flight do not
+ * fill it. */
 static uint32_t window_of(const struct ep *ep, const struct qp *qp)
 {
-    if (qp->cc != EP_CC_HPCC)
+    const struct cc *cc = qp->out->cc;
+    if (!cc)
         return ep->config.window;
-    double packets = qp->out->control.hpcc->window / (double)full_packet(ep, qp);
+    double packets = cc->window / (double)cc->link.packet;
     return packets < ep->config.window ? (uint32_t)packets + 1 : ep->config.window;
 }
 
@@ -75,6 +71,13 @@ static bool can_send(const struct ep *ep, struct qp *qp)
            (out->next < out->posted && out->next - out->acked < window_of(ep, qp));
 }
 
+/* An answer is asked for with every so manieth packet at least. */
+static uint32_t ask_every(const struct ep *ep, const struct sending *out)
+{
+    uint32_t usual = ep->config.ack_every;
+    return out->cc && out->cc->ask_every < usual ? out->cc->ask_every : usual;
+}
+
 static void move_cursor(struct qp *qp)
 {
     struct sending *out = qp->out;
@@ -101,21 +104,70 @@ static struct segment segment_at(const struct ep *ep, struct qp *qp, uint64_t se
                                : last ? BTH_WRITE_LAST_IMM : BTH_WRITE_MIDDLE;
         segment.length = message->size;
     }
-    segment.ack_request = last || again || qp->cc == EP_CC_HPCC ||
-                          out->since_request + 1 >= ep->config.ack_every ||
+    segment.ack_request = last || again || out->since_request + 1 >= ask_every(ep, out) ||
                           seq + 1 - out->acked >= window_of(ep, qp);
     return segment;
 }
 
-static void pace(struct ep *ep, struct qp *qp, ps_t at, uint32_t wire, ns_t now)
+/* What is in flight, as if every packet were a full one. */
+static bytes_t in_flight(const struct qp *qp)
+{
+    return (qp->out->next - qp->out->acked) * qp->out->cc->link.packet;
+}
+
+static void pace(struct qp *qp, ps_t at, uint32_t wire, ns_t now)
+{
+    struct cc *cc = qp->out->cc;
+    bps_t rate = qp->common->rate, allowed = rate;
+    if (cc && cc->ops->rate)
+        allowed = cc->ops->rate(cc, now);
+    if (cc && cc->ops->sent)
+        cc->ops->sent(cc, wire, in_flight(qp) + wire, now);
+    qp->ready = at + ps_for_bytes(wire, allowed < rate ? allowed : rate);
+}
+
+/* Time the round trip of a packet, if its answer is asked for and will be that to this transmission. */
+static void stamp(struct sending *out, const struct segment *segment, ns_t at)
+{
+    struct stamps *stamps = out->stamps;
+    if (!stamps)
+        return;
+    if (segment->seq < out->sent)
+        stamps->count = 0; /* what is sent again may be what answers are about */
+    else if (segment->ack_request && stamps->count < STAMPS)
+        stamps->ring[(stamps->first + stamps->count++) % STAMPS] =
+            (struct stamp){.seq = segment->seq, .at = at};
+}
+
+/* How long the newest took of those that have been answered. */
+static ns_t measure(struct sending *out, ns_t now)
+{
+    struct stamps *stamps = out->stamps;
+    ns_t took = CC_UNTOLD;
+    while (stamps && stamps->count && stamps->ring[stamps->first].seq < out->acked) {
+        ns_t at = stamps->ring[stamps->first].at;
+        took = now > at ? now - at : 0;
+        stamps->first = (uint8_t)((stamps->first + 1) % STAMPS);
+        stamps->count--;
+    }
+    return took;
+}
+
+/* Tell a queue pair's control of an answer; all before `before` had been acknowledged. */
+static void tell(const struct qp *qp, const struct packet *packet, uint64_t before, ns_t now)
 {
     struct sending *out = qp->out;
-    bps_t rate = qp->common->rate, allowed = rate;
-    if (qp->cc == EP_CC_DCQCN)
-        allowed = dcqcn_sent(out->control.dcqcn, &ep->config.dcqcn, now, wire);
-    else if (qp->cc == EP_CC_HPCC)
-        allowed = hpcc_rate(out->control.hpcc, &ep->config.hpcc);
-    qp->ready = at + ps_for_bytes(wire, allowed < rate ? allowed : rate);
+    struct cc *cc = out->cc;
+    struct cc_ack ack = {
+        .now = now,
+        .bytes = out->acked > before ? (out->acked - before) * cc->link.packet : 0,
+        .in_flight = in_flight(qp),
+        .round_trip = measure(out, now),
+        .acked = out->acked,
+        .next = out->next,
+        .stack = packet->int_bytes ? &packet->stack : NULL,
+    };
+    cc->ops->acked(cc, &ack);
 }
 
 /* Let time be out when this one is, from now on; progress begins with the first again. */
@@ -241,7 +293,8 @@ static uint32_t send(struct ep *ep, struct qp *qp, uint8_t port, ns_t now)
     if (at == PS_NEVER)
         return 0;
 
-    pace(ep, qp, at, wire, now);
+    pace(qp, at, wire, now);
+    stamp(out, &segment, ns_after_ps(at));
     out->rewound = false;
     out->since_request = segment.ack_request ? 0 : out->since_request + 1;
     ep->counters.tx_data_packets++;
@@ -498,7 +551,7 @@ void requester_answer(struct ep *ep, struct qp *qp, const struct packet *packet,
         return;
     }
     uint32_t aeth = be32_load(packet->body);
-    uint64_t seq = psn_unwrap(out->acked, packet->psn);
+    uint64_t before = out->acked, seq = psn_unwrap(before, packet->psn);
 
     switch (aeth >> 24) {
     case AETH_NAK_SEQUENCE:
@@ -527,16 +580,15 @@ void requester_answer(struct ep *ep, struct qp *qp, const struct packet *packet,
             ep->counters.rx_malformed++;
         set_alarm(ep, qp);
     }
-    if (qp->cc == EP_CC_HPCC && packet->int_bytes)
-        hpcc_ack(out->control.hpcc, &ep->config.hpcc, &packet->stack, full_packet(ep, qp), out->acked,
-                 out->next, now);
+    if (out->cc && out->cc->ops->acked)
+        tell(qp, packet, before, now);
     schedule_data(ep, qp, now);
     sending_over(ep, qp);
 }
 
 void requester_cnp(struct ep *ep, struct qp *qp, ns_t now)
 {
-    if (qp->cc != EP_CC_DCQCN) {
+    if (!cc_hears(qp->cc, CC_MARKS)) {
         ep->counters.rp_cnp_ignored++;
         return;
     }
@@ -545,7 +597,7 @@ void requester_cnp(struct ep *ep, struct qp *qp, ns_t now)
         return;
     }
     ep->counters.rp_cnp_handled++;
-    dcqcn_cnp(qp->out->control.dcqcn, &ep->config.dcqcn, now);
+    qp->out->cc->ops->notified(qp->out->cc, now);
 }
 
 static uint8_t answer_port(const struct ep *ep, const struct qp *qp)
@@ -563,5 +615,15 @@ static void ports_changed(struct ep *ep, struct qp *qp, ns_t now)
     schedule_data(ep, qp, now);
 }
 
-const struct transport ROCE = {can_send, send,  post, answer_port, responder_answer,
+static struct cc_link link(const struct ep *ep, const struct qp *qp)
+{
+    return (struct cc_link){
+        .rate = qp->common->rate,
+        .base_rtt = ep->config.base_rtt,
+        .packet = qp->common->data_bytes + ep->config.mtu + WIRE_ICRC, /* hops' telemetry aside */
+        .hops = ep->config.hops,
+    };
+}
+
+const struct transport ROCE = {can_send, send,  post, link, answer_port, responder_answer,
                                timeout,  alarm, ports_changed};

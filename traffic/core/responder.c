@@ -255,12 +255,17 @@ static void selective(struct ep *ep, struct qp *qp, const struct packet *packet,
         responder_received(ep, qp, message, now);
 }
 
+static ns_t notice_interval(const struct ep *ep, const struct qp *qp)
+{
+    const struct cc_ops *ops = CC_REGISTRY[qp->cc].ops;
+    return ops->notice_interval ? ops->notice_interval(&ep->config.cc[qp->cc]) : 0;
+}
+
 static void notify_congestion(struct ep *ep, struct qp *qp, ns_t now)
 {
     struct receiving *in = qp->in;
     ep->counters.np_ecn_marked_packets++;
-    if (qp->cc != EP_CC_DCQCN ||
-        (in->cnp_sent && now - in->cnp_at < ep->config.dcqcn.cnp_interval))
+    if (!cc_hears(qp->cc, CC_MARKS) || (in->cnp_sent && now - in->cnp_at < notice_interval(ep, qp)))
         return;
     in->cnp_sent = true;
     in->cnp_at = now;

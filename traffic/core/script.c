@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 enum kind {
-    U8, U16, U32, U64, BITS, REAL, BOOL, PAYLOAD, RECOVERY, CC, PROFILE, REACTION, ACKS, HEX_DATA,
-    HEX_CONTROL, HEX_PLANES, TRANSPORT, ENTROPY
+    U8, U16, U32, U64, BITS, PAYLOAD, RECOVERY, CONGESTION, ACKS, HEX_DATA, HEX_CONTROL,
+    HEX_PLANES, TRANSPORT, ENTROPY
 };
 
 struct key {
@@ -70,20 +70,6 @@ static const struct key HEAD_KEYS[] = {
     HEAD("credit-ask-after", U64, config.credit.ask_after),
     HEAD("storm-from", U64, config.storm_from),
     HEAD("storm-until", U64, config.storm_until),
-    HEAD("dcqcn", PROFILE, config.dcqcn),
-    HEAD("dcqcn-reaction", REACTION, config.dcqcn.reaction),
-    HEAD("dcqcn-cnp-interval", U64, config.dcqcn.cnp_interval),
-    HEAD("dcqcn-alpha-interval", U64, config.dcqcn.alpha_interval),
-    HEAD("dcqcn-cut-interval", U64, config.dcqcn.cut_interval),
-    HEAD("dcqcn-increase-interval", U64, config.dcqcn.increase_interval),
-    HEAD("dcqcn-byte-counter", U64, config.dcqcn.byte_counter),
-    HEAD("dcqcn-g", REAL, config.dcqcn.g),
-    HEAD("dcqcn-first-alpha", REAL, config.dcqcn.first_alpha),
-    HEAD("dcqcn-additive", U64, config.dcqcn.additive),
-    HEAD("dcqcn-hyper", U64, config.dcqcn.hyper),
-    HEAD("dcqcn-minimum", U64, config.dcqcn.minimum),
-    HEAD("dcqcn-fast-rounds", U32, config.dcqcn.fast_rounds),
-    HEAD("dcqcn-clamp-target", BOOL, config.dcqcn.clamp_target),
     HEAD("transport", TRANSPORT, config.transport),
     HEAD("entropy", ENTROPY, config.entropy),
     HEAD("entropies", U16, config.entropies),
@@ -91,11 +77,7 @@ static const struct key HEAD_KEYS[] = {
     HEAD("has-trimming", U8, config.has_trimming),
     HEAD("hops", U32, config.hops),
     HEAD("seed", U32, config.seed),
-    HEAD("hpcc-base-rtt", U64, config.hpcc.base_rtt),
-    HEAD("hpcc-eta", REAL, config.hpcc.eta),
-    HEAD("hpcc-max-stage", U32, config.hpcc.max_stage),
-    HEAD("hpcc-additive", U64, config.hpcc.additive),
-    HEAD("hpcc-utilisation-full", U32, config.hpcc.utilisation_full),
+    HEAD("base-rtt", U64, config.base_rtt),
     {0},
 };
 
@@ -105,7 +87,7 @@ static const struct key QP_KEYS[] = {
     QP("psn", U32, first_psn),
     QP("remote-psn", U32, remote_first_psn),
     QP("priority", U8, priority),
-    QP("cc", CC, cc),
+    QP("cc", CONGESTION, cc),
     QP("rate", U64, rate),
     QP("base-rtt", U64, base_rtt),
     QP("port", U8, port),
@@ -190,26 +172,17 @@ static bool assign_word(const char *text, const char *const *words, void *place)
     return true;
 }
 
-static bool assign_real(const char *text, double *place)
+static bool assign_cc(const char *text, uint8_t *place)
 {
-    char *end;
-    *place = strtod(text, &end);
-    return end != text && !*end;
-}
-
-static bool assign_bool(const char *text, bool *place)
-{
-    *place = !strcmp(text, "true");
-    return *place || !strcmp(text, "false");
+    *place = (uint8_t)cc_named(text);
+    return *place < CC_COUNT;
 }
 
 static bool assign(const struct key *key, const char *text, void *record)
 {
     static const char *const PAYLOADS[] = {"pattern", "none", NULL};
     static const char *const RECOVERIES[] = {"go-back-0", "go-back-n", "selective", NULL};
-    static const char *const REACTIONS[] = {"at-once", "periodic", NULL};
     static const char *const CLASSES[] = {"data", "control", "lossless", NULL};
-    static const char *const CCS[] = {"none", "dcqcn", "hpcc", "nscc", "rccc", "swift", NULL};
     static const char *const TRANSPORTS[] = {"roce", "uet", "mrc", NULL};
     static const char *const ENTROPIES[] = {"oblivious", "bitmap", "reps", "single", "mrc", NULL};
     void *place = (char *)record + key->place;
@@ -221,26 +194,18 @@ static bool assign(const struct key *key, const char *text, void *record)
     case U64:
     case BITS:
         return assign_number(key->kind, text, place);
-    case REAL:
-        return assign_real(text, place);
-    case BOOL:
-        return assign_bool(text, place);
     case PAYLOAD:
         return assign_word(text, PAYLOADS, place);
     case RECOVERY:
         return assign_word(text, RECOVERIES, place);
     case ACKS:
         return assign_word(text, CLASSES, place);
-    case CC:
-        return assign_word(text, CCS, place);
+    case CONGESTION:
+        return assign_cc(text, place);
     case TRANSPORT:
         return assign_word(text, TRANSPORTS, place);
     case ENTROPY:
         return assign_word(text, ENTROPIES, place);
-    case PROFILE:
-        return dcqcn_profile_named(place, text, ((struct head *)record)->config.link_bps);
-    case REACTION:
-        return assign_word(text, REACTIONS, place);
     case HEX_DATA:
         return (((struct ep_qp_config *)record)->data_bytes = hex(text, place,
                                                                   EP_DATA_HEADER)) != 0;
@@ -254,8 +219,10 @@ static bool assign(const struct key *key, const char *text, void *record)
     return false;
 }
 
-/* Read the `key=value` words that are left in `*rest` into a record. */
-static bool read_keys(struct script *script, char **rest, const struct key *keys, void *record)
+/* Read the `key=value` words that are left in `*rest` into a record; what is no key of it may be a
+ * parameter of a congestion control, where `config` is given. */
+static bool read_keys(struct script *script, char **rest, const struct key *keys, void *record,
+                      struct ep_config *config)
 {
     for (char *item; (item = strtok_r(NULL, " \n", rest));) {
         char *value = strchr(item, '=');
@@ -265,8 +232,12 @@ static bool read_keys(struct script *script, char **rest, const struct key *keys
         const struct key *key = keys;
         while (key->name && strcmp(key->name, item))
             key++;
-        if (!key->name)
+        if (!key->name && (!config || !cc_has(item)))
             return fail(script, "there is no key '%.60s'", item);
+        if (!key->name && cc_assign(config->cc, item, value, config->link_bps))
+            continue;
+        if (!key->name)
+            return fail(script, "'%.60s' is no value for %.60s", value, item);
         if (!assign(key, value, record))
             return fail(script, "'%.60s' is no value for %s", value, key->name);
     }
@@ -283,7 +254,7 @@ static bool read_endpoint(struct script *script, char **rest)
     if (!link || strncmp(link, "link-bps=", 9) || !number(link + 9, UINT64_MAX / 2, &bps))
         return fail(script, "an endpoint begins with link-bps=N");
     ep_config_default(&head.config, bps);
-    if (!read_keys(script, rest, HEAD_KEYS, &head))
+    if (!read_keys(script, rest, HEAD_KEYS, &head, &head.config))
         return false;
     const char *problem = ep_config_problem(&head.config);
     if (problem)
@@ -300,7 +271,7 @@ static bool read_qp(struct script *script, char **rest)
 {
     struct ep_qp_config config = {.priority = 3};
     const char *problem;
-    if (!read_keys(script, rest, QP_KEYS, &config))
+    if (!read_keys(script, rest, QP_KEYS, &config, NULL))
         return false;
     return ep_add_qp(plan_endpoint(script->plan), &config, &problem) ||
            fail(script, "queue pair %u: %s", config.number, problem);
@@ -309,7 +280,7 @@ static bool read_qp(struct script *script, char **rest)
 static bool read_transfer(struct script *script, char **rest, enum transfer_kind kind)
 {
     struct transfer_line line = {0};
-    if (!read_keys(script, rest, TRANSFER_KEYS, &line))
+    if (!read_keys(script, rest, TRANSFER_KEYS, &line, NULL))
         return false;
     struct qp *qp = ep_find_qp(plan_endpoint(script->plan), line.qp);
     if (!qp && kind != TRANSFER_COMPUTE)
@@ -400,7 +371,7 @@ static void print_time(FILE *file, ns_t t)
 
 /* Where a message stands that is not through: what its queue pair waits for. Of those expected only
  * such as were asked for once more, or that cannot come. */
-static void report_stand(struct plan *plan, const struct transfer *transfer, FILE *file, ns_t now)
+static void report_stand(const struct transfer *transfer, FILE *file, ns_t now)
 {
     struct qp_state state;
     const struct qp *qp = transfer->message.qp;
@@ -408,7 +379,7 @@ static void report_stand(struct plan *plan, const struct transfer *transfer, FIL
     if (transfer->state == TRANSFER_DONE || transfer->kind == TRANSFER_COMPUTE ||
         (sends && transfer->state == TRANSFER_WAITING))
         return;
-    qp_state(plan_endpoint(plan), qp, now, &state);
+    qp_state(qp, now, &state);
     if (!sends && !state.has_asked && !qp_error(qp))
         return;
     fprintf(file, "stand %u %s %s %llu %llu", transfer->message.id, ep_error_name(qp_error(qp)),
@@ -433,7 +404,7 @@ void script_report(struct plan *plan, FILE *file, ns_t now)
         print_time(file, transfer->start);
         print_time(file, transfer_end(transfer));
         fprintf(file, "\n");
-        report_stand(plan, transfer, file, now);
+        report_stand(transfer, file, now);
     }
 #define COUNTER(name, about) \
     fprintf(file, "counter " #name " %llu\n", (unsigned long long)counters->name);

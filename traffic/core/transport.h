@@ -9,6 +9,8 @@ struct transport {
     /* By a port that may carry it; bytes sent, 0 if it could not. */
     uint32_t (*send)(struct ep *ep, struct qp *qp, uint8_t port, ns_t now);
     void (*post)(struct ep *ep, struct qp *qp, struct ep_message *message, ns_t now);
+    /* What a queue pair's congestion control begins with. */
+    struct cc_link (*link)(const struct ep *ep, const struct qp *qp);
     /* The port that its next answer leaves by. */
     uint8_t (*answer_port)(const struct ep *ep, const struct qp *qp);
     bool (*answer)(struct ep *ep, struct qp *qp, ns_t now);   /* one of what it owes */

@@ -6,12 +6,12 @@
  *
  * Every packet takes a way of its own (entropy.h), says where its bytes belong and is answered by
  * itself. Nothing is ever sent again but what is known to be lost: by a NACK for what was cut, by what
- * was sent long after it having arrived, or by a probe's answer. How much may fly is congestion.h's.
+ * was sent long after it having arrived, or by a probe's answer. How much may fly is up to congestion controls
+ * (cc/cc.h).
  */
 #ifndef EP_UET_H
 #define EP_UET_H
 
-#include "congestion.h"
 #include "entropy.h"
 #include "transport.h"
 #include "uet_wire.h"
@@ -73,7 +73,7 @@ struct uet {
     uint8_t *planes;         /* ends at all ports but the first; or NULL */
     uint16_t heard;          /* the entropy of the last packet of the peer's */
     uint8_t *lists;          /* by entropy: where a carrier leads; NULL: it is not steered */
-    struct congestion cc;
+    ns_t base_rtt;           /* of an empty fabric */
 
     /* Responder. */
     struct seqset got;
@@ -180,8 +180,9 @@ void uet_nacked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, n
 /* The ways that are not to be used, bit i: entropy i. False if none would be left, or no states are kept. */
 bool uet_deny(struct ep *ep, struct qp *qp, const uint64_t *denied, ns_t now);
 void uet_credited(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns_t now);
-/* The credit target, in units: what the peer is to have granted in all. What we began with is left
- * out, for it follows from our link, which is not the peer's. */
+/* Whether a queue pair spends credit that its receiver grants; and the credit target, in units: what
+ * that is to have granted in all. */
+static inline bool uet_spends(const struct qp *qp) { return cc_hears(qp->cc, CC_CREDIT); }
 uint32_t uet_target(const struct ep *ep, const struct qp *qp);
 
 /* uet_receive.c */

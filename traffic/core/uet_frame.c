@@ -82,7 +82,7 @@ static uint32_t data(struct ep *ep, const struct qp *qp, const struct uet_segmen
 {
     uint8_t *pds = uet_begin(ep, qp, qp->common->data, segment->entropy);
     uint8_t *at = pds + UET_PDS;
-    bool asks = qp->cc == EP_CC_RCCC;
+    bool asks = uet_spends(qp);
     int64_t clear = (int64_t)qp->una - 1 - (int64_t)segment->seq;
     uet_store_prologue(pds, asks ? UET_RUD_CC_REQ : UET_RUD_REQ, UET_NEXT_STD,
                        UET_ACK_REQUEST | (segment->again ? UET_RETX : 0));
@@ -133,12 +133,12 @@ static uint32_t ack(struct ep *ep, const struct qp *qp, const struct uet_answer 
     be16_store(pds + 2, answer->to_probe ? answer->opaque : (uint16_t)(answer->seq - cack));
     be32_store(pds + 4, (uint32_t)cack);
     store_ids(pds + 8, qp);
-    pds[12] = (uint8_t)((qp->cc == EP_CC_RCCC ? UET_CC_CREDIT : UET_CC_NSCC) << 4);
+    pds[12] = (uint8_t)((uet_spends(qp) ? UET_CC_CREDIT : UET_CC_NSCC) << 4);
     pds[13] = 0;
     be16_store(pds + 14, (uint16_t)(from - cack));
     be64_store(pds + 16, uet_map_from(uet, from));
     memset(pds + 24, 0, 8);
-    if (qp->cc == EP_CC_RCCC)
+    if (uet_spends(qp))
         be24_store(pds + 24, (uint32_t)(uet->granted / UET_CREDIT_UNIT) & 0xFFFFFF);
     else
         be24_store(pds + 27, (uint32_t)(uet->received / UET_CREDIT_UNIT) & 0xFFFFFF);

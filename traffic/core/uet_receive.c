@@ -195,7 +195,7 @@ static void take_data(struct ep *ep, struct qp *qp, const struct uet_packet *pac
     }
     ep->counters.np_ecn_marked_packets += packet->marked;
     uet->received += packet->was;
-    if (packet->spends && qp->cc == EP_CC_RCCC)
+    if (packet->spends && uet_spends(qp))
         want_credit(ep, qp, packet->credit, now);
     if (packet->cut && !known) {
         answer.kind = UET_SAY_NACK;
@@ -300,7 +300,7 @@ static void take_known(struct ep *ep, struct qp *qp, const struct uet_packet *pa
         take_probe(ep, qp, packet, now);
     else if (packet->kind == UET_IS_CREDIT)
         uet_credited(ep, qp, packet, now);
-    else if (packet->kind == UET_IS_CREDIT_REQ && qp->cc == EP_CC_RCCC)
+    else if (packet->kind == UET_IS_CREDIT_REQ && uet_spends(qp))
         take_request(ep, qp, packet->credit, now);
     else if (packet->kind == UET_IS_NOTHING)
         ep->counters.rx_malformed++;

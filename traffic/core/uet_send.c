@@ -64,28 +64,27 @@ static const struct ep_message *message_at(const struct ep *ep, const struct qp 
 void uet_prepare(struct ep *ep, struct qp *qp, ns_t base_rtt)
 {
     struct uet *uet = qp->uet;
-    static const struct congestion_ops *const OPS[] = {
-        [EP_CC_NSCC] = &NSCC, [EP_CC_RCCC] = &RCCC, [EP_CC_SWIFT] = &SWIFT};
     const struct ep_config *config = &ep->config;
     uet->high = qp->expected;
     uet->first_lost = qp->una;
     uet->round_trip = base_rtt;
     uet->overtaken = config->window;
-    uet->cc.link = (struct congestion_link){
-        .rate = qp->common->rate,
-        .base_rtt = base_rtt,
-        .packet = uet_frame_size(ep, config->mtu),
-        .has_trimming = config->has_trimming,
-        .hops = config->hops,
-    };
+    uet->base_rtt = base_rtt;
     uint16_t each = config->entropies / config->ports;
     for (uint32_t port = 0; port < config->ports; port++)
         entropy_init(&uet->entropy[port], config->entropy, each, qp->number ^ config->seed ^ port << 16,
                      uet->ways + (uet->ways ? port * each : 0));
-    if (qp->cc < sizeof OPS / sizeof *OPS && OPS[qp->cc]) {
-        uet->cc.ops = OPS[qp->cc];
-        uet->cc.ops->init(&uet->cc);
-    }
+}
+
+static struct cc_link link(const struct ep *ep, const struct qp *qp)
+{
+    return (struct cc_link){
+        .rate = qp->common->rate,
+        .base_rtt = qp->uet->base_rtt,
+        .packet = uet_frame_size(ep, ep->config.mtu),
+        .has_trimming = ep->config.has_trimming,
+        .hops = ep->config.hops,
+    };
 }
 
 static bool make_room(const struct ep *ep, struct qp *qp)
@@ -120,11 +119,11 @@ static bool can_send(const struct ep *ep, struct qp *qp)
     bool again = uet->lost_count != 0;
     if (!again && (out->next >= out->posted || out->next - qp->una >= ep->config.window))
         return false;
-    if (!uet->cc.ops)
+    if (!out->cc || !out->cc->ops->may_send)
         return true;
     uint32_t offset, bytes;
     message_at(ep, qp, again ? next_lost(qp) : out->next, &offset, &bytes);
-    return uet->cc.ops->may_send(&uet->cc, uet_frame_size(ep, bytes), uet->in_flight);
+    return out->cc->ops->may_send(out->cc, uet_frame_size(ep, bytes), uet->in_flight);
 }
 
 static bytes_t backlog_frames(const struct ep *ep, const struct qp *qp)
@@ -137,10 +136,7 @@ static bytes_t backlog_frames(const struct ep *ep, const struct qp *qp)
 
 uint32_t uet_target(const struct ep *ep, const struct qp *qp)
 {
-    const struct rccc *rccc = &qp->uet->cc.rccc;
-    bytes_t all = rccc->spent + backlog_frames(ep, qp);
-    bytes_t more = all > rccc->credit ? all - rccc->credit : 0;
-    return (uint32_t)((more + UET_CREDIT_UNIT - 1) / UET_CREDIT_UNIT) & 0xFFFFFF;
+    return uet_spends(qp) ? qp->out->cc->ops->target(qp->out->cc, backlog_frames(ep, qp)) : 0;
 }
 
 /* Time is out when nothing is heard for so long from now on. */
@@ -163,7 +159,7 @@ static void start_timer(struct ep *ep, struct qp *qp, ns_t now, bool progress)
 static bool starves(const struct ep *ep, struct qp *qp)
 {
     struct sending *out = qp->out;
-    return qp->cc == EP_CC_RCCC && qp->una >= out->sent && out->next < out->posted &&
+    return uet_spends(qp) && qp->una >= out->sent && out->next < out->posted &&
            !can_send(ep, qp);
 }
 
@@ -223,8 +219,8 @@ static void note_sent(struct ep *ep, struct qp *qp, uint64_t seq, uint32_t size,
         uet->line_first++; /* only probes find out about it now */
     uet->line[uet->line_end++ % room] = seq;
     uet->in_flight += size;
-    if (uet->cc.ops && uet->cc.ops->sent)
-        uet->cc.ops->sent(&uet->cc, size, uet->in_flight, now);
+    if (out->cc && out->cc->ops->sent)
+        out->cc->ops->sent(out->cc, size, uet->in_flight, now);
     if (out->rto_at == NS_NEVER)
         start_timer(ep, qp, now, true);
 }
@@ -398,8 +394,9 @@ static void lose(struct ep *ep, struct qp *qp, uint64_t seq, ns_t now)
         return;
     mark_lost(uet, seq);
     lost_by(ep, qp, record_of(uet, seq)->entropy, now);
-    if (uet->cc.ops)
-        uet->cc.ops->lost(&uet->cc, size, uet->in_flight, now);
+    struct cc *cc = qp->out->cc;
+    if (cc && cc->ops->lost)
+        cc->ops->lost(cc, size, uet->in_flight, now);
 }
 
 /* One has arrived of which that was not known: its size. */
@@ -466,10 +463,11 @@ static void find_overtaken(struct ep *ep, struct qp *qp, ns_t now)
     struct uet *uet = qp->uet;
     uint64_t room = 2 * ((uint64_t)uet->acked.mask + 1), patience = ep->config.window;
     uint64_t seen = (uint64_t)(2 * uet->overtaken), most;
-    if (uet->cc.ops && !uet->cc.link.has_trimming) {
-        double window = uet->cc.window * OVERTAKERS_WINDOWS_2 / 2;
-        window = window < uet->cc.most ? window : uet->cc.most;
-        patience = (uint64_t)(window / (double)uet->cc.link.packet);
+    const struct cc *cc = qp->out->cc;
+    if (cc && !cc->link.has_trimming) {
+        double window = cc->window * OVERTAKERS_WINDOWS_2 / 2;
+        window = window < cc->most ? window : cc->most;
+        patience = (uint64_t)(window / (double)cc->link.packet);
     }
     most = patience < LEAST_OVERTAKERS ? LEAST_OVERTAKERS : patience;
     patience = seen < LEAST_OVERTAKERS ? LEAST_OVERTAKERS : seen < most ? seen : most;
@@ -575,6 +573,22 @@ static void arrived_by(struct ep *ep, struct qp *qp, const struct uet_packet *pa
         lost_by(ep, qp, packet->about, now);
 }
 
+/* Tell a queue pair's control of an answer that brought news. */
+static void tell(const struct qp *qp, bytes_t news, ns_t round_trip, bool marked, ns_t now)
+{
+    struct sending *out = qp->out;
+    struct cc_ack ack = {
+        .now = now,
+        .bytes = news,
+        .in_flight = qp->uet->in_flight,
+        .round_trip = round_trip,
+        .marked = marked,
+        .acked = qp->una,
+        .next = out->next,
+    };
+    out->cc->ops->acked(out->cc, &ack);
+}
+
 void uet_acked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns_t now)
 {
     struct sending *out = qp->out;
@@ -583,7 +597,7 @@ void uet_acked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns
     uint64_t first = cack + packet->map_ahead, seq = cack + (uint64_t)(int64_t)packet->ahead;
     bool to_probe = packet->to_probe, marked = packet->told_marked;
     if (!uet->sent || cack >= out->sent || seq >= out->sent ||
-        packet->spends != (qp->cc == EP_CC_RCCC)) {
+        packet->spends != (uet_spends(qp))) {
         ep->counters.rx_refused++;
         return;
     }
@@ -599,8 +613,7 @@ void uet_acked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns
         if (record.again && !packet->again)
             uet->overtaken *= 2; /* it was late, and not lost */
     }
-    ns_t base = uet->cc.link.base_rtt, took = record.at ? now - record.at : 0;
-    ns_t delay = took > base ? took - base : 0;
+    ns_t took = record.at ? now - record.at : 0;
     if (took)
         note_round_trip(uet, took);
     if (to_probe && uet_is_of_way(packet->opaque))
@@ -610,11 +623,10 @@ void uet_acked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns
     else if (to_probe && !packet->opaque && cack + 1 >= qp->una)
         answered_probe(ep, qp, NULL, upto, first, now);
     complete(ep, qp, upto, now);
-    if (news && uet->cc.ops)
-        uet->cc.ops->acked(&uet->cc, news, took ? delay : DELAY_UNTOLD, marked,
-                           uet->in_flight, now);
-    if (qp->cc == EP_CC_RCCC)
-        rccc_granted(&uet->cc, packet->credit);
+    if (news && out->cc && out->cc->ops->acked)
+        tell(qp, news, took ? took : CC_UNTOLD, marked, now);
+    if (uet_spends(qp))
+        out->cc->ops->granted(out->cc, packet->credit);
     find_overtaken(ep, qp, now);
     if (qp->una >= out->sent && !starves(ep, qp))
         out->rto_at = NS_NEVER;
@@ -647,20 +659,21 @@ void uet_nacked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, n
         entropy_arrived(ways, way, packet->told_marked);
     else
         entropy_cut(ways, way);
-    if (uet->cc.ops)
-        uet->cc.ops->cut(&uet->cc, size, last_hop, uet->in_flight, now);
+    struct cc *cc = qp->out->cc;
+    if (cc && cc->ops->cut)
+        cc->ops->cut(cc, size, last_hop, uet->in_flight, now);
     start_timer(ep, qp, now, true);
     schedule_data(ep, qp, now);
 }
 
 void uet_credited(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns_t now)
 {
-    if (qp->cc != EP_CC_RCCC || !qp->uet->sent) {
+    if (!uet_spends(qp) || !qp->uet->sent) {
         ep->counters.rx_refused++;
         return;
     }
     ep->counters.rx_credits++;
-    rccc_granted(&qp->uet->cc, packet->credit);
+    qp->out->cc->ops->granted(qp->out->cc, packet->credit);
     schedule_data(ep, qp, now);
 }
 
@@ -714,7 +727,7 @@ static void timeout(struct ep *ep, struct qp *qp, ns_t now)
 {
     struct sending *out = qp->out;
     out->rto_at = NS_NEVER;
-    bool wants_credit = qp->cc == EP_CC_RCCC && out->next < out->posted;
+    bool wants_credit = uet_spends(qp) && out->next < out->posted;
     if (qp->error || (qp->una >= out->sent && !starves(ep, qp)))
         return;
     out->silent += out->rto;
@@ -731,7 +744,7 @@ static void timeout(struct ep *ep, struct qp *qp, ns_t now)
             lose(ep, qp, seq, now);
     }
     probe(ep, qp, now);
-    if (wants_credit || (qp->cc == EP_CC_RCCC && qp->uet->lost_count))
+    if (wants_credit || (uet_spends(qp) && qp->uet->lost_count))
         ask_for_credit(ep, qp, now);
     start_timer(ep, qp, now, false);
     probe_ways(ep, qp, now);
@@ -740,5 +753,5 @@ static void timeout(struct ep *ep, struct qp *qp, ns_t now)
 
 static void no_alarm(struct ep *ep, struct qp *qp, ns_t now) { (void)ep, (void)qp, (void)now; }
 
-const struct transport UET = {can_send, send,    post,     uet_answer_port,
+const struct transport UET = {can_send,   send,    post,     link,         uet_answer_port,
                               uet_answer, timeout, no_alarm, ports_changed};

@@ -19,6 +19,7 @@ from lab.runs.lots.traffic import Crowd, traffic
 from lab.scenario import catalogue
 from lab.scenario.model import TOPOLOGIES, Scenario
 from lab.scenario.translate import controller_settings
+from traffic.congestion import CONTROLS
 
 __all__ = ["LEFT_OUT", "Drawn", "drawn"]
 
@@ -130,7 +131,7 @@ def _carried(lot: Lot, chosen: Frame) -> list[int]:
 
 def _uses_control(transport: Section) -> bool:
     sprays = transport.get("kind", "roce") != "roce"
-    return sprays or transport["cc"] == "dcqcn" or transport.get("acks") == "control"
+    return sprays or CONTROLS[transport["cc"]].hears_marks or transport.get("acks") == "control"
 
 
 def _tenancy(lot: Lot, chosen: Frame, classes: list[int], kb: int) -> Section:

@@ -7,16 +7,18 @@ from dataclasses import dataclass
 from lab.runs.lots.fabrics import GBPS
 from lab.runs.lots.lot import Lot, Section
 from topologies import Fabric, NodeKind
+from traffic.congestion import CONTROLS, Control, Kind, Parameter
 
 CLASSES = range(7)
 CONTROL = 6  # the class of CNPs and, where the scenario says so, of acknowledgements
 _USUAL_DSCP = {8: 1, 16: 2, 26: 3, 32: 4, 40: 5, 48: 6}
 PER_PACKET = "spray", "adaptive", "drill"
 POLICIES = "ecmp", "flowlet", "dlb", "conga", "structured", *PER_PACKET
-_CCS = {
-    "roce": ("none", "none", "dcqcn", "hpcc"),
-    "uet": ("none", "nscc", "swift", "rccc"),
-    "mrc": ("none", "nscc", "swift"),
+_USUAL = {  # of parameters for which a control finds a value itself
+    Kind.TIME: (1000, 10**5),
+    Kind.RATE: (10**6, 10**10),
+    Kind.SIZE: (1000, 10**7),
+    Kind.NUMBER: (1, 10),
 }
 
 
@@ -68,7 +70,11 @@ def frame(lot: Lot, fabric: Fabric, kind: str) -> Frame:
     sprays = kind != "two-fabrics" and lot.chance(0.3)
     transport = lot.one(("uet", "mrc")) if sprays else "roce"
     is_tunnelled = fabric.host_ports == 1 and lot.chance(0.06)
-    ccs = [cc for cc in _CCS[transport] if not (is_tunnelled and cc == "hpcc")]
+    ccs = [
+        name
+        for name, control in CONTROLS.items()
+        if transport in control.users and not (is_tunnelled and control.hears_telemetry)
+    ]
     goes_by_credits = not has_ports and lot.chance(0.12)
     return Frame(
         fabric=fabric,
@@ -190,23 +196,27 @@ def balancing(lot: Lot, chosen: Frame) -> Section:
     return {"policy": lot.one(policies), **lot.maybe(0.2, flowlet_gap_ns=lot.wide(100, 10**6))}
 
 
-def _dcqcn(lot: Lot) -> Section:
-    profile = lot.one(("paper", "mlx5", "hpcc-ns3", "conweave"))
-    cut = lot.wide(1000, 10**5)
-    return {
-        "profile": profile,
-        **lot.maybe(0.15, reaction=lot.one(("at-once", "periodic")), cut_interval_ns=cut),
-        **lot.maybe(0.15, cnp_interval_ns=lot.one((0, cut))),
-        **lot.maybe(0.15, alpha_interval_ns=lot.wide(1000, 10**5)),
-        **lot.maybe(0.15, increase_interval_ns=lot.wide(1000, 10**6)),
-        **lot.maybe(0.15, byte_counter=lot.wide(1000, 10**7)),
-        **lot.maybe(0.15, g=lot.share(0.001)), **lot.maybe(0.15, first_alpha=lot.share()),
-        **lot.maybe(0.15, fast_rounds=lot.upto(10, 0)),
-        **lot.maybe(0.15, additive_mbps=lot.wide(1, 1000)),
-        **lot.maybe(0.15, hyper_mbps=lot.wide(1, 10_000)),
-        **lot.maybe(0.15, minimum_mbps=lot.wide(100, 10_000)),
-        **lot.maybe(0.15, clamp_target=lot.chance(0.5)),
-    }  # fmt: skip
+def _parameters(lot: Lot, control: Control) -> Section:
+    """Some of a control's, each within its bounds and not far from what it usually is."""
+    found: Section = {}
+    for each in control.parameters:
+        found |= lot.maybe(0.2, **{each.key: _value(lot, each)})
+    if "reaction" in found:  # DCQCN's: a clock, for who is to react by one
+        found.setdefault("cut_interval_ns", lot.wide(1000, 10**5))
+    return found
+
+
+def _value(lot: Lot, parameter: Parameter) -> int | float | bool | str:
+    kind, usual = parameter.kind, parameter.usual
+    if kind is Kind.WORD:
+        return lot.one(parameter.words)
+    if kind is Kind.FLAG:
+        return lot.chance(0.5)
+    if kind in (Kind.SHARE, Kind.REAL):
+        return lot.share(max(0.001, parameter.least), parameter.most)
+    low, high = _USUAL[kind] if not usual else (int(usual) // 4 + 1, 4 * int(usual))
+    number = lot.wide(max(low, round(parameter.least)), min(high, round(parameter.most)))
+    return number / 10**6 if kind is Kind.RATE else number
 
 
 def transport(lot: Lot, chosen: Frame, policy: str, *, loses: bool) -> Section:
@@ -224,8 +234,8 @@ def transport(lot: Lot, chosen: Frame, policy: str, *, loses: bool) -> Section:
         kinds = "oblivious", "bitmap", "reps", "single", "mrc"
         found |= {"kind": chosen.transport, **lot.maybe(0.8, entropy=lot.one(kinds))}
         found |= lot.maybe(0.5, entropies=lot.one(entropies)) if least <= 128 else {}
-    if chosen.cc == "dcqcn":
-        found |= lot.maybe(0.7, dcqcn=_dcqcn(lot))
+    if CONTROLS[chosen.cc].parameters:
+        found |= lot.maybe(0.7, **{chosen.cc: _parameters(lot, CONTROLS[chosen.cc])})
     first = lot.wide(50_000, 10**6)
     found |= lot.maybe(0.8, window=lot.one((1, 7, 64, 512, 4096)))
     found |= lot.maybe(0.2, queue_pairs=lot.upto(3))
@@ -247,8 +257,9 @@ def transport(lot: Lot, chosen: Frame, policy: str, *, loses: bool) -> Section:
 
 def telemetry(lot: Lot, chosen: Frame) -> Section:
     """Packets that tell of their way."""
-    if chosen.cc == "hpcc" or chosen.is_tunnelled or not lot.chance(0.2):
-        return {}  # HPCC's all do
+    by_hosts = CONTROLS[chosen.cc].hears_telemetry  # all packets have it, then
+    if by_hosts or chosen.is_tunnelled or not lot.chance(0.2):
+        return {}
     return {"share": lot.one((0.01, 0.1, 1)), **lot.maybe(0.3, mtu=lot.upto(9200, 64))}
 
 

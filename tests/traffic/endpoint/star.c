@@ -399,10 +399,10 @@ static void sample(struct host *host, uint32_t number, ns_t every)
     struct qp *qp = ep_find_qp(ep, number);
     if (!qp)
         quit(EXIT_BAD_INPUT, "there is no queue pair %u at %s", number, host->name);
-    qp_state(ep, qp, star->now, &state);
-    printf("sample %s %u %llu rate=%llu alpha=%.12g in-flight=%llu waiting=%llu\n", host->name,
+    qp_state(qp, star->now, &state);
+    printf("sample %s %u %llu rate=%llu in-flight=%llu waiting=%llu\n", host->name,
            number,
-           (unsigned long long)star->now, (unsigned long long)state.rate, state.alpha,
+           (unsigned long long)star->now, (unsigned long long)state.rate,
            (unsigned long long)state.in_flight, (unsigned long long)state.waiting);
     push(star, (struct event){.at = star->now + every, .what = SAMPLE, .host = host, .a = number,
                               .b = every});

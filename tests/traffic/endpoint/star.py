@@ -39,7 +39,7 @@ def compile_c(sources: Sequence[Path], *flags: str) -> Path:
     Whoever tests in parallel, or again, finds it built.
     """
     options = [*FLAGS, *flags, f"-I{CORE}", "-iquote", str(build.RUNTIME)]
-    headers = (*sorted(CORE.glob("*.h")), build.RUNTIME / "dues.h")
+    headers = (*sorted(CORE.rglob("*.h")), build.RUNTIME / "dues.h")
     texts = (path.read_bytes() for path in (*sources, *headers))
     name = f"test-{sources[0].stem}-{build.digest(build.compiler_id(), *options, *texts)}"
     return build.compiled(name, sources, ["-lm"], options)
@@ -56,7 +56,6 @@ class Sample(NamedTuple):
     queue_pair: int
     at_ns: int
     rate: int
-    alpha: float
     in_flight: int
     waiting: int
 
@@ -128,7 +127,6 @@ def _read(text: str) -> Outcome:
                         int(number),
                         int(at),
                         int(value["rate"]),
-                        float(value["alpha"]),
                         int(value["in-flight"]),
                         int(value["waiting"]),
                     )

@@ -56,7 +56,8 @@ def test_every_window_is_the_model_s(unit: Path, seed: int) -> None:
     eta, stages = rng.choice((0.95, 0.98, 1.0)), rng.choice((0, 1, 5))
     additive, packet = rng.choice((0, 80, 5_000)), rng.choice((1_100, 4_170))
     own, count = rng.random() < 0.7, rng.randrange(1, 7)
-    lines = [f"hpcc {line} {round_ns} {eta} {stages} {additive}"]
+    told = f"hpcc-eta={eta} hpcc-max-stage={stages} hpcc-additive={additive}"
+    lines = [f"begin hpcc {line} {round_ns} {packet} 0 4 {told}"]
     model = Window(line, round_ns, eta, stages, additive)
     expected, now, acked, update_after = [], 0, 100, 0
     for _ in range(300):
@@ -65,23 +66,23 @@ def test_every_window_is_the_model_s(unit: Path, seed: int) -> None:
         following = acked + rng.randrange(1, 30)
         hops = [random_hop(rng, packet, own) for _ in range(count)]
         words = " ".join(f"{hop.queue} {hop.utilisation} {hop.mbps}" for hop in hops)
-        lines.append(f"ack {now} {packet} {acked} {following} {int(own)} {count} {words}")
+        lines.append(f"ack {now} {acked} {following} {int(own)} {count} {words}")
         told = [hop.as_hop(packet, line) for hop in hops]
         model.answer(told, passed, ends_round=acked > update_after)
         if acked > update_after:
             update_after = following
         expected.append([model.size, model.rate, model.load])
-    for step, seen, wanted in zip(lines[1:], ask(unit, *lines), expected, strict=True):
+    for step, (*seen, _), wanted in zip(lines[1:], ask(unit, *lines)[1:], expected, strict=True):
         assert seen == pytest.approx(wanted, rel=1e-6), f"{lines[0]}: {step}"
 
 
 def test_a_queue_weighs_by_its_own_link(unit: Path) -> None:
     """The same 100 KB are 8 us of 100 Gb/s and 1 us of 800 Gb/s: by hand."""
     for gbps, load in ((100, 0.8), (800, 0.1)):
-        *_, (_, _, seen) = ask(
+        *_, (_, _, seen, _) = ask(
             unit,
-            "hpcc 100000000000 10000 0.95 0 0",
-            f"ack 10000 4000 101 110 1 1 104000 0 {gbps * 1000}",
-            f"ack 20000 4000 111 120 1 1 104000 0 {gbps * 1000}",
+            "begin hpcc 100000000000 10000 4000 0 4 hpcc-max-stage=0 hpcc-additive=0",
+            f"ack 10000 101 110 1 1 104000 0 {gbps * 1000}",
+            f"ack 20000 111 120 1 1 104000 0 {gbps * 1000}",
         )
         assert seen == pytest.approx(load)

@@ -106,7 +106,7 @@ HEAD = "endpoint link-bps=1000000000 qps=1 transfers=2 edges=2"
         ([HEAD + " mtu=-8"], "'-8' is no value for mtu"),
         ([HEAD + " colour=blue"], "no key 'colour'"),
         ([HEAD + " recovery=hope"], "'hope' is no value for recovery"),
-        ([HEAD + " dcqcn=fast"], "'fast' is no value for dcqcn"),
+        ([HEAD + " dcqcn-profile=fast"], "'fast' is no value for dcqcn-profile"),
         ([HEAD + " qps=99999999"], "fewer than 2^24 queue pairs"),
         ([HEAD, HEAD], "an endpoint already"),
         ([HEAD, "qp number=1 remote=2"], "templates are Ethernet"),

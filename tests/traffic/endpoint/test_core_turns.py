@@ -17,7 +17,7 @@ from tests.traffic.endpoint.star import (
     sends,
     unfinished,
 )
-from traffic.endpoint import CongestionControl, EndpointConfig, EndpointPlan, QueuePair
+from traffic.endpoint import EndpointConfig, EndpointPlan, QueuePair
 
 FAST = EndpointConfig(link_bps=100 * GBPS, payload="none")
 
@@ -70,8 +70,8 @@ def test_queue_pairs_that_have_nothing_to_do_keep_nothing(
 
 def test_a_congestion_control_is_kept_by_who_sent(star: Path) -> None:
     """Others, and those that never sent, keep nothing."""
-    busy = ends(A, B, 17, cc=CongestionControl.DCQCN)
-    idle = ends(A, B, 33, cc=CongestionControl.DCQCN)
+    busy = ends(A, B, 17, cc="dcqcn")
+    idle = ends(A, B, 33, cc="dcqcn")
     outcome = side_by_side(star, [busy, idle], [[100_000], []])
     assert outcome.halves == {A: 1, B: 0}
 
@@ -182,7 +182,7 @@ def test_a_pause_of_data_does_not_hold_notices_of_congestion(star: Path) -> None
     """They have the control class, whatever acknowledgements have."""
     outcome = side_by_side(
         star,
-        [ends(A, B, 17, cc=CongestionControl.DCQCN)],
+        [ends(A, B, 17, cc="dcqcn")],
         [[4096 * 100]],
         f"pause {B} at=1 priority=3 quanta=65535",
         f"mark {B} at=5000",

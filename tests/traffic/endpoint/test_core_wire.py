@@ -16,6 +16,7 @@ from scapy.utils import wrpcap
 
 from tests.traffic.endpoint.star import GBPS, A, B, Outcome, ends, one_way, run, sends, unfinished
 from tests.traffic.reader import read_frame
+from traffic.congestion import CONTROLS
 from traffic.endpoint import CORE, EndpointConfig, EndpointPlan, Recovery
 from traffic.frames import icrc
 from traffic.layers import (
@@ -316,7 +317,7 @@ def test_garbage_is_counted_and_changes_nothing(strict_star: Path, recovery: Rec
 def test_any_bytes_behind_a_missing_icrc_break_nothing(strict_star: Path, seed: int) -> None:
     """With no ICRC to stop them damaged headers get all the way in: no crash, hang or overrun."""
     rng = random.Random(seed)
-    cc = rng.choice(("none", "dcqcn", "hpcc"))
+    cc = rng.choice([name for name, each in CONTROLS.items() if "roce" in each.users])
     config = EndpointConfig(
         link_bps=100 * GBPS,
         payload="none",

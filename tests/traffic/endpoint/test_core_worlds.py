@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.traffic.endpoint.star import GBPS, A, B, Outcome, ends, receives, run, sends, unfinished
+from traffic.congestion import CONTROLS
 from traffic.endpoint import (
-    UET_ONLY,
-    CongestionControl,
     EndpointConfig,
     EndpointPlan,
     Recovery,
@@ -36,8 +35,10 @@ def draw_config(rng: random.Random, ip: int) -> EndpointConfig:
         retry_limit=100,
         ack_every=rng.choice((1, 4, 16, 100)),
         reorder=rng.choice((0, 3_000, None)),
-        dcqcn=rng.choice(("paper", "conweave", "hpcc-ns3", "mlx5")),
-        dcqcn_cnp_interval=rng.choice((1_000, 50_000)),
+        cc={
+            "dcqcn_profile": rng.choice(("paper", "conweave", "hpcc-ns3", "mlx5")),
+            "dcqcn_cnp_interval": rng.choice((1_000, 50_000)),
+        },
         ip=ip,
     )
 
@@ -49,7 +50,7 @@ def draw_world(star: Path, seed: int) -> tuple[Outcome, dict[str, int]]:
     config = draw_config(rng, ip)
     restarts = config.recovery is Recovery.GO_BACK_0
     most = 8 * (config.mtu or 0) if restarts else 60_000
-    cc = rng.choice([cc for cc in CongestionControl if cc not in UET_ONLY])
+    cc = rng.choice([name for name, cc in CONTROLS.items() if "roce" in cc.users])
     transfers: dict[str, list[Transfer]] = {A: [], B: []}
     total = {A: 0, B: 0}
     pairs = []

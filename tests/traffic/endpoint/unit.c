@@ -1,17 +1,15 @@
 /* Parts of the core alone, a command a line: what they make of it, a line each.
  *
  *   crc HEX                    the sum by whatever is fastest here, and by tables
- *   profile NAME BPS           start DCQCN afresh, with a profile; prints its parameters
- *   parameters BPS PERIODIC CLAMP ROUNDS CNP ALPHA CUT UP BYTES G FIRST-ALPHA AI HAI LEAST
- *                              the same with parameters of one's own
- *   hpcc LINE T ETA STAGES ADDITIVE     start HPCC afresh
- *   ack NS PACKET ACKED NEXT OWN HOPS [QUEUE UTILISATION MBPS]...
- *                              an ACK with what hops wrote, their rates if OWN is 1; prints window,
- *                              rate and U
- *   cnp NS / sent NS BYTES / look NS     feed it; prints rate, target and alpha
- *   window NAME BPS RTT PACKET TRIMS HOPS    start nscc, swift or rccc afresh; prints its window, as do
- *   acked NS BYTES DELAY MARKED FLYING / cut NS BYTES FLYING / lost NS BYTES FLYING
- *   flew NS BYTES FLYING / granted UNITS     feed it, too
+ *   registry                   every congestion control, and its parameters, as they are compiled
+ *   begin NAME BPS RTT PACKET TRIMS HOPS [PARAMETER=VALUE]...
+ *                              start a congestion control afresh; after this and what is fed to it
+ *                              prints window, rate, and what it has inside
+ *   values                     prints all of its parameters
+ *   cnp NS / sent NS BYTES FLYING / look NS / granted UNITS
+ *   acked NS BYTES ROUND-TRIP MARKED FLYING / cut NS BYTES FLYING / lost NS BYTES FLYING
+ *   ack NS ACKED NEXT OWN HOPS [QUEUE UTILISATION MBPS]...
+ *                              an ACK with what hops wrote, their rates if OWN is 1
  *   may BYTES                  whether it may send so much
  *   intake BPS ROOM XOFF XON   start a receive buffer afresh
  *   put NS STORED WIRE BYTE    a frame of such bytes comes; prints whether there was room
@@ -20,9 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "congestion.h"
-#include "dcqcn.h"
-#include "hpcc.h"
+#include "cc/cc.h"
 #include "icrc.h"
 #include "intake.h"
 
@@ -34,14 +30,6 @@ static void print_crc(const char *hex)
     for (; sscanf(hex, "%2x", &byte) == 1 && n < sizeof bytes; hex += 2)
         bytes[n++] = (uint8_t)byte;
     printf("%u %u\n", crc32_more(0, bytes, n), crc32_more_portable(0, bytes, n));
-}
-
-static void print_profile(const struct dcqcn_profile *p)
-{
-    printf("%d %d %u %lu %lu %lu %lu %lu %.17g %.17g %lu %lu %lu\n", p->reaction, p->clamp_target,
-           p->fast_rounds, p->cnp_interval, p->alpha_interval, p->cut_interval,
-           p->increase_interval, p->byte_counter, p->g, p->first_alpha, p->additive, p->hyper,
-           p->minimum);
 }
 
 /* Words as the hops of a packet write them, newest first: node, queue, utilisation, and ours. */
@@ -63,35 +51,118 @@ static bool read_hops(const char *text, uint32_t hops, bool own, uint8_t *stack)
     return true;
 }
 
-static bool print_ack(const char *line, struct hpcc *cc, const struct hpcc_profile *profile)
+static void print_registry(void)
+{
+    for (unsigned i = 0; i < CC_COUNT; i++) {
+        const struct cc_entry *entry = &CC_REGISTRY[i];
+        printf("control %s %d %d\n", entry->name, entry->users, entry->hears);
+        for (size_t n = 0; entry->ops && n < entry->ops->parameter_count; n++) {
+            const struct cc_parameter *p = &entry->ops->parameters[n];
+            printf("parameter %s %d %.17g %.17g %.17g %s\n", p->name, p->kind, p->usual, p->least,
+                   p->most, p->words ? p->words : "");
+        }
+    }
+}
+
+static void print_flow(struct cc *cc, ns_t now)
+{
+    double inside[2] = {0};
+    bps_t rate = cc->ops->rate ? cc->ops->rate(cc, now) : 0;
+    if (cc->ops->look)
+        cc->ops->look(cc, inside);
+    printf("%.17g %llu %.17g %.17g\n", cc->window, (unsigned long long)rate, inside[0], inside[1]);
+}
+
+static void print_values(const struct cc *cc)
+{
+    for (size_t i = 0; i < cc->ops->parameter_count; i++) {
+        const struct cc_parameter *parameter = &cc->ops->parameters[i];
+        const char *place = (const char *)cc->parameters + parameter->place;
+        double real;
+        uint64_t number;
+        memcpy(&real, place, sizeof real);
+        memcpy(&number, place, sizeof number);
+        bool is_real = parameter->kind == CC_IS_REAL || parameter->kind == CC_IS_SHARE;
+        printf("%.17g ", is_real ? real : (double)number);
+    }
+    printf("\n");
+}
+
+static struct cc *begin(char *line)
+{
+    static struct cc_values values[CC_COUNT];
+    char name[16], *rest;
+    int trims, length;
+    struct cc_link link = {0};
+    if (sscanf(line, "begin %15s %lu %lu %lu %d %u%n", name, &link.rate, &link.base_rtt, &link.packet,
+               &trims, &link.hops, &length) != 6 ||
+        !cc_named(name) || cc_named(name) == CC_COUNT)
+        exit(2);
+    link.has_trimming = trims;
+    cc_usual(&values[cc_named(name)], cc_named(name), link.rate);
+    for (char *item = strtok_r(line + length, " \n", &rest); item; item = strtok_r(NULL, " \n", &rest)) {
+        char key[64], text[64];
+        if (sscanf(item, "%63[^=]=%63s", key, text) != 2 || !cc_assign(values, key, text, link.rate))
+            exit(3);
+    }
+    if (cc_problem(values))
+        exit(4);
+    struct cc *cc = cc_new(cc_named(name), &values[cc_named(name)], &link);
+    print_flow(cc, 0);
+    return cc;
+}
+
+static bool read_ack(const char *line, struct cc *cc, ns_t *now)
 {
     enum { NODE = 0x8000, QUEUE = 0x1000, UTILISATION = 0x0100, RATE = 0x8000 };
     uint8_t words[16 * 16];
-    unsigned long long at, packet, acked, next;
+    unsigned long long acked, next;
     unsigned own, hops;
     int length;
-    if (sscanf(line, "ack %llu %llu %llu %llu %u %u%n", &at, &packet, &acked, &next, &own, &hops,
-               &length) != 6 ||
+    if (sscanf(line, "ack %lu %llu %llu %u %u%n", now, &acked, &next, &own, &hops, &length) != 5 ||
         hops > 16 || !read_hops(line + length, hops, own, words))
         return false;
     struct int_stack stack = {words, hops, own ? 4 : 3, NODE | QUEUE | UTILISATION, own ? RATE : 0};
-    hpcc_ack(cc, profile, &stack, packet, acked, next, at);
-    printf("%.17g %llu %.17g\n", cc->window, (unsigned long long)hpcc_rate(cc, profile), cc->u);
+    struct cc_ack ack = {.now = *now, .round_trip = CC_UNTOLD, .acked = acked, .next = next,
+                         .stack = &stack};
+    cc->ops->acked(cc, &ack);
     return true;
 }
 
-static bool read_profile(const char *line, struct dcqcn_profile *p, unsigned long long *bps)
+/* Feed a control; false if it is not known with what. */
+static bool feed(const char *line, struct cc *cc)
 {
-    int reaction, clamp;
-    int n = sscanf(line, "parameters %llu %d %d %u %lu %lu %lu %lu %lu %lf %lf %lu %lu %lu", bps,
-                   &reaction, &clamp, &p->fast_rounds, &p->cnp_interval, &p->alpha_interval,
-                   &p->cut_interval, &p->increase_interval, &p->byte_counter, &p->g,
-                   &p->first_alpha, &p->additive, &p->hyper, &p->minimum);
-    if (n != 14)
+    struct cc_ack ack = {0};
+    unsigned long bytes, flying, now = 0;
+    unsigned units;
+    int marked;
+    if (sscanf(line, "may %lu", &bytes) == 1) {
+        printf("%d\n", cc->ops->may_send(cc, bytes, 0));
+        return true;
+    }
+    if (!strncmp(line, "values", 6)) {
+        print_values(cc);
+        return true;
+    }
+    if (sscanf(line, "cnp %lu", &now) == 1)
+        cc->ops->notified(cc, now);
+    else if (sscanf(line, "sent %lu %lu %lu", &now, &bytes, &flying) == 3)
+        cc->ops->sent(cc, bytes, flying, now);
+    else if (sscanf(line, "granted %u", &units) == 1)
+        cc->ops->granted(cc, units);
+    else if (sscanf(line, "acked %lu %lu %lu %d %lu", &now, &bytes, &ack.round_trip, &marked,
+                    &flying) == 5) {
+        ack.now = now, ack.bytes = bytes, ack.marked = marked, ack.in_flight = flying;
+        cc->ops->acked(cc, &ack);
+    } else if (sscanf(line, "cut %lu %lu %lu", &now, &bytes, &flying) == 3) {
+        cc->ops->cut(cc, bytes, false, flying, now);
+    } else if (sscanf(line, "lost %lu %lu %lu", &now, &bytes, &flying) == 3) {
+        cc->ops->lost(cc, bytes, flying, now);
+    } else if (sscanf(line, "look %lu", &now) != 1 && !read_ack(line, cc, &now)) {
         return false;
-    p->reaction = reaction ? DCQCN_PERIODIC : DCQCN_AT_ONCE;
-    p->clamp_target = clamp;
-    return !dcqcn_problem(p);
+    }
+    print_flow(cc, now);
+    return true;
 }
 
 static void print_put(struct intake *intake, ns_t now, uint32_t stored, uint32_t wire, int byte,
@@ -135,102 +206,28 @@ static bool read_intake(const char *line, struct intake *intake)
     return true;
 }
 
-static bool start_window(const char *line, struct congestion *cc)
-{
-    char name[16];
-    int trims;
-    struct congestion_link link = {0};
-    if (sscanf(line, "window %15s %lu %lu %lu %d %u", name, &link.rate, &link.base_rtt,
-               &link.packet, &trims, &link.hops) != 6)
-        return false;
-    link.has_trimming = trims;
-    *cc = (struct congestion){.link = link};
-    cc->ops = !strcmp(name, "nscc") ? &NSCC : !strcmp(name, "swift") ? &SWIFT : &RCCC;
-    cc->ops->init(cc);
-    printf("%.17g\n", cc->window);
-    return true;
-}
-
-static bool move_window(const char *line, struct congestion *cc)
-{
-    unsigned long long at, bytes, delay, flying;
-    unsigned units;
-    int marked;
-    if (sscanf(line, "may %llu", &bytes) == 1) {
-        printf("%d\n", cc->ops->may_send(cc, bytes, 0));
-        return true;
-    }
-    if (sscanf(line, "granted %u", &units) == 1) {
-        rccc_granted(cc, units);
-        return true;
-    }
-    if (sscanf(line, "flew %llu %llu %llu", &at, &bytes, &flying) == 3) {
-        cc->ops->sent(cc, bytes, flying, at);
-        return true;
-    }
-    if (sscanf(line, "acked %llu %llu %llu %d %llu", &at, &bytes, &delay, &marked, &flying) == 5)
-        cc->ops->acked(cc, bytes, delay, marked, flying, at);
-    else if (sscanf(line, "cut %llu %llu %llu", &at, &bytes, &flying) == 3)
-        cc->ops->cut(cc, bytes, false, flying, at);
-    else if (sscanf(line, "lost %llu %llu %llu", &at, &bytes, &flying) == 3)
-        cc->ops->lost(cc, bytes, flying, at);
-    else
-        return false;
-    printf("%.17g\n", cc->window);
-    return true;
-}
-
 int main(void)
 {
-    struct congestion window = {0};
     struct intake intake = {0};
-    struct dcqcn_profile profile = {0};
-    struct dcqcn cc = {0};
-    struct hpcc_profile hpcc_profile = {.utilisation_full = 65536};
-    struct hpcc hpcc;
-    char *line = NULL, word[64];
+    struct cc *cc = NULL;
+    char *line = NULL;
     size_t room = 0;
-    unsigned long long at, bytes, bps;
 
     while (getline(&line, &room, stdin) > 0) {
-        if (read_intake(line, &intake) || start_window(line, &window))
-            continue;
-        if (window.ops && move_window(line, &window))
+        if (read_intake(line, &intake))
             continue;
         if (!strncmp(line, "crc ", 4)) {
             print_crc(line + 4);
-            continue;
-        }
-        if (sscanf(line, "hpcc %llu %lu %lf %u %lu", &bps, &hpcc_profile.base_rtt,
-                   &hpcc_profile.eta, &hpcc_profile.max_stage, &hpcc_profile.additive) == 5) {
-            hpcc_init(&hpcc, &hpcc_profile, bps);
-            continue;
-        }
-        if (!strncmp(line, "ack ", 4)) {
-            if (!print_ack(line, &hpcc, &hpcc_profile))
-                return 2;
-            continue;
-        }
-        bool is_named = sscanf(line, "profile %63s %llu", word, &bps) == 2;
-        if (is_named || !strncmp(line, "parameters ", 11)) {
-            if (!(is_named ? dcqcn_profile_named(&profile, word, bps)
-                           : read_profile(line, &profile, &bps)))
-                return 2;
-            dcqcn_init(&cc, bps);
-            print_profile(&profile);
-            continue;
-        }
-        if (sscanf(line, "cnp %llu", &at) == 1)
-            dcqcn_cnp(&cc, &profile, at);
-        else if (sscanf(line, "sent %llu %llu", &at, &bytes) == 2)
-            dcqcn_sent(&cc, &profile, at, bytes);
-        else if (sscanf(line, "look %llu", &at) == 1)
-            dcqcn_advance(&cc, &profile, at);
-        else
+        } else if (!strncmp(line, "registry", 8)) {
+            print_registry();
+        } else if (!strncmp(line, "begin ", 6)) {
+            free(cc);
+            cc = begin(line);
+        } else if (!cc || !feed(line, cc)) {
             return 2;
-        printf("%llu %llu %.17g\n", (unsigned long long)cc.current, (unsigned long long)cc.target,
-               cc.alpha);
+        }
     }
+    free(cc);
     intake_free(&intake);
     free(line);
     return 0;

@@ -21,7 +21,7 @@
  * scale from a network of 100 Gb/s and 12 us, as UET's reference simulator (htsim, uec.cpp) has them:
  * a is this network's bandwidth-delay product over that one's, b the target over 12 us.
  */
-#include "congestion.h"
+#include "cc.h"
 
 #define REFERENCE_NS 12000.0
 #define REFERENCE_BDP (100e9 / 8e9 * REFERENCE_NS)
@@ -38,21 +38,30 @@
 #define QUICK_DELAY 4.0    /* targets of delay that count like a loss */
 #define MOST_BDPS 1.5
 
-static double scale(const struct congestion *cc) { return congestion_bdp(&cc->link) / REFERENCE_BDP; }
+struct nscc {
+    double inc, average, achieved, fast, received;
+    ns_t target, adjusted_at, decreased_at, quick_at, heard_at;
+    double ignore;
+    bool increasing, trouble;
+};
 
-static void init(struct congestion *cc)
+static struct nscc *of(struct cc *cc) { return (struct nscc *)cc->state; }
+
+static double scale(const struct cc *cc) { return cc_bdp(&cc->link) / REFERENCE_BDP; }
+
+static void begin(struct cc *cc)
 {
     ns_t base = cc->link.base_rtt;
-    cc->nscc = (struct nscc){.target = cc->link.has_trimming ? base * 3 / 4 : base};
-    cc->most = MOST_BDPS * congestion_bdp(&cc->link);
+    of(cc)->target = cc->link.has_trimming ? base * 3 / 4 : base;
+    cc->most = MOST_BDPS * cc_bdp(&cc->link);
     cc->window = cc->most;
     window_limit(cc);
 }
 
 /* Look, once in a while, whether what gets through is far from what is tried. */
-static bool quick_adapt(struct congestion *cc, ns_t delay, bytes_t in_flight, ns_t now)
+static bool quick_adapt(struct cc *cc, ns_t delay, bytes_t in_flight, ns_t now)
 {
-    struct nscc *n = &cc->nscc;
+    struct nscc *n = of(cc);
     bool adapts = false;
     if (now <= n->quick_at)
         return false;
@@ -73,27 +82,27 @@ static bool quick_adapt(struct congestion *cc, ns_t delay, bytes_t in_flight, ns
 }
 
 /* Whether this is about what was in flight when the window was taken anew. */
-static bool ignores(struct congestion *cc, bool speaks_ill)
+static bool ignores(struct cc *cc, bool speaks_ill)
 {
-    struct nscc *n = &cc->nscc;
+    struct nscc *n = of(cc);
     if (n->ignore <= 0 || !speaks_ill)
         return false;
     n->inc = n->received = 0;
     return true;
 }
 
-static void note_delay(struct congestion *cc, ns_t delay, bool marked)
+static void note_delay(struct cc *cc, ns_t delay, bool marked)
 {
-    struct nscc *n = &cc->nscc;
+    struct nscc *n = of(cc);
     /* Late and not marked: a queue that drains, which says little about the next packets. */
     double counts = !marked && delay > n->target ? (double)cc->link.base_rtt / 4 : (double)delay;
     n->average += AVERAGE_WEIGHT * (counts - n->average);
 }
 
 /* Whether the way was empty for a whole window. */
-static bool grows_fast(struct congestion *cc, bytes_t acked, ns_t delay)
+static bool grows_fast(struct cc *cc, bytes_t acked, ns_t delay)
 {
-    struct nscc *n = &cc->nscc;
+    struct nscc *n = of(cc);
     if (delay >= NO_DELAY_NS) {
         n->increasing = false;
         n->fast = 0;
@@ -107,9 +116,9 @@ static bool grows_fast(struct congestion *cc, bytes_t acked, ns_t delay)
     return true;
 }
 
-static void decrease(struct congestion *cc, ns_t now)
+static void decrease(struct cc *cc, ns_t now)
 {
-    struct nscc *n = &cc->nscc;
+    struct nscc *n = of(cc);
     double target = (double)n->target;
     n->increasing = false;
     n->fast = 0;
@@ -120,9 +129,9 @@ static void decrease(struct congestion *cc, ns_t now)
     n->decreased_at = now;
 }
 
-static void adjust(struct congestion *cc, ns_t now)
+static void adjust(struct cc *cc, ns_t now)
 {
-    struct nscc *n = &cc->nscc;
+    struct nscc *n = of(cc);
     cc->window += n->inc / cc->window;
     if (now - n->adjusted_at >= cc->link.base_rtt) {
         cc->window += ALWAYS * (double)cc->link.packet * scale(cc);
@@ -131,20 +140,22 @@ static void adjust(struct congestion *cc, ns_t now)
     n->inc = n->received = 0;
 }
 
-static void acked(struct congestion *cc, bytes_t acked, ns_t delay, bool marked, bytes_t in_flight,
-                  ns_t now)
+static void acked(struct cc *cc, const struct cc_ack *ack)
 {
-    struct nscc *n = &cc->nscc;
+    struct nscc *n = of(cc);
+    ns_t now = ack->now, delay = cc_delay(cc, ack);
+    bytes_t acked = ack->bytes;
+    bool marked = ack->marked;
     double packet = (double)cc->link.packet, a = scale(cc), target = (double)n->target;
     n->heard_at = now;
     n->achieved += (double)acked;
     n->received += (double)acked;
     n->ignore -= (double)acked;
-    if (delay == DELAY_UNTOLD)
+    if (ack->round_trip == CC_UNTOLD)
         delay = (ns_t)n->average;
     else
         note_delay(cc, delay, marked);
-    if (ignores(cc, marked) || quick_adapt(cc, delay, in_flight, now))
+    if (ignores(cc, marked) || quick_adapt(cc, delay, ack->in_flight, now))
         return;
     if (marked && delay >= n->target)
         decrease(cc, now);
@@ -159,9 +170,9 @@ static void acked(struct congestion *cc, bytes_t acked, ns_t delay, bool marked,
     window_limit(cc);
 }
 
-static void lost(struct congestion *cc, bytes_t size, bytes_t in_flight, ns_t now)
+static void lost(struct cc *cc, bytes_t size, bytes_t in_flight, ns_t now)
 {
-    struct nscc *n = &cc->nscc;
+    struct nscc *n = of(cc);
     n->heard_at = now;
     n->ignore -= (double)size;
     n->trouble = true;
@@ -171,34 +182,30 @@ static void lost(struct congestion *cc, bytes_t size, bytes_t in_flight, ns_t no
     window_limit(cc);
 }
 
-static void cut(struct congestion *cc, bytes_t size, bool last_hop, bytes_t in_flight, ns_t now)
+static void cut(struct cc *cc, bytes_t size, bool last_hop, bytes_t in_flight, ns_t now)
 {
     (void)last_hop;
     note_delay(cc, cc->link.base_rtt, true);
     lost(cc, size, in_flight, now);
 }
 
-void window_limit(struct congestion *cc)
-{
-    double least = (double)cc->link.packet;
-    cc->window = cc->window > cc->most ? cc->most : cc->window;
-    cc->window = cc->window < least ? least : cc->window;
-}
-
-bool window_may_send(const struct congestion *cc, bytes_t size, bytes_t in_flight)
-{
-    return !in_flight || (double)(in_flight + size) <= cc->window;
-}
-
 /* After a rest of a round trip what gets through is measured anew: having sent nothing is no trouble.
  * Whoever has but one packet in flight and waits for word of it does not rest. */
-static void sent(struct congestion *cc, bytes_t size, bytes_t in_flight, ns_t now)
+static void sent(struct cc *cc, bytes_t size, bytes_t in_flight, ns_t now)
 {
-    struct nscc *n = &cc->nscc;
+    struct nscc *n = of(cc);
     if (in_flight != size || now - n->heard_at <= cc->link.base_rtt)
         return;
     n->quick_at = 0;
     n->achieved = 0;
 }
 
-const struct congestion_ops NSCC = {init, acked, cut, lost, sent, window_may_send};
+const struct cc_ops cc_nscc = {
+    .bytes = sizeof(struct nscc),
+    .begin = begin,
+    .acked = acked,
+    .cut = cut,
+    .lost = lost,
+    .sent = sent,
+    .may_send = window_may_send,
+};

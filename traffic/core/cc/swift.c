@@ -10,7 +10,7 @@
  * range of flow scaling) in the proportions that htsim has. A window below a packet would have to be
  * paced; the least is one packet.
  */
-#include "congestion.h"
+#include "cc.h"
 
 #define ADDITIVE 1.0
 #define BETA 0.8
@@ -22,6 +22,12 @@
 #define QUEUE_BASE 0.25 /* of the empty fabric's round trip: what a single flow may add to it */
 #define MOST_BDPS 1.5
 
+struct swift {
+    ns_t decreased_at, round_trip;
+};
+
+static struct swift *of(struct cc *cc) { return (struct swift *)cc->state; }
+
 /* Newton's; so that programs with an endpoint need no mathematics library. */
 static double root(double x)
 {
@@ -31,18 +37,18 @@ static double root(double x)
     return r;
 }
 
-static double packets(const struct congestion *cc) { return cc->window / (double)cc->link.packet; }
+static double packets(const struct cc *cc) { return cc->window / (double)cc->link.packet; }
 
-static void init(struct congestion *cc)
+static void begin(struct cc *cc)
 {
-    cc->most = MOST_BDPS * congestion_bdp(&cc->link);
+    cc->most = MOST_BDPS * cc_bdp(&cc->link);
     cc->window = cc->most;
-    cc->swift = (struct swift){.round_trip = cc->link.base_rtt};
+    of(cc)->round_trip = cc->link.base_rtt;
     window_limit(cc);
 }
 
 /* The delay beyond an empty fabric's that is aimed at. */
-static double target(const struct congestion *cc)
+static double target(const struct cc *cc)
 {
     double base = QUEUE_BASE * (double)cc->link.base_rtt, range = RANGE * base;
     double alpha = range / (1 / root(LEAST_SCALED) - 1 / root(MOST_SCALED));
@@ -51,41 +57,46 @@ static double target(const struct congestion *cc)
     return base + cc->link.hops * base / HOP_SHARE + scaled;
 }
 
-static void decrease(struct congestion *cc, double factor, ns_t now)
+static void decrease(struct cc *cc, double factor, ns_t now)
 {
-    if (now - cc->swift.decreased_at <= cc->swift.round_trip)
+    if (now - of(cc)->decreased_at <= of(cc)->round_trip)
         return;
     cc->window *= factor < 1 - MOST_DECREASE ? 1 - MOST_DECREASE : factor;
-    cc->swift.decreased_at = now;
+    of(cc)->decreased_at = now;
     window_limit(cc);
 }
 
-static void acked(struct congestion *cc, bytes_t acked, ns_t delay, bool marked, bytes_t in_flight,
-                  ns_t now)
+static void acked(struct cc *cc, const struct cc_ack *ack)
 {
     double aim = target(cc), found;
-    (void)marked, (void)in_flight;
-    if (delay != DELAY_UNTOLD)
-        cc->swift.round_trip = cc->link.base_rtt + delay;
-    found = (double)(cc->swift.round_trip - cc->link.base_rtt);
+    if (ack->round_trip != CC_UNTOLD)
+        of(cc)->round_trip = cc->link.base_rtt + cc_delay(cc, ack);
+    found = (double)(of(cc)->round_trip - cc->link.base_rtt);
     if (found < aim) {
-        cc->window += ADDITIVE * (double)cc->link.packet * (double)acked / cc->window;
+        cc->window += ADDITIVE * (double)cc->link.packet * (double)ack->bytes / cc->window;
         window_limit(cc);
     } else {
-        decrease(cc, 1 - BETA * (found - aim) / (found + (double)cc->link.base_rtt), now);
+        decrease(cc, 1 - BETA * (found - aim) / (found + (double)cc->link.base_rtt), ack->now);
     }
 }
 
-static void lost(struct congestion *cc, bytes_t size, bytes_t in_flight, ns_t now)
+static void lost(struct cc *cc, bytes_t size, bytes_t in_flight, ns_t now)
 {
     (void)size, (void)in_flight;
     decrease(cc, 1 - MOST_DECREASE, now);
 }
 
-static void cut(struct congestion *cc, bytes_t size, bool last_hop, bytes_t in_flight, ns_t now)
+static void cut(struct cc *cc, bytes_t size, bool last_hop, bytes_t in_flight, ns_t now)
 {
     (void)last_hop;
     lost(cc, size, in_flight, now);
 }
 
-const struct congestion_ops SWIFT = {init, acked, cut, lost, NULL, window_may_send};
+const struct cc_ops cc_swift = {
+    .bytes = sizeof(struct swift),
+    .begin = begin,
+    .acked = acked,
+    .cut = cut,
+    .lost = lost,
+    .may_send = window_may_send,
+};
